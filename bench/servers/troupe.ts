@@ -1,0 +1,13 @@
+/** Troupe, with the one tool that the benchmark calls. */
+import { createServer, stdio } from '../../src/index.ts';
+
+const server = createServer({ name: 'bench', version: '1.0.0' });
+server.tool(
+  'echo',
+  {
+    description: 'Answers the text',
+    input: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] },
+  },
+  async ({ text }) => text,
+);
+await server.listen(stdio());

@@ -1,0 +1,86 @@
+/** An executor actor: it keeps what runs, runs it for a request, and answers whatever becomes of it. */
+
+import { type Labelled, running } from '../execution/running.ts';
+import type { Outcome } from '../messages/answers.ts';
+import type { ExecutorMail } from '../messages/executor.ts';
+import type { InFlight } from '../messages/in-flight.ts';
+import { ErrorCode, ProtocolError, toWireError } from '../protocol/errors.ts';
+import { type Actor, type ActorHost, type Behaviour, spawn } from './actor.ts';
+
+export interface ExecutorOptions<I extends Labelled, T> extends ActorHost {
+  readonly address: string;
+  /** Runs an implementation. What it throws is answered with an error. */
+  run(request: InFlight, implementation: I, target: T): Outcome | Promise<Outcome>;
+  incident(where: string, error: unknown): string;
+}
+
+export function spawnExecutor<I extends Labelled, T>(options: ExecutorOptions<I, T>): Actor<ExecutorMail<I, T>> {
+  return spawn({ kind: 'executor', address: options.address }, options, () => new Executor(options));
+}
+
+class Executor<I extends Labelled, T> implements Behaviour<ExecutorMail<I, T>> {
+  readonly #options: ExecutorOptions<I, T>;
+  readonly #implementations = new Map<number, I>();
+  #waiting = 0;
+
+  constructor(options: ExecutorOptions<I, T>) {
+    this.#options = options;
+  }
+
+  state(): string {
+    return this.#waiting === 0 ? 'idle' : `running (${this.#waiting})`;
+  }
+
+  receive(mail: ExecutorMail<I, T>): void {
+    switch (mail.type) {
+      case 'execute':
+        return this.#execute(mail.request, mail.ref, mail.target);
+      case 'attach':
+        this.#implementations.set(mail.ref, mail.implementation);
+        return;
+      case 'detach':
+        this.#implementations.delete(mail.ref);
+    }
+  }
+
+  #execute(request: InFlight, ref: number, target: T): void {
+    const implementation = this.#implementations.get(ref);
+    if (!implementation)
+      throw new ProtocolError(ErrorCode.InvalidParams, 'this element was removed while the request was on its way');
+    let outcome: Outcome | Promise<Outcome>;
+    try {
+      outcome = running.run(implementation, this.#options.run, request, implementation, target);
+    } catch (error) {
+      // A handler that throws before its first await ends its request, not the executor.
+      outcome = this.#failure(implementation.label, error);
+    }
+    if (!(outcome instanceof Promise)) return this.#settle(request, outcome);
+    this.#waiting += 1;
+    outcome.then(
+      (value) => {
+        this.#waiting -= 1;
+        this.#settle(request, value);
+      },
+      (error) => {
+        this.#waiting -= 1;
+        this.#settle(request, this.#failure(implementation.label, error));
+      },
+    );
+  }
+
+  #settle(request: InFlight, outcome: Outcome): void {
+    const { inspection } = this.#options;
+    const settled = { type: 'settled', request, outcome } as const;
+    if (inspection.on) inspection.because(inspection.cause || request.cause, () => request.requests.send(settled));
+    else request.requests.send(settled);
+  }
+
+  #failure(where: string, error: unknown): Outcome {
+    const incident = error instanceof ProtocolError ? '' : this.#options.incident(where, error);
+    return { ok: false, error: toWireError(error, incident) };
+  }
+
+  crashed(mail: ExecutorMail<I, T>, error: unknown): void {
+    if (mail.type === 'execute') this.#settle(mail.request, this.#failure(this.#options.address, error));
+  }
+}

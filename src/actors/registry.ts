@@ -1,0 +1,90 @@
+/** A registry actor: it keeps a catalogue, answers lists, resolves names to references, and tells of each change. It runs nothing. */
+import type { InFlight } from '../messages/in-flight.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
+import type { Registered, RegistryMail } from '../messages/registry.ts';
+import { ErrorCode, ProtocolError, toWireError } from '../protocol/errors.ts';
+import type { Catalogue } from '../registry/catalogue.ts';
+import { type Actor, type ActorHost, type Behaviour, spawn } from './actor.ts';
+
+export interface RegistryOptions<D> extends ActorHost {
+  readonly address: string;
+  readonly catalogue: Catalogue<D>;
+  /** Answers or forwards one request; may throw a {@link ProtocolError}. */
+  serve(request: InFlight): void;
+  /** The catalogue changed. */
+  changed(): void;
+  incident(where: string, error: unknown): string;
+}
+
+export function spawnRegistry<D>(options: RegistryOptions<D>): Actor<RegistryMail<D>> {
+  return spawn({ kind: 'registry', address: options.address }, options, () => new Registry(options));
+}
+
+/** What to throw for a request that a registry was handed but does not serve: the methods table and the registry disagree. */
+export function misrouted({ operation }: InFlight, where: string): ProtocolError {
+  return new ProtocolError(ErrorCode.MethodNotFound, `${where} does not serve ${operation.method}`);
+}
+
+class Registry<D> implements Behaviour<RegistryMail<D>> {
+  readonly #options: RegistryOptions<D>;
+
+  constructor(options: RegistryOptions<D>) {
+    this.#options = options;
+  }
+
+  state(): string {
+    return `version ${this.#options.catalogue.version}`;
+  }
+
+  receive(mail: RegistryMail<D>): void {
+    if (mail.type === 'request') return this.#serve(mail.request);
+    const { catalogue, changed } = this.#options;
+    const before = catalogue.version;
+    mail.reply(this.#register(mail));
+    if (catalogue.version !== before) changed();
+  }
+
+  #serve(request: InFlight): void {
+    try {
+      this.#options.serve(request);
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      request.requests.send({ type: 'settled', request, outcome: { ok: false, error: toWireError(error, '') } });
+    }
+  }
+
+  #register(mail: Exclude<RegistryMail<D>, { type: 'request' }>): Registered {
+    const { catalogue } = this.#options;
+    switch (mail.type) {
+      case 'register':
+        return catalogue.register(mail.offer);
+      case 'update':
+        return catalogue.update(mail.offer);
+      case 'enable':
+        return catalogue.setEnabled(mail.key, true);
+      case 'disable':
+        return catalogue.setEnabled(mail.key, false);
+      case 'remove':
+        return catalogue.remove(mail.key);
+      case 'replace source':
+        return catalogue.replaceSource(mail.source, mail.offers);
+      case 'clear':
+        return catalogue.clear();
+    }
+  }
+
+  crashed(mail: RegistryMail<D>, error: unknown): void {
+    const incident = this.#options.incident(this.#options.address, error);
+    if (mail.type === 'request') {
+      mail.request.requests.send({
+        type: 'settled',
+        request: mail.request,
+        outcome: { ok: false, error: toWireError(error, incident) },
+      });
+    } else {
+      mail.reply({ ok: false, why: `the registry failed (incident ${incident})` });
+    }
+  }
+}
+
+export type RegistryMailbox<D> = Mailbox<RegistryMail<D>>;

@@ -1,0 +1,219 @@
+/** The in-flight table of one connection or session: one id, one answer; cancellation, deadlines, and a bound. */
+import type { Clock, Timer } from '../clock.ts';
+import type { EmitterMail } from '../messages/emitter.ts';
+import type { InFlight } from '../messages/in-flight.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
+import type { RequestsMail } from '../messages/requests.ts';
+import { ErrorCode, type ErrorCodeValue, toWireError, wireError } from '../protocol/errors.ts';
+import type { RequestId } from '../protocol/jsonrpc.ts';
+import { type Actor, type ActorHost, type Behaviour, spawn } from './actor.ts';
+
+export interface RequestsOptions extends ActorHost {
+  readonly address: string;
+  readonly emitter: Mailbox<EmitterMail>;
+  /** Passes an admitted request on to whoever serves it. */
+  route(request: InFlight): void;
+  /** Says that, while draining, nothing is in flight any more. */
+  idle(): void;
+  /** Names an internal error for the log and for the client. */
+  incident(where: string, error: unknown): string;
+  /** Most requests in flight at once. */
+  readonly maxInFlight: number;
+  /** Milliseconds until a request times out, and the most that its progress can make of it. */
+  readonly timeoutMs: number;
+  readonly maxTimeoutMs: number;
+}
+
+/** A request ended before its handler did; the handler's signal carries this as its reason. */
+export class Aborted extends Error {
+  override readonly name = 'AbortError';
+}
+
+export function spawnRequests(options: RequestsOptions): Actor<RequestsMail> {
+  return spawn({ kind: 'requests', address: options.address }, options, (self) => new Requests(options, self));
+}
+
+class Requests implements Behaviour<RequestsMail> {
+  readonly #options: RequestsOptions;
+  readonly #self: Mailbox<RequestsMail>;
+  readonly #clock: Clock;
+  readonly #table = new Map<RequestId, InFlight>();
+  #draining = false;
+  #timer: Timer | undefined;
+  #alarm = Number.POSITIVE_INFINITY;
+
+  constructor(options: RequestsOptions, self: Mailbox<RequestsMail>) {
+    this.#options = options;
+    this.#self = self;
+    this.#clock = options.clock;
+  }
+
+  state(): string {
+    return `${this.#draining ? 'draining' : 'admitting'} (${this.#table.size})`;
+  }
+
+  receive(mail: RequestsMail): void {
+    switch (mail.type) {
+      case 'request':
+        return this.#admit(mail.request);
+      case 'settled':
+        if (this.#settle(mail.request))
+          this.#options.emitter.send({ type: 'answer', request: mail.request, outcome: mail.outcome });
+        return;
+      case 'cancel':
+        return this.#cancel(mail.id, mail.reason);
+      case 'progress':
+        return this.#progress(mail);
+      case 'log': {
+        const { request, level, data, logger } = mail;
+        if (!request.settled)
+          this.#options.emitter.send({
+            type: 'log',
+            dialect: request.client.dialect,
+            about: request.id,
+            level,
+            data,
+            logger,
+          });
+        return;
+      }
+      case 'deadline':
+        return this.#expire();
+      case 'drain':
+        this.#draining = true;
+        if (this.#table.size === 0) this.#options.idle();
+        return;
+      case 'abandon':
+        for (const request of [...this.#table.values()]) this.#end(request, ErrorCode.ShuttingDown, mail.reason);
+        return;
+      case 'allow': {
+        const now = this.#clock.now();
+        mail.request.timeoutMs = mail.timeoutMs;
+        mail.request.deadline = now + mail.timeoutMs;
+        mail.request.latest = Math.max(mail.request.latest, mail.request.deadline);
+        if (mail.request.deadline < this.#alarm) this.#watch(mail.request.deadline, now);
+      }
+    }
+  }
+
+  #admit(request: InFlight): void {
+    const { maxInFlight, timeoutMs, maxTimeoutMs } = this.#options;
+    if (this.#table.has(request.id)) {
+      return this.#refuse(
+        request,
+        ErrorCode.InvalidRequest,
+        `id ${quoted(request.id)} is in flight already: use an id that no unanswered request has`,
+      );
+    }
+    if (this.#draining)
+      return this.#refuse(request, ErrorCode.ShuttingDown, 'the server is shutting down and takes no new requests');
+    if (this.#table.size >= maxInFlight) {
+      return this.#refuse(
+        request,
+        ErrorCode.Overloaded,
+        `${maxInFlight} requests are in flight on this connection, which is its limit: wait for an answer (the server's option is maxInFlight)`,
+      );
+    }
+    const now = this.#clock.now();
+    request.timeoutMs = timeoutMs;
+    request.deadline = now + timeoutMs;
+    request.latest = now + maxTimeoutMs;
+    this.#table.set(request.id, request);
+    if (request.deadline < this.#alarm) this.#watch(request.deadline, now);
+    this.#options.route(request);
+  }
+
+  #refuse(request: InFlight, code: ErrorCodeValue, message: string): void {
+    request.settled = true;
+    this.#options.emitter.send({ type: 'answer', request, outcome: { ok: false, error: wireError(code, message) } });
+  }
+
+  /** Takes a request off the table. @returns false when it was off it already, and nothing more may be sent for it */
+  #settle(request: InFlight): boolean {
+    if (request.settled || this.#table.get(request.id) !== request) return false;
+    request.settled = true;
+    this.#table.delete(request.id);
+    // Said later, so that the answer that emptied the table is on its way first.
+    if (this.#draining && this.#table.size === 0) this.#clock.soon(this.#options.idle);
+    return true;
+  }
+
+  #cancel(id: RequestId, reason: string | undefined): void {
+    const request = this.#table.get(id);
+    // Unknown, answered already, or `initialize`, which may not be cancelled: ignored (MCP "Cancellation").
+    if (!request || request.operation.method === 'initialize') return;
+    this.#settle(request);
+    if (request.batch) this.#options.emitter.send({ type: 'batch shrank', batch: request.batch });
+    request.abort(new Aborted(reason ?? 'the client cancelled the request'));
+  }
+
+  #progress({ request, progress, total, message }: Extract<RequestsMail, { type: 'progress' }>): void {
+    // Progress stops with the answer, and must grow (MCP "Progress").
+    if (request.settled || progress <= request.progress) return;
+    request.progress = progress;
+    const { dialect } = request.client;
+    if (dialect.progressResetsDeadline)
+      request.deadline = Math.min(this.#clock.now() + request.timeoutMs, request.latest);
+    if (request.progressToken === undefined) return;
+    this.#options.emitter.send({
+      type: 'progress',
+      dialect,
+      about: request.id,
+      token: request.progressToken,
+      progress,
+      total,
+      message,
+    });
+  }
+
+  #watch(deadline: number, now: number): void {
+    this.#timer?.cancel();
+    this.#alarm = deadline;
+    this.#timer = this.#clock.after(Math.max(0, Math.ceil(deadline - now)), () =>
+      this.#self.send({ type: 'deadline' }),
+    );
+  }
+
+  #expire(): void {
+    const now = this.#clock.now();
+    this.#alarm = Number.POSITIVE_INFINITY;
+    let next = Number.POSITIVE_INFINITY;
+    for (const request of [...this.#table.values()]) {
+      if (request.deadline > now) {
+        next = Math.min(next, request.deadline);
+        continue;
+      }
+      this.#end(
+        request,
+        ErrorCode.TimedOut,
+        `${request.operation.method} took longer than the ${request.timeoutMs} ms that the server allows it (timeoutMs, maxTimeoutMs)`,
+      );
+    }
+    if (next < Number.POSITIVE_INFINITY) this.#watch(next, now);
+  }
+
+  /** Ends a request before its handler does. */
+  #end(request: InFlight, code: ErrorCodeValue, why: string): void {
+    this.#settle(request);
+    this.#options.emitter.send({ type: 'answer', request, outcome: { ok: false, error: wireError(code, why) } });
+    request.abort(new Aborted(why));
+  }
+
+  crashed(mail: RequestsMail, error: unknown): void {
+    const incident = this.#options.incident(this.#options.address, error);
+    if (!('request' in mail)) return;
+    const { request } = mail;
+    if (request.settled && mail.type !== 'request') return;
+    this.#table.delete(request.id);
+    request.settled = true;
+    this.#options.emitter.send({
+      type: 'answer',
+      request,
+      outcome: { ok: false, error: toWireError(error, incident) },
+    });
+  }
+}
+
+function quoted(id: RequestId): string {
+  return typeof id === 'string' ? `"${id}"` : String(id);
+}

@@ -1,0 +1,107 @@
+/** The server actor: it governs the server's lifecycle, answers for the server itself, and tells every session of changes. */
+import { initialTransition, transition } from 'xstate';
+import { type ServerEvent, serverMachine } from '../../machines/server.ts';
+import type { Timer } from '../clock.ts';
+import { EMPTY, type Introduction, type Outcome } from '../messages/answers.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
+import type { ServerMail } from '../messages/server.ts';
+import type { SessionMail } from '../messages/session.ts';
+import { toWireError } from '../protocol/errors.ts';
+import { type Actor, type ActorHost, type Behaviour, spawn } from './actor.ts';
+import { misrouted } from './registry.ts';
+
+export interface ServerActorOptions extends ActorHost {
+  readonly graceMs: number;
+  introduction(): Introduction;
+  sessions(): Iterable<Mailbox<SessionMail>>;
+  /** Asks every connection to take no new requests, and to mail `connection idle` when none is in flight. */
+  drainConnections(): void;
+  /** Nothing is in flight any more, or its time is over: close every transport, then mail `stopped`. */
+  stop(reason: string): void;
+  incident(where: string, error: unknown): string;
+}
+
+export function spawnServer(options: ServerActorOptions): Actor<ServerMail> {
+  return spawn({ kind: 'server', address: 'server' }, options, (self) => new ServerActor(options, self));
+}
+
+class ServerActor implements Behaviour<ServerMail> {
+  readonly #options: ServerActorOptions;
+  readonly #self: Mailbox<ServerMail>;
+  readonly #busy = new Set<string>();
+  #snapshot = initialTransition(serverMachine)[0];
+  #reason = '';
+  #grace: Timer | undefined;
+
+  constructor(options: ServerActorOptions, self: Mailbox<ServerMail>) {
+    this.#options = options;
+    this.#self = self;
+  }
+
+  state(): string {
+    return String(this.#snapshot.value);
+  }
+
+  receive(mail: ServerMail): void {
+    switch (mail.type) {
+      case 'request': {
+        const { request } = mail;
+        return request.requests.send({ type: 'settled', request, outcome: this.#answer(mail) });
+      }
+      case 'list changed':
+      case 'resource updated':
+        for (const session of this.#options.sessions()) session.send(mail);
+        return;
+      case 'drain':
+        return this.#drain(mail.reason, mail.connections);
+      case 'connection idle':
+        this.#busy.delete(mail.connection);
+        if (this.#busy.size === 0) this.#step({ type: 'idle' });
+        return;
+      default:
+        return this.#step(mail);
+    }
+  }
+
+  #answer({ request }: Extract<ServerMail, { type: 'request' }>): Outcome {
+    switch (request.operation.method) {
+      case 'ping':
+        return EMPTY;
+      case 'server/discover':
+        return { ok: true, result: { kind: 'discover', introduction: this.#options.introduction() } };
+      default:
+        return { ok: false, error: toWireError(misrouted(request, 'the server'), '') };
+    }
+  }
+
+  #drain(reason: string, connections: readonly string[]): void {
+    const was = this.#snapshot.value;
+    this.#reason ||= reason;
+    for (const connection of connections) this.#busy.add(connection);
+    this.#step({ type: 'drain' });
+    if (was === this.#snapshot.value || this.#snapshot.value !== 'draining') return;
+    this.#grace = this.#options.clock.after(this.#options.graceMs, () => this.#self.send({ type: 'grace over' }));
+    this.#options.drainConnections();
+    if (this.#busy.size === 0) this.#step({ type: 'idle' });
+  }
+
+  #step(event: ServerEvent): void {
+    const was = this.#snapshot.value;
+    [this.#snapshot] = transition(serverMachine, this.#snapshot, event);
+    if (was === this.#snapshot.value) return;
+    if (this.#snapshot.value === 'stopping') {
+      this.#grace?.cancel();
+      this.#options.stop(this.#reason);
+    }
+  }
+
+  crashed(mail: ServerMail, error: unknown): void {
+    const incident = this.#options.incident('server', error);
+    if (mail.type === 'request')
+      mail.request.requests.send({
+        type: 'settled',
+        request: mail.request,
+        outcome: { ok: false, error: toWireError(error, incident) },
+      });
+  }
+}

@@ -1,0 +1,162 @@
+/** The session of one legacy client: it decides what is allowed now, and never waits. Governed by `machines/session.ts`. */
+import { initialTransition, transition } from 'xstate';
+import { sessionMachine } from '../../machines/session.ts';
+import { EMPTY, type Introduction, type Outcome } from '../messages/answers.ts';
+import type { Client } from '../messages/client.ts';
+import type { EmitterMail } from '../messages/emitter.ts';
+import type { InFlight } from '../messages/in-flight.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
+import type { RequestsMail } from '../messages/requests.ts';
+import type { SessionMail } from '../messages/session.ts';
+import type { Dialect } from '../protocol/dialects/index.ts';
+import { ErrorCode, ProtocolError, toWireError } from '../protocol/errors.ts';
+import type { Initialize } from '../protocol/operations.ts';
+import type { ClientCapabilities, Implementation, LogLevel } from '../protocol/types.ts';
+import { type Actor, type ActorHost, type Behaviour, spawn } from './actor.ts';
+
+export interface SessionOptions extends ActorHost {
+  readonly id: string;
+  readonly dialect: Dialect;
+  readonly opening: Initialize;
+  readonly principal: string;
+  readonly requests: Mailbox<RequestsMail>;
+  readonly emitter: Mailbox<EmitterMail>;
+  introduction(): Introduction;
+  incident(where: string, error: unknown): string;
+  /** Most resources that the client may watch at once. */
+  readonly maxSubscriptions: number;
+  /** The session is over; the directory forgets it. */
+  closed(reason: string): void;
+}
+
+/** A session, and what its requests know of their client. */
+export interface OpenSession {
+  readonly actor: Actor<SessionMail>;
+  readonly client: Client;
+}
+
+export function spawnSession(options: SessionOptions): OpenSession {
+  let client: SessionClient | undefined;
+  const actor = spawn<SessionMail>({ kind: 'session', address: `session/${options.id}` }, options, (self) => {
+    client = new SessionClient(options, self);
+    return new Session(options, client);
+  });
+  return { actor, client: client ?? new SessionClient(options, actor.mailbox) };
+}
+
+class SessionClient implements Client {
+  readonly dialect: Dialect;
+  readonly info: Implementation;
+  readonly capabilities: ClientCapabilities;
+  readonly principal: string;
+  readonly session: { readonly id: string; readonly mailbox: Mailbox<SessionMail> };
+  /** Until the client says otherwise (MCP "Logging": the server may decide). */
+  logLevel: LogLevel = 'info';
+
+  constructor({ dialect, opening, principal, id }: SessionOptions, mailbox: Mailbox<SessionMail>) {
+    this.dialect = dialect;
+    this.info = opening.clientInfo;
+    this.capabilities = opening.capabilities;
+    this.principal = principal;
+    this.session = { id, mailbox };
+  }
+}
+
+class Session implements Behaviour<SessionMail> {
+  /** A session that crashed once cannot be trusted with another client's mail: it closes. */
+  readonly policy = { restarts: 0, windowMs: 1 };
+  readonly #options: SessionOptions;
+  readonly #client: SessionClient;
+  readonly #subscriptions = new Set<string>();
+  #snapshot = initialTransition(sessionMachine)[0];
+  #serving = this.#snapshot.hasTag('serving');
+
+  constructor(options: SessionOptions, client: SessionClient) {
+    this.#options = options;
+    this.#client = client;
+  }
+
+  state(): string {
+    return String(this.#snapshot.value);
+  }
+
+  receive(mail: SessionMail): void {
+    switch (mail.type) {
+      case 'request':
+        return this.#serving ? this.#options.requests.send(mail) : this.#refuse(mail.request);
+      case 'serve':
+        return settle(mail.request, this.#serve(mail.request));
+      case 'subscribe':
+        return settle(mail.request, this.#subscribe(mail.uri));
+      case 'initialized':
+        return this.#step({ type: 'initialized' });
+      case 'list changed':
+        if (this.#snapshot.hasTag('announcing'))
+          this.#options.emitter.send({ type: 'list changed', dialect: this.#client.dialect, what: mail.what });
+        return;
+      case 'resource updated':
+        if (this.#subscriptions.has(mail.uri))
+          this.#options.emitter.send({ type: 'resource updated', dialect: this.#client.dialect, uri: mail.uri });
+        return;
+      case 'close':
+        if (this.#snapshot.status === 'done') return;
+        this.#step({ type: 'close' });
+        this.#options.closed(mail.reason);
+    }
+  }
+
+  #step(event: { type: 'initialized' } | { type: 'close' }): void {
+    [this.#snapshot] = transition(sessionMachine, this.#snapshot, event);
+    this.#serving = this.#snapshot.hasTag('serving');
+  }
+
+  #serve({ operation }: InFlight): Outcome {
+    switch (operation.method) {
+      case 'initialize':
+        return { ok: true, result: { kind: 'initialize', introduction: this.#options.introduction() } };
+      case 'logging/setLevel':
+        this.#client.logLevel = operation.level;
+        return EMPTY;
+      case 'resources/unsubscribe':
+        this.#subscriptions.delete(operation.uri);
+        return EMPTY;
+      default:
+        throw new Error(`the session does not serve ${operation.method}: the methods table and the session disagree`);
+    }
+  }
+
+  #subscribe(uri: string): Outcome {
+    const { maxSubscriptions } = this.#options;
+    if (this.#subscriptions.size >= maxSubscriptions && !this.#subscriptions.has(uri)) {
+      const error = new ProtocolError(
+        ErrorCode.Overloaded,
+        `this session watches ${maxSubscriptions} resources, which is its limit: unsubscribe from one (the server's option is maxSubscriptions)`,
+      );
+      return { ok: false, error: toWireError(error, '') };
+    }
+    this.#subscriptions.add(uri);
+    return EMPTY;
+  }
+
+  #refuse(request: InFlight): void {
+    const error = new ProtocolError(
+      ErrorCode.InvalidRequest,
+      'this session is closed: send "initialize" to open another',
+    );
+    this.#options.emitter.send({ type: 'answer', request, outcome: { ok: false, error: toWireError(error, '') } });
+  }
+
+  crashed(mail: SessionMail, error: unknown): void {
+    const incident = this.#options.incident(`session/${this.#options.id}`, error);
+    const outcome: Outcome = { ok: false, error: toWireError(error, incident) };
+    if (mail.type === 'request') this.#options.emitter.send({ type: 'answer', request: mail.request, outcome });
+    else if ('request' in mail) settle(mail.request, outcome);
+    if (this.#snapshot.status === 'done') return;
+    this.#step({ type: 'close' });
+    this.#options.closed(`it failed (incident ${incident})`);
+  }
+}
+
+function settle(request: InFlight, outcome: Outcome): void {
+  request.requests.send({ type: 'settled', request, outcome });
+}

@@ -1,0 +1,29 @@
+/** The port through which everything that waits reads the time: the real clock, and the only file that may touch timers. */
+
+/** A running timer. */
+export interface Timer {
+  /** Stops it; stopping twice, or after it fired, does nothing. */
+  cancel(): void;
+}
+
+/** Time, injected. Milliseconds, monotonic: a change of the wall clock moves nothing. */
+export interface Clock {
+  /** Milliseconds since an arbitrary start. */
+  now(): number;
+  /** Runs `callback` once, `ms` milliseconds from now (0 to 2^31-1). The timer does not keep the process alive. */
+  after(ms: number, callback: () => void): Timer;
+  /** Runs `callback` once the current turn of the event loop is over. */
+  soon(callback: () => void): void;
+}
+
+export const systemClock: Clock = {
+  now: () => performance.now(),
+  after(ms, callback) {
+    const timer = setTimeout(callback, ms);
+    timer.unref();
+    return { cancel: () => clearTimeout(timer) };
+  },
+  soon(callback) {
+    setImmediate(callback);
+  },
+};

@@ -1,0 +1,25 @@
+/** How arguments are completed unless an author says otherwise: ask the completer, keep what may be sent. */
+import type { CompleteResult } from '../protocol/types.ts';
+import type { CompletionExecution, Suggestions } from './execution.ts';
+
+/** Most values in one answer (MCP "Completion"). */
+const MAX_VALUES = 100;
+
+export function completionExecution(): CompletionExecution {
+  return {
+    async execute({ argument, chosen, completer }, ctx) {
+      return toCompleteResult(await completer(argument.value, chosen, ctx));
+    },
+  };
+}
+
+function toCompleteResult(suggestions: Suggestions): CompleteResult {
+  const given = isList(suggestions) ? { values: suggestions } : suggestions;
+  const values = given.values.slice(0, MAX_VALUES);
+  const total = given.total ?? given.values.length;
+  return { completion: { values, total, hasMore: given.hasMore ?? total > values.length } };
+}
+
+function isList(suggestions: Suggestions): suggestions is readonly string[] {
+  return Array.isArray(suggestions);
+}

@@ -1,0 +1,45 @@
+/** How prompts are made unless an author says otherwise: check the arguments, run the handler, shape what it returns. */
+import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
+import { describe, isObject } from '../protocol/json.ts';
+import type { GetPromptResult, PromptMessage } from '../protocol/types.ts';
+import { isContentBlock } from '../results/content.ts';
+import { explain } from '../schema/problems.ts';
+import type { PromptCall, PromptExecution } from './execution.ts';
+
+/** A handler returns a string or a content block (one user message), a list of messages, or `{ messages }` as on the wire. */
+export function promptExecution(): PromptExecution {
+  return {
+    async execute(call, ctx) {
+      const checked = await call.implementation.input?.check({ ...call.arguments });
+      // Missing or wrong arguments are a protocol error for prompts (MCP prompts, "Error Handling"): no model reads the result.
+      if (checked && !checked.ok)
+        throw new ProtocolError(
+          ErrorCode.InvalidParams,
+          explain(checked.problems, `arguments for prompt "${call.prompt.name}"`),
+        );
+      return toPromptResult(await call.implementation.handler(checked ? checked.value : call.arguments, ctx), call);
+    },
+  };
+}
+
+function toPromptResult(returned: unknown, { prompt }: PromptCall): GetPromptResult {
+  const described = prompt.description === undefined ? {} : { description: prompt.description };
+  if (typeof returned === 'string')
+    return { ...described, messages: [{ role: 'user', content: { type: 'text', text: returned } }] };
+  if (isContentBlock(returned)) return { ...described, messages: [{ role: 'user', content: returned }] };
+  if (isMessages(returned)) return { ...described, messages: returned };
+  if (isObject(returned) && isMessages(returned.messages))
+    return { ...described, ...returned, messages: returned.messages };
+  throw new TypeError(
+    `prompt "${prompt.name}" returns a string, a content block, or messages ({ role, content }); this one returned ${describe(returned)}`,
+  );
+}
+
+function isMessages(value: unknown): value is readonly PromptMessage[] {
+  return (
+    Array.isArray(value) &&
+    value.every(
+      (item) => isObject(item) && (item.role === 'user' || item.role === 'assistant') && isContentBlock(item.content),
+    )
+  );
+}

@@ -1,0 +1,41 @@
+/** How resources are read unless an author says otherwise: run the reader, shape what it returns. */
+import { describe, isObject } from '../protocol/json.ts';
+import type { CacheHints, ReadResourceResult, ResourceContents } from '../protocol/types.ts';
+import { isResourceContents, resourceContents } from '../results/content.ts';
+import type { ResourceExecution, ResourceRead } from './execution.ts';
+
+/**
+ * A reader returns a string (text), bytes (a blob), `{ contents }` as on the wire, one item of contents or a list of them.
+ */
+export function resourceExecution(): ResourceExecution {
+  return {
+    async execute(call, ctx) {
+      const { uri, variables, implementation } = call;
+      return { ...implementation.hints, ...toReadResult(await implementation.read({ uri, variables }, ctx), call) };
+    },
+  };
+}
+
+function toReadResult(returned: unknown, { uri, resource }: ResourceRead): ReadResourceResult {
+  if (typeof returned === 'string' || returned instanceof Uint8Array)
+    return { contents: [resourceContents(uri, returned, resource.mimeType)] };
+  if (isResourceContents(returned)) return { contents: [returned] };
+  if (isContentsList(returned)) return { contents: returned };
+  if (isObject(returned) && isContentsList(returned.contents))
+    return { ...returned, contents: returned.contents, ...hints(returned) };
+  throw new TypeError(
+    `resource "${uri}": its reader returns a string, bytes, or contents; this one returned ${describe(returned)}`,
+  );
+}
+
+function isContentsList(value: unknown): value is readonly ResourceContents[] {
+  return Array.isArray(value) && value.every(isResourceContents);
+}
+
+/** Caching hints that fit (2026-07-28 "Caching"); others are left out. */
+function hints({ ttlMs, cacheScope }: Readonly<Record<string, unknown>>): CacheHints {
+  return {
+    ...(typeof ttlMs === 'number' && ttlMs >= 0 ? { ttlMs: Math.floor(ttlMs) } : {}),
+    ...(cacheScope === 'public' || cacheScope === 'private' ? { cacheScope } : {}),
+  };
+}

@@ -1,0 +1,94 @@
+/** How tools run unless an author says otherwise: check the arguments, run the handler, shape and check what it returns. */
+import type { Clock } from '../clock.ts';
+import { ProtocolError } from '../protocol/errors.ts';
+import type { CallToolResult } from '../protocol/types.ts';
+import { failed, toToolResult } from '../results/tool-result.ts';
+import { explain } from '../schema/problems.ts';
+import type { Checked } from '../schema/schema.ts';
+import type { Context } from './context.ts';
+import type { ToolCall, ToolExecution } from './execution.ts';
+
+export interface ToolPolicy {
+  readonly clock: Clock;
+  /** The longest envelope data that is sent whole, in characters of JSON. */
+  readonly maxResultLength: number;
+  /** Tells the operator that a tool broke its own output schema. */
+  warn(message: string): void;
+}
+
+/**
+ * Arguments that do not fit, and a handler that throws, give a result that the model can read (`isError`; MCP 2025-11-25
+ * tools, "Error Handling", SEP-1303); the message only, never a stack. A {@link ProtocolError} stays an error.
+ */
+export function toolExecution(policy: ToolPolicy): ToolExecution {
+  return {
+    execute(call, ctx) {
+      const checked = call.implementation.input.check(call.arguments);
+      return checked instanceof Promise
+        ? checked.then((value) => run(call, value, ctx, policy))
+        : run(call, checked, ctx, policy);
+    },
+  };
+}
+
+function run(
+  call: ToolCall,
+  checked: Checked<unknown>,
+  ctx: Context,
+  policy: ToolPolicy,
+): CallToolResult | Promise<CallToolResult> {
+  if (!checked.ok) return failed(explain(checked.problems, `arguments for tool "${call.tool.name}"`));
+  const started = policy.clock.now();
+  let returned: unknown;
+  try {
+    returned = call.implementation.handler(checked.value, ctx);
+  } catch (error) {
+    return thrown(error);
+  }
+  if (!(returned instanceof Promise) && !isThenable(returned)) return finish(call, returned, started, policy);
+  return Promise.resolve(returned).then((value) => finish(call, value, started, policy), thrown);
+}
+
+function finish(
+  call: ToolCall,
+  returned: unknown,
+  started: number,
+  policy: ToolPolicy,
+): CallToolResult | Promise<CallToolResult> {
+  const { output } = call.implementation;
+  const result = toToolResult(returned, {
+    durationMs: () => policy.clock.now() - started,
+    maxResultLength: policy.maxResultLength,
+    structured: output !== undefined,
+  });
+  if (!output || result.isError) return result;
+  const checked = output.check(result.structuredContent);
+  return checked instanceof Promise
+    ? checked.then((value) => conform(call, result, value, policy))
+    : conform(call, result, checked, policy);
+}
+
+/** Servers must give structured results that conform to the output schema (MCP tools, "Output Schema"): a tool that does not has failed. */
+function conform(
+  call: ToolCall,
+  result: CallToolResult,
+  checked: Checked<unknown>,
+  policy: ToolPolicy,
+): CallToolResult {
+  if (checked.ok) return result;
+  const message = explain(
+    checked.problems,
+    `result of tool "${call.tool.name}" (it does not fit the tool's own output schema)`,
+  );
+  policy.warn(message);
+  return failed(message);
+}
+
+function thrown(error: unknown): CallToolResult {
+  if (error instanceof ProtocolError) throw error;
+  return failed(error instanceof Error ? error.message || error.name : String(error));
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
+}

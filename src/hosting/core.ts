@@ -1,0 +1,171 @@
+/** The composition root: it makes the actors in the order in which a message meets them, and opens and closes transports. */
+import { nanoid } from 'nanoid';
+import { spawnServer } from '../actors/server.ts';
+import type { OpenSession } from '../actors/session.ts';
+import { Bus } from '../bus.ts';
+import { systemClock } from '../clock.ts';
+import { Inspection } from '../inspect.ts';
+import type { ConnectionId } from '../messages/connection.ts';
+import type { InFlight } from '../messages/in-flight.ts';
+import { resolveLimits, type ServerOptions, stderrLog } from '../options.ts';
+import { Outbound } from '../outbound/outbound.ts';
+import type { Implementation } from '../protocol/types.ts';
+import type { Transport } from '../transports/transport.ts';
+import { type Connection, type ConnectionHost, openConnection } from './connection.ts';
+import { introduce } from './introduction.ts';
+import { type Offering, spawnOffering } from './offering.ts';
+import { guardProcess } from './process-guard.ts';
+
+/** Everything behind a server, put together. */
+export interface Core extends Pick<Offering, 'tools' | 'resources' | 'prompts'> {
+  readonly inspection: Inspection;
+  /** Opens a transport. @throws what its `open` throws */
+  open(transport: Transport): Promise<void>;
+  /** Closes: see `docs/architecture.md`, "Shutdown, step by step". Resolves when every transport is closed. */
+  close(reason: string): Promise<void>;
+  resourceUpdated(uri: string): void;
+  readonly log: NonNullable<ServerOptions['log']>;
+}
+
+export function createCore(options: ServerOptions, info: Implementation): Core {
+  const clock = options.clock ?? systemClock;
+  const log = options.log ?? stderrLog;
+  const limits = resolveLimits(options.limits);
+  const inspection = new Inspection(clock);
+  const bus = new Bus();
+  const transports: Transport[] = [];
+  const connections = new Map<ConnectionId, Connection>();
+  const sessions = new Map<string, OpenSession>();
+  const incident = (where: string, error: unknown): string => {
+    const id = nanoid(10);
+    log(
+      'error',
+      `incident ${id} in ${where}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
+    );
+    return id;
+  };
+  const actors = { clock, inspection };
+
+  // What is offered, and what runs it.
+  const introducer = introduce(options, info);
+  const offering = spawnOffering({
+    ...actors,
+    options,
+    limits,
+    introducer,
+    log,
+    incident,
+    changed: (what) => server.mailbox.send({ type: 'list changed', what }),
+  });
+
+  // The server itself.
+  const server = spawnServer({
+    ...actors,
+    graceMs: limits.graceMs,
+    introduction: introducer.tell,
+    *sessions() {
+      for (const { actor } of sessions.values()) yield actor.mailbox;
+    },
+    drainConnections() {
+      for (const connection of connections.values()) connection.drain();
+    },
+    stop: (reason) => void stop(reason),
+    incident,
+  });
+
+  // What a connection is made of, and where its requests go.
+  const { registries } = offering;
+  const serve: Readonly<Record<InFlight['servedBy'], (request: InFlight) => void>> = {
+    tools: (request) => registries.tools.send({ type: 'request', request }),
+    resources: (request) => registries.resources.send({ type: 'request', request }),
+    prompts: (request) => registries.prompts.send({ type: 'request', request }),
+    completions(request) {
+      const { operation } = request;
+      const prompt = operation.method === 'completion/complete' && operation.ref.type === 'ref/prompt';
+      (prompt ? registries.prompts : registries.resources).send({ type: 'request', request });
+    },
+    session: (request) => request.client.session?.mailbox.send({ type: 'serve', request }),
+    server: (request) => server.mailbox.send({ type: 'request', request }),
+  };
+  const host: ConnectionHost = {
+    ...actors,
+    bus,
+    limits,
+    outbound: new Outbound(info, options.listTtlMs ?? 0, (id, error) =>
+      incident(`the answer to request ${String(id)}`, error),
+    ),
+    route: (request) => serve[request.servedBy](request),
+    introduction: introducer.tell,
+    offers: introducer.offers,
+    incident,
+    sessionOpened: (id, session) => void sessions.set(id, session),
+    sessionClosed: (id) => void sessions.delete(id),
+    idle: (connection) => server.mailbox.send({ type: 'connection idle', connection }),
+  };
+
+  // The bus: what transports report.
+  bus.on('connection.opened', ({ connection }) => void connections.set(connection, openConnection(connection, host)));
+  bus.on('connection.text', ({ connection, text }) => connections.get(connection)?.inbound.text(text));
+  bus.on('connection.unreadable', ({ connection, reason, bytes }) =>
+    connections.get(connection)?.inbound.unreadable(reason, bytes),
+  );
+  bus.on('connection.slow', ({ connection }) => connections.get(connection)?.slow());
+  bus.on('connection.drained', ({ connection }) => connections.get(connection)?.drained());
+  bus.on('connection.ended', ({ connection }) => connections.get(connection)?.drain());
+  bus.on('connection.closed', ({ connection, reason }) => {
+    connections.get(connection)?.close(reason);
+    connections.delete(connection);
+    server.mailbox.send({ type: 'connection idle', connection });
+  });
+  bus.on('fault', ({ where, error }) => void incident(where, error));
+
+  let unguard: (() => void) | undefined;
+  let resolveStopped = (): void => {};
+  const stopped = new Promise<void>((resolve) => {
+    resolveStopped = resolve;
+  });
+  const close = (reason: string): Promise<void> => {
+    server.mailbox.send({ type: 'drain', reason, connections: [...connections.keys()] });
+    return stopped;
+  };
+  /** Ends what could not finish in time, closes every transport, and is done. */
+  const stop = async (reason: string): Promise<void> => {
+    for (const connection of connections.values()) connection.giveUp(reason);
+    const results = await Promise.allSettled(transports.map((transport) => transport.close()));
+    for (const result of results) if (result.status === 'rejected') incident('closing a transport', result.reason);
+    for (const [id, connection] of connections) {
+      connection.close(reason);
+      connections.delete(id);
+    }
+    unguard?.();
+    server.mailbox.send({ type: 'stopped' });
+    resolveStopped();
+  };
+
+  return {
+    tools: offering.tools,
+    resources: offering.resources,
+    prompts: offering.prompts,
+    inspection,
+    log,
+    close,
+    resourceUpdated: (uri) => server.mailbox.send({ type: 'resource updated', uri }),
+    async open(transport) {
+      unguard ??= guardProcess({
+        ownsProcess: () => transports.some(({ ownsProcess }) => ownsProcess),
+        caught: (label, error) =>
+          void incident(`${label ?? 'an unknown element'}, thrown after it had answered`, error),
+      });
+      transports.push(transport);
+      await transport.open({
+        bus,
+        clock,
+        maxMessageBytes: limits.maxMessageBytes,
+        connectionId: () => nanoid(8),
+        log,
+        requestClose: (reason) => void close(reason),
+      });
+      server.mailbox.send({ type: 'started' });
+    },
+  };
+}

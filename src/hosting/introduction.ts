@@ -1,0 +1,37 @@
+/** What the server says of itself, and which capabilities it offers: those of what was ever registered, and those that were promised. */
+import type { Introduction } from '../messages/answers.ts';
+import type { ServerOptions } from '../options.ts';
+import type { Implementation, ServerCapabilities } from '../protocol/types.ts';
+
+type Offered = 'tools' | 'resources' | 'prompts' | 'completions';
+
+export interface Introducer {
+  tell(): Introduction;
+  offers(capability: keyof ServerCapabilities): boolean;
+  /** Something of this kind is registered now. What was offered once stays offered: clients learn of capabilities only when they connect. */
+  add(capability: Offered): void;
+}
+
+export function introduce(options: ServerOptions, info: Implementation): Introducer {
+  const offered = new Set<Offered>(options.offers);
+  const capabilities = (): ServerCapabilities => ({
+    ...(offered.has('tools') ? { tools: { listChanged: true } } : {}),
+    ...(offered.has('resources') ? { resources: { subscribe: true, listChanged: true } } : {}),
+    ...(offered.has('prompts') ? { prompts: { listChanged: true } } : {}),
+    ...(offered.has('completions') ? { completions: {} } : {}),
+    // Any handler can log.
+    logging: {},
+    ...(options.experimental ? { experimental: options.experimental } : {}),
+    ...(options.extensions ? { extensions: options.extensions } : {}),
+  });
+  let known = capabilities();
+  return {
+    tell: () => ({ info, capabilities: known, instructions: options.instructions }),
+    offers: (capability) => known[capability] !== undefined,
+    add(capability) {
+      if (offered.has(capability)) return;
+      offered.add(capability);
+      known = capabilities();
+    },
+  };
+}

@@ -1,0 +1,117 @@
+/** Makes what is offered and what runs it: three registries, four executors, and the registrations through which authors reach them. */
+import type { ActorHost } from '../actors/actor.ts';
+import { spawnRegistry } from '../actors/registry.ts';
+import type { PromptImplementation, ResourceImplementation } from '../execution/execution.ts';
+import type { InFlight } from '../messages/in-flight.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
+import type { ListKind } from '../messages/session.ts';
+import type { Limits, OperatorLog, ServerOptions } from '../options.ts';
+import type { Prompt, Resource, ResourceTemplate, Tool } from '../protocol/types.ts';
+import type { PromptDefinition, ResourceDefinition, ToolDefinition } from '../registration/define.ts';
+import { compilePrompt, compileResource, compileTool } from '../registration/offers.ts';
+import { Catalogue } from '../registry/catalogue.ts';
+import { servePrompts, serveResources, serveTools } from '../registry/serve.ts';
+import { elements, type Registration } from './elements.ts';
+import { spawnExecutors } from './executors.ts';
+import type { Introducer } from './introduction.ts';
+
+export interface OfferingOptions extends ActorHost {
+  readonly options: ServerOptions;
+  readonly limits: Limits;
+  readonly introducer: Introducer;
+  log: OperatorLog;
+  incident(where: string, error: unknown): string;
+  changed(what: ListKind): void;
+}
+
+type RequestMailbox = Pick<Mailbox<{ readonly type: 'request'; readonly request: InFlight }>, 'send'>;
+
+export interface Offering {
+  readonly tools: Registration<ToolDefinition>;
+  readonly resources: Registration<ResourceDefinition>;
+  readonly prompts: Registration<PromptDefinition>;
+  readonly registries: {
+    readonly tools: RequestMailbox;
+    readonly resources: RequestMailbox;
+    readonly prompts: RequestMailbox;
+  };
+}
+
+export function spawnOffering(host: OfferingOptions): Offering {
+  const { options, limits, introducer } = host;
+  const catalogues = {
+    tools: new Catalogue<Tool>('tool'),
+    resources: new Catalogue<Resource | ResourceTemplate>('resource'),
+    prompts: new Catalogue<Prompt>('prompt'),
+  };
+  const executors = spawnExecutors({
+    ...host,
+    executions: options.executors ?? {},
+    policy: {
+      clock: host.clock,
+      maxResultLength: limits.maxResultLength,
+      warn: (message) => host.log('warning', message),
+    },
+  });
+  const completions = executors.completions.mailbox;
+  const tools = spawnRegistry({
+    ...host,
+    address: 'registry/tools',
+    catalogue: catalogues.tools,
+    serve: serveTools(catalogues.tools, limits.pageSize, executors.tools.mailbox),
+    changed: () => host.changed('tools'),
+  }).mailbox;
+  const resources = spawnRegistry({
+    ...host,
+    address: 'registry/resources',
+    catalogue: catalogues.resources,
+    serve: serveResources(catalogues.resources, limits.pageSize, executors.resources.mailbox, completions),
+    changed: () => host.changed('resources'),
+  }).mailbox;
+  const prompts = spawnRegistry({
+    ...host,
+    address: 'registry/prompts',
+    catalogue: catalogues.prompts,
+    serve: servePrompts(catalogues.prompts, limits.pageSize, executors.prompts.mailbox, completions),
+    changed: () => host.changed('prompts'),
+  }).mailbox;
+
+  let refs = 0;
+  const nextRef = (): number => ++refs;
+  const completable = (completers: object): void => {
+    if (Object.keys(completers).length > 0) introducer.add('completions');
+  };
+  return {
+    tools: elements({
+      registry: tools,
+      executors: [executors.tools.mailbox],
+      catalogue: catalogues.tools,
+      compile: compileTool,
+      nextRef,
+      offered: () => introducer.add('tools'),
+    }),
+    resources: elements<ResourceDefinition, Resource | ResourceTemplate, ResourceImplementation>({
+      registry: resources,
+      executors: [executors.resources.mailbox, completions],
+      catalogue: catalogues.resources,
+      compile: compileResource,
+      nextRef,
+      offered({ completers }) {
+        introducer.add('resources');
+        completable(completers);
+      },
+    }),
+    prompts: elements<PromptDefinition, Prompt, PromptImplementation>({
+      registry: prompts,
+      executors: [executors.prompts.mailbox, completions],
+      catalogue: catalogues.prompts,
+      compile: compilePrompt,
+      nextRef,
+      offered({ completers }) {
+        introducer.add('prompts');
+        completable(completers);
+      },
+    }),
+    registries: { tools, resources, prompts },
+  };
+}

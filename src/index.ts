@@ -1,0 +1,53 @@
+/** The public surface of Troupe. */
+export type { Clock, Timer } from './clock.ts';
+export type { Discovered, DiscoverOptions } from './discovery/discover.ts';
+export type { Context, Log } from './execution/context.ts';
+export type {
+  Completer,
+  CompletionCall,
+  CompletionExecution,
+  Execution,
+  ExecutionOptions,
+  Executions,
+  PromptCall,
+  PromptExecution,
+  ResourceExecution,
+  ResourceRead,
+  Suggestions,
+  ToolCall,
+  ToolExecution,
+  Variables,
+} from './execution/execution.ts';
+export type { RegisteredElement, Registration } from './hosting/elements.ts';
+export type { ActorKind, InspectionListener, InspectionRecord } from './inspect.ts';
+export { DEFAULT_LIMITS, type Limits, type OperatorLog, type ServerOptions } from './options.ts';
+export { ErrorCode, type ErrorCodeValue, ProtocolError } from './protocol/errors.ts';
+export type { JsonObject, JsonValue } from './protocol/json.ts';
+export { type Era, type Revision, SUPPORTED_REVISIONS } from './protocol/revisions.ts';
+export type * from './protocol/types.ts';
+export { TemplateError } from './protocol/uri-template.ts';
+export {
+  definePrompt,
+  defineResource,
+  defineTool,
+  type PromptDefinition,
+  type PromptHandler,
+  type PromptOptions,
+  type ResourceDefinition,
+  type ResourceHandler,
+  type ResourceOptions,
+  type ToolDefinition,
+  type ToolHandler,
+  type ToolOptions,
+} from './registration/define.ts';
+export { DefinitionError } from './registration/offers.ts';
+export type { ReadableCatalogue } from './registry/catalogue.ts';
+export { audio, embedded, image, link, text } from './results/content.ts';
+export { type Envelope, type EnvelopeInput, type EnvelopeMeta, envelopeOf, toolResult } from './results/envelope.ts';
+export { SchemaError } from './schema/error.ts';
+export type { CompiledSchema, Problem } from './schema/schema.ts';
+export type { AuthorSchema, Infer, InferInput } from './schema/types.ts';
+export { createServer, isServer, type Server } from './server.ts';
+export { type MemoryPeer, memory } from './transports/memory.ts';
+export { type StdioOptions, stdio } from './transports/stdio.ts';
+export type { Transport, TransportHost } from './transports/transport.ts';

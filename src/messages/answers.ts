@@ -1,0 +1,50 @@
+/** What a request can be answered with, before a dialect shows it: types only. */
+import type { WireError } from '../protocol/errors.ts';
+import type {
+  CallToolResult,
+  CompleteResult,
+  GetPromptResult,
+  Implementation,
+  Prompt,
+  ReadResourceResult,
+  Resource,
+  ResourceTemplate,
+  ServerCapabilities,
+  Tool,
+} from '../protocol/types.ts';
+
+/** One page of a list. The same object is answered to every client, so that it is serialised once for each dialect. */
+export type Page =
+  | PageOf<'tools', Tool>
+  | PageOf<'resources', Resource>
+  | PageOf<'resourceTemplates', ResourceTemplate>
+  | PageOf<'prompts', Prompt>;
+
+interface PageOf<K, D> {
+  readonly of: K;
+  readonly items: readonly D[];
+  readonly nextCursor: string | undefined;
+}
+
+/** What the server says of itself to whoever asks. */
+export interface Introduction {
+  readonly info: Implementation;
+  readonly capabilities: ServerCapabilities;
+  readonly instructions: string | undefined;
+}
+
+export type Result =
+  | { readonly kind: 'empty' }
+  | { readonly kind: 'initialize'; readonly introduction: Introduction }
+  | { readonly kind: 'discover'; readonly introduction: Introduction }
+  | { readonly kind: 'list'; readonly page: Page }
+  | { readonly kind: 'call'; readonly result: CallToolResult }
+  | { readonly kind: 'read'; readonly result: ReadResourceResult }
+  | { readonly kind: 'prompt'; readonly result: GetPromptResult }
+  | { readonly kind: 'completion'; readonly result: CompleteResult };
+
+export type Outcome =
+  | { readonly ok: true; readonly result: Result }
+  | { readonly ok: false; readonly error: WireError };
+
+export const EMPTY: Outcome = { ok: true, result: { kind: 'empty' } };

@@ -1,0 +1,51 @@
+/** What an emitter hears: everything that may leave for one client. Types only. */
+import type { Dialect } from '../protocol/dialects/index.ts';
+import type { WireError } from '../protocol/errors.ts';
+import type { RequestId } from '../protocol/jsonrpc.ts';
+import type { LogLevel } from '../protocol/types.ts';
+import type { Outcome } from './answers.ts';
+import type { Batch, InFlight } from './in-flight.ts';
+import type { ListKind } from './session.ts';
+
+export type Notification =
+  | {
+      readonly type: 'progress';
+      readonly dialect: Dialect;
+      readonly about: RequestId;
+      readonly token: string | number;
+      readonly progress: number;
+      readonly total: number | undefined;
+      readonly message: string | undefined;
+    }
+  | {
+      readonly type: 'log';
+      readonly dialect: Dialect;
+      readonly about: RequestId | undefined;
+      readonly level: LogLevel;
+      readonly data: unknown;
+      readonly logger: string | undefined;
+    }
+  | { readonly type: 'list changed'; readonly dialect: Dialect; readonly what: ListKind }
+  | { readonly type: 'resource updated'; readonly dialect: Dialect; readonly uri: string };
+
+export type Answer =
+  | { readonly type: 'answer'; readonly request: InFlight; readonly outcome: Outcome }
+  /** An answer to what never became a request. */
+  | {
+      readonly type: 'refusal';
+      readonly id: RequestId | undefined;
+      readonly dialect: Dialect;
+      readonly error: WireError;
+      readonly batch: Batch | undefined;
+    };
+
+export type EmitterMail =
+  | Answer
+  | Notification
+  /** A request of this batch will get no answer (it was cancelled). */
+  | { readonly type: 'batch shrank'; readonly batch: Batch }
+  /** The time to gather changes of lists and resources is over. */
+  | { readonly type: 'gathered' }
+  | { readonly type: 'slow' }
+  | { readonly type: 'drained' }
+  | { readonly type: 'close'; readonly reason: string };

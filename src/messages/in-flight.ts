@@ -1,0 +1,43 @@
+/** One request in flight, in either era: one id, one answer, cancellable. Types only; `src/requests/in-flight.ts` makes them. */
+import type { RequestId } from '../protocol/jsonrpc.ts';
+import type { ServedBy } from '../protocol/methods.ts';
+import type { Operation } from '../protocol/operations.ts';
+import type { Client } from './client.ts';
+import type { Mailbox } from './mailbox.ts';
+import type { RequestsMail } from './requests.ts';
+
+/** The requests of one JSON-RPC batch (2025-03-26), answered together. */
+export interface Batch {
+  /** Answers still owed. */
+  owed: number;
+  /** Answers that are ready, as text. */
+  readonly answers: string[];
+}
+
+export interface InFlight {
+  readonly id: RequestId;
+  readonly operation: Operation;
+  readonly servedBy: ServedBy;
+  readonly client: Client;
+  /** The request's `_meta`, as it came. */
+  readonly meta: Readonly<Record<string, unknown>> | undefined;
+  readonly progressToken: string | number | undefined;
+  readonly batch: Batch | undefined;
+  /** The in-flight table that admitted it, and that every outcome goes back to. */
+  readonly requests: Mailbox<RequestsMail>;
+  /** The inspection record that it came from; 0 while nobody watches. */
+  readonly cause: number;
+  /** Answered, cancelled or timed out: nothing more is sent for it. Set by the in-flight table only. */
+  settled: boolean;
+  /** Milliseconds it may take, anew from each progress where the revision allows. */
+  timeoutMs: number;
+  /** When it times out, and the latest that progress may put this off to; milliseconds of the server's clock. */
+  deadline: number;
+  latest: number;
+  /** The last progress reported; progress must grow. */
+  progress: number;
+  /** Aborted when the request is cancelled, times out or loses its client. Made when first asked for. */
+  readonly signal: AbortSignal;
+  /** Aborts {@link signal}. */
+  abort(reason: Error): void;
+}

@@ -1,0 +1,38 @@
+/** What the in-flight table of one connection or session hears: types only. */
+
+import type { RequestId } from '../protocol/jsonrpc.ts';
+import type { LogLevel } from '../protocol/types.ts';
+import type { Outcome } from './answers.ts';
+import type { InFlight } from './in-flight.ts';
+
+export type RequestsMail =
+  /** A new request: admit it, or refuse it. */
+  | { readonly type: 'request'; readonly request: InFlight }
+  /** The client no longer wants it. */
+  | { readonly type: 'cancel'; readonly id: RequestId; readonly reason: string | undefined }
+  /** Whoever served it is done. */
+  | { readonly type: 'settled'; readonly request: InFlight; readonly outcome: Outcome }
+  /** Its handler reports progress. */
+  | {
+      readonly type: 'progress';
+      readonly request: InFlight;
+      readonly progress: number;
+      readonly total: number | undefined;
+      readonly message: string | undefined;
+    }
+  /** Its handler logs something for the client. */
+  | {
+      readonly type: 'log';
+      readonly request: InFlight;
+      readonly level: LogLevel;
+      readonly data: unknown;
+      readonly logger: string | undefined;
+    }
+  /** What serves it asks for another time than the server's default, in milliseconds from now. */
+  | { readonly type: 'allow'; readonly request: InFlight; readonly timeoutMs: number }
+  /** The earliest deadline has come. */
+  | { readonly type: 'deadline' }
+  /** Take no new requests. */
+  | { readonly type: 'drain' }
+  /** Time is over, or the client is gone: abort what is in flight, and say so to whoever still hears it. */
+  | { readonly type: 'abandon'; readonly reason: string };

@@ -1,0 +1,18 @@
+/** What the server actor hears: its own lifecycle, changes that every session must know of, and requests about the server itself. Types only. */
+import type { InFlight } from './in-flight.ts';
+import type { ListKind } from './session.ts';
+
+export type ServerMail =
+  | { readonly type: 'request'; readonly request: InFlight }
+  | { readonly type: 'list changed'; readonly what: ListKind }
+  | { readonly type: 'resource updated'; readonly uri: string }
+  /** The first transport is open. */
+  | { readonly type: 'started' }
+  /** Close: these connections may still have requests in flight. */
+  | { readonly type: 'drain'; readonly reason: string; readonly connections: readonly string[] }
+  /** A draining connection has nothing in flight any more. */
+  | { readonly type: 'connection idle'; readonly connection: string }
+  /** The grace time for what was in flight is over. */
+  | { readonly type: 'grace over' }
+  /** Every transport is closed. */
+  | { readonly type: 'stopped' };

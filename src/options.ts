@@ -1,0 +1,87 @@
+/** What a server may be told when it is created, and what holds when it is not. */
+import type { Clock } from './clock.ts';
+import type { ExecutionOptions } from './execution/execution.ts';
+import type { JsonObject } from './protocol/json.ts';
+import type { Implementation } from './protocol/types.ts';
+
+/** Bounds. Each is a whole number of at least 1, and each refusal names the bound that it comes from. */
+export interface Limits {
+  /** Most requests in flight on one connection; the next gets an error, the connection lives. */
+  readonly maxInFlight: number;
+  /** Milliseconds until a request times out; progress starts them anew where the revision allows. */
+  readonly timeoutMs: number;
+  /** The most that progress can make of it, in milliseconds. */
+  readonly maxTimeoutMs: number;
+  /** Longest message taken in, in bytes. */
+  readonly maxMessageBytes: number;
+  /** Deepest nesting of a message. */
+  readonly maxDepth: number;
+  /** Most messages in one batch (2025-03-26). */
+  readonly maxBatch: number;
+  /** Most resources that one session watches. */
+  readonly maxSubscriptions: number;
+  /** Most notifications held for a client that reads slowly; log messages beyond it are dropped, and counted. */
+  readonly maxHeld: number;
+  /** Elements on one page of a list. */
+  readonly pageSize: number;
+  /** Longest `data` of a {@link toolResult} that is sent whole, in characters of JSON. */
+  readonly maxResultLength: number;
+  /** Milliseconds that requests in flight are given when the server closes. */
+  readonly graceMs: number;
+  /** Milliseconds for which changes of lists and resources are gathered into one notification each. */
+  readonly gatherMs: number;
+}
+
+export const DEFAULT_LIMITS: Limits = {
+  maxInFlight: 128,
+  timeoutMs: 60_000,
+  maxTimeoutMs: 600_000,
+  maxMessageBytes: 4 * 1024 * 1024,
+  maxDepth: 64,
+  maxBatch: 50,
+  maxSubscriptions: 256,
+  maxHeld: 1_000,
+  pageSize: 1_000,
+  maxResultLength: 256 * 1024,
+  graceMs: 5_000,
+  gatherMs: 10,
+};
+
+export type OperatorLog = (level: 'info' | 'warning' | 'error', message: string) => void;
+
+export interface ServerOptions extends Implementation {
+  /** How a model is to use this server; sent when a client connects. */
+  readonly instructions?: string;
+  /** Executors of your own: a replacement, or a function that wraps the one that would have served. */
+  readonly executors?: ExecutionOptions;
+  /** Capabilities that are offered although nothing is registered yet, because it will be. */
+  readonly offers?: readonly ('tools' | 'resources' | 'prompts' | 'completions')[];
+  /** Non-standard capabilities to announce. */
+  readonly experimental?: JsonObject;
+  /** Extensions to announce (from 2026-07-28), by identifier. */
+  readonly extensions?: JsonObject;
+  /** Milliseconds for which modern clients may take lists as fresh (2026-07-28 "Caching"). Default 0: they ask again. */
+  readonly listTtlMs?: number;
+  readonly limits?: Partial<Limits>;
+  /** Hears what an operator needs to know. Default: lines on stderr. */
+  readonly log?: OperatorLog;
+  /** The time, for tests. */
+  readonly clock?: Clock;
+}
+
+/** The limits that hold. @throws {RangeError} for one that is no whole number of at least 1 */
+export function resolveLimits(given: Partial<Limits> = {}): Limits {
+  const limits = { ...DEFAULT_LIMITS, ...given };
+  for (const [name, value] of Object.entries(limits)) {
+    if (!Number.isSafeInteger(value) || value < 1)
+      throw new RangeError(`limits.${name}: expected a whole number of at least 1, got ${String(value)}`);
+    if (!(name in DEFAULT_LIMITS))
+      throw new RangeError(`limits.${name}: no such limit; there are ${Object.keys(DEFAULT_LIMITS).join(', ')}`);
+  }
+  return limits;
+}
+
+/** One line on stderr: stdout may belong to the protocol. */
+export const stderrLog: OperatorLog = (level, message) => {
+  process.stderr.write(`troupe ${level}: ${message}\n`);
+};

@@ -1,0 +1,163 @@
+/** Shows what the server means in the dialect of a revision: members it does not know are left out, content it does not know is told in content it does. Pure. */
+import type { Introduction, Page, Result } from '../messages/answers.ts';
+import type { Dialect } from '../protocol/dialects/index.ts';
+import { isObject } from '../protocol/json.ts';
+import { METHODS } from '../protocol/methods.ts';
+import { SUPPORTED_REVISIONS } from '../protocol/revisions.ts';
+import type { CacheHints, CallToolResult, ContentBlock, GetPromptResult } from '../protocol/types.ts';
+
+/**
+ * The `result` member, but for what {@link Dialect.selfDescribing} adds.
+ *
+ * @param listTtlMs how long clients may take lists and discovery as fresh, in milliseconds
+ */
+export function showResult(result: Result, dialect: Dialect, listTtlMs: number): object {
+  switch (result.kind) {
+    case 'empty':
+      return {};
+    case 'call':
+      return showCall(result.result, dialect);
+    case 'list':
+      return showPage(result.page, dialect, listTtlMs);
+    case 'read':
+      return cacheable(result.result, result.result, dialect, 'private');
+    case 'prompt':
+      return showPrompt(result.result, dialect);
+    case 'completion':
+      return result.result;
+    case 'initialize':
+      return {
+        protocolVersion: dialect.revision,
+        capabilities: showCapabilities(result.introduction, dialect),
+        serverInfo: pick(result.introduction.info, dialect.shown.implementation),
+        ...instructions(result.introduction),
+      };
+    case 'discover':
+      return cacheable(
+        {
+          supportedVersions: SUPPORTED_REVISIONS,
+          capabilities: showCapabilities(result.introduction, dialect),
+          ...instructions(result.introduction),
+        },
+        { ttlMs: listTtlMs },
+        dialect,
+        'public',
+      );
+  }
+}
+
+function instructions({ instructions: text }: Introduction): { instructions?: string } {
+  return text === undefined ? {} : { instructions: text };
+}
+
+function showCall(result: CallToolResult, dialect: Dialect): object {
+  const content = showBlocks(result.content, dialect);
+  const structured = result.structuredContent;
+  const shown: Record<string, unknown> = { content };
+  if (
+    structured !== undefined &&
+    (dialect.structured === 'any' || (dialect.structured === 'object' && isObject(structured)))
+  ) {
+    shown.structuredContent = structured;
+  }
+  if (result.isError) shown.isError = true;
+  if (result._meta) shown._meta = result._meta;
+  return shown;
+}
+
+function showPage(page: Page, dialect: Dialect, ttlMs: number): object {
+  return cacheable(
+    { [page.of]: showItems(page, dialect), ...(page.nextCursor === undefined ? {} : { nextCursor: page.nextCursor }) },
+    { ttlMs },
+    dialect,
+    'public',
+  );
+}
+
+function showItems(page: Page, { shown, structured }: Dialect): readonly object[] {
+  switch (page.of) {
+    case 'tools':
+      return page.items.map((tool) => {
+        // Until 2025-11-25 an output schema describes an object; 2026-07-28 allows any (SEP-2106).
+        const hidden = structured !== 'any' && tool.outputSchema?.type !== 'object';
+        return pick(hidden ? { ...tool, outputSchema: undefined } : tool, shown.tool);
+      });
+    case 'prompts':
+      return page.items.map((prompt) =>
+        pick(
+          { ...prompt, arguments: prompt.arguments?.map((argument) => pick(argument, shown.promptArgument)) },
+          shown.prompt,
+        ),
+      );
+    case 'resources':
+      return page.items.map((resource) => pick(resource, shown.resource));
+    case 'resourceTemplates':
+      return page.items.map((template) => pick(template, shown.resourceTemplate));
+  }
+}
+
+function showPrompt(result: GetPromptResult, dialect: Dialect): object {
+  return {
+    ...result,
+    messages: result.messages.map((message) => ({ ...message, content: showBlock(message.content, dialect) })),
+  };
+}
+
+function showCapabilities({ capabilities }: Introduction, dialect: Dialect): object {
+  const shown = pick(capabilities, dialect.shown.capabilities);
+  // A modern client hears of changes on `subscriptions/listen` only: without it nothing can be promised.
+  const listen = METHODS.get('subscriptions/listen');
+  if (dialect.era === 'legacy' || (listen?.kind === 'request' && listen.served)) return shown;
+  return Object.fromEntries(
+    Object.entries(shown).map(([name, value]) => {
+      if (!isObject(value)) return [name, value];
+      const { listChanged: _, subscribe: __, ...rest } = value;
+      return [name, rest];
+    }),
+  );
+}
+
+/** Adds the caching hints where the dialect has them (2026-07-28 "Caching"), and takes them away where it has not. */
+function cacheable(result: object, hints: CacheHints, dialect: Dialect, scope: 'public' | 'private'): object {
+  const { ttlMs = 0, cacheScope = scope } = hints;
+  return {
+    ...result,
+    ttlMs: dialect.selfDescribing ? ttlMs : undefined,
+    cacheScope: dialect.selfDescribing ? cacheScope : undefined,
+  };
+}
+
+function showBlocks(blocks: readonly ContentBlock[], dialect: Dialect): readonly ContentBlock[] {
+  for (const block of blocks) {
+    if (!dialect.content.includes(block.type)) return blocks.map((each) => showBlock(each, dialect));
+  }
+  return blocks;
+}
+
+function showBlock(block: ContentBlock, dialect: Dialect): ContentBlock {
+  if (dialect.content.includes(block.type)) return block;
+  switch (block.type) {
+    case 'audio':
+      return {
+        type: 'resource',
+        resource: { uri: 'troupe://content/audio', mimeType: block.mimeType, blob: block.data },
+      };
+    case 'resource_link':
+      return {
+        type: 'text',
+        text: [block.title ?? block.name, block.uri, block.description].filter((part) => part !== undefined).join('\n'),
+      };
+    default:
+      return { type: 'text', text: `[${block.type} content, which protocol revision ${dialect.revision} cannot show]` };
+  }
+}
+
+/** The members of `from` that are named and defined, in the order of the names. */
+export function pick(from: object, names: readonly string[]): Record<string, unknown> {
+  const picked: Record<string, unknown> = {};
+  const source: Readonly<Record<string, unknown>> = { ...from };
+  for (const name of names) {
+    if (source[name] !== undefined) picked[name] = source[name];
+  }
+  return picked;
+}

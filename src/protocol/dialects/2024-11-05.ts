@@ -1,0 +1,25 @@
+/** The first revision: what every later one builds on. */
+import { ErrorCode } from '../errors.ts';
+import type { Dialect } from './dialect.ts';
+
+export const dialect20241105: Dialect = {
+  revision: '2024-11-05',
+  era: 'legacy',
+  batching: false,
+  shown: {
+    implementation: ['name', 'version'],
+    capabilities: ['tools', 'resources', 'prompts', 'logging', 'experimental'],
+    tool: ['name', 'description', 'inputSchema'],
+    resource: ['uri', 'name', 'description', 'mimeType', 'size', 'annotations'],
+    resourceTemplate: ['uriTemplate', 'name', 'description', 'mimeType', 'annotations'],
+    prompt: ['name', 'description', 'arguments'],
+    promptArgument: ['name', 'description', 'required'],
+    progress: ['progressToken', 'progress', 'total'],
+  },
+  content: ['text', 'image', 'resource'],
+  structured: 'none',
+  progressResetsDeadline: false,
+  selfDescribing: false,
+  resourceNotFound: ErrorCode.ResourceNotFound,
+  errorWithoutId: 'null',
+};

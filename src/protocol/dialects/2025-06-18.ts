@@ -1,0 +1,18 @@
+/** 2025-06-18: no more batches; structured tool output, resource links, titles, `_meta` on definitions. */
+import { dialect20250326 } from './2025-03-26.ts';
+import { type Dialect, extend } from './dialect.ts';
+
+export const dialect20250618: Dialect = extend(dialect20250326, {
+  revision: '2025-06-18',
+  batching: false,
+  content: ['resource_link'],
+  structured: 'object',
+  adds: {
+    implementation: ['title'],
+    tool: ['title', 'outputSchema', '_meta'],
+    resource: ['title', '_meta'],
+    resourceTemplate: ['title', '_meta'],
+    prompt: ['title', '_meta'],
+    promptArgument: ['title'],
+  },
+});

@@ -1,0 +1,13 @@
+/** 2026-07-28: no session; results describe themselves, carry caching hints, and may be any JSON value; a missing resource is -32602. */
+import { ErrorCode } from '../errors.ts';
+import { dialect20251125 } from './2025-11-25.ts';
+import { type Dialect, extend } from './dialect.ts';
+
+export const dialect20260728: Dialect = extend(dialect20251125, {
+  revision: '2026-07-28',
+  era: 'modern',
+  structured: 'any',
+  selfDescribing: true,
+  resourceNotFound: ErrorCode.InvalidParams,
+  adds: { capabilities: ['extensions'] },
+});

@@ -1,0 +1,59 @@
+/** What a dialect is: the data by which one revision differs on the wire. Code elsewhere asks these questions, never which revision it is. */
+import type { ErrorCode } from '../errors.ts';
+import type { Era, Revision } from '../revisions.ts';
+
+/** The objects whose members depend on the revision. */
+export interface Shown {
+  readonly implementation: readonly string[];
+  readonly capabilities: readonly string[];
+  readonly tool: readonly string[];
+  readonly resource: readonly string[];
+  readonly resourceTemplate: readonly string[];
+  readonly prompt: readonly string[];
+  readonly promptArgument: readonly string[];
+  readonly progress: readonly string[];
+}
+
+export interface Dialect {
+  readonly revision: Revision;
+  readonly era: Era;
+  /** JSON-RPC batches are accepted and answered as one (2025-03-26 only). */
+  readonly batching: boolean;
+  /** Which members of each object this revision knows. */
+  readonly shown: Shown;
+  /** The content block types that it knows. */
+  readonly content: readonly string[];
+  /** Whether `structuredContent` and `outputSchema` exist, and whether they may be any JSON value or an object only. */
+  readonly structured: 'none' | 'object' | 'any';
+  /** Whether a running request's deadline may be put off by its progress ("Timeouts"). */
+  readonly progressResetsDeadline: boolean;
+  /** Results carry `resultType`, the server's name in `_meta`, and caching hints. */
+  readonly selfDescribing: boolean;
+  /** The code for a resource that does not exist. */
+  readonly resourceNotFound: typeof ErrorCode.ResourceNotFound | typeof ErrorCode.InvalidParams;
+  /** What stands for the id of an error whose request could not be read: JSON-RPC's `null`, or (from 2025-11-25) nothing. */
+  readonly errorWithoutId: 'null' | 'absent';
+}
+
+/** A revision, told as what it changes in the one before: members and content types are added, the rest replaced. */
+export function extend(
+  base: Dialect,
+  change: Omit<Partial<Dialect>, 'shown'> & { readonly revision: Revision; readonly adds?: Partial<Shown> },
+): Dialect {
+  const { adds = {}, content = [], ...replaced } = change;
+  return {
+    ...base,
+    ...replaced,
+    content: [...base.content, ...content],
+    shown: {
+      implementation: [...base.shown.implementation, ...(adds.implementation ?? [])],
+      capabilities: [...base.shown.capabilities, ...(adds.capabilities ?? [])],
+      tool: [...base.shown.tool, ...(adds.tool ?? [])],
+      resource: [...base.shown.resource, ...(adds.resource ?? [])],
+      resourceTemplate: [...base.shown.resourceTemplate, ...(adds.resourceTemplate ?? [])],
+      prompt: [...base.shown.prompt, ...(adds.prompt ?? [])],
+      promptArgument: [...base.shown.promptArgument, ...(adds.promptArgument ?? [])],
+      progress: [...base.shown.progress, ...(adds.progress ?? [])],
+    },
+  };
+}

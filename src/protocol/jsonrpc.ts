@@ -1,0 +1,58 @@
+/** The shapes of JSON-RPC 2.0 as MCP uses it, and the one function that tells them apart. */
+import { describe, isObject } from './json.ts';
+
+/** A string or an integer; never `null` (MCP base protocol, "Requests"). */
+export type RequestId = string | number;
+
+export type Incoming =
+  | {
+      readonly kind: 'request';
+      readonly id: RequestId;
+      readonly method: string;
+      readonly params: Readonly<Record<string, unknown>> | undefined;
+    }
+  | {
+      readonly kind: 'notification';
+      readonly method: string;
+      readonly params: Readonly<Record<string, unknown>> | undefined;
+    }
+  | { readonly kind: 'response'; readonly id: RequestId; readonly result?: unknown; readonly error?: unknown }
+  /** `id` is the request's, where it could be read; `answer` is false where JSON-RPC forbids one (a broken notification or response). */
+  | { readonly kind: 'invalid'; readonly id: RequestId | undefined; readonly answer: boolean; readonly why: string };
+
+export function isRequestId(value: unknown): value is RequestId {
+  return typeof value === 'string' || (typeof value === 'number' && Number.isSafeInteger(value));
+}
+
+/**
+ * Tells what one parsed JSON value is. Never throws.
+ *
+ * @example readIncoming({ jsonrpc: '2.0', id: 1, method: 'ping' }).kind === 'request'
+ * @see JSON-RPC 2.0 sections 4 and 5; MCP basic/index "Messages"
+ */
+export function readIncoming(value: unknown): Incoming {
+  if (!isObject(value))
+    return invalid(undefined, true, `expected a JSON-RPC message (an object), got ${describe(value)}`);
+  const { id, method, params } = value;
+  const readable = isRequestId(id) ? id : undefined;
+  if (method === undefined && ('result' in value || 'error' in value)) {
+    if (value.jsonrpc !== '2.0' || readable === undefined)
+      return invalid(undefined, false, 'a response needs "jsonrpc": "2.0" and the id of a request');
+    return { kind: 'response', id: readable, result: value.result, error: value.error };
+  }
+  if (id !== undefined && readable === undefined)
+    return invalid(undefined, true, `id: expected a string or an integer, got ${describe(id)}`);
+  const answer = id !== undefined || typeof method !== 'string';
+  if (value.jsonrpc !== '2.0')
+    return invalid(readable, answer, `jsonrpc: expected "2.0", got ${describe(value.jsonrpc)}`);
+  if (typeof method !== 'string')
+    return invalid(readable, answer, `method: expected a string, got ${describe(method)}`);
+  if (params !== undefined && !isObject(params))
+    return invalid(readable, answer, `params: expected an object, got ${describe(params)}`);
+  if (readable === undefined) return { kind: 'notification', method, params };
+  return { kind: 'request', id: readable, method, params };
+}
+
+function invalid(id: RequestId | undefined, answer: boolean, why: string): Incoming {
+  return { kind: 'invalid', id, answer, why };
+}

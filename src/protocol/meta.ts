@@ -1,0 +1,92 @@
+/** The `_meta` keys of the specification, and what a modern request says of itself in them. */
+import { ErrorCode, ProtocolError } from './errors.ts';
+import { describe, isObject } from './json.ts';
+import { isRequestId } from './jsonrpc.ts';
+import { isModernRevision, type ModernRevision, SUPPORTED_REVISIONS } from './revisions.ts';
+import { type ClientCapabilities, type Implementation, isLogLevel, LOG_LEVELS, type LogLevel } from './types.ts';
+
+export const META = {
+  protocolVersion: 'io.modelcontextprotocol/protocolVersion',
+  clientInfo: 'io.modelcontextprotocol/clientInfo',
+  clientCapabilities: 'io.modelcontextprotocol/clientCapabilities',
+  logLevel: 'io.modelcontextprotocol/logLevel',
+  serverInfo: 'io.modelcontextprotocol/serverInfo',
+  progressToken: 'progressToken',
+} as const;
+
+type Params = Readonly<Record<string, unknown>> | undefined;
+
+/** What a modern request carries instead of a session. */
+export interface SelfDescription {
+  readonly revision: ModernRevision;
+  readonly info: Implementation | undefined;
+  readonly capabilities: ClientCapabilities;
+  readonly logLevel: LogLevel | undefined;
+}
+
+/** The `_meta` of a request's params, if it is an object. */
+export function metaOf(params: Params): Readonly<Record<string, unknown>> | undefined {
+  const meta = params?._meta;
+  return isObject(meta) ? meta : undefined;
+}
+
+/** True where the message opens as the modern era does: by naming its revision in `_meta` (2026-07-28 versioning, "Backward Compatibility"). */
+export function isModern(params: Params): boolean {
+  return metaOf(params)?.[META.protocolVersion] !== undefined;
+}
+
+/**
+ * Reads what a modern request says of itself.
+ *
+ * @throws {ProtocolError} -32022 for a revision that is not served per request; -32602 for a missing or misshapen field.
+ * @see 2026-07-28 basic/index "Per-request protocol fields"
+ */
+export function readSelfDescription(params: Params): SelfDescription {
+  const meta = metaOf(params) ?? {};
+  const requested = meta[META.protocolVersion];
+  if (typeof requested !== 'string') throw misfit(META.protocolVersion, 'a string', requested);
+  if (!isModernRevision(requested)) {
+    throw new ProtocolError(
+      ErrorCode.UnsupportedProtocolVersion,
+      `Unsupported protocol version ${describe(requested)}`,
+      { supported: SUPPORTED_REVISIONS, requested },
+    );
+  }
+  const capabilities = meta[META.clientCapabilities];
+  if (!isObject(capabilities)) throw misfit(META.clientCapabilities, 'an object (it may be empty)', capabilities);
+  const logLevel = meta[META.logLevel];
+  if (logLevel !== undefined && !isLogLevel(logLevel))
+    throw misfit(META.logLevel, `one of ${LOG_LEVELS.join(', ')}`, logLevel);
+  return {
+    revision: requested,
+    info: readImplementation(meta[META.clientInfo], `_meta["${META.clientInfo}"]`),
+    capabilities,
+    logLevel,
+  };
+}
+
+/** Reads an `Implementation`; absent is allowed. @throws {ProtocolError} -32602 for one without name and version. */
+export function readImplementation(value: unknown, where: string): Implementation | undefined {
+  if (value === undefined) return undefined;
+  if (!isObject(value) || typeof value.name !== 'string' || typeof value.version !== 'string') {
+    throw new ProtocolError(
+      ErrorCode.InvalidParams,
+      `${where}: expected an object with string "name" and "version", got ${describe(value)}`,
+    );
+  }
+  return { ...value, name: value.name, version: value.version };
+}
+
+/** The progress token of a request: a string or an integer, or `undefined`. @throws {ProtocolError} -32602 for anything else. */
+export function readProgressToken(params: Params): string | number | undefined {
+  const token = metaOf(params)?.[META.progressToken];
+  if (token === undefined || isRequestId(token)) return token;
+  throw misfit(META.progressToken, 'a string or an integer', token);
+}
+
+function misfit(key: string, expected: string, got: unknown): ProtocolError {
+  return new ProtocolError(
+    ErrorCode.InvalidParams,
+    `params._meta["${key}"]: expected ${expected}, got ${describe(got)}`,
+  );
+}

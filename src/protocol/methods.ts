@@ -1,0 +1,133 @@
+/** The one table of every method: its kind, its eras, the capability it needs, the reader of its params, and who serves it. Nothing else switches on method names. */
+import {
+  type Operation,
+  type Params,
+  readBare,
+  readCallTool,
+  readComplete,
+  readGetPrompt,
+  readInitialize,
+  readList,
+  readReadResource,
+  readSetLevel,
+  readSubscribe,
+} from './operations.ts';
+import type { Era } from './revisions.ts';
+import type { ServerCapabilities } from './types.ts';
+
+/** The actor that serves a request. */
+export type ServedBy = 'session' | 'server' | 'tools' | 'resources' | 'prompts' | 'completions';
+
+export interface RequestMethod {
+  readonly kind: 'request';
+  readonly eras: readonly Era[];
+  /** What the server must offer for this method to exist. */
+  readonly needs?: keyof ServerCapabilities;
+  /** Absent: the method has its place, but nothing serves it yet, and it is answered with -32601. */
+  readonly served?: { readonly by: ServedBy; read(params: Params): Operation };
+  /** Answered even before a session is there. */
+  readonly always?: true;
+}
+
+export interface NotificationMethod {
+  readonly kind: 'notification';
+  readonly eras: readonly Era[];
+}
+
+export type Method = RequestMethod | NotificationMethod;
+
+const LEGACY: readonly Era[] = ['legacy'];
+const MODERN: readonly Era[] = ['modern'];
+const BOTH: readonly Era[] = ['legacy', 'modern'];
+
+export const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
+  // Lifecycle
+  ['initialize', { kind: 'request', eras: LEGACY, always: true, served: { by: 'session', read: readInitialize } }],
+  ['notifications/initialized', { kind: 'notification', eras: LEGACY }],
+  ['ping', { kind: 'request', eras: LEGACY, always: true, served: { by: 'server', read: readBare('ping') } }],
+  ['server/discover', { kind: 'request', eras: MODERN, served: { by: 'server', read: readBare('server/discover') } }],
+  ['notifications/cancelled', { kind: 'notification', eras: BOTH }],
+  ['notifications/progress', { kind: 'notification', eras: LEGACY }],
+  // Tools
+  [
+    'tools/list',
+    { kind: 'request', eras: BOTH, needs: 'tools', served: { by: 'tools', read: readList('tools/list') } },
+  ],
+  ['tools/call', { kind: 'request', eras: BOTH, needs: 'tools', served: { by: 'tools', read: readCallTool } }],
+  // Resources
+  [
+    'resources/list',
+    { kind: 'request', eras: BOTH, needs: 'resources', served: { by: 'resources', read: readList('resources/list') } },
+  ],
+  [
+    'resources/templates/list',
+    {
+      kind: 'request',
+      eras: BOTH,
+      needs: 'resources',
+      served: { by: 'resources', read: readList('resources/templates/list') },
+    },
+  ],
+  [
+    'resources/read',
+    { kind: 'request', eras: BOTH, needs: 'resources', served: { by: 'resources', read: readReadResource } },
+  ],
+  [
+    'resources/subscribe',
+    {
+      kind: 'request',
+      eras: LEGACY,
+      needs: 'resources',
+      served: { by: 'resources', read: readSubscribe('resources/subscribe') },
+    },
+  ],
+  [
+    'resources/unsubscribe',
+    {
+      kind: 'request',
+      eras: LEGACY,
+      needs: 'resources',
+      served: { by: 'session', read: readSubscribe('resources/unsubscribe') },
+    },
+  ],
+  // Prompts
+  [
+    'prompts/list',
+    { kind: 'request', eras: BOTH, needs: 'prompts', served: { by: 'prompts', read: readList('prompts/list') } },
+  ],
+  ['prompts/get', { kind: 'request', eras: BOTH, needs: 'prompts', served: { by: 'prompts', read: readGetPrompt } }],
+  // Utilities
+  [
+    'completion/complete',
+    { kind: 'request', eras: BOTH, needs: 'completions', served: { by: 'completions', read: readComplete } },
+  ],
+  [
+    'logging/setLevel',
+    { kind: 'request', eras: LEGACY, needs: 'logging', served: { by: 'session', read: readSetLevel } },
+  ],
+  ['notifications/roots/list_changed', { kind: 'notification', eras: LEGACY }],
+  // Their own issue: asks, tasks and subscriptions
+  ['subscriptions/listen', { kind: 'request', eras: MODERN }],
+  ['tasks/get', { kind: 'request', eras: BOTH }],
+  ['tasks/update', { kind: 'request', eras: MODERN }],
+  ['tasks/cancel', { kind: 'request', eras: BOTH }],
+  ['tasks/list', { kind: 'request', eras: LEGACY }],
+  ['tasks/result', { kind: 'request', eras: LEGACY }],
+]);
+
+export type ServedMethod = RequestMethod & { readonly served: NonNullable<RequestMethod['served']> };
+
+/** For each era, the requests that it has and that something serves. */
+export const SERVED: Readonly<Record<Era, ReadonlyMap<string, ServedMethod>>> = {
+  legacy: servedIn('legacy'),
+  modern: servedIn('modern'),
+};
+
+function servedIn(era: Era): ReadonlyMap<string, ServedMethod> {
+  const served = new Map<string, ServedMethod>();
+  for (const [name, method] of METHODS) {
+    if (method.kind === 'request' && method.served && method.eras.includes(era))
+      served.set(name, { ...method, served: method.served });
+  }
+  return served;
+}

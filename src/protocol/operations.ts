@@ -1,0 +1,142 @@
+/** What a client can ask for, read: one shape per method, and the readers that refuse params which do not fit with -32602. */
+import { ErrorCode, ProtocolError } from './errors.ts';
+import { describe, isObject } from './json.ts';
+import { readImplementation } from './meta.ts';
+import { type ClientCapabilities, type Implementation, isLogLevel, LOG_LEVELS, type LogLevel } from './types.ts';
+
+export type Params = Readonly<Record<string, unknown>> | undefined;
+
+export type CompletionRef =
+  | { readonly type: 'ref/prompt'; readonly name: string }
+  | { readonly type: 'ref/resource'; readonly uri: string };
+
+export interface Complete {
+  readonly method: 'completion/complete';
+  readonly ref: CompletionRef;
+  readonly argument: { readonly name: string; readonly value: string };
+  /** Arguments that were already resolved (`context.arguments`, from 2025-06-18). */
+  readonly resolved: Readonly<Record<string, string>>;
+}
+
+export interface Initialize {
+  readonly method: 'initialize';
+  readonly protocolVersion: string;
+  readonly capabilities: ClientCapabilities;
+  readonly clientInfo: Implementation;
+}
+
+export type ListMethod = 'tools/list' | 'resources/list' | 'resources/templates/list' | 'prompts/list';
+
+export type List = { readonly method: ListMethod; readonly cursor: string | undefined };
+export type CallTool = {
+  readonly method: 'tools/call';
+  readonly name: string;
+  readonly arguments: Readonly<Record<string, unknown>>;
+};
+export type ReadResource = { readonly method: 'resources/read'; readonly uri: string };
+export type Subscribe = { readonly method: 'resources/subscribe' | 'resources/unsubscribe'; readonly uri: string };
+export type GetPrompt = {
+  readonly method: 'prompts/get';
+  readonly name: string;
+  readonly arguments: Readonly<Record<string, string>>;
+};
+export type SetLevel = { readonly method: 'logging/setLevel'; readonly level: LogLevel };
+export type Bare = { readonly method: 'ping' | 'server/discover' };
+
+/** One request, read. */
+export type Operation =
+  | Initialize
+  | Bare
+  | List
+  | CallTool
+  | ReadResource
+  | Subscribe
+  | GetPrompt
+  | Complete
+  | SetLevel;
+
+const NONE: Readonly<Record<string, never>> = Object.freeze({});
+
+export function readInitialize(params: Params): Initialize {
+  const capabilities = params?.capabilities;
+  if (!isObject(capabilities)) throw misfit('capabilities', 'an object', capabilities);
+  const clientInfo = readImplementation(params?.clientInfo, 'params.clientInfo');
+  if (!clientInfo) throw misfit('clientInfo', 'an object with "name" and "version"', undefined);
+  return { method: 'initialize', protocolVersion: text(params, 'protocolVersion'), capabilities, clientInfo };
+}
+
+export const readBare = (method: Bare['method']) => (): Bare => ({ method });
+
+export const readList =
+  (method: ListMethod) =>
+  (params: Params): List => {
+    const cursor = params?.cursor;
+    if (cursor !== undefined && typeof cursor !== 'string') throw misfit('cursor', 'a string', cursor);
+    return { method, cursor };
+  };
+
+export function readCallTool(params: Params): CallTool {
+  const given = params?.arguments;
+  if (given !== undefined && !isObject(given)) throw misfit('arguments', 'an object', given);
+  return { method: 'tools/call', name: text(params, 'name'), arguments: given ?? NONE };
+}
+
+export function readReadResource(params: Params): ReadResource {
+  return { method: 'resources/read', uri: text(params, 'uri') };
+}
+
+export const readSubscribe =
+  (method: Subscribe['method']) =>
+  (params: Params): Subscribe => ({ method, uri: text(params, 'uri') });
+
+export function readGetPrompt(params: Params): GetPrompt {
+  return { method: 'prompts/get', name: text(params, 'name'), arguments: texts(params?.arguments, 'arguments') };
+}
+
+export function readComplete(params: Params): Complete {
+  const { ref, argument, context } = params ?? NONE;
+  if (!isObject(argument)) throw misfit('argument', 'an object', argument);
+  if (context !== undefined && !isObject(context)) throw misfit('context', 'an object', context);
+  return {
+    method: 'completion/complete',
+    ref: readRef(ref),
+    argument: { name: text(argument, 'name', 'argument.'), value: text(argument, 'value', 'argument.') },
+    resolved: texts(context?.arguments, 'context.arguments'),
+  };
+}
+
+function readRef(ref: unknown): CompletionRef {
+  if (isObject(ref)) {
+    if (ref.type === 'ref/prompt') return { type: 'ref/prompt', name: text(ref, 'name', 'ref.') };
+    if (ref.type === 'ref/resource') return { type: 'ref/resource', uri: text(ref, 'uri', 'ref.') };
+  }
+  throw misfit('ref', 'an object of type "ref/prompt" or "ref/resource"', isObject(ref) ? ref.type : ref);
+}
+
+export function readSetLevel(params: Params): SetLevel {
+  const level = params?.level;
+  if (!isLogLevel(level)) throw misfit('level', `one of ${LOG_LEVELS.join(', ')}`, level);
+  return { method: 'logging/setLevel', level };
+}
+
+function text(params: Params, name: string, prefix = ''): string {
+  const value = params?.[name];
+  if (typeof value !== 'string') throw misfit(`${prefix}${name}`, 'a string', value);
+  return value;
+}
+
+/** Prompt and completion arguments are strings on the wire (GetPromptRequest, CompleteRequest). */
+function texts(value: unknown, where: string): Readonly<Record<string, string>> {
+  if (value === undefined) return NONE;
+  if (!isObject(value)) throw misfit(where, 'an object of strings', value);
+  const read: Record<string, string> = Object.create(null);
+  for (const [name, entry] of Object.entries(value)) {
+    if (typeof entry !== 'string') throw misfit(`${where}.${name}`, 'a string', entry);
+    read[name] = entry;
+  }
+  return read;
+}
+
+function misfit(where: string, expected: string, got: unknown): ProtocolError {
+  return new ProtocolError(ErrorCode.InvalidParams, `params.${where}: expected ${expected}, got ${describe(got)}`);
+}

@@ -1,0 +1,185 @@
+/** What a server offers and answers, in the fullest form of any revision; the dialects say what each revision shows of it. */
+import type { JsonObject, JsonValue } from './json.ts';
+
+export interface Icon {
+  readonly src: string;
+  readonly mimeType?: string;
+  readonly sizes?: readonly string[];
+  readonly theme?: 'light' | 'dark';
+}
+
+export interface Implementation {
+  readonly name: string;
+  readonly version: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly icons?: readonly Icon[];
+  readonly websiteUrl?: string;
+}
+
+export interface Annotations {
+  readonly audience?: readonly ('user' | 'assistant')[];
+  /** 0 (optional) to 1 (required). */
+  readonly priority?: number;
+  /** ISO 8601. */
+  readonly lastModified?: string;
+}
+
+export interface ToolAnnotations {
+  readonly title?: string;
+  readonly readOnlyHint?: boolean;
+  readonly destructiveHint?: boolean;
+  readonly idempotentHint?: boolean;
+  readonly openWorldHint?: boolean;
+}
+
+interface Described {
+  readonly name: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly icons?: readonly Icon[];
+  readonly _meta?: JsonObject;
+}
+
+export interface Tool extends Described {
+  readonly inputSchema: JsonObject;
+  readonly outputSchema?: JsonObject;
+  readonly annotations?: ToolAnnotations;
+}
+
+export interface Resource extends Described {
+  readonly uri: string;
+  readonly mimeType?: string;
+  readonly annotations?: Annotations;
+  /** Bytes. */
+  readonly size?: number;
+}
+
+export interface ResourceTemplate extends Described {
+  readonly uriTemplate: string;
+  readonly mimeType?: string;
+  readonly annotations?: Annotations;
+}
+
+export interface PromptArgument {
+  readonly name: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly required?: boolean;
+}
+
+export interface Prompt extends Described {
+  readonly arguments?: readonly PromptArgument[];
+}
+
+interface Content {
+  readonly annotations?: Annotations;
+  readonly _meta?: JsonObject;
+}
+
+export interface TextContent extends Content {
+  readonly type: 'text';
+  readonly text: string;
+}
+
+export interface ImageContent extends Content {
+  readonly type: 'image';
+  /** Base64. */
+  readonly data: string;
+  readonly mimeType: string;
+}
+
+export interface AudioContent extends Content {
+  readonly type: 'audio';
+  /** Base64. */
+  readonly data: string;
+  readonly mimeType: string;
+}
+
+export interface ResourceLink extends Content {
+  readonly type: 'resource_link';
+  readonly uri: string;
+  readonly name: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly mimeType?: string;
+  readonly size?: number;
+  readonly icons?: readonly Icon[];
+}
+
+export interface EmbeddedResource extends Content {
+  readonly type: 'resource';
+  readonly resource: ResourceContents;
+}
+
+export type ContentBlock = TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedResource;
+
+export type ResourceContents = {
+  readonly uri: string;
+  readonly mimeType?: string;
+  readonly _meta?: JsonObject;
+} & ({ readonly text: string } | { readonly blob: string });
+
+export interface CallToolResult {
+  readonly content: readonly ContentBlock[];
+  /** Any JSON value from 2026-07-28; earlier revisions show it only when it is an object. */
+  readonly structuredContent?: JsonValue;
+  readonly isError?: boolean;
+  readonly _meta?: JsonObject;
+}
+
+export interface CacheHints {
+  /** Milliseconds for which the result may be taken as fresh; at least 0. */
+  readonly ttlMs?: number;
+  readonly cacheScope?: 'public' | 'private';
+}
+
+export interface ReadResourceResult extends CacheHints {
+  readonly contents: readonly ResourceContents[];
+  readonly _meta?: JsonObject;
+}
+
+export interface PromptMessage {
+  readonly role: 'user' | 'assistant';
+  readonly content: ContentBlock;
+}
+
+export interface GetPromptResult {
+  readonly description?: string;
+  readonly messages: readonly PromptMessage[];
+  readonly _meta?: JsonObject;
+}
+
+export interface CompleteResult {
+  readonly completion: { readonly values: readonly string[]; readonly total?: number; readonly hasMore?: boolean };
+  readonly _meta?: JsonObject;
+}
+
+/** RFC 5424 severities, least severe first (MCP "Logging"). */
+export const LOG_LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+export function isLogLevel(value: unknown): value is LogLevel {
+  return LOG_LEVELS.some((level) => level === value);
+}
+
+/** What a client says it can do. Not a closed set: clients may declare more. */
+export interface ClientCapabilities {
+  readonly roots?: { readonly listChanged?: boolean };
+  readonly sampling?: JsonObject;
+  readonly elicitation?: JsonObject;
+  readonly experimental?: JsonObject;
+  readonly extensions?: JsonObject;
+  readonly tasks?: JsonObject;
+}
+
+/** What a server can do, before a dialect shows it. */
+export interface ServerCapabilities {
+  readonly tools?: { readonly listChanged?: boolean };
+  readonly resources?: { readonly subscribe?: boolean; readonly listChanged?: boolean };
+  readonly prompts?: { readonly listChanged?: boolean };
+  readonly completions?: JsonObject;
+  readonly logging?: JsonObject;
+  readonly experimental?: JsonObject;
+  readonly extensions?: JsonObject;
+}

@@ -1,0 +1,134 @@
+/** How authors write tools, resources and prompts; `defineTool` and its siblings, for modules that are discovered. */
+import type { Context } from '../execution/context.ts';
+import type { Completer, Variables } from '../execution/execution.ts';
+import { isObject, type JsonObject } from '../protocol/json.ts';
+import type {
+  Annotations,
+  CacheHints,
+  ContentBlock,
+  GetPromptResult,
+  Icon,
+  PromptArgument,
+  PromptMessage,
+  ReadResourceResult,
+  ResourceContents,
+  ToolAnnotations,
+} from '../protocol/types.ts';
+import type { AuthorSchema, Infer } from '../schema/types.ts';
+
+interface Described {
+  /** For people; the name is for programs. */
+  readonly title?: string;
+  readonly description?: string;
+  readonly icons?: readonly Icon[];
+  /** The definition's `_meta` (from 2025-06-18). */
+  readonly meta?: JsonObject;
+}
+
+export interface ToolOptions<
+  I extends AuthorSchema | undefined = AuthorSchema | undefined,
+  O extends AuthorSchema | undefined = AuthorSchema | undefined,
+> extends Described {
+  /** What the arguments must be: a schema of zod, arktype, valibot…, or plain JSON Schema. Absent: any object. */
+  readonly input?: I;
+  /** What the structured result is; checked before it is sent. */
+  readonly output?: O;
+  readonly annotations?: ToolAnnotations;
+  /** Milliseconds until a call times out, where the server's default does not fit. */
+  readonly timeoutMs?: number;
+}
+
+/**
+ * Runs a tool. Returns a string, plain data, content blocks, `toolResult(…)`, or a whole result; what it throws becomes a
+ * result with `isError` that shows the error's message to the model.
+ */
+export type ToolHandler<I> = (args: Infer<I>, ctx: Context) => unknown;
+
+export interface ToolDefinition<
+  I extends AuthorSchema | undefined = AuthorSchema | undefined,
+  O extends AuthorSchema | undefined = AuthorSchema | undefined,
+> extends ToolOptions<I, O> {
+  readonly name: string;
+  /** See {@link ToolHandler}. */
+  handler(args: Infer<I>, ctx: Context): unknown;
+}
+
+export interface ResourceOptions extends Described, CacheHints {
+  /** Default: the uri or template itself. */
+  readonly name?: string;
+  readonly mimeType?: string;
+  readonly annotations?: Annotations;
+  /** Bytes, of a resource that is no template. */
+  readonly size?: number;
+  /** Completes the variables of a template. */
+  readonly complete?: Readonly<Record<string, Completer>>;
+}
+
+export type ResourceReturn = string | Uint8Array | ResourceContents | readonly ResourceContents[] | ReadResourceResult;
+
+/** Reads a resource. `variables` holds what a template's variables matched, decoded: check them before you build a path from them. */
+export type ResourceHandler = (
+  asked: { readonly uri: string; readonly variables: Variables },
+  ctx: Context,
+) => ResourceReturn | Promise<ResourceReturn>;
+
+export interface ResourceDefinition extends ResourceOptions {
+  /** A uri, or a URI template (RFC 6570) such as `file:///{+path}`. */
+  readonly uri: string;
+  readonly handler: ResourceHandler;
+}
+
+export interface PromptOptions<I extends AuthorSchema | undefined = AuthorSchema | undefined> extends Described {
+  /** What the arguments must be; its properties become the prompt's arguments. On the wire every argument is a string. */
+  readonly input?: I;
+  /** The arguments, where no schema is needed. Not together with `input`. */
+  readonly arguments?: readonly PromptArgument[];
+  /** Completes arguments by name. */
+  readonly complete?: Readonly<Record<string, Completer>>;
+}
+
+export type PromptReturn = string | ContentBlock | readonly PromptMessage[] | GetPromptResult;
+
+export type PromptHandler<I> = (args: Infer<I>, ctx: Context) => PromptReturn | Promise<PromptReturn>;
+
+export interface PromptDefinition<I extends AuthorSchema | undefined = AuthorSchema | undefined>
+  extends PromptOptions<I> {
+  readonly name: string;
+  /** See {@link PromptHandler}. */
+  handler(args: Infer<I>, ctx: Context): PromptReturn | Promise<PromptReturn>;
+}
+
+const DEFINED = Symbol.for('troupe.defined');
+
+export type Defined<K extends 'tool' | 'resource' | 'prompt', D> = D & { readonly [DEFINED]: K };
+
+/**
+ * A tool that a module exports, to be found by `server.discover`.
+ *
+ * @example export default defineTool({ name: 'add', input: z.object({ a: z.number(), b: z.number() }), handler: ({ a, b }) => a + b });
+ */
+export function defineTool<
+  const I extends AuthorSchema | undefined = undefined,
+  const O extends AuthorSchema | undefined = undefined,
+>(definition: ToolDefinition<I, O>): Defined<'tool', ToolDefinition<I, O>> {
+  return { ...definition, [DEFINED]: 'tool' };
+}
+
+/** A resource or template that a module exports. @example export default defineResource({ uri: 'app://time', handler: () => new Date().toISOString() }); */
+export function defineResource(definition: ResourceDefinition): Defined<'resource', ResourceDefinition> {
+  return { ...definition, [DEFINED]: 'resource' };
+}
+
+/** A prompt that a module exports. @example export default definePrompt({ name: 'greet', arguments: [{ name: 'who' }], handler: ({ who }) => `Greet ${who}.` }); */
+export function definePrompt<const I extends AuthorSchema | undefined = undefined>(
+  definition: PromptDefinition<I>,
+): Defined<'prompt', PromptDefinition<I>> {
+  return { ...definition, [DEFINED]: 'prompt' };
+}
+
+/** What kind of definition a value is, if it came from {@link defineTool} or a sibling. */
+export function definedKind(value: unknown): 'tool' | 'resource' | 'prompt' | undefined {
+  if (!isObject(value)) return undefined;
+  const kind = (value as { readonly [DEFINED]?: unknown })[DEFINED];
+  return kind === 'tool' || kind === 'resource' || kind === 'prompt' ? kind : undefined;
+}

@@ -1,0 +1,177 @@
+/** Turns what authors write into what registries and executors take: a description, and an implementation. Refuses what is wrong with it, in words that say how to mend it. */
+import type {
+  Completer,
+  PromptImplementation,
+  ResourceImplementation,
+  ToolImplementation,
+} from '../execution/execution.ts';
+import { describe, isObject, type JsonObject } from '../protocol/json.ts';
+import type { Prompt, PromptArgument, Resource, ResourceTemplate, Tool } from '../protocol/types.ts';
+import { parseTemplate } from '../protocol/uri-template.ts';
+import { compileInput, compileOutput } from '../schema/compile.ts';
+import type { AuthorSchema } from '../schema/types.ts';
+import type { PromptDefinition, ResourceDefinition, ToolDefinition } from './define.ts';
+
+/** A definition was refused. The message names the element, what is wrong, and how to mend it. */
+export class DefinitionError extends Error {
+  override readonly name = 'DefinitionError';
+}
+
+export interface Compiled<D, I> {
+  readonly key: string;
+  readonly definition: D;
+  readonly implementation: I;
+}
+
+/** @throws {DefinitionError | SchemaError} */
+export function compileTool(definition: ToolDefinition): Compiled<Tool, ToolImplementation> {
+  const { name, handler, input, output, annotations, timeoutMs } = definition;
+  const label = named('tool', name);
+  callable(handler, label, 'handler');
+  if (timeoutMs !== undefined && !(Number.isFinite(timeoutMs) && timeoutMs >= 1))
+    throw new DefinitionError(`${label}: timeoutMs: expected milliseconds, at least 1, got ${describe(timeoutMs)}`);
+  const checked = compileInput(input, `${label}: input`);
+  const structured = output === undefined ? undefined : compileOutput(output, `${label}: output`);
+  return {
+    key: name,
+    definition: {
+      name,
+      ...described(definition),
+      inputSchema: checked.json,
+      ...(structured ? { outputSchema: structured.json } : {}),
+      ...(annotations ? { annotations } : {}),
+    },
+    // The schema has checked what the handler's types promise.
+    implementation: {
+      label,
+      input: checked,
+      output: structured,
+      timeoutMs,
+      handler: handler as ToolImplementation['handler'],
+    },
+  };
+}
+
+/** @throws {DefinitionError | TemplateError} */
+export function compileResource(
+  definition: ResourceDefinition,
+): Compiled<Resource | ResourceTemplate, ResourceImplementation> {
+  const { uri, handler, name = uri, mimeType, annotations, size, complete = {}, ttlMs, cacheScope } = definition;
+  if (typeof uri !== 'string' || !/^[A-Za-z][A-Za-z0-9+.-]*:/.test(uri)) {
+    throw new DefinitionError(
+      `resource ${describe(uri)}: expected a uri with a scheme (RFC 3986), such as "app://settings" or "file:///{+path}"`,
+    );
+  }
+  const label = `resource "${uri}"`;
+  callable(handler, label, 'handler');
+  if (ttlMs !== undefined && !(Number.isSafeInteger(ttlMs) && ttlMs >= 0))
+    throw new DefinitionError(`${label}: ttlMs: expected whole milliseconds, at least 0, got ${describe(ttlMs)}`);
+  const shared = {
+    name,
+    ...described(definition),
+    ...(mimeType === undefined ? {} : { mimeType }),
+    ...(annotations ? { annotations } : {}),
+  };
+  const template = uri.includes('{') ? parseTemplate(uri) : undefined;
+  completersFit(complete, template?.variables ?? [], label);
+  return {
+    key: uri,
+    definition: template
+      ? { uriTemplate: uri, ...shared }
+      : { uri, ...shared, ...(size === undefined ? {} : { size }) },
+    implementation: {
+      label,
+      completers: complete,
+      hints: { ...(ttlMs === undefined ? {} : { ttlMs }), ...(cacheScope === undefined ? {} : { cacheScope }) },
+      read: handler,
+    },
+  };
+}
+
+/** @throws {DefinitionError | SchemaError} */
+export function compilePrompt(definition: PromptDefinition): Compiled<Prompt, PromptImplementation> {
+  const { name, handler, input, arguments: listed, complete = {} } = definition;
+  const label = named('prompt', name);
+  callable(handler, label, 'handler');
+  if (input !== undefined && listed !== undefined)
+    throw new DefinitionError(`${label}: give "input" or "arguments", not both`);
+  const schema: AuthorSchema | undefined = input ?? (listed && schemaOf(listed));
+  const checked = schema === undefined ? undefined : compileInput(schema, `${label}: input`);
+  const args = listed ?? (checked ? argumentsOf(checked.json) : undefined);
+  completersFit(complete, args?.map((argument) => argument.name) ?? [], label);
+  return {
+    key: name,
+    definition: { name, ...described(definition), ...(args ? { arguments: args } : {}) },
+    implementation: {
+      label,
+      completers: complete,
+      input: checked,
+      handler: handler as PromptImplementation['handler'],
+    },
+  };
+}
+
+/** MCP 2025-11-25 tools, "Tool Names" (SEP-986); prompts follow the same rule here. */
+function named(kind: 'tool' | 'prompt', name: unknown): string {
+  if (typeof name !== 'string' || !/^[A-Za-z0-9_.-]{1,128}$/.test(name)) {
+    throw new DefinitionError(
+      `${kind} ${describe(name)}: a name has 1 to 128 letters, digits, "_", "-" and "."; use "title" for what people read`,
+    );
+  }
+  return `${kind} "${name}"`;
+}
+
+function callable(value: unknown, label: string, what: string): void {
+  if (typeof value !== 'function')
+    throw new DefinitionError(`${label}: ${what}: expected a function, got ${describe(value)}`);
+}
+
+function described({
+  title,
+  description,
+  icons,
+  meta,
+}: Pick<ToolDefinition, 'title' | 'description' | 'icons' | 'meta'>) {
+  return {
+    ...(title === undefined ? {} : { title }),
+    ...(description === undefined ? {} : { description }),
+    ...(icons === undefined ? {} : { icons }),
+    ...(meta === undefined ? {} : { _meta: meta }),
+  };
+}
+
+function completersFit(completers: Readonly<Record<string, Completer>>, names: readonly string[], label: string): void {
+  for (const [name, completer] of Object.entries(completers)) {
+    callable(completer, label, `complete.${name}`);
+    if (!names.includes(name))
+      throw new DefinitionError(
+        `${label}: complete.${name}: there is no such argument; there ${names.length === 0 ? 'is none' : `are ${names.join(', ')}`}`,
+      );
+  }
+}
+
+function schemaOf(args: readonly PromptArgument[]): JsonObject {
+  return {
+    type: 'object',
+    properties: Object.fromEntries(
+      args.map(({ name, description }) => [
+        name,
+        { type: 'string', ...(description === undefined ? {} : { description }) },
+      ]),
+    ),
+    required: args.filter(({ required }) => required).map(({ name }) => name),
+  };
+}
+
+function argumentsOf({ properties, required }: JsonObject): readonly PromptArgument[] {
+  if (!isObject(properties)) return [];
+  return Object.entries(properties).map(([name, property]) => {
+    const about = isObject(property) ? property : {};
+    return {
+      name,
+      ...(typeof about.title === 'string' ? { title: about.title } : {}),
+      ...(typeof about.description === 'string' ? { description: about.description } : {}),
+      ...(Array.isArray(required) && required.includes(name) ? { required: true } : {}),
+    };
+  });
+}

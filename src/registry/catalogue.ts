@@ -1,0 +1,158 @@
+/** What one registry offers: elements in a stable order, versions, and pages that stay the same object until something changes. Pure data. */
+import type { Element, Offer, Registered } from '../messages/registry.ts';
+import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
+
+interface Placed<D> {
+  readonly ordinal: number;
+  readonly element: Element<D>;
+}
+
+/** One page of definitions, and the cursor of the next. */
+export interface Slice<D> {
+  readonly items: readonly D[];
+  readonly nextCursor: string | undefined;
+}
+
+/** Read access to a registry: the first of the three contracts (read, registration, execution) that can be replaced apart from each other. */
+export interface ReadableCatalogue<D> {
+  /** Grows with each change. */
+  readonly version: number;
+  /** The enabled element of that key. */
+  get(key: string): Element<D> | undefined;
+  /** Every element in order, the disabled too. */
+  all(): readonly Element<D>[];
+}
+
+export class Catalogue<D> implements ReadableCatalogue<D> {
+  readonly #noun: string;
+  /** In the order of the ordinals: an element that is replaced keeps both. */
+  readonly #placed = new Map<string, Placed<D>>();
+  #nextOrdinal = 0;
+  #version = 0;
+
+  /** @param noun what an element is called in messages, such as `tool` */
+  constructor(noun: string) {
+    this.#noun = noun;
+  }
+
+  get version(): number {
+    return this.#version;
+  }
+
+  get(key: string): Element<D> | undefined {
+    const element = this.#placed.get(key)?.element;
+    return element?.enabled ? element : undefined;
+  }
+
+  all(): readonly Element<D>[] {
+    return [...this.#placed.values()].map(({ element }) => element);
+  }
+
+  register(offer: Offer<D>): Registered {
+    const taken = this.#placed.get(offer.key);
+    if (taken)
+      return this.#refuse(
+        `${this.#noun} "${offer.key}" is registered already (from ${taken.element.source}): choose another name, or update or remove that one`,
+      );
+    this.#place(this.#nextOrdinal++, offer);
+    return this.#changed([]);
+  }
+
+  update(offer: Offer<D>): Registered {
+    const placed = this.#placed.get(offer.key);
+    if (!placed) return this.#unknown(offer.key);
+    this.#placed.set(offer.key, { ordinal: placed.ordinal, element: { ...offer, enabled: placed.element.enabled } });
+    return this.#changed([placed.element.ref]);
+  }
+
+  setEnabled(key: string, enabled: boolean): Registered {
+    const placed = this.#placed.get(key);
+    if (!placed) return this.#unknown(key);
+    if (placed.element.enabled === enabled) return { ok: true, gone: [] };
+    this.#placed.set(key, { ...placed, element: { ...placed.element, enabled } });
+    return this.#changed([]);
+  }
+
+  remove(key: string): Registered {
+    const placed = this.#placed.get(key);
+    if (!placed) return this.#unknown(key);
+    this.#placed.delete(key);
+    return this.#changed([placed.element.ref]);
+  }
+
+  clear(): Registered {
+    const gone = this.all().map(({ ref }) => ref);
+    this.#placed.clear();
+    return gone.length === 0 ? { ok: true, gone } : this.#changed(gone);
+  }
+
+  /** Replaces all that one source offers. Elements that stay keep their place and whether they are enabled. All or nothing. */
+  replaceSource(source: string, offers: readonly Offer<D>[]): Registered {
+    const keys = new Set<string>();
+    for (const { key } of offers) {
+      const taken = this.#placed.get(key)?.element;
+      if (keys.has(key))
+        return this.#refuse(`${this.#noun} "${key}" is offered twice by ${source}: rename one of them`);
+      if (taken && taken.source !== source)
+        return this.#refuse(
+          `${this.#noun} "${key}" of ${source} is registered already (from ${taken.source}): rename one of them`,
+        );
+      keys.add(key);
+    }
+    const before = this.all().filter((element) => element.source === source);
+    for (const { key } of before) if (!keys.has(key)) this.#placed.delete(key);
+    for (const offer of offers) {
+      const placed = this.#placed.get(offer.key);
+      this.#place(placed?.ordinal ?? this.#nextOrdinal++, offer, placed?.element.enabled);
+    }
+    return before.length === 0 && offers.length === 0
+      ? { ok: true, gone: [] }
+      : this.#changed(before.map(({ ref }) => ref));
+  }
+
+  /**
+   * One page of the enabled definitions that `wanted` lets through.
+   *
+   * The cursor names the last element of the page before, so it stays good while others come and go.
+   * @throws {ProtocolError} -32602 for a cursor that this server did not give
+   */
+  slice<E extends D>(cursor: string | undefined, size: number, wanted: (definition: D) => definition is E): Slice<E> {
+    const after = cursor === undefined ? -1 : readCursor(cursor);
+    const items: E[] = [];
+    let last = after;
+    for (const { ordinal, element } of this.#placed.values()) {
+      if (ordinal <= after || !element.enabled || !wanted(element.definition)) continue;
+      if (items.length === size) return { items, nextCursor: `o${last.toString(36)}` };
+      items.push(element.definition);
+      last = ordinal;
+    }
+    return { items, nextCursor: undefined };
+  }
+
+  #place(ordinal: number, offer: Offer<D>, enabled = true): void {
+    this.#placed.set(offer.key, { ordinal, element: { ...offer, enabled } });
+  }
+
+  #changed(gone: readonly number[]): Registered {
+    this.#version += 1;
+    return { ok: true, gone };
+  }
+
+  #unknown(key: string): Registered {
+    return this.#refuse(`no ${this.#noun} "${key}" is registered`);
+  }
+
+  #refuse(why: string): Registered {
+    return { ok: false, why };
+  }
+}
+
+function readCursor(cursor: string): number {
+  const match = /^o([0-9a-z]{1,10})$/.exec(cursor);
+  if (!match?.[1])
+    throw new ProtocolError(
+      ErrorCode.InvalidParams,
+      'params.cursor: this server gave no such cursor: list again from the start, without one',
+    );
+  return Number.parseInt(match[1], 36);
+}

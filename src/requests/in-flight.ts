@@ -1,0 +1,62 @@
+/** Makes the request objects that travel from the door to the handler; the signal costs nothing until a handler asks for it. */
+import type { Client } from '../messages/client.ts';
+import type { Batch, InFlight } from '../messages/in-flight.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
+import type { RequestsMail } from '../messages/requests.ts';
+import type { RequestId } from '../protocol/jsonrpc.ts';
+import type { ServedBy } from '../protocol/methods.ts';
+import type { Operation } from '../protocol/operations.ts';
+
+export class InFlightRequest implements InFlight {
+  readonly id: RequestId;
+  readonly operation: Operation;
+  readonly servedBy: ServedBy;
+  readonly client: Client;
+  readonly meta: Readonly<Record<string, unknown>> | undefined;
+  readonly progressToken: string | number | undefined;
+  readonly batch: Batch | undefined;
+  readonly requests: Mailbox<RequestsMail>;
+  readonly cause: number;
+  settled = false;
+  timeoutMs = 0;
+  deadline = 0;
+  latest = 0;
+  progress = Number.NEGATIVE_INFINITY;
+  #controller: AbortController | undefined;
+  #aborted: Error | undefined;
+
+  constructor(request: {
+    id: RequestId;
+    operation: Operation;
+    servedBy: ServedBy;
+    client: Client;
+    meta: Readonly<Record<string, unknown>> | undefined;
+    progressToken: string | number | undefined;
+    batch: Batch | undefined;
+    requests: Mailbox<RequestsMail>;
+    cause: number;
+  }) {
+    this.id = request.id;
+    this.operation = request.operation;
+    this.servedBy = request.servedBy;
+    this.client = request.client;
+    this.meta = request.meta;
+    this.progressToken = request.progressToken;
+    this.batch = request.batch;
+    this.requests = request.requests;
+    this.cause = request.cause;
+  }
+
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      this.#controller = new AbortController();
+      if (this.#aborted) this.#controller.abort(this.#aborted);
+    }
+    return this.#controller.signal;
+  }
+
+  abort(reason: Error): void {
+    this.#aborted ??= reason;
+    this.#controller?.abort(reason);
+  }
+}

@@ -1,0 +1,143 @@
+/** The result envelope: one shape for what every tool returns: `data`, `meta`, `error`. */
+import { isObject, type JsonObject } from '../protocol/json.ts';
+import type { CallToolResult } from '../protocol/types.ts';
+import type { AuthorSchema } from '../schema/types.ts';
+import { wrapSchema } from '../schema/wrap.ts';
+import { jsonLength } from './size.ts';
+
+export interface EnvelopeMeta {
+  /** How many rows there were, before any were left out; the length of `data` when it is an array. */
+  readonly rowCount?: number;
+  /** Something was left out. */
+  readonly truncated?: boolean;
+  /** How long the tool took, in milliseconds; filled in when absent. */
+  readonly durationMs?: number;
+  /** Which tier, cache or source answered; the author's word. */
+  readonly tier?: string | number;
+  /** What the model needs to know about the result; says so when something was left out. */
+  readonly note?: string;
+  readonly [more: string]: unknown;
+}
+
+export interface EnvelopeInput<T> {
+  readonly data?: T;
+  readonly meta?: EnvelopeMeta;
+  /** Makes the call fail, in words that the model can act on. */
+  readonly error?: string | { readonly message: string; readonly code?: string };
+}
+
+const ENVELOPE = Symbol.for('troupe.envelope');
+
+export interface Envelope<T = unknown> extends EnvelopeInput<T> {
+  readonly [ENVELOPE]: true;
+}
+
+/** Where the envelope's meta stands in a result's `_meta`. */
+export const ENVELOPE_META = 'dev.troupe/result';
+
+/**
+ * Gives a tool's result the shape that all tools share. On the wire it is `structuredContent: { data, meta, error? }`,
+ * the same as text, and the meta once more in `_meta["dev.troupe/result"]`, for hosts that keep structured content to themselves.
+ *
+ * @example return toolResult({ data: rows, meta: { tier: 'cache' } });
+ */
+export function toolResult<T>(input: EnvelopeInput<T>): Envelope<T> {
+  return { ...input, [ENVELOPE]: true };
+}
+
+export function isEnvelope(value: unknown): value is Envelope {
+  return isObject(value) && ENVELOPE in value;
+}
+
+/**
+ * The output schema of a tool that answers with {@link toolResult}, from the schema of its `data`.
+ *
+ * @example server.tool('rows', { output: envelopeOf(z.array(Row)) }, () => toolResult({ data: rows }))
+ */
+export function envelopeOf(data: AuthorSchema): AuthorSchema {
+  return wrapSchema(data, 'data', {
+    meta: {
+      type: 'object',
+      properties: {
+        rowCount: { type: 'integer' },
+        truncated: { type: 'boolean' },
+        durationMs: { type: 'number' },
+        note: { type: 'string' },
+      },
+    },
+    error: {
+      type: 'object',
+      properties: { message: { type: 'string' }, code: { type: 'string' } },
+      required: ['message'],
+    },
+  });
+}
+
+/**
+ * Puts an envelope into a tool result, cut to what may be sent.
+ *
+ * @param maxLength the longest `data` that is sent whole, in characters of JSON
+ */
+export function sealEnvelope(
+  { data, meta = {}, error }: Envelope,
+  durationMs: number,
+  maxLength: number,
+): CallToolResult {
+  const cut = truncate(data, maxLength);
+  const failure = typeof error === 'string' ? { message: error } : error;
+  const rows = Array.isArray(data) ? { rowCount: data.length } : {};
+  const full = {
+    ...rows,
+    truncated: false,
+    durationMs: Math.round(durationMs * 100) / 100,
+    ...meta,
+    ...(cut.note === undefined ? {} : { truncated: true, note: cut.note }),
+  };
+  const structured = {
+    ...(cut.value === undefined ? {} : { data: cut.value }),
+    meta: full,
+    ...(failure ? { error: failure } : {}),
+  };
+  return {
+    content: [],
+    structuredContent: structured as JsonObject,
+    _meta: { [ENVELOPE_META]: full } as JsonObject,
+    ...(failure ? { isError: true } : {}),
+  };
+}
+
+/** The policy for what is too large: the first rows of an array, the first members of an object, the start of a text. */
+function truncate(value: unknown, max: number): { readonly value: unknown; readonly note?: string } {
+  if (jsonLength(value, max) <= max) return { value };
+  const limit = `the limit is ${max} characters (maxResultLength): ask for less, or in parts`;
+  if (typeof value === 'string')
+    return {
+      value: value.slice(0, Math.max(0, max - 2)),
+      note: `truncated: the first ${max - 2} of ${value.length} characters; ${limit}`,
+    };
+  if (Array.isArray(value)) {
+    const kept = value.slice(0, fitting(value, max));
+    return { value: kept, note: `truncated: the first ${kept.length} of ${value.length} rows; ${limit}` };
+  }
+  if (isObject(value)) {
+    const entries = Object.entries(value);
+    const kept = entries.slice(0, fitting(entries, max));
+    return {
+      value: Object.fromEntries(kept),
+      note: `truncated: the first ${kept.length} of ${entries.length} members; ${limit}`,
+    };
+  }
+  return { value };
+}
+
+/** How many of the first items fit into `max` characters of JSON. */
+function fitting(items: readonly unknown[], max: number): number {
+  let room = max - 2;
+  let count = 0;
+  for (const item of items) {
+    room -= jsonLength(item, room) + 1;
+    if (room < 0) break;
+    count += 1;
+  }
+  return count;
+}

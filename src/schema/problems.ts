@@ -1,0 +1,64 @@
+/** Problems as text: the path of a value, and the report of an `isError` result that a model can act on. */
+import { describe, isObject } from '../protocol/json.ts';
+import type { Problem } from './schema.ts';
+import { clip, oneLine, quote } from './text.ts';
+
+/** Most problems that one check reports. A hostile value can have millions. */
+export const PROBLEM_LIMIT = 100;
+
+const LINE_LIMIT = 8;
+
+/**
+ * Tells why a value does not fit, in at most eight lines and a count of the rest (MCP 2026-07-28 server/tools,
+ * "Error Handling": input validation errors go into a result, so that the model can correct its call).
+ *
+ * @param problems what the check found
+ * @param subject what was checked, such as `arguments for tool "add"`
+ * @example explain([{ path: 'a', expected: 'number', got: 'string "x"' }], 'arguments for tool "add"')
+ * // Invalid arguments for tool "add":
+ * // - a: expected number, got string "x"
+ */
+export function explain(problems: readonly Problem[], subject: string): string {
+  const lines = problems.slice(0, LINE_LIMIT).map(line);
+  const more = problems.length - lines.length;
+  if (more > 0) lines.push(`- and ${problems.length >= PROBLEM_LIMIT ? 'at least ' : ''}${more} more`);
+  return [`Invalid ${subject}:`, ...lines].join('\n');
+}
+
+function line({ path, expected, got, message }: Problem): string {
+  const what = message === undefined ? `expected ${expected}, got ${got}` : `${message} (got ${got})`;
+  return `- ${oneLine(clip(path === '' ? what : `${path}: ${what}`, 600))}`;
+}
+
+/**
+ * Makes a problem from the keys that lead to its place.
+ *
+ * @param root the whole value as it came; it tells an index from a property, and what came
+ * @param keys the way from the root
+ * @param expected what was expected there, without the word "expected"
+ * @param message the validation library's own sentence, if a library checked
+ */
+export function problemAt(root: unknown, keys: readonly PropertyKey[], expected: string, message?: string): Problem {
+  let path = '';
+  let value = root;
+  for (const key of keys) {
+    // A hostile value may be wrong thousands of levels down: the path has been cut long before.
+    if (path.length <= 200) path += segment(key, value, path === '');
+    value = valueAt(value, key);
+  }
+  const problem = { path: clip(path, 200), expected, got: oneLine(describe(value)) };
+  return message === undefined ? problem : { ...problem, message };
+}
+
+function segment(key: PropertyKey, parent: unknown, first: boolean): string {
+  if (Array.isArray(parent) || typeof key === 'number') return `[${String(key)}]`;
+  const name = String(key);
+  if (!/^[\p{L}_$][\p{L}\p{N}_$-]{0,59}$/u.test(name)) return `[${quote(name)}]`;
+  return first ? name : `.${name}`;
+}
+
+/** Own properties only: `constructor` or `__proto__` in a path must not show what the language put there. */
+function valueAt(parent: unknown, key: PropertyKey): unknown {
+  if (Array.isArray(parent)) return parent[Number(key)];
+  return isObject(parent) && Object.hasOwn(parent, key) ? Reflect.get(parent, key) : undefined;
+}

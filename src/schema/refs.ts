@@ -1,0 +1,105 @@
+/** Resolves the references of a schema inside its own document, and refuses those that leave it or lead in circles. */
+import { SchemaError } from './error.ts';
+import { quote } from './text.ts';
+import { resolveUri, type SchemaNode, type SchemaTree, withoutHash } from './walk.ts';
+
+/** Most subschemas that may judge one place of a value, counted through references: a chain of doubled references grows as 2^n. */
+export const MAX_IN_PLACE = 10_000;
+
+/**
+ * Joins each `$ref` and `$dynamicRef` to what it names. Nothing is fetched, ever (MCP 2026-07-28 basic, "$ref Resolution").
+ *
+ * @throws SchemaError for a reference to another document or to no schema, for one that comes back to its own place
+ *   without going into the value, and where more than 10,000 subschemas would judge one place
+ */
+export function linkReferences(tree: SchemaTree, where: string): void {
+  for (const node of tree.nodes.values()) {
+    if (typeof node.schema === 'boolean') continue;
+    const { $ref, $dynamicRef } = node.schema;
+    if (typeof $ref === 'string') {
+      node.target = find($ref, node, tree, where);
+      node.inPlace.push(node.target);
+    }
+    if (typeof $dynamicRef === 'string' && tree.dialect === 'draft-2020-12')
+      node.inPlace.push(findDynamic($dynamicRef, node, tree, where));
+  }
+  weigh(tree, where);
+}
+
+function find(reference: string, node: SchemaNode, tree: SchemaTree, where: string): SchemaNode {
+  const uri = resolveUri(reference, node.base);
+  const resource = uri && tree.resources.get(withoutHash(uri));
+  if (uri === undefined || resource === undefined)
+    throw new SchemaError(
+      where,
+      node.at,
+      `"$ref" leaves the schema: ${quote(reference)}`,
+      'nothing is fetched; copy what it names into "$defs" and write "#/$defs/…"',
+    );
+  const fragment = decode(uri.hash.slice(1));
+  const target =
+    fragment === ''
+      ? resource
+      : fragment?.startsWith('/')
+        ? tree.nodes.get(resource.at + fragment)
+        : tree.anchors.get(`${resource.base}#${fragment}`);
+  if (target !== undefined) return target;
+  const known = [...tree.nodes.keys()].filter((at) => /^#\/(\$defs|definitions)\/[^/]+$/.test(at)).slice(0, 10);
+  const fix = known.length > 0 ? `known are ${known.join(', ')}` : 'put the schema into "$defs" and write "#/$defs/…"';
+  throw new SchemaError(where, node.at, `"$ref" names no schema: ${quote(reference)}`, fix);
+}
+
+/**
+ * Our validator follows a `$dynamicRef` rightly only if its anchor is on the root. There it is what `$ref` would be,
+ * unless a schema with an `$id` of its own stands between.
+ */
+function findDynamic(reference: string, node: SchemaNode, tree: SchemaTree, where: string): SchemaNode {
+  const { root } = tree;
+  const anchor = typeof root.schema === 'boolean' ? undefined : root.schema.$dynamicAnchor;
+  if (typeof anchor === 'string' && reference === `#${anchor}` && node.base === root.base) return root;
+  throw new SchemaError(
+    where,
+    node.at,
+    `"$dynamicRef" is ${quote(reference)}`,
+    'it may only name the "$dynamicAnchor" of the root; write "$ref" instead',
+  );
+}
+
+function decode(fragment: string): string | undefined {
+  try {
+    return decodeURIComponent(fragment);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Counts, for each subschema, how many judge the same place with it. */
+function weigh({ nodes }: SchemaTree, where: string): void {
+  const weights = new Map<SchemaNode, number>();
+  const open = new Set<SchemaNode>();
+  const weight = (node: SchemaNode): number => {
+    const known = weights.get(node);
+    if (known !== undefined) return known;
+    if (open.has(node))
+      throw new SchemaError(
+        where,
+        node.at,
+        'a reference comes back here without going into the value',
+        'put "properties" or "items" between: this would be checked without end',
+      );
+    open.add(node);
+    let sum = 1;
+    for (const next of node.inPlace) sum += weight(next);
+    open.delete(node);
+    if (sum > MAX_IN_PLACE)
+      throw new SchemaError(
+        where,
+        node.at,
+        `more than ${MAX_IN_PLACE} subschemas would judge one place`,
+        'references multiply here: name each schema once',
+      );
+    weights.set(node, sum);
+    return sum;
+  };
+  for (const node of nodes.values()) weight(node);
+}

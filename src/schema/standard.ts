@@ -1,0 +1,93 @@
+/** Checks values by a schema of a validation library, and asks the library for the JSON Schema that clients are shown. */
+import { describe, isObject } from '../protocol/json.ts';
+import { SchemaError } from './error.ts';
+import { guardSchema } from './guard.ts';
+import { PROBLEM_LIMIT, problemAt } from './problems.ts';
+import type { Checked, CompiledSchema } from './schema.ts';
+import type { StandardIssue, StandardResult, StandardSchema } from './types.ts';
+
+/** True for a schema of a library that follows Standard Schema, with or without JSON Schema. Arktype's are functions. */
+export function isStandard(source: unknown): source is { readonly '~standard': Readonly<Record<string, unknown>> } {
+  if ((typeof source !== 'object' && typeof source !== 'function') || source === null || !('~standard' in source))
+    return false;
+  return isObject(source['~standard']);
+}
+
+/** Completes a Standard Schema to one that can give JSON Schema, or says what its library needs for that. */
+function requireJson(
+  source: { readonly '~standard': Readonly<Record<string, unknown>> },
+  where: string,
+): asserts source is StandardSchema {
+  const { jsonSchema, vendor, validate } = source['~standard'];
+  if (
+    isObject(jsonSchema) &&
+    typeof jsonSchema.input === 'function' &&
+    typeof jsonSchema.output === 'function' &&
+    typeof validate === 'function'
+  )
+    return;
+  const fix =
+    vendor === 'valibot'
+      ? 'wrap it: toStandardJsonSchema(schema) of @valibot/to-json-schema'
+      : vendor === 'zod'
+        ? 'use zod >= 4.2 (not zod/mini, which leaves JSON Schema out)'
+        : 'use a library that follows Standard JSON Schema, such as zod >= 4.2, or write JSON Schema';
+  throw new SchemaError(
+    where,
+    '#',
+    `this schema of ${typeof vendor === 'string' ? vendor : 'a library'} gives no JSON Schema`,
+    fix,
+  );
+}
+
+/**
+ * Takes a library's schema. Its own `validate` checks, so that its defaults, transforms and refinements apply; an error that one
+ * of them throws is the author's and comes out of `check`.
+ *
+ * @param role `input` shows clients what goes into the schema, `output` what comes out of it
+ */
+export function compileStandard(
+  source: { readonly '~standard': Readonly<Record<string, unknown>> },
+  where: string,
+  role: 'input' | 'output',
+): CompiledSchema {
+  requireJson(source, where);
+  const standard = source['~standard'];
+  const { json } = guardSchema(convert(source, where, role), where, role);
+  const settle = (result: StandardResult<unknown>, value: unknown): Checked<unknown> =>
+    result.issues === undefined
+      ? { ok: true, value: result.value }
+      : { ok: false, problems: problemsOf(result.issues, value) };
+  return {
+    json,
+    check(value) {
+      const result = standard.validate(value);
+      return result instanceof Promise ? result.then((later) => settle(later, value)) : settle(result, value);
+    },
+  };
+}
+
+function convert(source: StandardSchema, where: string, role: 'input' | 'output'): unknown {
+  try {
+    return source['~standard'].jsonSchema[role]({ target: 'draft-2020-12' });
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : describe(cause);
+    throw new SchemaError(
+      where,
+      '#',
+      `${source['~standard'].vendor} cannot give a JSON Schema of this: ${reason}`,
+      role === 'input'
+        ? 'use types that JSON has; for a date, take a string in format date-time and transform it'
+        : 'describe what goes out as JSON: no dates, and no transforms without an output type',
+      cause,
+    );
+  }
+}
+
+function problemsOf(issues: readonly StandardIssue[], value: unknown) {
+  const found = issues.slice(0, PROBLEM_LIMIT).map(({ message, path = [] }) => {
+    const keys = path.map((key) => (typeof key === 'object' ? key.key : key));
+    return problemAt(value, keys, message, message);
+  });
+  return found.length > 0 ? found : [problemAt(value, [], 'a value that its schema accepts')];
+}

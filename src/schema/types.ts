@@ -1,0 +1,92 @@
+/** What authors may write as a schema, and the types that it gives to their handlers. Types only. */
+import type { JsonObject } from '../protocol/json.ts';
+
+/** One reason for which a validation library refuses a value (Standard Schema v1). */
+export interface StandardIssue {
+  readonly message: string;
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+}
+
+/** What a validation library answers (Standard Schema v1). */
+export type StandardResult<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | { readonly issues: readonly StandardIssue[] };
+
+/**
+ * A schema of any library that follows Standard Schema v1 and Standard JSON Schema v1 (https://standardschema.dev).
+ * Declared here by its structure, so that our published types need no package of theirs.
+ */
+export interface StandardSchema<Input = unknown, Output = Input> {
+  readonly '~standard': {
+    readonly version: 1;
+    readonly vendor: string;
+    readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>;
+    readonly jsonSchema: {
+      readonly input: (options: { readonly target: 'draft-2020-12' }) => Record<string, unknown>;
+      readonly output: (options: { readonly target: 'draft-2020-12' }) => Record<string, unknown>;
+    };
+    readonly types?: { readonly input: Input; readonly output: Output } | undefined;
+  };
+}
+
+/** A schema as an author writes it: of a library (zod >= 4.2, arktype, valibot), or plain JSON Schema (2020-12, draft-07). */
+export type AuthorSchema = StandardSchema | JsonObject;
+
+/** Arguments of which the type system knows no more than that they are an object. */
+export type UnknownArguments = Readonly<Record<string, unknown>>;
+
+/**
+ * The type of a value after its check: what a handler receives.
+ *
+ * @example Infer<{ type: 'object'; properties: { a: { type: 'number' } }; required: ['a'] }> // { readonly a: number }
+ */
+export type Infer<S> = S extends { readonly '~standard': { readonly types?: infer T } }
+  ? NonNullable<T> extends { readonly output: infer Output }
+    ? Output
+    : unknown
+  : FromRoot<S>;
+
+/** The type of a value before its check: what a caller sends. Differs from `Infer` where a library has defaults or transforms. */
+export type InferInput<S> = S extends { readonly '~standard': { readonly types?: infer T } }
+  ? NonNullable<T> extends { readonly input: infer Input }
+    ? Input
+    : unknown
+  : FromRoot<S>;
+
+/** A schema whose literal type is not known (`JsonObject`, or no schema at all) still promises an object. */
+type FromRoot<S> = S extends JsonObject ? (string extends keyof S ? UnknownArguments : FromJson<S>) : UnknownArguments;
+
+/** The type that a literal JSON Schema describes; `unknown` for what this does not follow (`$ref`, `anyOf`, patterns…). */
+type FromJson<S> = S extends { readonly const: infer C }
+  ? C
+  : S extends { readonly enum: readonly (infer E)[] }
+    ? E
+    : S extends { readonly type: readonly (infer T)[] }
+      ? FromType<T, S>
+      : S extends { readonly type: infer T }
+        ? FromType<T, S>
+        : unknown;
+
+type FromType<T, S> = T extends 'string'
+  ? string
+  : T extends 'number' | 'integer'
+    ? number
+    : T extends 'boolean'
+      ? boolean
+      : T extends 'null'
+        ? null
+        : T extends 'array'
+          ? readonly (S extends { readonly items: infer I } ? FromJson<I> : unknown)[]
+          : T extends 'object'
+            ? S extends { readonly properties: infer P }
+              ? FromProperties<P, S extends { readonly required: readonly (infer R)[] } ? R : never>
+              : UnknownArguments
+            : unknown;
+
+type FromProperties<P, R> = Flat<
+  { readonly [K in keyof P as K extends R ? K : never]: FromJson<P[K]> } & {
+    readonly [K in keyof P as K extends R ? never : K]?: FromJson<P[K]>;
+  }
+>;
+
+type Flat<T> = { readonly [K in keyof T]: T[K] };

@@ -1,0 +1,61 @@
+/** Wraps a schema as one member of an object: the rest of the object is described by plain JSON Schema. */
+import { isObject, type JsonObject } from '../protocol/json.ts';
+import { isStandard } from './standard.ts';
+import type { AuthorSchema, StandardResult, StandardSchema } from './types.ts';
+
+/**
+ * The schema of `{ [member]: <schema>, ...others }`, in which only `meta` of the others is required.
+ * A library's schema keeps its own rules: they are asked about the member alone.
+ */
+export function wrapSchema(schema: AuthorSchema, member: string, others: JsonObject): AuthorSchema {
+  const around = (inner: JsonObject): JsonObject => ({
+    type: 'object',
+    properties: { [member]: inner, ...others },
+    required: ['meta'],
+  });
+  if (!isLibrary(schema)) return around(schema);
+  const { vendor, validate, jsonSchema } = schema['~standard'];
+  const wrapped: StandardSchema = {
+    '~standard': {
+      version: 1,
+      vendor,
+      jsonSchema: {
+        input: (options) => ({ ...around(asJson(jsonSchema.input(options))) }),
+        output: (options) => ({ ...around(asJson(jsonSchema.output(options))) }),
+      },
+      validate(value) {
+        if (!isObject(value)) return { issues: [{ message: 'expected an object' }] };
+        if (!(member in value)) return { value };
+        const seen = validate(value[member]);
+        return seen instanceof Promise
+          ? seen.then((result) => inside(result, value, member))
+          : inside(seen, value, member);
+      },
+    },
+  };
+  return wrapped;
+}
+
+function inside(
+  result: StandardResult<unknown>,
+  whole: Readonly<Record<string, unknown>>,
+  member: string,
+): StandardResult<unknown> {
+  if (result.issues)
+    return { issues: result.issues.map(({ message, path = [] }) => ({ message, path: [member, ...path] })) };
+  return { value: { ...whole, [member]: result.value } };
+}
+
+function isLibrary(schema: AuthorSchema): schema is StandardSchema {
+  return isStandard(schema);
+}
+
+function asJson(schema: Record<string, unknown>): JsonObject {
+  // `$schema` belongs at the root, and the root is ours.
+  const { $schema: _, ...rest } = schema;
+  return isJsonObject(rest) ? rest : {};
+}
+
+function isJsonObject(value: unknown): value is JsonObject {
+  return isObject(value);
+}

@@ -1,0 +1,148 @@
+/** The server as authors hold it: register, listen, close, watch. */
+import { type Discovered, type DiscoverOptions, discover } from './discovery/discover.ts';
+import { type Core, createCore } from './hosting/core.ts';
+import type { RegisteredElement, Registration } from './hosting/elements.ts';
+import type { InspectionListener } from './inspect.ts';
+import type { ServerOptions } from './options.ts';
+import { describe } from './protocol/json.ts';
+import type { Implementation } from './protocol/types.ts';
+import type {
+  PromptDefinition,
+  PromptHandler,
+  PromptOptions,
+  ResourceDefinition,
+  ResourceHandler,
+  ResourceOptions,
+  ToolDefinition,
+  ToolHandler,
+  ToolOptions,
+} from './registration/define.ts';
+import type { AuthorSchema } from './schema/types.ts';
+import type { Transport } from './transports/transport.ts';
+
+/** Marks a server, also one that another copy of this package made: `troupe dev` loads modules afresh. */
+const SERVER = Symbol.for('troupe.server');
+
+/**
+ * Creates a server. It offers what is registered with it, in every revision of the protocol, on each transport that it listens on.
+ *
+ * @throws {TypeError} for a missing name or version
+ * @throws {RangeError} for a limit that is no whole number of at least 1
+ * @example
+ * const server = createServer({ name: 'greeter', version: '1.0.0' });
+ * server.tool('greet', { input: z.object({ name: z.string() }) }, ({ name }) => `Hello, ${name}!`);
+ * await server.listen(stdio());
+ */
+export function createServer(options: ServerOptions): Server {
+  return new Server(options);
+}
+
+/** True for what {@link createServer} made, in this copy of the package or another. */
+export function isServer(value: unknown): value is Server {
+  return typeof value === 'object' && value !== null && SERVER in value;
+}
+
+export class Server {
+  readonly [SERVER] = true;
+  readonly info: Implementation;
+  readonly tools: Registration<ToolDefinition>;
+  readonly resources: Registration<ResourceDefinition>;
+  readonly prompts: Registration<PromptDefinition>;
+  readonly #core: Core;
+
+  constructor(options: ServerOptions) {
+    this.info = readInfo(options);
+    this.#core = createCore(options, this.info);
+    this.tools = this.#core.tools;
+    this.resources = this.#core.resources;
+    this.prompts = this.#core.prompts;
+  }
+
+  /**
+   * Offers a tool.
+   *
+   * @throws {DefinitionError | SchemaError} for an invalid definition or a name that is taken, with how to mend it
+   * @example server.tool('add', { input: z.object({ a: z.number(), b: z.number() }) }, ({ a, b }) => a + b);
+   */
+  tool<const I extends AuthorSchema | undefined = undefined, const O extends AuthorSchema | undefined = undefined>(
+    name: string,
+    options: ToolOptions<I, O>,
+    handler: ToolHandler<I>,
+  ): RegisteredElement {
+    return this.tools.register({ ...options, name, handler });
+  }
+
+  /**
+   * Offers a resource, or with a URI template (RFC 6570) a family of them.
+   *
+   * @throws {DefinitionError | TemplateError} for an invalid definition or a uri that is taken, with how to mend it
+   * @example server.resource('notes://{id}', { mimeType: 'text/plain' }, ({ variables }) => notes.get(String(variables.id)) ?? '');
+   */
+  resource(uri: string, options: ResourceOptions, handler: ResourceHandler): RegisteredElement {
+    return this.resources.register({ ...options, uri, handler });
+  }
+
+  /**
+   * Offers a prompt.
+   *
+   * @throws {DefinitionError | SchemaError} for an invalid definition or a name that is taken, with how to mend it
+   * @example server.prompt('review', { arguments: [{ name: 'code', required: true }] }, ({ code }) => `Review this:\n${code}`);
+   */
+  prompt<const I extends AuthorSchema | undefined = undefined>(
+    name: string,
+    options: PromptOptions<I>,
+    handler: PromptHandler<I>,
+  ): RegisteredElement {
+    return this.prompts.register({ ...options, name, handler });
+  }
+
+  /**
+   * Loads the modules below files and directories, in a stable order, and offers the tools, resources and prompts that they
+   * export. A module that fails is reported, with its path and the reason; the rest still serve. Calling it again with the
+   * same paths replaces what they offered before.
+   *
+   * @param paths files or directories, relative to `options.from` (default: the working directory)
+   */
+  discover(paths: readonly string[], options?: DiscoverOptions): Promise<Discovered> {
+    return discover(this, paths, this.#core.log, options);
+  }
+
+  /** Serves on these transports. Resolves when they are open. @throws what a transport throws that cannot open */
+  async listen(...transports: readonly Transport[]): Promise<void> {
+    for (const transport of transports) await this.#core.open(transport);
+  }
+
+  /** Takes no new requests, lets those in flight finish within `limits.graceMs`, then closes every transport. Idempotent. */
+  close(reason = 'the server was closed'): Promise<void> {
+    return this.#core.close(reason);
+  }
+
+  /** Tells the clients that watch this resource that it changed. */
+  resourceUpdated(uri: string): void {
+    this.#core.resourceUpdated(uri);
+  }
+
+  /**
+   * Hears everything that every actor does, from what lives now on, until the returned function is called. Costs nothing while nobody listens.
+   *
+   * @example const stop = server.inspect((record) => console.error(record.type, record));
+   */
+  inspect(listener: InspectionListener): () => void {
+    return this.#core.inspection.listen(listener);
+  }
+}
+
+function readInfo({ name, version, title, description, icons, websiteUrl }: ServerOptions): Implementation {
+  if (typeof name !== 'string' || name === '')
+    throw new TypeError(`createServer: name: expected a string that is not empty, got ${describe(name)}`);
+  if (typeof version !== 'string' || version === '')
+    throw new TypeError(`createServer: version: expected a string such as "1.0.0", got ${describe(version)}`);
+  return {
+    name,
+    version,
+    ...(title === undefined ? {} : { title }),
+    ...(description === undefined ? {} : { description }),
+    ...(icons === undefined ? {} : { icons }),
+    ...(websiteUrl === undefined ? {} : { websiteUrl }),
+  };
+}

@@ -1,0 +1,194 @@
+/** A transport inside the process, for tests and embedding: texts pass straight to the bus and back, in order and without delay. */
+import { Buffer } from 'node:buffer';
+import type { ConnectionId } from '../messages/connection.ts';
+import type { Transport, TransportHost } from './transport.ts';
+
+export interface MemoryOptions {
+  /** Texts that wait for a paused peer before it counts as slow. Default 16; at least 1. */
+  readonly slowAfter?: number;
+}
+
+/** The client's end of one connection. */
+export interface MemoryPeer {
+  /** Sends one message. @throws Error after `close`, or when the connection is closed. */
+  send(text: string): void;
+  /** Hears each message from the server. Those that came before the first `onText` are kept for it. */
+  onText(listener: (text: string) => void): void;
+  /** Sends nothing more. The server answers what is in flight, then closes. */
+  close(): void;
+  /** Goes away at once, as a client that crashed: what the server still sends is lost. */
+  vanish(): void;
+  /** Stops reading. */
+  pause(): void;
+  /** Reads again, beginning with what waits. */
+  resume(): void;
+  /** Resolves with the reason once the connection is closed. */
+  readonly closed: Promise<string>;
+}
+
+/**
+ * An in-process transport and the function that connects clients to it, any number at once.
+ *
+ * @example
+ * const { transport, connect } = memory();
+ * await server.listen(transport);
+ * const peer = connect();
+ * peer.onText((text) => console.error(text));
+ * peer.send('{"jsonrpc":"2.0","id":1,"method":"ping"}');
+ */
+export function memory(options: MemoryOptions = {}): { transport: Transport; connect(): MemoryPeer } {
+  const transport = new Memory(options.slowAfter ?? 16);
+  return { transport, connect: () => transport.connect() };
+}
+
+class Memory implements Transport {
+  readonly name = 'memory';
+  readonly #slowAfter: number;
+  readonly #peers = new Map<ConnectionId, Peer>();
+  #host: TransportHost | undefined;
+  #cleanup: (() => void)[] = [];
+
+  constructor(slowAfter: number) {
+    this.#slowAfter = slowAfter;
+  }
+
+  open(host: TransportHost): void {
+    if (this.#host) throw new Error('this memory transport is already open: call memory() for another');
+    this.#host = host;
+    this.#cleanup = [
+      host.bus.on('connection.send', ({ connection, text }) => this.#peers.get(connection)?.receive(text)),
+      host.bus.on('connection.end', ({ connection, reason }) => this.#peers.get(connection)?.end(reason)),
+      host.bus.on('connection.closed', ({ connection }) => void this.#peers.delete(connection)),
+    ];
+  }
+
+  connect(): Peer {
+    const host = this.#host;
+    if (!host)
+      throw new Error(
+        'the memory transport is not open: connect after `await server.listen(transport)` and before `server.close()`',
+      );
+    const peer = new Peer(host, this.#slowAfter);
+    this.#peers.set(peer.id, peer);
+    host.bus.emit('connection.opened', { connection: peer.id, transport: this.name });
+    return peer;
+  }
+
+  close(): Promise<void> {
+    for (const peer of [...this.#peers.values()]) peer.finish('server closed');
+    for (const undo of this.#cleanup.splice(0)) undo();
+    this.#host = undefined;
+    return Promise.resolve();
+  }
+}
+
+class Peer implements MemoryPeer {
+  readonly id: ConnectionId;
+  readonly closed: Promise<string>;
+  readonly #host: TransportHost;
+  readonly #slowAfter: number;
+  readonly #listeners: ((text: string) => void)[] = [];
+  readonly #waiting: string[] = [];
+  #resolveClosed: (reason: string) => void = () => {};
+  #paused = false;
+  #delivering = false;
+  #slow = false;
+  /** Set once nothing more may be sent: by us, or because the connection is closed. */
+  #ended: string | undefined;
+  #isClosed = false;
+  /** The server's reason to close, while a paused peer has not read everything. */
+  #ending: string | undefined;
+
+  constructor(host: TransportHost, slowAfter: number) {
+    this.#host = host;
+    this.#slowAfter = slowAfter;
+    this.id = host.connectionId();
+    this.closed = new Promise((resolve) => {
+      this.#resolveClosed = resolve;
+    });
+  }
+
+  send(text: string): void {
+    if (this.#ended !== undefined) throw new Error(`cannot send: ${this.#ended}`);
+    const { bus, maxMessageBytes } = this.#host;
+    // A UTF-16 unit is at most three bytes of UTF-8: short texts need no count.
+    if (text.length * 3 > maxMessageBytes) {
+      const bytes = Buffer.byteLength(text);
+      if (bytes > maxMessageBytes) {
+        bus.emit('connection.unreadable', { connection: this.id, reason: 'too long', bytes });
+        return;
+      }
+    }
+    bus.emit('connection.text', { connection: this.id, text });
+  }
+
+  onText(listener: (text: string) => void): void {
+    this.#listeners.push(listener);
+    this.#deliver();
+  }
+
+  close(): void {
+    if (this.#ended !== undefined) return;
+    this.#ended = 'this peer has been closed';
+    this.#host.bus.emit('connection.ended', { connection: this.id });
+  }
+
+  vanish(): void {
+    this.finish('client is gone');
+  }
+
+  pause(): void {
+    this.#paused = true;
+  }
+
+  resume(): void {
+    this.#paused = false;
+    this.#deliver();
+    if (this.#slow && this.#waiting.length === 0 && !this.#isClosed) {
+      this.#slow = false;
+      this.#host.bus.emit('connection.drained', { connection: this.id });
+    }
+    if (this.#ending !== undefined) this.end(this.#ending);
+  }
+
+  /** From the server: one message. */
+  receive(text: string): void {
+    if (this.#ending !== undefined) return;
+    this.#waiting.push(text);
+    this.#deliver();
+    if (!this.#paused || this.#slow || this.#waiting.length < this.#slowAfter) return;
+    this.#slow = true;
+    this.#host.bus.emit('connection.slow', { connection: this.id });
+  }
+
+  /** From the server: nothing more will come. */
+  end(reason: string): void {
+    if (this.#paused && this.#waiting.length > 0) this.#ending = reason;
+    else this.finish(reason);
+  }
+
+  finish(reason: string): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#ended = `the connection is closed (${reason})`;
+    this.#host.bus.emit('connection.closed', { connection: this.id, reason });
+    this.#resolveClosed(reason);
+  }
+
+  /** In order, even when a listener sends and is answered at once: the answer waits for its turn. */
+  #deliver(): void {
+    if (this.#delivering || this.#listeners.length === 0) return;
+    this.#delivering = true;
+    try {
+      for (let text = this.#next(); text !== undefined; text = this.#next()) {
+        for (const listener of this.#listeners) listener(text);
+      }
+    } finally {
+      this.#delivering = false;
+    }
+  }
+
+  #next(): string | undefined {
+    return this.#paused ? undefined : this.#waiting.shift();
+  }
+}

@@ -1,0 +1,77 @@
+/** Keeps stdout for the protocol: while held, what anything else in the process writes to stdout goes to stderr. */
+import type { WriteBatch } from './line-writer.ts';
+
+export interface StdoutGuard {
+  /** The real write to stdout. */
+  readonly write: WriteBatch;
+  /** Gives stdout back. */
+  release(): void;
+}
+
+let held = false;
+
+/**
+ * Takes stdout: from now on `process.stdout.write`, and with it `console.log` and its siblings, writes to stderr
+ * ("The server MUST NOT write anything to its stdout that is not a valid MCP message", basic/transports/stdio).
+ * What it cannot catch: `fs.writeSync(1, …)`, native code, and child processes that inherit descriptor 1.
+ *
+ * @throws Error when stdout is held already.
+ */
+export function guardStdout(): StdoutGuard {
+  if (held)
+    throw new Error(
+      'stdout is already served: a process has one stdout, so close the other stdio transport first, or give this one an `output` of its own',
+    );
+  held = true;
+  const { stdout, stderr } = process;
+  const real = stdout.write;
+  const ownProperty = Object.hasOwn(stdout, 'write');
+  let open = true;
+  let drainDue = false;
+  let stderrLost = false;
+  const drained = (): void => {
+    if (!drainDue) return;
+    drainDue = false;
+    stdout.emit('drain');
+  };
+  // With the client gone stderr breaks too: a late console.log must neither end the process nor wait for ever.
+  const lose = (): void => {
+    stderrLost = true;
+    drained();
+  };
+  const redirected = new Proxy(real, {
+    apply(_target, _self, args: unknown[]): unknown {
+      if (!open) return Reflect.apply(real, stdout, args);
+      if (stderrLost) return swallow(args);
+      const accepted: unknown = Reflect.apply(stderr.write, stderr, args);
+      // Whoever was told to wait (a pipe, a worker's console) waits for stdout's 'drain', not for stderr's.
+      if (accepted === false && !drainDue) {
+        drainDue = true;
+        stderr.once('drain', drained);
+      }
+      return accepted;
+    },
+  });
+  stdout.write = redirected;
+  stderr.on('error', lose);
+  return {
+    write: (batch, done) => Reflect.apply(real, stdout, [batch, 'utf8', done]),
+    release() {
+      if (!open) return;
+      open = false;
+      held = false;
+      stderr.off('error', lose);
+      // Something that wrapped ours since then keeps working: ours passes through from here on.
+      if (stdout.write !== redirected) return;
+      if (ownProperty) stdout.write = real;
+      else Reflect.deleteProperty(stdout, 'write');
+    },
+  };
+}
+
+/** Writes nowhere: only the writer's callback, the last argument of `write`, hears of it. */
+function swallow(args: readonly unknown[]): true {
+  const done = args.at(-1);
+  if (typeof done === 'function') process.nextTick(() => Reflect.apply(done, undefined, []));
+  return true;
+}

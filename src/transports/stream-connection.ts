@@ -1,0 +1,175 @@
+/** One connection over a pair of byte streams: lines in, lines out, back-pressure, and one way to its end. Shared by stdio and sockets. */
+import { Buffer } from 'node:buffer';
+import type { Readable, Writable } from 'node:stream';
+import type { ConnectionId } from '../messages/connection.ts';
+import { LineWriter, type WriteBatch } from './line-writer.ts';
+import { LineReader } from './lines.ts';
+import type { TransportHost } from './transport.ts';
+
+export interface StreamConnectionOptions {
+  readonly host: TransportHost;
+  /** The transport's name, for 'connection.opened'. */
+  readonly transport: string;
+  readonly input: Readable;
+  /** What the input is called in reasons and in the log: `stdin`. */
+  readonly inputName: string;
+  readonly output: Writable;
+  /** See `LineWriterOptions.write`. */
+  readonly write?: WriteBatch;
+  /** Called right after 'connection.ended', at most once. */
+  onEnded(reason: string): void;
+  /** Called right after 'connection.closed', at most once. */
+  onClosed(reason: string): void;
+}
+
+/** Says on the bus what comes in, and sends what it is given. Its transport routes the bus's 'connection.send' to `send`. */
+export class StreamConnection {
+  readonly id: ConnectionId;
+  readonly #options: StreamConnectionOptions;
+  readonly #reader: LineReader;
+  readonly #writer: LineWriter;
+  #reading = false;
+  #ended = false;
+  #closed = false;
+  #closing: Promise<void> | undefined;
+
+  constructor(options: StreamConnectionOptions) {
+    const { host, input, output, write } = options;
+    const connection = host.connectionId();
+    this.id = connection;
+    this.#options = options;
+    this.#reader = new LineReader({
+      maxBytes: host.maxMessageBytes,
+      onLine: (text) => {
+        if (this.#reading) host.bus.emit('connection.text', { connection, text });
+      },
+      onUnreadable: (reason, bytes) => {
+        if (this.#reading) host.bus.emit('connection.unreadable', { connection, reason, bytes });
+      },
+    });
+    this.#writer = new LineWriter({
+      output,
+      ...(write ? { write } : {}),
+      clock: host.clock,
+      onSlow: () => {
+        host.bus.emit('connection.slow', { connection });
+        // What the peer does not read, it need not ask for: stop reading, and its own writes block in turn.
+        if (this.#reading) input.pause();
+      },
+      onDrained: () => {
+        host.bus.emit('connection.drained', { connection });
+        if (this.#reading) input.resume();
+      },
+      onClosed: (reason) => this.#finish(reason),
+    });
+  }
+
+  /** Says 'connection.opened' and begins to read. */
+  open(): void {
+    const { host, input, transport } = this.#options;
+    host.bus.emit('connection.opened', { connection: this.id, transport });
+    this.#reading = true;
+    // An input that is over already never says so again.
+    if (input.destroyed || input.readableEnded) host.clock.soon(this.#inputEnded);
+    keepAlive(input, true);
+    input.on('end', this.#inputEnded).on('close', this.#inputEnded).on('error', this.#inputFailed);
+    input.on('data', this.#data);
+  }
+
+  /** Sends one text without its line end; dropped once the connection is closed. */
+  send(text: string): void {
+    if (!this.#closing) this.#writer.send(text);
+  }
+
+  /** Treats the input as over, though the stream has not said so. A line that has only begun is forgotten. */
+  endInput(reason: string): void {
+    if (this.#ended || this.#closed) return;
+    this.#ended = true;
+    this.#stopReading();
+    this.#options.host.bus.emit('connection.ended', { connection: this.id });
+    this.#options.onEnded(reason);
+  }
+
+  /**
+   * Flushes, then closes. Resolves after 'connection.closed'; later calls share the first one's end.
+   * When the peer takes nothing for `flushMs` milliseconds, the rest is lost, and the log says so.
+   */
+  close(reason: string, flushMs: number): Promise<void> {
+    this.#closing ??= this.#flushAndClose(reason, flushMs);
+    return this.#closing;
+  }
+
+  async #flushAndClose(reason: string, flushMs: number): Promise<void> {
+    const { host } = this.#options;
+    this.#stopReading();
+    const flushed = await this.#flush(flushMs);
+    if (!flushed)
+      host.log(
+        'warning',
+        `${this.#options.transport}: the client read nothing for ${flushMs} ms while closing; the rest of what was sent is lost`,
+      );
+    this.#finish(reason);
+  }
+
+  /** Whether all was taken. Gives up after `ms` milliseconds in which the peer took nothing: a slow reader is not a stuck one. */
+  #flush(ms: number): Promise<boolean> {
+    const { clock } = this.#options.host;
+    const flushed = this.#writer.flush();
+    return new Promise((resolve) => {
+      let left = this.#writer.pending;
+      const look = (): void => {
+        const now = this.#writer.pending;
+        if (now >= left) resolve(false);
+        else timer = clock.after(ms, look);
+        left = now;
+      };
+      let timer = clock.after(ms, look);
+      void flushed.then(() => {
+        timer.cancel();
+        resolve(true);
+      });
+    });
+  }
+
+  #finish(reason: string): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#closing ??= Promise.resolve();
+    this.#stopReading();
+    keepAlive(this.#options.input, false);
+    this.#writer.release();
+    this.#options.host.bus.emit('connection.closed', { connection: this.id, reason });
+    this.#options.onClosed(reason);
+  }
+
+  readonly #data = (chunk: Buffer | string): void => {
+    this.#reader.push(typeof chunk === 'string' ? Buffer.from(chunk) : chunk);
+  };
+
+  readonly #inputEnded = (): void => {
+    if (!this.#reading) return;
+    this.#reader.end();
+    this.endInput(`${this.#options.inputName} ended`);
+  };
+
+  readonly #inputFailed = (error: Error): void => {
+    if (!this.#reading) return;
+    this.endInput(`reading ${this.#options.inputName} failed: ${error.message}`);
+  };
+
+  #stopReading(): void {
+    if (!this.#reading) return;
+    this.#reading = false;
+    const { input } = this.#options;
+    // 'error' stays heard: an input that fails after we stopped caring must not end the process.
+    input.off('data', this.#data).off('end', this.#inputEnded).off('close', this.#inputEnded);
+    input.pause();
+  }
+}
+
+/** Lets a stream that can do so hold the process alive, or not: sockets and pipes can, files need not. */
+function keepAlive(stream: Readable, alive: boolean): void {
+  const name = alive ? 'ref' : 'unref';
+  const method: unknown = Reflect.get(stream, name);
+  if (typeof method === 'function') Reflect.apply(method, stream, []);
+}

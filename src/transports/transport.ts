@@ -1,0 +1,27 @@
+/** What a transport is to the core: it frames bytes into text and back, and never looks inside. */
+import type { Bus } from '../bus.ts';
+import type { Clock } from '../clock.ts';
+
+/** What the server lends a transport while it is open. */
+export interface TransportHost {
+  readonly bus: Bus;
+  readonly clock: Clock;
+  /** Longest message accepted, in bytes. */
+  readonly maxMessageBytes: number;
+  /** A unique id for a new connection. */
+  connectionId(): string;
+  /** Says something to the operator (on stderr by default); never to a client. */
+  log(level: 'info' | 'warning' | 'error', message: string): void;
+  /** Asks the server to close: finish what is in flight within its grace time, then close every transport. */
+  requestClose(reason: string): void;
+}
+
+export interface Transport {
+  readonly name: string;
+  /** It has the process to itself, as stdio has: nobody else answers for what goes wrong in it. */
+  readonly ownsProcess?: boolean;
+  /** Starts to accept connections. @throws when it cannot, with what to do about it. */
+  open(host: TransportHost): void | Promise<void>;
+  /** Flushes what was handed over, closes every connection, and resolves when nothing is left open. Idempotent. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,129 @@
+/** The one door to uvu: suites register here, and nothing that goes wrong in one can pass for success. */
+type Callback = () => Promise<void> | void;
+
+/** A suite of tests. Call it with a title and a body; `before`, `after` and `each` guard their errors. */
+export interface Suite {
+  (title: string, body: Callback): void;
+  skip(title: string, why: string): void;
+  before(hook: Callback): void;
+  after(hook: Callback): void;
+  beforeEach(hook: Callback): void;
+  afterEach(hook: Callback): void;
+}
+
+interface Case {
+  readonly title: string;
+  readonly body: Callback;
+}
+
+interface Registered {
+  readonly name: string;
+  readonly cases: Case[];
+  readonly skipped: { title: string; why: string }[];
+  readonly hooks: Record<'before' | 'after' | 'beforeEach' | 'afterEach', Callback[]>;
+}
+
+const registered: Registered[] = [];
+
+/** Longest that one test may take, in milliseconds, unless its file says otherwise with `timeLimit`. */
+let limit = 60_000;
+
+/** Sets the limit of each test of the file that is loading, in milliseconds. */
+export function timeLimit(ms: number): void {
+  limit = ms;
+}
+
+/**
+ * Opens a suite. It runs when the runner has loaded the file; there is no `.run()` to forget.
+ *
+ * @example const test = suite('emitter'); test('sends progress before its result', () => {});
+ */
+export function suite(name: string): Suite {
+  const mine: Registered = {
+    name,
+    cases: [],
+    skipped: [],
+    hooks: { before: [], after: [], beforeEach: [], afterEach: [] },
+  };
+  registered.push(mine);
+  const add = (title: string, body: Callback): void => {
+    if (/\bshould\b/i.test(title))
+      throw new Error(`test title "${title}": say it as a fact in the present tense, without "should"`);
+    if (mine.cases.some((other) => other.title === title))
+      throw new Error(`suite "${name}" has two tests titled "${title}"`);
+    mine.cases.push({ title, body });
+  };
+  return Object.assign(add, {
+    skip: (title: string, why: string) => void mine.skipped.push({ title, why }),
+    before: (hook: Callback) => void mine.hooks.before.push(hook),
+    after: (hook: Callback) => void mine.hooks.after.push(hook),
+    beforeEach: (hook: Callback) => void mine.hooks.beforeEach.push(hook),
+    afterEach: (hook: Callback) => void mine.hooks.afterEach.push(hook),
+  });
+}
+
+export interface Totals {
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: number;
+}
+
+/**
+ * Runs what the loaded file registered, and answers with what really happened. uvu itself exits 0 when a hook throws,
+ * when `.run()` is forgotten and when something that is no Error is thrown: so every body and hook runs inside a guard
+ * of ours that counts, and the count, not uvu's exit code, decides.
+ */
+export async function runRegistered(): Promise<Totals> {
+  const totals = { passed: 0, failed: 0, skipped: 0 };
+  const runnable = registered.splice(0);
+  if (runnable.every(({ cases, skipped }) => cases.length + skipped.length === 0))
+    throw new Error('no test was registered: does the file call suite(…) and add tests to it?');
+  // uvu reads these once, when it is first imported: run when told, from one queue.
+  Object.assign(globalThis, { UVU_DEFER: 1, UVU_QUEUE: [[null]], UVU_INDEX: 0 });
+  const uvu = await import('uvu');
+  for (const { name, cases, skipped, hooks } of runnable) {
+    for (const { title, why } of skipped) process.stdout.write(`skipped: ${name}: ${title} (${why})\n`);
+    totals.skipped += skipped.length;
+    if (cases.length === 0) continue;
+    const run = uvu.suite(name);
+    let before: Promise<Error | undefined> | undefined;
+    for (const [index, { title, body }] of cases.entries()) {
+      run(title, async () => {
+        before ??= attempt(() => inTurn(hooks.before));
+        const blocked = await before;
+        const failure = blocked ?? (await attempt(() => inTurn([...hooks.beforeEach, body])));
+        const cleanup = blocked ? undefined : await attempt(() => inTurn(hooks.afterEach));
+        const after = index === cases.length - 1 ? await attempt(() => inTurn(hooks.after)) : undefined;
+        const problem = failure ?? cleanup ?? after;
+        totals[problem ? 'failed' : 'passed'] += 1;
+        if (problem) throw problem;
+      });
+    }
+    run.run();
+  }
+  await uvu.exec();
+  const expected = runnable.reduce((sum, { cases }) => sum + cases.length, 0);
+  if (totals.passed + totals.failed !== expected)
+    throw new Error(`${expected} tests were registered and ${totals.passed + totals.failed} ran`);
+  return totals;
+}
+
+async function inTurn(callbacks: readonly Callback[]): Promise<void> {
+  for (const callback of callbacks) await callback();
+}
+
+/** Runs a callback to its end or its limit; whatever it throws comes back as an Error. */
+async function attempt(callback: () => Promise<void>): Promise<Error | undefined> {
+  const allowed = limit;
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<Error>((resolve) => {
+    timer = setTimeout(() => resolve(new Error(`took longer than ${allowed} ms`)), allowed);
+  });
+  try {
+    return await Promise.race([callback().then(() => undefined), late]);
+  } catch (thrown) {
+    return thrown instanceof Error ? thrown : new Error(`threw something that is no Error: ${String(thrown)}`);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,190 @@
+/** What the tests of transports share: a clock turned by hand, a host that records, a sink that holds back, a child process. */
+import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { Writable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { Bus, type BusEvents } from '../../src/bus.ts';
+import type { Clock, Timer } from '../../src/clock.ts';
+import type { TransportHost } from '../../src/transports/transport.ts';
+
+/** Time that moves only when told. */
+export class HandClock implements Clock {
+  #now = 0;
+  #timers: { at: number; callback: () => void }[] = [];
+  #soon: (() => void)[] = [];
+
+  now(): number {
+    return this.#now;
+  }
+
+  after(ms: number, callback: () => void): Timer {
+    const timer = { at: this.#now + ms, callback };
+    this.#timers.push(timer);
+    return {
+      cancel: () => {
+        this.#timers = this.#timers.filter((other) => other !== timer);
+      },
+    };
+  }
+
+  soon(callback: () => void): void {
+    this.#soon.push(callback);
+  }
+
+  /** Ends the current turn: runs what was to run soon. */
+  turn(): void {
+    for (const callback of this.#soon.splice(0)) callback();
+  }
+
+  /** Lets `ms` milliseconds pass, firing what falls due, in order. */
+  pass(ms: number): void {
+    const until = this.#now + ms;
+    for (;;) {
+      const due = this.#timers.filter(({ at }) => at <= until).sort((a, b) => a.at - b.at)[0];
+      if (!due) break;
+      this.#timers = this.#timers.filter((other) => other !== due);
+      this.#now = due.at;
+      due.callback();
+    }
+    this.#now = until;
+  }
+
+  get running(): number {
+    return this.#timers.length;
+  }
+}
+
+const HEARD: readonly (keyof BusEvents)[] = [
+  'connection.opened',
+  'connection.text',
+  'connection.unreadable',
+  'connection.slow',
+  'connection.drained',
+  'connection.ended',
+  'connection.closed',
+  'fault',
+];
+
+/** A host whose bus, log and requests to close end up in one list of lines, in order. */
+export class RecordingHost implements TransportHost {
+  readonly bus = new Bus();
+  readonly clock = new HandClock();
+  readonly maxMessageBytes: number;
+  readonly heard: string[] = [];
+  #connections = 0;
+
+  constructor(maxMessageBytes = 1_000) {
+    this.maxMessageBytes = maxMessageBytes;
+    for (const name of HEARD) this.bus.on(name, (event) => void this.heard.push(describe(name, event)));
+  }
+
+  connectionId(): string {
+    this.#connections += 1;
+    return `c${this.#connections}`;
+  }
+
+  log(level: string, message: string): void {
+    this.heard.push(`${level}: ${message}`);
+  }
+
+  requestClose(reason: string): void {
+    this.heard.push(`asked to close: ${reason}`);
+  }
+
+  send(connection: string, text: string): void {
+    this.bus.emit('connection.send', { connection, text, about: { kind: 'connection' } });
+  }
+}
+
+function describe(name: string, event: object): string {
+  return [name.replace('connection.', ''), ...Object.values(event).map(String)].join(' ');
+}
+
+/** A writable stream that takes in each write at once, or holds it until told. */
+export class Sink extends Writable {
+  readonly writes: string[] = [];
+  holding = false;
+  #held: (() => void)[] = [];
+
+  constructor(highWaterMark = 16_384) {
+    super({ decodeStrings: false, highWaterMark });
+  }
+
+  override _write(chunk: unknown, _encoding: string, done: (error?: Error | null) => void): void {
+    this.writes.push(String(chunk));
+    if (this.holding) this.#held.push(done);
+    else done();
+  }
+
+  /** Takes in the oldest write that is held, and goes on holding. */
+  takeOne(): void {
+    this.#held.shift()?.();
+  }
+
+  /** Takes in what was held, and holds no more. */
+  async take(): Promise<void> {
+    this.holding = false;
+    for (const done of this.#held.splice(0)) done();
+    await settled();
+  }
+}
+
+/** Resolves once everything that is already due (ticks, promises, immediates) has run. */
+export async function settled(): Promise<void> {
+  for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** A fixture of test/fixtures/stdio as a process, with what it said so far. */
+export class Fixture {
+  readonly process: ChildProcess;
+  readonly exited: Promise<{ code: number | null; signal: string | null }>;
+  /** Resolves when every process that holds its stdout and stderr is gone. */
+  readonly quiet: Promise<unknown>;
+  out = '';
+  err = '';
+  #wake: (() => void)[] = [];
+
+  constructor(name: string, stdio: StdioOptions = 'pipe', command: (script: string) => string[] = nodeCommand) {
+    const [program = process.execPath, ...args] = command(
+      fileURLToPath(new URL(`../fixtures/stdio/${name}`, import.meta.url)),
+    );
+    this.process = spawn(program, args, { stdio });
+    this.exited = once(this.process, 'exit').then(([code, signal]) => ({ code, signal }));
+    this.quiet = once(this.process, 'close');
+    this.process.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      this.err += text;
+      this.wake();
+    });
+    this.process.stdin?.on('error', () => {});
+  }
+
+  /** Begins to collect stdout. Without it the child's answers stay unread. */
+  read(): this {
+    this.process.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      this.out += text;
+      this.wake();
+    });
+    return this;
+  }
+
+  write(text: string): void {
+    this.process.stdin?.write(text);
+  }
+
+  wake(): void {
+    for (const resolve of this.#wake.splice(0)) resolve();
+  }
+
+  /** Resolves when `condition` holds; looks again at each word from the child. */
+  async until(condition: () => boolean): Promise<void> {
+    while (!condition()) await new Promise<void>((resolve) => void this.#wake.push(resolve));
+  }
+
+  said(text: string): Promise<void> {
+    return this.until(() => this.err.includes(text));
+  }
+}
+
+export function nodeCommand(script: string): string[] {
+  return [process.execPath, '--import', 'tsx', script];
+}
