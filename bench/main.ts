@@ -7,13 +7,20 @@ const quick = process.argv.includes('--quick');
 const rounds = quick ? 5 : 15;
 const calls = { 1: quick ? 3_000 : 20_000, 64: quick ? 40_000 : 200_000 };
 
-const TSX = ['--import', 'tsx'];
-const contenders: readonly Contender[] = [
-  { name: 'bare line loop', args: [...TSX, 'servers/floor.ts'], era: 'none' },
-  { name: 'troupe, legacy session', args: [...TSX, 'servers/troupe.ts'], era: 'legacy' },
-  { name: 'troupe, modern', args: [...TSX, 'servers/troupe.ts'], era: 'modern' },
+/** Each of ours beside the floor that answers the very same messages. */
+const contenders: readonly (Contender & { readonly floor?: string })[] = [
+  { name: 'bare line loop, legacy messages', args: ['servers/floor.mjs'], era: 'legacy', handshake: false },
+  {
+    name: 'troupe, legacy session',
+    args: ['servers/troupe.mjs'],
+    era: 'legacy',
+    floor: 'bare line loop, legacy messages',
+  },
+  { name: 'bare line loop, modern messages', args: ['servers/floor.mjs'], era: 'modern' },
+  { name: 'troupe, modern', args: ['servers/troupe.mjs'], era: 'modern', floor: 'bare line loop, modern messages' },
 ];
 
+const IN_FLIGHT = [1, 64] as const;
 const running = await Promise.all(
   contenders.map(async (contender) => ({
     contender,
@@ -23,7 +30,7 @@ const running = await Promise.all(
 );
 for (const { echo } of running) await echo.run(calls[64], 64);
 for (let round = 0; round < rounds; round += 1) {
-  for (const inFlight of [1, 64] as const) {
+  for (const inFlight of IN_FLIGHT) {
     for (const { echo, results } of running) results[inFlight].push(await echo.run(calls[inFlight], inFlight));
   }
 }
@@ -32,17 +39,23 @@ await Promise.all(running.map(({ echo }) => echo.stop()));
 process.stdout.write(`echo over stdio, node ${process.version}, median of ${rounds} rounds\n\n`);
 process.stdout.write('| server | in flight | calls/s | of the floor | p50 ms | p99 ms |\n|---|---|---|---|---|---|\n');
 let below = false;
-for (const inFlight of [1, 64] as const) {
-  const floor = median(running[0]?.results[inFlight].map(({ perSecond }) => perSecond) ?? []);
+for (const inFlight of IN_FLIGHT) {
+  const rate = new Map(
+    running.map(({ contender, results }) => [contender.name, middle(results[inFlight], 'perSecond')]),
+  );
   for (const { contender, results } of running) {
-    const perSecond = median(results[inFlight].map((result) => result.perSecond));
-    const share = perSecond / floor;
+    const perSecond = rate.get(contender.name) ?? Number.NaN;
+    const share = contender.floor === undefined ? 1 : perSecond / (rate.get(contender.floor) ?? Number.NaN);
     if (inFlight === 64 && share < GOAL) below = true;
-    const p50 = median(results[inFlight].map((result) => result.p50));
-    const p99 = median(results[inFlight].map((result) => result.p99));
-    process.stdout.write(
-      `| ${contender.name} | ${inFlight} | ${Math.round(perSecond).toLocaleString('en')} | ${share.toFixed(2)} | ${p50.toFixed(3)} | ${p99.toFixed(3)} |\n`,
-    );
+    const cells = [
+      contender.name,
+      inFlight,
+      Math.round(perSecond).toLocaleString('en'),
+      share.toFixed(2),
+      middle(results[inFlight], 'p50').toFixed(3),
+      middle(results[inFlight], 'p99').toFixed(3),
+    ];
+    process.stdout.write(`| ${cells.join(' | ')} |\n`);
   }
 }
 if (below) {
@@ -50,7 +63,8 @@ if (below) {
   process.exitCode = 1;
 }
 
-function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
+/** The median of one figure over the rounds. */
+function middle(results: readonly Measured[], figure: keyof Measured): number {
+  const sorted = results.map((result) => result[figure]).sort((a, b) => a - b);
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }

@@ -6,7 +6,9 @@ export interface Contender {
   readonly name: string;
   /** Path from this folder, or several words of a command line for node. */
   readonly args: readonly string[];
-  readonly era: 'none' | 'legacy' | 'modern';
+  readonly era: 'legacy' | 'modern';
+  /** A bare loop has no session to open. Default true. */
+  readonly handshake?: boolean;
 }
 
 export interface Measured {
@@ -42,11 +44,11 @@ export class Echo {
     });
   }
 
-  static async start({ args, era }: Contender, text = 'x'.repeat(64)): Promise<Echo> {
+  static async start({ args, era, handshake = true }: Contender, text = 'x'.repeat(64)): Promise<Echo> {
     const child = spawn(process.execPath, args, { cwd: fileURLToPath(new URL('.', import.meta.url)), stdio: 'pipe' });
     child.stderr.pipe(process.stderr);
     const echo = new Echo(child, era, text);
-    if (era === 'legacy') {
+    if (era === 'legacy' && handshake) {
       const opened = echo.#once();
       child.stdin.write(
         `${JSON.stringify({ jsonrpc: '2.0', id: 'open', method: 'initialize', params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'bench', version: '1.0.0' } } })}\n`,

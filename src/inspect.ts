@@ -62,8 +62,11 @@ export class Inspection {
     this.#listeners.add(listener);
     this.on = true;
     for (const [actor, { kind, state }] of this.#live) {
-      this.#tell(listener, this.#told({ type: 'created', actor, kind }));
-      this.#tell(listener, this.#told({ type: 'state', actor, state: state() }));
+      for (const record of [
+        { type: 'created', actor, kind },
+        { type: 'state', actor, state: state() },
+      ] as const)
+        this.#tell(listener, this.#told(record));
     }
     return () => this.#drop(listener);
   }
@@ -114,6 +117,7 @@ export class Inspection {
   }
 
   #tell(listener: InspectionListener, record: InspectionRecord): void {
+    if (!this.#listeners.has(listener)) return;
     try {
       listener(record);
     } catch {

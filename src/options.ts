@@ -43,7 +43,8 @@ export const DEFAULT_LIMITS: Limits = {
   maxHeld: 1_000,
   pageSize: 1_000,
   maxResultLength: 256 * 1024,
-  graceMs: 5_000,
+  // Clients close stdin, wait two seconds, send SIGTERM, and kill two seconds later.
+  graceMs: 3_000,
   gatherMs: 10,
 };
 

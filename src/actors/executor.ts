@@ -1,29 +1,31 @@
 /** An executor actor: it keeps what runs, runs it for a request, and answers whatever becomes of it. */
 
 import { type Labelled, running } from '../execution/running.ts';
-import type { Outcome } from '../messages/answers.ts';
+import type { Outcome, Result } from '../messages/answers.ts';
 import type { ExecutorMail } from '../messages/executor.ts';
 import type { InFlight } from '../messages/in-flight.ts';
 import { ErrorCode, ProtocolError, toWireError } from '../protocol/errors.ts';
 import { type Actor, type ActorHost, type Behaviour, spawn } from './actor.ts';
 
-export interface ExecutorOptions<I extends Labelled, T> extends ActorHost {
+export interface ExecutorOptions<I extends Labelled, T, R> extends ActorHost {
   readonly address: string;
   /** Runs an implementation. What it throws is answered with an error. */
-  run(request: InFlight, implementation: I, target: T): Outcome | Promise<Outcome>;
+  run(request: InFlight, implementation: I, target: T): R | Promise<R>;
+  /** Names what was run, for the answer. */
+  wrap(result: R): Result;
   incident(where: string, error: unknown): string;
 }
 
-export function spawnExecutor<I extends Labelled, T>(options: ExecutorOptions<I, T>): Actor<ExecutorMail<I, T>> {
+export function spawnExecutor<I extends Labelled, T, R>(options: ExecutorOptions<I, T, R>): Actor<ExecutorMail<I, T>> {
   return spawn({ kind: 'executor', address: options.address }, options, () => new Executor(options));
 }
 
-class Executor<I extends Labelled, T> implements Behaviour<ExecutorMail<I, T>> {
-  readonly #options: ExecutorOptions<I, T>;
+class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>> {
+  readonly #options: ExecutorOptions<I, T, R>;
   readonly #implementations = new Map<number, I>();
   #waiting = 0;
 
-  constructor(options: ExecutorOptions<I, T>) {
+  constructor(options: ExecutorOptions<I, T, R>) {
     this.#options = options;
   }
 
@@ -47,25 +49,29 @@ class Executor<I extends Labelled, T> implements Behaviour<ExecutorMail<I, T>> {
     const implementation = this.#implementations.get(ref);
     if (!implementation)
       throw new ProtocolError(ErrorCode.InvalidParams, 'this element was removed while the request was on its way');
-    let outcome: Outcome | Promise<Outcome>;
+    let result: R | Promise<R>;
     try {
-      outcome = running.run(implementation, this.#options.run, request, implementation, target);
+      result = running.run(implementation, this.#options.run, request, implementation, target);
     } catch (error) {
       // A handler that throws before its first await ends its request, not the executor.
-      outcome = this.#failure(implementation.label, error);
+      return this.#settle(request, this.#failure(implementation.label, error));
     }
-    if (!(outcome instanceof Promise)) return this.#settle(request, outcome);
+    if (!(result instanceof Promise)) return this.#settle(request, this.#success(result));
     this.#waiting += 1;
-    outcome.then(
+    result.then(
       (value) => {
         this.#waiting -= 1;
-        this.#settle(request, value);
+        this.#settle(request, this.#success(value));
       },
       (error) => {
         this.#waiting -= 1;
         this.#settle(request, this.#failure(implementation.label, error));
       },
     );
+  }
+
+  #success(result: R): Outcome {
+    return { ok: true, result: this.#options.wrap(result) };
   }
 
   #settle(request: InFlight, outcome: Outcome): void {

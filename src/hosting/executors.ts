@@ -15,7 +15,7 @@ import { promptExecution } from '../execution/prompts.ts';
 import { resourceExecution } from '../execution/resources.ts';
 import type { Labelled } from '../execution/running.ts';
 import { type ToolPolicy, toolExecution } from '../execution/tools.ts';
-import type { Outcome, Result } from '../messages/answers.ts';
+import type { CallToolResult, CompleteResult, GetPromptResult, ReadResourceResult } from '../protocol/types.ts';
 import type { CompletionTarget, PromptTarget, ResourceTarget, ToolTarget } from '../registry/serve.ts';
 
 export interface ExecutorsOptions extends ActorHost {
@@ -34,59 +34,42 @@ export function spawnExecutors(options: ExecutorsOptions) {
   const prompts = chooseExecution(executions.prompts, promptExecution());
   const completions = chooseExecution(executions.completions, completionExecution());
   return {
-    tools: spawnExecutor<ToolImplementation, ToolTarget>({
+    tools: spawnExecutor<ToolImplementation, ToolTarget, CallToolResult>({
       ...options,
       address: 'executor/tools',
       run(request, implementation, { tool, arguments: args }) {
         const { timeoutMs } = implementation;
         if (timeoutMs !== undefined) request.requests.send({ type: 'allow', request, timeoutMs });
-        return answer(
-          tools.execute({ tool, arguments: args, implementation }, new RequestContext(request)),
-          (result) => ({ kind: 'call', result }),
-        );
+        return tools.execute({ tool, arguments: args, implementation }, new RequestContext(request));
       },
+      wrap: (result) => ({ kind: 'call', result }),
     }),
-    resources: spawnExecutor<ResourceImplementation, ResourceTarget>({
+    resources: spawnExecutor<ResourceImplementation, ResourceTarget, ReadResourceResult>({
       ...options,
       address: 'executor/resources',
       run: (request, implementation, target) =>
-        answer(resources.execute({ ...target, implementation }, new RequestContext(request)), (result) => ({
-          kind: 'read',
-          result,
-        })),
+        resources.execute({ ...target, implementation }, new RequestContext(request)),
+      wrap: (result) => ({ kind: 'read', result }),
     }),
-    prompts: spawnExecutor<PromptImplementation, PromptTarget>({
+    prompts: spawnExecutor<PromptImplementation, PromptTarget, GetPromptResult>({
       ...options,
       address: 'executor/prompts',
       run: (request, implementation, target) =>
-        answer(prompts.execute({ ...target, implementation }, new RequestContext(request)), (result) => ({
-          kind: 'prompt',
-          result,
-        })),
+        prompts.execute({ ...target, implementation }, new RequestContext(request)),
+      wrap: (result) => ({ kind: 'prompt', result }),
     }),
-    completions: spawnExecutor<CompletableImplementation, CompletionTarget>({
+    completions: spawnExecutor<CompletableImplementation, CompletionTarget, CompleteResult>({
       ...options,
       address: 'executor/completions',
       run(request, { completers }, { argument, chosen }) {
         // An argument that nobody completes has no suggestions; that is no error.
         const completer = Object.hasOwn(completers, argument.name) ? completers[argument.name] : undefined;
-        if (!completer)
-          return {
-            ok: true,
-            result: { kind: 'completion', result: { completion: { values: [], total: 0, hasMore: false } } },
-          };
-        return answer(completions.execute({ argument, chosen, completer }, new RequestContext(request)), (result) => ({
-          kind: 'completion',
-          result,
-        }));
+        if (!completer) return { completion: { values: [], total: 0, hasMore: false } };
+        return completions.execute({ argument, chosen, completer }, new RequestContext(request));
       },
+      wrap: (result) => ({ kind: 'completion', result }),
     }),
   };
 }
 
 export type Executors = ReturnType<typeof spawnExecutors>;
-
-function answer<R>(executed: R | Promise<R>, wrap: (result: R) => Result): Outcome | Promise<Outcome> {
-  if (executed instanceof Promise) return executed.then((result) => ({ ok: true, result: wrap(result) }));
-  return { ok: true, result: wrap(executed) };
-}

@@ -6,13 +6,13 @@ import type { Batch } from '../messages/in-flight.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { RequestsMail } from '../messages/requests.ts';
 import type { SessionMail } from '../messages/session.ts';
-import { DIALECTS, type Dialect } from '../protocol/dialects/index.ts';
+import { DIALECTS, type Dialect, FIRST_DIALECT } from '../protocol/dialects/index.ts';
 import { ErrorCode, type ErrorCodeValue, ProtocolError, toWireError, wireError } from '../protocol/errors.ts';
 import { type Incoming, isRequestId, type RequestId, readIncoming } from '../protocol/jsonrpc.ts';
 import { isModern, META, metaOf, readProgressToken, readSelfDescription } from '../protocol/meta.ts';
 import { METHODS, SERVED, type ServedMethod } from '../protocol/methods.ts';
 import { type Initialize, type Params, readInitialize } from '../protocol/operations.ts';
-import { isLegacyRevision, LATEST_LEGACY, SUPPORTED_REVISIONS } from '../protocol/revisions.ts';
+import { isLegacyRevision, LATEST_LEGACY, LATEST_MODERN, SUPPORTED_REVISIONS } from '../protocol/revisions.ts';
 import type { ServerCapabilities } from '../protocol/types.ts';
 import { InFlightRequest } from '../requests/in-flight.ts';
 import { type ParseLimits, parseText } from './parse.ts';
@@ -41,7 +41,7 @@ type NotificationMessage = Extract<Incoming, { kind: 'notification' }>;
 export class Inbound {
   readonly #options: InboundOptions;
   /** The dialect that was last heard: what an error is written in when its request could not be read. */
-  #heard: Dialect = DIALECTS['2024-11-05'];
+  #heard: Dialect = FIRST_DIALECT;
 
   constructor(options: InboundOptions) {
     this.#options = options;
@@ -134,11 +134,11 @@ export class Inbound {
   }
 
   #modern(message: RequestMessage, batch: Batch | undefined): void {
-    this.#heard = DIALECTS['2026-07-28'];
+    this.#heard = DIALECTS[LATEST_MODERN];
     if (batch)
       throw new ProtocolError(
         ErrorCode.InvalidRequest,
-        'revision 2026-07-28 has no batches: send one message at a time',
+        `revision ${LATEST_MODERN} has no batches: send one message at a time`,
       );
     const { revision, info, capabilities, logLevel } = readSelfDescription(message.params);
     const dialect = DIALECTS[revision];

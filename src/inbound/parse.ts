@@ -11,40 +11,37 @@ export type Parsed =
   /** `value` is there when the text was JSON: the request's id may still be readable. */
   | { readonly ok: false; readonly error: ProtocolError; readonly value?: unknown };
 
+/** Up to this length a text is parsed before it is measured: its values cannot take much, however they nest. */
+const SHORT = 16_384;
+
 /** Never throws. Linear in the length of the text. */
 export function parseText(text: string, { maxDepth }: ParseLimits): Parsed {
-  const shape = scan(text, maxDepth);
-  if (shape.tooDeep) {
-    // Not parsed at all: what is too deep for us would be too deep for whoever it is passed on to.
-    return refused(ErrorCode.InvalidRequest, `nested deeper than ${maxDepth} levels (the server's option is maxDepth)`);
-  }
+  const depth = () =>
+    refused(ErrorCode.InvalidRequest, `nested deeper than ${maxDepth} levels (the server's option is maxDepth)`);
+  if (text.length > SHORT && scan(text, maxDepth).tooDeep) return depth();
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch (error) {
-    return refused(
-      ErrorCode.ParseError,
-      `not valid JSON: ${error instanceof Error ? error.message.slice(0, 160) : 'unreadable'}`,
-    );
+    const why = error instanceof Error ? error.message.slice(0, 160) : 'unreadable';
+    return refused(ErrorCode.ParseError, `not valid JSON: ${why}`);
   }
-  const found = { keys: 0, forbidden: undefined };
-  inspect(value, found);
-  if (found.forbidden !== undefined)
-    return {
-      ...refused(
-        ErrorCode.InvalidRequest,
-        `the key ${found.forbidden} is refused: it can reach the prototype of every object`,
-      ),
-      value,
-    };
-  // JSON.parse keeps the last of two equal keys; other readers keep the first (CVE-2026-27896 and its kin).
-  if (found.keys !== shape.keys)
+  const found: Found = { keys: 0, forbidden: undefined, tooDeep: false };
+  inspect(value, maxDepth, found);
+  // Not answered by id: what is too deep for us would be too deep for whoever it is passed on to.
+  if (found.tooDeep) return depth();
+  if (found.forbidden !== undefined) {
+    const why = `the key ${found.forbidden} is refused: it can reach the prototype of every object`;
+    return { ...refused(ErrorCode.InvalidRequest, why), value };
+  }
+  // JSON.parse keeps the last of two equal keys; other readers keep the first (CVE-2026-27896 and its kin). A text has at
+  // least a colon for each key: where it has just that many, no key can be there twice.
+  if (colons(text) !== found.keys && scan(text, maxDepth).keys !== found.keys) {
     return { ...refused(ErrorCode.InvalidRequest, 'an object has the same key twice'), value };
+  }
   if (mayHideSurrogates(text) && !wellFormed(value)) {
-    return {
-      ...refused(ErrorCode.InvalidRequest, 'a string has half of a surrogate pair, which UTF-8 cannot carry'),
-      value,
-    };
+    const why = 'a string has half of a surrogate pair, which UTF-8 cannot carry';
+    return { ...refused(ErrorCode.InvalidRequest, why), value };
   }
   return { ok: true, value };
 }
@@ -91,10 +88,21 @@ function endOfString(text: string, start: number): number {
   return text.length;
 }
 
-function inspect(value: unknown, found: { keys: number; forbidden: string | undefined }): void {
+interface Found {
+  keys: number;
+  forbidden: string | undefined;
+  tooDeep: boolean;
+}
+
+/** Counts the keys of a parsed value, and sees what may not pass. */
+function inspect(value: unknown, room: number, found: Found): void {
   if (typeof value !== 'object' || value === null) return;
+  if (room === 0) {
+    found.tooDeep = true;
+    return;
+  }
   if (Array.isArray(value)) {
-    for (const item of value) inspect(item, found);
+    for (const item of value) if (typeof item === 'object') inspect(item, room - 1, found);
     return;
   }
   // Parsed from JSON, so every enumerable key is its own.
@@ -102,20 +110,21 @@ function inspect(value: unknown, found: { keys: number; forbidden: string | unde
     found.keys += 1;
     const member: unknown = value[key as keyof typeof value];
     if (key === '__proto__') found.forbidden = '"__proto__"';
-    else if (
-      key === 'constructor' &&
-      typeof member === 'object' &&
-      member !== null &&
-      Object.hasOwn(member, 'prototype')
-    )
-      found.forbidden = '"constructor.prototype"';
-    if (typeof member === 'object') inspect(member, found);
+    if (typeof member !== 'object' || member === null) continue;
+    if (key === 'constructor' && Object.hasOwn(member, 'prototype')) found.forbidden = '"constructor.prototype"';
+    inspect(member, room - 1, found);
   }
+}
+
+function colons(text: string): number {
+  let count = 0;
+  for (let at = text.indexOf(':'); at !== -1; at = text.indexOf(':', at + 1)) count += 1;
+  return count;
 }
 
 /** Half a pair can come in as an escape, or in a text that never was UTF-8 (an embedder's). */
 function mayHideSurrogates(text: string): boolean {
-  return /\\u[dD][89a-fA-F]/.test(text) || !text.isWellFormed();
+  return (text.includes('\\u') && /\\u[dD][89a-fA-F]/.test(text)) || !text.isWellFormed();
 }
 
 function wellFormed(value: unknown): boolean {

@@ -114,7 +114,9 @@ export class Outbound {
 
   #error(id: RequestId | undefined, error: WireError, dialect: Dialect): string {
     const unknown = dialect.errorWithoutId === 'null' ? '"id":null,' : '';
-    return `{"jsonrpc":"2.0",${id === undefined ? unknown : `"id":${JSON.stringify(id)},`}"error":${JSON.stringify(error)}}`;
+    // A handler cannot know which code its client's revision has for a resource that is not there.
+    const shown = error.code === ErrorCode.ResourceNotFound ? { ...error, code: dialect.resourceNotFound } : error;
+    return `{"jsonrpc":"2.0",${id === undefined ? unknown : `"id":${JSON.stringify(id)},`}"error":${JSON.stringify(shown)}}`;
   }
 }
 

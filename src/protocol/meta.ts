@@ -67,14 +67,13 @@ export function readSelfDescription(params: Params): SelfDescription {
 
 /** Reads an `Implementation`; absent is allowed. @throws {ProtocolError} -32602 for one without name and version. */
 export function readImplementation(value: unknown, where: string): Implementation | undefined {
-  if (value === undefined) return undefined;
-  if (!isObject(value) || typeof value.name !== 'string' || typeof value.version !== 'string') {
-    throw new ProtocolError(
-      ErrorCode.InvalidParams,
-      `${where}: expected an object with string "name" and "version", got ${describe(value)}`,
-    );
-  }
-  return { ...value, name: value.name, version: value.version };
+  if (value === undefined || isImplementation(value)) return value;
+  const expected = 'an object with string "name" and "version"';
+  throw new ProtocolError(ErrorCode.InvalidParams, `${where}: expected ${expected}, got ${describe(value)}`);
+}
+
+function isImplementation(value: unknown): value is Implementation {
+  return isObject(value) && typeof value.name === 'string' && typeof value.version === 'string';
 }
 
 /** The progress token of a request: a string or an integer, or `undefined`. @throws {ProtocolError} -32602 for anything else. */

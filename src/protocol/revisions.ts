@@ -11,6 +11,7 @@ export type Revision = LegacyRevision | ModernRevision;
 export type Era = 'legacy' | 'modern';
 
 export const LATEST_LEGACY: LegacyRevision = '2025-11-25';
+export const LATEST_MODERN: ModernRevision = '2026-07-28';
 
 /** Every revision, newest first, as errors and `server/discover` list them. */
 export const SUPPORTED_REVISIONS: readonly Revision[] = [...LEGACY_REVISIONS, ...MODERN_REVISIONS].reverse();

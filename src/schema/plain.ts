@@ -62,9 +62,10 @@ export function compilePlain(guarded: GuardedSchema, where: string): CompiledSch
  * until the stack ends, and comparing objects (`uniqueItems`, `const`, `enum`) calls a `valueOf` that may be data.
  */
 function cannotJudge(error: unknown, value: unknown): Problem {
-  const expected =
-    error instanceof RangeError ? 'a value that is nested less deeply' : 'no "valueOf" or "toString" in it';
-  return { path: '', expected, got: describe(value) };
+  const got = describe(value);
+  if (error instanceof RangeError) return { path: '', expected: 'a value that is nested less deeply', got };
+  if (error instanceof TypeError) return { path: '', expected: 'no "valueOf" or "toString" in it', got };
+  throw error;
 }
 
 /** Every error; none where looking for them goes too deep, which stopping at the first did not. */

@@ -8,9 +8,12 @@ import type { AuthorSchema, StandardResult, StandardSchema } from './types.ts';
  * A library's schema keeps its own rules: they are asked about the member alone.
  */
 export function wrapSchema(schema: AuthorSchema, member: string, others: JsonObject): AuthorSchema {
-  const around = (inner: JsonObject): JsonObject => ({
+  const around = ({ $schema, ...inner }: JsonObject): JsonObject => ({
+    // The dialect is said at the root, and the root is ours.
+    ...($schema === undefined ? {} : { $schema }),
     type: 'object',
-    properties: { [member]: inner, ...others },
+    // References inside of the schema mean its own root, which an `$id` keeps for it.
+    properties: { [member]: refers(inner) && inner.$id === undefined ? { $id: member, ...inner } : inner, ...others },
     required: ['meta'],
   });
   if (!isLibrary(schema)) return around(schema);
@@ -25,7 +28,7 @@ export function wrapSchema(schema: AuthorSchema, member: string, others: JsonObj
       },
       validate(value) {
         if (!isObject(value)) return { issues: [{ message: 'expected an object' }] };
-        if (!(member in value)) return { value };
+        if (!Object.hasOwn(value, member)) return { value };
         const seen = validate(value[member]);
         return seen instanceof Promise
           ? seen.then((result) => inside(result, value, member))
@@ -51,11 +54,14 @@ function isLibrary(schema: AuthorSchema): schema is StandardSchema {
 }
 
 function asJson(schema: Record<string, unknown>): JsonObject {
-  // `$schema` belongs at the root, and the root is ours.
-  const { $schema: _, ...rest } = schema;
-  return isJsonObject(rest) ? rest : {};
+  return isJsonObject(schema) ? schema : {};
 }
 
 function isJsonObject(value: unknown): value is JsonObject {
   return isObject(value);
+}
+
+function refers(schema: unknown): boolean {
+  if (Array.isArray(schema)) return schema.some(refers);
+  return isObject(schema) && ('$ref' in schema || Object.values(schema).some(refers));
 }

@@ -128,7 +128,9 @@ export class LineWriter {
   #batch(count: number): string {
     const texts = count === this.#queue.length ? this.#queue : this.#queue.splice(0, count);
     if (texts === this.#queue) this.#queue = [];
-    const batch = `${texts.join('\n')}\n`;
+    // An empty text at the end gives the last newline in the same flat string: adding it later would cost a second copy.
+    texts.push('');
+    const batch = texts.join('\n');
     this.#queued -= batch.length;
     return batch;
   }

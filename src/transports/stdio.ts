@@ -1,5 +1,6 @@
 /** The stdio transport: one connection over stdin and stdout, and a process that ends when its client does. */
 import type { Readable, Writable } from 'node:stream';
+import { MessageChannel } from 'node:worker_threads';
 import { watchParent } from './parent-watch.ts';
 import { watchSignals } from './signals.ts';
 import { guardStdout, type StdoutGuard } from './stdout-guard.ts';
@@ -51,6 +52,10 @@ class Stdio implements Transport {
     this.#options = options;
   }
 
+  get ownsProcess(): boolean {
+    return this.#isReal();
+  }
+
   open(host: TransportHost): void {
     if (this.#host || this.#closing)
       throw new Error(
@@ -67,7 +72,10 @@ class Stdio implements Transport {
       inputName: 'stdin',
       output,
       ...(this.#guard ? { write: this.#guard.write } : {}),
-      onEnded: (reason) => this.#askToClose(reason),
+      onEnded: (reason) => {
+        if (this.ownsProcess) this.#cleanup.push(holdProcess());
+        this.#askToClose(reason);
+      },
       // Without its one connection a stdio server has nothing left to serve.
       onClosed: (reason) => this.#askToClose(reason),
     });
@@ -135,4 +143,14 @@ class Stdio implements Transport {
   #flushMs(): number {
     return this.#options.flushMs ?? 2_000;
   }
+}
+
+/**
+ * Keeps the process alive until the returned function is called. An open stdin did so; once it has ended, a handler that
+ * waits for nothing the event loop knows of would let the process go before the grace time, and its request unanswered.
+ */
+function holdProcess(): () => void {
+  const { port1 } = new MessageChannel();
+  port1.ref();
+  return () => port1.close();
 }

@@ -34,7 +34,7 @@ const value = fc.letrec((tie) => ({
 
 const type = fc.constantFrom('string', 'number', 'integer', 'boolean', 'null', 'array', 'object');
 
-/** Valid schemas of keywords that both dialects have. */
+/** Valid schemas; what one dialect does not know, it ignores. */
 const schema = fc.letrec<{ schema: unknown; leaf: unknown }>((tie) => ({
   leaf: fc.oneof(
     fc.boolean(),
@@ -76,6 +76,16 @@ const schema = fc.letrec<{ schema: unknown; leaf: unknown }>((tie) => ({
       },
       { requiredKeys: [] },
     ),
+    fc.record(
+      {
+        prefixItems: fc.array(tie('schema'), { minLength: 1, maxLength: 2 }),
+        unevaluatedItems: tie('schema'),
+        unevaluatedProperties: tie('schema'),
+        dependentSchemas: fc.dictionary(name, tie('schema'), { maxKeys: 2, noNullPrototype: true }),
+        minContains: fc.nat(2),
+      },
+      { requiredKeys: [] },
+    ),
     fc.record({ anyOf: fc.array(tie('schema'), { minLength: 1, maxLength: 3 }) }),
     fc.record({ oneOf: fc.array(tie('schema'), { minLength: 1, maxLength: 3 }) }),
     fc.record(
@@ -108,7 +118,8 @@ test('a check says what ajv says', async () => {
   let misfitted = 0;
   const law = fc.asyncProperty(document, fc.array(value, { minLength: 4, maxLength: 4 }), async (source, values) => {
     fc.pre(passes(source));
-    const options = { ...LENIENT, ownProperties: true, multipleOfPrecision: 10 };
+    // With its optimiser, Ajv2020 makes code that throws: see src/schema/ajv.ts.
+    const options = { ...LENIENT, ownProperties: true, multipleOfPrecision: 10, code: { optimize: false } };
     const ajv = '$schema' in source ? new Ajv({ ...options, ignoreKeywordsWithRef: true }) : new Ajv2020(options);
     const validate = ajv.compile(source);
     const compiled = output(source);

@@ -208,6 +208,12 @@ test('takes formats that it does not know for notes, even those named like metho
     assert.equal(await onProperty({ type: 'string', format }, 'x'), [], format);
 });
 
+test('judges the schema for which the optimiser of ajv makes code that throws', async () => {
+  const $defs = { d: { anyOf: [{ properties: { a: { type: 'string' } } }, {}] } };
+  const schema = { oneOf: [{ allOf: [{ allOf: [{ $ref: '#/$defs/d' }], not: true }] }, {}], $defs };
+  assert.equal(await report(output(schema), {}), []);
+});
+
 test('checks by draft-07 where the schema says so', async () => {
   const schema = {
     $schema: DRAFT_07,

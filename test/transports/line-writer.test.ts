@@ -59,6 +59,23 @@ test('a stream that holds what it was given is slow once, and drained once when 
   assert.equal(said, ['slow', 'drained']);
 });
 
+test('gives a stream that has enough nothing more until all of it is taken', async () => {
+  const sink = new Sink(10);
+  sink.holding = true;
+  const { clock, writer } = writerOn(sink);
+  for (const text of ['short', 'longer than the mark', 'waits']) {
+    writer.send(text);
+    clock.turn();
+  }
+  assert.is(sink.writableLength, 'short\nlonger than the mark\n'.length);
+  sink.takeOne();
+  await settled();
+  assert.is(sink.writableLength, 'longer than the mark\n'.length);
+  assert.is(writer.pending, 'longer than the mark\nwaits\n'.length);
+  await sink.take();
+  assert.is(writer.pending, 0);
+});
+
 test('too much text within one turn is slow at once, and drained when it is written', () => {
   const { clock, said, writer } = writerOn(new Sink(), 10);
   writer.send('12345');

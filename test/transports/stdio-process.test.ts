@@ -27,6 +27,15 @@ test('end of input: answers what is in flight and exits, though a tool left a ti
   assert.match(child.err, /asked to close: stdin ended\nclosed: server closed/);
 });
 
+test('end of input: lives through the grace time, though nothing but an unanswered request is left', async () => {
+  const child = new Fixture('stuck.ts', 'pipe', (script) => [...nodeCommand(script), '150']).read();
+  child.write('never answered\n');
+  child.process.stdin?.end();
+  assert.equal(await child.exited, clean);
+  await child.quiet;
+  assert.match(child.err, /asked to close: stdin ended\nclosed: server closed/);
+});
+
 test('a client that reads late still gets every answer before the exit', async () => {
   const child = new Fixture('echo.ts');
   const text = `${'x'.repeat(99_999)}\n`.repeat(20);

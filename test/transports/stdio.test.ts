@@ -89,13 +89,14 @@ test('close flushes, closes the connection and leaves nothing behind, however of
   output.holding = true;
   host.send('c1', 'answer');
   const closed = Promise.all([transport.close(), transport.close()]);
+  host.send('c1', 'too late');
   await settled();
   assert.equal(host.heard, ['opened c1 stdio']);
   await output.take();
   await closed;
   await transport.close();
   assert.equal(host.heard, ['opened c1 stdio', 'closed c1 server closed']);
-  host.send('c1', 'too late');
+  host.send('c1', 'still too late');
   host.clock.turn();
   assert.equal(output.writes, ['answer\n']);
   assert.is(host.clock.running, 0);
@@ -168,6 +169,28 @@ test('does not read again when the input ended while it was slow', async () => {
   ]);
 });
 
+test('a closed connection does not read on once its client has read the last of it', async () => {
+  const { host, input, output } = opened();
+  output.holding = true;
+  host.send('c1', 'x'.repeat(20_000));
+  host.bus.emit('connection.end', { connection: 'c1', reason: 'over' });
+  await output.take();
+  assert.equal(host.heard.slice(1), ['slow c1', 'drained c1', 'closed c1 over', 'asked to close: over']);
+  assert.ok(input.isPaused());
+});
+
+test('holds the process alive by its input while open, and not after', async () => {
+  const said: string[] = [];
+  const input = Object.assign(new PassThrough(), {
+    ref: () => void said.push('ref'),
+    unref: () => void said.push('unref'),
+  });
+  const { transport } = opened({ input });
+  assert.equal(said, ['ref']);
+  await transport.close();
+  assert.equal(said, ['ref', 'unref']);
+});
+
 test('a broken pipe closes the connection and asks the server to close', async () => {
   const { host, input, output, transport } = opened();
   output.destroy(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }));
@@ -186,6 +209,12 @@ test('opens once', async () => {
   const unopened = stdio();
   await unopened.close();
   assert.throws(() => unopened.open(host), /has been opened before/);
+});
+
+test('has the process to itself only on the real stdin and stdout', () => {
+  assert.is(stdio().ownsProcess, true);
+  assert.is(stdio({ input: new PassThrough() }).ownsProcess, false);
+  assert.is(stdio({ output: new PassThrough() }).ownsProcess, false);
 });
 
 test('takes stdout for itself and gives it back', async () => {

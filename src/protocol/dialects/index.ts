@@ -16,3 +16,6 @@ export const DIALECTS: Readonly<Record<Revision, Dialect>> = {
   '2025-11-25': dialect20251125,
   '2026-07-28': dialect20260728,
 };
+
+/** What is spoken to a client whose dialect nobody knows yet: the plainest. */
+export const FIRST_DIALECT: Dialect = dialect20241105;

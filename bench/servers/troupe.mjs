@@ -1,5 +1,5 @@
-/** Troupe, with the one tool that the benchmark calls. */
-import { createServer, stdio } from '../../src/index.ts';
+/** Troupe as it is built, with the one tool that the benchmark calls. */
+import { createServer, stdio } from 'troupe';
 
 const server = createServer({ name: 'bench', version: '1.0.0' });
 server.tool(
