@@ -1,0 +1,83 @@
+/** What the docs show is true: each program in them runs, each command exists, each link leads somewhere. */
+import { spawn } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import * as assert from 'uvu/assert';
+import { suite } from '../harness/door.ts';
+
+const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
+const test = suite('docs');
+
+const read = (file: string): string => readFileSync(join(root, file), 'utf8');
+const pages = [
+  'README.md',
+  'CONTRIBUTING.md',
+  'machines/README.md',
+  ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.md'))
+    .map((file) => `docs/${file}`),
+];
+
+function blocks(page: string, language: string): string[] {
+  return [...read(page).matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))].map(
+    ([, body = '']) => body,
+  );
+}
+
+/** Runs a program with nothing on stdin, inside the package, so that it imports `troupe` as its readers do. */
+function run(file: string): Promise<{ code: number | null; output: string }> {
+  return new Promise((done) => {
+    const child = spawn(process.execPath, ['--import', 'tsx', file], { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
+    let output = '';
+    child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+    child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
+    child.on('close', (code) => done({ code, output }));
+  });
+}
+
+test('the README shows examples/hello/server.ts as it is', () => {
+  const [shown = ''] = blocks('README.md', 'ts');
+  const file = read('examples/hello/server.ts').replace(/^\/\*\*[\s\S]*?\*\/\n/, '');
+  assert.is(shown.trim(), file.trim());
+});
+
+test('every program in the docs runs', async () => {
+  const folder = join(root, 'dist/docs');
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  let count = 0;
+  for (const page of pages) {
+    for (const [index, program] of blocks(page, 'ts').entries()) {
+      const file = join(folder, `${page.replaceAll('/', '-')}-${index}.ts`);
+      writeFileSync(file, program);
+      const { code, output } = await run(file);
+      assert.is(code, 0, `${page}, program ${index + 1}:\n${output}`);
+      count += 1;
+    }
+  }
+  assert.ok(count >= 8);
+});
+
+test('every npm command in the docs is a script', () => {
+  const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
+  for (const page of pages) {
+    for (const block of blocks(page, 'sh')) {
+      for (const [, name = ''] of block.matchAll(/npm run (?:--silent )?([\w:]+)/g))
+        assert.ok(scripts[name], `${page}: npm run ${name}`);
+    }
+  }
+});
+
+test('every JSON in the docs is JSON', () => {
+  for (const page of pages) for (const block of blocks(page, 'json')) JSON.parse(block);
+});
+
+test('every link to a file leads to one', () => {
+  for (const page of pages) {
+    for (const [, target = ''] of read(page).matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)) {
+      if (/^[a-z]+:/.test(target)) continue;
+      assert.ok(existsSync(join(root, dirname(page), target)), `${page} links to ${target}`);
+    }
+  }
+});
