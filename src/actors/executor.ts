@@ -49,23 +49,25 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
     const implementation = this.#implementations.get(ref);
     if (!implementation)
       throw new ProtocolError(ErrorCode.InvalidParams, 'this element was removed while the request was on its way');
+    // Read while the mail is acted on: a promise that settles later no longer knows what it came from.
+    const { cause } = this.#options.inspection;
     let result: R | Promise<R>;
     try {
       result = running.run(implementation, this.#options.run, request, implementation, target);
     } catch (error) {
       // A handler that throws before its first await ends its request, not the executor.
-      return this.#settle(request, this.#failure(implementation.label, error));
+      return this.#settle(request, this.#failure(implementation.label, error), cause);
     }
-    if (!(result instanceof Promise)) return this.#settle(request, this.#success(result));
+    if (!(result instanceof Promise)) return this.#settle(request, this.#success(result), cause);
     this.#waiting += 1;
     result.then(
       (value) => {
         this.#waiting -= 1;
-        this.#settle(request, this.#success(value));
+        this.#settle(request, this.#success(value), cause);
       },
       (error) => {
         this.#waiting -= 1;
-        this.#settle(request, this.#failure(implementation.label, error));
+        this.#settle(request, this.#failure(implementation.label, error), cause);
       },
     );
   }
@@ -74,10 +76,10 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
     return { ok: true, result: this.#options.wrap(result) };
   }
 
-  #settle(request: InFlight, outcome: Outcome): void {
+  #settle(request: InFlight, outcome: Outcome, cause: number): void {
     const { inspection } = this.#options;
     const settled = { type: 'settled', request, outcome } as const;
-    if (inspection.on) inspection.because(inspection.cause || request.cause, () => request.requests.send(settled));
+    if (inspection.on) inspection.because(cause || request.cause, () => request.requests.send(settled));
     else request.requests.send(settled);
   }
 
@@ -87,6 +89,7 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
   }
 
   crashed(mail: ExecutorMail<I, T>, error: unknown): void {
-    if (mail.type === 'execute') this.#settle(mail.request, this.#failure(this.#options.address, error));
+    if (mail.type === 'execute')
+      this.#settle(mail.request, this.#failure(this.#options.address, error), this.#options.inspection.cause);
   }
 }

@@ -5,6 +5,7 @@ import { spawnEmitter } from '../actors/emitter.ts';
 import { spawnRequests } from '../actors/requests.ts';
 import { type OpenSession, spawnSession } from '../actors/session.ts';
 import type { Bus } from '../bus.ts';
+import type { Timer } from '../clock.ts';
 import { Inbound } from '../inbound/inbound.ts';
 import type { Introduction } from '../messages/answers.ts';
 import type { ConnectionId } from '../messages/connection.ts';
@@ -34,6 +35,8 @@ export interface Connection {
   drained(): void;
   /** Takes no new requests; `idle` follows when none is in flight. */
   drain(): void;
+  /** The client sends nothing more: answer what is in flight, within the grace time, then end the connection. */
+  ended(): void;
   /** Ends what is in flight, and says so to the client. */
   giveUp(reason: string): void;
   /** Ends what is in flight, then the session. Sends nothing more. */
@@ -58,12 +61,16 @@ export function openConnection(id: ConnectionId, host: ConnectionHost): Connecti
       });
     },
   });
+  let grace: Timer | undefined;
   const requests = spawnRequests({
     ...host,
     ...limits,
     address: `requests/${id}`,
     emitter: emitter.mailbox,
-    idle: () => host.idle(id),
+    idle() {
+      if (grace) bus.emit('connection.end', { connection: id, reason: 'the client has ended its input' });
+      host.idle(id);
+    },
   });
   let session: OpenSession | undefined;
 
@@ -105,8 +112,15 @@ export function openConnection(id: ConnectionId, host: ConnectionHost): Connecti
     slow: () => emitter.mailbox.send({ type: 'slow' }),
     drained: () => emitter.mailbox.send({ type: 'drained' }),
     drain: () => requests.mailbox.send({ type: 'drain' }),
+    ended() {
+      grace ??= host.clock.after(limits.graceMs, () =>
+        requests.mailbox.send({ type: 'abandon', reason: 'the client has ended its input, and time is over' }),
+      );
+      requests.mailbox.send({ type: 'drain' });
+    },
     giveUp: (reason) => requests.mailbox.send({ type: 'abandon', reason }),
     close(reason) {
+      grace?.cancel();
       emitter.mailbox.send({ type: 'close', reason });
       requests.mailbox.send({ type: 'abandon', reason });
       session?.actor.mailbox.send({ type: 'close', reason });

@@ -111,7 +111,7 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
   );
   bus.on('connection.slow', ({ connection }) => connections.get(connection)?.slow());
   bus.on('connection.drained', ({ connection }) => connections.get(connection)?.drained());
-  bus.on('connection.ended', ({ connection }) => connections.get(connection)?.drain());
+  bus.on('connection.ended', ({ connection }) => connections.get(connection)?.ended());
   bus.on('connection.closed', ({ connection, reason }) => {
     connections.get(connection)?.close(reason);
     connections.delete(connection);
