@@ -80,8 +80,8 @@ class Emitter implements Behaviour<EmitterMail> {
         this.#step({ type: 'drained' });
         return this.#release();
       case 'close':
-        this.#release();
-        return this.#step({ type: 'close' });
+        this.#step({ type: 'close' });
+        return this.#release();
     }
   }
 

@@ -92,7 +92,7 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
     bus,
     limits,
     outbound: new Outbound(info, options.listTtlMs ?? 0, (id, error) =>
-      incident(`the answer to request ${String(id)}`, error),
+      incident(id === undefined ? 'a log message' : `the answer to request ${String(id)}`, error),
     ),
     route: (request) => serve[request.servedBy](request),
     introduction: introducer.tell,

@@ -9,8 +9,8 @@ import { META } from '../protocol/meta.ts';
 import type { CallToolResult, Implementation } from '../protocol/types.ts';
 import { pick, showResult } from './show.ts';
 
-/** Told about an answer that could not be put into text, so that an operator can mend the handler that gave it. */
-export type Unwritable = (id: RequestId, error: unknown) => void;
+/** Told about an answer (by its id) or log data that could not be put into text, so that an operator can mend the handler. */
+export type Unwritable = (id: RequestId | undefined, error: unknown) => void;
 
 export class Outbound {
   readonly #info: Implementation;
@@ -55,15 +55,22 @@ export class Outbound {
           ),
         );
       case 'log':
-        return notify('notifications/message', {
-          level: mail.level,
-          ...(mail.logger === undefined ? {} : { logger: mail.logger }),
-          data: mail.data ?? null,
-        });
+        return this.#log(mail);
       case 'list changed':
         return notify(`notifications/${mail.what}/list_changed`);
       case 'resource updated':
         return notify('notifications/resources/updated', { uri: mail.uri });
+    }
+  }
+
+  /** Log data is the author's: what JSON cannot hold is told in place of it. */
+  #log({ level, logger, data }: Extract<Notification, { type: 'log' }>): string {
+    const about = logger === undefined ? { level } : { level, logger };
+    try {
+      return notify('notifications/message', { ...about, data: data ?? null });
+    } catch (error) {
+      this.#unwritable(undefined, error);
+      return notify('notifications/message', { ...about, data: 'log data that could not be written as JSON' });
     }
   }
 

@@ -1,0 +1,85 @@
+/** Time that moves only when a test moves it. */
+import { type Clock, systemClock, type Timer } from '../clock.ts';
+
+interface Waiting {
+  readonly at: number;
+  readonly callback: () => void;
+}
+
+/** Promises settle within one turn of the event loop; `soon` takes one more, and so does what it starts. */
+const TURNS = 3;
+
+/** Resolves once what is under way without waiting for time, input or output has run: promises, ticks, `clock.soon`. */
+export async function settled(): Promise<void> {
+  for (let turn = 0; turn < TURNS; turn += 1) await new Promise<void>((resolve) => systemClock.soon(resolve));
+}
+
+/**
+ * A clock for `createServer({ clock })` and for code under test. Timers run when {@link advance} reaches them, in the order
+ * of their times, and of their making where these are equal. `soon` is the real one, the end of the current turn of the event
+ * loop: it waits for no time, so a test need not run it.
+ *
+ * @example
+ * const clock = new SimulatedClock();
+ * const server = createServer({ name: 'slow', version: '1.0.0', clock });
+ * await clock.advance(60_000);
+ */
+export class SimulatedClock implements Clock {
+  #now: number;
+  #timers: Waiting[] = [];
+
+  /** @param startMs what `now()` says until the first advance, in milliseconds; default 0 */
+  constructor(startMs = 0) {
+    this.#now = startMs;
+  }
+
+  /** Timers that are running. */
+  get timers(): number {
+    return this.#timers.length;
+  }
+
+  now(): number {
+    return this.#now;
+  }
+
+  after(ms: number, callback: () => void): Timer {
+    const timer = { at: this.#now + ms, callback };
+    this.#timers.push(timer);
+    return {
+      cancel: () => {
+        this.#timers = this.#timers.filter((other) => other !== timer);
+      },
+    };
+  }
+
+  soon(callback: () => void): void {
+    systemClock.soon(callback);
+  }
+
+  /**
+   * Lets time pass. Whatever is under way {@link settled settles} first, and again after each timer that runs: a timer that
+   * is started meanwhile runs too, at its own time, if that lies within. Await it.
+   *
+   * @param ms milliseconds, finite and at least 0
+   * @throws {RangeError} for other milliseconds; otherwise what a timer's callback throws
+   */
+  async advance(ms: number): Promise<void> {
+    if (!(Number.isFinite(ms) && ms >= 0))
+      throw new RangeError(`advance: expected milliseconds, finite and at least 0, got ${ms}`);
+    const until = this.#now + ms;
+    await settled();
+    for (let due = this.#takeDue(until); due; due = this.#takeDue(until)) {
+      this.#now = Math.max(this.#now, due.at);
+      due.callback();
+      await settled();
+    }
+    this.#now = Math.max(this.#now, until);
+  }
+
+  #takeDue(until: number): Waiting | undefined {
+    let first: Waiting | undefined;
+    for (const timer of this.#timers) if (timer.at <= until && (!first || timer.at < first.at)) first = timer;
+    this.#timers = this.#timers.filter((timer) => timer !== first);
+    return first;
+  }
+}

@@ -1,0 +1,175 @@
+/** The one door out: order, coalescing, bounds, batches. */
+import * as assert from 'uvu/assert';
+import { spawnEmitter } from '../../src/actors/emitter.ts';
+import { Inspection } from '../../src/inspect.ts';
+import type { EmitterMail } from '../../src/messages/emitter.ts';
+import type { Batch } from '../../src/messages/in-flight.ts';
+import { Outbound } from '../../src/outbound/outbound.ts';
+import { DIALECTS } from '../../src/protocol/dialects/index.ts';
+import { InFlightRequest } from '../../src/requests/in-flight.ts';
+import { SimulatedClock } from '../../src/testing.ts';
+import { suite } from '../harness/door.ts';
+
+const test = suite('emitter');
+const dialect = DIALECTS['2025-06-18'];
+
+function make(maxHeld = 100) {
+  const clock = new SimulatedClock();
+  const sent: string[] = [];
+  const failed: unknown[] = [];
+  const unwritable: unknown[] = [];
+  const { mailbox } = spawnEmitter({
+    clock,
+    inspection: new Inspection(clock),
+    address: 'emitter/test',
+    outbound: new Outbound({ name: 'test', version: '1' }, 0, (_id, error) => void unwritable.push(error)),
+    transmit: (text) => void sent.push(text),
+    maxHeld,
+    gatherMs: 10,
+    failed: (error) => void failed.push(error),
+  });
+  return { clock, mailbox, sent, failed, unwritable };
+}
+
+function answer(id: number, text: string, batch?: Batch): EmitterMail {
+  const request = new InFlightRequest({
+    id,
+    operation: { method: 'ping' },
+    servedBy: 'server',
+    client: {
+      dialect,
+      info: undefined,
+      capabilities: {},
+      logLevel: 'info',
+      principal: 'anonymous',
+      session: undefined,
+    },
+    meta: undefined,
+    progressToken: undefined,
+    batch,
+    requests: { address: 'none', send: () => {} },
+    cause: 0,
+  });
+  return {
+    type: 'answer',
+    request,
+    outcome: { ok: true, result: { kind: 'call', result: { content: [{ type: 'text', text }] } } },
+  };
+}
+
+const progress = (token: string, done: number): EmitterMail => ({
+  type: 'progress',
+  dialect,
+  about: 1,
+  token,
+  progress: done,
+  total: undefined,
+  message: undefined,
+});
+const log = (data: string): EmitterMail => ({ type: 'log', dialect, about: 1, level: 'info', data, logger: undefined });
+const short = (texts: readonly string[]): string[] =>
+  texts.map((text) => {
+    const { id, method, params } = JSON.parse(text) as {
+      id?: number;
+      method?: string;
+      params?: { progress?: number; data?: string };
+    };
+    return id === undefined
+      ? `${method?.replace('notifications/', '')} ${params?.progress ?? params?.data ?? ''}`.trim()
+      : `answer ${id}`;
+  });
+
+test('passes everything in the order in which it came', () => {
+  const { mailbox, sent } = make();
+  for (const mail of [progress('a', 1), log('x'), progress('a', 2), answer(1, 'done'), log('y')]) mailbox.send(mail);
+  assert.equal(short(sent), ['progress 1', 'message x', 'progress 2', 'answer 1', 'message y']);
+});
+
+test('holds everything while the peer is slow: progress keeps its latest, results are never dropped', () => {
+  const { mailbox, sent } = make();
+  mailbox.send({ type: 'slow' });
+  for (let done = 1; done <= 1_000; done += 1) mailbox.send(progress('a', done));
+  mailbox.send(answer(1, 'one'));
+  mailbox.send(progress('b', 7));
+  mailbox.send(answer(2, 'two'));
+  assert.equal(sent, []);
+  mailbox.send({ type: 'drained' });
+  assert.equal(short(sent), ['progress 1000', 'answer 1', 'progress 7', 'answer 2']);
+});
+
+test('drops the oldest log messages beyond the bound, and says how many', () => {
+  const { mailbox, sent } = make(3);
+  mailbox.send({ type: 'slow' });
+  mailbox.send(answer(1, 'first'));
+  for (let i = 0; i < 10; i += 1) mailbox.send(log(`${i}`));
+  mailbox.send({ type: 'drained' });
+  assert.equal(short(sent).slice(0, 4), ['answer 1', 'message 7', 'message 8', 'message 9']);
+  assert.match(sent[4] ?? '', /"level":"warning".*7 notifications were dropped because the client reads too slowly/);
+});
+
+test('gathers changes: one notification for a list, one for a resource', async () => {
+  const { clock, mailbox, sent } = make();
+  for (let i = 0; i < 50; i += 1) {
+    mailbox.send({ type: 'list changed', dialect, what: 'tools' });
+    mailbox.send({ type: 'resource updated', dialect, uri: `x://${i % 2}` });
+  }
+  assert.equal(sent, []);
+  await clock.advance(10);
+  assert.is(sent.length, 3);
+  mailbox.send({ type: 'list changed', dialect, what: 'tools' });
+  await clock.advance(10);
+  assert.is(sent.length, 4);
+});
+
+test('answers a batch as one, when none of it is owed, also when some of it was cancelled', () => {
+  const { mailbox, sent } = make();
+  const batch: Batch = { owed: 3, answers: [] };
+  mailbox.send(answer(1, 'one', batch));
+  mailbox.send({ type: 'batch shrank', batch });
+  assert.equal(sent, []);
+  mailbox.send(answer(3, 'three', batch));
+  assert.is(sent.length, 1);
+  assert.equal(
+    (JSON.parse(sent[0] ?? '') as { id: number }[]).map(({ id }) => id),
+    [1, 3],
+  );
+  const none: Batch = { owed: 1, answers: [] };
+  mailbox.send({ type: 'batch shrank', batch: none });
+  assert.is(sent.length, 1);
+});
+
+test('a result that JSON cannot hold becomes an error, and the next one is written', () => {
+  const { mailbox, sent, unwritable, failed } = make();
+  const cycle: Record<string, unknown> = {};
+  cycle.self = cycle;
+  const broken = answer(1, 'x');
+  if (broken.type === 'answer')
+    mailbox.send({
+      ...broken,
+      outcome: { ok: true, result: { kind: 'call', result: { content: [], structuredContent: cycle as never } } },
+    });
+  mailbox.send(answer(2, 'fine'));
+  assert.match(sent[0] ?? '', /"id":1,"error":\{"code":-32603/);
+  assert.match(sent[1] ?? '', /"id":2,"result"/);
+  assert.is(unwritable.length, 1);
+  assert.equal(failed, []);
+});
+
+test('a log message that JSON cannot hold is told as such, and nothing else stops', () => {
+  const { mailbox, sent, failed } = make();
+  const mail = log('x');
+  mailbox.send({ ...mail, data: 10n } as EmitterMail);
+  mailbox.send(answer(1, 'fine'));
+  assert.match(sent[0] ?? '', /"method":"notifications\/message".*could not be written/);
+  assert.match(sent[1] ?? '', /"id":1/);
+  assert.equal(failed, []);
+});
+
+test('sends nothing more once it is closed, and what it held before', () => {
+  const { mailbox, sent } = make();
+  mailbox.send({ type: 'slow' });
+  mailbox.send(answer(1, 'held'));
+  mailbox.send({ type: 'close', reason: 'gone' });
+  mailbox.send(answer(2, 'late'));
+  assert.equal(short(sent), ['answer 1']);
+});
