@@ -23,6 +23,9 @@ export interface Behaviour<M extends Mail> {
   readonly policy?: RestartPolicy;
 }
 
+/** Runs something when the actor's turn is over: mail to others that may come back to it, and must find it free. */
+export type Afterwards = (run: () => void) => void;
+
 /** What every actor of a server shares. */
 export interface ActorHost {
   readonly clock: Clock;
@@ -44,7 +47,8 @@ const DEFAULT_POLICY: RestartPolicy = { restarts: 3, windowMs: 5_000 };
 /**
  * Makes and starts an actor. It is a root actor of its own: the cost of the n-th does not grow with n.
  *
- * @param behave is given the actor's own mailbox, for the mail that it sends itself from timers and promises.
+ * @param behave is given the actor's own mailbox, for the mail that it sends itself from timers and promises; and
+ *   `afterwards`, to be called in a turn only.
  *
  * Mail sent while the actor is acting waits its turn. Mail that makes it throw is dropped after `crashed` has answered
  * for it, and the next is served; crashing more often than the policy bears sets the actor aside for good.
@@ -52,11 +56,13 @@ const DEFAULT_POLICY: RestartPolicy = { restarts: 3, windowMs: 5_000 };
 export function spawn<M extends Mail>(
   { kind, address }: Identity,
   { clock, inspection }: ActorHost,
-  behave: (self: Mailbox<M>) => Behaviour<M>,
+  behave: (self: Mailbox<M>, afterwards: Afterwards) => Behaviour<M>,
 ): Actor<M> {
   let status: 'live' | 'set aside' | 'stopped' = 'live';
   let supervisor: ReturnType<typeof initialTransition<typeof supervisorMachine>>[0] | undefined;
   let lastState = '';
+  let turn: M | undefined;
+  const waiting: { readonly mail: M; readonly run: () => void }[] = [];
 
   const state = (): string => (status === 'live' ? (behaviour.state?.() ?? 'active') : status);
   const crash = (mail: M, error: unknown): void => {
@@ -85,10 +91,25 @@ export function spawn<M extends Mail>(
     inspection.record({ type: 'state', actor: address, state: now });
   };
 
+  /** The turn is over: what it left to do is done on the caller's stack, while the actor is free for more mail. */
+  const finish = (): void => {
+    for (let next = waiting.shift(); next; next = waiting.shift()) {
+      const { mail, run } = next;
+      try {
+        if (inspection.on) inspection.during(mail, run);
+        else run();
+      } catch (error) {
+        crash(mail, error);
+      }
+    }
+  };
+
   const logic: ActorLogic<Still, M> = {
     transition(snapshot, mail) {
+      turn = mail;
       if (inspection.on) inspection.during(mail, () => watched(mail));
       else act(mail);
+      turn = undefined;
       return snapshot;
     },
     getInitialSnapshot: () => STILL,
@@ -102,9 +123,13 @@ export function spawn<M extends Mail>(
     send(mail) {
       if (inspection.on) inspection.mailed(address, mail);
       actor.send(mail);
+      if (waiting.length > 0 && turn === undefined) finish();
     },
   };
-  const behaviour = behave(mailbox);
+  const behaviour = behave(mailbox, (run) => {
+    if (turn) waiting.push({ mail: turn, run });
+    else run();
+  });
   actor.start();
   lastState = state();
   inspection.born(address, { kind, state });

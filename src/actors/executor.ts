@@ -4,7 +4,7 @@ import { type Labelled, running } from '../execution/running.ts';
 import type { Outcome, Result } from '../messages/answers.ts';
 import type { ExecutorMail } from '../messages/executor.ts';
 import type { InFlight } from '../messages/in-flight.ts';
-import { ErrorCode, ProtocolError, toWireError } from '../protocol/errors.ts';
+import { ErrorCode, isProtocolError, ProtocolError, toWireError } from '../protocol/errors.ts';
 import { type Actor, type ActorHost, type Behaviour, spawn } from './actor.ts';
 
 export interface ExecutorOptions<I extends Labelled, T, R> extends ActorHost {
@@ -47,10 +47,13 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
 
   #execute(request: InFlight, ref: number, target: T): void {
     const implementation = this.#implementations.get(ref);
-    if (!implementation)
-      throw new ProtocolError(ErrorCode.InvalidParams, 'this element was removed while the request was on its way');
     // Read while the mail is acted on: a promise that settles later no longer knows what it came from.
     const { cause } = this.#options.inspection;
+    if (!implementation) {
+      const gone = 'this element was removed while the request was on its way';
+      const error = new ProtocolError(ErrorCode.InvalidParams, gone);
+      return this.#settle(request, this.#failure(this.#options.address, error), cause);
+    }
     let result: R | Promise<R>;
     try {
       result = running.run(implementation, this.#options.run, request, implementation, target);
@@ -84,7 +87,7 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
   }
 
   #failure(where: string, error: unknown): Outcome {
-    const incident = error instanceof ProtocolError ? '' : this.#options.incident(where, error);
+    const incident = isProtocolError(error) ? '' : this.#options.incident(where, error);
     return { ok: false, error: toWireError(error, incident) };
   }
 

@@ -4,20 +4,27 @@ import type { Mailbox } from '../messages/mailbox.ts';
 import type { Registered, RegistryMail } from '../messages/registry.ts';
 import { ErrorCode, ProtocolError, toWireError } from '../protocol/errors.ts';
 import type { Catalogue } from '../registry/catalogue.ts';
-import { type Actor, type ActorHost, type Behaviour, spawn } from './actor.ts';
+import { type Actor, type ActorHost, type Afterwards, type Behaviour, spawn } from './actor.ts';
 
 export interface RegistryOptions<D> extends ActorHost {
   readonly address: string;
   readonly catalogue: Catalogue<D>;
-  /** Answers or forwards one request; may throw a {@link ProtocolError}. */
-  serve(request: InFlight): void;
+  /**
+   * Answers or forwards one request; may throw a {@link ProtocolError}. It forwards in `afterwards`: a handler may register
+   * elements, and must find the registry free to answer.
+   */
+  serve(request: InFlight, afterwards: Afterwards): void;
   /** The catalogue changed. */
   changed(): void;
   incident(where: string, error: unknown): string;
 }
 
 export function spawnRegistry<D>(options: RegistryOptions<D>): Actor<RegistryMail<D>> {
-  return spawn({ kind: 'registry', address: options.address }, options, () => new Registry(options));
+  return spawn(
+    { kind: 'registry', address: options.address },
+    options,
+    (_, afterwards) => new Registry(options, afterwards),
+  );
 }
 
 /** What to throw for a request that a registry was handed but does not serve: the methods table and the registry disagree. */
@@ -27,9 +34,11 @@ export function misrouted({ operation }: InFlight, where: string): ProtocolError
 
 class Registry<D> implements Behaviour<RegistryMail<D>> {
   readonly #options: RegistryOptions<D>;
+  readonly #afterwards: Afterwards;
 
-  constructor(options: RegistryOptions<D>) {
+  constructor(options: RegistryOptions<D>, afterwards: Afterwards) {
     this.#options = options;
+    this.#afterwards = afterwards;
   }
 
   state(): string {
@@ -46,7 +55,7 @@ class Registry<D> implements Behaviour<RegistryMail<D>> {
 
   #serve(request: InFlight): void {
     try {
-      this.#options.serve(request);
+      this.#options.serve(request, this.#afterwards);
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
       request.requests.send({ type: 'settled', request, outcome: { ok: false, error: toWireError(error, '') } });

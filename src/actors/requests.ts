@@ -6,7 +6,7 @@ import type { Mailbox } from '../messages/mailbox.ts';
 import type { RequestsMail } from '../messages/requests.ts';
 import { ErrorCode, type ErrorCodeValue, toWireError, wireError } from '../protocol/errors.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
-import { type Actor, type ActorHost, type Behaviour, spawn } from './actor.ts';
+import { type Actor, type ActorHost, type Afterwards, type Behaviour, spawn } from './actor.ts';
 
 export interface RequestsOptions extends ActorHost {
   readonly address: string;
@@ -30,21 +30,27 @@ export class Aborted extends Error {
 }
 
 export function spawnRequests(options: RequestsOptions): Actor<RequestsMail> {
-  return spawn({ kind: 'requests', address: options.address }, options, (self) => new Requests(options, self));
+  return spawn(
+    { kind: 'requests', address: options.address },
+    options,
+    (self, afterwards) => new Requests(options, self, afterwards),
+  );
 }
 
 class Requests implements Behaviour<RequestsMail> {
   readonly #options: RequestsOptions;
   readonly #self: Mailbox<RequestsMail>;
+  readonly #afterwards: Afterwards;
   readonly #clock: Clock;
   readonly #table = new Map<RequestId, InFlight>();
   #draining = false;
   #timer: Timer | undefined;
   #alarm = Number.POSITIVE_INFINITY;
 
-  constructor(options: RequestsOptions, self: Mailbox<RequestsMail>) {
+  constructor(options: RequestsOptions, self: Mailbox<RequestsMail>, afterwards: Afterwards) {
     this.#options = options;
     this.#self = self;
+    this.#afterwards = afterwards;
     this.#clock = options.clock;
   }
 
@@ -120,7 +126,8 @@ class Requests implements Behaviour<RequestsMail> {
     request.latest = now + maxTimeoutMs;
     this.#table.set(request.id, request);
     if (request.deadline < this.#alarm) this.#watch(request.deadline, now);
-    this.#options.route(request);
+    // Not in this turn: what a handler logs and reports is passed on at once, though it never awaits, and piles up nowhere.
+    this.#afterwards(() => this.#options.route(request));
   }
 
   #refuse(request: InFlight, code: ErrorCodeValue, message: string): void {

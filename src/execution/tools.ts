@@ -1,6 +1,7 @@
 /** How tools run unless an author says otherwise: check the arguments, run the handler, shape and check what it returns. */
 import type { Clock } from '../clock.ts';
-import { ProtocolError } from '../protocol/errors.ts';
+import { isProtocolError } from '../protocol/errors.ts';
+import { messageOf } from '../protocol/json.ts';
 import type { CallToolResult } from '../protocol/types.ts';
 import { failed, toToolResult } from '../results/tool-result.ts';
 import { explain } from '../schema/problems.ts';
@@ -85,8 +86,8 @@ function conform(
 }
 
 function thrown(error: unknown): CallToolResult {
-  if (error instanceof ProtocolError) throw error;
-  return failed(error instanceof Error ? error.message || error.name : String(error));
+  if (isProtocolError(error)) throw error;
+  return failed(messageOf(error));
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {

@@ -18,7 +18,7 @@ export class Outbound {
   readonly #unwritable: Unwritable;
   /** A page is one object for as long as its registry does not change: its text is made once for each dialect. */
   readonly #pages = new WeakMap<Page, Map<Dialect, string>>();
-  /** How the server names itself in a self-describing dialect. */
+  /** How the server names itself, in each dialect that has it do so. */
   readonly #infos = new Map<Dialect, string>();
 
   constructor(info: Implementation, listTtlMs: number, unwritable: Unwritable) {
@@ -27,15 +27,15 @@ export class Outbound {
     this.#unwritable = unwritable;
   }
 
-  /** An answer, as text. A result that JSON cannot hold (a cycle, a BigInt) becomes a -32603. */
+  /** An answer, as text. What JSON cannot hold (a cycle, a BigInt), in a result or in an error's data, becomes a -32603. */
   answer(mail: Answer): string {
     if (mail.type === 'refusal') return this.#error(mail.id, mail.error, mail.dialect);
     const { id, client } = mail.request;
-    if (!mail.outcome.ok) return this.#error(id, mail.outcome.error, client.dialect);
     try {
+      if (!mail.outcome.ok) return this.#error(id, mail.outcome.error, client.dialect);
       return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${this.#result(mail.outcome.result, client.dialect)}}`;
     } catch (error) {
-      this.#unwritable(id, error);
+      this.#unwritable(`the answer to request ${id}`, error);
       return this.#error(
         id,
         wireError(ErrorCode.InternalError, 'The result could not be written as JSON'),
@@ -74,21 +74,35 @@ export class Outbound {
     }
   }
 
+  /** What a handler logged, as it can be written. It must not end the connection of its client that it logged a cycle or a BigInt. */
+  #logged({ data, about }: Extract<Notification, { type: 'log' }>): unknown {
+    if (typeof data === 'string') return data;
+    try {
+      return JSON.parse(JSON.stringify(data) ?? 'null');
+    } catch (error) {
+      this.#unwritable(`a log message of request ${about ?? '(none)'}`, error);
+      return 'this log message could not be written as JSON';
+    }
+  }
+
   /** The answers of one batch (2025-03-26). */
   batch(answers: readonly string[]): string {
     return `[${answers.join(',')}]`;
   }
 
   #result(result: Result, dialect: Dialect): string {
-    if (result.kind === 'list') return this.#page(result, dialect);
-    return this.#sign(
-      showResult(
-        result.kind === 'call' ? { kind: 'call', result: withText(result.result) } : result,
-        dialect,
-        this.#listTtlMs,
-      ),
-      dialect,
-    );
+    switch (result.kind) {
+      case 'list':
+        return this.#page(result, dialect);
+      case 'call': {
+        const only = onlyText(result.result);
+        if (only !== undefined)
+          return sign(`{"content":[{"type":"text","text":${JSON.stringify(only)}}]}`, this.#own(dialect));
+        return this.#show({ kind: 'call', result: withText(result.result) }, dialect);
+      }
+      default:
+        return this.#show(result, dialect);
+    }
   }
 
   #page(result: Extract<Result, { kind: 'list' }>, dialect: Dialect): string {
@@ -99,24 +113,30 @@ export class Outbound {
     }
     let text = texts.get(dialect);
     if (text === undefined) {
-      text = this.#sign(showResult(result, dialect, this.#listTtlMs), dialect);
+      text = this.#show(result, dialect);
       texts.set(dialect, text);
     }
     return text;
   }
 
-  /** Writes a result, with `resultType` and the server's name where the dialect has them (2026-07-28 basic/index "Responses", "Per-response protocol fields"). */
-  #sign(shown: object & { readonly _meta?: unknown }, dialect: Dialect): string {
-    if (!dialect.selfDescribing) return JSON.stringify(shown);
-    let info = this.#infos.get(dialect);
-    if (info === undefined) {
-      info = JSON.stringify(pick(this.#info, dialect.shown.implementation));
-      this.#infos.set(dialect, info);
+  #show(result: Result, dialect: Dialect): string {
+    const shown: object & { readonly _meta?: unknown } = showResult(result, dialect, this.#listTtlMs);
+    const own = this.#own(dialect);
+    if (own === undefined || !isObject(shown._meta)) return sign(JSON.stringify(shown), own);
+    const { [META.serverInfo]: _, ...meta } = shown._meta;
+    const members = JSON.stringify(meta).slice(1, -1);
+    return sign(JSON.stringify({ ...shown, _meta: undefined }), members === '' ? own : `${own},${members}`);
+  }
+
+  /** The member of `_meta` in which the server names itself, where the dialect has results do so (2026-07-28 basic/index, "Per-response protocol fields"). */
+  #own(dialect: Dialect): string | undefined {
+    if (!dialect.selfDescribing) return undefined;
+    let own = this.#infos.get(dialect);
+    if (own === undefined) {
+      own = `"${META.serverInfo}":${JSON.stringify(pick(this.#info, dialect.shown.implementation))}`;
+      this.#infos.set(dialect, own);
     }
-    const meta = shown._meta;
-    const own = isObject(meta) ? `,${JSON.stringify({ ...meta, [META.serverInfo]: undefined }).slice(1, -1)}` : '';
-    const body = JSON.stringify(meta === undefined ? shown : { ...shown, _meta: undefined });
-    return `{"resultType":"complete","_meta":{"${META.serverInfo}":${info}${own === ',' ? '' : own}}${body === '{}' ? '}' : `,${body.slice(1)}`}`;
+    return own;
   }
 
   #error(id: RequestId | undefined, error: WireError, dialect: Dialect): string {
@@ -127,10 +147,32 @@ export class Outbound {
   }
 }
 
+/** Adds `resultType` and `_meta` to the text of a result, where there are members of `_meta` to add (2026-07-28 basic/index, "ResultType"). */
+function sign(body: string, meta: string | undefined): string {
+  if (meta === undefined) return body;
+  return `{"resultType":"complete","_meta":{${meta}}${body === '{}' ? '}' : `,${body.slice(1)}`}`;
+}
+
+/** The text of a result that is one text and nothing more: the commonest, and worth half a microsecond. */
+function onlyText({ content, structuredContent, isError, _meta }: CallToolResult): string | undefined {
+  const [block] = content;
+  if (content.length !== 1 || block?.type !== 'text' || block.annotations || block._meta) return undefined;
+  return structuredContent === undefined && !isError && !_meta ? block.text : undefined;
+}
+
 /** Structured content is told as text too, for clients that read only that (2025-06-18 tools, "Structured Content"). */
 function withText(result: CallToolResult): CallToolResult {
   if (result.structuredContent === undefined || result.content.length > 0) return result;
-  return { ...result, content: [{ type: 'text', text: JSON.stringify(result.structuredContent) }] };
+  const text: string | undefined = JSON.stringify(result.structuredContent);
+  if (text === undefined) throw new TypeError('expected structured content that JSON can hold');
+  return { ...result, content: [{ type: 'text', text }] };
+}
+
+/** An object as text. @throws {TypeError} for one of which JSON makes something else, because it has a `toJSON` */
+function objectText(value: object): string {
+  const text: string | undefined = JSON.stringify(value);
+  if (!text?.startsWith('{')) throw new TypeError(`expected a result that JSON writes as an object, got ${text}`);
+  return text;
 }
 
 function notify(method: string, params?: object): string {

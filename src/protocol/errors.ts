@@ -45,12 +45,21 @@ export class ProtocolError extends Error {
   }
 }
 
+/** Whether what was thrown speaks for itself. Never throws, though anything can be thrown: a Proxy may refuse to be looked at. */
+export function isProtocolError(thrown: unknown): thrown is ProtocolError {
+  try {
+    return thrown instanceof ProtocolError;
+  } catch {
+    return false;
+  }
+}
+
 /**
  * Turns whatever was thrown into what the client may see. Only a {@link ProtocolError} speaks for itself; anything else
  * was not written for a client (it may hold a path, a stack, a secret) and becomes a bare -32603 that names the incident.
  */
 export function toWireError(error: unknown, incident: string): WireError {
-  if (error instanceof ProtocolError) return wireError(error.code, error.message, error.data);
+  if (isProtocolError(error)) return wireError(error.code, error.message, error.data);
   return wireError(ErrorCode.InternalError, `Internal error (incident ${incident}; the server's log has the details)`);
 }
 

@@ -21,3 +21,21 @@ export function describe(value: unknown): string {
   if (typeof value === 'number' || typeof value === 'boolean') return `${typeof value} ${String(value)}`;
   return typeof value;
 }
+
+/** What was thrown, in words: an error's message, another value as text. Never throws, whatever it was. */
+export function messageOf(thrown: unknown): string {
+  try {
+    return String(thrown instanceof Error ? thrown.message || thrown.name : thrown);
+  } catch {
+    return 'it threw something that cannot be put into words';
+  }
+}
+
+/** The same for an operator: with the stack, where there is one. */
+export function stackOf(thrown: unknown): string {
+  try {
+    return String(thrown instanceof Error ? (thrown.stack ?? thrown.message) : thrown);
+  } catch {
+    return messageOf(thrown);
+  }
+}

@@ -1,4 +1,5 @@
 /** How each registry serves: lists from the catalogue, names resolved to references and handed to the executor. */
+import type { Afterwards } from '../actors/actor.ts';
 import { misrouted } from '../actors/registry.ts';
 import type { CompletionCall, PromptCall, ResourceRead, ToolCall } from '../execution/execution.ts';
 import type { Outcome, Page } from '../messages/answers.ts';
@@ -20,13 +21,11 @@ export type CompletionTarget = Omit<CompletionCall, 'completer'>;
 
 type To<T> = Pick<Mailbox<ExecutorMail<never, T>>, 'send'>;
 
-export function serveTools(
-  catalogue: Catalogue<Tool>,
-  pageSize: number,
-  executor: To<ToolTarget>,
-): (request: InFlight) => void {
+type Serve = (request: InFlight, afterwards: Afterwards) => void;
+
+export function serveTools(catalogue: Catalogue<Tool>, pageSize: number, executor: To<ToolTarget>): Serve {
   const page = pages(catalogue, (cursor): Page => ({ of: 'tools', ...catalogue.slice(cursor, pageSize, isTool) }));
-  return (request) => {
+  return (request, afterwards) => {
     const { operation } = request;
     switch (operation.method) {
       case 'tools/list':
@@ -35,12 +34,8 @@ export function serveTools(
         const element = catalogue.get(operation.name);
         // MCP tools, "Error Handling": an unknown tool is a protocol error.
         if (!element) throw new ProtocolError(ErrorCode.InvalidParams, `Unknown tool: ${short(operation.name)}`);
-        return executor.send({
-          type: 'execute',
-          request,
-          ref: element.ref,
-          target: { tool: element.definition, arguments: operation.arguments },
-        });
+        const target = { tool: element.definition, arguments: operation.arguments };
+        return afterwards(() => executor.send({ type: 'execute', request, ref: element.ref, target }));
       }
       default:
         throw misrouted(request, 'the tools registry');
@@ -53,30 +48,26 @@ export function servePrompts(
   pageSize: number,
   executor: To<PromptTarget>,
   completions: To<CompletionTarget>,
-): (request: InFlight) => void {
+): Serve {
   const page = pages(catalogue, (cursor): Page => ({ of: 'prompts', ...catalogue.slice(cursor, pageSize, isPrompt) }));
   const find = (name: string): Element<Prompt> => {
     const element = catalogue.get(name);
     if (!element) throw new ProtocolError(ErrorCode.InvalidParams, `Unknown prompt: ${short(name)}`);
     return element;
   };
-  return (request) => {
+  return (request, afterwards) => {
     const { operation } = request;
     switch (operation.method) {
       case 'prompts/list':
         return list(request, page(operation.cursor));
       case 'prompts/get': {
         const { ref, definition } = find(operation.name);
-        return executor.send({
-          type: 'execute',
-          request,
-          ref,
-          target: { prompt: definition, arguments: operation.arguments },
-        });
+        const target = { prompt: definition, arguments: operation.arguments };
+        return afterwards(() => executor.send({ type: 'execute', request, ref, target }));
       }
       case 'completion/complete':
         if (operation.ref.type !== 'ref/prompt') throw misrouted(request, 'the prompts registry');
-        return complete(request, operation, find(operation.ref.name).ref, completions);
+        return afterwards(complete(request, operation, find(operation.ref.name).ref, completions));
       default:
         throw misrouted(request, 'the prompts registry');
     }
@@ -88,7 +79,7 @@ export function serveResources(
   pageSize: number,
   executor: To<ResourceTarget>,
   completions: To<CompletionTarget>,
-): (request: InFlight) => void {
+): Serve {
   const resources = pages(
     catalogue,
     (cursor): Page => ({ of: 'resources', ...catalogue.slice(cursor, pageSize, isResource) }),
@@ -106,7 +97,7 @@ export function serveResources(
       });
     return resolved;
   };
-  return (request) => {
+  return (request, afterwards) => {
     const { operation } = request;
     switch (operation.method) {
       case 'resources/list':
@@ -115,12 +106,8 @@ export function serveResources(
         return list(request, templates(operation.cursor));
       case 'resources/read': {
         const { element, variables } = find(request, operation.uri);
-        return executor.send({
-          type: 'execute',
-          request,
-          ref: element.ref,
-          target: { uri: operation.uri, resource: element.definition, variables },
-        });
+        const target = { uri: operation.uri, resource: element.definition, variables };
+        return afterwards(() => executor.send({ type: 'execute', request, ref: element.ref, target }));
       }
       case 'resources/subscribe': {
         find(request, operation.uri);
@@ -134,7 +121,7 @@ export function serveResources(
         // The reference is a template, or a uri that one matches (2026-07-28 completion, "CompleteRequest").
         const element = catalogue.get(uri) ?? resolve(uri)?.element;
         if (!element) throw new ProtocolError(ErrorCode.InvalidParams, `Unknown resource template: ${short(uri)}`);
-        return complete(request, operation, element.ref, completions);
+        return afterwards(complete(request, operation, element.ref, completions));
       }
       default:
         throw misrouted(request, 'the resources registry');
@@ -205,8 +192,8 @@ function complete(
   { argument, resolved }: Complete,
   ref: number,
   completions: To<CompletionTarget>,
-): void {
-  completions.send({ type: 'execute', request, ref, target: { argument, chosen: resolved } });
+): () => void {
+  return () => completions.send({ type: 'execute', request, ref, target: { argument, chosen: resolved } });
 }
 
 function short(name: string): string {

@@ -34,7 +34,7 @@ interface Entry {
 /** @throws {SyntaxError} that names the line, what was expected there, and what came */
 export function parseTranscript(text: string): Transcript {
   const lines = text.split(/\r?\n/);
-  const start = lines.findIndex((line) => line === '' || markOf(line) !== undefined);
+  const start = lines.findIndex((line) => line === '' || line.startsWith('#') || markOf(line) !== undefined);
   const why = lines
     .slice(0, start === -1 ? lines.length : start)
     .join(' ')
