@@ -18,7 +18,7 @@ export type {
   ToolExecution,
   Variables,
 } from './execution/execution.ts';
-export type { RegisteredElement, Registration } from './hosting/elements.ts';
+export type { PromptRegistration, RegisteredElement, Registration, ToolRegistration } from './hosting/elements.ts';
 export type { ActorKind, InspectionListener, InspectionRecord } from './inspect.ts';
 export { DEFAULT_LIMITS, type Limits, type OperatorLog, type ServerOptions } from './options.ts';
 export { ErrorCode, type ErrorCodeValue, ProtocolError } from './protocol/errors.ts';

@@ -1,19 +1,17 @@
 /** The server as authors hold it: register, listen, close, watch. */
 import { type Discovered, type DiscoverOptions, discover } from './discovery/discover.ts';
 import { type Core, createCore } from './hosting/core.ts';
-import type { RegisteredElement, Registration } from './hosting/elements.ts';
+import type { PromptRegistration, RegisteredElement, Registration, ToolRegistration } from './hosting/elements.ts';
 import type { InspectionListener } from './inspect.ts';
 import type { ServerOptions } from './options.ts';
 import { describe } from './protocol/json.ts';
 import type { Implementation } from './protocol/types.ts';
 import type {
-  PromptDefinition,
   PromptHandler,
   PromptOptions,
   ResourceDefinition,
   ResourceHandler,
   ResourceOptions,
-  ToolDefinition,
   ToolHandler,
   ToolOptions,
 } from './registration/define.ts';
@@ -45,9 +43,9 @@ export function isServer(value: unknown): value is Server {
 export class Server {
   readonly [SERVER] = true;
   readonly info: Implementation;
-  readonly tools: Registration<ToolDefinition>;
+  readonly tools: ToolRegistration;
   readonly resources: Registration<ResourceDefinition>;
-  readonly prompts: Registration<PromptDefinition>;
+  readonly prompts: PromptRegistration;
   readonly #core: Core;
 
   constructor(options: ServerOptions) {

@@ -2,8 +2,10 @@
 import type { ExecutorMail } from '../messages/executor.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { Registered, RegistryMail } from '../messages/registry.ts';
+import type { AnyPrompt, AnyTool, PromptDefinition, ToolDefinition } from '../registration/define.ts';
 import { type Compiled, DefinitionError } from '../registration/offers.ts';
 import type { ReadableCatalogue } from '../registry/catalogue.ts';
+import type { AuthorSchema } from '../schema/types.ts';
 
 /** One kind of element at runtime. Each change that clients can see reaches them as one coalesced `list_changed`. */
 export interface Registration<Definition> {
@@ -23,6 +25,24 @@ export interface Registration<Definition> {
   /** Read access. */
   readonly catalogue: ReadableCatalogue<unknown>;
 }
+
+/** Registration of tools: the schema's types flow into the handler. */
+export interface ToolRegistration extends Registration<AnyTool> {
+  register<const I extends MaybeSchema = undefined, const O extends MaybeSchema = undefined>(
+    definition: ToolDefinition<I, O>,
+  ): RegisteredElement;
+  update<const I extends MaybeSchema = undefined, const O extends MaybeSchema = undefined>(
+    definition: ToolDefinition<I, O>,
+  ): void;
+}
+
+/** Registration of prompts: the schema's types flow into the handler. */
+export interface PromptRegistration extends Registration<AnyPrompt> {
+  register<const I extends MaybeSchema = undefined>(definition: PromptDefinition<I>): RegisteredElement;
+  update<const I extends MaybeSchema = undefined>(definition: PromptDefinition<I>): void;
+}
+
+type MaybeSchema = AuthorSchema | undefined;
 
 /** One registered element. */
 export interface RegisteredElement {

@@ -7,11 +7,11 @@ import type { Mailbox } from '../messages/mailbox.ts';
 import type { ListKind } from '../messages/session.ts';
 import type { Limits, OperatorLog, ServerOptions } from '../options.ts';
 import type { Prompt, Resource, ResourceTemplate, Tool } from '../protocol/types.ts';
-import type { PromptDefinition, ResourceDefinition, ToolDefinition } from '../registration/define.ts';
+import type { AnyPrompt, ResourceDefinition } from '../registration/define.ts';
 import { compilePrompt, compileResource, compileTool } from '../registration/offers.ts';
 import { Catalogue } from '../registry/catalogue.ts';
 import { servePrompts, serveResources, serveTools } from '../registry/serve.ts';
-import { elements, type Registration } from './elements.ts';
+import { elements, type PromptRegistration, type Registration, type ToolRegistration } from './elements.ts';
 import { spawnExecutors } from './executors.ts';
 import type { Introducer } from './introduction.ts';
 
@@ -27,9 +27,9 @@ export interface OfferingOptions extends ActorHost {
 type RequestMailbox = Pick<Mailbox<{ readonly type: 'request'; readonly request: InFlight }>, 'send'>;
 
 export interface Offering {
-  readonly tools: Registration<ToolDefinition>;
+  readonly tools: ToolRegistration;
   readonly resources: Registration<ResourceDefinition>;
-  readonly prompts: Registration<PromptDefinition>;
+  readonly prompts: PromptRegistration;
   readonly registries: {
     readonly tools: RequestMailbox;
     readonly resources: RequestMailbox;
@@ -101,7 +101,7 @@ export function spawnOffering(host: OfferingOptions): Offering {
         completable(completers);
       },
     }),
-    prompts: elements<PromptDefinition, Prompt, PromptImplementation>({
+    prompts: elements<AnyPrompt, Prompt, PromptImplementation>({
       registry: prompts,
       executors: [executors.prompts.mailbox, completions],
       catalogue: catalogues.prompts,

@@ -35,7 +35,7 @@ export class Outbound {
       if (!mail.outcome.ok) return this.#error(id, mail.outcome.error, client.dialect);
       return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${this.#result(mail.outcome.result, client.dialect)}}`;
     } catch (error) {
-      this.#unwritable(`the answer to request ${id}`, error);
+      this.#unwritable(id, error);
       return this.#error(
         id,
         wireError(ErrorCode.InternalError, 'The result could not be written as JSON'),
@@ -65,24 +65,15 @@ export class Outbound {
 
   /** Log data is the author's: what JSON cannot hold is told in place of it. */
   #log({ level, logger, data }: Extract<Notification, { type: 'log' }>): string {
-    const about = logger === undefined ? { level } : { level, logger };
+    const about = JSON.stringify(logger === undefined ? { level } : { level, logger: String(logger) }).slice(0, -1);
+    let text: string | undefined;
     try {
-      return notify('notifications/message', { ...about, data: data ?? null });
+      text = JSON.stringify(data);
     } catch (error) {
       this.#unwritable(undefined, error);
-      return notify('notifications/message', { ...about, data: 'log data that could not be written as JSON' });
+      text = '"log data that could not be written as JSON"';
     }
-  }
-
-  /** What a handler logged, as it can be written. It must not end the connection of its client that it logged a cycle or a BigInt. */
-  #logged({ data, about }: Extract<Notification, { type: 'log' }>): unknown {
-    if (typeof data === 'string') return data;
-    try {
-      return JSON.parse(JSON.stringify(data) ?? 'null');
-    } catch (error) {
-      this.#unwritable(`a log message of request ${about ?? '(none)'}`, error);
-      return 'this log message could not be written as JSON';
-    }
+    return `{"jsonrpc":"2.0","method":"notifications/message","params":${about},"data":${text ?? 'null'}}}`;
   }
 
   /** The answers of one batch (2025-03-26). */
@@ -122,10 +113,10 @@ export class Outbound {
   #show(result: Result, dialect: Dialect): string {
     const shown: object & { readonly _meta?: unknown } = showResult(result, dialect, this.#listTtlMs);
     const own = this.#own(dialect);
-    if (own === undefined || !isObject(shown._meta)) return sign(JSON.stringify(shown), own);
+    if (own === undefined || !isObject(shown._meta)) return sign(objectText(shown), own);
     const { [META.serverInfo]: _, ...meta } = shown._meta;
-    const members = JSON.stringify(meta).slice(1, -1);
-    return sign(JSON.stringify({ ...shown, _meta: undefined }), members === '' ? own : `${own},${members}`);
+    const members = objectText(meta).slice(1, -1);
+    return sign(objectText({ ...shown, _meta: undefined }), members === '' ? own : `${own},${members}`);
   }
 
   /** The member of `_meta` in which the server names itself, where the dialect has results do so (2026-07-28 basic/index, "Per-response protocol fields"). */

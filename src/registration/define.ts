@@ -53,6 +53,12 @@ export interface ToolDefinition<
   handler(args: Infer<I>, ctx: Context): unknown;
 }
 
+/** A tool of whatever schemas: what the runtime handles. */
+export interface AnyTool extends ToolOptions {
+  readonly name: string;
+  handler(args: never, ctx: Context): unknown;
+}
+
 export interface ResourceOptions extends Described, CacheHints {
   /** Default: the uri or template itself. */
   readonly name?: string;
@@ -96,6 +102,12 @@ export interface PromptDefinition<I extends AuthorSchema | undefined = AuthorSch
   readonly name: string;
   /** See {@link PromptHandler}. */
   handler(args: Infer<I>, ctx: Context): PromptReturn | Promise<PromptReturn>;
+}
+
+/** A prompt of whatever schema: what the runtime handles. */
+export interface AnyPrompt extends PromptOptions {
+  readonly name: string;
+  handler(args: never, ctx: Context): PromptReturn | Promise<PromptReturn>;
 }
 
 const DEFINED = Symbol.for('troupe.defined');

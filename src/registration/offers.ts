@@ -10,7 +10,7 @@ import type { Prompt, PromptArgument, Resource, ResourceTemplate, Tool } from '.
 import { parseTemplate } from '../protocol/uri-template.ts';
 import { compileInput, compileOutput } from '../schema/compile.ts';
 import type { AuthorSchema } from '../schema/types.ts';
-import type { PromptDefinition, ResourceDefinition, ToolDefinition } from './define.ts';
+import type { AnyPrompt, AnyTool, ResourceDefinition } from './define.ts';
 
 /** A definition was refused. The message names the element, what is wrong, and how to mend it. */
 export class DefinitionError extends Error {
@@ -24,7 +24,7 @@ export interface Compiled<D, I> {
 }
 
 /** @throws {DefinitionError | SchemaError} */
-export function compileTool(definition: ToolDefinition): Compiled<Tool, ToolImplementation> {
+export function compileTool(definition: AnyTool): Compiled<Tool, ToolImplementation> {
   const { name, handler, input, output, annotations, timeoutMs } = definition;
   const label = named('tool', name);
   callable(handler, label, 'handler');
@@ -89,7 +89,7 @@ export function compileResource(
 }
 
 /** @throws {DefinitionError | SchemaError} */
-export function compilePrompt(definition: PromptDefinition): Compiled<Prompt, PromptImplementation> {
+export function compilePrompt(definition: AnyPrompt): Compiled<Prompt, PromptImplementation> {
   const { name, handler, input, arguments: listed, complete = {} } = definition;
   const label = named('prompt', name);
   callable(handler, label, 'handler');
@@ -126,12 +126,7 @@ function callable(value: unknown, label: string, what: string): void {
     throw new DefinitionError(`${label}: ${what}: expected a function, got ${describe(value)}`);
 }
 
-function described({
-  title,
-  description,
-  icons,
-  meta,
-}: Pick<ToolDefinition, 'title' | 'description' | 'icons' | 'meta'>) {
+function described({ title, description, icons, meta }: Pick<AnyTool, 'title' | 'description' | 'icons' | 'meta'>) {
   return {
     ...(title === undefined ? {} : { title }),
     ...(description === undefined ? {} : { description }),

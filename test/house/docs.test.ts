@@ -1,5 +1,5 @@
 /** What the docs show is true: each program in them runs, each command exists, each link leads somewhere. */
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -57,6 +57,20 @@ test('every program in the docs runs', async () => {
     }
   }
   assert.ok(count >= 8);
+});
+
+test('every program in the docs type-checks as strictly as ours', () => {
+  const folder = join(root, 'dist/docs');
+  writeFileSync(
+    join(folder, 'tsconfig.json'),
+    '{ "extends": "../../tsconfig.base.json", "compilerOptions": { "composite": false, "noEmit": true, "declaration": false, "sourceMap": false, "types": ["node"] }, "include": ["*.ts"] }',
+  );
+  const { status, stdout } = spawnSync(
+    process.execPath,
+    [join(root, 'node_modules/typescript/bin/tsc'), '-p', folder],
+    { encoding: 'utf8' },
+  );
+  assert.is(status, 0, stdout);
 });
 
 test('every npm command in the docs is a script', () => {
