@@ -1,7 +1,7 @@
 /** What a server may be told when it is created, and what holds when it is not. */
 import type { Clock } from './clock.ts';
 import type { ExecutionOptions } from './execution/execution.ts';
-import type { JsonObject } from './protocol/json.ts';
+import { type JsonObject, messageOf } from './protocol/json.ts';
 import type { Implementation } from './protocol/types.ts';
 
 /** Bounds. Each is a whole number of at least 1, and each refusal names the bound that it comes from. */
@@ -80,6 +80,17 @@ export function resolveLimits(given: Partial<Limits> = {}): Limits {
       throw new RangeError(`limits.${name}: no such limit; there are ${Object.keys(DEFAULT_LIMITS).join(', ')}`);
   }
   return limits;
+}
+
+/** A log that may throw: what it would not take goes to stderr, and whoever logged goes on. */
+export function guardLog(log: OperatorLog): OperatorLog {
+  return (level, message) => {
+    try {
+      log(level, message);
+    } catch (error) {
+      stderrLog('error', `the server's own log threw (${messageOf(error)}); it was told: ${level}: ${message}`);
+    }
+  };
 }
 
 /** One line on stderr: stdout may belong to the protocol. */

@@ -3,6 +3,7 @@ import { type Discovered, type DiscoverOptions, discover } from './discovery/dis
 import { type Core, createCore } from './hosting/core.ts';
 import type { PromptRegistration, RegisteredElement, Registration, ToolRegistration } from './hosting/elements.ts';
 import type { InspectionListener } from './inspect.ts';
+import { launcher } from './launcher.ts';
 import type { ServerOptions } from './options.ts';
 import { describe } from './protocol/json.ts';
 import type { Implementation } from './protocol/types.ts';
@@ -43,6 +44,8 @@ export function isServer(value: unknown): value is Server {
 export class Server {
   readonly [SERVER] = true;
   readonly info: Implementation;
+  /** What it was created with. */
+  readonly options: ServerOptions;
   readonly tools: ToolRegistration;
   readonly resources: Registration<ResourceDefinition>;
   readonly prompts: PromptRegistration;
@@ -50,6 +53,7 @@ export class Server {
 
   constructor(options: ServerOptions) {
     this.info = readInfo(options);
+    this.options = options;
     this.#core = createCore(options, this.info);
     this.tools = this.#core.tools;
     this.resources = this.#core.resources;
@@ -107,6 +111,9 @@ export class Server {
 
   /** Serves on these transports. Resolves when they are open. @throws what a transport throws that cannot open */
   async listen(...transports: readonly Transport[]): Promise<void> {
+    // Under `troupe dev` a reload must not open them again: what loaded the program serves on its behalf.
+    const served = launcher()?.listens(this, transports);
+    if (served) return served;
     for (const transport of transports) await this.#core.open(transport);
   }
 

@@ -23,8 +23,12 @@ export interface Behaviour<M extends Mail> {
   readonly policy?: RestartPolicy;
 }
 
-/** Runs something when the actor's turn is over: mail to others that may come back to it, and must find it free. */
-export type Afterwards = (run: () => void) => void;
+/**
+ * Runs something when the actor's turn is over: what leads on to others, and at last to a handler, which may well send mail
+ * back (a log, a registration) and must find every actor on its way free. It takes a function and what to call it with,
+ * so that a request needs no closure at each step.
+ */
+export type Afterwards = <T>(run: (value: T) => void, value: T) => void;
 
 /** What every actor of a server shares. */
 export interface ActorHost {
@@ -42,6 +46,14 @@ export interface Actor<M extends Mail> {
 type Still = Extract<Snapshot<undefined>, { status: 'active' }>;
 
 const STILL: Still = { status: 'active', output: undefined, error: undefined };
+/** Something to be done after a turn: the mail that led to it, a function, and its value. */
+interface Due<M> {
+  readonly mail: M;
+  readonly run: (value: unknown) => void;
+  readonly value: unknown;
+}
+
+const nothing = (): void => {};
 const DEFAULT_POLICY: RestartPolicy = { restarts: 3, windowMs: 5_000 };
 
 /**
@@ -62,7 +74,11 @@ export function spawn<M extends Mail>(
   let supervisor: ReturnType<typeof initialTransition<typeof supervisorMachine>>[0] | undefined;
   let lastState = '';
   let turn: M | undefined;
-  const waiting: { readonly mail: M; readonly run: () => void }[] = [];
+  /** What is to be done after the turn: nearly always one thing, which has its place without an object; the rest follow. */
+  let dueMail: M | undefined;
+  let dueRun: Due<M>['run'] = nothing;
+  let dueValue: unknown;
+  const more: Due<M>[] = [];
 
   const state = (): string => (status === 'live' ? (behaviour.state?.() ?? 'active') : status);
   const crash = (mail: M, error: unknown): void => {
@@ -93,11 +109,17 @@ export function spawn<M extends Mail>(
 
   /** The turn is over: what it left to do is done on the caller's stack, while the actor is free for more mail. */
   const finish = (): void => {
-    for (let next = waiting.shift(); next; next = waiting.shift()) {
-      const { mail, run } = next;
+    while (dueMail) {
+      const mail = dueMail;
+      const run = dueRun;
+      const value = dueValue;
+      const next = more.shift();
+      dueMail = next?.mail;
+      dueRun = next?.run ?? nothing;
+      dueValue = next?.value;
       try {
-        if (inspection.on) inspection.during(mail, run);
-        else run();
+        if (inspection.on) inspection.during(mail, () => run(value));
+        else run(value);
       } catch (error) {
         crash(mail, error);
       }
@@ -123,12 +145,20 @@ export function spawn<M extends Mail>(
     send(mail) {
       if (inspection.on) inspection.mailed(address, mail);
       actor.send(mail);
-      if (waiting.length > 0 && turn === undefined) finish();
+      if (dueMail && !turn) finish();
     },
   };
-  const behaviour = behave(mailbox, (run) => {
-    if (turn) waiting.push({ mail: turn, run });
-    else run();
+  const behaviour = behave(mailbox, (run, value) => {
+    if (!turn) return run(value);
+    // The value goes to the function that it came with, and nowhere else.
+    const bound = run as (value: unknown) => void;
+    if (dueMail) {
+      more.push({ mail: turn, run: bound, value });
+      return;
+    }
+    dueMail = turn;
+    dueRun = bound;
+    dueValue = value;
   });
   actor.start();
   lastState = state();

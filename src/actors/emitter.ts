@@ -95,9 +95,8 @@ class Emitter implements Behaviour<EmitterMail> {
     switch (mail.type) {
       case 'answer': {
         const text = outbound.answer(mail);
-        const { batch, id } = mail.request;
-        if (batch) return this.#batch(batch, text);
-        return transmit(text, { kind: 'request', id });
+        const { batch } = mail.request;
+        return batch ? this.#batch(batch, text) : transmit(text, mail.request);
       }
       case 'refusal': {
         const text = outbound.answer(mail);

@@ -5,7 +5,7 @@ import type { Outcome, Result } from '../messages/answers.ts';
 import type { ExecutorMail } from '../messages/executor.ts';
 import type { InFlight } from '../messages/in-flight.ts';
 import { ErrorCode, isProtocolError, ProtocolError, toWireError } from '../protocol/errors.ts';
-import { type Actor, type ActorHost, type Behaviour, spawn } from './actor.ts';
+import { type Actor, type ActorHost, type Afterwards, type Behaviour, spawn } from './actor.ts';
 
 export interface ExecutorOptions<I extends Labelled, T, R> extends ActorHost {
   readonly address: string;
@@ -17,7 +17,11 @@ export interface ExecutorOptions<I extends Labelled, T, R> extends ActorHost {
 }
 
 export function spawnExecutor<I extends Labelled, T, R>(options: ExecutorOptions<I, T, R>): Actor<ExecutorMail<I, T>> {
-  return spawn({ kind: 'executor', address: options.address }, options, () => new Executor(options));
+  return spawn(
+    { kind: 'executor', address: options.address },
+    options,
+    (_, afterwards) => new Executor(options, afterwards),
+  );
 }
 
 class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>> {
@@ -25,8 +29,11 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
   readonly #implementations = new Map<number, I>();
   #waiting = 0;
 
-  constructor(options: ExecutorOptions<I, T, R>) {
+  readonly #afterwards: Afterwards;
+
+  constructor(options: ExecutorOptions<I, T, R>, afterwards: Afterwards) {
     this.#options = options;
+    this.#afterwards = afterwards;
   }
 
   state(): string {
@@ -36,7 +43,7 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
   receive(mail: ExecutorMail<I, T>): void {
     switch (mail.type) {
       case 'execute':
-        return this.#execute(mail.request, mail.ref, mail.target);
+        return this.#afterwards(this.#execute, mail);
       case 'attach':
         this.#implementations.set(mail.ref, mail.implementation);
         return;
@@ -45,7 +52,7 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
     }
   }
 
-  #execute(request: InFlight, ref: number, target: T): void {
+  readonly #execute = ({ request, ref, target }: Extract<ExecutorMail<I, T>, { type: 'execute' }>): void => {
     const implementation = this.#implementations.get(ref);
     // Read while the mail is acted on: a promise that settles later no longer knows what it came from.
     const { cause } = this.#options.inspection;
@@ -73,7 +80,7 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
         this.#settle(request, this.#failure(implementation.label, error), cause);
       },
     );
-  }
+  };
 
   #success(result: R): Outcome {
     return { ok: true, result: this.#options.wrap(result) };
@@ -81,9 +88,9 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
 
   #settle(request: InFlight, outcome: Outcome, cause: number): void {
     const { inspection } = this.#options;
-    const settled = { type: 'settled', request, outcome } as const;
-    if (inspection.on) inspection.because(cause || request.cause, () => request.requests.send(settled));
-    else request.requests.send(settled);
+    const answer = { type: 'answer', request, outcome } as const;
+    if (inspection.on) inspection.because(cause || request.cause, () => request.requests.send(answer));
+    else request.requests.send(answer);
   }
 
   #failure(where: string, error: unknown): Outcome {

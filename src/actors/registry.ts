@@ -58,7 +58,7 @@ class Registry<D> implements Behaviour<RegistryMail<D>> {
       this.#options.serve(request, this.#afterwards);
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
-      request.requests.send({ type: 'settled', request, outcome: { ok: false, error: toWireError(error, '') } });
+      request.requests.send({ type: 'answer', request, outcome: { ok: false, error: toWireError(error, '') } });
     }
   }
 
@@ -79,6 +79,8 @@ class Registry<D> implements Behaviour<RegistryMail<D>> {
         return catalogue.replaceSource(mail.source, mail.offers);
       case 'clear':
         return catalogue.clear();
+      case 'announce':
+        return catalogue.announce();
     }
   }
 
@@ -86,7 +88,7 @@ class Registry<D> implements Behaviour<RegistryMail<D>> {
     const incident = this.#options.incident(this.#options.address, error);
     if (mail.type === 'request') {
       mail.request.requests.send({
-        type: 'settled',
+        type: 'answer',
         request: mail.request,
         outcome: { ok: false, error: toWireError(error, incident) },
       });

@@ -3,16 +3,17 @@ import type { Clock, Timer } from '../clock.ts';
 import type { EmitterMail } from '../messages/emitter.ts';
 import type { InFlight } from '../messages/in-flight.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
-import type { RequestsMail } from '../messages/requests.ts';
+import type { RequestMail, RequestsMail } from '../messages/requests.ts';
 import { ErrorCode, type ErrorCodeValue, toWireError, wireError } from '../protocol/errors.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
+import { InFlightTable } from '../requests/table.ts';
 import { type Actor, type ActorHost, type Afterwards, type Behaviour, spawn } from './actor.ts';
 
 export interface RequestsOptions extends ActorHost {
   readonly address: string;
   readonly emitter: Mailbox<EmitterMail>;
   /** Passes an admitted request on to whoever serves it. */
-  route(request: InFlight): void;
+  route(mail: RequestMail): void;
   /** Says that, while draining, nothing is in flight any more. */
   idle(): void;
   /** Names an internal error for the log and for the client. */
@@ -42,7 +43,7 @@ class Requests implements Behaviour<RequestsMail> {
   readonly #self: Mailbox<RequestsMail>;
   readonly #afterwards: Afterwards;
   readonly #clock: Clock;
-  readonly #table = new Map<RequestId, InFlight>();
+  readonly #table = new InFlightTable();
   #draining = false;
   #timer: Timer | undefined;
   #alarm = Number.POSITIVE_INFINITY;
@@ -61,10 +62,9 @@ class Requests implements Behaviour<RequestsMail> {
   receive(mail: RequestsMail): void {
     switch (mail.type) {
       case 'request':
-        return this.#admit(mail.request);
-      case 'settled':
-        if (this.#settle(mail.request))
-          this.#options.emitter.send({ type: 'answer', request: mail.request, outcome: mail.outcome });
+        return this.#admit(mail);
+      case 'answer':
+        if (this.#settle(mail.request)) this.#options.emitter.send(mail);
         return;
       case 'cancel':
         return this.#cancel(mail.id, mail.reason);
@@ -87,10 +87,14 @@ class Requests implements Behaviour<RequestsMail> {
         return this.#expire();
       case 'drain':
         this.#draining = true;
-        if (this.#table.size === 0) this.#options.idle();
+        // Not in this turn: whoever hears it may close this connection, and mail it.
+        if (this.#table.size === 0) this.#afterwards(this.#options.idle);
         return;
       case 'abandon':
-        for (const request of [...this.#table.values()]) this.#end(request, ErrorCode.ShuttingDown, mail.reason);
+        for (const request of this.#table.all()) this.#end(request, ErrorCode.ShuttingDown, mail.reason);
+        // Nothing is in flight, and nothing will be: a timer would only keep this table in memory.
+        this.#timer?.cancel();
+        this.#alarm = Number.POSITIVE_INFINITY;
         return;
       case 'allow': {
         const now = this.#clock.now();
@@ -102,9 +106,10 @@ class Requests implements Behaviour<RequestsMail> {
     }
   }
 
-  #admit(request: InFlight): void {
+  #admit(mail: RequestMail): void {
+    const { request } = mail;
     const { maxInFlight, timeoutMs, maxTimeoutMs } = this.#options;
-    if (this.#table.has(request.id)) {
+    if (this.#table.get(request.id)) {
       return this.#refuse(
         request,
         ErrorCode.InvalidRequest,
@@ -122,24 +127,27 @@ class Requests implements Behaviour<RequestsMail> {
     }
     const now = this.#clock.now();
     request.timeoutMs = timeoutMs;
+    request.admitted = now;
     request.deadline = now + timeoutMs;
     request.latest = now + maxTimeoutMs;
-    this.#table.set(request.id, request);
+    this.#table.add(request);
     if (request.deadline < this.#alarm) this.#watch(request.deadline, now);
     // Not in this turn: what a handler logs and reports is passed on at once, though it never awaits, and piles up nowhere.
-    this.#afterwards(() => this.#options.route(request));
+    this.#afterwards(this.#options.route, mail);
   }
 
   #refuse(request: InFlight, code: ErrorCodeValue, message: string): void {
     request.settled = true;
     this.#options.emitter.send({ type: 'answer', request, outcome: { ok: false, error: wireError(code, message) } });
+    // An "initialize" that is refused has opened nothing: the client may send it again.
+    if (request.operation.method === 'initialize')
+      request.client.session?.mailbox.send({ type: 'close', reason: message });
   }
 
   /** Takes a request off the table. @returns false when it was off it already, and nothing more may be sent for it */
   #settle(request: InFlight): boolean {
-    if (request.settled || this.#table.get(request.id) !== request) return false;
+    if (request.settled || !this.#table.delete(request)) return false;
     request.settled = true;
-    this.#table.delete(request.id);
     // Said later, so that the answer that emptied the table is on its way first.
     if (this.#draining && this.#table.size === 0) this.#clock.soon(this.#options.idle);
     return true;
@@ -185,7 +193,7 @@ class Requests implements Behaviour<RequestsMail> {
     const now = this.#clock.now();
     this.#alarm = Number.POSITIVE_INFINITY;
     let next = Number.POSITIVE_INFINITY;
-    for (const request of [...this.#table.values()]) {
+    for (const request of this.#table.all()) {
       if (request.deadline > now) {
         next = Math.min(next, request.deadline);
         continue;
@@ -211,7 +219,7 @@ class Requests implements Behaviour<RequestsMail> {
     if (!('request' in mail)) return;
     const { request } = mail;
     if (request.settled && mail.type !== 'request') return;
-    this.#table.delete(request.id);
+    this.#table.delete(request);
     request.settled = true;
     this.#options.emitter.send({
       type: 'answer',

@@ -46,7 +46,7 @@ class ServerActor implements Behaviour<ServerMail> {
     switch (mail.type) {
       case 'request': {
         const { request } = mail;
-        return request.requests.send({ type: 'settled', request, outcome: this.#answer(mail) });
+        return request.requests.send({ type: 'answer', request, outcome: this.#answer(mail) });
       }
       case 'list changed':
       case 'resource updated':
@@ -99,7 +99,7 @@ class ServerActor implements Behaviour<ServerMail> {
     const incident = this.#options.incident('server', error);
     if (mail.type === 'request')
       mail.request.requests.send({
-        type: 'settled',
+        type: 'answer',
         request: mail.request,
         outcome: { ok: false, error: toWireError(error, incident) },
       });

@@ -6,13 +6,13 @@ import type { Client } from '../messages/client.ts';
 import type { EmitterMail } from '../messages/emitter.ts';
 import type { InFlight } from '../messages/in-flight.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
-import type { RequestsMail } from '../messages/requests.ts';
+import type { RequestMail, RequestsMail } from '../messages/requests.ts';
 import type { SessionMail } from '../messages/session.ts';
 import type { Dialect } from '../protocol/dialects/index.ts';
 import { ErrorCode, ProtocolError, toWireError } from '../protocol/errors.ts';
 import type { Initialize } from '../protocol/operations.ts';
 import type { ClientCapabilities, Implementation, LogLevel } from '../protocol/types.ts';
-import { type Actor, type ActorHost, type Behaviour, spawn } from './actor.ts';
+import { type Actor, type ActorHost, type Afterwards, type Behaviour, spawn } from './actor.ts';
 
 export interface SessionOptions extends ActorHost {
   readonly id: string;
@@ -37,10 +37,14 @@ export interface OpenSession {
 
 export function spawnSession(options: SessionOptions): OpenSession {
   let client: SessionClient | undefined;
-  const actor = spawn<SessionMail>({ kind: 'session', address: `session/${options.id}` }, options, (self) => {
-    client = new SessionClient(options, self);
-    return new Session(options, client);
-  });
+  const actor = spawn<SessionMail>(
+    { kind: 'session', address: `session/${options.id}` },
+    options,
+    (self, afterwards) => {
+      client = new SessionClient(options, self);
+      return new Session(options, client, afterwards);
+    },
+  );
   return { actor, client: client ?? new SessionClient(options, actor.mailbox) };
 }
 
@@ -71,9 +75,14 @@ class Session implements Behaviour<SessionMail> {
   #snapshot = initialTransition(sessionMachine)[0];
   #serving = this.#snapshot.hasTag('serving');
 
-  constructor(options: SessionOptions, client: SessionClient) {
+  readonly #afterwards: Afterwards;
+  readonly #pass: (mail: RequestMail) => void;
+
+  constructor(options: SessionOptions, client: SessionClient, afterwards: Afterwards) {
     this.#options = options;
     this.#client = client;
+    this.#afterwards = afterwards;
+    this.#pass = options.requests.send;
   }
 
   state(): string {
@@ -83,7 +92,7 @@ class Session implements Behaviour<SessionMail> {
   receive(mail: SessionMail): void {
     switch (mail.type) {
       case 'request':
-        return this.#serving ? this.#options.requests.send(mail) : this.#refuse(mail.request);
+        return this.#serving ? this.#afterwards(this.#pass, mail) : this.#refuse(mail.request);
       case 'serve':
         return settle(mail.request, this.#serve(mail.request));
       case 'subscribe':
@@ -158,5 +167,5 @@ class Session implements Behaviour<SessionMail> {
 }
 
 function settle(request: InFlight, outcome: Outcome): void {
-  request.requests.send({ type: 'settled', request, outcome });
+  request.requests.send({ type: 'answer', request, outcome });
 }

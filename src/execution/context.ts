@@ -1,7 +1,8 @@
 /** What a handler is given beside its arguments: the signal, progress, the log, who is asking, and recorded steps. */
 
+import type { Clock } from '../clock.ts';
 import type { InFlight } from '../messages/in-flight.ts';
-import { isObject, type JsonObject } from '../protocol/json.ts';
+import { describe, isObject, type JsonObject } from '../protocol/json.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { Era, Revision } from '../protocol/revisions.ts';
 import { type ClientCapabilities, type Implementation, LOG_LEVELS, type LogLevel } from '../protocol/types.ts';
@@ -38,6 +39,8 @@ export interface Context {
   /** Who the request is authorised as; `anonymous` where nothing authenticates. */
   readonly principal: string;
   readonly requestId: RequestId;
+  /** Milliseconds since the request was admitted. */
+  readonly elapsedMs: number;
   /** The request's `_meta`, as it came (trace context and the like). */
   readonly meta: JsonObject;
   /**
@@ -52,11 +55,17 @@ export interface Context {
 /** The context of one request. Everything that costs is made when it is first asked for. */
 export class RequestContext implements Context {
   readonly #request: InFlight;
+  readonly #clock: Clock;
   #steps: Map<string, Promise<unknown>> | undefined;
   #log: Log | undefined;
 
-  constructor(request: InFlight) {
+  constructor(request: InFlight, clock: Clock) {
     this.#request = request;
+    this.#clock = clock;
+  }
+
+  get elapsedMs(): number {
+    return this.#clock.now() - this.#request.admitted;
   }
 
   get signal(): AbortSignal {
@@ -93,7 +102,11 @@ export class RequestContext implements Context {
 
   progress(done: number, total?: number, message?: string): void {
     if (!Number.isFinite(done))
-      throw new TypeError(`ctx.progress: expected a finite number for what is done, got ${done}`);
+      throw new TypeError(`ctx.progress: expected a finite number for what is done, got ${describe(done)}`);
+    if (total !== undefined && !Number.isFinite(total))
+      throw new TypeError(`ctx.progress: expected a finite number for the total, got ${describe(total)}`);
+    if (message !== undefined && typeof message !== 'string')
+      throw new TypeError(`ctx.progress: expected a string for the message, got ${describe(message)}`);
     const request = this.#request;
     request.requests.send({ type: 'progress', request, progress: done, total, message });
   }

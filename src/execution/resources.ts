@@ -21,8 +21,10 @@ function toReadResult(returned: unknown, { uri, resource }: ResourceRead): ReadR
     return { contents: [resourceContents(uri, returned, resource.mimeType)] };
   if (isResourceContents(returned)) return { contents: [returned] };
   if (isContentsList(returned)) return { contents: returned };
-  if (isObject(returned) && isContentsList(returned.contents))
-    return { ...returned, contents: returned.contents, ...hints(returned) };
+  if (isObject(returned) && isContentsList(returned.contents)) {
+    const { ttlMs: _, cacheScope: __, ...rest } = returned;
+    return { ...rest, contents: returned.contents, ...hints(returned) };
+  }
   throw new TypeError(
     `resource "${uri}": its reader returns a string, bytes, or contents; this one returned ${describe(returned)}`,
   );

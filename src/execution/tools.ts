@@ -1,5 +1,4 @@
 /** How tools run unless an author says otherwise: check the arguments, run the handler, shape and check what it returns. */
-import type { Clock } from '../clock.ts';
 import { isProtocolError } from '../protocol/errors.ts';
 import { messageOf } from '../protocol/json.ts';
 import type { CallToolResult } from '../protocol/types.ts';
@@ -10,7 +9,6 @@ import type { Context } from './context.ts';
 import type { ToolCall, ToolExecution } from './execution.ts';
 
 export interface ToolPolicy {
-  readonly clock: Clock;
   /** The longest envelope data that is sent whole, in characters of JSON. */
   readonly maxResultLength: number;
   /** Tells the operator that a tool broke its own output schema. */
@@ -39,26 +37,25 @@ function run(
   policy: ToolPolicy,
 ): CallToolResult | Promise<CallToolResult> {
   if (!checked.ok) return failed(explain(checked.problems, `arguments for tool "${call.tool.name}"`));
-  const started = policy.clock.now();
   let returned: unknown;
   try {
     returned = call.implementation.handler(checked.value, ctx);
   } catch (error) {
     return thrown(error);
   }
-  if (!(returned instanceof Promise) && !isThenable(returned)) return finish(call, returned, started, policy);
-  return Promise.resolve(returned).then((value) => finish(call, value, started, policy), thrown);
+  if (!(returned instanceof Promise) && !isThenable(returned)) return finish(call, returned, ctx, policy);
+  return Promise.resolve(returned).then((value) => finish(call, value, ctx, policy), thrown);
 }
 
 function finish(
   call: ToolCall,
   returned: unknown,
-  started: number,
+  ctx: Context,
   policy: ToolPolicy,
 ): CallToolResult | Promise<CallToolResult> {
   const { output } = call.implementation;
   const result = toToolResult(returned, {
-    durationMs: () => policy.clock.now() - started,
+    durationMs: () => ctx.elapsedMs,
     maxResultLength: policy.maxResultLength,
     structured: output !== undefined,
   });

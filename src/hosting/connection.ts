@@ -9,7 +9,7 @@ import type { Timer } from '../clock.ts';
 import { Inbound } from '../inbound/inbound.ts';
 import type { Introduction } from '../messages/answers.ts';
 import type { ConnectionId } from '../messages/connection.ts';
-import type { InFlight } from '../messages/in-flight.ts';
+import type { RequestMail } from '../messages/requests.ts';
 import type { Limits } from '../options.ts';
 import type { Outbound } from '../outbound/outbound.ts';
 import type { ServerCapabilities } from '../protocol/types.ts';
@@ -18,7 +18,7 @@ export interface ConnectionHost extends ActorHost {
   readonly bus: Bus;
   readonly limits: Limits;
   readonly outbound: Outbound;
-  route(request: InFlight): void;
+  route(mail: RequestMail): void;
   introduction(): Introduction;
   offers(capability: keyof ServerCapabilities): boolean;
   incident(where: string, error: unknown): string;

@@ -7,8 +7,10 @@ import { systemClock } from '../clock.ts';
 import { Inspection } from '../inspect.ts';
 import type { ConnectionId } from '../messages/connection.ts';
 import type { InFlight } from '../messages/in-flight.ts';
-import { resolveLimits, type ServerOptions, stderrLog } from '../options.ts';
+import type { RequestMail } from '../messages/requests.ts';
+import { guardLog, resolveLimits, type ServerOptions, stderrLog } from '../options.ts';
 import { Outbound } from '../outbound/outbound.ts';
+import { stackOf } from '../protocol/json.ts';
 import type { Implementation } from '../protocol/types.ts';
 import type { Transport } from '../transports/transport.ts';
 import { type Connection, type ConnectionHost, openConnection } from './connection.ts';
@@ -29,7 +31,7 @@ export interface Core extends Pick<Offering, 'tools' | 'resources' | 'prompts'> 
 
 export function createCore(options: ServerOptions, info: Implementation): Core {
   const clock = options.clock ?? systemClock;
-  const log = options.log ?? stderrLog;
+  const log = guardLog(options.log ?? stderrLog);
   const limits = resolveLimits(options.limits);
   const inspection = new Inspection(clock);
   const bus = new Bus();
@@ -38,10 +40,7 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
   const sessions = new Map<string, OpenSession>();
   const incident = (where: string, error: unknown): string => {
     const id = nanoid(10);
-    log(
-      'error',
-      `incident ${id} in ${where}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
-    );
+    log('error', `incident ${id} in ${where}: ${stackOf(error)}`);
     return id;
   };
   const actors = { clock, inspection };
@@ -75,17 +74,17 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
 
   // What a connection is made of, and where its requests go.
   const { registries } = offering;
-  const serve: Readonly<Record<InFlight['servedBy'], (request: InFlight) => void>> = {
-    tools: (request) => registries.tools.send({ type: 'request', request }),
-    resources: (request) => registries.resources.send({ type: 'request', request }),
-    prompts: (request) => registries.prompts.send({ type: 'request', request }),
-    completions(request) {
-      const { operation } = request;
+  const serve: Readonly<Record<InFlight['servedBy'], (mail: RequestMail) => void>> = {
+    tools: (mail) => registries.tools.send(mail),
+    resources: (mail) => registries.resources.send(mail),
+    prompts: (mail) => registries.prompts.send(mail),
+    completions(mail) {
+      const { operation } = mail.request;
       const prompt = operation.method === 'completion/complete' && operation.ref.type === 'ref/prompt';
-      (prompt ? registries.prompts : registries.resources).send({ type: 'request', request });
+      (prompt ? registries.prompts : registries.resources).send(mail);
     },
-    session: (request) => request.client.session?.mailbox.send({ type: 'serve', request }),
-    server: (request) => server.mailbox.send({ type: 'request', request }),
+    session: ({ request }) => request.client.session?.mailbox.send({ type: 'serve', request }),
+    server: (mail) => server.mailbox.send(mail),
   };
   const host: ConnectionHost = {
     ...actors,
@@ -94,7 +93,7 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
     outbound: new Outbound(info, options.listTtlMs ?? 0, (id, error) =>
       incident(id === undefined ? 'a log message' : `the answer to request ${String(id)}`, error),
     ),
-    route: (request) => serve[request.servedBy](request),
+    route: (mail) => serve[mail.request.servedBy](mail),
     introduction: introducer.tell,
     offers: introducer.offers,
     incident,
@@ -104,7 +103,11 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
   };
 
   // The bus: what transports report.
-  bus.on('connection.opened', ({ connection }) => void connections.set(connection, openConnection(connection, host)));
+  bus.on('connection.opened', ({ connection: id }) => {
+    const connection = openConnection(id, host);
+    connections.set(id, connection);
+    if (closing) connection.drain();
+  });
   bus.on('connection.text', ({ connection, text }) => connections.get(connection)?.inbound.text(text));
   bus.on('connection.unreadable', ({ connection, reason, bytes }) =>
     connections.get(connection)?.inbound.unreadable(reason, bytes),
@@ -120,18 +123,20 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
   bus.on('fault', ({ where, error }) => void incident(where, error));
 
   let unguard: (() => void) | undefined;
+  let closing = false;
   let resolveStopped = (): void => {};
   const stopped = new Promise<void>((resolve) => {
     resolveStopped = resolve;
   });
   const close = (reason: string): Promise<void> => {
+    closing = true;
     server.mailbox.send({ type: 'drain', reason, connections: [...connections.keys()] });
     return stopped;
   };
   /** Ends what could not finish in time, closes every transport, and is done. */
   const stop = async (reason: string): Promise<void> => {
     for (const connection of connections.values()) connection.giveUp(reason);
-    const results = await Promise.allSettled(transports.map((transport) => transport.close()));
+    const results = await Promise.allSettled(transports.map(async (transport) => transport.close()));
     for (const result of results) if (result.status === 'rejected') incident('closing a transport', result.reason);
     for (const [id, connection] of connections) {
       connection.close(reason);
@@ -151,6 +156,8 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
     close,
     resourceUpdated: (uri) => server.mailbox.send({ type: 'resource updated', uri }),
     async open(transport) {
+      if (closing)
+        throw new Error(`this server is closed and opens no transport (${transport.name}): create another server`);
       unguard ??= guardProcess({
         ownsProcess: () => transports.some(({ ownsProcess }) => ownsProcess),
         caught: (label, error) =>

@@ -20,8 +20,12 @@ export interface Registration<Definition> {
   remove(key: string): void;
   /** Removes all. */
   clear(): void;
-  /** Replaces everything that one source offers, as one change, or refuses it whole. */
+  /** Replaces everything that one source offers, as one change, or refuses it whole. Clients hear of it if they can tell the difference. */
   replaceSource(source: string, definitions: readonly Definition[]): void;
+  /** Tells clients to list again, though nothing looks different: what the elements do has changed. */
+  announce(): void;
+  /** What was registered, as it was written, in the catalogue's order. */
+  definitions(): readonly Definition[];
   /** Read access. */
   readonly catalogue: ReadableCatalogue<unknown>;
 }
@@ -65,11 +69,13 @@ export interface ElementsOptions<Definition, D, I> {
 
 export function elements<Definition, D, I>(options: ElementsOptions<Definition, D, I>): Registration<Definition> {
   const { registry, executors, catalogue } = options;
+  const written = new Map<number, Definition>();
   const attach = (definition: Definition, source?: string) => {
     const { key, definition: shown, implementation } = options.compile(definition);
     const ref = options.nextRef();
     options.offered(implementation);
     for (const executor of executors) executor.send({ type: 'attach', ref, implementation });
+    written.set(ref, definition);
     return {
       key,
       definition: shown,
@@ -78,7 +84,10 @@ export function elements<Definition, D, I>(options: ElementsOptions<Definition, 
     };
   };
   const detach = (refs: readonly number[]): void => {
-    for (const ref of refs) for (const executor of executors) executor.send({ type: 'detach', ref });
+    for (const ref of refs) {
+      written.delete(ref);
+      for (const executor of executors) executor.send({ type: 'detach', ref });
+    }
   };
   /** Mails the registry, which answers at once, and lets go of what is no longer needed: the old, or on refusal the new. */
   const change = (
@@ -117,6 +126,10 @@ export function elements<Definition, D, I>(options: ElementsOptions<Definition, 
     clear() {
       change((reply) => ({ type: 'clear', reply }), []);
     },
+    announce() {
+      change((reply) => ({ type: 'announce', reply }), []);
+    },
+    definitions: () => catalogue.all().flatMap(({ ref }) => written.get(ref) ?? []),
     replaceSource(source, definitions) {
       const offers: ReturnType<typeof attach>[] = [];
       try {

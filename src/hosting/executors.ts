@@ -40,7 +40,7 @@ export function spawnExecutors(options: ExecutorsOptions) {
       run(request, implementation, { tool, arguments: args }) {
         const { timeoutMs } = implementation;
         if (timeoutMs !== undefined) request.requests.send({ type: 'allow', request, timeoutMs });
-        return tools.execute({ tool, arguments: args, implementation }, new RequestContext(request));
+        return tools.execute({ tool, arguments: args, implementation }, new RequestContext(request, options.clock));
       },
       wrap: (result) => ({ kind: 'call', result }),
     }),
@@ -48,14 +48,14 @@ export function spawnExecutors(options: ExecutorsOptions) {
       ...options,
       address: 'executor/resources',
       run: (request, implementation, target) =>
-        resources.execute({ ...target, implementation }, new RequestContext(request)),
+        resources.execute({ ...target, implementation }, new RequestContext(request, options.clock)),
       wrap: (result) => ({ kind: 'read', result }),
     }),
     prompts: spawnExecutor<PromptImplementation, PromptTarget, GetPromptResult>({
       ...options,
       address: 'executor/prompts',
       run: (request, implementation, target) =>
-        prompts.execute({ ...target, implementation }, new RequestContext(request)),
+        prompts.execute({ ...target, implementation }, new RequestContext(request, options.clock)),
       wrap: (result) => ({ kind: 'prompt', result }),
     }),
     completions: spawnExecutor<CompletableImplementation, CompletionTarget, CompleteResult>({
@@ -65,7 +65,7 @@ export function spawnExecutors(options: ExecutorsOptions) {
         // An argument that nobody completes has no suggestions; that is no error.
         const completer = Object.hasOwn(completers, argument.name) ? completers[argument.name] : undefined;
         if (!completer) return { completion: { values: [], total: 0, hasMore: false } };
-        return completions.execute({ argument, chosen, completer }, new RequestContext(request));
+        return completions.execute({ argument, chosen, completer }, new RequestContext(request, options.clock));
       },
       wrap: (result) => ({ kind: 'completion', result }),
     }),

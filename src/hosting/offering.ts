@@ -2,8 +2,8 @@
 import type { ActorHost } from '../actors/actor.ts';
 import { spawnRegistry } from '../actors/registry.ts';
 import type { PromptImplementation, ResourceImplementation } from '../execution/execution.ts';
-import type { InFlight } from '../messages/in-flight.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
+import type { RequestMail } from '../messages/requests.ts';
 import type { ListKind } from '../messages/session.ts';
 import type { Limits, OperatorLog, ServerOptions } from '../options.ts';
 import type { Prompt, Resource, ResourceTemplate, Tool } from '../protocol/types.ts';
@@ -24,7 +24,7 @@ export interface OfferingOptions extends ActorHost {
   changed(what: ListKind): void;
 }
 
-type RequestMailbox = Pick<Mailbox<{ readonly type: 'request'; readonly request: InFlight }>, 'send'>;
+type RequestMailbox = Pick<Mailbox<RequestMail>, 'send'>;
 
 export interface Offering {
   readonly tools: ToolRegistration;
@@ -48,7 +48,6 @@ export function spawnOffering(host: OfferingOptions): Offering {
     ...host,
     executions: options.executors ?? {},
     policy: {
-      clock: host.clock,
       maxResultLength: limits.maxResultLength,
       warn: (message) => host.log('warning', message),
     },

@@ -158,6 +158,8 @@ export class Inbound {
         'this connection has a session already: "initialize" opens one, once',
       );
     const opening = readInitialize(message.params);
+    // Before the session is there: what is refused for this must have opened nothing.
+    readProgressToken(message.params);
     // The server answers with the same revision if it speaks it, else with its latest (MCP 2025-11-25 lifecycle, "Version Negotiation").
     const dialect = DIALECTS[isLegacyRevision(opening.protocolVersion) ? opening.protocolVersion : LATEST_LEGACY];
     this.#heard = dialect;
@@ -200,17 +202,17 @@ export class Inbound {
     if (method.needs && !this.#options.offers(method.needs))
       throw new ProtocolError(ErrorCode.MethodNotFound, `${message.method}: this server offers no ${method.needs}`);
     const { requests, inspection } = this.#options;
-    const request = new InFlightRequest({
-      id: message.id,
-      operation: method.served.read(message.params),
-      servedBy: method.served.by,
+    const request = new InFlightRequest(
+      message.id,
+      method.served.read(message.params),
+      method.served.by,
       client,
-      meta: metaOf(message.params),
-      progressToken: readProgressToken(message.params),
+      metaOf(message.params),
+      readProgressToken(message.params),
       batch,
       requests,
-      cause: inspection.cause,
-    });
+      inspection.cause,
+    );
     const gate: Mailbox<SessionMail | RequestsMail> =
       client.session && request.operation.method !== 'initialize' ? client.session.mailbox : requests;
     gate.send({ type: 'request', request });

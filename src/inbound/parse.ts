@@ -30,13 +30,16 @@ export function parseText(text: string, { maxDepth }: ParseLimits): Parsed {
   inspect(value, maxDepth, found);
   // Not answered by id: what is too deep for us would be too deep for whoever it is passed on to.
   if (found.tooDeep) return depth();
+  // A text has at least a colon for each key: where it has just that many, no key can be there twice.
+  const written = colons(text) === found.keys ? found : scan(text, maxDepth);
+  // What the parser dropped for its twin may be too deep as well, and then its keys were not counted to the end.
+  if (written.tooDeep) return depth();
   if (found.forbidden !== undefined) {
     const why = `the key ${found.forbidden} is refused: it can reach the prototype of every object`;
     return { ...refused(ErrorCode.InvalidRequest, why), value };
   }
-  // JSON.parse keeps the last of two equal keys; other readers keep the first (CVE-2026-27896 and its kin). A text has at
-  // least a colon for each key: where it has just that many, no key can be there twice.
-  if (colons(text) !== found.keys && scan(text, maxDepth).keys !== found.keys) {
+  // JSON.parse keeps the last of two equal keys; other readers keep the first (CVE-2026-27896 and its kin).
+  if (written.keys !== found.keys) {
     return { ...refused(ErrorCode.InvalidRequest, 'an object has the same key twice'), value };
   }
   if (mayHideSurrogates(text) && !wellFormed(value)) {

@@ -3,8 +3,8 @@ import type { Dialect } from '../protocol/dialects/index.ts';
 import type { WireError } from '../protocol/errors.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { LogLevel } from '../protocol/types.ts';
-import type { Outcome } from './answers.ts';
-import type { Batch, InFlight } from './in-flight.ts';
+import type { Batch } from './in-flight.ts';
+import type { AnswerMail } from './requests.ts';
 import type { ListKind } from './session.ts';
 
 export type Notification =
@@ -29,7 +29,7 @@ export type Notification =
   | { readonly type: 'resource updated'; readonly dialect: Dialect; readonly uri: string };
 
 export type Answer =
-  | { readonly type: 'answer'; readonly request: InFlight; readonly outcome: Outcome }
+  | AnswerMail
   /** An answer to what never became a request. */
   | {
       readonly type: 'refusal';

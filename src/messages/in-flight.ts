@@ -15,6 +15,8 @@ export interface Batch {
 }
 
 export interface InFlight {
+  /** So that a request can stand for what a message is about. */
+  readonly kind: 'request';
   readonly id: RequestId;
   readonly operation: Operation;
   readonly servedBy: ServedBy;
@@ -31,6 +33,8 @@ export interface InFlight {
   settled: boolean;
   /** Milliseconds it may take, anew from each progress where the revision allows. */
   timeoutMs: number;
+  /** When it was admitted, in milliseconds of the server's clock. */
+  admitted: number;
   /** When it times out, and the latest that progress may put this off to; milliseconds of the server's clock. */
   deadline: number;
   latest: number;

@@ -8,6 +8,6 @@ export interface Mail {
 export interface Mailbox<M extends Mail> {
   /** Who it belongs to, for the inspector and for logs. */
   readonly address: string;
-  /** Delivers at once, on the caller's stack, or after what the actor is doing now. Never throws. */
+  /** Delivers at once, on the caller's stack, or after what the actor is doing now. Never throws. Needs no `this`. */
   send(mail: M): void;
 }

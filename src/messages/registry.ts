@@ -1,5 +1,5 @@
 /** What a registry hears. Registration answers through a reply function, at once; requests are answered through the in-flight table. Types only. */
-import type { InFlight } from './in-flight.ts';
+import type { RequestMail } from './requests.ts';
 
 /** What a registry knows of an element: its description and a reference. The executor holds what runs. */
 export interface Element<D> {
@@ -33,6 +33,8 @@ export type RegistrationMail<D> =
       readonly offers: readonly Offer<D>[];
       reply(registered: Registered): void;
     }
-  | { readonly type: 'clear'; reply(registered: Registered): void };
+  | { readonly type: 'clear'; reply(registered: Registered): void }
+  /** What is offered looks the same, but does something else: clients are told to list again. */
+  | { readonly type: 'announce'; reply(registered: Registered): void };
 
-export type RegistryMail<D> = RegistrationMail<D> | { readonly type: 'request'; readonly request: InFlight };
+export type RegistryMail<D> = RegistrationMail<D> | RequestMail;

@@ -5,13 +5,26 @@ import type { LogLevel } from '../protocol/types.ts';
 import type { Outcome } from './answers.ts';
 import type { InFlight } from './in-flight.ts';
 
+/** A request on its way. One object travels from the door to the registry. */
+export interface RequestMail {
+  readonly type: 'request';
+  readonly request: InFlight;
+}
+
+/** Its answer, on the way back: one object travels from the executor to the emitter. */
+export interface AnswerMail {
+  readonly type: 'answer';
+  readonly request: InFlight;
+  readonly outcome: Outcome;
+}
+
 export type RequestsMail =
   /** A new request: admit it, or refuse it. */
-  | { readonly type: 'request'; readonly request: InFlight }
+  | RequestMail
   /** The client no longer wants it. */
   | { readonly type: 'cancel'; readonly id: RequestId; readonly reason: string | undefined }
   /** Whoever served it is done. */
-  | { readonly type: 'settled'; readonly request: InFlight; readonly outcome: Outcome }
+  | AnswerMail
   /** Its handler reports progress. */
   | {
       readonly type: 'progress';

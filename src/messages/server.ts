@@ -1,9 +1,9 @@
 /** What the server actor hears: its own lifecycle, changes that every session must know of, and requests about the server itself. Types only. */
-import type { InFlight } from './in-flight.ts';
+import type { RequestMail } from './requests.ts';
 import type { ListKind } from './session.ts';
 
 export type ServerMail =
-  | { readonly type: 'request'; readonly request: InFlight }
+  | RequestMail
   | { readonly type: 'list changed'; readonly what: ListKind }
   | { readonly type: 'resource updated'; readonly uri: string }
   /** The first transport is open. */

@@ -1,9 +1,10 @@
 /** What a session hears: types only. */
 import type { InFlight } from './in-flight.ts';
+import type { RequestMail } from './requests.ts';
 
 export type SessionMail =
   /** A request of its client. */
-  | { readonly type: 'request'; readonly request: InFlight }
+  | RequestMail
   /** A request that came back through the in-flight table because the session itself serves it. */
   | { readonly type: 'serve'; readonly request: InFlight }
   /** The resources registry knows the uri: watch it. */

@@ -1,10 +1,10 @@
 /** Shows what the server means in the dialect of a revision: members it does not know are left out, content it does not know is told in content it does. Pure. */
 import type { Introduction, Page, Result } from '../messages/answers.ts';
 import type { Dialect } from '../protocol/dialects/index.ts';
-import { isObject } from '../protocol/json.ts';
+import { isObject, type JsonObject } from '../protocol/json.ts';
 import { METHODS } from '../protocol/methods.ts';
 import { SUPPORTED_REVISIONS } from '../protocol/revisions.ts';
-import type { CacheHints, CallToolResult, ContentBlock, GetPromptResult } from '../protocol/types.ts';
+import type { CacheHints, CallToolResult, ContentBlock, GetPromptResult, Tool } from '../protocol/types.ts';
 
 /**
  * The `result` member, but for what {@link Dialect.selfDescribing} adds.
@@ -77,11 +77,7 @@ function showPage(page: Page, dialect: Dialect, ttlMs: number): object {
 function showItems(page: Page, { shown, structured }: Dialect): readonly object[] {
   switch (page.of) {
     case 'tools':
-      return page.items.map((tool) => {
-        // Until 2025-11-25 an output schema describes an object; 2026-07-28 allows any (SEP-2106).
-        const hidden = structured !== 'any' && tool.outputSchema?.type !== 'object';
-        return pick(hidden ? { ...tool, outputSchema: undefined } : tool, shown.tool);
-      });
+      return page.items.map((tool) => pick(structured === 'any' ? tool : ofObjects(tool), shown.tool));
     case 'prompts':
       return page.items.map((prompt) =>
         pick(
@@ -94,6 +90,24 @@ function showItems(page: Page, { shown, structured }: Dialect): readonly object[
     case 'resourceTemplates':
       return page.items.map((template) => pick(template, shown.resourceTemplate));
   }
+}
+
+/** Until 2025-11-25 an output schema describes an object, and each property's schema is one; 2026-07-28 allows any (SEP-2106). */
+function ofObjects(tool: Tool): object {
+  const { inputSchema, outputSchema } = tool;
+  const output = outputSchema?.type === 'object' ? withoutBooleans(outputSchema) : undefined;
+  return { ...tool, inputSchema: withoutBooleans(inputSchema), outputSchema: output };
+}
+
+/** Says `true` and `false` among the properties as the objects that mean the same: a client of those revisions refuses the whole list otherwise. */
+function withoutBooleans(schema: JsonObject): JsonObject {
+  const { properties } = schema;
+  if (!isObject(properties)) return schema;
+  const shown = Object.entries(properties).map(([name, property]) => [
+    name,
+    typeof property === 'boolean' ? (property ? {} : { not: {} }) : property,
+  ]);
+  return { ...schema, properties: Object.fromEntries(shown) };
 }
 
 function showPrompt(result: GetPromptResult, dialect: Dialect): object {

@@ -1,4 +1,5 @@
 /** What one registry offers: elements in a stable order, versions, and pages that stay the same object until something changes. Pure data. */
+import { isDeepStrictEqual } from 'node:util';
 import type { Element, Offer, Registered } from '../messages/registry.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 
@@ -86,7 +87,10 @@ export class Catalogue<D> implements ReadableCatalogue<D> {
     return gone.length === 0 ? { ok: true, gone } : this.#changed(gone);
   }
 
-  /** Replaces all that one source offers. Elements that stay keep their place and whether they are enabled. All or nothing. */
+  /**
+   * Replaces all that one source offers. Elements that stay keep their place and whether they are enabled. All or nothing.
+   * The version stays too when a client could not tell the difference: then only what runs was replaced.
+   */
   replaceSource(source: string, offers: readonly Offer<D>[]): Registered {
     const keys = new Set<string>();
     for (const { key } of offers) {
@@ -100,14 +104,19 @@ export class Catalogue<D> implements ReadableCatalogue<D> {
       keys.add(key);
     }
     const before = this.all().filter((element) => element.source === source);
+    const looked = this.#looks(source);
     for (const { key } of before) if (!keys.has(key)) this.#placed.delete(key);
     for (const offer of offers) {
       const placed = this.#placed.get(offer.key);
       this.#place(placed?.ordinal ?? this.#nextOrdinal++, offer, placed?.element.enabled);
     }
-    return before.length === 0 && offers.length === 0
-      ? { ok: true, gone: [] }
-      : this.#changed(before.map(({ ref }) => ref));
+    const gone = before.map(({ ref }) => ref);
+    return isDeepStrictEqual(looked, this.#looks(source)) ? { ok: true, gone } : this.#changed(gone);
+  }
+
+  /** Counts as a change, though nothing looks different. */
+  announce(): Registered {
+    return this.#changed([]);
   }
 
   /**
@@ -127,6 +136,13 @@ export class Catalogue<D> implements ReadableCatalogue<D> {
       last = ordinal;
     }
     return { items, nextCursor: undefined };
+  }
+
+  /** What clients see of one source. */
+  #looks(source: string): readonly unknown[] {
+    return [...this.#placed.values()]
+      .filter(({ element }) => element.source === source)
+      .map(({ ordinal, element: { definition, enabled } }) => ({ ordinal, definition, enabled }));
   }
 
   #place(ordinal: number, offer: Offer<D>, enabled = true): void {

@@ -35,7 +35,7 @@ export function serveTools(catalogue: Catalogue<Tool>, pageSize: number, executo
         // MCP tools, "Error Handling": an unknown tool is a protocol error.
         if (!element) throw new ProtocolError(ErrorCode.InvalidParams, `Unknown tool: ${short(operation.name)}`);
         const target = { tool: element.definition, arguments: operation.arguments };
-        return afterwards(() => executor.send({ type: 'execute', request, ref: element.ref, target }));
+        return afterwards(executor.send, { type: 'execute', request, ref: element.ref, target });
       }
       default:
         throw misrouted(request, 'the tools registry');
@@ -63,11 +63,11 @@ export function servePrompts(
       case 'prompts/get': {
         const { ref, definition } = find(operation.name);
         const target = { prompt: definition, arguments: operation.arguments };
-        return afterwards(() => executor.send({ type: 'execute', request, ref, target }));
+        return afterwards(executor.send, { type: 'execute', request, ref, target });
       }
       case 'completion/complete':
         if (operation.ref.type !== 'ref/prompt') throw misrouted(request, 'the prompts registry');
-        return afterwards(complete(request, operation, find(operation.ref.name).ref, completions));
+        return complete(request, operation, find(operation.ref.name).ref, completions, afterwards);
       default:
         throw misrouted(request, 'the prompts registry');
     }
@@ -107,7 +107,7 @@ export function serveResources(
       case 'resources/read': {
         const { element, variables } = find(request, operation.uri);
         const target = { uri: operation.uri, resource: element.definition, variables };
-        return afterwards(() => executor.send({ type: 'execute', request, ref: element.ref, target }));
+        return afterwards(executor.send, { type: 'execute', request, ref: element.ref, target });
       }
       case 'resources/subscribe': {
         find(request, operation.uri);
@@ -121,7 +121,7 @@ export function serveResources(
         // The reference is a template, or a uri that one matches (2026-07-28 completion, "CompleteRequest").
         const element = catalogue.get(uri) ?? resolve(uri)?.element;
         if (!element) throw new ProtocolError(ErrorCode.InvalidParams, `Unknown resource template: ${short(uri)}`);
-        return afterwards(complete(request, operation, element.ref, completions));
+        return complete(request, operation, element.ref, completions, afterwards);
       }
       default:
         throw misrouted(request, 'the resources registry');
@@ -184,7 +184,7 @@ const MAX_KEPT_PAGES = 64;
 
 function list(request: InFlight, page: Page): void {
   const outcome: Outcome = { ok: true, result: { kind: 'list', page } };
-  request.requests.send({ type: 'settled', request, outcome });
+  request.requests.send({ type: 'answer', request, outcome });
 }
 
 function complete(
@@ -192,8 +192,9 @@ function complete(
   { argument, resolved }: Complete,
   ref: number,
   completions: To<CompletionTarget>,
-): () => void {
-  return () => completions.send({ type: 'execute', request, ref, target: { argument, chosen: resolved } });
+  afterwards: Afterwards,
+): void {
+  afterwards(completions.send, { type: 'execute', request, ref, target: { argument, chosen: resolved } });
 }
 
 function short(name: string): string {

@@ -8,6 +8,7 @@ import type { ServedBy } from '../protocol/methods.ts';
 import type { Operation } from '../protocol/operations.ts';
 
 export class InFlightRequest implements InFlight {
+  readonly kind = 'request';
   readonly id: RequestId;
   readonly operation: Operation;
   readonly servedBy: ServedBy;
@@ -19,32 +20,33 @@ export class InFlightRequest implements InFlight {
   readonly cause: number;
   settled = false;
   timeoutMs = 0;
+  admitted = 0;
   deadline = 0;
   latest = 0;
   progress = Number.NEGATIVE_INFINITY;
   #controller: AbortController | undefined;
   #aborted: Error | undefined;
 
-  constructor(request: {
-    id: RequestId;
-    operation: Operation;
-    servedBy: ServedBy;
-    client: Client;
-    meta: Readonly<Record<string, unknown>> | undefined;
-    progressToken: string | number | undefined;
-    batch: Batch | undefined;
-    requests: Mailbox<RequestsMail>;
-    cause: number;
-  }) {
-    this.id = request.id;
-    this.operation = request.operation;
-    this.servedBy = request.servedBy;
-    this.client = request.client;
-    this.meta = request.meta;
-    this.progressToken = request.progressToken;
-    this.batch = request.batch;
-    this.requests = request.requests;
-    this.cause = request.cause;
+  constructor(
+    id: RequestId,
+    operation: Operation,
+    servedBy: ServedBy,
+    client: Client,
+    meta: Readonly<Record<string, unknown>> | undefined,
+    progressToken: string | number | undefined,
+    batch: Batch | undefined,
+    requests: Mailbox<RequestsMail>,
+    cause: number,
+  ) {
+    this.id = id;
+    this.operation = operation;
+    this.servedBy = servedBy;
+    this.client = client;
+    this.meta = meta;
+    this.progressToken = progressToken;
+    this.batch = batch;
+    this.requests = requests;
+    this.cause = cause;
   }
 
   get signal(): AbortSignal {

@@ -3,53 +3,22 @@ import type { JsonObject, JsonValue } from '../protocol/json.ts';
 import { META } from '../protocol/meta.ts';
 import { LATEST_LEGACY, LATEST_MODERN } from '../protocol/revisions.ts';
 import type { CallToolResult } from '../protocol/types.ts';
-import { isContentBlock } from '../results/content.ts';
 import { isJsonArray, isJsonObject, readJson } from './json.ts';
+import {
+  asNotification,
+  isCallToolResult,
+  readAnswer,
+  type SeenMessage,
+  type SeenNotification,
+  type Wire,
+} from './messages.ts';
 import { list, type Waiting, wait } from './waiting.ts';
-
-/** One connection as a client holds it: whole messages as text. What `memory().connect()` gives is one; a child process can be made one. */
-export interface Wire {
-  send(text: string): void;
-  onText(listener: (text: string) => void): void;
-  /** Sends nothing more. */
-  close(): void;
-  /** Resolves with the reason once the connection is closed. */
-  readonly closed: Promise<string>;
-}
-
-/** A message that crossed the wire. */
-export interface SeenMessage {
-  /** As the server sees it, and as its inspection tells it: `in` came from the client, `out` from the server. */
-  readonly direction: 'in' | 'out';
-  readonly text: string;
-  /** `undefined` where the text is no JSON. */
-  readonly parsed: JsonValue | undefined;
-}
-
-export interface SeenNotification {
-  readonly method: string;
-  /** Empty where the message has none. */
-  readonly params: JsonObject;
-}
 
 export interface TestClientOptions {
   /** Milliseconds of real time after which waiting fails. Default 5,000. */
   readonly deadlineMs?: number;
   /** Hears each message, before anybody waiting for it does. What it throws fails whatever the client waits for from then on, and `close()`. */
   onMessage?(message: SeenMessage): void;
-}
-
-/** The server answered with an error. */
-export class ErrorAnswer extends Error {
-  override readonly name = 'ErrorAnswer';
-  readonly code: number;
-  readonly data: JsonValue | undefined;
-
-  constructor(code: number, message: string, data: JsonValue | undefined) {
-    super(message);
-    this.code = code;
-    this.data = data;
-  }
 }
 
 interface Next extends Waiting<JsonValue> {
@@ -251,11 +220,9 @@ export class TestClient {
     if (!isJsonObject(message) || message.id === undefined || message.method !== undefined) return false;
     const waiting = this.#requests.get(message.id);
     if (!waiting) return false;
-    const { result, error } = message;
-    if (isJsonObject(result)) waiting.settle(result);
-    else if (isJsonObject(error) && typeof error.code === 'number')
-      waiting.fail(new ErrorAnswer(error.code, String(error.message), error.data));
-    else waiting.fail(new Error(`expected an answer with a result or an error, got ${JSON.stringify(message)}`));
+    const answer = readAnswer(message);
+    if (answer instanceof Error) waiting.fail(answer);
+    else waiting.settle(answer);
     return true;
   }
 
@@ -276,22 +243,14 @@ export class TestClient {
       },
       ended,
     );
-    if (this.#failure) waiting.fail(this.#failure);
+    if (this.#failure) waiting.fail(new Error(this.#failure.message, { cause: this.#failure }));
     return waiting;
   }
 
   #abandon(why: Error): void {
-    for (const waiting of [...this.#requests.values(), ...this.#nexts]) waiting.fail(why);
+    for (const waiting of [...this.#requests.values(), ...this.#nexts])
+      waiting.fail(new Error(why.message, { cause: why }));
   }
-}
-
-function asNotification(message: JsonValue | undefined): SeenNotification | undefined {
-  if (!isJsonObject(message) || typeof message.method !== 'string' || 'id' in message) return undefined;
-  return { method: message.method, params: isJsonObject(message.params) ? message.params : {} };
-}
-
-function isCallToolResult(result: object): result is CallToolResult {
-  return 'content' in result && Array.isArray(result.content) && result.content.every(isContentBlock);
 }
 
 function rejected(error: Error): Promise<never> {

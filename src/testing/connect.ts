@@ -1,7 +1,8 @@
 /** Connects test clients to a server inside the process. */
 import type { Server } from '../server.ts';
 import { memory } from '../transports/memory.ts';
-import { TestClient, type TestClientOptions, type Wire } from './client.ts';
+import { TestClient, type TestClientOptions } from './client.ts';
+import type { Wire } from './messages.ts';
 
 /** One memory transport serves all the clients of a server. */
 const doors = new WeakMap<Server, Promise<() => Wire>>();

@@ -1,10 +1,11 @@
 /** Plays a transcript against a server: sends what the client sends, and holds the server to what it must send. */
 import type { JsonValue } from '../protocol/json.ts';
 import { isServer, type Server } from '../server.ts';
-import { TestClient, type TestClientOptions, type Wire } from './client.ts';
+import { TestClient, type TestClientOptions } from './client.ts';
 import { type SimulatedClock, settled } from './clock.ts';
 import { openWire } from './connect.ts';
 import { difference, fill, type Values } from './match.ts';
+import type { Wire } from './messages.ts';
 import { parseTranscript, type Step } from './transcript.ts';
 
 export interface PlayOptions extends TestClientOptions {

@@ -13,6 +13,7 @@ export interface Deadline {
 export interface Waiting<T> {
   readonly promise: Promise<T>;
   settle(value: T): void;
+  /** The error gets the stack of whoever waits: its own would be that of a timer, or of the server. */
   fail(error: Error): void;
 }
 
@@ -24,6 +25,7 @@ export function wait<T>({ what, ms, arrived }: Deadline, ended: () => void = () 
     resolve = yes;
     reject = no;
   });
+  const [, ...waiters] = new Error().stack?.split('\n') ?? [];
   // The one who waits may look only later: a failure until then is no unhandled rejection.
   promise.catch(() => {});
   const finish = (): void => {
@@ -32,6 +34,7 @@ export function wait<T>({ what, ms, arrived }: Deadline, ended: () => void = () 
   };
   const fail = (error: Error): void => {
     finish();
+    error.stack = [`${error.name}: ${error.message}`, ...waiters].join('\n');
     reject(error);
   };
   // This timer keeps the process alive: a test that waits in vain must end in this error, not in silence.

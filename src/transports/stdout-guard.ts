@@ -1,4 +1,5 @@
 /** Keeps stdout for the protocol: while held, what anything else in the process writes to stdout goes to stderr. */
+import { processWide } from '../process-wide.ts';
 import type { WriteBatch } from './line-writer.ts';
 
 export interface StdoutGuard {
@@ -8,21 +9,37 @@ export interface StdoutGuard {
   release(): void;
 }
 
-let held = false;
+/** A process has one stdout, however many copies of this package it holds. */
+const stdout = processWide('troupe.stdout', (): { guard?: StdoutGuard | undefined; serves: boolean } => ({
+  serves: false,
+}));
 
 /**
  * Takes stdout: from now on `process.stdout.write`, and with it `console.log` and its siblings, writes to stderr
  * ("The server MUST NOT write anything to its stdout that is not a valid MCP message", basic/transports/stdio).
  * What it cannot catch: `fs.writeSync(1, …)`, native code, and child processes that inherit descriptor 1.
  *
- * @throws Error when stdout is held already.
+ * @throws Error when stdout is served already.
  */
 export function guardStdout(): StdoutGuard {
-  if (held)
+  if (stdout.serves)
     throw new Error(
       'stdout is already served: a process has one stdout, so close the other stdio transport first, or give this one an `output` of its own',
     );
-  held = true;
+  stdout.serves = true;
+  return reserveStdout();
+}
+
+/** Takes stdout for a transport that is still to come: what a program writes while it loads must not reach it either. */
+export function reserveStdout(): StdoutGuard {
+  stdout.guard ??= redirect(() => {
+    stdout.guard = undefined;
+    stdout.serves = false;
+  });
+  return stdout.guard;
+}
+
+function redirect(released: () => void): StdoutGuard {
   const { stdout, stderr } = process;
   const real = stdout.write;
   const ownProperty = Object.hasOwn(stdout, 'write');
@@ -59,7 +76,7 @@ export function guardStdout(): StdoutGuard {
     release() {
       if (!open) return;
       open = false;
-      held = false;
+      released();
       stderr.off('error', lose);
       // Something that wrapped ours since then keeps working: ours passes through from here on.
       if (stdout.write !== redirected) return;

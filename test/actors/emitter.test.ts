@@ -32,24 +32,26 @@ function make(maxHeld = 100) {
 }
 
 function answer(id: number, text: string, batch?: Batch): EmitterMail {
-  const request = new InFlightRequest({
+  const client = {
+    dialect,
+    info: undefined,
+    capabilities: {},
+    logLevel: 'info',
+    principal: 'anonymous',
+    session: undefined,
+  } as const;
+  const nowhere = { address: 'none', send: () => {} };
+  const request = new InFlightRequest(
     id,
-    operation: { method: 'ping' },
-    servedBy: 'server',
-    client: {
-      dialect,
-      info: undefined,
-      capabilities: {},
-      logLevel: 'info',
-      principal: 'anonymous',
-      session: undefined,
-    },
-    meta: undefined,
-    progressToken: undefined,
+    { method: 'ping' },
+    'server',
+    client,
+    undefined,
+    undefined,
     batch,
-    requests: { address: 'none', send: () => {} },
-    cause: 0,
-  });
+    nowhere,
+    0,
+  );
   return {
     type: 'answer',
     request,

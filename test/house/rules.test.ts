@@ -56,12 +56,16 @@ const LAYERS: readonly {
     of: /^src\/actors\//,
     may: [
       /^machines\//,
-      /^src\/(actors|execution|registry|outbound|messages|protocol)\//,
+      /^src\/(actors|execution|registry|requests|outbound|messages|protocol)\//,
       /^src\/(clock|inspect)\.ts$/,
     ],
     packages: ['xstate'],
   },
-  { of: /^src\/transports\//, may: [/^src\/(transports|messages)\//, /^src\/(bus|clock)\.ts$/], packages: ['node:'] },
+  {
+    of: /^src\/transports\//,
+    may: [/^src\/(transports|messages)\//, /^src\/(bus|clock|process-wide)\.ts$/],
+    packages: ['node:'],
+  },
 ];
 
 test('imports point one way', () => {

@@ -324,7 +324,7 @@ test('inspect shows the way of a request, each step caused by the one before', a
   for (let record = out; record; record = records.find(({ seq }) => seq === record?.cause))
     chain.unshift(record.type === 'mail' ? `${record.actor.split('/')[0]} ${record.mail.type}` : record.type);
   assert.equal(chain[0], 'wire');
-  assert.equal(chain.slice(-3), ['requests settled', 'emitter answer', 'wire']);
+  assert.equal(chain.slice(-3), ['requests answer', 'emitter answer', 'wire']);
   assert.equal(chain.slice(0, 5), [
     'wire',
     'session request',

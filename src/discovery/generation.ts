@@ -1,0 +1,32 @@
+/** Which generation of the author's modules is current: it grows with each reload, and every copy of this package in the process counts the same one. */
+import { processWide } from '../process-wide.ts';
+
+/** What loading modules must remember for the whole process. */
+interface Loading {
+  generation: number;
+  /** Settled once modules written in TypeScript can be loaded; undefined until the first is asked for. */
+  typescript: Promise<void> | undefined;
+  /** The hook that hands a module's generation on to its imports is in place. */
+  readonly inherited: { done: boolean };
+  /** Hear of each module that is loaded in a later generation than the first, by its path. */
+  readonly listeners: Set<(path: string) => void>;
+}
+
+export const loading: Loading = processWide('troupe.loading', () => ({
+  generation: 0,
+  typescript: undefined,
+  inherited: { done: false },
+  listeners: new Set<(path: string) => void>(),
+}));
+
+/** Begins the next generation: what is loaded in it is evaluated afresh, with everything that it imports by path. */
+export function nextGeneration(): number {
+  loading.generation += 1;
+  return loading.generation;
+}
+
+/** Hears the path of each module that is loaded in a later generation than the first, until the returned function is called. */
+export function onModule(listener: (path: string) => void): () => void {
+  loading.listeners.add(listener);
+  return () => void loading.listeners.delete(listener);
+}

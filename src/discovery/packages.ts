@@ -1,0 +1,54 @@
+/** Imports the packages that a module imports first, before the module itself is loaded: see `startTsx` for why. */
+import { readFile } from 'node:fs/promises';
+import { isBuiltin } from 'node:module';
+import { constants, runInThisContext } from 'node:vm';
+
+/** What may stand before and between imports. */
+const GAP = /(?:\s|;|#!.*|\/\/.*|\/\*[\s\S]*?\*\/)*/y;
+const IMPORT = /import\s*(type\s+)?(?:[\w$\s{},*]+?\bfrom\s*)?(['"])([^'"\n]+)\2(?:\s*with\s*\{[^}]*\})?/y;
+
+/**
+ * The packages that a module imports before anything else happens: up to its first import by path, so that importing them
+ * early changes no order.
+ *
+ * @example leadingPackages("import { z } from 'zod';\nimport { db } from './db.ts';\nimport pg from 'pg';") // ['zod']
+ */
+export function leadingPackages(text: string): readonly string[] {
+  const packages: string[] = [];
+  let at = 0;
+  for (;;) {
+    GAP.lastIndex = at;
+    at += GAP.exec(text)?.[0].length ?? 0;
+    IMPORT.lastIndex = at;
+    const [all, type, , specifier] = IMPORT.exec(text) ?? [];
+    if (all === undefined || specifier === undefined) return packages;
+    at += all.length;
+    if (type !== undefined || isBuiltin(specifier)) continue;
+    if (/^[./#]|:/.test(specifier)) return packages;
+    packages.push(specifier);
+  }
+}
+
+/** Imports them, as the module would. What cannot be imported is left to the module itself, which has the better words. */
+export async function importPackages(file: string): Promise<void> {
+  const text = await readFile(file, 'utf8').catch(() => '');
+  const packages = leadingPackages(text);
+  if (packages.length === 0) return;
+  // An import in code that is compiled under a module's name resolves as the module's own imports do.
+  const importThere: (specifier: string) => Promise<unknown> = runInThisContext('(specifier) => import(specifier)', {
+    filename: file,
+    importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
+  });
+  for (const specifier of packages) await quietly(() => importThere(specifier)).catch(() => {});
+}
+
+/** Node 20 and 22 call such an import experimental, on the author's stderr, while it is being called. If it ever goes away, only speed goes with it. */
+function quietly<T>(call: () => T): T {
+  const { emitWarning } = process;
+  process.emitWarning = () => {};
+  try {
+    return call();
+  } finally {
+    process.emitWarning = emitWarning;
+  }
+}

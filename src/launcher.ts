@@ -1,0 +1,27 @@
+/** The door between a program and what loaded it: `troupe run` and `troupe dev` hear there that the program listens. */
+import { processWide } from './process-wide.ts';
+import type { Transport } from './transports/transport.ts';
+
+export interface Launcher {
+  /**
+   * A server of the program is told to listen.
+   *
+   * @param server a `Server`, of any copy of this package
+   * @returns a promise if the launcher serves on its behalf; undefined if the server shall listen itself
+   */
+  listens(server: object, transports: readonly Transport[]): Promise<void> | undefined;
+  /** The program discovers modules under these absolute paths. */
+  reads(paths: readonly string[]): void;
+}
+
+const place = processWide('troupe.dev.host', (): { launcher?: Launcher } => ({}));
+
+/** What loaded the program, if it was the CLI. */
+export function launcher(): Launcher | undefined {
+  return place.launcher;
+}
+
+/** Says who loads the program. There is one in a process. */
+export function launchedBy(launcher: Launcher): void {
+  place.launcher = launcher;
+}

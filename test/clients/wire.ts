@@ -1,0 +1,133 @@
+/** Taps the pipe between an official client's stdio transport and the server that it spawned: every message, and how the process ended. */
+import { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import type { Revision } from '../../src/protocol/revisions.ts';
+import { type Direction, wireChecker } from '../harness/wire.ts';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+
+/** What both official stdio transports have in common. */
+export interface StdioClient {
+  start(): Promise<void>;
+  send(message: object): Promise<void>;
+  readonly stderr: unknown;
+}
+
+/** How to spawn a server written in TypeScript, which then imports `troupe` from `src` and not from the last build. */
+export function server(file: string, env: Record<string, string> = {}) {
+  return {
+    command: process.execPath,
+    args: ['--import', 'tsx', file],
+    cwd: ROOT,
+    env: { TSX_TSCONFIG_PATH: 'test/tsconfig.json', NODE_NO_WARNINGS: '1', ...env },
+    stderr: 'pipe' as const,
+  };
+}
+
+export interface Message {
+  readonly [member: string]: unknown;
+}
+
+/** One connection, seen from beside it. */
+export class Wire {
+  readonly sent: Message[] = [];
+  readonly received: Message[] = [];
+  /** Lines of the server's stdout that are no JSON: there must be none. */
+  readonly noise: string[] = [];
+  /** Messages that do not fit the official schema of the revision, or that nobody asked for: there must be none. */
+  readonly faults: string[] = [];
+  stderr = '';
+  readonly #watchers = new Set<() => void>();
+  readonly #check: (direction: Direction, text: string) => void;
+  #ended: Promise<unknown[]> | undefined;
+
+  /**
+   * Listens in on a transport that has not been started yet.
+   *
+   * @param revision the one that is expected; `initialize` may agree on another
+   * @param rewrite changes what the client sends
+   */
+  constructor(
+    transport: StdioClient,
+    revision: Revision,
+    rewrite: (message: Message) => Message = (message) => message,
+  ) {
+    this.#check = wireChecker(revision);
+    const start = transport.start.bind(transport);
+    const send = transport.send.bind(transport);
+    transport.start = async () => {
+      await start();
+      this.#tap(transport);
+    };
+    transport.send = (message) => {
+      const rewritten = rewrite({ ...message });
+      this.sent.push(rewritten);
+      this.#examine('in', JSON.stringify(rewritten));
+      return send(rewritten);
+    };
+  }
+
+  /** Messages of one method that came from the server. */
+  notifications(method: string): Message[] {
+    return this.received.filter((message) => message.method === method);
+  }
+
+  /** Resolves when `seen` is true, looking again whenever something came. The test's own time limit ends a wait in vain. */
+  async until(seen: () => boolean): Promise<void> {
+    while (!seen()) {
+      await new Promise<void>((resolve) => {
+        const once = (): void => {
+          this.#watchers.delete(once);
+          resolve();
+        };
+        this.#watchers.add(once);
+      });
+    }
+  }
+
+  /** How the process ended: its code, or the signal that ended it. Resolves when it has. */
+  async exit(): Promise<unknown> {
+    const [code, signal] = (await this.#ended) ?? [];
+    return code ?? signal;
+  }
+
+  #tap(transport: StdioClient): void {
+    const child: unknown = Reflect.get(transport, '_process');
+    if (!(child instanceof ChildProcess)) throw new Error('the official transport keeps its process elsewhere now');
+    this.#ended = once(child, 'exit');
+    let rest = '';
+    child.stdout?.on('data', (chunk: Buffer) => {
+      const lines = (rest + chunk.toString('utf8')).split('\n');
+      rest = lines.pop() ?? '';
+      for (const line of lines) this.#hear(line);
+      this.#tell();
+    });
+    child.stderr?.on('data', (chunk: Buffer) => {
+      this.stderr += chunk.toString('utf8');
+      this.#tell();
+    });
+  }
+
+  #hear(line: string): void {
+    try {
+      this.received.push(JSON.parse(line));
+    } catch {
+      this.noise.push(line);
+      return;
+    }
+    this.#examine('out', line);
+  }
+
+  #examine(direction: Direction, text: string): void {
+    try {
+      this.#check(direction, text);
+    } catch (error) {
+      this.faults.push(error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  #tell(): void {
+    for (const watcher of [...this.#watchers]) watcher();
+  }
+}

@@ -1,0 +1,65 @@
+/** The in-flight table's store agrees with a Map, whatever comes and goes. */
+import * as fc from 'fast-check';
+import * as assert from 'uvu/assert';
+import type { InFlight } from '../../src/messages/in-flight.ts';
+import type { RequestId } from '../../src/protocol/jsonrpc.ts';
+import { InFlightRequest } from '../../src/requests/in-flight.ts';
+import { InFlightTable } from '../../src/requests/table.ts';
+import { suite } from '../harness/door.ts';
+
+const test = suite('in-flight table');
+
+function request(id: RequestId): InFlight {
+  const client = { principal: 'anonymous', capabilities: {}, info: undefined, logLevel: undefined, session: undefined };
+  const dialect: never = undefined as never;
+  return new InFlightRequest(
+    id,
+    { method: 'ping' },
+    'server',
+    { ...client, dialect },
+    undefined,
+    undefined,
+    undefined,
+    { address: 'none', send: () => {} },
+    0,
+  );
+}
+
+test('agrees with a Map', () => {
+  const id = fc.oneof(
+    fc.integer(),
+    fc.integer({ min: 0, max: 20 }),
+    fc.string({ maxLength: 4 }),
+    fc.integer({ min: 0, max: 20 }).map(String),
+  );
+  fc.assert(
+    fc.property(fc.array(fc.tuple(fc.boolean(), id), { maxLength: 200 }), (steps) => {
+      const table = new InFlightTable();
+      const model = new Map<RequestId, InFlight>();
+      for (const [adds, key] of steps) {
+        const there = model.get(key);
+        assert.is(table.get(key), there);
+        if (adds && !there) {
+          const made = request(key);
+          table.add(made);
+          model.set(key, made);
+        } else if (!adds && there) {
+          assert.is(table.delete(request(key)), false);
+          assert.is(table.delete(there), true);
+          model.delete(key);
+        }
+        assert.is(table.size, model.size);
+      }
+      assert.equal(new Set(table.all()), new Set(model.values()));
+    }),
+  );
+});
+
+test('a number and its text are two ids', () => {
+  const table = new InFlightTable();
+  const [one, text] = [request(1), request('1')];
+  table.add(one);
+  table.add(text);
+  assert.is(table.get(1), one);
+  assert.is(table.get('1'), text);
+});

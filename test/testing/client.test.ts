@@ -1,0 +1,235 @@
+/** The test client: it asks in both eras, waits for what comes, keeps what it saw, and says what was missing. */
+import * as assert from 'uvu/assert';
+import { createServer, ErrorCode, ProtocolError, type Server } from '../../src/index.ts';
+import { connect, ErrorAnswer, TestClient, type TestClientOptions, type Wire } from '../../src/testing.ts';
+import { suite } from '../harness/door.ts';
+
+const test = suite('TestClient');
+
+function served(): Server {
+  const server = createServer({ name: 's', version: '1', log: () => {} });
+  server.tool('echo', { input: { type: 'object' } as const }, (args) => JSON.stringify(args));
+  server.tool('tell', {}, (_, ctx) => {
+    ctx.log.error('told');
+    ctx.progress(1, 2);
+    return 'done';
+  });
+  server.tool('deny', {}, () => {
+    throw new ProtocolError(ErrorCode.InvalidParams, 'no', { why: 'because' });
+  });
+  return server;
+}
+
+async function using<T>(body: (client: TestClient) => Promise<T>, options?: TestClientOptions): Promise<T> {
+  const server = served();
+  const client = await connect(server, options);
+  try {
+    return await body(client);
+  } finally {
+    await server.close();
+  }
+}
+
+/** The other end of a wire that the test speaks for. */
+class Script implements Wire {
+  readonly sent: string[] = [];
+  readonly closed: Promise<string>;
+  say: (text: string) => void = () => {};
+  end: (reason: string) => void = () => {};
+  closes = true;
+
+  constructor() {
+    this.closed = new Promise((resolve) => {
+      this.end = resolve;
+    });
+  }
+
+  send(text: string): void {
+    this.sent.push(text);
+  }
+
+  onText(listener: (text: string) => void): void {
+    this.say = listener;
+  }
+
+  close(): void {
+    if (this.closes) this.end('done');
+  }
+}
+
+async function failure(promise: Promise<unknown>): Promise<Error> {
+  try {
+    await promise;
+  } catch (error) {
+    if (error instanceof Error) return error;
+  }
+  throw new Error('expected a failure');
+}
+
+test('opens a session in the revision that is asked for, and calls tools in it', () =>
+  using(async (client) => {
+    const opened = await client.initialize('2025-06-18', { roots: {} });
+    assert.is(opened.protocolVersion, '2025-06-18');
+    const result = await client.callTool('echo', { a: 1 });
+    assert.equal(result, { content: [{ type: 'text', text: '{"a":1}' }] });
+    assert.equal(
+      client.messages.map(({ direction, parsed }) => [direction, Object(parsed).method]),
+      [
+        ['in', 'initialize'],
+        ['out', undefined],
+        ['in', 'notifications/initialized'],
+        ['in', 'tools/call'],
+        ['out', undefined],
+      ],
+    );
+  }));
+
+test('asks as a modern client where no session is open, and describes itself', () =>
+  using(async (client) => {
+    const result = await client.callTool('echo');
+    assert.equal(result.content, [{ type: 'text', text: '{}' }]);
+    const [asked] = client.messages;
+    assert.match(asked?.text ?? '', /"io\.modelcontextprotocol\/protocolVersion":"2026-07-28"/);
+    const unsupported = await failure(
+      client.modern('server/discover', {}, { 'io.modelcontextprotocol/protocolVersion': '2099-01-01' }),
+    );
+    assert.is(unsupported instanceof ErrorAnswer && unsupported.code, -32022);
+    const missing = await failure(
+      client.modern('server/discover', {}, { 'io.modelcontextprotocol/clientCapabilities': undefined }),
+    );
+    assert.is(missing instanceof ErrorAnswer && missing.code, -32602);
+  }));
+
+test('an error rejects with its code, message and data', () =>
+  using(async (client) => {
+    const error = await failure(client.callTool('deny'));
+    assert.ok(error instanceof ErrorAnswer);
+    assert.equal([error.code, error.message, error.data], [-32602, 'no', { why: 'because' }]);
+    assert.match(error.stack ?? '', /^ErrorAnswer: no\n[\s\S]*client\.test\.ts/);
+  }));
+
+test('many requests at once get each their own answer', () =>
+  using(async (client) => {
+    await client.initialize();
+    const results = await Promise.all([1, 2, 3].map((n) => client.callTool('echo', { n })));
+    assert.equal(
+      results.map(({ content }) => content[0]),
+      [1, 2, 3].map((n) => ({ type: 'text', text: `{"n":${n}}` })),
+    );
+  }));
+
+test('notifications can be awaited before or after they came, and are all kept', () =>
+  using(async (client) => {
+    await client.initialize();
+    const waiting = client.notification('notifications/message');
+    await client.request('tools/call', { name: 'tell', _meta: { progressToken: 'p' } });
+    assert.equal(await waiting, { level: 'error', data: 'told' });
+    assert.equal(await client.notification('notifications/progress'), { progressToken: 'p', progress: 1, total: 2 });
+    assert.equal(
+      client.notifications.map(({ method }) => method),
+      ['notifications/message', 'notifications/progress'],
+    );
+    assert.equal(client.rest(), []);
+  }));
+
+test('next takes each message once, in order, and leaves answers to their requests', async () => {
+  const wire = new Script();
+  const client = new TestClient(wire);
+  const answer = client.request('a');
+  wire.say('{"jsonrpc":"2.0","method":"one"}');
+  wire.say('{"jsonrpc":"2.0","method":"two"}');
+  wire.say('{"jsonrpc":"2.0","id":1,"result":{"x":1}}');
+  wire.say('{"jsonrpc":"2.0","id":2,"result":{}}');
+  assert.equal(await answer, { x: 1 });
+  assert.equal(await client.next((message) => Object(message).method === 'two'), { jsonrpc: '2.0', method: 'two' });
+  assert.equal(await client.next(), { jsonrpc: '2.0', method: 'one' });
+  assert.equal(client.rest(), [{ jsonrpc: '2.0', id: 2, result: {} }]);
+  const [first, second] = [client.next(), client.next()];
+  wire.say('3');
+  wire.say('4');
+  assert.equal(await Promise.all([first, second]), [3, 4]);
+  await client.close();
+});
+
+test('a batch answers the requests in it, and the rest of it can be awaited', async () => {
+  const wire = new Script();
+  const client = new TestClient(wire);
+  const answers = [client.request('a'), client.request('b')];
+  wire.say(
+    '[{"jsonrpc":"2.0","id":2,"result":{"b":1}},{"jsonrpc":"2.0","id":9,"result":{}},{"jsonrpc":"2.0","id":1,"result":{"a":1}}]',
+  );
+  assert.equal(await Promise.all(answers), [{ a: 1 }, { b: 1 }]);
+  assert.equal(client.rest(), [[{ jsonrpc: '2.0', id: 9, result: {} }]]);
+  await client.close();
+});
+
+test('sends raw text as it is, and keeps it', async () => {
+  const wire = new Script();
+  const client = new TestClient(wire);
+  client.raw('{"jsonrpc":');
+  client.notify('notifications/initialized');
+  assert.equal(wire.sent, ['{"jsonrpc":', '{"jsonrpc":"2.0","method":"notifications/initialized"}']);
+  assert.equal(client.messages[0], { direction: 'in', text: '{"jsonrpc":', parsed: undefined });
+  await client.close();
+});
+
+test('what never comes is missed at the deadline, in words that say what and what came instead', async () => {
+  const wire = new Script();
+  const client = new TestClient(wire, { deadlineMs: 20 });
+  const empty = await failure(client.request('tools/list'));
+  assert.is(empty.message, 'waited 20 ms for the answer to request 1 (tools/list); nothing had arrived');
+  assert.match(empty.stack ?? '', /client\.test\.ts/);
+  wire.say('{"jsonrpc":"2.0","method":"other"}');
+  const other = await failure(client.notification('wanted'));
+  assert.is(other.message, 'waited 20 ms for wanted; what had arrived:\n  {"jsonrpc":"2.0","method":"other"}');
+  wire.closes = false;
+  const open = await failure(client.close());
+  assert.match(open.message, /^waited 20 ms for the server to close the connection/);
+});
+
+test('whoever waits when the connection closes hears so at once, and later ones too', async () => {
+  const wire = new Script();
+  const client = new TestClient(wire);
+  const [request, next] = [client.request('a'), client.next()];
+  wire.say('{"jsonrpc":"2.0","method":"one"}');
+  const another = client.next();
+  wire.end('went away');
+  assert.is((await failure(request)).message, 'the connection is closed (went away)');
+  assert.is(Object(await next).method, 'one');
+  assert.is((await failure(another)).message, 'the connection is closed (went away)');
+  assert.is((await failure(client.next())).message, 'the connection is closed (went away)');
+  assert.is(await client.closed, 'went away');
+});
+
+test('what onMessage throws fails what is waited for, and close', async () => {
+  const wire = new Script();
+  const client = new TestClient(wire, {
+    onMessage({ direction, text }) {
+      if (direction === 'out') throw new Error(`bad: ${text}`);
+    },
+  });
+  const waiting = client.request('a');
+  wire.say('{"jsonrpc":"2.0","id":1,"result":{}}');
+  assert.is((await failure(waiting)).message, 'bad: {"jsonrpc":"2.0","id":1,"result":{}}');
+  assert.match((await failure(client.next())).message, /^bad: /);
+  assert.match((await failure(client.close())).message, /^bad: /);
+});
+
+test('a server that sends what is no JSON fails the client', async () => {
+  const wire = new Script();
+  const client = new TestClient(wire);
+  const waiting = client.next();
+  wire.say('oops');
+  assert.is((await failure(waiting)).message, 'the server sent what is no JSON: oops');
+});
+
+test('several clients share one server, and one that closes leaves the others', async () => {
+  const server = served();
+  const [one, two] = await Promise.all([connect(server), connect(server)]);
+  await Promise.all([one.initialize('2024-11-05'), two.initialize('2025-11-25')]);
+  await one.close();
+  assert.equal((await two.callTool('echo')).content.length, 1);
+  await server.close();
+  assert.match(await two.closed, /closed/);
+  assert.match((await failure(connect(server))).message, /not open/);
+});
