@@ -64,22 +64,34 @@ export class SimulatedClock implements Clock {
    * @throws {RangeError} for other milliseconds; otherwise what a timer's callback throws
    */
   async advance(ms: number): Promise<void> {
-    if (!(Number.isFinite(ms) && ms >= 0))
-      throw new RangeError(`advance: expected milliseconds, finite and at least 0, got ${ms}`);
-    const until = this.#now + ms;
+    const until = this.#until(ms);
     await settled();
     for (let due = this.#takeDue(until); due; due = this.#takeDue(until)) {
-      this.#now = Math.max(this.#now, due.at);
-      due.callback();
+      due();
       await settled();
     }
     this.#now = Math.max(this.#now, until);
   }
 
-  #takeDue(until: number): Waiting | undefined {
+  /** Lets time pass within this turn of the event loop: timers run, promises do not. For code that waits for nothing else. */
+  pass(ms: number): void {
+    const until = this.#until(ms);
+    for (let due = this.#takeDue(until); due; due = this.#takeDue(until)) due();
+    this.#now = Math.max(this.#now, until);
+  }
+
+  #until(ms: number): number {
+    if (Number.isFinite(ms) && ms >= 0) return this.#now + ms;
+    throw new RangeError(`expected milliseconds, finite and at least 0, got ${ms}`);
+  }
+
+  /** The callback of the first timer that falls due, with the clock set to its time. */
+  #takeDue(until: number): (() => void) | undefined {
     let first: Waiting | undefined;
     for (const timer of this.#timers) if (timer.at <= until && (!first || timer.at < first.at)) first = timer;
+    if (!first) return undefined;
     this.#timers = this.#timers.filter((timer) => timer !== first);
-    return first;
+    this.#now = Math.max(this.#now, first.at);
+    return first.callback;
   }
 }

@@ -29,7 +29,7 @@ test('says once that the parent is gone when the process has another parent', ()
   assert.equal(said, []);
   clock.pass(1);
   assert.equal(said, ['gone']);
-  assert.is(clock.running, 0);
+  assert.is(clock.timers, 0);
 });
 
 test('says that the parent is gone when no process has its id, though the id stays', () => {
@@ -52,7 +52,7 @@ test('says once that it cannot know, and stops looking', () => {
   });
   failing.clock.pass(1_000);
   assert.equal(failing.said, ['unable: kill is not supported here']);
-  assert.is(outside.clock.running + failing.clock.running, 0);
+  assert.is(outside.clock.timers + failing.clock.timers, 0);
 });
 
 test('stops when told', () => {

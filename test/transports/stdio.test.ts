@@ -99,7 +99,7 @@ test('close flushes, closes the connection and leaves nothing behind, however of
   host.send('c1', 'still too late');
   host.clock.turn();
   assert.equal(output.writes, ['answer\n']);
-  assert.is(host.clock.running, 0);
+  assert.is(host.clock.timers, 0);
   assert.is(input.listenerCount('data') + input.listenerCount('end') + output.listenerCount('error'), 0);
 });
 

@@ -4,53 +4,20 @@ import { once } from 'node:events';
 import { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { Bus, type BusEvents } from '../../src/bus.ts';
-import type { Clock, Timer } from '../../src/clock.ts';
+import { SimulatedClock } from '../../src/testing.ts';
 import type { TransportHost } from '../../src/transports/transport.ts';
 
-/** Time that moves only when told. */
-export class HandClock implements Clock {
-  #now = 0;
-  #timers: { at: number; callback: () => void }[] = [];
+/** Time that moves only when told, turns of the event loop too. */
+export class HandClock extends SimulatedClock {
   #soon: (() => void)[] = [];
 
-  now(): number {
-    return this.#now;
-  }
-
-  after(ms: number, callback: () => void): Timer {
-    const timer = { at: this.#now + ms, callback };
-    this.#timers.push(timer);
-    return {
-      cancel: () => {
-        this.#timers = this.#timers.filter((other) => other !== timer);
-      },
-    };
-  }
-
-  soon(callback: () => void): void {
+  override soon(callback: () => void): void {
     this.#soon.push(callback);
   }
 
   /** Ends the current turn: runs what was to run soon. */
   turn(): void {
     for (const callback of this.#soon.splice(0)) callback();
-  }
-
-  /** Lets `ms` milliseconds pass, firing what falls due, in order. */
-  pass(ms: number): void {
-    const until = this.#now + ms;
-    for (;;) {
-      const due = this.#timers.filter(({ at }) => at <= until).sort((a, b) => a.at - b.at)[0];
-      if (!due) break;
-      this.#timers = this.#timers.filter((other) => other !== due);
-      this.#now = due.at;
-      due.callback();
-    }
-    this.#now = until;
-  }
-
-  get running(): number {
-    return this.#timers.length;
   }
 }
 

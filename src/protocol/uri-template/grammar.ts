@@ -107,7 +107,7 @@ function readLiteral(text: string, start: number, end: number): string {
     if (bad[0] === '}') throw problem(text, at, 'expected "{" before this "}"; remove it, or write %7D');
     if (bad[0] === '%') throw problem(text, at, 'expected two hex digits after "%"; write %25 for a percent sign');
     const fix = bad[0].length === 1 && isSurrogate(bad[0]) ? 'remove it' : `write ${encodeURIComponent(bad[0])}`;
-    throw problem(text, at, `expected a character that a URI may hold, got ${JSON.stringify(bad[0])}; ${fix}`);
+    throw problem(text, at, `expected a character that a URI may hold, got ${quoted(bad[0] ?? '')}; ${fix}`);
   }
   if (decoded(literal) === undefined) {
     throw problem(text, start, 'expected percent-escapes of UTF-8, got others; escape the UTF-8 bytes of the text');
@@ -149,22 +149,18 @@ function readVariable(text: string, at: number, spec: string, id: number): Varia
   const colon = spec.indexOf(':');
   const name = spec.slice(0, colon !== -1 ? colon : spec.length - (explode ? 1 : 0));
   if (colon !== -1 && spec.includes('*')) {
-    throw problem(
-      text,
-      at,
-      `expected either ":n" or "*" after a name, got ${JSON.stringify(spec)}; remove one of them`,
-    );
+    throw problem(text, at, `expected either ":n" or "*" after a name, got ${quoted(spec)}; remove one of them`);
   }
   if (!VARIABLE_NAME.test(name) || decoded(name) === undefined) {
     const parts = name.match(/\w+/g);
     const fix = parts ? `write ${parts.join('_')}` : 'name the variable, such as id';
     const rule = 'expected a variable name (letters, digits, "_", single dots between them)';
-    throw problem(text, at, `${rule}, got ${JSON.stringify(name)}; ${fix}`);
+    throw problem(text, at, `${rule}, got ${quoted(name)}; ${fix}`);
   }
   if (colon === -1) return { name, id, explode, prefix: Number.POSITIVE_INFINITY };
   const length = spec.slice(colon + 1);
   if (!PREFIX.test(length)) {
-    const came = JSON.stringify(spec.slice(colon));
+    const came = quoted(spec.slice(colon));
     throw problem(text, at + colon, `expected ":" and a length from 1 to 9999, got ${came}; write such as :3`);
   }
   return { name, id, explode: false, prefix: Number(length) };
@@ -186,5 +182,14 @@ function isSurrogate(unit: string): boolean {
 
 function problem(text: string, at: number, why: string): TemplateError {
   const shown = text.length > 80 ? `${text.slice(0, 79)}…` : text;
-  return new TemplateError(`URI template ${JSON.stringify(shown)}, character ${at + 1}: ${why}`);
+  return new TemplateError(`URI template ${quoted(shown)}, character ${at + 1}: ${why}`);
+}
+
+/** A text for a message, with what does not show made visible. */
+function quoted(text: string): string {
+  const visible = text.replace(/[\p{Cc}\p{Cf}\p{Cs}"\\]/gu, (character) => {
+    const code = character.codePointAt(0) ?? 0;
+    return code > 0x1f && code < 0x7f ? `\\${character}` : `\\u{${code.toString(16)}}`;
+  });
+  return `"${visible}"`;
 }
