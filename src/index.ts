@@ -49,5 +49,6 @@ export type { CompiledSchema, Problem } from './schema/schema.ts';
 export type { AuthorSchema, Infer, InferInput } from './schema/types.ts';
 export { createServer, isServer, type Server } from './server.ts';
 export { type MemoryPeer, memory } from './transports/memory.ts';
+export { type SocketOptions, socket } from './transports/socket.ts';
 export { type StdioOptions, stdio } from './transports/stdio.ts';
 export type { Transport, TransportHost } from './transports/transport.ts';

@@ -42,14 +42,17 @@ export class Inspection {
   /** True while somebody listens. Read it before preparing anything for {@link record}. */
   on = false;
   readonly #clock: Clock;
+  readonly #faulty: (error: unknown) => void;
   readonly #listeners = new Set<InspectionListener>();
   readonly #live = new Map<string, Live>();
   readonly #mailed = new WeakMap<Mail, number>();
   #seq = 0;
   #cause = 0;
 
-  constructor(clock: Clock) {
+  /** @param faulty hears what a listener threw */
+  constructor(clock: Clock, faulty: (error: unknown) => void = () => {}) {
     this.#clock = clock;
+    this.#faulty = faulty;
   }
 
   /** The record that is being acted on now; 0 outside of any. */
@@ -120,9 +123,10 @@ export class Inspection {
     if (!this.#listeners.has(listener)) return;
     try {
       listener(record);
-    } catch {
+    } catch (error) {
       // An observer must never harm what it observes: one that throws hears no more.
       this.#drop(listener);
+      this.#faulty(error);
     }
   }
 

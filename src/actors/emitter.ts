@@ -131,13 +131,17 @@ class Emitter implements Behaviour<EmitterMail> {
     this.#held.delete(key);
     this.#held.set(key, mail);
     if (this.#heldNotes <= this.#options.maxHeld) return;
-    for (const [oldest, { type }] of this.#held) {
-      if (type === 'answer' || type === 'refusal') continue;
-      this.#held.delete(oldest);
-      this.#heldNotes -= 1;
-      this.#dropped += 1;
-      return;
-    }
+    // What changed must be heard of, and there is one note for each thing at most: only what was said along the way can go.
+    const oldest = this.#oldest('log') ?? this.#oldest('progress');
+    if (oldest === undefined) return;
+    this.#held.delete(oldest);
+    this.#heldNotes -= 1;
+    this.#dropped += 1;
+  }
+
+  #oldest(wanted: Notification['type']): string | undefined {
+    for (const [key, { type }] of this.#held) if (type === wanted) return key;
+    return undefined;
   }
 
   #release(): void {

@@ -88,7 +88,7 @@ class Requests implements Behaviour<RequestsMail> {
       case 'drain':
         this.#draining = true;
         // Not in this turn: whoever hears it may close this connection, and mail it.
-        if (this.#table.size === 0) this.#afterwards(this.#options.idle);
+        if (this.#table.size === 0) this.#afterwards(this.#options.idle, undefined);
         return;
       case 'abandon':
         for (const request of this.#table.all()) this.#end(request, ErrorCode.ShuttingDown, mail.reason);
@@ -183,10 +183,10 @@ class Requests implements Behaviour<RequestsMail> {
 
   #watch(deadline: number, now: number): void {
     this.#timer?.cancel();
-    this.#alarm = deadline;
     this.#timer = this.#clock.after(Math.max(0, Math.ceil(deadline - now)), () =>
       this.#self.send({ type: 'deadline' }),
     );
+    this.#alarm = deadline;
   }
 
   #expire(): void {

@@ -26,6 +26,8 @@ export function spawnServer(options: ServerActorOptions): Actor<ServerMail> {
 }
 
 class ServerActor implements Behaviour<ServerMail> {
+  /** Never set aside: nobody else could close the server. */
+  readonly policy = { restarts: Number.POSITIVE_INFINITY, windowMs: 1 };
   readonly #options: ServerActorOptions;
   readonly #self: Mailbox<ServerMail>;
   readonly #busy = new Set<string>();

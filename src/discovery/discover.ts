@@ -80,9 +80,9 @@ export function discover(
   return turn;
 }
 
-/** The current generation, unless one of the files was loaded for this server before: then all are loaded afresh, together. */
+/** The program's own generation, so that it shares modules with what it discovers; but once one of the files was loaded for this server before, all are loaded afresh, together. */
 function generationFor({ tried }: Discovery, files: readonly string[]): number {
-  return files.some((file) => tried.has(file)) ? nextGeneration() : loading.generation;
+  return files.some((file) => tried.has(file)) ? nextGeneration() : loading.program;
 }
 
 /**

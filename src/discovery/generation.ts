@@ -1,9 +1,12 @@
-/** Which generation of the author's modules is current: it grows with each reload, and every copy of this package in the process counts the same one. */
+/** Generations of the author's modules: each reload begins one, and every copy of this package in the process counts the same ones. */
 import { processWide } from '../process-wide.ts';
 
 /** What loading modules must remember for the whole process. */
 interface Loading {
-  generation: number;
+  /** The last generation that was begun. */
+  last: number;
+  /** The generation of the program itself: 0, unless `troupe dev` loaded it again. */
+  program: number;
   /** Settled once modules written in TypeScript can be loaded; undefined until the first is asked for. */
   typescript: Promise<void> | undefined;
   /** The hook that hands a module's generation on to its imports is in place. */
@@ -13,7 +16,8 @@ interface Loading {
 }
 
 export const loading: Loading = processWide('troupe.loading', () => ({
-  generation: 0,
+  last: 0,
+  program: 0,
   typescript: undefined,
   inherited: { done: false },
   listeners: new Set<(path: string) => void>(),
@@ -21,8 +25,8 @@ export const loading: Loading = processWide('troupe.loading', () => ({
 
 /** Begins the next generation: what is loaded in it is evaluated afresh, with everything that it imports by path. */
 export function nextGeneration(): number {
-  loading.generation += 1;
-  return loading.generation;
+  loading.last += 1;
+  return loading.last;
 }
 
 /** Hears the path of each module that is loaded in a later generation than the first, until the returned function is called. */

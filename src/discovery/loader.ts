@@ -4,6 +4,7 @@ import module, { createRequire } from 'node:module';
 import { dirname, extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { MessageChannel } from 'node:worker_threads';
+import { messageOf } from '../protocol/json.ts';
 import { loading } from './generation.ts';
 import { inherit, resolveHere } from './inherit.ts';
 import { importPackages } from './packages.ts';
@@ -19,7 +20,7 @@ export function prepareTypeScript(files: readonly string[]): Promise<void> {
 }
 
 function refused(error: unknown): never {
-  // Whatever was wrong (a tsconfig.json, most likely) may be mended before the next reload.
+  // What was wrong may be mended before the next reload.
   loading.typescript = undefined;
   throw error;
 }
@@ -29,7 +30,12 @@ async function startTsx(files: readonly string[]): Promise<void> {
   for (const file of files) await importPackages(file);
   const { register } = await import('tsx/esm/api');
   const [first] = files;
-  register({ tsconfig: (first && nearest('tsconfig.json', dirname(first))) ?? false });
+  const tsconfig = (first && nearest('tsconfig.json', dirname(first))) ?? false;
+  try {
+    register({ tsconfig });
+  } catch (error) {
+    throw new Error(`${tsconfig || 'tsx'} cannot be used: ${messageOf(error)}`);
+  }
   addHook(true);
 }
 

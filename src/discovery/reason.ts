@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url';
 
 /**
  * @param path the module's
- * @example reasonOf(new Error('no database'), '/tools/a.ts') // Error: no database (at a.ts:3:7)
+ * @example reasonOf(new Error('no database'), '/tools/a.ts') // no database (at line 3, column 7)
  */
 export function reasonOf(error: unknown, path: string): string {
   if (!(error instanceof Error)) return `it threw ${String(error)}`;
@@ -12,11 +12,14 @@ export function reasonOf(error: unknown, path: string): string {
     ? error.message
     : `${error.name}: ${error.message}`;
   const said = message.trim().replace(/\s*\n\s*/g, ' ');
-  const place = said.includes(path) ? undefined : placeIn(error.stack ?? '', path);
-  return place === undefined ? said : `${said} (at ${place})`;
+  if (said.includes(path)) return said;
+  const place = placeIn(error.stack ?? '', path);
+  if (place !== undefined) return `${said} (at ${place})`;
+  // Of the text of a JavaScript module Node does not say where it is wrong, nor in which of the modules.
+  return error instanceof SyntaxError ? `${said} (in it, or in a module that it imports)` : said;
 }
 
-/** Line and column of the module itself, where the stack names them; Node puts a syntax error's on top. */
+/** Line and column of the module itself, where the stack names them. */
 function placeIn(stack: string, path: string): string | undefined {
   for (const name of [pathToFileURL(path).href, path]) {
     for (const line of stack.split('\n')) {

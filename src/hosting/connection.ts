@@ -37,7 +37,7 @@ export interface Connection {
   drain(): void;
   /** The client sends nothing more: answer what is in flight, within the grace time, then end the connection. */
   ended(): void;
-  /** Ends what is in flight, and says so to the client. */
+  /** Ends what is in flight, and says so to the client. Nothing more is sent after that. */
   giveUp(reason: string): void;
   /** Ends what is in flight, then the session. Sends nothing more. */
   close(reason: string): void;
@@ -68,11 +68,16 @@ export function openConnection(id: ConnectionId, host: ConnectionHost): Connecti
     address: `requests/${id}`,
     emitter: emitter.mailbox,
     idle() {
-      if (grace) bus.emit('connection.end', { connection: id, reason: 'the client has ended its input' });
+      if (grace) {
+        letGo('the client has ended its input');
+        bus.emit('connection.end', { connection: id, reason: 'the client has ended its input' });
+      }
       host.idle(id);
     },
   });
   let session: OpenSession | undefined;
+  /** Nothing more will be sent: what a slow client has yet to be sent goes to the transport, which flushes before it closes. */
+  const letGo = (reason: string): void => emitter.mailbox.send({ type: 'close', reason });
 
   const inbound = new Inbound({
     ...limits,
@@ -118,10 +123,13 @@ export function openConnection(id: ConnectionId, host: ConnectionHost): Connecti
       );
       requests.mailbox.send({ type: 'drain' });
     },
-    giveUp: (reason) => requests.mailbox.send({ type: 'abandon', reason }),
+    giveUp(reason) {
+      requests.mailbox.send({ type: 'abandon', reason });
+      letGo(reason);
+    },
     close(reason) {
       grace?.cancel();
-      emitter.mailbox.send({ type: 'close', reason });
+      letGo(reason);
       requests.mailbox.send({ type: 'abandon', reason });
       session?.actor.mailbox.send({ type: 'close', reason });
       emitter.stop(reason);

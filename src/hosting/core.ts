@@ -33,7 +33,10 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
   const clock = options.clock ?? systemClock;
   const log = guardLog(options.log ?? stderrLog);
   const limits = resolveLimits(options.limits);
-  const inspection = new Inspection(clock);
+  const inspection = new Inspection(
+    clock,
+    (error) => void incident('a listener of inspect, which hears no more', error),
+  );
   const bus = new Bus();
   const transports: Transport[] = [];
   const connections = new Map<ConnectionId, Connection>();
@@ -130,8 +133,16 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
   });
   const close = (reason: string): Promise<void> => {
     closing = true;
+    for (const transport of transports) stopAccepting(transport);
     server.mailbox.send({ type: 'drain', reason, connections: [...connections.keys()] });
     return stopped;
+  };
+  const stopAccepting = (transport: Transport): void => {
+    try {
+      transport.stopAccepting?.();
+    } catch (error) {
+      incident(`${transport.name}, which was to accept no more`, error);
+    }
   };
   /** Ends what could not finish in time, closes every transport, and is done. */
   const stop = async (reason: string): Promise<void> => {

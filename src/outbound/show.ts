@@ -20,10 +20,13 @@ export function showResult(result: Result, dialect: Dialect, listTtlMs: number):
     case 'list':
       return showPage(result.page, dialect, listTtlMs);
     case 'read':
+      // An executor of the author's may have given anything.
+      if (!Array.isArray(result.result.contents)) throw new TypeError('expected a result with contents, an array');
       return cacheable(result.result, result.result, dialect, 'private');
     case 'prompt':
       return showPrompt(result.result, dialect);
     case 'completion':
+      if (!isObject(result.result.completion)) throw new TypeError('expected a result with completion, an object');
       return result.result;
     case 'initialize':
       return {

@@ -27,12 +27,20 @@ export function toToolResult(returned: unknown, policy: ResultPolicy): CallToolR
   if (Array.isArray(returned) && returned.length > 0 && returned.every(isContentBlock)) return { content: returned };
   if (isWholeResult(returned))
     return returned.content ? { ...returned, content: returned.content } : { ...returned, content: [] };
-  if (returned === null && !policy.structured) return { content: [] };
-  if (!isJson(returned))
+  const data = dataOf(returned);
+  if (data === null && !policy.structured) return { content: [] };
+  if (typeof data === 'string' && !policy.structured) return { content: [{ type: 'text', text: data }] };
+  if (!isJson(data))
     throw new TypeError(
       `a tool returns a string, data, content blocks or a result; this one returned ${describe(returned)}`,
     );
-  return { content: [], structuredContent: returned };
+  return { content: [], structuredContent: data };
+}
+
+/** What JSON would write for it: a Date is no object then, and is neither checked nor shown as one. */
+function dataOf(returned: unknown): unknown {
+  if (!isObject(returned) || typeof returned.toJSON !== 'function') return returned;
+  return Reflect.apply(returned.toJSON, returned, ['']);
 }
 
 /** A failure that the model can read (MCP tools, "Error Handling": tool execution errors). */

@@ -22,6 +22,8 @@ export interface Transport {
   readonly ownsProcess?: boolean;
   /** Starts to accept connections. @throws when it cannot, with what to do about it. */
   open(host: TransportHost): void | Promise<void>;
+  /** Takes no new connections: the server is closing. Those that are open live on, until `close`. */
+  stopAccepting?(): void;
   /** Flushes what was handed over, closes every connection, and resolves when nothing is left open. Idempotent. */
   close(): Promise<void>;
 }

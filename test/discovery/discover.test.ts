@@ -86,7 +86,7 @@ test('a module that fails is reported with its place and reason, and the rest se
     'i-schema.ts': `export const x = () => 1; x.schema = { type: 'string' };`,
     'j-taken.ts': toolModule('fine'),
     'k-class.ts': `export class Tool { constructor() { throw new Error('cannot be made'); } getName() {} execute() {} }`,
-    'l-waits.ts': 'await new Promise(() => {});',
+    'l-waits.mts': 'await new Promise(() => {});',
     'm-last.ts': toolModule('last'),
   });
   const { server, log } = stage();
@@ -96,7 +96,7 @@ test('a module that fails is reported with its place and reason, and the rest se
   const reasons = new Map(failed.map(({ path, reason }) => [path.slice(tree.path.length + 1), reason]));
   const expected = {
     'b-syntax.ts': /b-syntax\.ts:1:16: ERROR: Unexpected "="/,
-    'c-syntax.mjs': /SyntaxError: .*\(at line 1\)/,
+    'c-syntax.mjs': /SyntaxError: .*\(in it, or in a module that it imports\)/,
     'd-throws.ts': /TypeError: no database \(at line 3/,
     'e-throws.ts': /^it threw a text$/,
     'f-import.ts': /gone\.ts/,
@@ -105,10 +105,10 @@ test('a module that fails is reported with its place and reason, and the rest se
     'i-schema.ts': /tool "x": input: /,
     'j-taken.ts': /tool "fine" .* is registered already \(from .*a-fine\.ts\)/,
     'k-class.ts': /cannot be made \(at line 1/,
-    'l-waits.ts': /did not load within 200 ms: what does its top-level await wait for\?/,
+    'l-waits.mts': /did not load within 200 ms: what does its top-level await wait for\?/,
     nowhere: /there is no such file or directory/,
   };
-  for (const [name, reason] of Object.entries(expected)) assert.match(reasons.get(name) ?? 'not reported', reason, name);
+  for (const [name, reason] of Object.entries(expected)) assert.match(reasons.get(name) ?? 'not reported', reason);
   assert.is(failed.length, Object.keys(expected).length);
   assert.is(log.length, failed.length);
   assert.ok(log.every((line) => line.startsWith('warning: ')));
@@ -146,7 +146,7 @@ test('loading again takes what the files say now, also what they import; clients
   await client.initialize();
   await server.discover([tree.at('tools')]);
   assert.equal(await Promise.all(['say', 'plain', 'common'].map((name) => say(client, name))), ['one', 'one', 'one']);
-  await client.next('notifications/tools/list_changed');
+  await client.notification('notifications/tools/list_changed');
 
   tree.write('lib/word.ts', `export const word: string = 'two';`);
   tree.write('lib/common.js', `exports.word = 'two';`);
@@ -161,7 +161,7 @@ test('loading again takes what the files say now, also what they import; clients
   tree.write('tools/new.ts', toolModule('fresh'));
   await server.discover([tree.at('tools')]);
   assert.equal(toolNames(server), ['common', 'plain', 'say', 'fresh']);
-  await client.next('notifications/tools/list_changed');
+  await client.notification('notifications/tools/list_changed');
   assert.is(client.notifications.length, 2);
 });
 
@@ -213,7 +213,11 @@ test('what is registered by hand stays, and its names are not given away', async
 test('calls that overlap take turns, and other paths keep what they offer', async () => {
   const tree = new Tree({ 'one/a.ts': toolModule('a'), 'two/b.ts': toolModule('b') });
   const { server } = stage();
-  await Promise.all([server.discover([tree.at('one')]), server.discover([tree.at('two')]), server.discover([tree.path])]);
+  await Promise.all([
+    server.discover([tree.at('one')]),
+    server.discover([tree.at('two')]),
+    server.discover([tree.path]),
+  ]);
   assert.equal(toolNames(server), ['a', 'b']);
   tree.remove('one/a.ts');
   await server.discover([tree.at('two')]);
@@ -236,7 +240,10 @@ test('modules that are loaded together share what they import; the first time, w
   notes.push('from the program');
   await say(client, 'add');
   assert.is(await say(client, 'count'), '2');
-  tree.write('tools/count.ts', `import { notes } from '../lib/notes.ts';\nexport const count = () => \`\${notes.length} notes\`;\ncount.schema = { type: 'object' };`);
+  tree.write(
+    'tools/count.ts',
+    `import { notes } from '../lib/notes.ts';\nexport const count = () => \`\${notes.length} notes\`;\ncount.schema = { type: 'object' };`,
+  );
   await server.discover([tree.at('tools')]);
   await say(client, 'add');
   assert.is(await say(client, 'count'), '1 notes');

@@ -16,17 +16,7 @@ const names = (list: readonly string[]) => Object.fromEntries(list.map((name) =>
 
 test('modules are found in all depths, in the order of their bytes', async () => {
   const tree = new Tree(names(['b.mjs', 'a/z.ts', 'a.ts', 'a/b/c.js', 'é.ts', 'Z.mts', 'a-b.ts', '😀.ts', '～.ts']));
-  assert.equal(await found(tree), [
-    'Z.mts',
-    'a-b.ts',
-    'a.ts',
-    'a/b/c.js',
-    'a/z.ts',
-    'b.mjs',
-    'é.ts',
-    '～.ts',
-    '😀.ts',
-  ]);
+  assert.equal(await found(tree), ['Z.mts', 'a-b.ts', 'a.ts', 'a/b/c.js', 'a/z.ts', 'b.mjs', 'é.ts', '～.ts', '😀.ts']);
 });
 
 test('tests, declarations, packages, private and other files are passed over', async () => {
@@ -63,7 +53,8 @@ test('a file that is named is taken, whatever its name begins with', async () =>
   }
 });
 
-if (process.platform === 'win32') test.skip('links are followed, but never in a circle', 'links need rights on Windows');
+if (process.platform === 'win32')
+  test.skip('links are followed, but never in a circle', 'links need rights on Windows');
 else
   test('links are followed, but never in a circle', async () => {
     const tree = new Tree(names(['tools/a.ts', 'other/b.ts']));

@@ -156,7 +156,12 @@ test('a function is called toolName, or its own name, or its export, or for a de
     },
     { schema },
   );
-  const nameless = () => Object.defineProperty(Object.assign(() => '', { schema }), 'name', { value: '' });
+  const nameless = () =>
+    Object.defineProperty(
+      Object.assign(() => '', { schema }),
+      'name',
+      { value: '' },
+    );
   assert.is(await nameOf({ x: Object.assign(() => '', { input: schema, toolName: 'given' }) }), 'given');
   assert.is(await nameOf({ x: own }), 'own');
   assert.is(await nameOf({ exported: nameless() }), 'exported');
@@ -167,6 +172,7 @@ test('a function is called toolName, or its own name, or its export, or for a de
 test('helpers, data, schemas and base classes beside a tool are no tools', async () => {
   class Base {
     static schema = { type: 'object' };
+    help(): void {}
   }
   const { tools } = await readExports(
     { helper: () => 1, data: { a: 1 }, type: Object.assign(() => 1, { '~standard': {}, input: {} }), Base, object },

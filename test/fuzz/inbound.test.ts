@@ -1,15 +1,13 @@
 /** The inbound door under hostile input, through the whole server: every request is answered once, nothing else is, and nothing is left behind. */
-import { hostname, tmpdir } from 'node:os';
-import { fileURLToPath } from 'node:url';
 import * as fc from 'fast-check';
 import * as assert from 'uvu/assert';
 import { METHODS } from '../../src/protocol/methods.ts';
 import { LEGACY_REVISIONS, type Revision } from '../../src/protocol/revisions.ts';
 import { settled } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';
+import { busy, Conversation } from './conversation.ts';
 import { type Input, input } from './hostile.ts';
 import { MESSAGES, opening, SELF } from './messages.ts';
-import { Model } from './model.ts';
 import { openTarget, type Target } from './target.ts';
 
 const INPUTS = 10_000;
@@ -26,61 +24,6 @@ test.before(() => {
   process.on('unhandledRejection', (error) => void uncaught.push(error));
   process.on('uncaughtException', (error) => void uncaught.push(error));
 });
-
-/** What must never be in an answer, unless the client said it first. */
-const SECRETS = [
-  fileURLToPath(new URL('../../', import.meta.url)).slice(0, -1),
-  process.execPath,
-  hostname(),
-  tmpdir(),
-];
-const STACK = /\n\s+at |node:internal|node_modules|\.[cm]?[jt]s:\d+/;
-
-class Conversation {
-  readonly model = new Model();
-  readonly sent: string[] = [];
-  readonly got: string[] = [];
-  readonly #peer: ReturnType<Target['connect']>;
-  /** The bus guards its listeners: what is wrong is kept, and thrown where it is seen. */
-  #wrong: Error | undefined;
-
-  constructor(target: Target) {
-    this.#peer = target.connect();
-    this.#peer.onText((text) => {
-      this.got.push(text);
-      try {
-        this.model.receives(text);
-        this.#leaks(text);
-      } catch (error) {
-        this.#wrong ??= new Error(`${String(error)}\n  it sent ${text.slice(0, 500)}`);
-      }
-    });
-  }
-
-  send(text: string): void {
-    this.sent.push(text);
-    this.model.sends(text);
-    this.#peer.send(text);
-    this.model.heard();
-    this.look();
-  }
-
-  look(): void {
-    if (this.#wrong) throw this.#wrong;
-  }
-
-  async close(): Promise<void> {
-    this.#peer.close();
-    await this.#peer.closed;
-    this.look();
-  }
-
-  #leaks(text: string): void {
-    const secret = SECRETS.find((each) => text.includes(each) && !this.sent.some((said) => said.includes(each)));
-    if (secret) throw new Error(`it tells the client "${secret}"`);
-    if (STACK.test(text) && !this.sent.some((said) => STACK.test(said))) throw new Error('it tells the client a stack');
-  }
-}
 
 interface Run {
   /** The session that is open before the first input; none for a client of which nothing is known. */
@@ -99,7 +42,7 @@ const say = (message: object): string => JSON.stringify({ jsonrpc: '2.0', ...mes
 
 async function converse(target: Target, { session, watched, inputs }: Run): Promise<void> {
   const stop = watched ? target.server.inspect(() => {}) : undefined;
-  const conversation = new Conversation(target);
+  const conversation = new Conversation(target.connect());
   if (session) {
     conversation.send(say({ id: 'open', method: 'initialize', params: opening(session) }));
     conversation.send(say({ method: 'notifications/initialized' }));
@@ -113,7 +56,7 @@ async function converse(target: Target, { session, watched, inputs }: Run): Prom
   conversation.model.finished();
   await worksStill(conversation);
   stop?.();
-  assert.equal(busy(target), []);
+  assert.equal(busy(target.server), []);
   await conversation.close();
 }
 
@@ -130,20 +73,6 @@ async function worksStill(conversation: Conversation): Promise<void> {
   model.finished();
 }
 
-/** The actors that have something in flight, as the inspector shows them. */
-function busy({ server }: Target): string[] {
-  const states: string[] = [];
-  const stop = server.inspect((record) => {
-    if (record.type !== 'state') return;
-    const idle = record.actor.startsWith('requests/')
-      ? record.state.endsWith('(0)')
-      : !record.actor.startsWith('executor/') || record.state === 'idle';
-    if (!idle) states.push(`${record.actor}: ${record.state}`);
-  });
-  stop();
-  return states;
-}
-
 test('the fuzzer starts from every method of the methods table', () => {
   const known = new Set(MESSAGES.map(({ method }) => method));
   assert.equal(
@@ -155,7 +84,7 @@ test('the fuzzer starts from every method of the methods table', () => {
 test('it starts from messages that are valid: each gets its result, in each revision that has it', async () => {
   const target = await openTarget();
   for (const session of [undefined, ...LEGACY_REVISIONS]) {
-    const conversation = new Conversation(target);
+    const conversation = new Conversation(target.connect());
     if (session) conversation.send(say({ id: 'open', method: 'initialize', params: opening(session) }));
     for (const { era, message, answered, kind } of MESSAGES) {
       if (era === (session ? 'modern' : 'legacy') || (session && message.method === 'initialize')) continue;

@@ -59,8 +59,8 @@ else
         await other.closed;
       }
     };
-    await batter(target, send, INPUTS / 4, 0);
-    await comeAndGo(CLIENTS / 10);
+    await batter(target, send, INPUTS / 2, 0);
+    await comeAndGo(CLIENTS / 2);
     const before = heap(collect);
     const rssBefore = process.memoryUsage().rss;
     await batter(target, send, INPUTS, INPUTS);

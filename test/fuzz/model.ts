@@ -41,6 +41,11 @@ export class Model {
     return this.#session;
   }
 
+  /** Whether a request of this id waits for its answer. */
+  awaits(wanted: unknown): boolean {
+    return this.#owed.some(({ id }) => id === wanted);
+  }
+
   /** The client sends. Call it before the server hears. */
   sends(text: string): void {
     if (Buffer.byteLength(text) > MAX_BYTES) return this.#owe();
@@ -59,6 +64,9 @@ export class Model {
   /** The server has heard it, and done what it does at once: what it refuses, it has refused by now. */
   heard(): void {
     if (this.#anonymous !== 0) throw new Error(`${this.#anonymous} answers without an id are missing`);
+    const ids = this.#owed.flatMap(({ id, batch, cancelled }) => (batch || cancelled ? [] : [id]));
+    const twice = ids.find((id, index) => ids.indexOf(id) !== index);
+    if (twice !== undefined) throw new Error(`id ${JSON.stringify(twice)} is in flight twice`);
   }
 
   /** The server sends. */

@@ -27,7 +27,7 @@ export async function openTarget(): Promise<Target> {
     name: 'fuzzed',
     version: '1.0.0',
     log: (level, message) => void told.push(`${level}: ${message}`),
-    limits: { maxMessageBytes: MAX_BYTES, maxDepth: MAX_DEPTH, maxBatch: MAX_BATCH, maxInFlight: 6, pageSize: 3 },
+    limits: { maxMessageBytes: MAX_BYTES, maxDepth: MAX_DEPTH, maxBatch: MAX_BATCH, maxInFlight: 3, pageSize: 3 },
   });
   server.tool('echo', { input: z.object({ text: z.string() }) }, async ({ text }) => text);
   server.tool('add', { input: type({ a: 'number', b: 'number' }) }, ({ a, b }) => ({ sum: a + b }));

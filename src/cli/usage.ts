@@ -1,0 +1,47 @@
+/** What the command line understands, and how it says that it did not. */
+
+import { stackOf } from '../protocol/json.ts';
+
+/** The command line was not understood: exit code 2. The message says what was expected and what came. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+export const USAGE = `Usage: troupe <command>
+
+  troupe run FILE|DIR [-- ARGS]   serve what FILE, or the modules below DIR, offer
+  troupe dev FILE|DIR [-- ARGS]   the same, and load it again when it changes
+  troupe serve FILE|DIR --socket PATH [-- ARGS]
+                                  the same as run, for many clients at once
+  troupe attach PATH              connect a client on stdio to such a server
+  troupe attach --spawn FILE|DIR [PATH] [-- ARGS]
+                                  the same, and start the server when there is none
+
+  --help, -h       this text, or that of a command
+  --version, -v    the version of troupe
+
+run and dev serve one client over stdin and stdout. Whatever is said to people is said on stderr.`;
+
+/** What FILE and DIR may be, for the help of both commands. */
+export const TARGETS = `FILE is a .ts, .mts, .js or .mjs module. It may
+  - call server.listen(…) itself,
+  - export a server: export default createServer({…}), which is then served on stdio,
+  - export tools, resources and prompts: defineTool(…) and its siblings, a tool class, a function with a schema.
+DIR is a directory: its server.* or index.* if that exports a server, or else all modules below it.
+ARGS are what FILE finds in process.argv.slice(2).`;
+
+/** Says it on stderr: stdout may belong to the protocol. */
+export function say(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
+/** An error for the author of a program: the frames of the stack that are theirs, without those of Node, of packages and of ours. */
+export function traceOf(error: unknown): string {
+  const own = new URL('..', import.meta.url).href;
+  return stackOf(error)
+    .split('\n')
+    .filter(
+      (line) => !/^\s+at /.test(line) || !(/node:|\/node_modules\/|\(<anonymous>\)$/.test(line) || line.includes(own)),
+    )
+    .join('\n');
+}

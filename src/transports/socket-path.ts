@@ -1,0 +1,160 @@
+/** The path of a socket: whether a server may bind it, whether one listens there, and how the file of a dead one is replaced. */
+import { Buffer } from 'node:buffer';
+import { chmodSync, lstatSync, renameSync, statSync, unlinkSync } from 'node:fs';
+import { connect, type Server } from 'node:net';
+import { dirname } from 'node:path';
+import { isMainThread } from 'node:worker_threads';
+
+export const isWindows: boolean = process.platform === 'win32';
+
+/** What `sun_path` holds, in bytes, without the NUL at its end. */
+const LONGEST = process.platform === 'linux' ? 107 : 103;
+
+/** Only its owner may connect. */
+const MODE = 0o600;
+
+/** What the system says of a socket that nobody listens on. */
+const NOBODY: ReadonlySet<string> = new Set(['ENOENT', 'ECONNREFUSED', 'ENOTSOCK']);
+
+/** The system's name for what went wrong: `EADDRINUSE`. */
+export function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : '';
+}
+
+/**
+ * Looks at the path alone, not at what is there.
+ *
+ * @throws {Error} for a path that no socket can have on this system, with what it has to look like
+ */
+export function checkPath(path: string): void {
+  if (isWindows) {
+    if (!/^\\\\[.?]\\pipe\\./.test(path))
+      throw new Error(
+        `socket: expected the name of a pipe such as \\\\.\\pipe\\my-server, got ${path}: on Windows sockets are named pipes`,
+      );
+    return;
+  }
+  if (path === '' || path.includes('\0'))
+    throw new Error(
+      'socket: expected the path of a file, got an empty one or one with a NUL in it (abstract sockets have no file mode: everybody may connect to them)',
+    );
+  const bytes = Buffer.byteLength(path);
+  if (bytes > LONGEST)
+    throw new Error(
+      `socket: expected a path of at most ${LONGEST} bytes, got ${bytes}: this system takes no longer one for a socket; choose a shorter one than ${path}`,
+    );
+}
+
+/**
+ * Whoever may write to the directory of a socket can put one of their own in its place.
+ *
+ * @throws {Error} for a directory that is not there, is another user's, or in which others may write, with what to do
+ */
+export function checkDirectory(directory: string): void {
+  if (isWindows) return;
+  const found = statSync(directory, { throwIfNoEntry: false });
+  if (!found?.isDirectory())
+    throw new Error(`socket: the directory ${directory} is not there: create it with mkdir -p -m 700 ${directory}`);
+  const user = process.getuid?.();
+  if (found.uid !== user && found.uid !== 0)
+    throw new Error(
+      `socket: the directory ${directory} belongs to the user ${found.uid}, and you are ${user}: they could put a socket of their own there; choose a directory of yours`,
+    );
+  if ((found.mode & 0o022) !== 0)
+    throw new Error(
+      `socket: others may write to the directory ${directory} (mode ${(found.mode & 0o7777).toString(8)}), and could put a socket of their own there: choose a directory of your own (mkdir -m 700), or take the right from them (chmod go-w ${directory})`,
+    );
+}
+
+/** Whether a server listens there. @throws {Error} when that cannot be known, as with a socket of another user */
+export function isListening(path: string): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const probe = connect(path);
+    probe.once('connect', () => {
+      probe.destroy();
+      resolve(true);
+    });
+    probe.once('error', (error) => {
+      if (NOBODY.has(codeOf(error))) resolve(false);
+      // Its queue of clients is full, so there is somebody who has one.
+      else if (codeOf(error) === 'EAGAIN') resolve(true);
+      else reject(error);
+    });
+  });
+}
+
+/**
+ * Listens on the path; the system lets one server do so. The file has mode 0600 from the start.
+ *
+ * @returns a function that listens no more, and removes the file
+ * @throws {Error} when another server listens there, something else is there, or the directory is not safe
+ */
+export async function bind(server: Server, path: string): Promise<() => void> {
+  checkPath(path);
+  checkDirectory(dirname(path));
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await listen(server, path);
+      if (isWindows) return () => void server.close();
+      chmodSync(path, MODE);
+      const mine = look(path)?.mtimeNs;
+      return () => unbind(server, path, mine);
+    } catch (error) {
+      if (codeOf(error) !== 'EADDRINUSE') throw error;
+      if (attempt === 3 || isWindows) throw taken(path);
+      await removeStale(path);
+    }
+  }
+}
+
+function listen(server: Server, path: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const failed = (error: Error): void => reject(error);
+    server.once('error', failed);
+    server.once('listening', () => {
+      server.off('error', failed);
+      resolve();
+    });
+    // The file is created within this call: with the usual mask others could connect until its mode is changed.
+    const before = isMainThread && !isWindows ? process.umask(0o777 & ~MODE) : undefined;
+    try {
+      server.listen(path);
+    } finally {
+      if (before !== undefined) process.umask(before);
+    }
+  });
+}
+
+/** Node removes whatever is at the path: a file that another server has put there meanwhile is out of its way for a moment. */
+function unbind(server: Server, path: string, mine: bigint | undefined): void {
+  const there = look(path)?.mtimeNs;
+  if (there === undefined || there === mine) {
+    server.close();
+    return;
+  }
+  const aside = `${path}~`;
+  renameSync(path, aside);
+  server.close();
+  renameSync(aside, path);
+}
+
+/** Removes the file that a dead server left behind. @throws {Error} when it is alive, or the file is no socket */
+async function removeStale(path: string): Promise<void> {
+  const found = look(path);
+  if (!found) return;
+  if (!found.isSocket())
+    throw new Error(`socket: there is a file at ${path}, and it is no socket: remove it, or choose another path`);
+  if (await isListening(path)) throw taken(path);
+  // Somebody may have replaced it meanwhile, and is alive.
+  if (look(path)?.mtimeNs === found.mtimeNs) unlinkSync(path);
+}
+
+function taken(path: string): Error {
+  return new Error(
+    `socket: a server is listening on ${path} already: use that one (troupe attach ${path}), end it, or choose another path`,
+  );
+}
+
+function look(path: string) {
+  return lstatSync(path, { bigint: true, throwIfNoEntry: false });
+}

@@ -1,0 +1,162 @@
+/** The socket transport: stdio framing over a unix domain socket (a named pipe on Windows), each client being a connection of its own. */
+import { createServer, type Socket } from 'node:net';
+import type { ConnectionId } from '../messages/connection.ts';
+import { bind, isWindows } from './socket-path.ts';
+import { StreamConnection } from './stream-connection.ts';
+import type { Transport, TransportHost } from './transport.ts';
+
+/** How long the other side is given to close too, in milliseconds, once all was sent. */
+const PART_MS = 500;
+
+export interface SocketOptions {
+  /** Most clients at once, at least 1; the next gets an error and is disconnected. Default 256. */
+  readonly maxConnections?: number;
+  /** How long the end of a connection waits for a client that reads nothing, in milliseconds. Default 2,000. */
+  readonly flushMs?: number;
+  /** The process does nothing but serve: what a handler throws too late is logged, and ends nothing. Default false. */
+  readonly ownsProcess?: boolean;
+  /** Hears how many clients are connected, each time that changes. */
+  readonly onCount?: (connected: number) => void;
+}
+
+/**
+ * Serves any number of clients of one machine, and of one user: the file has mode 0600, in a directory to which nobody
+ * else may write. The file of a server that died is replaced. On Windows the path is the name of a pipe (`\\.\pipe\…`),
+ * which has no mode: Windows decides who may connect.
+ *
+ * @param path at most 107 bytes on Linux, 103 elsewhere
+ * @throws {RangeError} for a `maxConnections` that is no whole number of at least 1
+ * @example await server.listen(socket('/run/user/1000/my-server.sock'));
+ */
+export function socket(path: string, options: SocketOptions = {}): Transport {
+  return new SocketTransport(path, options);
+}
+
+class SocketTransport implements Transport {
+  readonly name = 'socket';
+  readonly ownsProcess: boolean;
+  readonly #path: string;
+  readonly #options: SocketOptions;
+  readonly #maxConnections: number;
+  readonly #connections = new Map<ConnectionId, StreamConnection>();
+  /** Every socket that is open, also those whose connection is over. */
+  readonly #sockets = new Set<Socket>();
+  #host: TransportHost | undefined;
+  #unbind: (() => void) | undefined;
+  #cleanup: (() => void)[] = [];
+  #full = false;
+  #closing: Promise<void> | undefined;
+
+  constructor(path: string, options: SocketOptions) {
+    const { maxConnections = 256, ownsProcess = false } = options;
+    if (!Number.isSafeInteger(maxConnections) || maxConnections < 1)
+      throw new RangeError(`maxConnections: expected a whole number of at least 1, got ${String(maxConnections)}`);
+    this.ownsProcess = ownsProcess;
+    this.#path = path;
+    this.#options = options;
+    this.#maxConnections = maxConnections;
+  }
+
+  async open(host: TransportHost): Promise<void> {
+    if (this.#host || this.#closing)
+      throw new Error('this socket transport has been opened before: call socket() for another');
+    this.#host = host;
+    // A client that ends its input still gets its answers: only we close our side.
+    const server = createServer({ allowHalfOpen: true }, (socket) => this.#accept(socket, host));
+    try {
+      this.#unbind = await bind(server, this.#path);
+    } catch (error) {
+      this.#host = undefined;
+      throw error;
+    }
+    if (isWindows)
+      host.log(
+        'warning',
+        `socket: ${this.#path} has no file mode: Windows decides who may connect to a pipe (its default: you, administrators and the system)`,
+      );
+    server.on('error', (error) => host.log('error', `socket: a client could not be accepted: ${error.message}`));
+    this.#cleanup = [
+      host.bus.on('connection.send', ({ connection, text }) => this.#connections.get(connection)?.send(text)),
+      host.bus.on(
+        'connection.end',
+        ({ connection, reason }) => void this.#connections.get(connection)?.close(reason, this.#flushMs()),
+      ),
+    ];
+    if (this.#closing) this.stopAccepting();
+  }
+
+  /** Removes the file, too. */
+  stopAccepting(): void {
+    this.#unbind?.();
+    this.#unbind = undefined;
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.stopAccepting();
+    const flushMs = this.#flushMs();
+    await Promise.all([...this.#connections.values()].map((connection) => connection.close('server closed', flushMs)));
+    await Promise.all([...this.#sockets].map(closed));
+    for (const undo of this.#cleanup.splice(0)) undo();
+  }
+
+  #accept(socket: Socket, host: TransportHost): void {
+    this.#sockets.add(socket);
+    socket.once('close', () => void this.#sockets.delete(socket));
+    if (this.#connections.size >= this.#maxConnections) return this.#refuse(socket, host);
+    const connection = new StreamConnection({
+      host,
+      transport: this.name,
+      input: socket,
+      inputName: 'the socket',
+      output: socket,
+      // The core answers what is in flight, and then ends the connection.
+      onEnded() {},
+      onClosed: () => {
+        this.#connections.delete(connection.id);
+        this.#full = false;
+        part(socket, host);
+        this.#options.onCount?.(this.#connections.size);
+      },
+    });
+    this.#connections.set(connection.id, connection);
+    connection.open();
+    this.#options.onCount?.(this.#connections.size);
+  }
+
+  /** One error (code Overloaded of `protocol/errors.ts`), without an id as nothing was read, and the end. */
+  #refuse(socket: Socket, host: TransportHost): void {
+    const why = `this server takes ${this.#maxConnections} connections at once (the option of socket() is maxConnections)`;
+    if (!this.#full) host.log('warning', `socket: a client was refused: ${why}`);
+    this.#full = true;
+    socket.on('error', () => {});
+    socket.write(
+      `{"jsonrpc":"2.0","id":null,"error":{"code":-31001,"message":"${why}: try again when another client has gone"}}\n`,
+    );
+    part(socket, host);
+  }
+
+  #flushMs(): number {
+    return this.#options.flushMs ?? 2_000;
+  }
+}
+
+/** Ends our side, and waits a little for the other: a socket that is closed with bytes unread resets the peer, which may lose our last words. */
+function part(socket: Socket, { clock }: TransportHost): void {
+  const timer = clock.after(PART_MS, () => socket.destroy());
+  socket.once('close', () => timer.cancel());
+  socket.ref();
+  socket.end();
+  socket.resume();
+}
+
+function closed(socket: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    if (socket.closed) resolve();
+    else socket.once('close', () => resolve());
+  });
+}

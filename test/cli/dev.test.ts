@@ -1,0 +1,244 @@
+/** `troupe dev`: the program changes, the client's session lives on, and it hears once of each list that changed. */
+import * as assert from 'uvu/assert';
+import { TROUPE, Tree, toolModule } from '../discovery/tree.ts';
+import { suite, timeLimit } from '../harness/door.ts';
+import { Cli, isBuilt } from './cli.ts';
+
+timeLimit(30_000);
+const test = suite('troupe dev');
+
+const TOOLS = 'notifications/tools/list_changed';
+const PROMPTS = 'notifications/prompts/list_changed';
+
+/** A program with a tool that answers a word of another module, and a prompt. */
+function program(more: string, name = 'program'): string {
+  return `import { createServer, stdio } from '${TROUPE}';
+import { word } from './lib/word.ts';
+console.log('loading');
+const server = createServer({ name: '${name}', version: '2.0.0' });
+server.tool('say', {}, () => word);
+server.prompt('greet', {}, () => 'hello');
+${more}
+`;
+}
+
+const word = (text: string) => `export const word: string = '${text}';\n`;
+const LISTENS = 'await server.listen(stdio());';
+const EXPORTS = 'export default server;';
+
+interface Stage {
+  readonly tree: Tree;
+  readonly cli: Cli;
+  /** Writes a file, and resolves when the program was loaded again, or failed to. */
+  change(name: string, text: string, outcome?: string): Promise<void>;
+  /** What the client was told since the last look, once all that is under way has come. */
+  told(): Promise<string[]>;
+}
+
+async function open(files: Readonly<Record<string, string>>, target: string, built = false): Promise<Stage> {
+  const tree = new Tree({ 'package.json': '{ "name": "my-package", "type": "module" }', ...files });
+  const cli = new Cli(['dev', target], { cwd: tree.path, built });
+  await cli.initialize();
+  let seen = 0;
+  return {
+    tree,
+    cli,
+    async change(name, text, outcome = 'loaded in') {
+      const before = cli.err.split(outcome).length;
+      tree.write(name, text);
+      await cli.said(outcome, before);
+    },
+    async told() {
+      // One exchange later than the time for which changes are gathered, nothing that was under way is left.
+      await new Promise((resolve) => setTimeout(resolve, 30));
+      await cli.request('ping');
+      const fresh = cli.notifications.slice(seen);
+      seen = cli.notifications.length;
+      return fresh;
+    },
+  };
+}
+
+for (const [title, end] of [
+  ['that listens itself', LISTENS],
+  ['that exports a server', EXPORTS],
+] as const) {
+  test(`a program ${title} is loaded again when a module of it changes`, async () => {
+    const { cli, change, told } = await open({ 'server.ts': program(end), 'lib/word.ts': word('one') }, 'server.ts');
+    assert.is(await cli.call('say'), 'one');
+    assert.equal(await told(), []);
+
+    await change('server.ts', program(`server.tool('more', {}, () => 'more');\n${end}`));
+    assert.equal(await told(), [TOOLS]);
+    assert.equal(await cli.list('tools'), ['say', 'more']);
+
+    await change('lib/word.ts', word('two'));
+    assert.is(await cli.call('say'), 'two');
+    // Nothing looks different, so whoever waits for the reload hears of all that is offered.
+    assert.equal((await told()).sort(), [PROMPTS, TOOLS]);
+
+    await change('server.ts', program(end));
+    assert.equal(await told(), [TOOLS]);
+    assert.equal(await cli.list('tools'), ['say']);
+    assert.is(await cli.end(), 0);
+    assert.ok(cli.lines.every((line) => line.startsWith('{"jsonrpc":"2.0"')));
+  });
+}
+
+test('a load that fails says why, keeps what was loaded before, and is mended by the next', async () => {
+  const { cli, change, told } = await open({ 'server.ts': program(LISTENS), 'lib/word.ts': word('one') }, 'server.ts');
+  await change('lib/word.ts', 'export const word: = 1;', 'is still served');
+  assert.match(cli.err, /cannot be loaded: .*word\.ts:1:19: ERROR: Unexpected "="/s);
+  assert.match(cli.err, /what was loaded before is still served: 1 tool, 0 resources, 1 prompt/);
+  assert.is(await cli.call('say'), 'one');
+  await change('lib/word.ts', `export const word = '';\nthrow new Error('no database');`, 'no database');
+  assert.is(await cli.call('say'), 'one');
+  assert.equal(await told(), []);
+  await change('lib/word.ts', word('two'));
+  assert.is(await cli.call('say'), 'two');
+  await cli.end();
+});
+
+test('a load that never ends is overtaken by the next', async () => {
+  const { cli, change } = await open({ 'server.ts': program(LISTENS), 'lib/word.ts': word('one') }, 'server.ts');
+  const hangs = `export const word = 'hanging';\nconsole.log('it hangs');\nawait new Promise(() => {});`;
+  await change('lib/word.ts', hangs, 'it hangs');
+  assert.is(await cli.call('say'), 'one');
+  await change('lib/word.ts', word('two'));
+  assert.is(await cli.call('say'), 'two');
+  await cli.end();
+});
+
+test('a module that was missing is noticed when it comes', async () => {
+  const { cli, change } = await open({ 'server.ts': program(EXPORTS), 'lib/word.ts': word('one') }, 'server.ts');
+  await change(
+    'server.ts',
+    `import { extra } from './extra.ts';\n${program(`server.tool('extra', {}, () => extra);\n${EXPORTS}`)}`,
+    'still served',
+  );
+  await change('extra.ts', `export const extra = 'found';`);
+  assert.is(await cli.call('extra'), 'found');
+  await cli.end();
+});
+
+test('a program that fails at first is served once it is mended, in the same session', async () => {
+  const { cli, change } = await open({ 'server.ts': 'export const x: = 1;', 'lib/word.ts': word('one') }, 'server.ts');
+  assert.match(cli.err, /nothing is served yet: waiting for a change/);
+  assert.equal(await cli.list('tools'), []);
+  await change('server.ts', program(LISTENS));
+  assert.is(await cli.call('say'), 'one');
+  await cli.end();
+});
+
+test('what the program changes while it runs reaches the clients, of the last load only', async () => {
+  const more = (text: string) =>
+    `server.resource('app://x', {}, () => 'x');
+server.tool('grow', {}, () => { server.tool('${text}', {}, () => '${text}'); server.tools.disable('say'); server.resourceUpdated('app://x'); return 'grown'; });
+${LISTENS}`;
+  const { cli, change, told } = await open(
+    { 'server.ts': program(more('first')), 'lib/word.ts': word('one') },
+    'server.ts',
+  );
+  await cli.request('resources/subscribe', { uri: 'app://x' });
+  assert.is(await cli.call('grow'), 'grown');
+  assert.equal((await told()).sort(), ['notifications/resources/updated', TOOLS]);
+  assert.equal(await cli.list('tools'), ['grow', 'first']);
+  await change('server.ts', program(more('second')));
+  assert.equal(await cli.list('tools'), ['say', 'grow']);
+  await cli.call('grow');
+  await told();
+  assert.equal(await cli.list('tools'), ['grow', 'second']);
+  await cli.end();
+});
+
+test('name and instructions are those of the first load, which is said', async () => {
+  const { cli, change } = await open({ 'server.ts': program(LISTENS), 'lib/word.ts': word('one') }, 'server.ts');
+  await change('server.ts', program(LISTENS, 'renamed'));
+  assert.match(cli.err, /start again for the new name of the server/);
+  await cli.end();
+});
+
+test('a server that is closed by its program closes', async () => {
+  const text = program(
+    `server.tool('stop', {}, () => { setTimeout(() => server.close('enough'), 10); return 'stopping'; });\n${LISTENS}`,
+  );
+  const { cli } = await open({ 'server.ts': text, 'lib/word.ts': word('one') }, 'server.ts');
+  assert.is(await cli.call('stop'), 'stopping');
+  assert.is(await cli.exit, 0);
+});
+
+test('the modules below a directory come, change and go', async () => {
+  const { tree, cli, change, told } = await open(
+    {
+      'tools/a.ts': toolModule('a', 'one'),
+      'tools/say.ts': `import { word } from '../lib/word.ts';\nexport const say = () => word;\nsay.schema = { type: 'object' };`,
+      'tools/prompts.ts': `import { definePrompt } from '${TROUPE}';\nexport default definePrompt({ name: 'greet', handler: () => 'hello' });`,
+      'lib/word.ts': word('one'),
+    },
+    'tools',
+  );
+  assert.equal(await cli.list('tools'), ['a', 'say']);
+  await change('tools/deep/er/b.ts', toolModule('b'));
+  await cli.until(() => cli.err.includes('3 tools'), 'the new module');
+  assert.equal(await cli.list('tools'), ['a', 'say', 'b']);
+  assert.equal(await told(), [TOOLS]);
+
+  await change('lib/word.ts', word('two'));
+  assert.is(await cli.call('say'), 'two');
+  assert.equal((await told()).sort(), [PROMPTS, TOOLS]);
+
+  await change('tools/a.ts', 'export const a: = 1;');
+  assert.match(cli.err, /tools\/a\.ts: .*; what it offered before is still served/);
+  assert.is(await cli.call('a'), 'one');
+  assert.equal(await told(), []);
+
+  tree.remove('tools/a.ts');
+  await cli.until(
+    () => cli.err.includes('loaded in') && /2 tools, 0 resources, 1 prompt\n$/.test(cli.err),
+    'the removal',
+  );
+  assert.equal(await told(), [TOOLS]);
+  assert.equal(await cli.list('tools'), ['say', 'b']);
+  await cli.end();
+});
+
+test('a program that discovers modules has them loaded again with it', async () => {
+  const text = program(`await server.discover(['./tools'], { from: import.meta.url });\n${LISTENS}`);
+  const { cli, change } = await open(
+    { 'server.ts': text, 'lib/word.ts': word('one'), 'tools/a.ts': toolModule('a', 'one') },
+    'server.ts',
+  );
+  assert.is(await cli.call('a'), 'one');
+  await change('tools/a.ts', toolModule('a', 'two'));
+  assert.is(await cli.call('a'), 'two');
+  await change('tools/b.ts', toolModule('b'));
+  assert.equal(await cli.list('tools'), ['say', 'a', 'b']);
+  await cli.end();
+});
+
+test('plain JavaScript is loaded again too', async () => {
+  const text = `import { createServer, stdio } from '${TROUPE}';
+import { word } from './word.mjs';
+const server = createServer({ name: 'plain', version: '1.0.0' });
+server.tool('say', {}, () => word);
+await server.listen(stdio());`;
+  const { cli, change } = await open({ 'server.mjs': text, 'word.mjs': `export const word = 'one';` }, 'server.mjs');
+  await change('word.mjs', `export const word = 'two';`);
+  assert.is(await cli.call('say'), 'two');
+  await cli.end();
+});
+
+if (!isBuilt) test.skip('the built command', 'dist is not built: npm run build');
+else
+  test('the built command adopts from a program that imports another copy of the package', async () => {
+    const { cli, change, told } = await open(
+      { 'server.ts': program(LISTENS), 'lib/word.ts': word('one') },
+      'server.ts',
+      true,
+    );
+    assert.is(await cli.call('say'), 'one');
+    await change('server.ts', program(`server.tool('more', {}, () => 'more');\n${LISTENS}`));
+    assert.equal(await told(), [TOOLS]);
+    assert.equal(await cli.list('tools'), ['say', 'more']);
+    assert.is(await cli.end(), 0);
+  });

@@ -1,0 +1,155 @@
+/** `troupe run`: programs that listen, that export a server, and modules that need none, each in a real process. */
+import * as assert from 'uvu/assert';
+import { TROUPE, Tree, toolModule } from '../discovery/tree.ts';
+import { suite, timeLimit } from '../harness/door.ts';
+import { Cli, isBuilt } from './cli.ts';
+
+timeLimit(30_000);
+const test = suite('troupe run');
+
+const PACKAGE = '{ "name": "my-package", "version": "1.2.3", "type": "module" }';
+
+/** A program with one tool, and what comes after it. */
+function program(end: string): string {
+  return `import { createServer, stdio } from '${TROUPE}';
+const server = createServer({ name: 'program', version: '2.0.0' });
+server.tool('hi', {}, () => 'hello');
+${end}
+`;
+}
+
+function open(tree: Tree, ...args: readonly string[]): Cli {
+  return new Cli(['run', ...args], { cwd: tree.path });
+}
+
+for (const [title, text] of [
+  ['that listens itself is left to it', program('await server.listen(stdio());')],
+  [
+    'that listens itself, and then waits for ever, is served',
+    program('await server.listen(stdio());\nawait new Promise(() => {});'),
+  ],
+  ['that exports a server is served on stdio', program('export default server;')],
+  ['that exports a server under a name is served on stdio', program('export { server };')],
+  [
+    'that exports a server which listens is served once',
+    program('await server.listen(stdio());\nexport default server;'),
+  ],
+  ['that listens later is waited for', program('setTimeout(() => server.listen(stdio()), 50);')],
+] as const) {
+  test(`a program ${title}`, async () => {
+    const cli = open(new Tree({ 'package.json': PACKAGE, 'server.ts': text }), 'server.ts');
+    assert.equal((await cli.initialize()).serverInfo, { name: 'program', version: '2.0.0' });
+    assert.is(await cli.call('hi'), 'hello');
+    assert.is(await cli.end(), 0);
+  });
+}
+
+test('a file that exports tools is served under the name and version of its package', async () => {
+  const cli = open(new Tree({ 'package.json': PACKAGE, 'tools.ts': toolModule('hi') }), 'tools.ts');
+  assert.equal((await cli.initialize()).serverInfo, { name: 'my-package', version: '1.2.3' });
+  assert.is(await cli.call('hi'), 'hi');
+  assert.is(await cli.end(), 0);
+});
+
+test('a directory is served with all its modules, those that failed being named on stderr', async () => {
+  const tree = new Tree({
+    'tools/a.ts': toolModule('a'),
+    'tools/deep/b.mjs': `export const b = () => 'b'; b.schema = { type: 'object' };`,
+    'tools/broken.ts': 'export const x: = 1;',
+    'tools/index.ts': toolModule('c'),
+  });
+  const cli = open(tree, 'tools');
+  assert.equal((await cli.initialize()).serverInfo, { name: 'tools', version: '0.0.0' });
+  assert.equal(await cli.list('tools'), ['a', 'b', 'c']);
+  assert.match(cli.err, /troupe warning: tools\/broken\.ts: .*broken\.ts:1:16/);
+  assert.is(await cli.end(), 0);
+});
+
+test('a directory with a server module is that server', async () => {
+  const tree = new Tree({
+    'package.json': PACKAGE,
+    'index.ts': program('export default server;'),
+    'a.ts': toolModule('a'),
+  });
+  const cli = open(tree, '.');
+  await cli.initialize();
+  assert.equal(await cli.list('tools'), ['hi']);
+  assert.is(await cli.end(), 0);
+});
+
+test('stdout is the protocol from the start: what a module says while it loads is on stderr', async () => {
+  const noise = `console.log('from console.log');\nprocess.stdout.write('from write\\n');\n`;
+  for (const text of [noise + program('await server.listen(stdio());'), noise + toolModule('hi', 'hello')]) {
+    const cli = open(new Tree({ 'package.json': PACKAGE, 'server.ts': text }), 'server.ts');
+    await cli.initialize();
+    assert.is(await cli.call('hi'), 'hello');
+    assert.is(await cli.end(), 0);
+    assert.is(cli.lines.length, 2);
+    assert.match(cli.err, /from console\.log\nfrom write\n/);
+  }
+});
+
+test('what follows -- is for the program', async () => {
+  const text = program(`server.tool('argv', {}, () => process.argv.slice(1).join(' '));\nexport default server;`);
+  const tree = new Tree({ 'package.json': PACKAGE, 'server.ts': text });
+  const cli = open(tree, 'server.ts', '--', '--port', '3');
+  await cli.initialize();
+  assert.is(await cli.call('argv'), `${tree.at('server.ts')} --port 3`);
+  await cli.end();
+});
+
+for (const [title, text, reason] of [
+  ['does not parse', 'export const x: = 1;', /server\.ts:1:16: ERROR: Unexpected "="/],
+  ['throws', `throw new Error('no database');`, /cannot be served: Error: no database\n\s+at .*server\.ts:1/],
+  ['neither listens nor offers anything', 'export const x = 1;', /it neither listens nor offers anything/],
+  ['waits for ever', 'await new Promise(() => {});', /has nothing left to do/],
+  ['offers nothing good', `export const x = () => 1; x.schema = { type: 'string' };`, /tool "x": input: /],
+] as const) {
+  test(`a program that ${title} ends with exit code 1 and the reason`, async () => {
+    const cli = open(new Tree({ 'package.json': PACKAGE, 'server.ts': text }), 'server.ts');
+    assert.is(await cli.exit, 1);
+    assert.equal(cli.lines, []);
+    assert.match(cli.err, reason);
+    assert.not.match(cli.err, /node:internal/);
+  });
+}
+
+if (!isBuilt) test.skip('the built command', 'dist is not built: npm run build');
+else {
+  const built = async (target: string, cwd: string): Promise<Cli> => {
+    const cli = new Cli(['run', target], { cwd, built: true });
+    await cli.initialize();
+    return cli;
+  };
+
+  test('the built command runs TypeScript under plain node, and the program finds the package by its name', async () => {
+    const cli = await built('examples/hello/server.ts', process.cwd());
+    assert.is(await cli.call('greet', { name: 'Ada' }), 'Hello, Ada!');
+    assert.is(await cli.end(), 0);
+    assert.is(cli.err, '');
+  });
+
+  test('a tsconfig.json that cannot be used is named', async () => {
+    const tree = new Tree({ 'tools.ts': toolModule('a'), 'tsconfig.json': '{ "extends": "./gone.json" }' });
+    const cli = new Cli(['run', 'tools.ts'], { cwd: tree.path, built: true });
+    assert.is(await cli.exit, 1);
+    assert.match(cli.err, `${tree.at('tsconfig.json')} cannot be used: `);
+  });
+
+  test('the built command runs what has no package.json: TypeScript is an ES module', async () => {
+    const tree = new Tree({
+      'server.ts': `import { hi } from './hi';\nenum Kind { A = 'a' }\n${program(`server.tool('kind', {}, () => hi + Kind.A);\nawait server.listen(stdio());`)}`,
+      'hi.ts': `export const hi: string = 'hi ';`,
+      'tools/a.ts': toolModule('a'),
+      'tools/b.js': `import { c } from './_c.js';\nexport const b = () => c; b.schema = { type: 'object' };\nawait null;`,
+      'tools/_c.js': `export const c = 'c';`,
+      'tools/d.js': `exports.d = Object.assign(() => 'd', { schema: { type: 'object' } });`,
+    });
+    const program1 = await built('server.ts', tree.path);
+    assert.is(await program1.call('kind'), 'hi a');
+    assert.is(await program1.end(), 0);
+    const tools = await built('tools', tree.path);
+    assert.equal(await tools.list('tools'), ['a', 'b', 'd']);
+    assert.is(await tools.end(), 0);
+  });
+}

@@ -1,0 +1,57 @@
+/** The command line: what it says of itself, and how it refuses what it does not understand. */
+
+import { readFileSync } from 'node:fs';
+import * as assert from 'uvu/assert';
+import { Tree } from '../discovery/tree.ts';
+import { suite, timeLimit } from '../harness/door.ts';
+import { Cli } from './cli.ts';
+
+timeLimit(30_000);
+const test = suite('troupe, the command');
+
+async function run(...args: readonly string[]): Promise<{ code: number | null; out: string; err: string }> {
+  const cli = new Cli(args, { cwd: tree.path });
+  let out = '';
+  cli.process.stdout?.removeAllListeners('data').on('data', (text: string) => {
+    out += text;
+  });
+  return { code: await cli.end(), out, err: cli.err };
+}
+
+const tree = new Tree({ 'a.ts': '', 'b.ts': '', 'data.json': '{}' });
+
+test('--help and --version answer on stdout', async () => {
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+  assert.equal(await run('--version'), { code: 0, out: `${version}\n`, err: '' });
+  for (const args of [['--help'], ['-h']]) {
+    const { code, out, err } = await run(...args);
+    assert.equal({ code, err }, { code: 0, err: '' });
+    assert.match(out, /troupe run FILE\|DIR/);
+  }
+  for (const command of ['run', 'dev']) {
+    const { code, out, err } = await run(command, '--help');
+    assert.equal({ code, err }, { code: 0, err: '' });
+    assert.match(out, `Usage: troupe ${command} FILE|DIR`);
+  }
+});
+
+for (const [title, args, expected] of [
+  ['no command', [], /troupe: expected a command \(run, dev.*\), got nothing/],
+  ['an unknown command', ['walk'], /troupe: expected a command \(run, dev.*\), got walk/],
+  ['no target', ['run'], 'troupe run: expected FILE or DIR, got nothing'],
+  ['a target that is not there', ['dev', 'gone.ts'], 'troupe dev: expected FILE or DIR, got gone.ts: there is no such'],
+  ['two targets', ['run', 'a.ts', 'b.ts'], 'troupe run: expected one FILE or DIR, got 2: a.ts b.ts'],
+  [
+    'a file that is no module',
+    ['run', 'data.json'],
+    'expected a .ts, .mts, .js or .mjs file or a directory, got data.json',
+  ],
+  ['an unknown option', ['run', '--fast', 'a.ts'], 'troupe run: expected FILE or DIR, got the option --fast'],
+] as const) {
+  test(`${title} is refused with what was expected and what came, and exit code 2`, async () => {
+    const { code, out, err } = await run(...args);
+    assert.equal({ code, out }, { code: 2, out: '' });
+    assert.match(err, expected);
+    assert.match(err, 'See troupe --help.');
+  });
+}

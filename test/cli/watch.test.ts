@@ -1,0 +1,124 @@
+/** The watch: it waits for quiet, hears only what matters, and looks for itself where the system cannot tell. */
+import { EventEmitter } from 'node:events';
+import type { FSWatcher } from 'node:fs';
+import { utimesSync } from 'node:fs';
+import * as assert from 'uvu/assert';
+import { Watch } from '../../src/cli/watch.ts';
+import { Tree } from '../discovery/tree.ts';
+import { suite } from '../harness/door.ts';
+import { HandClock } from '../transports/support.ts';
+
+const test = suite('watch');
+
+/** A watcher that says what it is told. */
+class HandWatcher extends EventEmitter implements FSWatcher {
+  closed = false;
+  readonly listener: (event: string, name: string | null) => void;
+
+  constructor(listener: (event: string, name: string | null) => void) {
+    super();
+    this.listener = listener;
+  }
+
+  close(): void {
+    this.closed = true;
+  }
+
+  ref(): this {
+    return this;
+  }
+
+  unref(): this {
+    return this;
+  }
+}
+
+function stage(open?: (directory: string) => void) {
+  const clock = new HandClock();
+  const watchers = new Map<string, HandWatcher>();
+  const changes: string[][] = [];
+  const said: string[] = [];
+  const watch = new Watch({
+    matters: (path) => path.endsWith('.ts'),
+    onChange: (paths) => void changes.push([...paths].sort()),
+    say: (line) => void said.push(line),
+    clock,
+    watch(directory, listener) {
+      open?.(directory);
+      const watcher = new HandWatcher(listener);
+      watchers.set(directory, watcher);
+      return watcher;
+    },
+  });
+  return { clock, watchers, changes, said, watch };
+}
+
+test('changes are told together, once nothing has happened for 50 ms', () => {
+  const { clock, watchers, changes, watch } = stage();
+  watch.file('/p/a.ts');
+  watch.file('/p/b.ts');
+  watch.directory('/p/deep');
+  assert.equal([...watchers.keys()], ['/p', '/p/deep']);
+  watchers.get('/p')?.listener('change', 'a.ts');
+  clock.pass(40);
+  watchers.get('/p/deep')?.listener('rename', 'c.ts');
+  clock.pass(40);
+  watchers.get('/p')?.listener('change', 'a.ts');
+  clock.pass(49);
+  assert.equal(changes, []);
+  clock.pass(1);
+  assert.equal(changes, [['/p/a.ts', '/p/deep/c.ts']]);
+});
+
+test('what does not matter is not told', () => {
+  const { clock, watchers, changes, watch } = stage();
+  watch.directory('/p');
+  watchers.get('/p')?.listener('change', 'data.db');
+  clock.pass(1_000);
+  assert.equal(changes, []);
+});
+
+test('a directory that went away can be watched again', () => {
+  const { watchers, watch } = stage();
+  watch.directory('/p');
+  const first = watchers.get('/p');
+  first?.emit('error', new Error('gone'));
+  assert.is(first?.closed, true);
+  watch.directory('/p');
+  assert.is.not(watchers.get('/p'), first);
+});
+
+test('where the system cannot watch, it says so once and looks every 500 ms', () => {
+  const tree = new Tree({ 'a.ts': '', 'b.ts': '', 'deep/c.ts': '' });
+  const { clock, changes, said, watch } = stage(() => {
+    throw new Error('ENOSPC: too many watchers');
+  });
+  watch.directory(tree.path);
+  watch.directory(tree.at('deep'));
+  assert.is(said.length, 1);
+  assert.match(said[0] ?? '', /cannot tell of changes in .*ENOSPC.* found by looking every 500 ms/);
+  clock.pass(600);
+  assert.equal(changes, []);
+  utimesSync(tree.at('a.ts'), 1, 1);
+  tree.remove('b.ts');
+  tree.write('deep/new.ts', '');
+  clock.pass(600);
+  assert.equal(changes, [[tree.at('a.ts'), tree.at('b.ts'), tree.at('deep/new.ts')].sort()]);
+  clock.pass(1_000);
+  assert.is(changes.length, 1);
+  watch.close();
+  assert.is(clock.timers, 0);
+});
+
+test('a watch that is closed tells nothing and keeps nothing', () => {
+  const { clock, watchers, changes, watch } = stage();
+  watch.directory('/p');
+  watchers.get('/p')?.listener('change', 'a.ts');
+  watch.close();
+  clock.pass(1_000);
+  watch.directory('/other');
+  assert.equal(changes, []);
+  assert.is(watchers.get('/p')?.closed, true);
+  assert.is(watchers.has('/other'), false);
+  assert.is(clock.timers, 0);
+});

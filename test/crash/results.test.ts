@@ -1,0 +1,202 @@
+/** Hostile results: whatever a handler or an executor of the author's gives back, one valid answer leaves, and the next message works. */
+import * as assert from 'uvu/assert';
+import { createServer, ErrorCode, type ServerOptions } from '../../src/index.ts';
+import { isObject } from '../../src/protocol/json.ts';
+import { connect, ErrorAnswer, type TestClient } from '../../src/testing.ts';
+import { suite } from '../harness/door.ts';
+import { client, errorOf, stage } from './support.ts';
+
+const test = suite('hostile results');
+
+const cycle: { self?: unknown } = {};
+cycle.self = cycle;
+
+const lying = (value: unknown): object => ({ toJSON: () => value });
+const refusing = (): object =>
+  new Proxy(
+    {},
+    {
+      ownKeys() {
+        throw new Error('secret');
+      },
+      has() {
+        throw new Error('secret');
+      },
+      get() {
+        throw new Error('secret');
+      },
+    },
+  );
+
+/** What cannot be an answer. */
+const IMPOSSIBLE: Readonly<Record<string, () => unknown>> = {
+  'a cycle': () => cycle,
+  'a BigInt in data': () => ({ big: 1n }),
+  'a BigInt': () => 1n,
+  'a function': () => () => 'secret',
+  'a symbol': () => Symbol('secret'),
+  'a getter that throws': () => ({
+    get value() {
+      throw new Error('secret');
+    },
+  }),
+  'a toJSON that throws': () => ({
+    toJSON() {
+      throw new Error('secret');
+    },
+  }),
+  'a toJSON that gives nothing': () => lying(undefined),
+  'a whole result around a cycle': () => ({ content: [], structuredContent: cycle }),
+  'a whole result with a BigInt in a block': () => ({ content: [{ type: 'text', text: 'x', _meta: { big: 1n } }] }),
+};
+
+/** What throws at a first look. An async function looks itself, so that it is the handler which throws then. */
+const UNTOUCHABLE: Readonly<Record<string, () => unknown>> = {
+  'a Proxy that throws': refusing,
+  'a revoked Proxy': () => {
+    const { proxy, revoke } = Proxy.revocable({}, {});
+    revoke();
+    return proxy;
+  },
+};
+
+/** What is odd, and an answer all the same. */
+const ODD: Readonly<Record<string, () => unknown>> = {
+  undefined: () => undefined,
+  null: () => null,
+  'an empty string': () => '',
+  'an empty array': () => [],
+  'NaN and infinities': () => ({ a: Number.NaN, b: Number.POSITIVE_INFINITY }),
+  'undefined, functions and symbols inside of data': () => ({ a: undefined, b: () => 1, c: Symbol('c'), d: [() => 1] }),
+  'a sparse array': () => ({ list: Object.assign([], { 2: 3 }) }),
+  'an object without a prototype': () => Object.assign(Object.create(null), { a: 1 }),
+  'an object with a __proto__ of its own': () => JSON.parse('{"__proto__":{"polluted":true},"a":1}'),
+  'members called id and jsonrpc': () => ({ id: 'x', jsonrpc: '1.0', method: 'ping', result: {}, error: {} }),
+  'half of a surrogate pair': () => 'half \ud800 pair',
+  'control characters and line ends': () => 'a\nb\r\u0000\u2028\u2029\u001b[31m',
+  'a Map and a Set': () => ({ map: new Map([[1, 2]]), set: new Set([1]) }),
+  'a thenable that is no Promise': () => ({
+    // biome-ignore lint/suspicious/noThenProperty: that is the point
+    then: (resolve: (value: unknown) => void) => resolve('then'),
+  }),
+  'an error': () => new Error('returned, not thrown'),
+  'a text of 8 million characters': () => 'x'.repeat(8_000_000),
+  '200,000 rows': () => Array.from({ length: 200_000 }, (_, n) => n),
+  'blocks of which one is none': () => [{ type: 'text', text: 'a' }, { type: 'text' }],
+};
+
+async function good(caller: TestClient): Promise<void> {
+  assert.equal((await caller.callTool('good')).content, [{ type: 'text', text: 'good' }]);
+}
+
+for (const [what, make] of Object.entries({ ...IMPOSSIBLE, ...UNTOUCHABLE })) {
+  test(`${what} is answered with -32603, and the operator hears why`, async () => {
+    const { server, told } = stage();
+    server.tool('sync', {}, make);
+    if (!(what in UNTOUCHABLE)) server.tool('async', {}, async () => make());
+    server.tool('checked', { output: { type: 'object' } }, make);
+    server.tool('good', {}, () => 'good');
+    for (const revision of ['2024-11-05', '2025-06-18', undefined]) {
+      const caller = await client(server, revision);
+      for (const name of ['sync', 'async', 'checked']) {
+        if (name === 'async' && what in UNTOUCHABLE) continue;
+        const before = told.length;
+        const answer = await caller.callTool(name).catch((error: unknown) => error);
+        // With an output schema it may fail that first: a failure that the model reads.
+        if (name === 'checked' && isObject(answer) && answer.isError === true) continue;
+        if (!(answer instanceof ErrorAnswer)) return assert.unreachable(`${name} gave ${JSON.stringify(answer)}`);
+        assert.is(answer.code, ErrorCode.InternalError);
+        assert.not.match(answer.message, 'secret');
+        assert.is(told.length, before + 1);
+      }
+      await good(caller);
+      await caller.close();
+    }
+  });
+}
+
+for (const [what, make] of Object.entries(ODD)) {
+  test(`${what} leaves as one valid answer`, async () => {
+    const { server } = stage();
+    server.tool('sync', {}, make);
+    server.tool('async', {}, async () => make());
+    server.tool('good', {}, () => 'good');
+    for (const revision of ['2024-11-05', '2025-06-18', undefined]) {
+      const caller = await client(server, revision);
+      const answers = [await caller.callTool('sync'), await caller.callTool('async')];
+      for (const { content } of answers) assert.ok(Array.isArray(content));
+      await good(caller);
+      await caller.close();
+    }
+    assert.is(({} as { polluted?: unknown }).polluted, undefined);
+  });
+}
+
+test('a result that knows its own JSON is shown as that', async () => {
+  const { server } = stage();
+  const when = new Date(0);
+  server.tool('date', {}, () => when);
+  server.tool('dated', { output: { type: 'object', required: ['when'] } }, () => lying({ when }));
+  for (const revision of ['2025-06-18', undefined]) {
+    const caller = await client(server, revision);
+    assert.match(JSON.stringify((await caller.callTool('date')).content), '1970-01-01T00:00:00.000Z');
+    assert.equal((await caller.callTool('dated')).structuredContent, { when: '1970-01-01T00:00:00.000Z' });
+    await caller.close();
+  }
+});
+
+/** What an executor of the author's may do instead of giving a result. */
+const EXECUTIONS: Readonly<Record<string, () => never>> = {
+  throws: () => {
+    throw new Error('secret');
+  },
+  'throws what cannot be told': () => {
+    throw Object.create(null);
+  },
+  rejects: () => Promise.reject(new Error('secret')) as never,
+  'gives nothing': () => undefined as never,
+  'gives null, later': () => Promise.resolve(null) as never,
+  'gives a number': () => 5 as never,
+  'gives a function': () => (() => 5) as never,
+  'gives what JSON makes a text of': () => lying('text') as never,
+  'gives what refuses to be looked at': () => refusing() as never,
+};
+
+for (const [what, execute] of Object.entries(EXECUTIONS)) {
+  test(`an executor of the author's that ${what} is answered with -32603, and the next message works`, async () => {
+    let broken = true;
+    const wrap = <E extends { execute: (...args: never[]) => unknown }>(inner: E): E => ({
+      ...inner,
+      execute: (...args: never[]) => (broken ? execute() : inner.execute(...args)),
+    });
+    const executors: ServerOptions['executors'] = { tools: wrap, resources: wrap, prompts: wrap, completions: wrap };
+    const told: string[] = [];
+    const server = createServer({ name: 'x', version: '1', executors, log: (_, line) => void told.push(line) });
+    server.tool('good', {}, () => 'good');
+    server.resource('good://1', {}, () => 'good');
+    server.prompt('good', { arguments: [{ name: 'x' }], complete: { x: () => ['good'] } }, () => 'good');
+    const requests = [
+      ['tools/call', { name: 'good' }],
+      ['resources/read', { uri: 'good://1' }],
+      ['prompts/get', { name: 'good' }],
+      ['completion/complete', { ref: { type: 'ref/prompt', name: 'good' }, argument: { name: 'x', value: '' } }],
+    ] as const;
+    const legacy = await client(server, '2025-06-18');
+    const modern = await connect(server);
+    // More often than any restart policy would bear: it is the request that fails, not the actor.
+    for (let round = 0; round < 5; round += 1) {
+      for (const [method, params] of requests) {
+        for (const answer of [legacy.request(method, params), modern.modern(method, params)]) {
+          const error = await errorOf(answer);
+          assert.is(error.code, ErrorCode.InternalError, method);
+          assert.not.match(error.message, 'secret');
+        }
+      }
+    }
+    assert.is(told.length, 5 * 2 * requests.length);
+    broken = false;
+    for (const [method, params] of requests) assert.match(JSON.stringify(await legacy.request(method, params)), 'good');
+    await legacy.close();
+    await modern.close();
+  });
+}
