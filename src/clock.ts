@@ -1,5 +1,8 @@
 /** The port through which everything that waits reads the time: the real clock, and the only file that may touch timers. */
 
+/** The longest time that a timer can wait, in milliseconds: Node makes more of it one. */
+export const LONGEST_TIMER_MS = 2_147_483_647;
+
 /** A running timer. */
 export interface Timer {
   /** Stops it; stopping twice, or after it fired, does nothing. */
@@ -12,6 +15,8 @@ export interface Clock {
   now(): number;
   /** Runs `callback` once, `ms` milliseconds from now (0 to 2^31-1). The timer does not keep the process alive. */
   after(ms: number, callback: () => void): Timer;
+  /** Keeps the process alive until it is cancelled; for what must end well although nothing else is left to wait for. */
+  hold(): Timer;
   /** Runs `callback` once the current turn of the event loop is over. */
   soon(callback: () => void): void;
 }
@@ -22,6 +27,10 @@ export const systemClock: Clock = {
     const timer = setTimeout(callback, ms);
     timer.unref();
     return { cancel: () => clearTimeout(timer) };
+  },
+  hold() {
+    const timer = setInterval(() => {}, LONGEST_TIMER_MS);
+    return { cancel: () => clearInterval(timer) };
   },
   soon(callback) {
     setImmediate(callback);

@@ -26,6 +26,7 @@ export type { JsonObject, JsonValue } from './protocol/json.ts';
 export { type Era, type Revision, SUPPORTED_REVISIONS } from './protocol/revisions.ts';
 export type * from './protocol/types.ts';
 export { TemplateError } from './protocol/uri-template.ts';
+export { DefinitionError } from './registration/checks.ts';
 export {
   definePrompt,
   defineResource,
@@ -40,7 +41,6 @@ export {
   type ToolHandler,
   type ToolOptions,
 } from './registration/define.ts';
-export { DefinitionError } from './registration/offers.ts';
 export type { ReadableCatalogue } from './registry/catalogue.ts';
 export { audio, embedded, image, link, text } from './results/content.ts';
 export { type Envelope, type EnvelopeInput, type EnvelopeMeta, envelopeOf, toolResult } from './results/envelope.ts';

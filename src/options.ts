@@ -1,7 +1,7 @@
 /** What a server may be told when it is created, and what holds when it is not. */
-import type { Clock } from './clock.ts';
+import { type Clock, LONGEST_TIMER_MS } from './clock.ts';
 import type { ExecutionOptions } from './execution/execution.ts';
-import { type JsonObject, messageOf } from './protocol/json.ts';
+import { describe, type JsonObject, messageOf } from './protocol/json.ts';
 import type { Implementation } from './protocol/types.ts';
 
 /** Bounds. Each is a whole number of at least 1, and each refusal names the bound that it comes from. */
@@ -12,6 +12,11 @@ export interface Limits {
   readonly timeoutMs: number;
   /** The most that progress can make of it, in milliseconds. */
   readonly maxTimeoutMs: number;
+  /**
+   * Most handlers running for one connection, with those whose request was cancelled or timed out, but which did not heed
+   * `ctx.signal` and run on; the next request gets an error.
+   */
+  readonly maxRunning: number;
   /** Longest message taken in, in bytes. */
   readonly maxMessageBytes: number;
   /** Deepest nesting of a message. */
@@ -36,6 +41,7 @@ export const DEFAULT_LIMITS: Limits = {
   maxInFlight: 128,
   timeoutMs: 60_000,
   maxTimeoutMs: 600_000,
+  maxRunning: 1_024,
   maxMessageBytes: 4 * 1024 * 1024,
   maxDepth: 64,
   maxBatch: 50,
@@ -76,10 +82,43 @@ export function resolveLimits(given: Partial<Limits> = {}): Limits {
   for (const [name, value] of Object.entries(limits)) {
     if (!Number.isSafeInteger(value) || value < 1)
       throw new RangeError(`limits.${name}: expected a whole number of at least 1, got ${String(value)}`);
+    if (name.endsWith('Ms') && value > LONGEST_TIMER_MS)
+      throw new RangeError(`limits.${name}: expected at most ${LONGEST_TIMER_MS} milliseconds, got ${value}`);
     if (!(name in DEFAULT_LIMITS))
       throw new RangeError(`limits.${name}: no such limit; there are ${Object.keys(DEFAULT_LIMITS).join(', ')}`);
   }
   return limits;
+}
+
+const OPTIONS: ReadonlySet<string> = new Set<keyof ServerOptions>([
+  'name',
+  'version',
+  'title',
+  'description',
+  'icons',
+  'websiteUrl',
+  'instructions',
+  'executors',
+  'offers',
+  'experimental',
+  'extensions',
+  'listTtlMs',
+  'limits',
+  'log',
+  'clock',
+]);
+
+/** @throws {TypeError | RangeError} for an option that is none, or that does not fit */
+export function checkOptions(options: ServerOptions): void {
+  for (const name of Object.keys(options)) {
+    if (!OPTIONS.has(name))
+      throw new TypeError(`createServer: ${name}: no such option; there are ${[...OPTIONS].join(', ')}`);
+  }
+  const { listTtlMs } = options;
+  if (listTtlMs !== undefined && !(Number.isSafeInteger(listTtlMs) && listTtlMs >= 0))
+    throw new RangeError(
+      `createServer: listTtlMs: expected whole milliseconds, at least 0, got ${describe(listTtlMs)}`,
+    );
 }
 
 /** A log that may throw: what it would not take goes to stderr, and whoever logged goes on. */

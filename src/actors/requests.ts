@@ -18,8 +18,9 @@ export interface RequestsOptions extends ActorHost {
   idle(): void;
   /** Names an internal error for the log and for the client. */
   incident(where: string, error: unknown): string;
-  /** Most requests in flight at once. */
+  /** Most requests in flight at once, and most handlers running, with those that nobody waits for any more. */
   readonly maxInFlight: number;
+  readonly maxRunning: number;
   /** Milliseconds until a request times out, and the most that its progress can make of it. */
   readonly timeoutMs: number;
   readonly maxTimeoutMs: number;
@@ -44,6 +45,8 @@ class Requests implements Behaviour<RequestsMail> {
   readonly #afterwards: Afterwards;
   readonly #clock: Clock;
   readonly #table = new InFlightTable();
+  /** Handlers that run on although their request was ended. */
+  #orphans = 0;
   #draining = false;
   #timer: Timer | undefined;
   #alarm = Number.POSITIVE_INFINITY;
@@ -65,6 +68,7 @@ class Requests implements Behaviour<RequestsMail> {
         return this.#admit(mail);
       case 'answer':
         if (this.#settle(mail.request)) this.#options.emitter.send(mail);
+        else this.#stopped(mail.request);
         return;
       case 'cancel':
         return this.#cancel(mail.id, mail.reason);
@@ -108,7 +112,7 @@ class Requests implements Behaviour<RequestsMail> {
 
   #admit(mail: RequestMail): void {
     const { request } = mail;
-    const { maxInFlight, timeoutMs, maxTimeoutMs } = this.#options;
+    const { maxInFlight, maxRunning, timeoutMs, maxTimeoutMs } = this.#options;
     if (this.#table.get(request.id)) {
       return this.#refuse(
         request,
@@ -118,6 +122,13 @@ class Requests implements Behaviour<RequestsMail> {
     }
     if (this.#draining)
       return this.#refuse(request, ErrorCode.ShuttingDown, 'the server is shutting down and takes no new requests');
+    if (this.#table.size + this.#orphans >= maxRunning) {
+      return this.#refuse(
+        request,
+        ErrorCode.Overloaded,
+        `${this.#orphans} handlers still run for requests of this connection that were cancelled or timed out, because they do not heed ctx.signal (the server's option is maxRunning)`,
+      );
+    }
     if (this.#table.size >= maxInFlight) {
       return this.#refuse(
         request,
@@ -158,8 +169,21 @@ class Requests implements Behaviour<RequestsMail> {
     // Unknown, answered already, or `initialize`, which may not be cancelled: ignored (MCP "Cancellation").
     if (!request || request.operation.method === 'initialize') return;
     this.#settle(request);
+    this.#orphan(request);
     if (request.batch) this.#options.emitter.send({ type: 'batch shrank', batch: request.batch });
     request.abort(new Aborted(reason ?? 'the client cancelled the request'));
+  }
+
+  #orphan(request: InFlight): void {
+    request.orphaned = true;
+    this.#orphans += 1;
+  }
+
+  /** A handler has ended whose request had ended before. */
+  #stopped(request: InFlight): void {
+    if (!request.orphaned) return;
+    request.orphaned = false;
+    this.#orphans -= 1;
   }
 
   #progress({ request, progress, total, message }: Extract<RequestsMail, { type: 'progress' }>): void {
@@ -210,6 +234,7 @@ class Requests implements Behaviour<RequestsMail> {
   /** Ends a request before its handler does. */
   #end(request: InFlight, code: ErrorCodeValue, why: string): void {
     this.#settle(request);
+    this.#orphan(request);
     this.#options.emitter.send({ type: 'answer', request, outcome: { ok: false, error: wireError(code, why) } });
     request.abort(new Aborted(why));
   }

@@ -1,8 +1,8 @@
 /** Makes a tool's definition from parts of unknown type: refuses what would only fail later, at a client. */
 import { describe, isObject, type JsonObject } from '../protocol/json.ts';
 import type { Icon, ToolAnnotations } from '../protocol/types.ts';
+import { DefinitionError } from '../registration/checks.ts';
 import type { ToolDefinition, ToolHandler } from '../registration/define.ts';
-import { DefinitionError } from '../registration/offers.ts';
 import type { AuthorSchema } from '../schema/types.ts';
 
 /**

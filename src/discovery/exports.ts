@@ -1,6 +1,7 @@
 /** Reads what a module offers from its exports: the three forms in which a tool may be written, and resources and prompts. */
+
+import { DefinitionError } from '../registration/checks.ts';
 import { type AnyPrompt, type AnyTool, definedKind, type ResourceDefinition } from '../registration/define.ts';
-import { DefinitionError } from '../registration/offers.ts';
 import type { Exports } from './load.ts';
 import { isToolFunction, toolOfFunction } from './tool-function.ts';
 import { isToolClass, isToolObject, toolOfObject } from './tool-object.ts';

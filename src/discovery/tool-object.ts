@@ -2,8 +2,8 @@
 
 import { ProtocolError } from '../protocol/errors.ts';
 import { describe, isObject } from '../protocol/json.ts';
+import { DefinitionError } from '../registration/checks.ts';
 import type { ToolDefinition } from '../registration/define.ts';
-import { DefinitionError } from '../registration/offers.ts';
 import { described } from './described.ts';
 
 export interface ToolObject {

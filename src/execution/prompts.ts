@@ -1,6 +1,6 @@
 /** How prompts are made unless an author says otherwise: check the arguments, run the handler, shape what it returns. */
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
-import { describe, isObject } from '../protocol/json.ts';
+import { describe, isObject, type JsonObject } from '../protocol/json.ts';
 import type { GetPromptResult, PromptMessage } from '../protocol/types.ts';
 import { isContentBlock } from '../results/content.ts';
 import { explain } from '../schema/problems.ts';
@@ -10,7 +10,8 @@ import type { PromptCall, PromptExecution } from './execution.ts';
 export function promptExecution(): PromptExecution {
   return {
     async execute(call, ctx) {
-      const checked = await call.implementation.input?.check({ ...call.arguments });
+      const { input } = call.implementation;
+      const checked = await input?.check(read(call.arguments, input.json));
       // Missing or wrong arguments are a protocol error for prompts (MCP prompts, "Error Handling"): no model reads the result.
       if (checked && !checked.ok)
         throw new ProtocolError(
@@ -20,6 +21,19 @@ export function promptExecution(): PromptExecution {
       return toPromptResult(await call.implementation.handler(checked ? checked.value : call.arguments, ctx), call);
     },
   };
+}
+
+/** On the wire every argument is a string: where the schema wants a number or a boolean, it is read from it. */
+function read(args: Readonly<Record<string, string>>, { properties }: JsonObject): Readonly<Record<string, unknown>> {
+  const values: Record<string, unknown> = { ...args };
+  for (const [name, text] of Object.entries(args)) {
+    const property = isObject(properties) && Object.hasOwn(properties, name) ? properties[name] : undefined;
+    const type = isObject(property) ? property.type : undefined;
+    if ((type === 'number' || type === 'integer') && text.trim() !== '' && Number.isFinite(Number(text)))
+      values[name] = Number(text);
+    if (type === 'boolean' && (text === 'true' || text === 'false')) values[name] = text === 'true';
+  }
+  return values;
 }
 
 function toPromptResult(returned: unknown, { prompt }: PromptCall): GetPromptResult {

@@ -1,12 +1,15 @@
 /** How tools run unless an author says otherwise: check the arguments, run the handler, shape and check what it returns. */
 import { isProtocolError } from '../protocol/errors.ts';
+import type { JsonValue } from '../protocol/json.ts';
 import { messageOf } from '../protocol/json.ts';
 import type { CallToolResult } from '../protocol/types.ts';
+import { wasCut } from '../results/envelope.ts';
 import { failed, toToolResult } from '../results/tool-result.ts';
 import { explain } from '../schema/problems.ts';
 import type { Checked } from '../schema/schema.ts';
 import type { Context } from './context.ts';
 import type { ToolCall, ToolExecution } from './execution.ts';
+import { isThenable } from './thenable.ts';
 
 export interface ToolPolicy {
   /** The longest envelope data that is sent whole, in characters of JSON. */
@@ -23,7 +26,7 @@ export function toolExecution(policy: ToolPolicy): ToolExecution {
   return {
     execute(call, ctx) {
       const checked = call.implementation.input.check(call.arguments);
-      return checked instanceof Promise
+      return isThenable(checked)
         ? checked.then((value) => run(call, value, ctx, policy))
         : run(call, checked, ctx, policy);
     },
@@ -43,8 +46,23 @@ function run(
   } catch (error) {
     return thrown(error);
   }
-  if (!(returned instanceof Promise) && !isThenable(returned)) return finish(call, returned, ctx, policy);
-  return Promise.resolve(returned).then((value) => finish(call, value, ctx, policy), thrown);
+  if (isThenable(returned)) return Promise.resolve(returned).then((value) => shaped(call, value, ctx, policy), thrown);
+  return shaped(call, returned, ctx, policy);
+}
+
+/** A result that cannot be made of what came back is the tool's failure, and so a result too. */
+function shaped(
+  call: ToolCall,
+  returned: unknown,
+  ctx: Context,
+  policy: ToolPolicy,
+): CallToolResult | Promise<CallToolResult> {
+  try {
+    return finish(call, returned, ctx, policy);
+  } catch (error) {
+    policy.warn(`the result of tool "${call.tool.name}" cannot be sent: ${messageOf(error)}`);
+    return thrown(error);
+  }
 }
 
 function finish(
@@ -61,7 +79,7 @@ function finish(
   });
   if (!output || result.isError) return result;
   const checked = output.check(result.structuredContent);
-  return checked instanceof Promise
+  return isThenable(checked)
     ? checked.then((value) => conform(call, result, value, policy))
     : conform(call, result, checked, policy);
 }
@@ -73,7 +91,10 @@ function conform(
   checked: Checked<unknown>,
   policy: ToolPolicy,
 ): CallToolResult {
-  if (checked.ok) return result;
+  // What the check gave back is what the schema promises: without members that it does not know, with its defaults.
+  if (checked.ok) return { ...result, structuredContent: checked.value as JsonValue };
+  if (wasCut(result))
+    return failed(`The result of tool "${call.tool.name}" is too large to send: ask for less, or in parts.`);
   const message = explain(
     checked.problems,
     `result of tool "${call.tool.name}" (it does not fit the tool's own output schema)`,
@@ -85,8 +106,4 @@ function conform(
 function thrown(error: unknown): CallToolResult {
   if (isProtocolError(error)) throw error;
   return failed(messageOf(error));
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 }

@@ -10,7 +10,7 @@ import { Inbound } from '../inbound/inbound.ts';
 import type { Introduction } from '../messages/answers.ts';
 import type { ConnectionId } from '../messages/connection.ts';
 import type { RequestMail } from '../messages/requests.ts';
-import type { Limits } from '../options.ts';
+import type { Limits, OperatorLog } from '../options.ts';
 import type { Outbound } from '../outbound/outbound.ts';
 import type { ServerCapabilities } from '../protocol/types.ts';
 
@@ -22,6 +22,7 @@ export interface ConnectionHost extends ActorHost {
   introduction(): Introduction;
   offers(capability: keyof ServerCapabilities): boolean;
   incident(where: string, error: unknown): string;
+  readonly log: OperatorLog;
   sessionOpened(id: string, session: OpenSession): void;
   sessionClosed(id: string): void;
   /** While draining, nothing is in flight on this connection any more. */
@@ -54,6 +55,11 @@ export function openConnection(id: ConnectionId, host: ConnectionHost): Connecti
       if (inspection.on) inspection.record({ type: 'wire', connection: id, direction: 'out', text });
       bus.emit('connection.send', { connection: id, text, about });
     },
+    droppedNotes: (count) =>
+      host.log(
+        'warning',
+        `a client (connection ${id}) reads too slowly: ${count} notifications were dropped (limits.maxHeld)`,
+      ),
     failed(error) {
       bus.emit('connection.end', {
         connection: id,

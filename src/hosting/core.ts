@@ -3,7 +3,7 @@ import { nanoid } from 'nanoid';
 import { spawnServer } from '../actors/server.ts';
 import type { OpenSession } from '../actors/session.ts';
 import { Bus } from '../bus.ts';
-import { systemClock } from '../clock.ts';
+import { systemClock, type Timer } from '../clock.ts';
 import { Inspection } from '../inspect.ts';
 import type { ConnectionId } from '../messages/connection.ts';
 import type { InFlight } from '../messages/in-flight.ts';
@@ -100,6 +100,7 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
     introduction: introducer.tell,
     offers: introducer.offers,
     incident,
+    log,
     sessionOpened: (id, session) => void sessions.set(id, session),
     sessionClosed: (id) => void sessions.delete(id),
     idle: (connection) => server.mailbox.send({ type: 'connection idle', connection }),
@@ -127,12 +128,15 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
 
   let unguard: (() => void) | undefined;
   let closing = false;
+  let hold: Timer | undefined;
   let resolveStopped = (): void => {};
   const stopped = new Promise<void>((resolve) => {
     resolveStopped = resolve;
   });
   const close = (reason: string): Promise<void> => {
     closing = true;
+    // A handler that waits for nothing the event loop knows of would let the process go before it was answered.
+    hold ??= clock.hold();
     for (const transport of transports) stopAccepting(transport);
     server.mailbox.send({ type: 'drain', reason, connections: [...connections.keys()] });
     return stopped;
@@ -154,6 +158,7 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
       connections.delete(id);
     }
     unguard?.();
+    hold?.cancel();
     server.mailbox.send({ type: 'stopped' });
     resolveStopped();
   };

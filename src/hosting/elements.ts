@@ -2,8 +2,10 @@
 import type { ExecutorMail } from '../messages/executor.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { Registered, RegistryMail } from '../messages/registry.ts';
+import type { PromptArgument } from '../protocol/types.ts';
+import { DefinitionError } from '../registration/checks.ts';
 import type { AnyPrompt, AnyTool, PromptDefinition, ToolDefinition } from '../registration/define.ts';
-import { type Compiled, DefinitionError } from '../registration/offers.ts';
+import type { Compiled } from '../registration/offers.ts';
 import type { ReadableCatalogue } from '../registry/catalogue.ts';
 import type { AuthorSchema } from '../schema/types.ts';
 
@@ -32,20 +34,29 @@ export interface Registration<Definition> {
 
 /** Registration of tools: the schema's types flow into the handler. */
 export interface ToolRegistration extends Registration<AnyTool> {
-  register<const I extends MaybeSchema = undefined, const O extends MaybeSchema = undefined>(
+  register<const I extends MaybeSchema = undefined>(definition: ToolDefinition<I, undefined>): RegisteredElement;
+  register<const I extends MaybeSchema = undefined, const O extends AuthorSchema = AuthorSchema>(
     definition: ToolDefinition<I, O>,
   ): RegisteredElement;
-  update<const I extends MaybeSchema = undefined, const O extends MaybeSchema = undefined>(
+  register(definition: AnyTool): RegisteredElement;
+  update<const I extends MaybeSchema = undefined>(definition: ToolDefinition<I, undefined>): void;
+  update<const I extends MaybeSchema = undefined, const O extends AuthorSchema = AuthorSchema>(
     definition: ToolDefinition<I, O>,
   ): void;
+  update(definition: AnyTool): void;
 }
 
 /** Registration of prompts: the schema's types flow into the handler. */
 export interface PromptRegistration extends Registration<AnyPrompt> {
-  register<const I extends MaybeSchema = undefined>(definition: PromptDefinition<I>): RegisteredElement;
-  update<const I extends MaybeSchema = undefined>(definition: PromptDefinition<I>): void;
+  register<const I extends MaybeSchema = undefined, const A extends MaybeArguments = undefined>(
+    definition: PromptDefinition<I, A>,
+  ): RegisteredElement;
+  update<const I extends MaybeSchema = undefined, const A extends MaybeArguments = undefined>(
+    definition: PromptDefinition<I, A>,
+  ): void;
 }
 
+type MaybeArguments = readonly PromptArgument[] | undefined;
 type MaybeSchema = AuthorSchema | undefined;
 
 /** One registered element. */

@@ -1,5 +1,6 @@
 /** Catches what a handler throws too late (from a timer or a promise that it left behind): it is logged with the element's name, and nothing else stops. */
 import { running } from '../execution/running.ts';
+import { messageOf, stackOf } from '../protocol/json.ts';
 
 export interface GuardedServer {
   /** This server has the process to itself (it serves stdio): even what cannot be traced to an element is borne. */
@@ -14,25 +15,41 @@ const servers = new Set<GuardedServer>();
 export function guardProcess(server: GuardedServer): () => void {
   servers.add(server);
   if (servers.size === 1) {
-    process.on('uncaughtException', onLate);
-    process.on('unhandledRejection', onLate);
+    process.on('uncaughtException', onException);
+    process.on('unhandledRejection', onRejection);
   }
   return () => {
     if (!servers.delete(server) || servers.size > 0) return;
-    process.off('uncaughtException', onLate);
-    process.off('unhandledRejection', onLate);
+    process.off('uncaughtException', onException);
+    process.off('unhandledRejection', onRejection);
   };
 }
 
-function onLate(error: unknown): void {
+function onException(error: unknown): void {
+  if (!claimed(error) && process.listenerCount('uncaughtException') === 1) end(error);
+}
+
+function onRejection(error: unknown): void {
+  if (claimed(error) || process.listenerCount('unhandledRejection') > 1) return;
+  // Without us Node would have made an exception of it: hand it to whoever listens for those, or end as Node does.
+  const others = process.listeners('uncaughtException').filter((listener) => listener !== onException);
+  if (others.length === 0) return end(error);
+  const exception =
+    error instanceof Error ? error : new Error(`unhandled rejection: ${messageOf(error)}`, { cause: error });
+  for (const listener of others) listener(exception, 'unhandledRejection');
+}
+
+/** Tells a server of an exception that is an element's, or anybody's in a process that a server owns. */
+function claimed(error: unknown): boolean {
   const label = running.getStore()?.label;
   const owner = [...servers].find((server) => server.ownsProcess());
-  if (label !== undefined || owner) {
-    const [any] = servers;
-    return (owner ?? any)?.caught(label, error);
-  }
-  // Not ours, in a process that is not ours: leave it to the embedder's listeners, or end as Node does without any.
-  if (process.listenerCount('uncaughtException') > 1 || process.listenerCount('unhandledRejection') > 1) return;
-  process.stderr.write(`Uncaught ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+  if (label === undefined && !owner) return false;
+  const [any] = servers;
+  (owner ?? any)?.caught(label, error);
+  return true;
+}
+
+function end(error: unknown): never {
+  process.stderr.write(`Uncaught ${stackOf(error)}\n`);
   process.exit(1);
 }

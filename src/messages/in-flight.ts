@@ -31,6 +31,8 @@ export interface InFlight {
   readonly cause: number;
   /** Answered, cancelled or timed out: nothing more is sent for it. Set by the in-flight table only. */
   settled: boolean;
+  /** Its handler runs on although it was cancelled or timed out. Set by the in-flight table only. */
+  orphaned: boolean;
   /** Milliseconds it may take, anew from each progress where the revision allows. */
   timeoutMs: number;
   /** When it was admitted, in milliseconds of the server's clock. */

@@ -2,15 +2,15 @@
 import type { Page, Result } from '../messages/answers.ts';
 import type { Answer, Notification } from '../messages/emitter.ts';
 import type { Dialect } from '../protocol/dialects/index.ts';
-import { ErrorCode, type WireError, wireError } from '../protocol/errors.ts';
+import { ErrorCode, toWireError, type WireError } from '../protocol/errors.ts';
 import { isObject } from '../protocol/json.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import { META } from '../protocol/meta.ts';
 import type { CallToolResult, Implementation } from '../protocol/types.ts';
 import { pick, showResult } from './show.ts';
 
-/** Told about an answer (by its id) or log data that could not be put into text, so that an operator can mend the handler. */
-export type Unwritable = (id: RequestId | undefined, error: unknown) => void;
+/** Told about an answer (by its id) or log data that could not be put into text, so that an operator can mend the handler. Gives the incident's name. */
+export type Unwritable = (id: RequestId | undefined, error: unknown) => string;
 
 export class Outbound {
   readonly #info: Implementation;
@@ -35,12 +35,7 @@ export class Outbound {
       if (!mail.outcome.ok) return this.#error(id, mail.outcome.error, client.dialect);
       return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${this.#result(mail.outcome.result, client.dialect)}}`;
     } catch (error) {
-      this.#unwritable(id, error);
-      return this.#error(
-        id,
-        wireError(ErrorCode.InternalError, 'The result could not be written as JSON'),
-        client.dialect,
-      );
+      return this.#error(id, toWireError(error, this.#unwritable(id, error)), client.dialect);
     }
   }
 

@@ -41,7 +41,11 @@ export function readIncoming(value: unknown): Incoming {
     return { kind: 'response', id: readable, result: value.result, error: value.error };
   }
   if (id !== undefined && readable === undefined)
-    return invalid(undefined, true, `id: expected a string or an integer, got ${describe(id)}`);
+    return invalid(
+      undefined,
+      true,
+      `id: expected a string or an integer up to 2^53-1 (send a larger one as a string), got ${describe(id)}`,
+    );
   const answer = id !== undefined || typeof method !== 'string';
   if (value.jsonrpc !== '2.0')
     return invalid(readable, answer, `jsonrpc: expected "2.0", got ${describe(value.jsonrpc)}`);

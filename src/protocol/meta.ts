@@ -2,7 +2,7 @@
 import { ErrorCode, ProtocolError } from './errors.ts';
 import { describe, isObject } from './json.ts';
 import { isRequestId } from './jsonrpc.ts';
-import { isModernRevision, type ModernRevision, SUPPORTED_REVISIONS } from './revisions.ts';
+import { isLegacyRevision, isModernRevision, type ModernRevision, SUPPORTED_REVISIONS } from './revisions.ts';
 import { type ClientCapabilities, type Implementation, isLogLevel, LOG_LEVELS, type LogLevel } from './types.ts';
 
 export const META = {
@@ -48,7 +48,9 @@ export function readSelfDescription(params: Params): SelfDescription {
   if (!isModernRevision(requested)) {
     throw new ProtocolError(
       ErrorCode.UnsupportedProtocolVersion,
-      `Unsupported protocol version ${describe(requested)}`,
+      isLegacyRevision(requested)
+        ? `Revision ${requested} has a session: open it with "initialize", without ${META.protocolVersion} in _meta`
+        : `Unsupported protocol version "${requested.slice(0, 40)}"`,
       { supported: SUPPORTED_REVISIONS, requested },
     );
   }

@@ -5,6 +5,7 @@ import { isObject, type JsonObject } from '../protocol/json.ts';
 import type {
   Annotations,
   CacheHints,
+  CallToolResult,
   ContentBlock,
   GetPromptResult,
   Icon,
@@ -14,7 +15,8 @@ import type {
   ResourceContents,
   ToolAnnotations,
 } from '../protocol/types.ts';
-import type { AuthorSchema, Infer } from '../schema/types.ts';
+import type { Envelope } from '../results/envelope.ts';
+import type { AuthorSchema, Infer, InferInput } from '../schema/types.ts';
 
 interface Described {
   /** For people; the name is for programs. */
@@ -42,7 +44,19 @@ export interface ToolOptions<
  * Runs a tool. Returns a string, plain data, content blocks, `toolResult(…)`, or a whole result; what it throws becomes a
  * result with `isError` that shows the error's message to the model.
  */
-export type ToolHandler<I> = (args: Infer<I>, ctx: Context) => unknown;
+export type ToolHandler<I, O = undefined> = (args: Infer<I>, ctx: Context) => ToolReturn<O> | Promise<ToolReturn<O>>;
+
+/** What a tool may return: with an output schema data that fits it, or content; without one, anything that JSON can say. */
+export type ToolReturn<O> = [O] extends [AuthorSchema]
+  ? OutputData<O> | ContentBlock | readonly ContentBlock[] | Partial<CallToolResult> | Envelope
+  : unknown;
+
+/** Plain JSON Schema whose literal type is not known promises no more than data. */
+type OutputData<O extends AuthorSchema> = O extends { readonly '~standard': unknown }
+  ? InferInput<O>
+  : string extends keyof O
+    ? unknown
+    : InferInput<O>;
 
 export interface ToolDefinition<
   I extends AuthorSchema | undefined = AuthorSchema | undefined,
@@ -50,7 +64,7 @@ export interface ToolDefinition<
 > extends ToolOptions<I, O> {
   readonly name: string;
   /** See {@link ToolHandler}. */
-  handler(args: Infer<I>, ctx: Context): unknown;
+  handler(args: Infer<I>, ctx: Context): ToolReturn<O> | Promise<ToolReturn<O>>;
 }
 
 /** A tool of whatever schemas: what the runtime handles. */
@@ -84,24 +98,41 @@ export interface ResourceDefinition extends ResourceOptions {
   readonly handler: ResourceHandler;
 }
 
-export interface PromptOptions<I extends AuthorSchema | undefined = AuthorSchema | undefined> extends Described {
-  /** What the arguments must be; its properties become the prompt's arguments. On the wire every argument is a string. */
+export interface PromptOptions<
+  I extends AuthorSchema | undefined = AuthorSchema | undefined,
+  A extends readonly PromptArgument[] | undefined = readonly PromptArgument[] | undefined,
+> extends Described {
+  /** What the arguments must be; its properties become the prompt's arguments. On the wire every argument is a string: numbers and booleans are read from it. */
   readonly input?: I;
   /** The arguments, where no schema is needed. Not together with `input`. */
-  readonly arguments?: readonly PromptArgument[];
+  readonly arguments?: A;
   /** Completes arguments by name. */
   readonly complete?: Readonly<Record<string, Completer>>;
 }
 
 export type PromptReturn = string | ContentBlock | readonly PromptMessage[] | GetPromptResult;
 
-export type PromptHandler<I> = (args: Infer<I>, ctx: Context) => PromptReturn | Promise<PromptReturn>;
+/** The arguments of a prompt: what its schema gives, or the strings that it lists. */
+export type PromptArguments<I, A> = [I] extends [AuthorSchema]
+  ? Infer<I>
+  : [A] extends [readonly PromptArgument[]]
+    ? { readonly [N in Extract<A[number], { readonly required: true }>['name']]: string } & {
+        readonly [N in A[number]['name']]?: string;
+      }
+    : Readonly<Record<string, string | undefined>>;
 
-export interface PromptDefinition<I extends AuthorSchema | undefined = AuthorSchema | undefined>
-  extends PromptOptions<I> {
+export type PromptHandler<I, A = undefined> = (
+  args: PromptArguments<I, A>,
+  ctx: Context,
+) => PromptReturn | Promise<PromptReturn>;
+
+export interface PromptDefinition<
+  I extends AuthorSchema | undefined = AuthorSchema | undefined,
+  A extends readonly PromptArgument[] | undefined = readonly PromptArgument[] | undefined,
+> extends PromptOptions<I, A> {
   readonly name: string;
   /** See {@link PromptHandler}. */
-  handler(args: Infer<I>, ctx: Context): PromptReturn | Promise<PromptReturn>;
+  handler(args: PromptArguments<I, A>, ctx: Context): PromptReturn | Promise<PromptReturn>;
 }
 
 /** A prompt of whatever schema: what the runtime handles. */
@@ -119,10 +150,14 @@ export type Defined<K extends 'tool' | 'resource' | 'prompt', D> = D & { readonl
  *
  * @example export default defineTool({ name: 'add', input: z.object({ a: z.number(), b: z.number() }), handler: ({ a, b }) => a + b });
  */
+export function defineTool<const I extends AuthorSchema | undefined = undefined>(
+  definition: ToolDefinition<I, undefined>,
+): Defined<'tool', ToolDefinition<I, undefined>>;
 export function defineTool<
   const I extends AuthorSchema | undefined = undefined,
-  const O extends AuthorSchema | undefined = undefined,
->(definition: ToolDefinition<I, O>): Defined<'tool', ToolDefinition<I, O>> {
+  const O extends AuthorSchema = AuthorSchema,
+>(definition: ToolDefinition<I, O>): Defined<'tool', ToolDefinition<I, O>>;
+export function defineTool(definition: AnyTool): Defined<'tool', AnyTool> {
   return { ...definition, [DEFINED]: 'tool' };
 }
 
@@ -132,9 +167,10 @@ export function defineResource(definition: ResourceDefinition): Defined<'resourc
 }
 
 /** A prompt that a module exports. @example export default definePrompt({ name: 'greet', arguments: [{ name: 'who' }], handler: ({ who }) => `Greet ${who}.` }); */
-export function definePrompt<const I extends AuthorSchema | undefined = undefined>(
-  definition: PromptDefinition<I>,
-): Defined<'prompt', PromptDefinition<I>> {
+export function definePrompt<
+  const I extends AuthorSchema | undefined = undefined,
+  const A extends readonly PromptArgument[] | undefined = undefined,
+>(definition: PromptDefinition<I, A>): Defined<'prompt', PromptDefinition<I, A>> {
   return { ...definition, [DEFINED]: 'prompt' };
 }
 

@@ -10,12 +10,8 @@ import type { Prompt, PromptArgument, Resource, ResourceTemplate, Tool } from '.
 import { parseTemplate } from '../protocol/uri-template.ts';
 import { compileInput, compileOutput } from '../schema/compile.ts';
 import type { AuthorSchema } from '../schema/types.ts';
+import { checkHandler, checkMembers, DefinitionError } from './checks.ts';
 import type { AnyPrompt, AnyTool, ResourceDefinition } from './define.ts';
-
-/** A definition was refused. The message names the element, what is wrong, and how to mend it. */
-export class DefinitionError extends Error {
-  override readonly name = 'DefinitionError';
-}
 
 export interface Compiled<D, I> {
   readonly key: string;
@@ -27,9 +23,8 @@ export interface Compiled<D, I> {
 export function compileTool(definition: AnyTool): Compiled<Tool, ToolImplementation> {
   const { name, handler, input, output, annotations, timeoutMs } = definition;
   const label = named('tool', name);
-  callable(handler, label, 'handler');
-  if (timeoutMs !== undefined && !(Number.isFinite(timeoutMs) && timeoutMs >= 1))
-    throw new DefinitionError(`${label}: timeoutMs: expected milliseconds, at least 1, got ${describe(timeoutMs)}`);
+  checkHandler(handler, label);
+  checkMembers('tool', label, definition);
   const checked = compileInput(input, `${label}: input`);
   const structured = output === undefined ? undefined : compileOutput(output, `${label}: output`);
   return {
@@ -59,13 +54,12 @@ export function compileResource(
   const { uri, handler, name = uri, mimeType, annotations, size, complete = {}, ttlMs, cacheScope } = definition;
   if (typeof uri !== 'string' || !/^[A-Za-z][A-Za-z0-9+.-]*:/.test(uri)) {
     throw new DefinitionError(
-      `resource ${describe(uri)}: expected a uri with a scheme (RFC 3986), such as "app://settings" or "file:///{+path}"`,
+      `resource ${typeof uri === 'string' ? `"${uri}"` : describe(uri)}: expected a uri with a scheme (RFC 3986), such as "app://settings" or "file:///{+path}"`,
     );
   }
   const label = `resource "${uri}"`;
-  callable(handler, label, 'handler');
-  if (ttlMs !== undefined && !(Number.isSafeInteger(ttlMs) && ttlMs >= 0))
-    throw new DefinitionError(`${label}: ttlMs: expected whole milliseconds, at least 0, got ${describe(ttlMs)}`);
+  checkHandler(handler, label);
+  checkMembers('resource', label, definition);
   const shared = {
     name,
     ...described(definition),
@@ -92,7 +86,8 @@ export function compileResource(
 export function compilePrompt(definition: AnyPrompt): Compiled<Prompt, PromptImplementation> {
   const { name, handler, input, arguments: listed, complete = {} } = definition;
   const label = named('prompt', name);
-  callable(handler, label, 'handler');
+  checkHandler(handler, label);
+  checkMembers('prompt', label, definition);
   if (input !== undefined && listed !== undefined)
     throw new DefinitionError(`${label}: give "input" or "arguments", not both`);
   const schema: AuthorSchema | undefined = input ?? (listed && schemaOf(listed));
@@ -115,15 +110,10 @@ export function compilePrompt(definition: AnyPrompt): Compiled<Prompt, PromptImp
 function named(kind: 'tool' | 'prompt', name: unknown): string {
   if (typeof name !== 'string' || !/^[A-Za-z0-9_.-]{1,128}$/.test(name)) {
     throw new DefinitionError(
-      `${kind} ${describe(name)}: a name has 1 to 128 letters, digits, "_", "-" and "."; use "title" for what people read`,
+      `${kind} ${typeof name === 'string' ? `"${name}"` : describe(name)}: a name has 1 to 128 letters, digits, "_", "-" and "."; use "title" for what people read`,
     );
   }
   return `${kind} "${name}"`;
-}
-
-function callable(value: unknown, label: string, what: string): void {
-  if (typeof value !== 'function')
-    throw new DefinitionError(`${label}: ${what}: expected a function, got ${describe(value)}`);
 }
 
 function described({ title, description, icons, meta }: Pick<AnyTool, 'title' | 'description' | 'icons' | 'meta'>) {
@@ -137,7 +127,7 @@ function described({ title, description, icons, meta }: Pick<AnyTool, 'title' | 
 
 function completersFit(completers: Readonly<Record<string, Completer>>, names: readonly string[], label: string): void {
   for (const [name, completer] of Object.entries(completers)) {
-    callable(completer, label, `complete.${name}`);
+    checkHandler(completer, label, `complete.${name}`);
     if (!names.includes(name))
       throw new DefinitionError(
         `${label}: complete.${name}: there is no such argument; there ${names.length === 0 ? 'is none' : `are ${names.join(', ')}`}`,

@@ -126,7 +126,7 @@ export class Catalogue<D> implements ReadableCatalogue<D> {
    * @throws {ProtocolError} -32602 for a cursor that this server did not give
    */
   slice<E extends D>(cursor: string | undefined, size: number, wanted: (definition: D) => definition is E): Slice<E> {
-    const after = cursor === undefined ? -1 : readCursor(cursor);
+    const after = cursor === undefined ? -1 : this.#readCursor(cursor);
     const items: E[] = [];
     let last = after;
     for (const { ordinal, element } of this.#placed.values()) {
@@ -161,14 +161,14 @@ export class Catalogue<D> implements ReadableCatalogue<D> {
   #refuse(why: string): Registered {
     return { ok: false, why };
   }
-}
 
-function readCursor(cursor: string): number {
-  const match = /^o([0-9a-z]{1,10})$/.exec(cursor);
-  if (!match?.[1])
+  #readCursor(cursor: string): number {
+    const [, digits] = /^o([0-9a-z]{1,10})$/.exec(cursor) ?? [];
+    const ordinal = digits === undefined ? Number.NaN : Number.parseInt(digits, 36);
+    if (ordinal < this.#nextOrdinal) return ordinal;
     throw new ProtocolError(
       ErrorCode.InvalidParams,
       'params.cursor: this server gave no such cursor: list again from the start, without one',
     );
-  return Number.parseInt(match[1], 36);
+  }
 }

@@ -19,6 +19,7 @@ export class InFlightRequest implements InFlight {
   readonly requests: Mailbox<RequestsMail>;
   readonly cause: number;
   settled = false;
+  orphaned = false;
   timeoutMs = 0;
   admitted = 0;
   deadline = 0;

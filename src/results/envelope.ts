@@ -3,7 +3,7 @@ import { isObject, type JsonObject } from '../protocol/json.ts';
 import type { CallToolResult } from '../protocol/types.ts';
 import type { AuthorSchema } from '../schema/types.ts';
 import { wrapSchema } from '../schema/wrap.ts';
-import { jsonLength } from './size.ts';
+import { truncate } from './truncate.ts';
 
 export interface EnvelopeMeta {
   /** How many rows there were, before any were left out; the length of `data` when it is an array. */
@@ -91,7 +91,12 @@ export function sealEnvelope(
     truncated: false,
     durationMs: Math.round(durationMs * 100) / 100,
     ...meta,
-    ...(cut.note === undefined ? {} : { truncated: true, note: cut.note }),
+    ...(cut.kept === undefined
+      ? {}
+      : {
+          truncated: true,
+          note: `truncated: ${cut.kept}; at most ${maxLength} characters are sent (maxResultLength): ask for less, or in parts`,
+        }),
   };
   const structured = {
     ...(cut.value === undefined ? {} : { data: cut.value }),
@@ -106,38 +111,8 @@ export function sealEnvelope(
   };
 }
 
-/** The policy for what is too large: the first rows of an array, the first members of an object, the start of a text. */
-function truncate(value: unknown, max: number): { readonly value: unknown; readonly note?: string } {
-  if (jsonLength(value, max) <= max) return { value };
-  const limit = `the limit is ${max} characters (maxResultLength): ask for less, or in parts`;
-  if (typeof value === 'string')
-    return {
-      value: value.slice(0, Math.max(0, max - 2)),
-      note: `truncated: the first ${max - 2} of ${value.length} characters; ${limit}`,
-    };
-  if (Array.isArray(value)) {
-    const kept = value.slice(0, fitting(value, max));
-    return { value: kept, note: `truncated: the first ${kept.length} of ${value.length} rows; ${limit}` };
-  }
-  if (isObject(value)) {
-    const entries = Object.entries(value);
-    const kept = entries.slice(0, fitting(entries, max));
-    return {
-      value: Object.fromEntries(kept),
-      note: `truncated: the first ${kept.length} of ${entries.length} members; ${limit}`,
-    };
-  }
-  return { value };
-}
-
-/** How many of the first items fit into `max` characters of JSON. */
-function fitting(items: readonly unknown[], max: number): number {
-  let room = max - 2;
-  let count = 0;
-  for (const item of items) {
-    room -= jsonLength(item, room) + 1;
-    if (room < 0) break;
-    count += 1;
-  }
-  return count;
+/** True for the result of an envelope from which something was left out. */
+export function wasCut({ _meta: meta }: CallToolResult): boolean {
+  const ours = meta?.[ENVELOPE_META];
+  return isObject(ours) && ours.truncated === true;
 }

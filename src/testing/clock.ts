@@ -52,6 +52,11 @@ export class SimulatedClock implements Clock {
     };
   }
 
+  /** Real: a test that waits for something must not end before it. */
+  hold(): Timer {
+    return systemClock.hold();
+  }
+
   soon(callback: () => void): void {
     systemClock.soon(callback);
   }

@@ -81,6 +81,7 @@ test('an in-flight table that fails answers for it, serves the next, and set asi
   const faulty = {
     now: () => clock.now(),
     soon: (callback: () => void) => clock.soon(callback),
+    hold: () => clock.hold(),
     after(ms: number, callback: () => void) {
       if (ms === 777 && broken-- > 0) throw new Error('secret');
       return clock.after(ms, callback);
@@ -114,6 +115,7 @@ test('an emitter that fails ends its connection, and no other', async () => {
   const faulty = {
     now: () => clock.now(),
     soon: (callback: () => void) => clock.soon(callback),
+    hold: () => clock.hold(),
     after(ms: number, callback: () => void) {
       if (ms === 13 && broken) throw new Error('secret');
       return clock.after(ms, callback);
@@ -216,12 +218,16 @@ test('an executor actor that fails answers with -32603 and runs the next', () =>
     clock,
     inspection: new Inspection(clock),
     address: 'executor/tools',
-    run: () => ({}),
-    wrap() {
+    run() {
       if (broken) throw new Error('secret');
-      return { kind: 'empty' };
+      return {};
     },
-    incident: (where) => String(incidents.push(where)),
+    wrap: () => ({ kind: 'empty' }),
+    incident(where) {
+      // It fails while it tells of the failure: that is not the handler's any more.
+      if (where !== 'executor/tools') throw new Error('secret');
+      return String(incidents.push(where));
+    },
   });
   mailbox.send({ type: 'attach', ref: 1, implementation: { label: 'tool "x"' } });
   const first = underWay(1);

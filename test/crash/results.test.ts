@@ -28,26 +28,31 @@ const refusing = (): object =>
     },
   );
 
-/** What cannot be an answer. */
-const IMPOSSIBLE: Readonly<Record<string, () => unknown>> = {
+/** What JSON cannot say, and that is only found when it is written. */
+const UNWRITABLE: Readonly<Record<string, () => unknown>> = {
   'a cycle': () => cycle,
   'a BigInt in data': () => ({ big: 1n }),
-  'a BigInt': () => 1n,
-  'a function': () => () => 'secret',
-  'a symbol': () => Symbol('secret'),
   'a getter that throws': () => ({
     get value() {
       throw new Error('secret');
     },
   }),
+  'a whole result around a cycle': () => ({ content: [], structuredContent: cycle }),
+  'a whole result with a BigInt in a block': () => ({ content: [{ type: 'text', text: 'x', _meta: { big: 1n } }] }),
+};
+
+/** What a tool may not return: it has failed then, as if it had thrown. */
+const FAILURES: Readonly<Record<string, () => unknown>> = {
+  'a BigInt': () => 1n,
+  'a function': () => () => 1,
+  'a symbol': () => Symbol('odd'),
+  'a Map': () => new Map([[1, 2]]),
   'a toJSON that throws': () => ({
     toJSON() {
-      throw new Error('secret');
+      throw new Error('no JSON today');
     },
   }),
   'a toJSON that gives nothing': () => lying(undefined),
-  'a whole result around a cycle': () => ({ content: [], structuredContent: cycle }),
-  'a whole result with a BigInt in a block': () => ({ content: [{ type: 'text', text: 'x', _meta: { big: 1n } }] }),
 };
 
 /** What throws at a first look. An async function looks itself, so that it is the handler which throws then. */
@@ -74,7 +79,7 @@ const ODD: Readonly<Record<string, () => unknown>> = {
   'members called id and jsonrpc': () => ({ id: 'x', jsonrpc: '1.0', method: 'ping', result: {}, error: {} }),
   'half of a surrogate pair': () => 'half \ud800 pair',
   'control characters and line ends': () => 'a\nb\r\u0000\u2028\u2029\u001b[31m',
-  'a Map and a Set': () => ({ map: new Map([[1, 2]]), set: new Set([1]) }),
+  'a Map and a Set inside of data': () => ({ map: new Map([[1, 2]]), set: new Set([1]) }),
   'a thenable that is no Promise': () => ({
     // biome-ignore lint/suspicious/noThenProperty: that is the point
     then: (resolve: (value: unknown) => void) => resolve('then'),
@@ -89,25 +94,66 @@ async function good(caller: TestClient): Promise<void> {
   assert.equal((await caller.callTool('good')).content, [{ type: 'text', text: 'good' }]);
 }
 
-for (const [what, make] of Object.entries({ ...IMPOSSIBLE, ...UNTOUCHABLE })) {
-  test(`${what} is answered with -32603, and the operator hears why`, async () => {
+for (const [what, make] of Object.entries(UNWRITABLE)) {
+  test(`${what} fails its call, and the operator hears why`, async () => {
     const { server, told } = stage();
     server.tool('sync', {}, make);
-    if (!(what in UNTOUCHABLE)) server.tool('async', {}, async () => make());
+    server.tool('async', {}, async () => make());
+    server.tool('checked', { output: { type: 'object' } }, make as () => object);
+    server.tool('good', {}, () => 'good');
+    for (const revision of ['2024-11-05', '2025-06-18', undefined]) {
+      const caller = await client(server, revision);
+      for (const name of ['sync', 'async', 'checked']) {
+        const before = told.length;
+        const answer = await caller.callTool(name).catch((error: unknown) => error);
+        if (name !== 'checked') assert.is(told.length, before + 1);
+        // What can be seen before it is written is the tool's failure, which the model reads.
+        if (isObject(answer) && answer.isError === true) continue;
+        if (!(answer instanceof ErrorAnswer)) return assert.unreachable(`${name} gave ${JSON.stringify(answer)}`);
+        assert.is(answer.code, ErrorCode.InternalError);
+        assert.not.match(answer.message, 'secret');
+      }
+      await good(caller);
+      await caller.close();
+    }
+  });
+}
+
+for (const [what, make] of Object.entries(FAILURES)) {
+  test(`a tool that returns ${what} has failed, in words that the model can read`, async () => {
+    const { server, told } = stage();
+    server.tool('sync', {}, make);
+    server.tool('async', {}, async () => make());
     server.tool('checked', { output: { type: 'object' } }, make);
     server.tool('good', {}, () => 'good');
     for (const revision of ['2024-11-05', '2025-06-18', undefined]) {
       const caller = await client(server, revision);
       for (const name of ['sync', 'async', 'checked']) {
-        if (name === 'async' && what in UNTOUCHABLE) continue;
-        const before = told.length;
+        const { content, isError } = await caller.callTool(name);
+        assert.is(isError, true);
+        assert.match(JSON.stringify(content), /returned|no JSON today/);
+      }
+      await good(caller);
+      await caller.close();
+    }
+    assert.equal(told, []);
+  });
+}
+
+for (const [what, make] of Object.entries(UNTOUCHABLE)) {
+  test(`${what} is answered once, and the next message works, however often`, async () => {
+    const { server } = stage();
+    server.tool('sync', {}, make);
+    server.tool('async', {}, async () => make());
+    server.tool('checked', { output: { type: 'object' } }, make);
+    server.tool('good', {}, () => 'good');
+    for (const revision of ['2025-06-18', undefined]) {
+      const caller = await client(server, revision);
+      for (const name of ['sync', 'async', 'checked', 'sync', 'sync', 'sync']) {
         const answer = await caller.callTool(name).catch((error: unknown) => error);
-        // With an output schema it may fail that first: a failure that the model reads.
-        if (name === 'checked' && isObject(answer) && answer.isError === true) continue;
-        if (!(answer instanceof ErrorAnswer)) return assert.unreachable(`${name} gave ${JSON.stringify(answer)}`);
-        assert.is(answer.code, ErrorCode.InternalError);
-        assert.not.match(answer.message, 'secret');
-        assert.is(told.length, before + 1);
+        // Where it was looked at decides: in the handler it is the tool's failure, later it is ours.
+        if (answer instanceof ErrorAnswer) assert.is(answer.code, ErrorCode.InternalError);
+        else assert.ok(isObject(answer) && answer.isError === true, JSON.stringify(answer));
       }
       await good(caller);
       await caller.close();

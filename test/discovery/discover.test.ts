@@ -101,7 +101,7 @@ test('a module that fails is reported with its place and reason, and the rest se
     'e-throws.ts': /^it threw a text$/,
     'f-import.ts': /gone\.ts/,
     'g-nothing.ts': /exports nothing that can be offered/,
-    'h-name.ts': /tool string "no good name": a name has/,
+    'h-name.ts': /tool "no good name": a name has/,
     'i-schema.ts': /tool "x": input: /,
     'j-taken.ts': /tool "fine" .* is registered already \(from .*a-fine\.ts\)/,
     'k-class.ts': /cannot be made \(at line 1/,

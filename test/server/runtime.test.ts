@@ -99,7 +99,7 @@ test('definitions that are wrong are refused in words that say how to mend them'
   );
   assert.match(
     refused(() => server.tool('a', {}, 'x' as never)),
-    /handler: expected a function, got string "x"/,
+    /handler: expected a function \(it comes last: name, options, handler\), got string "x"/,
   );
   assert.match(
     refused(() => server.tool('a', { input: { type: 'string' } }, () => 'x')),
@@ -111,7 +111,7 @@ test('definitions that are wrong are refused in words that say how to mend them'
   );
   assert.match(
     refused(() => server.tool('a', { timeoutMs: 0 }, () => 'x')),
-    /timeoutMs: expected milliseconds/,
+    /timeoutMs: expected milliseconds from 1 to 2147483647, got number 0/,
   );
   assert.match(
     refused(() => server.resource('no-scheme', {}, () => 'x')),

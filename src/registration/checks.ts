@@ -1,0 +1,116 @@
+/** What the members of a definition must be, for authors whom no type checker tells: one wrong member would make clients refuse the whole list. */
+
+import { LONGEST_TIMER_MS } from '../clock.ts';
+import { describe, isObject } from '../protocol/json.ts';
+
+/** A definition was refused. The message names the element, what is wrong, and how to mend it. */
+export class DefinitionError extends Error {
+  override readonly name = 'DefinitionError';
+}
+
+type Check = (value: unknown) => string | undefined;
+
+const expected =
+  (what: string, fits: (value: unknown) => boolean): Check =>
+  (value) =>
+    fits(value) ? undefined : `expected ${what}, got ${describe(value)}`;
+
+const text = expected('a string', (value) => typeof value === 'string');
+const flag = expected('true or false', (value) => typeof value === 'boolean');
+const object = expected('an object', isObject);
+const whole = expected('a whole number of at least 0', (value) => Number.isSafeInteger(value) && Number(value) >= 0);
+
+const icons: Check = (value) => {
+  if (!Array.isArray(value)) return `expected a list of icons, got ${describe(value)}`;
+  return value.every((icon) => isObject(icon) && typeof icon.src === 'string')
+    ? undefined
+    : 'expected each icon to be an object with a string "src"';
+};
+
+const DESCRIBED = { title: text, description: text, icons, meta: object };
+const ANNOTATED = {
+  audience: expected(
+    'a list of "user" and "assistant"',
+    (value) => Array.isArray(value) && value.every((who) => who === 'user' || who === 'assistant'),
+  ),
+  priority: expected('a number from 0 to 1', (value) => typeof value === 'number' && value >= 0 && value <= 1),
+  lastModified: text,
+};
+const HINTS = { title: text, readOnlyHint: flag, destructiveHint: flag, idempotentHint: flag, openWorldHint: flag };
+
+const members =
+  (checks: Readonly<Record<string, Check>>): Check =>
+  (value) => {
+    if (!isObject(value)) return `expected an object, got ${describe(value)}`;
+    for (const [name, check] of Object.entries(checks)) {
+      const problem = value[name] === undefined ? undefined : check(value[name]);
+      if (problem !== undefined) return `${name}: ${problem}`;
+    }
+    return undefined;
+  };
+
+/** The members of each kind of definition besides its name, schemas and handler. */
+export const MEMBERS = {
+  tool: {
+    ...DESCRIBED,
+    annotations: members(HINTS),
+    timeoutMs: expected(
+      `milliseconds from 1 to ${LONGEST_TIMER_MS}`,
+      (value) => typeof value === 'number' && value >= 1 && value <= LONGEST_TIMER_MS,
+    ),
+  },
+  resource: {
+    ...DESCRIBED,
+    name: text,
+    mimeType: text,
+    annotations: members(ANNOTATED),
+    size: whole,
+    complete: object,
+    ttlMs: whole,
+    cacheScope: expected('"public" or "private"', (value) => value === 'public' || value === 'private'),
+  },
+  prompt: {
+    ...DESCRIBED,
+    complete: object,
+    arguments(value: unknown): string | undefined {
+      if (!Array.isArray(value)) return `expected a list of arguments, got ${describe(value)}`;
+      const seen = new Set<unknown>();
+      for (const argument of value) {
+        if (!isObject(argument) || typeof argument.name !== 'string')
+          return 'expected each argument to have a string "name"';
+        if (seen.has(argument.name)) return `expected each name once, got "${argument.name}" twice`;
+        seen.add(argument.name);
+        const problem = members({ title: text, description: text, required: flag })(argument);
+        if (problem !== undefined) return `"${argument.name}": ${problem}`;
+      }
+      return undefined;
+    },
+  },
+} as const satisfies Readonly<Record<string, Readonly<Record<string, Check>>>>;
+
+/** What the official SDK, or a slip, calls a member of ours. */
+const OTHERWISE: Readonly<Record<string, string>> = {
+  inputSchema: 'input',
+  outputSchema: 'output',
+  argsSchema: 'input',
+  uriTemplate: 'uri',
+  _meta: 'meta',
+  execute: 'handler',
+};
+
+/** @throws {DefinitionError} for a member that does not fit, or that has another name here */
+export function checkMembers(kind: keyof typeof MEMBERS, label: string, definition: object): void {
+  const given: Readonly<Record<string, unknown>> = { ...definition };
+  for (const [theirs, ours] of Object.entries(OTHERWISE)) {
+    if (given[theirs] !== undefined) throw new DefinitionError(`${label}: ${theirs}: call it "${ours}" here`);
+  }
+  const problem = members(MEMBERS[kind])(given);
+  if (problem !== undefined) throw new DefinitionError(`${label}: ${problem}`);
+}
+
+/** @throws {DefinitionError} for what is no function */
+export function checkHandler(value: unknown, label: string, what = 'handler'): void {
+  if (typeof value === 'function') return;
+  const hint = what === 'handler' ? ' (it comes last: name, options, handler)' : '';
+  throw new DefinitionError(`${label}: ${what}: expected a function${hint}, got ${describe(value)}`);
+}
