@@ -45,7 +45,7 @@ class Client {
   constructor(path: string) {
     this.socket = connect({ path, allowHalfOpen: true }).setEncoding('utf8');
     this.socket.on('error', () => {});
-    this.closed = once(this.socket, 'close');
+    this.closed = new Promise((resolve) => this.socket.once('close', resolve));
     this.socket.on('end', () => this.socket.end());
     void this.closed.then(() => this.#awake());
   }
