@@ -95,7 +95,7 @@ async function good(caller: TestClient): Promise<void> {
 }
 
 for (const [what, make] of Object.entries(UNWRITABLE)) {
-  test(`${what} fails its call, and the operator hears why`, async () => {
+  test(`${what} is answered with -32603, and the operator hears why`, async () => {
     const { server, told } = stage();
     server.tool('sync', {}, make);
     server.tool('async', {}, async () => make());
@@ -106,9 +106,9 @@ for (const [what, make] of Object.entries(UNWRITABLE)) {
       for (const name of ['sync', 'async', 'checked']) {
         const before = told.length;
         const answer = await caller.callTool(name).catch((error: unknown) => error);
-        if (name !== 'checked') assert.is(told.length, before + 1);
-        // What can be seen before it is written is the tool's failure, which the model reads.
-        if (isObject(answer) && answer.isError === true) continue;
+        assert.is(told.length, before + 1);
+        // A check of the output may find it before it is written: then it is the tool's failure, which the model reads.
+        if (name === 'checked' && isObject(answer) && answer.isError === true) continue;
         if (!(answer instanceof ErrorAnswer)) return assert.unreachable(`${name} gave ${JSON.stringify(answer)}`);
         assert.is(answer.code, ErrorCode.InternalError);
         assert.not.match(answer.message, 'secret');
@@ -120,11 +120,11 @@ for (const [what, make] of Object.entries(UNWRITABLE)) {
 }
 
 for (const [what, make] of Object.entries(FAILURES)) {
-  test(`a tool that returns ${what} has failed, in words that the model can read`, async () => {
+  test(`a tool that returns ${what} has failed, in words for the model and for the operator`, async () => {
     const { server, told } = stage();
     server.tool('sync', {}, make);
     server.tool('async', {}, async () => make());
-    server.tool('checked', { output: { type: 'object' } }, make);
+    server.tool('checked', { output: { type: 'object' } }, make as () => object);
     server.tool('good', {}, () => 'good');
     for (const revision of ['2024-11-05', '2025-06-18', undefined]) {
       const caller = await client(server, revision);
@@ -132,6 +132,7 @@ for (const [what, make] of Object.entries(FAILURES)) {
         const { content, isError } = await caller.callTool(name);
         assert.is(isError, true);
         assert.match(JSON.stringify(content), /returned|no JSON today/);
+        assert.match(told.pop() ?? '', `tool "${name}"`);
       }
       await good(caller);
       await caller.close();
@@ -145,7 +146,7 @@ for (const [what, make] of Object.entries(UNTOUCHABLE)) {
     const { server } = stage();
     server.tool('sync', {}, make);
     server.tool('async', {}, async () => make());
-    server.tool('checked', { output: { type: 'object' } }, make);
+    server.tool('checked', { output: { type: 'object' } }, make as () => object);
     server.tool('good', {}, () => 'good');
     for (const revision of ['2025-06-18', undefined]) {
       const caller = await client(server, revision);
