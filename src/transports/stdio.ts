@@ -80,6 +80,13 @@ class Stdio implements Transport {
       onClosed: (reason) => this.#askToClose(reason),
     });
     this.#connection = connection;
+    if (input === process.stdin && process.stdin.isTTY) {
+      // A person started it by hand, and would see nothing at all.
+      host.log(
+        'info',
+        'serving stdio on this terminal: a client writes JSON-RPC here, one message a line; give an MCP client this command to use it, or end it with Ctrl-C',
+      );
+    }
     this.#cleanup = [
       host.bus.on('connection.send', (event) => {
         if (event.connection === connection.id) connection.send(event.text);
