@@ -77,7 +77,8 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
       return this.#settle(request, this.#success(result as R), cause);
     }
     this.#waiting += 1;
-    later.then(
+    // A thenable that is no promise may throw, or call back twice; what this makes of it does neither.
+    Promise.resolve(later).then(
       (value) => {
         this.#waiting -= 1;
         this.#settle(request, this.#success(value), cause);

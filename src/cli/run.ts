@@ -16,6 +16,6 @@ export async function main(args: readonly string[]): Promise<void> {
   await serveTarget(target, {
     command: 'run',
     listen: (server) => server.listen(stdio()),
-    listens: () => undefined,
+    takesOver: false,
   });
 }

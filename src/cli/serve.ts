@@ -1,6 +1,6 @@
 /** `troupe serve FILE|DIR --socket PATH`: serves a program, or modules that need none, to any number of clients at once. */
 import { systemClock, type Timer } from '../clock.ts';
-import { isServer, type Server } from '../server.ts';
+import type { Server } from '../server.ts';
 import { watchSignals } from '../transports/signals.ts';
 import { socket } from '../transports/socket.ts';
 import type { Transport } from '../transports/transport.ts';
@@ -37,8 +37,9 @@ export async function main(args: readonly string[]): Promise<void> {
   const service = new Service(line);
   await serveTarget(target, {
     command: 'serve',
-    listen: (server) => service.open(server, []),
-    listens: (server, transports) => service.listens(server, transports),
+    listen: (server, transports) => service.open(server, transports),
+    // What it would have done on stdio is done here.
+    takesOver: true,
   });
 }
 
@@ -69,21 +70,12 @@ class Service {
     this.#transports = transports;
   }
 
-  /** A server of the program was told to listen: what it would have done on stdio is done here. */
-  listens(server: object, transports: readonly Transport[]): Promise<void> | undefined {
-    if (!isServer(server) || server === this.#server) return undefined;
-    return this.open(
-      server,
-      transports.filter(({ name }) => name !== 'stdio'),
-    );
-  }
-
-  /** Opens the transports of the command, and `more`. */
-  async open(server: Server, more: readonly Transport[]): Promise<void> {
+  /** Opens the transports of the command, and what the program has opened besides stdio. */
+  async open(server: Server, transports: readonly Transport[]): Promise<void> {
     if (this.#server)
       throw new Error('troupe serve serves one server, and this program has told another one to listen before');
     this.#server = server;
-    await server.listen(...this.#transports, ...more);
+    await server.listen(...this.#transports, ...transports.filter(({ name }) => name !== 'stdio'));
     watchSignals((signal) => this.#end(signal));
     for (const told of this.#told) say(`troupe serve: ${server.info.name} ${server.info.version} ${told}`);
     this.#count(this.#connected);

@@ -1,7 +1,8 @@
 /** What `troupe run` and `troupe serve` share: finds out which server a target has, and lets it listen. */
 import { once } from 'node:events';
-import { type Launcher, launchedBy } from '../launcher.ts';
-import { createServer, type Server } from '../server.ts';
+import { launchedBy } from '../launcher.ts';
+import { createServer, isServer, type Server } from '../server.ts';
+import type { Transport } from '../transports/transport.ts';
 import { identityOf, startTarget } from './program.ts';
 import type { Target } from './target.ts';
 import { say, traceOf } from './usage.ts';
@@ -9,21 +10,32 @@ import { say, traceOf } from './usage.ts';
 export interface Serving {
   /** The command, for messages. */
   readonly command: string;
-  /** Lets a server listen which was not told to by its program. */
-  listen(server: Server): Promise<void>;
-  /** The program tells a server to listen: see {@link Launcher.listens}. */
-  readonly listens: Launcher['listens'];
+  /**
+   * Lets a server listen.
+   *
+   * @param transports those that its program told it to listen on, if it did
+   */
+  listen(server: Server, transports: readonly Transport[]): Promise<void>;
+  /** Whether `listen` is called also for a server whose program tells it to listen, in place of that. */
+  readonly takesOver: boolean;
 }
 
 /** Serves the target; resolves when it does. When it cannot be served, says why on stderr, and ends the process with code 1. */
 export async function serveTarget(target: Target, serving: Serving): Promise<void> {
+  /** Those that were told to listen by us. */
+  const told = new Set<Server>();
+  const listen = (server: Server, transports: readonly Transport[]): Promise<void> => {
+    told.add(server);
+    return serving.listen(server, transports);
+  };
   const listens = new Promise<void>((resolve, reject) => {
     launchedBy({
       listens(server, transports) {
-        const instead = serving.listens(server, transports);
-        if (instead) instead.then(resolve, reject);
-        else resolve();
-        return instead;
+        if (!isServer(server) || told.has(server)) return undefined;
+        if (!serving.takesOver) return void resolve();
+        const listening = listen(server, transports);
+        listening.then(resolve, reject);
+        return listening;
       },
       reads() {},
     });
@@ -32,7 +44,7 @@ export async function serveTarget(target: Target, serving: Serving): Promise<voi
     throw new Error('it neither listens nor offers anything, and has nothing left to do');
   });
   try {
-    await Promise.race([serve(target, listens, serving), stuck]);
+    await Promise.race([serve(target, listens, { ...serving, listen }), stuck]);
   } catch (error) {
     process.stderr.write(`troupe ${serving.command}: ${target.path} cannot be served: ${traceOf(error)}\n`, () =>
       process.exit(1),
@@ -46,14 +58,14 @@ async function serve(target: Target, listens: Promise<void>, { command, listen }
     case 'listens':
       return;
     case 'exports':
-      return listen(started.server);
+      return listen(started.server, []);
     case 'nothing':
       say(
         `troupe ${command}: ${target.path} exports no server and nothing to offer: waiting for it to call server.listen(…)`,
       );
       return listens;
     default:
-      return listen(await discovered(target));
+      return listen(await discovered(target), []);
   }
 }
 

@@ -28,10 +28,10 @@ test('--help and --version answer on stdout', async () => {
     assert.equal({ code, err }, { code: 0, err: '' });
     assert.match(out, /troupe run FILE\|DIR/);
   }
-  for (const command of ['run', 'dev']) {
-    const { code, out, err } = await run(command, '--help');
+  for (const command of ['run FILE|DIR', 'dev FILE|DIR', 'serve FILE|DIR --socket PATH', 'attach PATH']) {
+    const { code, out, err } = await run(command.split(' ')[0] ?? '', '--help');
     assert.equal({ code, err }, { code: 0, err: '' });
-    assert.match(out, `Usage: troupe ${command} FILE|DIR`);
+    assert.match(out, `Usage: troupe ${command}`);
   }
 });
 
@@ -45,6 +45,29 @@ for (const [title, args, expected] of [
     'a file that is no module',
     ['run', 'data.json'],
     'expected a .ts, .mts, .js or .mjs file or a directory, got data.json',
+  ],
+  ['nowhere to serve', ['serve', 'a.ts'], 'troupe serve: expected where to serve: --socket PATH'],
+  [
+    'an option of serve that it has not',
+    ['serve', 'a.ts', '--sockets', 'x'],
+    "troupe serve: expected no options but --socket PATH, --max-connections N, --idle-exit MS, --help: Unknown option '--sockets'",
+  ],
+  [
+    'a number that is none',
+    ['serve', 'a.ts', '--socket', 'x', '--idle-exit', 'soon'],
+    'troupe serve: --idle-exit: expected a whole number from 1 to 2147483647, got soon',
+  ],
+  ['nothing to attach to', ['attach'], 'troupe attach: expected the PATH of a socket, or --spawn FILE'],
+  ['two sockets to attach to', ['attach', 'x', 'y'], 'troupe attach: expected one PATH, got 2: x y'],
+  [
+    'a server to start that is not there',
+    ['attach', '--spawn', 'gone.ts'],
+    'troupe attach --spawn: expected FILE or DIR',
+  ],
+  [
+    'an option for a server that is not to be started',
+    ['attach', 'x', '--idle-exit', '5'],
+    '--idle-exit and ARGS are for the server that --spawn FILE starts',
   ],
   ['an unknown option', ['run', '--fast', 'a.ts'], 'troupe run: expected FILE or DIR, got the option --fast'],
 ] as const) {

@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert';
 import { createServer, ErrorCode, type ServerOptions } from '../../src/index.ts';
 import { isObject } from '../../src/protocol/json.ts';
 import { connect, ErrorAnswer, type TestClient } from '../../src/testing.ts';
+import { busy } from '../fuzz/conversation.ts';
 import { suite } from '../harness/door.ts';
 import { client, errorOf, stage } from './support.ts';
 
@@ -192,11 +193,40 @@ test('a result that knows its own JSON is shown as that', async () => {
   }
 });
 
+test('contents and messages that JSON makes something else of are answered with -32603', async () => {
+  const { server, told } = stage();
+  const contents = [{ uri: 'odd://1', text: 'x' }];
+  const messages = [{ role: 'user' as const, content: { type: 'text' as const, text: 'x' } }];
+  server.resource('odd://1', {}, () => ({ contents, ...lying('secret') }));
+  server.prompt('odd', {}, async () => ({ messages, ...lying(['secret']) }));
+  server.tool('good', {}, () => 'good');
+  for (const revision of ['2025-06-18', undefined]) {
+    const caller = await client(server, revision);
+    for (const [method, params] of [
+      ['resources/read', { uri: 'odd://1' }],
+      ['prompts/get', { name: 'odd' }],
+    ] as const) {
+      const error = await errorOf(revision ? caller.request(method, params) : caller.modern(method, params));
+      assert.is(error.code, ErrorCode.InternalError);
+      assert.not.match(error.message, 'secret');
+    }
+    await good(caller);
+    await caller.close();
+  }
+  assert.is(told.length, 4);
+});
+
+function fail(): never {
+  throw new Error('secret');
+}
+
+function thenable(then: (resolve: (value: unknown) => void) => void): object {
+  return { then };
+}
+
 /** What an executor of the author's may do instead of giving a result. */
 const EXECUTIONS: Readonly<Record<string, () => never>> = {
-  throws: () => {
-    throw new Error('secret');
-  },
+  throws: fail,
   'throws what cannot be told': () => {
     throw Object.create(null);
   },
@@ -207,6 +237,12 @@ const EXECUTIONS: Readonly<Record<string, () => never>> = {
   'gives a function': () => (() => 5) as never,
   'gives what JSON makes a text of': () => lying('text') as never,
   'gives what refuses to be looked at': () => refusing() as never,
+  'gives a thenable that throws': () => thenable(() => fail()) as never,
+  'gives a thenable that calls back twice': () =>
+    thenable((resolve) => {
+      resolve(undefined);
+      resolve(undefined);
+    }) as never,
 };
 
 for (const [what, execute] of Object.entries(EXECUTIONS)) {
@@ -241,6 +277,7 @@ for (const [what, execute] of Object.entries(EXECUTIONS)) {
       }
     }
     assert.is(told.length, 5 * 2 * requests.length);
+    assert.equal(busy(server), []);
     broken = false;
     for (const [method, params] of requests) assert.match(JSON.stringify(await legacy.request(method, params)), 'good');
     await legacy.close();

@@ -1,7 +1,9 @@
 /** Shutdown of real processes that serve stdio: every way in which a client leaves, and what tools may have left behind. */
 import * as assert from 'uvu/assert';
-import { ErrorCode } from '../../src/index.ts';
+import { type CallToolResult, ErrorCode } from '../../src/index.ts';
+import { ErrorAnswer, type TestClient } from '../../src/testing.ts';
 import { errorOf } from '../crash/support.ts';
+import { SELF } from '../fuzz/messages.ts';
 import { suite, timeLimit } from '../harness/door.ts';
 import { spawnServer } from './child.ts';
 
@@ -13,6 +15,22 @@ const clean = { code: 0, signal: null };
 function posixTest(title: string, body: () => Promise<void>): void {
   if (posix) test(title, body);
   else test.skip(title, 'signals are a POSIX matter');
+}
+
+/** Asks until it is refused: a signal takes its time. */
+async function refused(client: TestClient): Promise<ErrorAnswer> {
+  for (;;) {
+    const tried = await client.modern('tools/list').catch((error: unknown) => error);
+    if (tried instanceof ErrorAnswer) return tried;
+    if (tried instanceof Error) throw tried;
+  }
+}
+
+async function allArrive(answers: readonly Promise<CallToolResult>[]): Promise<void> {
+  for (const { content } of await Promise.all(answers)) {
+    const [block] = content;
+    assert.is(block?.type === 'text' && block.text.length, 200_000);
+  }
 }
 
 test('end of input: a request in flight gets its answer, then it exits, though a tool left a timer', async () => {
@@ -40,27 +58,29 @@ test('end of input: a hundred large answers at once all arrive, though no pipe c
   const { fixture, client } = spawnServer('server.ts');
   const answers = Array.from({ length: 100 }, () => client.callTool('big'));
   await client.close();
-  for (const { content } of await Promise.all(answers)) {
-    const [block] = content;
-    assert.is(block?.type === 'text' && block.text.length, 200_000);
-  }
+  await allArrive(answers);
   assert.equal(await fixture.exited, clean);
 });
 
 posixTest('SIGTERM drains: it answers what is in flight, refuses what is new, and exits', async () => {
-  const { fixture, client } = spawnServer('server.ts');
-  await client.initialize('2025-06-18');
-  const answer = client.callTool('late');
+  const { fixture, client } = spawnServer('server.ts', '60000');
+  const answer = client.modern('tools/call', { name: 'late' });
+  client.raw(JSON.stringify({ jsonrpc: '2.0', id: 'h', method: 'tools/call', params: { name: 'hang', _meta: SELF } }));
   await fixture.said('late runs');
+  await fixture.said('hang runs');
   fixture.process.kill('SIGTERM');
-  // Until it has heard the signal it serves; whatever it answers then, it is one answer to each.
-  let code: number | undefined;
-  while (code === undefined) {
-    const tried = await client.callTool('echo', { text: 'x' }).catch((error: unknown) => error);
-    if (tried instanceof Error && 'code' in tried) code = Number(tried.code);
-  }
-  assert.is(code, ErrorCode.ShuttingDown);
+  assert.is((await refused(client)).code, ErrorCode.ShuttingDown);
   assert.equal((await answer).content, [{ type: 'text', text: 'late' }]);
+  client.notify('notifications/cancelled', { requestId: 'h' });
+  assert.equal(await fixture.exited, clean);
+});
+
+posixTest('SIGTERM: a hundred large answers at once all arrive, though no pipe can take them', async () => {
+  const { fixture, client } = spawnServer('server.ts');
+  const answers = Array.from({ length: 100 }, () => client.callTool('big'));
+  await fixture.until(() => fixture.err.split('big runs').length === 101);
+  fixture.process.kill('SIGTERM');
+  await allArrive(answers);
   assert.equal(await fixture.exited, clean);
 });
 
@@ -70,12 +90,7 @@ posixTest('a second SIGTERM exits at once, whatever is in flight', async () => {
   const answer = client.callTool('hang').catch((error: unknown) => String(error));
   await fixture.said('hang runs');
   fixture.process.kill('SIGTERM');
-  let draining = false;
-  while (!draining)
-    draining = await client.request('ping').then(
-      () => false,
-      () => true,
-    );
+  await refused(client);
   fixture.process.kill('SIGTERM');
   assert.equal(await fixture.exited, { code: 143, signal: null });
   assert.match(String(await answer), 'the process is gone');

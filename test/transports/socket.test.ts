@@ -146,7 +146,7 @@ test('each client has a session of its own', async () => {
   const { server, path } = await stage();
   const clients = ['a', 'b', 'c'].map((name) => new Client(path).open(name).call(1, 'who'));
   const answers = await Promise.all(clients.map((client) => client.heard('"id":1')));
-  for (const [index, name] of ['a', 'b', 'c'].entries()) assert.match(answers[index], `"text":"${name} `);
+  for (const [index, name] of ['a', 'b', 'c'].entries()) assert.match(answers[index] ?? '', `"text":"${name} `);
   assert.is(new Set(answers.map((answer) => /[abc] ([\w-]{21})/.exec(answer)?.[1])).size, 3);
   await server.close();
   await Promise.all(clients.map(({ closed }) => closed));

@@ -1,0 +1,380 @@
+/** Many agents on stdio, one server process: sessions apart, deaths survived, one start, one end. */
+import { spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { LoggingMessageNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
+import * as assert from 'uvu/assert';
+import { suite, timeLimit } from '../harness/door.ts';
+import { Cli, isBuilt } from './cli.ts';
+
+timeLimit(30_000);
+const all = suite('troupe attach');
+function test(title: string, body: () => Promise<void>): void {
+  if (!isBuilt) all.skip(title, 'dist is not built: npm run build');
+  else if (process.platform === 'win32') all.skip(title, 'the paths of this file are those of POSIX');
+  else all(title, body);
+}
+
+const MAIN = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));
+const SHARED = fileURLToPath(new URL('../fixtures/socket/shared.ts', import.meta.url));
+const folder = mkdtempSync(join(tmpdir(), 'troupe-attach-'));
+/** Whatever a test leaves behind, when it fails or on purpose. */
+const started = new Set<number>();
+let count = 0;
+
+function freshPath(): string {
+  count += 1;
+  return join(folder, `${count}.sock`);
+}
+
+function troupe(...args: readonly string[]): Cli {
+  const cli = new Cli(args, { built: true });
+  started.add(cli.process.pid ?? 0);
+  return cli;
+}
+
+/** `troupe serve`, listening. */
+async function serve(path: string, ...options: readonly string[]): Promise<Cli> {
+  const server = troupe('serve', SHARED, '--socket', path, ...options);
+  await server.said('troupe attach');
+  return server;
+}
+
+/** An agent with an open session. */
+async function agent(...args: readonly string[]): Promise<Cli> {
+  const cli = troupe('attach', ...args);
+  await cli.initialize();
+  return cli;
+}
+
+const agents = (number: number, ...args: readonly string[]): Promise<Cli[]> =>
+  Promise.all(Array.from({ length: number }, () => agent(...args)));
+
+async function pidOf(cli: Cli): Promise<number> {
+  const { pid } = JSON.parse(await cli.call('pid'));
+  started.add(pid);
+  return pid;
+}
+
+async function pidsOf(clis: readonly Cli[]): Promise<number[]> {
+  return [...new Set(await Promise.all(clis.map(pidOf)))];
+}
+
+/** Resolves when it holds; what other processes do to files can only be looked for. */
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 10));
+}
+
+const times = (text: string, all: string): number => all.split(text).length - 1;
+const said = (file: string, text: string): number => times(text, readFileSync(file, 'utf8'));
+
+all.after(() => {
+  started.delete(0);
+  for (const pid of started) {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // It has gone, as it is meant to.
+    }
+  }
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test('20 official clients share one process, each with its own name, log level, progress and cancellation', async () => {
+  const path = freshPath();
+  const server = await serve(path);
+  const clients = await Promise.all(
+    Array.from({ length: 20 }, async (_, index) => {
+      const client = new Client({ name: `agent-${index}`, version: '1.0.0' });
+      const logged: unknown[] = [];
+      client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => void logged.push(params.data));
+      await client.connect(new StdioClientTransport({ command: process.execPath, args: [MAIN, 'attach', path] }));
+      return { client, logged, index };
+    }),
+  );
+  const pids = new Set<unknown>();
+  const sessions = new Set<unknown>();
+  const result = async (client: Client, name: string): Promise<Record<string, unknown>> => {
+    const { structuredContent } = await client.callTool({ name });
+    return structuredContent as Record<string, unknown>;
+  };
+  await Promise.all(
+    clients.map(async ({ client, logged, index }) => {
+      pids.add((await result(client, 'pid')).pid);
+      const who = await result(client, 'who');
+      assert.is(who.client, `agent-${index}`);
+      sessions.add(who.session);
+      await client.setLoggingLevel(index % 2 === 0 ? 'debug' : 'error');
+      await client.callTool({ name: 'log' });
+      assert.equal(logged, index % 2 === 0 ? ['something small', 'something large'] : ['something large']);
+      const steps: unknown[] = [];
+      await client.callTool({ name: 'progress' }, undefined, {
+        onprogress: ({ progress }) => void steps.push(progress),
+      });
+      assert.is(steps.at(-1), 3);
+    }),
+  );
+  const cancels = clients.map(({ client, index }) => {
+    const cancel = new AbortController();
+    const waiting = client.callTool({ name: 'wait' }, undefined, { signal: cancel.signal });
+    return { cancel, even: index % 2 === 0, ended: waiting.then(String, String) };
+  });
+  await server.said('waits\n', 20);
+  for (const { cancel, even } of cancels) if (even) cancel.abort(new Error('enough'));
+  await server.said('waits no more\n', 10);
+  for (const { even, ended } of cancels) if (even) assert.match(await ended, /enough/);
+  assert.is(times('waits no more\n', server.err), 10);
+  assert.equal({ pids: pids.size, sessions: sessions.size }, { pids: 1, sessions: 20 });
+  await Promise.all(clients.map(({ client }) => client.close()));
+  server.process.kill('SIGTERM');
+  assert.is(await server.exit, 0);
+  assert.not(existsSync(path));
+});
+
+test('an agent that is killed takes nobody along', async () => {
+  const path = freshPath();
+  const server = await serve(path);
+  const [first, ...others] = await agents(6, path);
+  first?.call('wait').catch(() => {});
+  const killed = others.splice(0, 2);
+  for (const cli of killed) cli.call('wait').catch(() => {});
+  await server.said('waits\n', 3);
+  const calls = others.map((cli) => cli.call('echo', { text: 'x'.repeat(100_000) }));
+  for (const cli of killed) cli.process.kill('SIGKILL');
+  for (const text of await Promise.all(calls)) assert.is(text.length, 100_000);
+  // They count as ended: what they asked for is given up when the grace time is over.
+  await server.said('waits no more\n', 2);
+  assert.is((await pidsOf(others)).length, 1);
+  assert.is(times('waits no more\n', server.err), 2);
+  server.process.kill('SIGKILL');
+});
+
+test('when the server is killed, requests in flight get an error, later ones an answer, and the sessions go on', async () => {
+  const path = freshPath();
+  const some = await agents(8, '--spawn', SHARED, path);
+  const [before] = await pidsOf(some);
+  await Promise.all(some.map((cli) => cli.request('logging/setLevel', { level: 'error' })));
+  await some[0]?.request('resources/subscribe', { uri: 'notes://one' });
+  const lost = some.map((cli) => cli.request('tools/call', { name: 'wait', arguments: {} }).then(String, String));
+  await until(() => said(`${path}.log`, 'waits\n') === 8);
+  process.kill(before ?? 0, 'SIGKILL');
+  for (const error of await Promise.all(lost)) assert.match(error, /-32603.*the server restarted/);
+  // The next server is still to come: these wait for it.
+  for (const who of await Promise.all(some.map((cli) => cli.call('who')))) assert.match(who, '"client":"cli-test"');
+  const [after, ...more] = await pidsOf(some);
+  assert.is.not(after, before);
+  assert.equal(more, []);
+  for (const cli of some) {
+    cli.messages.length = 0;
+    await cli.call('log');
+    assert.equal(cli.notifications, ['notifications/message']);
+  }
+  assert.ok(some[0]?.lines.some((line) => line.includes('notifications/resources/updated')));
+  assert.ok(some.every(({ lines }) => lines.some((line) => line.includes('notifications/tools/list_changed'))));
+  // No answer came twice, and no answer to what the shim asked came through.
+  for (const { lines } of some) {
+    const ids = lines.flatMap((line) => /"id":(\d+)/.exec(line)?.[1] ?? []);
+    assert.is(new Set(ids).size, ids.length);
+  }
+  for (const code of await Promise.all(some.map((cli) => cli.end()))) assert.is(code, 0);
+});
+
+test('10 agents at once start one server, which goes when the last has left for a while', async () => {
+  const path = freshPath();
+  const some = await agents(10, '--spawn', SHARED, path, '--idle-exit', '300');
+  assert.is((await pidsOf(some)).length, 1);
+  assert.is(said(`${path}.log`, 'serve: shared'), 1);
+  assert.not(existsSync(`${path}.lock`));
+  assert.is(statSync(`${path}.log`).mode & 0o777, 0o600);
+  const [last, ...others] = some;
+  for (const code of await Promise.all(others.map((cli) => cli.end()))) assert.is(code, 0);
+  await new Promise((resolve) => setTimeout(resolve, 600));
+  assert.is((await pidsOf(last ? [last] : [])).length, 1);
+  assert.is(await last?.end(), 0);
+  await until(() => !existsSync(path));
+  await until(() => said(`${path}.log`, 'ends: no client was connected for 300 ms') === 1);
+  assert.is(said(`${path}.log`, 'serve: shared'), 1);
+});
+
+test('without a PATH, all who name the same file share a server', async () => {
+  const runtime = mkdtempSync(join(folder, 'runtime-'));
+  const before = process.env.XDG_RUNTIME_DIR;
+  process.env.XDG_RUNTIME_DIR = runtime;
+  try {
+    const [one, two] = await Promise.all([
+      agent('--spawn', SHARED, '--idle-exit', '200'),
+      agent('--spawn', `${SHARED.replace('shared.ts', '')}/../socket/shared.ts`, '--idle-exit', '200'),
+    ]);
+    const other = await agent('--spawn', SHARED, '--idle-exit', '200', '--', 'other', 'arguments');
+    assert.is((await pidsOf([one, two])).length, 1);
+    assert.is((await pidsOf([one, two, other])).length, 2);
+    assert.is(statSync(join(runtime, 'troupe')).mode & 0o777, 0o700);
+    await Promise.all([one, two, other].map((cli) => cli.end()));
+  } finally {
+    if (before === undefined) delete process.env.XDG_RUNTIME_DIR;
+    else process.env.XDG_RUNTIME_DIR = before;
+  }
+});
+
+test('the file of a server that was killed, and the lock of a shim that was, keep nobody out', async () => {
+  const path = freshPath();
+  const dead = await serve(path);
+  dead.process.kill('SIGKILL');
+  await dead.exit;
+  const gone = spawn(process.execPath, ['-e', '']);
+  await new Promise((resolve) => gone.once('close', resolve));
+  writeFileSync(`${path}.lock`, String(gone.pid));
+  const some = await agents(3, '--spawn', SHARED, path, '--idle-exit', '200');
+  assert.is((await pidsOf(some)).length, 1);
+  await Promise.all(some.map((cli) => cli.end()));
+});
+
+test('a server that drains is left to its clients; a new agent gets a new one', async () => {
+  const path = freshPath();
+  const server = await serve(path);
+  const old = await agent(path);
+  old.call('wait').catch(() => {});
+  await server.said('waits');
+  server.process.kill('SIGTERM');
+  await server.said('ends: SIGTERM');
+  const fresh = await agent('--spawn', SHARED, path, '--idle-exit', '200');
+  const [pid] = await pidsOf([fresh]);
+  assert.is.not(pid, server.process.pid);
+  assert.is(await server.exit, 0);
+  // The session of the old one goes on there.
+  assert.equal(await pidsOf([old]), [pid]);
+  await Promise.all([old.end(), fresh.end()]);
+});
+
+test('the end of input: what was asked is answered, and the shim ends with code 0', async () => {
+  const path = freshPath();
+  const server = await serve(path);
+  const one = await agent(path);
+  const answers = [1, 2, 3].map((index) => one.call('echo', { text: `${index}` }));
+  const ended = one.end();
+  assert.equal(await Promise.all(answers), ['1', '2', '3']);
+  assert.is(await ended, 0);
+  assert.is(await troupe('attach', path).end(), 0);
+  server.process.kill('SIGKILL');
+});
+
+test('an agent that reads no more ends its shim without a word', async () => {
+  const path = freshPath();
+  const server = await serve(path);
+  const one = await agent(path);
+  one.process.stdout?.destroy();
+  one.call('echo', { text: 'x' }).catch(() => {});
+  assert.is(await one.exit, 0);
+  assert.is(one.err, '');
+  server.process.kill('SIGKILL');
+});
+
+test('large messages pass both ways, and bytes that are no text are refused by the server', async () => {
+  const path = freshPath();
+  const server = await serve(path);
+  const one = await agent(path);
+  const text = 'ä€😀'.repeat(100_000);
+  assert.is(await one.call('echo', { text }), text);
+  one.process.stdin?.write(Buffer.from([0xff, 0xfe, 0x0a]));
+  await one.until(() => one.messages.some(({ error }) => error !== undefined), 'the error');
+  assert.match(JSON.stringify(one.messages.at(-1)), '-32700');
+  assert.is(await one.call('echo', { text: 'still here' }), 'still here');
+  await one.end();
+  server.process.kill('SIGKILL');
+});
+
+test('a shim waits for a server that is still to come, and for a place at one that is full', async () => {
+  const path = freshPath();
+  const early = troupe('attach', path);
+  const opened = early.initialize();
+  await early.said('no server listens');
+  const server = await serve(path, '--max-connections', '1');
+  await opened;
+  const second = troupe('attach', path);
+  const waited = second.initialize();
+  await second.said('takes 1 connections at once');
+  assert.is(await early.end(), 0);
+  await waited;
+  assert.is(await second.end(), 0);
+  server.process.kill('SIGKILL');
+});
+
+test('a shim that finds no server in time answers what waits, says why, and ends with code 1', async () => {
+  const path = freshPath();
+  const cli = troupe('attach', path, '--wait', '200');
+  const error = await cli.initialize().then(String, String);
+  assert.match(error, /-32603.*gave up after 200 ms: no server listens on/);
+  assert.is(await cli.exit, 1);
+  assert.match(cli.err, 'troupe attach: gave up after 200 ms: no server listens on');
+});
+
+test('a server that cannot start is given up after three attempts, with what it said', async () => {
+  const broken = join(folder, 'broken.mjs');
+  writeFileSync(broken, 'throw new Error("no database")');
+  const path = freshPath();
+  const cli = troupe('attach', '--spawn', broken, path);
+  assert.match(await cli.initialize().then(String, String), /-32603.*cannot be started: it ended with code 1/);
+  assert.is(await cli.exit, 1);
+  assert.match(cli.err, 'no database');
+  assert.is(said(`${path}.log`, 'no database'), 3);
+});
+
+test('it starts in well under 100 ms more than node itself, with a few MB of its own', async () => {
+  const path = freshPath();
+  const server = await serve(path);
+  const least = async (times: number, measure: () => Promise<number>): Promise<number> => {
+    let best = Number.POSITIVE_INFINITY;
+    for (let time = 0; time < times; time += 1) best = Math.min(best, await measure());
+    return best;
+  };
+  const bare = await least(6, async () => {
+    const began = performance.now();
+    const child = spawn(process.execPath, ['-e', 'process.stdout.write("x"); process.stdin.resume()']);
+    await new Promise((resolve) => child.stdout.once('data', resolve));
+    const took = performance.now() - began;
+    child.kill();
+    return took;
+  });
+  const rss: number[] = [];
+  const attached = await least(6, async () => {
+    const began = performance.now();
+    const one = troupe('attach', path);
+    await one.initialize();
+    const took = performance.now() - began;
+    rss.push(rssOf(one.process.pid ?? 0));
+    await one.end();
+    return took;
+  });
+  const node = spawn(process.execPath, ['-e', 'process.stdout.write("x"); process.stdin.resume()']);
+  await new Promise((resolve) => node.stdout.once('data', resolve));
+  const bareRss = rssOf(node.pid ?? 0);
+  node.kill();
+  const one = await agent(path);
+  const direct = troupe('run', SHARED);
+  await direct.initialize();
+  const perCall = async (cli: Cli): Promise<number> => {
+    for (let warm = 0; warm < 100; warm += 1) await cli.request('ping');
+    const began = performance.now();
+    for (let call = 0; call < 300; call += 1) await cli.request('ping');
+    return ((performance.now() - began) / 300) * 1000;
+  };
+  const costs = { attached: await perCall(one), direct: await perCall(direct) };
+  await Promise.all([one.end(), direct.end()]);
+  server.process.kill('SIGKILL');
+  const mb = (bytes: number): string => `${(bytes / 1_048_576).toFixed(1)} MB`;
+  process.stdout.write(
+    `\n    attach to first answer ${attached.toFixed(0)} ms (node alone ${bare.toFixed(0)} ms); RSS ${mb(Math.min(...rss))} (node alone ${mb(bareRss)}); ping ${costs.attached.toFixed(0)} µs (direct ${costs.direct.toFixed(0)} µs)\n`,
+  );
+  assert.ok(attached - bare < 100, `${attached - bare} ms`);
+  assert.ok(Math.min(...rss) - bareRss < 16 * 1_048_576, mb(Math.min(...rss) - bareRss));
+});
+
+/** Memory of a process in bytes, where the system shows it as a file. */
+function rssOf(pid: number): number {
+  const file = `/proc/${pid}/status`;
+  return existsSync(file) ? Number(/VmRSS:\s+(\d+)/.exec(readFileSync(file, 'utf8'))?.[1]) * 1024 : 0;
+}

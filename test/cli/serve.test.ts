@@ -1,0 +1,120 @@
+/** `troupe serve`: what it takes for a program, where it serves it, and how it ends. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import * as assert from 'uvu/assert';
+import { TROUPE, Tree, toolModule } from '../discovery/tree.ts';
+import { suite, timeLimit } from '../harness/door.ts';
+import { Cli } from './cli.ts';
+
+timeLimit(30_000);
+const all = suite('troupe serve');
+const clients: Cli[] = [];
+
+all.after(() => {
+  // One whose server was killed would look for another.
+  for (const { process } of clients) process.kill('SIGKILL');
+});
+
+function test(title: string, body: () => Promise<void>): void {
+  if (process.platform === 'win32') all.skip(title, 'the paths of this file are those of POSIX');
+  else all(title, body);
+}
+
+const PACKAGE = { 'package.json': '{ "type": "module" }' };
+
+function program(end: string): string {
+  return `import { createServer, stdio } from '${TROUPE}';
+const server = createServer({ name: 'program', version: '2.0.0' });
+server.tool('hi', {}, () => 'hello');
+server.tool('slow', {}, () => new Promise((resolve) => { console.log('slow runs'); setTimeout(resolve, 300, 'at last'); }));
+setInterval(() => {}, 1_000);
+${end}
+`;
+}
+
+async function serve(files: Readonly<Record<string, string>>, target: string): Promise<{ server: Cli; path: string }> {
+  const tree = new Tree({ ...PACKAGE, ...files });
+  const path = join(tree.path, 's.sock');
+  const server = new Cli(['serve', target, '--socket', path], { cwd: tree.path });
+  server.process.stdout?.removeAllListeners('data').on('data', (text: string) => {
+    server.err += text;
+  });
+  await server.said(`connect clients with: troupe attach ${path}`);
+  return { server, path };
+}
+
+async function attach(path: string): Promise<Cli> {
+  const cli = new Cli(['attach', path]);
+  clients.push(cli);
+  await cli.initialize();
+  return cli;
+}
+
+for (const [title, files, target] of [
+  ['that listens on stdio', { 'server.ts': program('await server.listen(stdio());') }, 'server.ts'],
+  ['that exports a server', { 'server.ts': program('export default server;') }, 'server.ts'],
+  ['that is a directory with a server', { 'index.ts': program('export { server };') }, '.'],
+  ['that is a directory of tools', { 'tools/a.ts': toolModule('hi') }, 'tools'],
+] as const) {
+  test(`a program ${title} is served on the socket, and ends with code 0 on SIGTERM`, async () => {
+    const { server, path } = await serve(files, target);
+    const client = await attach(path);
+    assert.match(await client.call('hi'), /^(hi|hello)$/);
+    assert.is(await client.end(), 0);
+    server.process.kill('SIGTERM');
+    assert.is(await server.exit, 0);
+    assert.not(existsSync(path));
+  });
+}
+
+test('SIGINT lets what runs finish; a second one does not', async () => {
+  const { server, path } = await serve({ 'server.ts': program('export default server;') }, 'server.ts');
+  const client = await attach(path);
+  const slow = client.call('slow');
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  server.process.kill('SIGINT');
+  assert.is(await slow, 'at last');
+  assert.is(await server.exit, 0);
+
+  const other = await serve({ 'server.ts': program('export default server;') }, 'server.ts');
+  (await attach(other.path)).call('slow').catch(() => {});
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  other.server.process.kill('SIGINT');
+  await other.server.said('ends: SIGINT');
+  other.server.process.kill('SIGINT');
+  assert.is(await other.server.exit, 130);
+});
+
+test('what a tool throws too late is logged, and ends nothing', async () => {
+  const late =
+    "server.tool('late', {}, () => { setTimeout(() => { throw new Error('too late'); }, 1); return 'early'; });";
+  const { server, path } = await serve({ 'server.ts': program(`${late}\nexport default server;`) }, 'server.ts');
+  const client = await attach(path);
+  assert.is(await client.call('late'), 'early');
+  await server.said('too late');
+  assert.is(await client.call('hi'), 'hello');
+  await client.end();
+  server.process.kill('SIGTERM');
+  assert.is(await server.exit, 0);
+});
+
+test('a path that another server has is an error, with code 1', async () => {
+  const { server, path } = await serve({ 'server.ts': program('await server.listen(stdio());') }, 'server.ts');
+  for (const end of ['await server.listen(stdio());', 'server.listen(stdio());', 'export default server;']) {
+    const second = new Cli(['serve', 'server.ts', '--socket', path], {
+      cwd: new Tree({ ...PACKAGE, 'server.ts': program(end) }).path,
+    });
+    assert.is(await second.exit, 1);
+    assert.match(second.err, /cannot be served: .*a server is listening on .* already/);
+  }
+  server.process.kill('SIGTERM');
+  await server.exit;
+});
+
+test('a program has one server to serve', async () => {
+  const two = "await server.listen(stdio());\nawait createServer({ name: 'two', version: '1' }).listen(stdio());";
+  const { server } = await serve({ 'server.ts': program(two) }, 'server.ts');
+  await server.said('serves one server, and this program has told another one to listen before');
+  server.process.kill('SIGTERM');
+  assert.is(await server.exit, 0);
+});
