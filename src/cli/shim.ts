@@ -48,6 +48,7 @@ export class Shim {
   #ended = false;
   /** The agent reads nothing more. */
   #gone = false;
+  #leave: () => void = () => {};
   /** Ends the wait for a server that takes up the session. */
   #inTime: () => void = () => {};
 
@@ -62,7 +63,7 @@ export class Shim {
 
   /** @throws {Error} when there is no server to be had, or the session cannot go on with it; the agent has its errors then */
   async run(): Promise<void> {
-    const { input, output, patience, dial } = this.#options;
+    const { input, output } = this.#options;
     input.on('data', (chunk: Buffer) => {
       this.#fromAgent.push(chunk);
       this.#flush();
@@ -70,6 +71,14 @@ export class Shim {
     input.on('end', () => this.end()).on('close', () => this.end());
     input.on('error', () => this.end());
     output.on('error', () => this.#vanish());
+    const left = new Promise<void>((resolve) => {
+      this.#leave = resolve;
+    });
+    await Promise.race([this.#serve(), left]);
+  }
+
+  async #serve(): Promise<void> {
+    const { dial, patience } = this.#options;
     try {
       while (!this.#isDone()) {
         const socket = await dial().catch((error: unknown) => patience.failed(error));
@@ -92,13 +101,15 @@ export class Shim {
     this.#fromAgent.end();
     this.#flush();
     this.#open?.end();
+    // Nothing waits for the server that is looked for.
+    if (!this.#socket && this.#isDone()) this.#leave();
   }
 
   /** Nobody reads what the shim says. */
   #vanish(): void {
     this.#gone = true;
     this.end();
-    this.#socket?.destroy();
+    this.#leave();
   }
 
   #isDone(): boolean {

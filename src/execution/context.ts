@@ -56,7 +56,8 @@ export interface Context {
 export class RequestContext implements Context {
   readonly #request: InFlight;
   readonly #clock: Clock;
-  #steps: Map<string, Promise<unknown>> | undefined;
+  #progress: Context['progress'] | undefined;
+  #step: Context['step'] | undefined;
   #log: Log | undefined;
 
   constructor(request: InFlight, clock: Clock) {
@@ -100,26 +101,40 @@ export class RequestContext implements Context {
     return this.#log;
   }
 
-  progress(done: number, total?: number, message?: string): void {
+  /** A function of its own, like `step`: handlers take `ctx` apart. */
+  get progress(): Context['progress'] {
+    this.#progress ??= makeProgress(this.#request);
+    return this.#progress;
+  }
+
+  get step(): Context['step'] {
+    this.#step ??= makeStep();
+    return this.#step;
+  }
+}
+
+function makeProgress(request: InFlight): Context['progress'] {
+  return (done, total, message) => {
     if (!Number.isFinite(done))
       throw new TypeError(`ctx.progress: expected a finite number for what is done, got ${describe(done)}`);
     if (total !== undefined && !Number.isFinite(total))
       throw new TypeError(`ctx.progress: expected a finite number for the total, got ${describe(total)}`);
     if (message !== undefined && typeof message !== 'string')
       throw new TypeError(`ctx.progress: expected a string for the message, got ${describe(message)}`);
-    const request = this.#request;
     request.requests.send({ type: 'progress', request, progress: done, total, message });
-  }
+  };
+}
 
-  step<T>(name: string, fn: () => T | Promise<T>): Promise<T> {
-    this.#steps ??= new Map();
-    const recorded = this.#steps.get(name);
+function makeStep(): Context['step'] {
+  const steps = new Map<string, Promise<unknown>>();
+  return <T>(name: string, fn: () => T | Promise<T>): Promise<T> => {
+    const recorded = steps.get(name);
     // The name is the author's promise that the step is the same, and with it its type.
     if (recorded) return recorded as Promise<T>;
     const running = (async () => fn())();
-    this.#steps.set(name, running);
+    steps.set(name, running);
     return running;
-  }
+  };
 }
 
 function isJsonObject(value: unknown): value is JsonObject {

@@ -9,7 +9,7 @@ import { opening, SELF } from '../fuzz/messages.ts';
 import { suite } from '../harness/door.ts';
 import { client, errorOf, stage } from './support.ts';
 
-const RUNS = 400;
+const RUNS = 250;
 const TIMEOUT_MS = 100;
 const seed = Number(process.env.TROUPE_FUZZ_SEED ?? 20_261_121);
 

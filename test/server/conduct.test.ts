@@ -204,6 +204,18 @@ test('an executor of the author may answer with a promise of its own kind', asyn
   await client.close();
 });
 
+test('a handler may take its context apart', async () => {
+  const server = make();
+  server.tool('apart', {}, async (_args, { progress, step, log, signal }) => {
+    progress(1, 2);
+    log.info('x');
+    return `${await step('once', () => 1)} ${signal.aborted}`;
+  });
+  const client = await opened(server);
+  assert.equal((await client.callTool('apart')).content, [{ type: 'text', text: '1 false' }]);
+  await client.close();
+});
+
 test('a modern request for a legacy revision is told how to open one', async () => {
   const client = await connect(make());
   const refused = await refusal(
