@@ -3,7 +3,7 @@ import { nanoid } from 'nanoid';
 import { spawnServer } from '../actors/server.ts';
 import type { OpenSession } from '../actors/session.ts';
 import { Bus } from '../bus.ts';
-import { systemClock, type Timer } from '../clock.ts';
+import { type Clock, systemClock, type Timer } from '../clock.ts';
 import { Inspection } from '../inspect.ts';
 import type { ConnectionId } from '../messages/connection.ts';
 import type { InFlight } from '../messages/in-flight.ts';
@@ -151,7 +151,7 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
   /** Ends what could not finish in time, closes every transport, and is done. */
   const stop = async (reason: string): Promise<void> => {
     for (const connection of connections.values()) connection.giveUp(reason);
-    const results = await Promise.allSettled(transports.map(async (transport) => transport.close()));
+    const results = await Promise.allSettled(transports.map((transport) => closed(transport, clock)));
     for (const result of results) if (result.status === 'rejected') incident('closing a transport', result.reason);
     for (const [id, connection] of connections) {
       connection.close(reason);
@@ -191,4 +191,20 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
       server.mailbox.send({ type: 'started' });
     },
   };
+}
+
+/** Longest that a transport may take to close, in milliseconds: one that never does must not keep the server. */
+const CLOSE_MS = 30_000;
+
+async function closed(transport: Transport, clock: Clock): Promise<void> {
+  let timer: Timer | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const why = `the transport "${transport.name}" did not close within ${CLOSE_MS} ms: it is left as it is`;
+    timer = clock.after(CLOSE_MS, () => reject(new Error(why)));
+  });
+  try {
+    await Promise.race([transport.close(), late]);
+  } finally {
+    timer?.cancel();
+  }
 }

@@ -1,13 +1,6 @@
 /** Actors that fail inside: who answers, what ends, and what goes on as if nothing had been. */
 import * as assert from 'uvu/assert';
-import { spawnExecutor } from '../../src/actors/executor.ts';
-import { spawnRegistry } from '../../src/actors/registry.ts';
 import { createServer, ErrorCode, type InspectionRecord } from '../../src/index.ts';
-import { Inspection } from '../../src/inspect.ts';
-import type { RequestsMail } from '../../src/messages/requests.ts';
-import { DIALECTS } from '../../src/protocol/dialects/index.ts';
-import { Catalogue } from '../../src/registry/catalogue.ts';
-import { InFlightRequest } from '../../src/requests/in-flight.ts';
 import { connect, SimulatedClock, settled } from '../../src/testing.ts';
 import { memory } from '../../src/transports/memory.ts';
 import { suite } from '../harness/door.ts';
@@ -144,109 +137,6 @@ test('an emitter that fails ends its connection, and no other', async () => {
   broken = false;
   assert.equal((await other.callTool('good')).content, [{ type: 'text', text: 'good' }]);
   await other.close();
-});
-
-/** A request on its way, and what its in-flight table hears of it. */
-function underWay(id: number): { request: InFlightRequest; heard: RequestsMail[] } {
-  const heard: RequestsMail[] = [];
-  const dialect = DIALECTS['2025-06-18'];
-  const self = { dialect, info: undefined, capabilities: {}, logLevel: undefined, principal: 'x', session: undefined };
-  const mailbox = { address: 'requests/x', send: (mail: RequestsMail) => void heard.push(mail) };
-  const request = new InFlightRequest(
-    id,
-    { method: 'tools/list', cursor: undefined },
-    'tools',
-    self,
-    undefined,
-    undefined,
-    undefined,
-    mailbox,
-    0,
-  );
-  return { request, heard };
-}
-
-const codes = (heard: readonly RequestsMail[]): unknown[] =>
-  heard.map((mail) => (mail.type === 'answer' && !mail.outcome.ok ? mail.outcome.error.code : mail));
-
-test('a registry that fails answers with -32603 and serves the next; set aside it still answers, registrations too', () => {
-  const clock = new SimulatedClock();
-  const incidents: string[] = [];
-  const served: unknown[] = [];
-  let broken = true;
-  const { mailbox } = spawnRegistry({
-    clock,
-    inspection: new Inspection(clock),
-    address: 'registry/tools',
-    catalogue: new Catalogue('tool'),
-    serve({ id }) {
-      if (broken) throw new Error('secret');
-      served.push(id);
-    },
-    changed() {},
-    incident: (where) => String(incidents.push(where)),
-  });
-  const send = (id: number): unknown[] => {
-    const { request, heard } = underWay(id);
-    mailbox.send({ type: 'request', request });
-    return codes(heard);
-  };
-  for (let id = 0; id < 3; id += 1) assert.equal(send(id), [ErrorCode.InternalError]);
-  broken = false;
-  assert.equal(send(3), []);
-  assert.equal(served, [3]);
-  broken = true;
-  assert.equal(send(4), [ErrorCode.InternalError]);
-  broken = false;
-  assert.equal(send(5), [ErrorCode.InternalError]);
-  let answer: unknown;
-  mailbox.send({
-    type: 'clear',
-    reply: (registered) => {
-      answer = registered;
-    },
-  });
-  assert.equal(answer, { ok: false, why: 'the registry failed (incident 6)' });
-  assert.is(incidents.length, 6);
-});
-
-test('an executor actor that fails answers with -32603 and runs the next', () => {
-  const clock = new SimulatedClock();
-  const incidents: string[] = [];
-  let broken = true;
-  const { mailbox } = spawnExecutor<{ label: string }, string, Record<string, never>>({
-    clock,
-    inspection: new Inspection(clock),
-    address: 'executor/tools',
-    run() {
-      if (broken) throw new Error('secret');
-      return {};
-    },
-    wrap: () => ({ kind: 'empty' }),
-    incident(where) {
-      // It fails while it tells of the failure: that is not the handler's any more.
-      if (where !== 'executor/tools') throw new Error('secret');
-      return String(incidents.push(where));
-    },
-  });
-  mailbox.send({ type: 'attach', ref: 1, implementation: { label: 'tool "x"' } });
-  const first = underWay(1);
-  mailbox.send({ type: 'execute', request: first.request, ref: 1, target: 'x' });
-  assert.equal(codes(first.heard), [ErrorCode.InternalError]);
-  broken = false;
-  const second = underWay(2);
-  mailbox.send({ type: 'execute', request: second.request, ref: 1, target: 'x' });
-  assert.equal(
-    second.heard.map((mail) => mail.type === 'answer' && mail.outcome.ok),
-    [true],
-  );
-  // An element that was removed meanwhile is no crash, however often it is asked for.
-  for (let id = 3; id < 9; id += 1) {
-    const gone = underWay(id);
-    mailbox.send({ type: 'execute', request: gone.request, ref: 99, target: 'x' });
-    assert.equal(codes(gone.heard), [ErrorCode.InvalidParams]);
-  }
-  assert.equal(incidents, ['executor/tools']);
 });
 
 test('a listener on the bus that throws silences nobody, and the operator hears of it', async () => {

@@ -279,3 +279,14 @@ export function typed(server: ReturnType<typeof make>): void {
   server.tool('t', { output: z.object({ sum: z.number() }) }, () => ({ sum: 'one' }));
   server.tool('t', {}, () => new Promise((done) => done('anything')));
 }
+
+test('a transport that never closes does not keep the server, and the operator hears of it', async () => {
+  const told: string[] = [];
+  const clock = new SimulatedClock();
+  const server = make({ clock, log: (_level, message) => void told.push(message) });
+  await server.listen({ name: 'stuck', open: () => {}, close: () => new Promise(() => {}) });
+  const closing = server.close();
+  await clock.advance(30_000);
+  await closing;
+  assert.match(told.join('\n'), /the transport "stuck" did not close within 30000 ms/);
+});
