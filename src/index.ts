@@ -48,6 +48,8 @@ export { SchemaError } from './schema/error.ts';
 export type { CompiledSchema, Problem } from './schema/schema.ts';
 export type { AuthorSchema, Infer, InferInput } from './schema/types.ts';
 export { createServer, isServer, type Server } from './server.ts';
+export { type HttpTransport, http } from './transports/http/http.ts';
+export type { AuthenticationRequest, HttpOptions } from './transports/http/options.ts';
 export { type MemoryPeer, memory } from './transports/memory.ts';
 export { type SocketOptions, socket } from './transports/socket.ts';
 export { type StdioOptions, stdio } from './transports/stdio.ts';

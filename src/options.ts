@@ -3,11 +3,17 @@ import { type Clock, LONGEST_TIMER_MS } from './clock.ts';
 import type { ExecutionOptions } from './execution/execution.ts';
 import { describe, type JsonObject, messageOf } from './protocol/json.ts';
 import type { Implementation } from './protocol/types.ts';
+import type { HttpOptions } from './transports/http/options.ts';
 
 /** Bounds. Each is a whole number of at least 1, and each refusal names the bound that it comes from. */
 export interface Limits {
   /** Most requests in flight on one connection; the next gets an error, the connection lives. */
   readonly maxInFlight: number;
+  /** Most requests in flight of all clients together that have no session (HTTP, from 2026-07-28). */
+  readonly maxStatelessInFlight: number;
+  /** Most sessions open at once, in all and for each principal (but for `anonymous`, which anybody is). */
+  readonly maxSessions: number;
+  readonly maxSessionsPerPrincipal: number;
   /** Milliseconds until a request times out; progress starts them anew where the revision allows. */
   readonly timeoutMs: number;
   /** The most that progress can make of it, in milliseconds. */
@@ -39,6 +45,9 @@ export interface Limits {
 
 export const DEFAULT_LIMITS: Limits = {
   maxInFlight: 128,
+  maxStatelessInFlight: 4_096,
+  maxSessions: 100_000,
+  maxSessionsPerPrincipal: 100,
   timeoutMs: 60_000,
   maxTimeoutMs: 600_000,
   maxRunning: 1_024,
@@ -70,6 +79,8 @@ export interface ServerOptions extends Implementation {
   /** Milliseconds for which modern clients may take lists as fresh (2026-07-28 "Caching"). Default 0: they ask again. */
   readonly listTtlMs?: number;
   readonly limits?: Partial<Limits>;
+  /** How `server.fetch` and `server.node` serve. */
+  readonly http?: Omit<HttpOptions, 'port' | 'host' | 'path' | 'ownsProcess'>;
   /** Hears what an operator needs to know. Default: lines on stderr. */
   readonly log?: OperatorLog;
   /** The time, for tests. */
@@ -104,6 +115,7 @@ const OPTIONS: ReadonlySet<string> = new Set<keyof ServerOptions>([
   'extensions',
   'listTtlMs',
   'limits',
+  'http',
   'log',
   'clock',
 ]);

@@ -1,4 +1,6 @@
 /** The server as authors hold it: register, listen, close, watch. */
+
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Discovered, type DiscoverOptions, discover } from './discovery/discover.ts';
 import { type Core, createCore } from './hosting/core.ts';
 import type { PromptRegistration, RegisteredElement, Registration, ToolRegistration } from './hosting/elements.ts';
@@ -18,6 +20,7 @@ import type {
   ToolOptions,
 } from './registration/define.ts';
 import type { AuthorSchema } from './schema/types.ts';
+import { MountedTransport } from './transports/http/mount.ts';
 import type { Transport } from './transports/transport.ts';
 
 /** Marks a server, also one that another copy of this package made: `troupe dev` loads modules afresh. */
@@ -51,6 +54,7 @@ export class Server {
   readonly resources: Registration<ResourceDefinition>;
   readonly prompts: PromptRegistration;
   readonly #core: Core;
+  #mount: MountedTransport | undefined;
 
   constructor(options: ServerOptions) {
     checkOptions(options);
@@ -130,6 +134,36 @@ export class Server {
     const served = launcher()?.listens(this, transports);
     if (served) return served;
     for (const transport of transports) await this.#core.open(transport);
+  }
+
+  /**
+   * Answers one HTTP request of another server or framework, given as the web standard has it. The options are those of
+   * `createServer({ http })`; without `allowedHosts`, only clients are served that call this machine by a loopback name.
+   *
+   * @example Bun.serve({ fetch: (request) => server.fetch(request) });
+   */
+  fetch(request: Request): Promise<Response> {
+    return this.#mounted().fetch(request);
+  }
+
+  /**
+   * Answers one HTTP request of a `node:http` server, of Express and the like. Mount it ahead of any body parser. The
+   * options are those of `createServer({ http })`; without `allowedHosts`, only clients are served that call this machine
+   * by a loopback name.
+   *
+   * @example app.all('/mcp', (request, response) => server.node(request, response));
+   */
+  node(request: IncomingMessage, response: ServerResponse): void {
+    this.#mounted().node(request, response);
+  }
+
+  #mounted(): MountedTransport {
+    if (!this.#mount) {
+      this.#mount = new MountedTransport(this.options.http ?? {});
+      // A server that is closed opens nothing; the mount says so to whoever asks.
+      this.#core.open(this.#mount).catch(() => {});
+    }
+    return this.#mount;
   }
 
   /** Takes no new requests, lets those in flight finish within `limits.graceMs`, then closes every transport. Idempotent. */

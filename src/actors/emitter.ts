@@ -1,19 +1,25 @@
-/** The one door out to one client: order, coalescing, back-pressure. Results are never dropped; what can wait is bounded. */
+/** The one door out to the clients of one connection: order, coalescing, back-pressure. Results are never dropped; what can wait is bounded. */
 import { initialTransition, transition } from 'xstate';
 import { type EmitterEvent, emitterMachine } from '../../machines/emitter.ts';
-import type { About } from '../messages/connection.ts';
+import type { About, Exchange, Reader } from '../messages/connection.ts';
 import type { Answer, EmitterMail, Notification } from '../messages/emitter.ts';
-import type { Batch } from '../messages/in-flight.ts';
+import type { Batch, InFlight } from '../messages/in-flight.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { Outbound } from '../outbound/outbound.ts';
+import { statusOfAnswer } from '../protocol/status.ts';
 import { type Actor, type ActorHost, type Behaviour, spawn } from './actor.ts';
+import { Held, keyOf } from './held.ts';
 
 export interface EmitterOptions extends ActorHost {
   readonly address: string;
   readonly outbound: Outbound;
-  /** Hands one message to the transport. */
-  transmit(text: string, about: About): void;
-  /** Most notifications held while the peer is slow; the oldest log messages go first. */
+  /** Hands one message to the transport; `status` is the HTTP status of an answer, undefined for what is none. */
+  transmit(text: string, about: About, status: number | undefined): void;
+  /** The requests of an exchange will get no answer. */
+  unanswered(exchange: Exchange): void;
+  /** A handler lets go of an exchange for so many milliseconds. */
+  release(exchange: Exchange, retryMs: number): void;
+  /** Most notifications held while a reader is slow; the oldest log messages go first. */
   readonly maxHeld: number;
   /** Milliseconds for which changes of lists and resources are gathered into one notification each. */
   readonly gatherMs: number;
@@ -28,20 +34,20 @@ export function spawnEmitter(options: EmitterOptions): Actor<EmitterMail> {
 }
 
 const SESSION: About = { kind: 'session' };
-const CONNECTION: About = { kind: 'connection' };
+const CONNECTION: About = { kind: 'connection', exchange: undefined };
+const NONE: ReadonlyMap<Reader, Held> = new Map();
 
 class Emitter implements Behaviour<EmitterMail> {
   readonly #options: EmitterOptions;
   readonly #self: Mailbox<EmitterMail>;
   #snapshot = initialTransition(emitterMachine)[0];
   #flowing = true;
-  /** What waits for a slow peer, in order; the key lets a newer notification take the place of an older one. */
-  readonly #held = new Map<string, Answer | Notification>();
-  #heldSeq = 0;
-  #heldNotes = 0;
-  #dropped = 0;
+  /** What waits while the whole connection is slow. */
+  #held: Held | undefined;
+  /** What waits for readers that are slow while others are not. Made when the first is. */
+  #slow: Map<Reader, Held> | undefined;
   /** Changes being gathered: at most one of each list, one of each resource. */
-  readonly #gathering = new Map<string, Notification>();
+  #gathering: Map<string, Notification> | undefined;
 
   constructor(options: EmitterOptions, self: Mailbox<EmitterMail>) {
     this.#options = options;
@@ -49,9 +55,8 @@ class Emitter implements Behaviour<EmitterMail> {
   }
 
   state(): string {
-    return this.#held.size === 0
-      ? String(this.#snapshot.value)
-      : `${String(this.#snapshot.value)} (${this.#held.size})`;
+    const held = (this.#held?.size ?? 0) + [...(this.#slow ?? NONE).values()].reduce((sum, { size }) => sum + size, 0);
+    return held === 0 ? String(this.#snapshot.value) : `${String(this.#snapshot.value)} (${held})`;
   }
 
   receive(mail: EmitterMail): void {
@@ -61,29 +66,34 @@ class Emitter implements Behaviour<EmitterMail> {
       case 'refusal':
       case 'progress':
       case 'log':
-        return this.#flowing ? this.#pass(mail) : this.#hold(mail);
+        return this.#deliver(mail);
       case 'list changed':
       case 'resource updated':
         return this.#gather(mail);
       case 'gathered': {
-        const changes = [...this.#gathering.values()];
-        this.#gathering.clear();
-        for (const change of changes) {
-          if (this.#flowing) this.#pass(change);
-          else this.#hold(change);
-        }
+        const changes = [...(this.#gathering?.values() ?? [])];
+        this.#gathering = undefined;
+        for (const change of changes) this.#deliver(change);
         return;
       }
-      case 'batch shrank':
-        return this.#batch(mail.batch, undefined);
+      case 'unanswered':
+        return this.#unanswered(mail.request);
+      case 'release':
+        if (mail.request.exchange) this.#options.release(mail.request.exchange, mail.retryMs);
+        return;
       case 'slow':
-        return this.#step({ type: 'slow' });
+        if (mail.reader === 'connection') return this.#step({ type: 'slow' });
+        this.#slow ??= new Map();
+        if (!this.#slow.has(mail.reader)) this.#slow.set(mail.reader, new Held(this.#options.maxHeld));
+        return;
       case 'drained':
+        if (mail.reader !== 'connection') return this.#release(mail.reader);
         this.#step({ type: 'drained' });
-        return this.#release();
+        return this.#releaseAll();
       case 'close':
         this.#step({ type: 'close' });
-        return this.#release();
+        this.#releaseAll();
+        for (const reader of [...(this.#slow?.keys() ?? [])]) this.#release(reader);
     }
   }
 
@@ -92,81 +102,87 @@ class Emitter implements Behaviour<EmitterMail> {
     this.#flowing = this.#snapshot.value === 'flowing';
   }
 
-  #pass(mail: Answer | Notification): void {
+  #deliver(mail: Answer | Notification): void {
+    if (!this.#flowing) {
+      this.#held ??= new Held(this.#options.maxHeld);
+      return this.#held.add(mail);
+    }
+    const waiting = this.#slow?.get(readerOf(mail));
+    if (waiting) waiting.add(mail);
+    else this.#pass(mail);
+  }
+
+  readonly #pass = (mail: Answer | Notification): void => {
     const { outbound, transmit } = this.#options;
     switch (mail.type) {
       case 'answer': {
+        const { request, outcome } = mail;
         const text = outbound.answer(mail);
-        const { batch } = mail.request;
-        return batch ? this.#batch(batch, text) : transmit(text, mail.request);
+        if (request.batch) return this.#batch(request.batch, text);
+        return transmit(text, request, outcome.ok ? 200 : statusOfAnswer(outcome.error));
       }
       case 'refusal': {
+        const { id, exchange, batch, status } = mail;
         const text = outbound.answer(mail);
-        if (mail.batch) return this.#batch(mail.batch, text);
-        return transmit(text, mail.id === undefined ? CONNECTION : { kind: 'request', id: mail.id });
+        if (batch) return this.#batch(batch, text);
+        return transmit(
+          text,
+          id === undefined ? { kind: 'connection', exchange } : { kind: 'request', id, exchange },
+          status,
+        );
       }
       case 'progress':
-        return transmit(outbound.notification(mail), { kind: 'request', id: mail.about });
+        return transmit(outbound.notification(mail), mail.about, undefined);
       case 'log':
-        return transmit(
-          outbound.notification(mail),
-          mail.about === undefined ? SESSION : { kind: 'request', id: mail.about },
-        );
+        return transmit(outbound.notification(mail), mail.about ?? SESSION, undefined);
       default:
-        return transmit(outbound.notification(mail), SESSION);
+        return transmit(outbound.notification(mail), SESSION, undefined);
     }
-  }
+  };
 
   /** Collects the answers of a batch, and sends them as one when none is owed (2025-03-26 basic/index, "Batching"). */
   #batch(batch: Batch, text: string | undefined): void {
-    if (text !== undefined) batch.answers.push(text);
+    const { answers, exchange } = batch;
+    if (text !== undefined) answers.push(text);
     batch.owed -= 1;
-    if (batch.owed === 0 && batch.answers.length > 0)
-      this.#options.transmit(this.#options.outbound.batch(batch.answers), CONNECTION);
+    if (batch.owed > 0) return;
+    if (answers.length === 0) return exchange && this.#options.unanswered(exchange);
+    const about: About = exchange ? { kind: 'connection', exchange } : CONNECTION;
+    this.#options.transmit(this.#options.outbound.batch(answers), about, 200);
   }
 
-  #hold(mail: Answer | Notification): void {
-    const key = keyOf(mail) ?? `#${this.#heldSeq++}`;
-    const answers = mail.type === 'answer' || mail.type === 'refusal';
-    if (!answers && !this.#held.has(key)) this.#heldNotes += 1;
-    // A newer notification of the same thing goes to the end: nothing overtakes what was sent before it.
-    this.#held.delete(key);
-    this.#held.set(key, mail);
-    if (this.#heldNotes <= this.#options.maxHeld) return;
-    // What changed must be heard of, and there is one note for each thing at most: only what was said along the way can go.
-    const oldest = this.#oldest('log') ?? this.#oldest('progress');
-    if (oldest === undefined) return;
-    this.#held.delete(oldest);
-    this.#heldNotes -= 1;
-    this.#dropped += 1;
+  #unanswered({ batch, exchange }: InFlight): void {
+    if (batch) this.#batch(batch, undefined);
+    else if (exchange) this.#options.unanswered(exchange);
   }
 
-  #oldest(wanted: Notification['type']): string | undefined {
-    for (const [key, { type }] of this.#held) if (type === wanted) return key;
-    return undefined;
+  /** The connection has caught up; readers that are slow of their own still wait. */
+  #releaseAll(): void {
+    this.#told(
+      this.#held?.release((mail) => {
+        const waiting = this.#slow?.get(readerOf(mail));
+        if (waiting) waiting.add(mail);
+        else this.#pass(mail);
+      }),
+    );
   }
 
-  #release(): void {
-    const held = [...this.#held.values()];
-    this.#held.clear();
-    this.#heldNotes = 0;
-    const dropped = this.#dropped;
-    this.#dropped = 0;
-    // Told before what is left of the same request, at the level that it was to be told at: both are within what the client asked for.
-    const first = held.find((mail) => mail.type === 'log');
-    for (const mail of held) {
-      if (dropped > 0 && mail === first && mail.type === 'log') {
-        const data = `${dropped} notifications were dropped because the client reads too slowly`;
-        this.#pass({ ...mail, data, logger: 'troupe' });
-      }
-      this.#pass(mail);
-    }
-    if (dropped > 0) this.#options.droppedNotes(dropped);
+  #release(reader: Reader): void {
+    const held = this.#slow?.get(reader);
+    if (!held) return;
+    this.#slow?.delete(reader);
+    this.#told(held.release(this.#pass));
+  }
+
+  #told(dropped: number | undefined): void {
+    if (dropped) this.#options.droppedNotes(dropped);
   }
 
   #gather(mail: Notification): void {
-    if (this.#gathering.size === 0)
+    if (!this.#gathering) {
+      this.#gathering = new Map();
       this.#options.clock.after(this.#options.gatherMs, () => this.#self.send({ type: 'gathered' }));
+    }
     this.#gathering.set(keyOf(mail) ?? '', mail);
   }
 
@@ -175,16 +191,18 @@ class Emitter implements Behaviour<EmitterMail> {
   }
 }
 
-/** What a newer notification replaces: an older one of the same request, list or resource. Logs and answers replace nothing. */
-function keyOf(mail: Answer | Notification): string | undefined {
+/** Who reads this: the client of one exchange, or whoever listens to the session. */
+function readerOf(mail: Answer | Notification): Reader {
   switch (mail.type) {
+    case 'answer':
+      return mail.request.exchange ?? 'session';
+    case 'refusal':
+      return mail.exchange ?? 'session';
     case 'progress':
-      return `progress ${typeof mail.token} ${mail.token}`;
-    case 'list changed':
-      return `list ${mail.what}`;
-    case 'resource updated':
-      return `resource ${mail.uri}`;
+      return mail.about.exchange ?? 'session';
+    case 'log':
+      return mail.about?.exchange ?? 'session';
     default:
-      return undefined;
+      return 'session';
   }
 }

@@ -18,6 +18,10 @@ export interface RequestsOptions extends ActorHost {
   idle(): void;
   /** Names an internal error for the log and for the client. */
   incident(where: string, error: unknown): string;
+  /** The table crashed too often, and serves no more: the connection cannot be trusted any more. */
+  failed(error: unknown): void;
+  /** The name of the option that `maxInFlight` comes from. */
+  readonly limit: 'maxInFlight' | 'maxStatelessInFlight';
   /** Most requests in flight at once, and most handlers running, with those that nobody waits for any more. */
   readonly maxInFlight: number;
   readonly maxRunning: number;
@@ -71,7 +75,7 @@ class Requests implements Behaviour<RequestsMail> {
         else this.#stopped(mail.request);
         return;
       case 'cancel':
-        return this.#cancel(mail.id, mail.reason);
+        return this.#cancel(mail.key, mail.reason);
       case 'progress':
         return this.#progress(mail);
       case 'log': {
@@ -80,13 +84,16 @@ class Requests implements Behaviour<RequestsMail> {
           this.#options.emitter.send({
             type: 'log',
             dialect: request.client.dialect,
-            about: request.id,
+            about: request,
             level,
             data,
             logger,
           });
         return;
       }
+      case 'release':
+        if (!mail.request.settled) this.#options.emitter.send(mail);
+        return;
       case 'deadline':
         return this.#expire();
       case 'drain':
@@ -112,8 +119,8 @@ class Requests implements Behaviour<RequestsMail> {
 
   #admit(mail: RequestMail): void {
     const { request } = mail;
-    const { maxInFlight, maxRunning, timeoutMs, maxTimeoutMs } = this.#options;
-    if (this.#table.get(request.id)) {
+    const { limit, maxInFlight, maxRunning, timeoutMs, maxTimeoutMs } = this.#options;
+    if (this.#table.get(request.key)) {
       return this.#refuse(
         request,
         ErrorCode.InvalidRequest,
@@ -133,7 +140,7 @@ class Requests implements Behaviour<RequestsMail> {
       return this.#refuse(
         request,
         ErrorCode.Overloaded,
-        `${maxInFlight} requests are in flight on this connection, which is its limit: wait for an answer (the server's option is maxInFlight)`,
+        `${maxInFlight} requests are in flight ${limit === 'maxInFlight' ? 'on this connection' : 'without a session'}, which is the limit: wait for an answer (the server's option is ${limit})`,
       );
     }
     const now = this.#clock.now();
@@ -164,13 +171,13 @@ class Requests implements Behaviour<RequestsMail> {
     return true;
   }
 
-  #cancel(id: RequestId, reason: string | undefined): void {
-    const request = this.#table.get(id);
+  #cancel(key: RequestId, reason: string | undefined): void {
+    const request = this.#table.get(key);
     // Unknown, answered already, or `initialize`, which may not be cancelled: ignored (MCP "Cancellation").
     if (!request || request.operation.method === 'initialize') return;
     this.#settle(request);
     this.#orphan(request);
-    if (request.batch) this.#options.emitter.send({ type: 'batch shrank', batch: request.batch });
+    this.#options.emitter.send({ type: 'unanswered', request });
     request.abort(new Aborted(reason ?? 'the client cancelled the request'));
   }
 
@@ -197,7 +204,7 @@ class Requests implements Behaviour<RequestsMail> {
     this.#options.emitter.send({
       type: 'progress',
       dialect,
-      about: request.id,
+      about: request,
       token: request.progressToken,
       progress,
       total,
@@ -239,8 +246,9 @@ class Requests implements Behaviour<RequestsMail> {
     request.abort(new Aborted(why));
   }
 
-  crashed(mail: RequestsMail, error: unknown): void {
+  crashed(mail: RequestsMail, error: unknown, setAside: boolean): void {
     const incident = this.#options.incident(this.#options.address, error);
+    if (setAside) this.#options.failed(error);
     if (!('request' in mail)) return;
     const { request } = mail;
     if (request.settled && mail.type !== 'request') return;

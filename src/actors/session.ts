@@ -3,6 +3,7 @@ import { initialTransition, transition } from 'xstate';
 import { sessionMachine } from '../../machines/session.ts';
 import { EMPTY, type Introduction, type Outcome } from '../messages/answers.ts';
 import type { Client } from '../messages/client.ts';
+import type { ConnectionId } from '../messages/connection.ts';
 import type { EmitterMail } from '../messages/emitter.ts';
 import type { InFlight } from '../messages/in-flight.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
@@ -15,7 +16,10 @@ import type { ClientCapabilities, Implementation, LogLevel } from '../protocol/t
 import { type Actor, type ActorHost, type Afterwards, type Behaviour, spawn } from './actor.ts';
 
 export interface SessionOptions extends ActorHost {
+  /** Known to its client and to handlers only: over HTTP it is the key to the session. */
   readonly id: string;
+  /** Its connection, by which logs and the inspector name it. */
+  readonly connection: ConnectionId;
   readonly dialect: Dialect;
   readonly opening: Initialize;
   readonly principal: string;
@@ -38,7 +42,7 @@ export interface OpenSession {
 export function spawnSession(options: SessionOptions): OpenSession {
   let client: SessionClient | undefined;
   const actor = spawn<SessionMail>(
-    { kind: 'session', address: `session/${options.id}` },
+    { kind: 'session', address: `session/${options.connection}` },
     options,
     (self, afterwards) => {
       client = new SessionClient(options, self);
@@ -156,7 +160,7 @@ class Session implements Behaviour<SessionMail> {
   }
 
   crashed(mail: SessionMail, error: unknown): void {
-    const incident = this.#options.incident(`session/${this.#options.id}`, error);
+    const incident = this.#options.incident(`session/${this.#options.connection}`, error);
     const outcome: Outcome = { ok: false, error: toWireError(error, incident) };
     if (mail.type === 'request') this.#options.emitter.send({ type: 'answer', request: mail.request, outcome });
     else if ('request' in mail) settle(mail.request, outcome);

@@ -1,6 +1,6 @@
 /** What a handler is given beside its arguments: the signal, progress, the log, who is asking, and recorded steps. */
 
-import type { Clock } from '../clock.ts';
+import { type Clock, LONGEST_TIMER_MS } from '../clock.ts';
 import type { InFlight } from '../messages/in-flight.ts';
 import { describe, isObject, type JsonObject } from '../protocol/json.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
@@ -27,6 +27,16 @@ export interface Context {
    */
   progress(done: number, total?: number, message?: string): void;
   readonly log: Log;
+  /**
+   * Lets go of the client's HTTP connection while the handler works on; the client comes back for the rest ("polling",
+   * SEP-1699). Does nothing where that cannot be: on other transports, in other revisions than 2025-03-26 to 2025-11-25, or
+   * where the client has been told no event id to come back with (before 2025-11-25: until something was sent).
+   *
+   * @param retryMs milliseconds after which the client is to come back. Default 1,000
+   * @throws {RangeError} for a time that is no whole number from 0 to 2^31-1
+   * @example ctx.closeStream(5_000);
+   */
+  closeStream(retryMs?: number): void;
   /** The client as it describes itself: for display and logs, never for decisions about what it may do. */
   readonly client: {
     readonly info: Implementation | undefined;
@@ -58,6 +68,7 @@ export class RequestContext implements Context {
   readonly #clock: Clock;
   #progress: Context['progress'] | undefined;
   #step: Context['step'] | undefined;
+  #closeStream: Context['closeStream'] | undefined;
   #log: Log | undefined;
 
   constructor(request: InFlight, clock: Clock) {
@@ -107,6 +118,11 @@ export class RequestContext implements Context {
     return this.#progress;
   }
 
+  get closeStream(): Context['closeStream'] {
+    this.#closeStream ??= makeCloseStream(this.#request);
+    return this.#closeStream;
+  }
+
   get step(): Context['step'] {
     this.#step ??= makeStep();
     return this.#step;
@@ -122,6 +138,16 @@ function makeProgress(request: InFlight): Context['progress'] {
     if (message !== undefined && typeof message !== 'string')
       throw new TypeError(`ctx.progress: expected a string for the message, got ${describe(message)}`);
     request.requests.send({ type: 'progress', request, progress: done, total, message });
+  };
+}
+
+function makeCloseStream(request: InFlight): Context['closeStream'] {
+  return (retryMs = 1_000) => {
+    if (!Number.isSafeInteger(retryMs) || retryMs < 0 || retryMs > LONGEST_TIMER_MS)
+      throw new RangeError(
+        `ctx.closeStream: expected whole milliseconds from 0 to ${LONGEST_TIMER_MS}, got ${describe(retryMs)}`,
+      );
+    request.requests.send({ type: 'release', request, retryMs });
   };
 }
 

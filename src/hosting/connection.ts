@@ -7,11 +7,14 @@ import { type OpenSession, spawnSession } from '../actors/session.ts';
 import type { Bus } from '../bus.ts';
 import type { Timer } from '../clock.ts';
 import { Inbound } from '../inbound/inbound.ts';
+import type { Opened } from '../inbound/options.ts';
 import type { Introduction } from '../messages/answers.ts';
-import type { ConnectionId } from '../messages/connection.ts';
+import type { ConnectionId, Exchange, Reader } from '../messages/connection.ts';
 import type { RequestMail } from '../messages/requests.ts';
 import type { Limits, OperatorLog } from '../options.ts';
 import type { Outbound } from '../outbound/outbound.ts';
+import type { Dialect } from '../protocol/dialects/index.ts';
+import type { Initialize } from '../protocol/operations.ts';
 import type { ServerCapabilities } from '../protocol/types.ts';
 
 export interface ConnectionHost extends ActorHost {
@@ -23,17 +26,35 @@ export interface ConnectionHost extends ActorHost {
   offers(capability: keyof ServerCapabilities): boolean;
   incident(where: string, error: unknown): string;
   readonly log: OperatorLog;
-  sessionOpened(id: string, session: OpenSession): void;
-  sessionClosed(id: string): void;
+  /** Opens a connection for the session that an `initialize` on a shared connection asks for. @throws {ProtocolError} when there are too many */
+  adopt(connection: ConnectionId, exchange: Exchange, opening: Initialize, dialect: Dialect): Opened;
+  /** @throws {ProtocolError} when there are too many */
+  sessionOpens(principal: string): void;
+  sessionOpened(connection: ConnectionId, session: OpenSession): void;
+  sessionClosed(connection: ConnectionId): void;
   /** While draining, nothing is in flight on this connection any more. */
   idle(connection: ConnectionId): void;
+}
+
+/** What a connection is, beside its id. */
+export interface ConnectionKind {
+  /** Who its messages are authorised as, where they do not say so themselves. */
+  readonly principal: string;
+  /** Any number of clients use it; none has a session on it. */
+  readonly shared: boolean;
+  /** It lives and ends with one session. */
+  readonly session?: true;
 }
 
 /** What the server can do with a connection. */
 export interface Connection {
   readonly inbound: Inbound;
-  slow(): void;
-  drained(): void;
+  /** Opens its session; none is open. @throws {ProtocolError} when there are too many */
+  openSession(opening: Initialize, dialect: Dialect): Opened & { readonly id: string };
+  slow(reader: Reader): void;
+  drained(reader: Reader): void;
+  /** The client has closed an exchange of a shared connection. */
+  left(exchange: Exchange): void;
   /** Takes no new requests; `idle` follows when none is in flight. */
   drain(): void;
   /** The client sends nothing more: answer what is in flight, within the grace time, then end the connection. */
@@ -44,35 +65,51 @@ export interface Connection {
   close(reason: string): void;
 }
 
-export function openConnection(id: ConnectionId, host: ConnectionHost): Connection {
+/** Characters of a session's id: 132 random bits, because over HTTP the id is the key to the session. */
+const SESSION_ID_LENGTH = 22;
+
+export function openConnection(id: ConnectionId, kind: ConnectionKind, host: ConnectionHost): Connection {
   const { bus, limits, inspection } = host;
+  const failed = (actor: string, error: unknown): void =>
+    bus.emit('connection.end', {
+      connection: id,
+      reason: `the ${actor} failed (incident ${host.incident(`${actor}/${id}`, error)})`,
+    });
   const emitter = spawnEmitter({
-    ...host,
+    clock: host.clock,
+    inspection,
+    outbound: host.outbound,
     address: `emitter/${id}`,
     maxHeld: limits.maxHeld,
     gatherMs: limits.gatherMs,
-    transmit(text, about) {
+    transmit(text, about, status) {
       if (inspection.on) inspection.record({ type: 'wire', connection: id, direction: 'out', text });
-      bus.emit('connection.send', { connection: id, text, about });
+      bus.emit('connection.send', { connection: id, text, about, status });
     },
+    unanswered: (exchange) => bus.emit('connection.unanswered', { connection: id, exchange }),
+    release: (exchange, retryMs) => bus.emit('connection.release', { connection: id, exchange, retryMs }),
     droppedNotes: (count) =>
       host.log(
         'warning',
         `a client (connection ${id}) reads too slowly: ${count} notifications were dropped (limits.maxHeld)`,
       ),
-    failed(error) {
-      bus.emit('connection.end', {
-        connection: id,
-        reason: `the emitter failed (incident ${host.incident(`emitter/${id}`, error)})`,
-      });
-    },
+    failed: (error) => failed('emitter', error),
   });
   let grace: Timer | undefined;
   const requests = spawnRequests({
-    ...host,
-    ...limits,
+    clock: host.clock,
+    inspection,
+    route: host.route,
+    incident: host.incident,
+    limit: kind.shared ? 'maxStatelessInFlight' : 'maxInFlight',
+    maxInFlight: kind.shared ? limits.maxStatelessInFlight : limits.maxInFlight,
+    maxRunning: kind.shared ? Math.max(limits.maxRunning, 2 * limits.maxStatelessInFlight) : limits.maxRunning,
+    timeoutMs: limits.timeoutMs,
+    maxTimeoutMs: limits.maxTimeoutMs,
     address: `requests/${id}`,
     emitter: emitter.mailbox,
+    // One client can make do with a table that only refuses; where all share it, they are better off with another.
+    failed: (error) => kind.shared && failed('requests', error),
     idle() {
       if (grace) {
         letGo('the client has ended its input');
@@ -84,44 +121,60 @@ export function openConnection(id: ConnectionId, host: ConnectionHost): Connecti
   let session: OpenSession | undefined;
   /** Nothing more will be sent: what a slow client has yet to be sent goes to the transport, which flushes before it closes. */
   const letGo = (reason: string): void => emitter.mailbox.send({ type: 'close', reason });
+  const openSession = (opening: Initialize, dialect: Dialect): Opened & { readonly id: string } => {
+    const { principal } = kind;
+    host.sessionOpens(principal);
+    const sessionId = nanoid(SESSION_ID_LENGTH);
+    const opened = spawnSession({
+      clock: host.clock,
+      inspection,
+      introduction: host.introduction,
+      incident: host.incident,
+      id: sessionId,
+      connection: id,
+      dialect,
+      opening,
+      principal,
+      requests: requests.mailbox,
+      emitter: emitter.mailbox,
+      maxSubscriptions: limits.maxSubscriptions,
+      closed(reason) {
+        session = undefined;
+        opened.actor.stop(reason);
+        host.sessionClosed(id);
+        if (kind.session) bus.emit('connection.end', { connection: id, reason });
+      },
+    });
+    session = opened;
+    host.sessionOpened(id, opened);
+    return { id: sessionId, client: opened.client, requests: requests.mailbox };
+  };
 
   const inbound = new Inbound({
-    ...limits,
+    maxDepth: limits.maxDepth,
+    maxBatch: limits.maxBatch,
+    maxMessageBytes: limits.maxMessageBytes,
     connection: id,
     inspection,
     requests: requests.mailbox,
     emitter: emitter.mailbox,
-    principal: 'anonymous',
+    principal: kind.principal,
+    shared: kind.shared,
     session: () => session?.client,
-    openSession(opening, dialect) {
-      const sessionId = nanoid();
-      const opened = spawnSession({
-        ...host,
-        id: sessionId,
-        dialect,
-        opening,
-        principal: 'anonymous',
-        requests: requests.mailbox,
-        emitter: emitter.mailbox,
-        maxSubscriptions: limits.maxSubscriptions,
-        closed(reason) {
-          session = undefined;
-          opened.actor.stop(reason);
-          host.sessionClosed(sessionId);
-        },
-      });
-      session = opened;
-      host.sessionOpened(sessionId, opened);
-      return opened.client;
-    },
+    openSession: (opening, dialect, exchange) =>
+      kind.shared && exchange ? host.adopt(id, exchange, opening, dialect) : openSession(opening, dialect),
+    accepted: (exchange) => bus.emit('connection.accepted', { connection: id, exchange }),
     offers: host.offers,
     incident: host.incident,
   });
 
   return {
     inbound,
-    slow: () => emitter.mailbox.send({ type: 'slow' }),
-    drained: () => emitter.mailbox.send({ type: 'drained' }),
+    openSession,
+    slow: (reader) => emitter.mailbox.send({ type: 'slow', reader }),
+    drained: (reader) => emitter.mailbox.send({ type: 'drained', reader }),
+    left: (exchange) =>
+      requests.mailbox.send({ type: 'cancel', key: exchange.id, reason: 'the client has closed the response' }),
     drain: () => requests.mailbox.send({ type: 'drain' }),
     ended() {
       grace ??= host.clock.after(limits.graceMs, () =>

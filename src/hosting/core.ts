@@ -1,11 +1,9 @@
 /** The composition root: it makes the actors in the order in which a message meets them, and opens and closes transports. */
 import { nanoid } from 'nanoid';
 import { spawnServer } from '../actors/server.ts';
-import type { OpenSession } from '../actors/session.ts';
 import { Bus } from '../bus.ts';
 import { type Clock, systemClock, type Timer } from '../clock.ts';
 import { Inspection } from '../inspect.ts';
-import type { ConnectionId } from '../messages/connection.ts';
 import type { InFlight } from '../messages/in-flight.ts';
 import type { RequestMail } from '../messages/requests.ts';
 import { guardLog, resolveLimits, type ServerOptions, stderrLog } from '../options.ts';
@@ -13,7 +11,7 @@ import { Outbound } from '../outbound/outbound.ts';
 import { stackOf } from '../protocol/json.ts';
 import type { Implementation } from '../protocol/types.ts';
 import type { Transport } from '../transports/transport.ts';
-import { type Connection, type ConnectionHost, openConnection } from './connection.ts';
+import { openDirectory } from './directory.ts';
 import { introduce } from './introduction.ts';
 import { type Offering, spawnOffering } from './offering.ts';
 import { guardProcess } from './process-guard.ts';
@@ -39,14 +37,15 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
   );
   const bus = new Bus();
   const transports: Transport[] = [];
-  const connections = new Map<ConnectionId, Connection>();
-  const sessions = new Map<string, OpenSession>();
   const incident = (where: string, error: unknown): string => {
     const id = nanoid(10);
     log('error', `incident ${id} in ${where}: ${stackOf(error)}`);
     return id;
   };
   const actors = { clock, inspection };
+  const outbound = new Outbound(info, options.listTtlMs ?? 0, (id, error) =>
+    incident(id === undefined ? 'a log message' : `the answer to request ${String(id)}`, error),
+  );
 
   // What is offered, and what runs it.
   const introducer = introduce(options, info);
@@ -65,17 +64,15 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
     ...actors,
     graceMs: limits.graceMs,
     introduction: introducer.tell,
-    *sessions() {
-      for (const { actor } of sessions.values()) yield actor.mailbox;
-    },
+    sessions: () => directory.sessions(),
     drainConnections() {
-      for (const connection of connections.values()) connection.drain();
+      for (const connection of directory.connections.values()) connection.drain();
     },
     stop: (reason) => void stop(reason),
     incident,
   });
 
-  // What a connection is made of, and where its requests go.
+  // Where requests go, and the connections that they come from.
   const { registries } = offering;
   const serve: Readonly<Record<InFlight['servedBy'], (mail: RequestMail) => void>> = {
     tools: (mail) => registries.tools.send(mail),
@@ -89,40 +86,19 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
     session: ({ request }) => request.client.session?.mailbox.send({ type: 'serve', request }),
     server: (mail) => server.mailbox.send(mail),
   };
-  const host: ConnectionHost = {
+  const directory = openDirectory({
     ...actors,
     bus,
     limits,
-    outbound: new Outbound(info, options.listTtlMs ?? 0, (id, error) =>
-      incident(id === undefined ? 'a log message' : `the answer to request ${String(id)}`, error),
-    ),
+    outbound,
     route: (mail) => serve[mail.request.servedBy](mail),
     introduction: introducer.tell,
     offers: introducer.offers,
     incident,
     log,
-    sessionOpened: (id, session) => void sessions.set(id, session),
-    sessionClosed: (id) => void sessions.delete(id),
+    closing: () => closing,
     idle: (connection) => server.mailbox.send({ type: 'connection idle', connection }),
-  };
-
-  // The bus: what transports report.
-  bus.on('connection.opened', ({ connection: id }) => {
-    const connection = openConnection(id, host);
-    connections.set(id, connection);
-    if (closing) connection.drain();
-  });
-  bus.on('connection.text', ({ connection, text }) => connections.get(connection)?.inbound.text(text));
-  bus.on('connection.unreadable', ({ connection, reason, bytes }) =>
-    connections.get(connection)?.inbound.unreadable(reason, bytes),
-  );
-  bus.on('connection.slow', ({ connection }) => connections.get(connection)?.slow());
-  bus.on('connection.drained', ({ connection }) => connections.get(connection)?.drained());
-  bus.on('connection.ended', ({ connection }) => connections.get(connection)?.ended());
-  bus.on('connection.closed', ({ connection, reason }) => {
-    connections.get(connection)?.close(reason);
-    connections.delete(connection);
-    server.mailbox.send({ type: 'connection idle', connection });
+    gone: (connection) => server.mailbox.send({ type: 'connection idle', connection }),
   });
   bus.on('fault', ({ where, error }) => void incident(where, error));
 
@@ -138,7 +114,7 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
     // A handler that waits for nothing the event loop knows of would let the process go before it was answered.
     hold ??= clock.hold();
     for (const transport of transports) stopAccepting(transport);
-    server.mailbox.send({ type: 'drain', reason, connections: [...connections.keys()] });
+    server.mailbox.send({ type: 'drain', reason, connections: [...directory.connections.keys()] });
     return stopped;
   };
   const stopAccepting = (transport: Transport): void => {
@@ -150,13 +126,10 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
   };
   /** Ends what could not finish in time, closes every transport, and is done. */
   const stop = async (reason: string): Promise<void> => {
-    for (const connection of connections.values()) connection.giveUp(reason);
+    for (const connection of directory.connections.values()) connection.giveUp(reason);
     const results = await Promise.allSettled(transports.map((transport) => closed(transport, clock)));
     for (const result of results) if (result.status === 'rejected') incident('closing a transport', result.reason);
-    for (const [id, connection] of connections) {
-      connection.close(reason);
-      connections.delete(id);
-    }
+    directory.closeAll(reason);
     unguard?.();
     hold?.cancel();
     server.mailbox.send({ type: 'stopped' });
@@ -186,6 +159,7 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
         maxMessageBytes: limits.maxMessageBytes,
         connectionId: () => nanoid(8),
         log,
+        refusal: (code, message) => outbound.refusal({ code, message }),
         requestClose: (reason) => void close(reason),
       });
       server.mailbox.send({ type: 'started' });

@@ -1,7 +1,6 @@
 /** The only place where text becomes mail. It decides the era once, at the door, and refuses there what nobody could serve. */
-import type { Inspection } from '../inspect.ts';
 import type { Client } from '../messages/client.ts';
-import type { EmitterMail } from '../messages/emitter.ts';
+import type { Exchange } from '../messages/connection.ts';
 import type { Batch } from '../messages/in-flight.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { RequestsMail } from '../messages/requests.ts';
@@ -10,29 +9,15 @@ import { DIALECTS, type Dialect, FIRST_DIALECT } from '../protocol/dialects/inde
 import { ErrorCode, type ErrorCodeValue, ProtocolError, toWireError, wireError } from '../protocol/errors.ts';
 import { type Incoming, isRequestId, type RequestId, readIncoming } from '../protocol/jsonrpc.ts';
 import { isModern, META, metaOf, readProgressToken, readSelfDescription } from '../protocol/meta.ts';
-import { METHODS, SERVED, type ServedMethod } from '../protocol/methods.ts';
-import { type Initialize, type Params, readInitialize } from '../protocol/operations.ts';
-import { isLegacyRevision, LATEST_LEGACY, LATEST_MODERN, SUPPORTED_REVISIONS } from '../protocol/revisions.ts';
-import type { ServerCapabilities } from '../protocol/types.ts';
+import { SERVED, type ServedMethod } from '../protocol/methods.ts';
+import { type Params, readInitialize } from '../protocol/operations.ts';
+import { isLegacyRevision, isModernRevision, LATEST_LEGACY, LATEST_MODERN } from '../protocol/revisions.ts';
+import { statusOfRefusal } from '../protocol/status.ts';
 import { InFlightRequest } from '../requests/in-flight.ts';
-import { type ParseLimits, parseText } from './parse.ts';
-
-export interface InboundOptions extends ParseLimits {
-  readonly connection: string;
-  readonly inspection: Inspection;
-  readonly requests: Mailbox<RequestsMail>;
-  readonly emitter: Mailbox<EmitterMail>;
-  readonly principal: string;
-  readonly maxBatch: number;
-  readonly maxMessageBytes: number;
-  /** The session that a legacy client has open on this connection, if any. */
-  session(): Client | undefined;
-  /** Opens one. The server has none open on this connection when this is called. */
-  openSession(opening: Initialize, dialect: Dialect): Client;
-  /** Whether the server offers a capability now. */
-  offers(capability: keyof ServerCapabilities): boolean;
-  incident(where: string, error: unknown): string;
-}
+import { checkKnownRevision, checkRevisionHeader, checkStandardHeaders } from './headers.ts';
+import type { InboundOptions } from './options.ts';
+import { parseText } from './parse.ts';
+import { served, unopened } from './served.ts';
 
 type RequestMessage = Extract<Incoming, { kind: 'request' }>;
 type NotificationMessage = Extract<Incoming, { kind: 'notification' }>;
@@ -42,16 +27,26 @@ export class Inbound {
   readonly #options: InboundOptions;
   /** The dialect that was last heard: what an error is written in when its request could not be read. */
   #heard: Dialect = FIRST_DIALECT;
+  /** What the text that is being read came in with. */
+  #exchange: Exchange | undefined;
 
   constructor(options: InboundOptions) {
     this.#options = options;
   }
 
   /** Takes one whole message (or batch) as text. Never throws. */
-  text(text: string): void {
+  text(text: string, exchange?: Exchange): void {
     const { inspection, connection } = this.#options;
-    if (!inspection.on) return this.#read(text);
-    inspection.because(inspection.record({ type: 'wire', connection, direction: 'in', text }), () => this.#read(text));
+    const before = this.#exchange;
+    this.#exchange = exchange;
+    // Who was heard last was somebody else.
+    if (exchange && this.#options.shared) this.#heard = announces(exchange) ? DIALECTS[LATEST_MODERN] : FIRST_DIALECT;
+    if (!inspection.on) this.#read(text);
+    else
+      inspection.because(inspection.record({ type: 'wire', connection, direction: 'in', text }), () =>
+        this.#read(text),
+      );
+    this.#exchange = before;
   }
 
   /** Answers for bytes that the transport could not make a message of. */
@@ -79,6 +74,8 @@ export class Inbound {
     const incoming = readIncoming(value);
     if (incoming.kind === 'request') this.#refuse(incoming.id, error.code, error.message);
     else if (incoming.kind === 'invalid' && incoming.answer) this.#refuse(incoming.id, error.code, error.message);
+    // JSON-RPC answers neither notifications nor responses; an HTTP request is answered always.
+    else if (this.#exchange) this.#refuse(undefined, error.code, error.message);
   }
 
   #batch(messages: readonly unknown[]): void {
@@ -100,8 +97,9 @@ export class Inbound {
     const owed = incoming.filter(
       (message) => message.kind === 'request' || (message.kind === 'invalid' && message.answer),
     ).length;
-    const batch: Batch = { owed, answers: [] };
+    const batch: Batch = { owed, answers: [], exchange: this.#exchange };
     for (const message of incoming) this.#dispatch(message, batch);
+    if (owed === 0) this.#accepted();
   }
 
   #dispatch(message: Incoming, batch: Batch | undefined): void {
@@ -109,18 +107,36 @@ export class Inbound {
       case 'request':
         return this.#request(message, batch);
       case 'notification':
-        return this.#notification(message);
-      case 'response':
-        // Nothing was asked: asks are not served yet (METHODS), so no response is awaited.
+      case 'response': {
+        const misplaced = this.#misplaced(message.kind);
+        if (misplaced !== undefined) return this.#refuse(undefined, ErrorCode.InvalidRequest, misplaced);
+        // A response: nothing was asked, because asks are not served yet (METHODS), so none is awaited.
+        if (message.kind === 'notification') this.#notification(message);
+        if (!batch) this.#accepted();
         return;
+      }
       case 'invalid':
-        if (message.answer) this.#refuse(message.id, ErrorCode.InvalidRequest, message.why, batch);
+        if (message.answer || (this.#exchange && !batch))
+          this.#refuse(message.id, ErrorCode.InvalidRequest, message.why, batch);
     }
+  }
+
+  #accepted(): void {
+    if (this.#exchange) this.#options.accepted(this.#exchange);
+  }
+
+  /** Why a notification or response cannot be taken, on a connection that has no session for it. */
+  #misplaced(kind: 'notification' | 'response'): string | undefined {
+    if (!this.#exchange || !this.#options.shared) return undefined;
+    // 2026-07-28 streamable-http "Sending Messages": clients send requests and notifications, never responses.
+    if (announces(this.#exchange))
+      return kind === 'notification' ? undefined : `revision ${LATEST_MODERN} has no responses from clients`;
+    return `a ${kind} belongs to a session: expected the header Mcp-Session-Id, as "initialize" was answered with, got none`;
   }
 
   #request(message: RequestMessage, batch: Batch | undefined): void {
     try {
-      if (isModern(message.params)) this.#modern(message, batch);
+      if (isModern(message.params) || (this.#exchange && announces(this.#exchange))) this.#modern(message, batch);
       else if (message.method === 'initialize') this.#initialize(message, batch);
       else this.#legacy(message, batch);
     } catch (error) {
@@ -140,12 +156,16 @@ export class Inbound {
         ErrorCode.InvalidRequest,
         `revision ${LATEST_MODERN} has no batches: send one message at a time`,
       );
+    const exchange = this.#exchange;
+    const named = metaOf(message.params)?.[META.protocolVersion];
+    if (exchange && typeof named === 'string') checkRevisionHeader(exchange, named);
     const { revision, info, capabilities, logLevel } = readSelfDescription(message.params);
+    if (exchange) checkStandardHeaders(exchange, message.method, message.params);
     const dialect = DIALECTS[revision];
     this.#admit(
       message,
       served(message.method, dialect),
-      { dialect, info, capabilities, logLevel, principal: this.#options.principal, session: undefined },
+      { dialect, info, capabilities, logLevel, principal: this.#principal(), session: undefined },
       batch,
     );
   }
@@ -157,13 +177,20 @@ export class Inbound {
         ErrorCode.InvalidRequest,
         'this connection has a session already: "initialize" opens one, once',
       );
+    if (this.#exchange) checkKnownRevision(this.#exchange);
     const opening = readInitialize(message.params);
     // Before the session is there: what is refused for this must have opened nothing.
     readProgressToken(message.params);
     // The server answers with the same revision if it speaks it, else with its latest (MCP 2025-11-25 lifecycle, "Version Negotiation").
     const dialect = DIALECTS[isLegacyRevision(opening.protocolVersion) ? opening.protocolVersion : LATEST_LEGACY];
     this.#heard = dialect;
-    this.#admit(message, served(message.method, dialect), this.#options.openSession(opening, dialect), undefined);
+    const method = served(message.method, dialect);
+    const { client, requests } = this.#options.openSession(opening, dialect, this.#exchange);
+    this.#admit(message, method, client, undefined, requests);
+  }
+
+  #principal(): string {
+    return this.#exchange?.principal ?? this.#options.principal;
   }
 
   #legacy(message: RequestMessage, batch: Batch | undefined): void {
@@ -173,16 +200,8 @@ export class Inbound {
       return this.#admit(message, served(message.method, session.dialect), session, batch);
     }
     const method = SERVED.legacy.get(message.method);
-    if (!method?.always) {
-      const keys = `params._meta["${META.protocolVersion}"] and params._meta["${META.clientCapabilities}"]`;
-      throw new ProtocolError(
-        ErrorCode.InvalidParams,
-        `${message.method}: expected ${keys} (revision 2026-07-28), or "initialize" first (2025-11-25 and earlier); got neither`,
-        {
-          supported: SUPPORTED_REVISIONS,
-        },
-      );
-    }
+    // Over HTTP whatever belongs to a session names it; even a ping (2025-11-25 transports, "Session Management").
+    if (!method?.always || this.#options.shared) throw unopened(message.method);
     this.#admit(
       message,
       method,
@@ -191,17 +210,24 @@ export class Inbound {
         info: undefined,
         capabilities: {},
         logLevel: undefined,
-        principal: this.#options.principal,
+        principal: this.#principal(),
         session: undefined,
       },
       batch,
     );
   }
 
-  #admit(message: RequestMessage, method: ServedMethod, client: Client, batch: Batch | undefined): void {
+  #admit(
+    message: RequestMessage,
+    method: ServedMethod,
+    client: Client,
+    batch: Batch | undefined,
+    requests = this.#options.requests,
+  ): void {
     if (method.needs && !this.#options.offers(method.needs))
       throw new ProtocolError(ErrorCode.MethodNotFound, `${message.method}: this server offers no ${method.needs}`);
-    const { requests, inspection } = this.#options;
+    const { inspection, shared } = this.#options;
+    const exchange = this.#exchange;
     const request = new InFlightRequest(
       message.id,
       method.served.read(message.params),
@@ -212,6 +238,8 @@ export class Inbound {
       batch,
       requests,
       inspection.cause,
+      exchange,
+      shared && exchange && !client.session ? exchange.id : message.id,
     );
     const gate: Mailbox<SessionMail | RequestsMail> =
       client.session && request.operation.method !== 'initialize' ? client.session.mailbox : requests;
@@ -221,7 +249,8 @@ export class Inbound {
   #notification({ method, params }: NotificationMessage): void {
     switch (method) {
       case 'notifications/cancelled':
-        return this.#cancelled(params);
+        // Where clients share a connection, nobody's id names a request; closing its response cancels it.
+        return this.#options.shared ? undefined : this.#cancelled(params);
       case 'notifications/initialized':
         return this.#options.session()?.session?.mailbox.send({ type: 'initialized' });
       default:
@@ -235,7 +264,7 @@ export class Inbound {
     const id = params?.requestId;
     const reason = params?.reason;
     if (isRequestId(id))
-      this.#options.requests.send({ type: 'cancel', id, reason: typeof reason === 'string' ? reason : undefined });
+      this.#options.requests.send({ type: 'cancel', key: id, reason: typeof reason === 'string' ? reason : undefined });
   }
 
   #refuse(
@@ -251,21 +280,16 @@ export class Inbound {
       dialect: this.#heard,
       error: wireError(code, message, data),
       batch,
+      exchange: this.#exchange,
+      status: statusOfRefusal(
+        code,
+        id !== undefined && this.#options.session() !== undefined && this.#heard.era === 'legacy',
+      ),
     });
   }
 }
 
-/** The row of the methods table. @throws {ProtocolError} -32601, saying whether the method is unknown or belongs to another era */
-function served(name: string, dialect: Dialect): ServedMethod {
-  const method = SERVED[dialect.era].get(name);
-  if (method) return method;
-  const known = METHODS.get(name);
-  if (known?.kind === 'notification')
-    throw new ProtocolError(ErrorCode.InvalidRequest, `${name} is a notification: send it without an id`);
-  const elsewhere =
-    known && !known.eras.includes(dialect.era) ? ` (it belongs to the ${known.eras.join(' and ')} era)` : '';
-  throw new ProtocolError(
-    ErrorCode.MethodNotFound,
-    `revision ${dialect.revision} of this server has no method "${name.slice(0, 100)}"${elsewhere}`,
-  );
+/** Whether an HTTP request says of itself that it is of the modern era. */
+function announces(exchange: Exchange): boolean {
+  return isModernRevision(exchange.header('mcp-protocol-version'));
 }

@@ -1,36 +1,84 @@
 /** What transports and the core say to each other over the bus: types only. */
+import type { Dialect } from '../protocol/dialects/index.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
 
 /** Names one use of a transport: a pipe, a socket, an HTTP exchange. Unique within the process. */
 export type ConnectionId = string;
 
+/** One exchange of a transport that has them: the HTTP request that messages came in with, and whose response carries their answers. */
+export interface Exchange {
+  /** Unique within its connection. */
+  readonly id: number;
+  readonly principal: string;
+  /** A header of the HTTP request, by its name in lower case. */
+  header(name: string): string | undefined;
+  /** Whether that header came more than once, as far as can be told. */
+  repeats(name: string): boolean;
+}
+
 /** What an outbound message belongs to. stdio ignores it; HTTP routes by it. */
 export type About =
-  | { readonly kind: 'request'; readonly id: RequestId }
+  | { readonly kind: 'request'; readonly id: RequestId; readonly exchange: Exchange | undefined }
   | { readonly kind: 'session' }
-  | { readonly kind: 'connection' };
+  /** The connection as a whole, or what came in with one exchange. */
+  | { readonly kind: 'connection'; readonly exchange: Exchange | undefined };
+
+/** What reads slowly: the whole connection, the responses of one exchange, or what the session says of its own accord. */
+export type Reader = 'connection' | 'session' | Exchange;
 
 export interface ConnectionEvents {
-  /** A transport opened a connection. */
-  'connection.opened': { readonly connection: ConnectionId; readonly transport: string };
+  /**
+   * A transport opened a connection. A `shared` one is used by any number of clients, each of whose messages comes with an
+   * exchange: it has no session, and an `initialize` on it opens a connection of its own.
+   */
+  'connection.opened': {
+    readonly connection: ConnectionId;
+    readonly transport: string;
+    /** Who every message on it is authorised as. Default: `anonymous`. */
+    readonly principal?: string;
+    readonly shared?: true;
+  };
   /** One whole message came in, as text. The transport never looks inside. */
-  'connection.text': { readonly connection: ConnectionId; readonly text: string };
+  'connection.text': { readonly connection: ConnectionId; readonly text: string; readonly exchange?: Exchange };
+  /** An exchange brought nothing that is answered: notifications, or responses. */
+  'connection.accepted': { readonly connection: ConnectionId; readonly exchange: Exchange };
+  /** The requests of an exchange will get no answer: they were cancelled. */
+  'connection.unanswered': { readonly connection: ConnectionId; readonly exchange: Exchange };
+  /** On a shared connection, an `initialize` opened a session: `opened` is its own connection, which the exchange now belongs to. */
+  'connection.session': {
+    readonly connection: ConnectionId;
+    readonly exchange: Exchange;
+    readonly opened: ConnectionId;
+    /** The session's id: a secret, by which its client is known. */
+    readonly session: string;
+    readonly dialect: Dialect;
+  };
+  /** On a shared connection, the client has closed an exchange before its answer: that cancels its request. */
+  'connection.left': { readonly connection: ConnectionId; readonly exchange: Exchange };
+  /** A handler lets go of the client's exchange, to be asked again for the answer after `retryMs` milliseconds (SEP-1699). */
+  'connection.release': { readonly connection: ConnectionId; readonly exchange: Exchange; readonly retryMs: number };
   /** Bytes came in that cannot be one message; the transport has skipped them and goes on. */
   'connection.unreadable': {
     readonly connection: ConnectionId;
     readonly reason: 'too long' | 'not UTF-8';
     readonly bytes: number;
   };
-  /** The peer reads slower than we write: hold back what can wait. */
-  'connection.slow': { readonly connection: ConnectionId };
+  /** The peer reads slower than we write: hold back what can wait. Default: the whole connection. */
+  'connection.slow': { readonly connection: ConnectionId; readonly reader?: Reader };
   /** The peer has caught up. */
-  'connection.drained': { readonly connection: ConnectionId };
+  'connection.drained': { readonly connection: ConnectionId; readonly reader?: Reader };
   /** The peer will send nothing more (end of input): answer what is in flight, then end the connection. */
   'connection.ended': { readonly connection: ConnectionId };
   /** The connection is gone; nothing can be sent any more. */
   'connection.closed': { readonly connection: ConnectionId; readonly reason: string };
   /** The core has one message for the peer, as text without a line end. */
-  'connection.send': { readonly connection: ConnectionId; readonly text: string; readonly about: About };
+  'connection.send': {
+    readonly connection: ConnectionId;
+    readonly text: string;
+    readonly about: About;
+    /** For an answer, the HTTP status that goes with it; undefined for what is none. Only HTTP reads it. */
+    readonly status: number | undefined;
+  };
   /** The core has nothing more to send: flush, then close. */
   'connection.end': { readonly connection: ConnectionId; readonly reason: string };
 }

@@ -3,7 +3,8 @@ import type { Dialect } from '../protocol/dialects/index.ts';
 import type { WireError } from '../protocol/errors.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { LogLevel } from '../protocol/types.ts';
-import type { Batch } from './in-flight.ts';
+import type { Exchange, Reader } from './connection.ts';
+import type { Batch, InFlight } from './in-flight.ts';
 import type { AnswerMail } from './requests.ts';
 import type { ListKind } from './session.ts';
 
@@ -11,7 +12,7 @@ export type Notification =
   | {
       readonly type: 'progress';
       readonly dialect: Dialect;
-      readonly about: RequestId;
+      readonly about: InFlight;
       readonly token: string | number;
       readonly progress: number;
       readonly total: number | undefined;
@@ -20,7 +21,7 @@ export type Notification =
   | {
       readonly type: 'log';
       readonly dialect: Dialect;
-      readonly about: RequestId | undefined;
+      readonly about: InFlight | undefined;
       readonly level: LogLevel;
       readonly data: unknown;
       readonly logger: string | undefined;
@@ -37,15 +38,20 @@ export type Answer =
       readonly dialect: Dialect;
       readonly error: WireError;
       readonly batch: Batch | undefined;
+      readonly exchange: Exchange | undefined;
+      /** The HTTP status that goes with it. */
+      readonly status: number;
     };
 
 export type EmitterMail =
   | Answer
   | Notification
-  /** A request of this batch will get no answer (it was cancelled). */
-  | { readonly type: 'batch shrank'; readonly batch: Batch }
+  /** A request will get no answer: it was cancelled. */
+  | { readonly type: 'unanswered'; readonly request: InFlight }
+  /** A handler lets go of its client's exchange for a while (SEP-1699). */
+  | { readonly type: 'release'; readonly request: InFlight; readonly retryMs: number }
   /** The time to gather changes of lists and resources is over. */
   | { readonly type: 'gathered' }
-  | { readonly type: 'slow' }
-  | { readonly type: 'drained' }
+  | { readonly type: 'slow'; readonly reader: Reader }
+  | { readonly type: 'drained'; readonly reader: Reader }
   | { readonly type: 'close'; readonly reason: string };

@@ -3,6 +3,7 @@ import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { ServedBy } from '../protocol/methods.ts';
 import type { Operation } from '../protocol/operations.ts';
 import type { Client } from './client.ts';
+import type { Exchange } from './connection.ts';
 import type { Mailbox } from './mailbox.ts';
 import type { RequestsMail } from './requests.ts';
 
@@ -12,12 +13,18 @@ export interface Batch {
   owed: number;
   /** Answers that are ready, as text. */
   readonly answers: string[];
+  /** What it came in with. */
+  readonly exchange: Exchange | undefined;
 }
 
 export interface InFlight {
   /** So that a request can stand for what a message is about. */
   readonly kind: 'request';
   readonly id: RequestId;
+  /** What names it in the in-flight table: its id, or where clients share the table, its exchange's (ids of two clients may be the same). */
+  readonly key: RequestId;
+  /** The HTTP exchange that it came in with. */
+  readonly exchange: Exchange | undefined;
   readonly operation: Operation;
   readonly servedBy: ServedBy;
   readonly client: Client;

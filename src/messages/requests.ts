@@ -21,8 +21,8 @@ export interface AnswerMail {
 export type RequestsMail =
   /** A new request: admit it, or refuse it. */
   | RequestMail
-  /** The client no longer wants it. */
-  | { readonly type: 'cancel'; readonly id: RequestId; readonly reason: string | undefined }
+  /** The client no longer wants the request of this key. */
+  | { readonly type: 'cancel'; readonly key: RequestId; readonly reason: string | undefined }
   /** Whoever served it is done. */
   | AnswerMail
   /** Its handler reports progress. */
@@ -43,6 +43,8 @@ export type RequestsMail =
     }
   /** What serves it asks for another time than the server's default, in milliseconds from now. */
   | { readonly type: 'allow'; readonly request: InFlight; readonly timeoutMs: number }
+  /** Its handler lets go of the client's exchange, to be asked again after so many milliseconds (SEP-1699). */
+  | { readonly type: 'release'; readonly request: InFlight; readonly retryMs: number }
   /** The earliest deadline has come. */
   | { readonly type: 'deadline' }
   /** Take no new requests. */

@@ -71,6 +71,11 @@ export class Outbound {
     return `{"jsonrpc":"2.0","method":"notifications/message","params":${about},"data":${text ?? 'null'}}}`;
   }
 
+  /** An error for what never became a message: it has no id. */
+  refusal(error: WireError): string {
+    return `{"jsonrpc":"2.0","error":${JSON.stringify(error)}}`;
+  }
+
   /** The answers of one batch (2025-03-26). */
   batch(answers: readonly string[]): string {
     return `[${answers.join(',')}]`;

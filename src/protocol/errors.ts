@@ -13,6 +13,8 @@ export const ErrorCode = {
   InternalError: -32603,
   /** 2025-11-25 and earlier; from 2026-07-28 it is InvalidParams. */
   ResourceNotFound: -32002,
+  /** Headers of the HTTP request say something else than its body, or are missing (from 2026-07-28). */
+  HeaderMismatch: -32020,
   MissingRequiredClientCapability: -32021,
   UnsupportedProtocolVersion: -32022,
   /** Too many requests in flight, or another bound reached. */

@@ -27,6 +27,8 @@ export interface RequestMethod {
   readonly served?: { readonly by: ServedBy; read(params: Params): Operation };
   /** Answered even before a session is there. */
   readonly always?: true;
+  /** The parameter that its HTTP request repeats as `Mcp-Name` (2026-07-28 streamable-http, "Standard Request Headers"). */
+  readonly named?: 'name' | 'uri';
 }
 
 export interface NotificationMethod {
@@ -53,7 +55,10 @@ export const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
     'tools/list',
     { kind: 'request', eras: BOTH, needs: 'tools', served: { by: 'tools', read: readList('tools/list') } },
   ],
-  ['tools/call', { kind: 'request', eras: BOTH, needs: 'tools', served: { by: 'tools', read: readCallTool } }],
+  [
+    'tools/call',
+    { kind: 'request', eras: BOTH, needs: 'tools', named: 'name', served: { by: 'tools', read: readCallTool } },
+  ],
   // Resources
   [
     'resources/list',
@@ -70,7 +75,13 @@ export const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
   ],
   [
     'resources/read',
-    { kind: 'request', eras: BOTH, needs: 'resources', served: { by: 'resources', read: readReadResource } },
+    {
+      kind: 'request',
+      eras: BOTH,
+      needs: 'resources',
+      named: 'uri',
+      served: { by: 'resources', read: readReadResource },
+    },
   ],
   [
     'resources/subscribe',
@@ -95,7 +106,10 @@ export const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
     'prompts/list',
     { kind: 'request', eras: BOTH, needs: 'prompts', served: { by: 'prompts', read: readList('prompts/list') } },
   ],
-  ['prompts/get', { kind: 'request', eras: BOTH, needs: 'prompts', served: { by: 'prompts', read: readGetPrompt } }],
+  [
+    'prompts/get',
+    { kind: 'request', eras: BOTH, needs: 'prompts', named: 'name', served: { by: 'prompts', read: readGetPrompt } },
+  ],
   // Utilities
   [
     'completion/complete',

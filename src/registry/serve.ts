@@ -12,6 +12,7 @@ import type { Complete } from '../protocol/operations.ts';
 import type { Prompt, Resource, ResourceTemplate, Tool } from '../protocol/types.ts';
 import { parseTemplate, type UriTemplate } from '../protocol/uri-template.ts';
 import type { Catalogue } from './catalogue.ts';
+import { checkParameterHeaders } from './headers.ts';
 
 /** What an executor is told of a call besides the implementation, which it holds itself. */
 export type ToolTarget = Omit<ToolCall, 'implementation'>;
@@ -34,6 +35,8 @@ export function serveTools(catalogue: Catalogue<Tool>, pageSize: number, executo
         const element = catalogue.get(operation.name);
         // MCP tools, "Error Handling": an unknown tool is a protocol error.
         if (!element) throw new ProtocolError(ErrorCode.InvalidParams, `Unknown tool: ${short(operation.name)}`);
+        if (request.exchange && request.client.dialect.era === 'modern')
+          checkParameterHeaders(request.exchange, element.definition, operation.arguments);
         const target = { tool: element.definition, arguments: operation.arguments };
         return afterwards(executor.send, { type: 'execute', request, ref: element.ref, target });
       }

@@ -1,5 +1,6 @@
 /** Makes the request objects that travel from the door to the handler; the signal costs nothing until a handler asks for it. */
 import type { Client } from '../messages/client.ts';
+import type { Exchange } from '../messages/connection.ts';
 import type { Batch, InFlight } from '../messages/in-flight.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { RequestsMail } from '../messages/requests.ts';
@@ -10,6 +11,8 @@ import type { Operation } from '../protocol/operations.ts';
 export class InFlightRequest implements InFlight {
   readonly kind = 'request';
   readonly id: RequestId;
+  readonly key: RequestId;
+  readonly exchange: Exchange | undefined;
   readonly operation: Operation;
   readonly servedBy: ServedBy;
   readonly client: Client;
@@ -38,8 +41,12 @@ export class InFlightRequest implements InFlight {
     batch: Batch | undefined,
     requests: Mailbox<RequestsMail>,
     cause: number,
+    exchange?: Exchange,
+    key: RequestId = id,
   ) {
     this.id = id;
+    this.key = key;
+    this.exchange = exchange;
     this.operation = operation;
     this.servedBy = servedBy;
     this.client = client;

@@ -1,4 +1,4 @@
-/** The in-flight table's store: requests by id. No `Map`, because one with this traffic keeps its dead in memory (docs/adr/0006). */
+/** The in-flight table's store: requests by their key. No `Map`, because one with this traffic keeps its dead in memory (docs/adr/0006). */
 import type { InFlight } from '../messages/in-flight.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
 
@@ -13,22 +13,22 @@ export class InFlightTable {
     return this.#size;
   }
 
-  get(id: RequestId): InFlight | undefined {
-    const bucket = this.#buckets?.[hash(id)];
-    if (bucket) for (const request of bucket) if (request.id === id) return request;
+  get(key: RequestId): InFlight | undefined {
+    const bucket = this.#buckets?.[hash(key)];
+    if (bucket) for (const request of bucket) if (request.key === key) return request;
     return undefined;
   }
 
-  /** The caller has made sure that no request of this id is there. */
+  /** The caller has made sure that no request of this key is there. */
   add(request: InFlight): void {
     this.#buckets ??= Array.from({ length: BUCKETS }, () => []);
-    this.#buckets[hash(request.id)]?.push(request);
+    this.#buckets[hash(request.key)]?.push(request);
     this.#size += 1;
   }
 
   /** @returns false when this very request was not there */
   delete(request: InFlight): boolean {
-    const bucket = this.#buckets?.[hash(request.id)];
+    const bucket = this.#buckets?.[hash(request.key)];
     const at = bucket?.indexOf(request) ?? -1;
     if (!bucket || at === -1) return false;
     const last = bucket.pop();
@@ -43,7 +43,7 @@ export class InFlightTable {
   }
 }
 
-function hash(id: RequestId): number {
-  if (typeof id === 'number') return id & (BUCKETS - 1);
-  return (id.length + id.charCodeAt(0) + 7 * id.charCodeAt(id.length - 1)) & (BUCKETS - 1);
+function hash(key: RequestId): number {
+  if (typeof key === 'number') return key & (BUCKETS - 1);
+  return (key.length + key.charCodeAt(0) + 7 * key.charCodeAt(key.length - 1)) & (BUCKETS - 1);
 }

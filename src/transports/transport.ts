@@ -1,6 +1,7 @@
 /** What a transport is to the core: it frames bytes into text and back, and never looks inside. */
 import type { Bus } from '../bus.ts';
 import type { Clock } from '../clock.ts';
+import type { ErrorCodeValue } from '../protocol/errors.ts';
 
 /** What the server lends a transport while it is open. */
 export interface TransportHost {
@@ -12,6 +13,8 @@ export interface TransportHost {
   connectionId(): string;
   /** Says something to the operator (on stderr by default); never to a client. */
   log(level: 'info' | 'warning' | 'error', message: string): void;
+  /** The text of an error for what the transport itself refuses, before it is a message. */
+  refusal(code: ErrorCodeValue, message: string): string;
   /** Asks the server to close: finish what is in flight within its grace time, then close every transport. */
   requestClose(reason: string): void;
 }

@@ -2,6 +2,7 @@
 import * as assert from 'uvu/assert';
 import { spawnEmitter } from '../../src/actors/emitter.ts';
 import { Inspection } from '../../src/inspect.ts';
+import type { Exchange } from '../../src/messages/connection.ts';
 import type { EmitterMail } from '../../src/messages/emitter.ts';
 import type { Batch } from '../../src/messages/in-flight.ts';
 import { Outbound } from '../../src/outbound/outbound.ts';
@@ -19,6 +20,7 @@ function make(maxHeld = 100) {
   const failed: unknown[] = [];
   const dropped: number[] = [];
   const unwritable: unknown[] = [];
+  const unanswered: number[] = [];
   const { mailbox } = spawnEmitter({
     clock,
     inspection: new Inspection(clock),
@@ -28,15 +30,17 @@ function make(maxHeld = 100) {
       return 'x1';
     }),
     transmit: (text) => void sent.push(text),
+    unanswered: (exchange) => void unanswered.push(exchange.id),
+    release() {},
     maxHeld,
     gatherMs: 10,
     droppedNotes: (count) => void dropped.push(count),
     failed: (error) => void failed.push(error),
   });
-  return { clock, mailbox, sent, failed, unwritable, dropped };
+  return { clock, mailbox, sent, failed, unwritable, unanswered, dropped };
 }
 
-function answer(id: number, text: string, batch?: Batch): EmitterMail {
+function inFlight(id: number, batch?: Batch, exchange?: Exchange): InFlightRequest {
   const client = {
     dialect,
     info: undefined,
@@ -46,7 +50,7 @@ function answer(id: number, text: string, batch?: Batch): EmitterMail {
     session: undefined,
   } as const;
   const nowhere = { address: 'none', send: () => {} };
-  const request = new InFlightRequest(
+  return new InFlightRequest(
     id,
     { method: 'ping' },
     'server',
@@ -56,24 +60,36 @@ function answer(id: number, text: string, batch?: Batch): EmitterMail {
     batch,
     nowhere,
     0,
+    exchange,
   );
+}
+
+function answer(id: number, text: string, batch?: Batch, exchange?: Exchange): EmitterMail {
   return {
     type: 'answer',
-    request,
+    request: inFlight(id, batch, exchange),
     outcome: { ok: true, result: { kind: 'call', result: { content: [{ type: 'text', text }] } } },
   };
 }
 
-const progress = (token: string, done: number): EmitterMail => ({
+const progress = (token: string, done: number, exchange?: Exchange): EmitterMail => ({
   type: 'progress',
   dialect,
-  about: 1,
+  about: inFlight(1, undefined, exchange),
   token,
   progress: done,
   total: undefined,
   message: undefined,
 });
-const log = (data: string): EmitterMail => ({ type: 'log', dialect, about: 1, level: 'info', data, logger: undefined });
+const log = (data: string): EmitterMail => ({
+  type: 'log',
+  dialect,
+  about: inFlight(1),
+  level: 'info',
+  data,
+  logger: undefined,
+});
+const exchange = (id: number): Exchange => ({ id, principal: 'anonymous', header: () => undefined });
 const short = (texts: readonly string[]): string[] =>
   texts.map((text) => {
     const { id, method, params } = JSON.parse(text) as {
@@ -94,22 +110,48 @@ test('passes everything in the order in which it came', () => {
 
 test('holds everything while the peer is slow: progress keeps its latest, results are never dropped', () => {
   const { mailbox, sent } = make();
-  mailbox.send({ type: 'slow' });
+  mailbox.send({ type: 'slow', reader: 'connection' });
   for (let done = 1; done <= 1_000; done += 1) mailbox.send(progress('a', done));
   mailbox.send(answer(1, 'one'));
   mailbox.send(progress('b', 7));
   mailbox.send(answer(2, 'two'));
   assert.equal(sent, []);
-  mailbox.send({ type: 'drained' });
+  mailbox.send({ type: 'drained', reader: 'connection' });
   assert.equal(short(sent), ['progress 1000', 'answer 1', 'progress 7', 'answer 2']);
+});
+
+test('holds what is for a slow exchange, and passes what is for others', () => {
+  const { mailbox, sent } = make();
+  const [slow, other] = [exchange(1), exchange(2)];
+  mailbox.send({ type: 'slow', reader: slow });
+  for (let done = 1; done <= 100; done += 1) mailbox.send(progress('a', done, slow));
+  mailbox.send(answer(1, 'held', undefined, slow));
+  mailbox.send(progress('a', 1, other));
+  mailbox.send(answer(2, 'passed', undefined, other));
+  assert.equal(short(sent), ['progress 1', 'answer 2']);
+  mailbox.send({ type: 'drained', reader: slow });
+  assert.equal(short(sent), ['progress 1', 'answer 2', 'progress 100', 'answer 1']);
+});
+
+test('a connection that has caught up still holds what is for a slow exchange', () => {
+  const { mailbox, sent } = make();
+  const slow = exchange(1);
+  mailbox.send({ type: 'slow', reader: 'connection' });
+  mailbox.send({ type: 'slow', reader: slow });
+  mailbox.send(answer(1, 'held', undefined, slow));
+  mailbox.send(answer(2, 'passed'));
+  mailbox.send({ type: 'drained', reader: 'connection' });
+  assert.equal(short(sent), ['answer 2']);
+  mailbox.send({ type: 'close', reason: 'over' });
+  assert.equal(short(sent), ['answer 2', 'answer 1']);
 });
 
 test('drops the oldest log messages beyond the bound, and says how many', () => {
   const { mailbox, sent, dropped } = make(3);
-  mailbox.send({ type: 'slow' });
+  mailbox.send({ type: 'slow', reader: 'connection' });
   mailbox.send(answer(1, 'first'));
   for (let i = 0; i < 10; i += 1) mailbox.send(log(`${i}`));
-  mailbox.send({ type: 'drained' });
+  mailbox.send({ type: 'drained', reader: 'connection' });
   assert.equal(dropped, [7]);
   assert.is(short(sent)[0], 'answer 1');
   assert.equal(short(sent).slice(2), ['message 7', 'message 8', 'message 9']);
@@ -131,10 +173,10 @@ test('gathers changes: one notification for a list, one for a resource', async (
 });
 
 test('answers a batch as one, when none of it is owed, also when some of it was cancelled', () => {
-  const { mailbox, sent } = make();
-  const batch: Batch = { owed: 3, answers: [] };
+  const { mailbox, sent, unanswered } = make();
+  const batch: Batch = { owed: 3, answers: [], exchange: undefined };
   mailbox.send(answer(1, 'one', batch));
-  mailbox.send({ type: 'batch shrank', batch });
+  mailbox.send({ type: 'unanswered', request: inFlight(2, batch) });
   assert.equal(sent, []);
   mailbox.send(answer(3, 'three', batch));
   assert.is(sent.length, 1);
@@ -142,9 +184,10 @@ test('answers a batch as one, when none of it is owed, also when some of it was 
     (JSON.parse(sent[0] ?? '') as { id: number }[]).map(({ id }) => id),
     [1, 3],
   );
-  const none: Batch = { owed: 1, answers: [] };
-  mailbox.send({ type: 'batch shrank', batch: none });
+  const none: Batch = { owed: 1, answers: [], exchange: exchange(7) };
+  mailbox.send({ type: 'unanswered', request: inFlight(4, none, exchange(7)) });
   assert.is(sent.length, 1);
+  assert.equal(unanswered, [7]);
 });
 
 test('a result that JSON cannot hold becomes an error, and the next one is written', () => {
@@ -176,7 +219,7 @@ test('a log message that JSON cannot hold is told as such, and nothing else stop
 
 test('sends nothing more once it is closed, and what it held before', () => {
   const { mailbox, sent } = make();
-  mailbox.send({ type: 'slow' });
+  mailbox.send({ type: 'slow', reader: 'connection' });
   mailbox.send(answer(1, 'held'));
   mailbox.send({ type: 'close', reason: 'gone' });
   mailbox.send(answer(2, 'late'));

@@ -63,8 +63,8 @@ const LAYERS: readonly {
   },
   {
     of: /^src\/transports\//,
-    may: [/^src\/(transports|messages)\//, /^src\/(bus|clock|process-wide)\.ts$/],
-    packages: ['node:'],
+    may: [/^src\/(transports|messages|protocol)\//, /^src\/(bus|clock|process-wide)\.ts$/],
+    packages: ['node:', 'nanoid'],
   },
 ];
 

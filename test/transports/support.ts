@@ -54,12 +54,21 @@ export class RecordingHost implements TransportHost {
     this.heard.push(`${level}: ${message}`);
   }
 
+  refusal(code: number, message: string): string {
+    return `${code} ${message}`;
+  }
+
   requestClose(reason: string): void {
     this.heard.push(`asked to close: ${reason}`);
   }
 
   send(connection: string, text: string): void {
-    this.bus.emit('connection.send', { connection, text, about: { kind: 'connection' } });
+    this.bus.emit('connection.send', {
+      connection,
+      text,
+      about: { kind: 'connection', exchange: undefined },
+      status: undefined,
+    });
   }
 }
 

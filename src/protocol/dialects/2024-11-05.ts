@@ -22,4 +22,6 @@ export const dialect20241105: Dialect = {
   selfDescribing: false,
   resourceNotFound: ErrorCode.ResourceNotFound,
   errorWithoutId: 'null',
+  resumableStreams: false,
+  primesStreams: false,
 };

@@ -1,10 +1,11 @@
-/** 2025-03-26: batches, tool annotations, audio, progress messages, the `completions` capability, timeouts that progress puts off. */
+/** 2025-03-26: batches, tool annotations, audio, progress messages, the `completions` capability, timeouts that progress puts off, event streams that can be resumed. */
 import { dialect20241105 } from './2024-11-05.ts';
 import { type Dialect, extend } from './dialect.ts';
 
 export const dialect20250326: Dialect = extend(dialect20241105, {
   revision: '2025-03-26',
   batching: true,
+  resumableStreams: true,
   content: ['audio'],
   progressResetsDeadline: true,
   adds: { capabilities: ['completions'], tool: ['annotations'], progress: ['message'] },

@@ -9,5 +9,7 @@ export const dialect20260728: Dialect = extend(dialect20251125, {
   structured: 'any',
   selfDescribing: true,
   resourceNotFound: ErrorCode.InvalidParams,
+  resumableStreams: false,
+  primesStreams: false,
   adds: { capabilities: ['extensions'] },
 });

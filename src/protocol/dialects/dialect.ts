@@ -33,6 +33,10 @@ export interface Dialect {
   readonly resourceNotFound: typeof ErrorCode.ResourceNotFound | typeof ErrorCode.InvalidParams;
   /** What stands for the id of an error whose request could not be read: JSON-RPC's `null`, or (from 2025-11-25) nothing. */
   readonly errorWithoutId: 'null' | 'absent';
+  /** Over HTTP, a client can come back to an event stream that was cut. */
+  readonly resumableStreams: boolean;
+  /** Over HTTP, an event stream begins with an event that has an id and no data, so that its client can come back (SEP-1699). Older clients take it for a broken message. */
+  readonly primesStreams: boolean;
 }
 
 /** A revision, told as what it changes in the one before: members and content types are added, the rest replaced. */

@@ -1,0 +1,74 @@
+/** What waits for one slow reader, in order: results without loss, notifications bounded, the newest of each thing in place of older ones. */
+import type { Answer, Notification } from '../messages/emitter.ts';
+
+export class Held {
+  /** The key lets a newer notification take the place of an older one. */
+  readonly #mail = new Map<string, Answer | Notification>();
+  readonly #maxNotes: number;
+  #seq = 0;
+  #notes = 0;
+  #dropped = 0;
+
+  /** @param maxNotes most notifications that wait; the oldest log messages go first */
+  constructor(maxNotes: number) {
+    this.#maxNotes = maxNotes;
+  }
+
+  get size(): number {
+    return this.#mail.size;
+  }
+
+  add(mail: Answer | Notification): void {
+    const key = keyOf(mail) ?? `#${this.#seq++}`;
+    const answers = mail.type === 'answer' || mail.type === 'refusal';
+    if (!answers && !this.#mail.has(key)) this.#notes += 1;
+    // A newer notification of the same thing goes to the end: nothing overtakes what was sent before it.
+    this.#mail.delete(key);
+    this.#mail.set(key, mail);
+    if (this.#notes <= this.#maxNotes) return;
+    // What changed must be heard of, and there is one note for each thing at most: only what was said along the way can go.
+    const oldest = this.#oldest('log') ?? this.#oldest('progress');
+    if (oldest === undefined) return;
+    this.#mail.delete(oldest);
+    this.#notes -= 1;
+    this.#dropped += 1;
+  }
+
+  /** Gives up everything, in order, and how many notifications were dropped. Empty afterwards. */
+  release(pass: (mail: Answer | Notification) => void): number {
+    const held = [...this.#mail.values()];
+    const dropped = this.#dropped;
+    this.#mail.clear();
+    this.#notes = 0;
+    this.#dropped = 0;
+    // Told before what is left of the same request, at the level that it was to be told at: both are within what the client asked for.
+    const first = held.find((mail) => mail.type === 'log');
+    for (const mail of held) {
+      if (dropped > 0 && mail === first && mail.type === 'log') {
+        const data = `${dropped} notifications were dropped because the client reads too slowly`;
+        pass({ ...mail, data, logger: 'troupe' });
+      }
+      pass(mail);
+    }
+    return dropped;
+  }
+
+  #oldest(wanted: Notification['type']): string | undefined {
+    for (const [key, { type }] of this.#mail) if (type === wanted) return key;
+    return undefined;
+  }
+}
+
+/** What a newer notification replaces: an older one of the same request, list or resource. Logs and answers replace nothing. */
+export function keyOf(mail: Answer | Notification): string | undefined {
+  switch (mail.type) {
+    case 'progress':
+      return `progress ${typeof mail.token} ${mail.token}`;
+    case 'list changed':
+      return `list ${mail.what}`;
+    case 'resource updated':
+      return `resource ${mail.uri}`;
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,293 @@
+/** What HTTP clients have open: the connection that all share, sessions, their streams, and the bus between these and the core. */
+import { nanoid } from 'nanoid';
+import type { Timer } from '../../clock.ts';
+import type { ConnectionEvents, ConnectionId, Exchange, Reader } from '../../messages/connection.ts';
+import { ErrorCode } from '../../protocol/errors.ts';
+import type { TransportHost } from '../transport.ts';
+import { type ExchangeHost, PostExchange } from './exchange.ts';
+import { GetStream } from './get-stream.ts';
+import type { Headers, HttpRequest, HttpResponse } from './message.ts';
+import { OldStream, type OldStreamHost } from './old-stream.ts';
+import { OpenList } from './open-list.ts';
+import type { ResolvedHttpOptions } from './options.ts';
+import type { Answers } from './routes.ts';
+import { HttpSession, type SessionHost } from './session.ts';
+import type { Tally } from './tally.ts';
+
+/** Characters of the id of a stream of 2024-11-05: 132 random bits. */
+const OLD_ID_LENGTH = 22;
+
+export class Connections {
+  readonly host: TransportHost;
+  readonly #options: ResolvedHttpOptions;
+  readonly #tally: Tally;
+  readonly #open = new OpenList();
+  readonly #sessions = new Map<string, HttpSession>();
+  readonly #sessionOf = new Map<ConnectionId, HttpSession>();
+  readonly #old = new Map<string, OldStream>();
+  readonly #oldOf = new Map<ConnectionId, OldStream>();
+  readonly #unhear: readonly (() => void)[];
+  readonly #exchanges: ExchangeHost;
+  readonly #streams: SessionHost & OldStreamHost;
+  #shared: ConnectionId;
+  #lastExchange = 0;
+  #tending: Timer | undefined;
+  #sweeping: Timer | undefined;
+
+  constructor(options: ResolvedHttpOptions, tally: Tally, host: TransportHost, answers: Pick<Answers, 'headers'>) {
+    this.#options = options;
+    this.#tally = tally;
+    this.host = host;
+    const now = (): number => host.clock.now();
+    const pace = (connection: ConnectionId, reader: Reader, slow: boolean): void =>
+      host.bus.emit(slow ? 'connection.slow' : 'connection.drained', { connection, reader });
+    this.#streams = { ...options, pace, gone: (stream) => this.#oldGone(stream) };
+    this.#exchanges = {
+      response: options.response,
+      now,
+      pace,
+      left: (exchange) => this.#left(exchange),
+      settled: (exchange) => this.#settled(exchange),
+      over: (exchange) => this.#over(exchange),
+      headers: (exchange) => {
+        const more = answers.headers(exchange);
+        const { opened } = exchange;
+        return opened ? { ...more, 'mcp-session-id': opened.id } : more;
+      },
+    };
+    this.#unhear = this.#hear();
+    this.#shared = this.#openShared();
+    this.#tend();
+    this.#sweep();
+  }
+
+  /** The session of an id, if it is this principal's: whose it is else, nobody can tell from an answer. */
+  session(id: string, principal: string): HttpSession | undefined {
+    const session = this.#sessions.get(id);
+    return session?.principal === principal ? session : undefined;
+  }
+
+  /** Hands a text to the core; its answers find their way back by the exchange. */
+  post(
+    request: HttpRequest,
+    text: string,
+    accepts: { readonly json: boolean; readonly sse: boolean },
+    principal: string,
+    session: HttpSession | undefined,
+  ): void {
+    this.#lastExchange += 1;
+    const connection = session?.connection ?? this.#shared;
+    const exchange = new PostExchange(
+      { id: this.#lastExchange, principal, request, accepts, connection, session },
+      this.#exchanges,
+    );
+    this.#open.add(exchange);
+    if (session) session.busy += 1;
+    this.host.bus.emit('connection.text', { connection, text, exchange });
+  }
+
+  /** Lets a GET read what a session says of its own accord. @returns false when too many do */
+  listen(response: HttpResponse, session: HttpSession, headers: Headers): boolean {
+    if (!session.takesReaders) return false;
+    this.#read(new GetStream(session, response, undefined, this.#exchanges.now, this.#readerGone));
+    response.begin(200, headers);
+    session.listen(response);
+    return true;
+  }
+
+  /** Lets a GET take up a stream after the event of this id. @returns false when that cannot be told any more */
+  resume(response: HttpResponse, session: HttpSession, eventId: string, headers: Headers): boolean {
+    const found = session.find(eventId);
+    if (!found) return false;
+    this.#read(new GetStream(session, response, found.stream, this.#exchanges.now, this.#readerGone));
+    response.begin(200, headers);
+    session.resume(found.stream, response, found.seq);
+    return true;
+  }
+
+  /** Ends a session: its streams, and whatever runs in it. */
+  end(session: HttpSession, reason: string): void {
+    if (!this.#forget(session)) return;
+    session.end(undefined, this.host.clock.now());
+    this.host.bus.emit('connection.closed', { connection: session.connection, reason });
+    // Nothing will be answered any more.
+    if (session.busy > 0)
+      for (const open of this.#open.all())
+        if (open instanceof PostExchange && open.session === session) open.unanswered();
+  }
+
+  /** Opens a stream of 2024-11-05. */
+  openOld(request: HttpRequest, principal: string, headers: Headers): void {
+    const connection = this.host.connectionId();
+    const stream = new OldStream(
+      { id: nanoid(OLD_ID_LENGTH), connection, principal, response: request.response },
+      this.#streams,
+    );
+    this.#open.add(stream);
+    this.#old.set(stream.id, stream);
+    this.#oldOf.set(connection, stream);
+    const { url } = request;
+    const path = url.includes('?') ? url.slice(0, url.indexOf('?')) : url;
+    stream.begin(`${path}?sse=${stream.id}`, headers);
+    this.host.bus.emit('connection.opened', { connection, transport: 'http+sse', principal });
+  }
+
+  /** Takes a text that was posted for such a stream. @returns false when there is none of this principal */
+  oldText(id: string, principal: string, text: string): boolean {
+    const stream = this.#old.get(id);
+    if (stream?.principal !== principal) return false;
+    this.host.bus.emit('connection.text', { connection: stream.connection, text });
+    return true;
+  }
+
+  /** Ends every stream; clients that can come back are told when. Whatever is still without an answer is dropped. */
+  close(): void {
+    this.#tending?.cancel();
+    this.#sweeping?.cancel();
+    const now = this.host.clock.now();
+    const reason = 'the server is closing';
+    for (const session of [...this.#sessions.values()]) {
+      this.#forget(session);
+      session.end(this.#options.retryMs, now);
+      this.host.bus.emit('connection.closed', { connection: session.connection, reason });
+    }
+    for (const stream of this.#old.values()) stream.end();
+    this.host.bus.emit('connection.closed', { connection: this.#shared, reason });
+    for (const open of this.#open.all()) if (open instanceof PostExchange) open.unanswered();
+    for (const unhear of this.#unhear) unhear();
+  }
+
+  #openShared(): ConnectionId {
+    const connection = this.host.connectionId();
+    this.host.bus.emit('connection.opened', { connection, transport: 'http', shared: true });
+    return connection;
+  }
+
+  #hear(): readonly (() => void)[] {
+    const { bus } = this.host;
+    const mine = (exchange: Exchange | undefined): PostExchange | undefined =>
+      exchange instanceof PostExchange && exchange.host === this.#exchanges ? exchange : undefined;
+    return [
+      bus.on('connection.send', ({ connection, text, about, status }) => {
+        const exchange = about.kind === 'session' ? undefined : mine(about.exchange);
+        if (exchange) return exchange.receive(text, status);
+        const session = this.#sessionOf.get(connection);
+        if (session) return session.say(text);
+        this.#oldOf.get(connection)?.send(text);
+      }),
+      bus.on('connection.accepted', ({ exchange }) => mine(exchange)?.accepted()),
+      bus.on('connection.unanswered', ({ exchange }) => mine(exchange)?.unanswered()),
+      bus.on('connection.release', ({ exchange, retryMs }) => mine(exchange)?.release(retryMs)),
+      bus.on('connection.session', (event) => this.#opened(event, mine(event.exchange))),
+      bus.on('connection.end', ({ connection, reason }) => this.#ended(connection, reason)),
+    ];
+  }
+
+  /** An exchange has opened a session. */
+  #opened(
+    { opened, session: id, dialect }: ConnectionEvents['connection.session'],
+    exchange: PostExchange | undefined,
+  ): void {
+    if (!exchange) return;
+    const { principal } = exchange;
+    const now = this.host.clock.now();
+    const session = new HttpSession({ id, connection: opened, principal, dialect }, this.#streams, now);
+    this.#sessions.set(id, session);
+    this.#sessionOf.set(opened, session);
+    session.busy += 1;
+    exchange.adopt(session);
+  }
+
+  /** The core has ended a connection. */
+  #ended(connection: ConnectionId, reason: string): void {
+    const session = this.#sessionOf.get(connection);
+    if (session) return this.end(session, reason);
+    const old = this.#oldOf.get(connection);
+    if (old) return old.end();
+    if (connection !== this.#shared) return;
+    // Whatever happened to it, the next client is served.
+    this.#shared = this.#openShared();
+    this.host.log(
+      'error',
+      `http: the connection that clients without a session share has ended (${reason}): opened anew`,
+    );
+    this.host.bus.emit('connection.closed', { connection, reason });
+    const text = this.host.refusal(ErrorCode.InternalError, 'the server failed; the request may or may not have run');
+    for (const open of this.#open.all())
+      if (open instanceof PostExchange && open.connection === connection) open.refuse(500, text);
+  }
+
+  #left(exchange: PostExchange): void {
+    // A session's request runs on (2025-11-25 transports, "Sending Messages to the Server"); any other is cancelled by this.
+    if (!exchange.session) this.host.bus.emit('connection.left', { connection: exchange.connection, exchange });
+  }
+
+  #settled({ session }: PostExchange): void {
+    if (session) this.#unused(session);
+  }
+
+  #over(exchange: PostExchange): void {
+    this.#open.remove(exchange);
+    this.#tally.end(exchange.principal);
+  }
+
+  #read(stream: GetStream): void {
+    this.#open.add(stream);
+    stream.session.busy += 1;
+  }
+
+  readonly #readerGone = (stream: GetStream): void => {
+    this.#open.remove(stream);
+    this.#tally.end(stream.principal);
+    this.#unused(stream.session);
+  };
+
+  #unused(session: HttpSession): void {
+    session.busy -= 1;
+    session.usedAt = this.host.clock.now();
+  }
+
+  #oldGone(stream: OldStream): void {
+    this.#open.remove(stream);
+    this.#tally.end(stream.principal);
+    this.#old.delete(stream.id);
+    this.#oldOf.delete(stream.connection);
+    this.host.bus.emit('connection.closed', { connection: stream.connection, reason: 'its client has gone' });
+  }
+
+  #forget(session: HttpSession): boolean {
+    this.#sessionOf.delete(session.connection);
+    return this.#sessions.delete(session.id);
+  }
+
+  /** From time to time: keeps silent streams open, drops clients that take nothing. */
+  #tend(): void {
+    const { keepAliveMs, stallMs } = this.#options;
+    const { clock } = this.host;
+    this.#tending = clock.after(Math.min(keepAliveMs, stallMs), () => {
+      let stalled = 0;
+      for (const open of this.#open.all()) if (!open.tend(clock.now(), keepAliveMs, stallMs)) stalled += 1;
+      if (stalled > 0)
+        this.host.log(
+          'warning',
+          `http: ${stalled} clients took nothing for ${stallMs} ms and were disconnected (http.stallMs)`,
+        );
+      this.#tend();
+    });
+  }
+
+  /** From time to time: ends sessions that nobody uses, forgets streams that nobody has come back for. */
+  #sweep(): void {
+    const { sessionIdleMs, replayMs } = this.#options;
+    const { clock } = this.host;
+    this.#sweeping = clock.after(Math.max(1, Math.min(sessionIdleMs, replayMs) / 4), () => {
+      const now = clock.now();
+      for (const session of [...this.#sessions.values()]) {
+        session.sweep(now, replayMs);
+        if (session.busy === 0 && now - session.usedAt >= sessionIdleMs)
+          this.end(session, `nobody has used it for ${sessionIdleMs} ms`);
+      }
+      this.#sweep();
+    });
+  }
+}

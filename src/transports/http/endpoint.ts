@@ -1,0 +1,193 @@
+/** The MCP endpoint: admits HTTP requests, and takes each to the connection that it belongs to. */
+import { ErrorCode, type ErrorCodeValue } from '../../protocol/errors.ts';
+import type { TransportHost } from '../transport.ts';
+import { Connections } from './connections.ts';
+import { Guard, type Refusal } from './guard.ts';
+import type { Headers, HttpRequest } from './message.ts';
+import type { ResolvedHttpOptions } from './options.ts';
+import { type Answers, METHODS, Routes } from './routes.ts';
+import { ANONYMOUS, type Excess, Tally } from './tally.ts';
+
+export interface EndpointOptions extends ResolvedHttpOptions {
+  /** Only this machine can reach it, as far as is known. */
+  readonly loopback: boolean;
+  /** It answers on whatever path it is asked, and leaves health to its host. */
+  readonly mounted: boolean;
+}
+
+export class Endpoint implements Answers {
+  readonly #options: EndpointOptions;
+  readonly #guard: Guard;
+  readonly #tally: Tally;
+  #open: { readonly host: TransportHost; readonly connections: Connections; readonly routes: Routes } | undefined;
+  #draining = false;
+  #closed = false;
+
+  /** @throws {TypeError} for a host or origin on the lists that is none */
+  constructor(options: EndpointOptions) {
+    this.#options = options;
+    const { loopback, allowedHosts, allowedOrigins, rate } = options;
+    this.#guard = new Guard({ loopback, allowedHosts, allowedOrigins });
+    this.#tally = new Tally({ ...options, rate });
+  }
+
+  open(host: TransportHost): void {
+    const connections = new Connections(this.#options, this.#tally, host, this);
+    this.#open = { host, connections, routes: new Routes(connections, this.#tally, this) };
+  }
+
+  /** Says in `/readyz` that nothing more should come here, and asks clients to close their connections. */
+  drain(): void {
+    this.#draining = true;
+  }
+
+  /** Ends every stream, and tells clients to come back that can. */
+  close(): void {
+    this.#draining = true;
+    this.#closed = true;
+    this.#open?.connections.close();
+  }
+
+  /** Answers one request. Never throws. */
+  handle(request: HttpRequest): void {
+    const { path, mounted } = this.#options;
+    const { url } = request;
+    // RFC 9112 section 3.2: the host of an absolute target would overrule the Host header, and two of those are none.
+    if (!url.startsWith('/') || request.repeats('host'))
+      return this.refuse(request, {
+        status: 400,
+        message: 'expected a path and one Host header, as clients send them',
+      });
+    const at = url.indexOf('?');
+    const asked = at === -1 ? url : url.slice(0, at);
+    if (!mounted && asked !== path) return this.#elsewhere(request, asked);
+    const refusal = this.#guard.check(request.header('host'), request.header('origin'));
+    if (refusal) return this.refuse(request, refusal);
+    if (!this.#open || this.#closed)
+      return this.refuse(request, { status: 503, message: 'this server is closed' }, ErrorCode.ShuttingDown);
+    switch (request.method) {
+      case 'POST':
+      case 'GET':
+      case 'DELETE':
+        return this.#authenticate(request, at === -1 ? '' : url.slice(at + 1));
+      case 'OPTIONS':
+        return request.response.send(
+          204,
+          {
+            allow: METHODS,
+            ...this.#guard.preflight(request.header('origin'), request.header('access-control-request-headers')),
+          },
+          undefined,
+        );
+      default:
+        return this.refuse(request, {
+          status: 405,
+          message: `method: expected one of ${METHODS}, got ${request.method}`,
+          headers: { allow: METHODS },
+        });
+    }
+  }
+
+  /** Health, for whoever watches the process; it says nothing that a stranger may not know, so any Host may ask. */
+  #elsewhere(request: HttpRequest, asked: string): void {
+    const { path } = this.#options;
+    const known = asked === '/healthz' || asked === '/readyz';
+    if (!known)
+      return this.refuse(request, {
+        status: 404,
+        message: `path: the MCP endpoint of this server is ${path} (http.path), got ${asked.slice(0, 100)}`,
+      });
+    const ready = asked === '/healthz' || (this.#open !== undefined && !this.#draining);
+    request.response.send(
+      ready ? 200 : 503,
+      { 'content-type': 'text/plain', 'cache-control': 'no-store' },
+      ready ? 'ok\n' : 'draining\n',
+    );
+  }
+
+  #authenticate(request: HttpRequest, query: string): void {
+    const { authenticate } = this.#options;
+    if (!authenticate) return this.#admit(request, query, ANONYMOUS);
+    const { method, url, remoteAddress } = request;
+    const header = (name: string): string | undefined => request.header(name.toLowerCase());
+    const failed = (error: unknown): void => {
+      this.#open?.host.bus.emit('fault', { where: 'http.authenticate', error });
+      this.#unauthenticated(request);
+    };
+    const named = (principal: unknown): void => {
+      if (typeof principal === 'string' && principal !== '') this.#admit(request, query, principal);
+      else this.#unauthenticated(request);
+    };
+    try {
+      const answer = authenticate({ method, url, header, remoteAddress });
+      if (answer instanceof Promise) answer.then(named).catch(failed);
+      else named(answer);
+    } catch (error) {
+      failed(error);
+    }
+  }
+
+  #unauthenticated(request: HttpRequest): void {
+    this.refuse(request, {
+      status: 401,
+      message:
+        'who you are is not known: expected credentials that this server knows (Authorization), got none that it does',
+      headers: { 'www-authenticate': 'Bearer' },
+    });
+  }
+
+  #admit(request: HttpRequest, query: string, principal: string): void {
+    const open = this.#open;
+    // While somebody was asked who it is, it may have left.
+    if (!open || request.response.gone) return;
+    const { host, routes } = open;
+    const now = host.clock.now();
+    const excess =
+      this.#tally.tooOften(this.#who(request, principal), now) ??
+      (request.method === 'DELETE' ? undefined : this.#tally.begin(principal));
+    if (excess) return this.#tooMuch(request, excess);
+    switch (request.method) {
+      case 'POST':
+        return routes.post(request, query, principal);
+      case 'GET':
+        return routes.get(request, principal);
+      default:
+        return routes.delete(request, principal);
+    }
+  }
+
+  /** Whom the rate counts for: a principal; where nobody authenticates, a session, or whoever is at the other end. */
+  #who(request: HttpRequest, principal: string): string {
+    if (principal !== ANONYMOUS) return `principal ${principal}`;
+    const session = request.header('mcp-session-id');
+    if (session !== undefined && this.#open?.connections.session(session, principal)) return `session ${session}`;
+    return `address ${request.remoteAddress ?? ''}`;
+  }
+
+  #tooMuch(request: HttpRequest, { message, retryMs }: Excess): void {
+    const headers = { 'retry-after': String(Math.ceil(retryMs / 1_000)) };
+    this.refuse(request, { status: 429, message, headers }, ErrorCode.Overloaded);
+  }
+
+  refuse(
+    request: HttpRequest,
+    { status, message, headers }: Refusal,
+    code: ErrorCodeValue = ErrorCode.InvalidRequest,
+  ): void {
+    const text = this.#open?.host.refusal(code, message);
+    const type = text === undefined ? 'text/plain' : 'application/json';
+    request.response.send(
+      status,
+      { 'content-type': type, ...this.headers(request), ...headers },
+      text ?? `${message}\n`,
+    );
+  }
+
+  /** Headers of every answer, beside those of its kind; undefined where there are none, as nearly always. */
+  headers(request: Pick<HttpRequest, 'header'>): Headers | undefined {
+    const origin = request.header('origin');
+    if (!this.#draining && origin === undefined) return undefined;
+    const cors = this.#guard.cors(origin);
+    return this.#draining ? { ...cors, connection: 'close' } : cors;
+  }
+}

@@ -1,0 +1,199 @@
+/** One stream of server-sent events: what was sent, what is yet to be sent, and the response that carries it, if one does now. */
+import type { HttpResponse } from './message.ts';
+import { eventText, KEEP_ALIVE, primingText, retryText } from './sse.ts';
+
+/** What makes a stream one that a client can come back to. */
+export interface Resumable {
+  /** Unguessable: it is part of every event id. */
+  readonly id: string;
+  /** Most events kept, and most characters of them. */
+  readonly maxEvents: number;
+  readonly maxLength: number;
+  /** Begins with an event that has an id and no data. */
+  readonly primes: boolean;
+  /** Milliseconds after which a client that lost the stream is to come back. */
+  readonly retryMs: number;
+}
+
+interface Kept {
+  readonly seq: number;
+  readonly text: string;
+}
+
+export const EVENT_STREAM = {
+  'content-type': 'text/event-stream',
+  'cache-control': 'no-cache, no-transform',
+  // 2026-07-28 streamable-http "Receiving Messages": proxies must not hold events back.
+  'x-accel-buffering': 'no',
+} as const;
+
+export class EventStream {
+  /** Its last event was written, or waits to be fetched. */
+  finished = false;
+  /** Since when nobody reads it, in milliseconds of the server's clock; undefined while somebody does. */
+  unreadSince: number | undefined;
+  readonly #resumable: Resumable | undefined;
+  /** Says that the reader is slow, or has caught up. */
+  readonly #pace: (slow: boolean) => void;
+  #response: HttpResponse | undefined;
+  #slow = false;
+  #abandoned = false;
+  /** The last event's number; the first has 1. */
+  #seq = 0;
+  /** The last event that was given to a response. */
+  #written = 0;
+  readonly #kept: Kept[] = [];
+  #length = 0;
+
+  constructor(resumable: Resumable | undefined, pace: (slow: boolean) => void) {
+    this.#resumable = resumable;
+    this.#pace = pace;
+  }
+
+  get id(): string | undefined {
+    return this.#resumable?.id;
+  }
+
+  /** Nothing more will come of it unless somebody comes for it: it has said everything, or holds as much as it can. */
+  get idle(): boolean {
+    return this.finished || (!this.#response && this.#full);
+  }
+
+  /** Characters of the events that are kept. */
+  get length(): number {
+    return this.#length;
+  }
+
+  /** Begins to write to a response whose head was sent: what was never written, then whatever comes. */
+  attach(response: HttpResponse, retryMs = this.#resumable?.retryMs): void {
+    this.#response = response;
+    this.unreadSince = undefined;
+    const { primes = false } = this.#resumable ?? {};
+    if (primes) response.write(primingText(this.#eventId(this.#written), retryMs));
+    this.#writeFrom(this.#written);
+  }
+
+  /**
+   * Begins to write to a response whose head was sent: what came after the event `seq`. Whatever response it had is ended.
+   *
+   * @returns false when that cannot be told any more, or never was an event
+   */
+  resume(response: HttpResponse, seq: number): boolean {
+    if (!this.canResume(seq)) return false;
+    this.#response?.end();
+    this.#response = response;
+    this.unreadSince = undefined;
+    this.#writeFrom(seq);
+    return true;
+  }
+
+  canResume(seq: number): boolean {
+    const oldest = this.#kept[0]?.seq ?? this.#seq + 1;
+    return Number.isSafeInteger(seq) && seq >= oldest - 1 && seq >= 0 && seq <= this.#seq;
+  }
+
+  /** Sends one message, now or when somebody comes for it. `once`: not if the same text waits already. */
+  send(data: string, once = false): void {
+    if (!this.#resumable) return void this.#write(eventText(data));
+    if (this.#abandoned) return;
+    if (once && !this.#response && this.#waits(data)) return;
+    this.#seq += 1;
+    this.#kept.push({ seq: this.#seq, text: data });
+    this.#length += data.length;
+    if (this.#response) {
+      this.#written = this.#seq;
+      this.#trim();
+      this.#write(eventText(data, this.#eventId(this.#seq)));
+    } else if (this.#full) this.#setPace(true);
+  }
+
+  /** Nothing more will come: ends the response, if there is one. */
+  finish(now: number): void {
+    this.finished = true;
+    const response = this.#part(now);
+    this.unreadSince = now;
+    response?.end();
+  }
+
+  /** Ends the response, and tells its client to come back, if it can. */
+  release(retryMs: number, now: number): void {
+    const response = this.#part(now);
+    if (response && this.#resumable) response.write(retryText(retryMs));
+    response?.end();
+    this.#setPace(this.#full);
+  }
+
+  /** A response is gone. If it was the one that carried this stream, what comes is kept until somebody comes for it. */
+  detach(response: HttpResponse, now: number): void {
+    if (response !== this.#response) return;
+    this.#part(now);
+    this.#setPace(this.#full);
+  }
+
+  /** Nobody will come for it any more: what waits is forgotten, and so is what comes. */
+  abandon(): void {
+    this.#abandoned = true;
+    this.#kept.length = 0;
+    this.#length = 0;
+    this.#setPace(false);
+  }
+
+  drained(): void {
+    this.#setPace(false);
+  }
+
+  /** Keeps the connection open through silence. */
+  keepAlive(): void {
+    if (!this.#slow) this.#response?.write(KEEP_ALIVE);
+  }
+
+  #part(now: number): HttpResponse | undefined {
+    const response = this.#response;
+    this.#response = undefined;
+    this.unreadSince ??= now;
+    return response;
+  }
+
+  #eventId(seq: number): string {
+    return `${this.#resumable?.id ?? ''}_${seq}`;
+  }
+
+  #waits(data: string): boolean {
+    return this.#kept.some(({ seq, text }) => seq > this.#written && text === data);
+  }
+
+  get #full(): boolean {
+    const { maxEvents = 0, maxLength = 0 } = this.#resumable ?? {};
+    return this.#kept.length >= maxEvents || this.#length >= maxLength;
+  }
+
+  /** Forgets the oldest events beyond the bounds: while they are being read. Those that nobody could read yet are kept, and the sender slows down. */
+  #trim(): void {
+    const { maxEvents = 0, maxLength = 0 } = this.#resumable ?? {};
+    while (this.#kept.length > maxEvents || (this.#length > maxLength && this.#kept.length > 1)) {
+      const oldest = this.#kept.shift();
+      this.#length -= oldest?.text.length ?? 0;
+    }
+  }
+
+  /** Writes what came after `seq`; then, what was held back while nobody read may follow. */
+  #writeFrom(seq: number): void {
+    let flows = true;
+    for (const kept of this.#kept) {
+      if (kept.seq > seq) flows = this.#response?.write(eventText(kept.text, this.#eventId(kept.seq))) ?? true;
+    }
+    this.#written = this.#seq;
+    if (this.finished) this.#part(0)?.end();
+    else this.#setPace(!flows);
+  }
+
+  #write(text: string): void {
+    if (this.#response && !this.#response.write(text)) this.#setPace(true);
+  }
+
+  #setPace(slow: boolean): void {
+    if (slow === this.#slow) return;
+    this.#slow = slow;
+    this.#pace(slow);
+  }
+}

@@ -1,0 +1,199 @@
+/** One POST: what came in, and the response that carries its answers, as one JSON body or as a stream of events. */
+import type { ConnectionId, Exchange } from '../../messages/connection.ts';
+import { EVENT_STREAM, EventStream } from './event-stream.ts';
+import type { Headers, HttpRequest, HttpResponse, Listener } from './message.ts';
+import type { Open } from './open-list.ts';
+import type { HttpSession } from './session.ts';
+import { Stall } from './stall.ts';
+
+/** What an exchange is lent. */
+export interface ExchangeHost {
+  readonly response: 'auto' | 'json' | 'sse';
+  now(): number;
+  /** Says that the client of an exchange reads slowly, or has caught up. */
+  pace(connection: ConnectionId, reader: Exchange, slow: boolean): void;
+  /** The client has gone before its answer. */
+  left(exchange: PostExchange): void;
+  /** The answer is with the response, or will never be. */
+  settled(exchange: PostExchange): void;
+  /** It is settled, and its response is over. */
+  over(exchange: PostExchange): void;
+  /** Headers of its answer, beside those of its kind. */
+  headers(exchange: PostExchange): Headers | undefined;
+}
+
+export interface Incoming {
+  readonly id: number;
+  readonly principal: string;
+  readonly request: HttpRequest;
+  /** What the client takes. */
+  readonly accepts: { readonly json: boolean; readonly sse: boolean };
+  readonly connection: ConnectionId;
+  readonly session: HttpSession | undefined;
+}
+
+const JSON_BODY = { 'content-type': 'application/json' } as const;
+/** The statuses after which asking again later helps (RFC 9110 section 10.2.3). */
+const RETRY_AFTER: ReadonlySet<number> = new Set([429, 503]);
+
+export class PostExchange implements Exchange, Listener, Open {
+  readonly id: number;
+  readonly principal: string;
+  readonly openedAt: number;
+  /** The connection that its messages go to: an `initialize` moves to the one of its session. */
+  connection: ConnectionId;
+  session: HttpSession | undefined;
+  /** The session that it has opened itself. */
+  opened: HttpSession | undefined;
+  /** The answer was sent, or will never be. */
+  settled = false;
+  before: Open | undefined;
+  after: Open | undefined;
+  readonly host: ExchangeHost;
+  readonly #request: HttpRequest;
+  readonly #response: HttpResponse;
+  readonly #json: boolean;
+  readonly #sse: boolean;
+  #stream: EventStream | undefined;
+  /** The client is gone. */
+  #gone = false;
+  #stall: Stall | undefined;
+  #ended = false;
+
+  constructor({ id, principal, request, accepts, connection, session }: Incoming, host: ExchangeHost) {
+    this.id = id;
+    this.principal = principal;
+    this.connection = connection;
+    this.session = session;
+    this.openedAt = host.now();
+    this.host = host;
+    this.#request = request;
+    this.#response = request.response;
+    this.#json = accepts.json && host.response !== 'sse';
+    this.#sse = accepts.sse && host.response !== 'json';
+    this.#response.listener = this;
+  }
+
+  header(name: string): string | undefined {
+    return this.#request.header(name);
+  }
+
+  repeats(name: string): boolean {
+    return this.#request.repeats(name);
+  }
+
+  /** The session that its `initialize` has opened. */
+  adopt(session: HttpSession): void {
+    this.session = session;
+    this.opened = session;
+    this.connection = session.connection;
+  }
+
+  /** Sends one message of its own; `status` says that it is the answer. */
+  receive(text: string, status: number | undefined): void {
+    if (this.settled) return;
+    if (!this.#stream && !this.#gone) {
+      if (status !== undefined && (this.#json || status >= 400 || !this.#sse)) return this.#whole(status, text);
+      if (this.#sse) this.#begin();
+    }
+    // Without a stream it is what comes before the one JSON body, or nobody is there any more.
+    this.#stream?.send(text);
+    if (status !== undefined) this.#settle();
+  }
+
+  /** Nothing of it is answered. */
+  accepted(): void {
+    if (this.settled) return;
+    this.settled = true;
+    this.#response.send(202, this.#headers(undefined, 202), undefined);
+    this.#settle();
+  }
+
+  /** Its requests were cancelled: ends the response without an answer. */
+  unanswered(): void {
+    if (this.settled) return;
+    this.settled = true;
+    if (!this.#stream && !this.#gone) {
+      this.#response.begin(200, this.#headers(EVENT_STREAM, 200));
+      this.#response.end();
+    }
+    this.#settle();
+  }
+
+  /** Refuses what it brought, before the core saw it. */
+  refuse(status: number, text: string): void {
+    if (!this.settled) this.#whole(status, text);
+  }
+
+  /** Lets go of the client, which comes back for the rest after so many milliseconds. */
+  release(retryMs: number): void {
+    if (this.settled || !this.session?.dialect.resumableStreams) return;
+    if (!this.#stream) {
+      if (this.#gone || !this.#sse || !this.session.dialect.primesStreams) return;
+      this.#begin(retryMs);
+    }
+    this.#stream?.release(retryMs, this.host.now());
+  }
+
+  /** Looks after an open response. @returns false when its client has taken nothing for too long, and is dropped */
+  tend(now: number, keepAliveMs: number, stallMs: number): boolean {
+    if (this.#response.pending > 0 || this.#stall) {
+      this.#stall ??= new Stall();
+      if (this.#stall.stalled(this.#response.pending, now, stallMs)) {
+        this.#response.destroy();
+        return false;
+      }
+    }
+    if (this.settled || this.#gone) return true;
+    if (this.#stream) this.#stream.keepAlive();
+    else if (this.#sse && now - this.openedAt >= keepAliveMs) this.#begin();
+    return true;
+  }
+
+  drained(): void {
+    this.#stall?.moved();
+    this.#stream?.drained();
+  }
+
+  closed(): void {
+    this.#gone = true;
+    if (this.#stream && this.session) this.session.left(this.#response, this.#stream, this.host.now());
+    if (this.settled) this.#over();
+    else this.host.left(this);
+  }
+
+  #begin(retryMs?: number): void {
+    this.#stream = this.session?.open(this) ?? new EventStream(undefined, this.#pace);
+    this.#response.begin(200, this.#headers(EVENT_STREAM, 200));
+    this.#stream.attach(this.#response, retryMs);
+  }
+
+  readonly #pace = (slow: boolean): void => this.host.pace(this.connection, this, slow);
+
+  #whole(status: number, text: string): void {
+    this.settled = true;
+    this.#response.send(status, this.#headers(JSON_BODY, status), text);
+    this.#settle();
+  }
+
+  #settle(): void {
+    this.settled = true;
+    this.#stream?.finish(this.host.now());
+    this.host.settled(this);
+    if (this.#gone) this.#over();
+  }
+
+  #over(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.host.over(this);
+  }
+
+  #headers(own: Headers | undefined, status: number): Headers {
+    const more = this.host.headers(this);
+    const later = RETRY_AFTER.has(status) ? { 'retry-after': '1' } : undefined;
+    return more || later ? { ...own, ...more, ...later } : (own ?? NOTHING);
+  }
+}
+
+const NOTHING: Headers = {};

@@ -1,0 +1,136 @@
+/** The HTTP transport: Streamable HTTP of every revision, and HTTP+SSE of 2024-11-05, on one path of a `node:http` server of its own. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Transport, TransportHost } from '../transport.ts';
+import { Endpoint } from './endpoint.ts';
+import { isLoopback } from './guard.ts';
+import { NodeRequest } from './node.ts';
+import { type HttpOptions, type ResolvedHttpOptions, resolveHttpOptions } from './options.ts';
+
+/** Milliseconds that a client is given to send a request's headers, and the whole request. */
+const HEADERS_MS = 10_000;
+const REQUEST_MS = 30_000;
+/** How often Node looks for clients that take longer. */
+const CHECK_MS = 5_000;
+/** Connections that may wait to be accepted: many clients come back in one moment, when something on their way restarts. */
+const BACKLOG = 4_096;
+const MAX_HEADER_BYTES = 16 * 1024;
+/** Milliseconds that responses which have ended are given to be read, when the server closes. */
+const FLUSH_MS = 2_000;
+
+export interface HttpTransport extends Transport {
+  /** Where clients connect to. @throws {Error} before it is open */
+  readonly url: string;
+}
+
+/**
+ * Serves over HTTP, to clients of every revision at once: those up to 2025-11-25 each have a session, later ones need none.
+ * Bound to this machine, it serves only clients that call it by a loopback name; bound elsewhere, only by `allowedHosts`.
+ *
+ * @throws {TypeError | RangeError} for an option that does not fit, with what would
+ * @example
+ * const transport = http({ port: 3000 });
+ * await server.listen(transport);
+ * console.error(transport.url); // http://127.0.0.1:3000/mcp
+ */
+export function http(options: HttpOptions = {}): HttpTransport {
+  return new NodeTransport(resolveHttpOptions(options));
+}
+
+class NodeTransport implements HttpTransport {
+  readonly name = 'http';
+  readonly ownsProcess: boolean;
+  readonly #options: ResolvedHttpOptions;
+  readonly #endpoint: Endpoint;
+  #server: Server | undefined;
+  #url: string | undefined;
+  #closing: Promise<void> | undefined;
+  #host: TransportHost | undefined;
+
+  constructor(options: ResolvedHttpOptions) {
+    this.#options = options;
+    this.ownsProcess = options.ownsProcess;
+    this.#endpoint = new Endpoint({ ...options, loopback: isLoopback(options.host), mounted: false });
+  }
+
+  get url(): string {
+    if (this.#url === undefined)
+      throw new Error('http: the url is known once the server listens: await server.listen(…) first');
+    return this.#url;
+  }
+
+  async open(host: TransportHost): Promise<void> {
+    if (this.#host) throw new Error('http: this transport is open already: each http() serves one server, once');
+    this.#host = host;
+    this.#endpoint.open(host);
+    const server = createServer(
+      {
+        headersTimeout: HEADERS_MS,
+        requestTimeout: REQUEST_MS,
+        connectionsCheckingInterval: CHECK_MS,
+        maxHeaderSize: MAX_HEADER_BYTES,
+        // Nagle's algorithm would hold small answers back.
+        noDelay: true,
+      },
+      this.#request,
+    );
+    this.#server = server;
+    await this.#listen(server);
+    server.on('error', (error) => host.log('error', `http: ${error.message}`));
+  }
+
+  #listen(server: Server): Promise<void> {
+    const { host, port, path } = this.#options;
+    return new Promise((resolve, reject) => {
+      server.once('error', (error: NodeJS.ErrnoException) => {
+        this.#endpoint.close();
+        const why =
+          error.code === 'EADDRINUSE' ? `port ${port} is in use: choose another, or 0 for any free one` : error.message;
+        reject(new Error(`http: cannot listen on ${host}: ${why}`));
+      });
+      server.listen({ port, host, backlog: BACKLOG }, () => {
+        server.removeAllListeners('error');
+        const { address, port: bound, family } = addressOf(server);
+        this.#url = `http://${family === 'IPv6' ? `[${address}]` : address}:${bound}${path}`;
+        resolve();
+      });
+    });
+  }
+
+  readonly #request = (request: IncomingMessage, response: ServerResponse): void => {
+    this.#endpoint.handle(new NodeRequest(request, response));
+  };
+
+  stopAccepting(): void {
+    // The port stays open, so that whoever asks is told that this server is closing; the core refuses all that is new.
+    this.#endpoint.drain();
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    const server = this.#server;
+    this.#endpoint.close();
+    if (!server || !this.#host) return;
+    const { clock } = this.#host;
+    await new Promise<void>((resolve) => {
+      const late = clock.after(FLUSH_MS, () => server.closeAllConnections());
+      const closed = (): void => {
+        late.cancel();
+        resolve();
+      };
+      // A server that never listened says so to the callback, and is as closed as any.
+      server.close(closed);
+      server.closeIdleConnections();
+    });
+  }
+}
+
+function addressOf(server: Server): AddressInfo {
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('http: the server has no address');
+  return address;
+}

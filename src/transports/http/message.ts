@@ -1,0 +1,49 @@
+/** One HTTP request and its response as the endpoint sees them, be they of `node:http` or of the web standard. Types only. */
+
+export type Headers = Readonly<Record<string, string>>;
+
+/** Why a body could not be had. */
+export type BodyFault = 'too long' | 'not UTF-8' | 'cut' | 'read already';
+
+export type Body = { readonly text: string } | { readonly fault: BodyFault };
+
+export interface HttpRequest {
+  readonly method: string;
+  /** Path and query. */
+  readonly url: string;
+  /** A header by its name in lower case. */
+  header(name: string): string | undefined;
+  readonly remoteAddress: string | undefined;
+  /** Whether a header came more than once, as far as can be told. */
+  repeats(name: string): boolean;
+  /** Reads the whole body, of at most so many bytes, and calls once. */
+  body(maxBytes: number, done: (body: Body) => void): void;
+  readonly response: HttpResponse;
+}
+
+/** What hears of a response. */
+export interface Listener {
+  /** The client is gone, or has been sent everything: nothing more can be sent. Called once. */
+  closed(): void;
+  /** The client has taken what was written. */
+  drained(): void;
+}
+
+export interface HttpResponse {
+  /** The client has left already. */
+  readonly gone: boolean;
+  /** At most one hears; set before anything is sent. */
+  listener: Listener | undefined;
+  /** Answers with one whole body, or with none. */
+  send(status: number, headers: Headers, body: string | undefined): void;
+  /** Begins a body that is written bit by bit. */
+  begin(status: number, headers: Headers): void;
+  /** @returns false when the client reads slower than we write; `drained` follows */
+  write(text: string): boolean;
+  /** Bytes that were written and not yet taken. */
+  readonly pending: number;
+  /** Ends a body that has begun. */
+  end(): void;
+  /** Drops the client, with whatever it has not taken. */
+  destroy(): void;
+}

@@ -1,0 +1,42 @@
+/** The HTTP transport without a server of its own: it answers the requests that another server hands to it. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Transport, TransportHost } from '../transport.ts';
+import { Endpoint } from './endpoint.ts';
+import { NodeRequest } from './node.ts';
+import { type HttpOptions, resolveHttpOptions } from './options.ts';
+import { WebRequest } from './web.ts';
+
+export class MountedTransport implements Transport {
+  readonly name = 'http';
+  readonly #endpoint: Endpoint;
+
+  /** @throws {TypeError | RangeError} for an option that does not fit */
+  constructor(options: HttpOptions) {
+    const resolved = resolveHttpOptions(options);
+    // Whether others can reach it is not known here: without a list, only loopback names pass.
+    this.#endpoint = new Endpoint({ ...resolved, loopback: !resolved.allowedHosts, mounted: true });
+  }
+
+  open(host: TransportHost): void {
+    this.#endpoint.open(host);
+  }
+
+  stopAccepting(): void {
+    this.#endpoint.drain();
+  }
+
+  close(): Promise<void> {
+    this.#endpoint.close();
+    return Promise.resolve();
+  }
+
+  fetch(request: Request): Promise<Response> {
+    const incoming = new WebRequest(request);
+    this.#endpoint.handle(incoming);
+    return incoming.response.answered;
+  }
+
+  node(request: IncomingMessage, response: ServerResponse): void {
+    this.#endpoint.handle(new NodeRequest(request, response));
+  }
+}

@@ -1,0 +1,53 @@
+/** A token bucket: how often one client may come. It knows no clock; whoever asks says what time it is. */
+
+/** Far below one token, and above what adding up fractions loses: who waited as long as was said is let in. */
+const ROUNDING = 1e-6;
+
+/**
+ * Holds `burst` tokens at first, and gains `perSecond` tokens a second up to that many.
+ *
+ * @param perSecond tokens a second, above 0; 0.1 is one every ten seconds
+ * @param burst the most tokens it holds, at least 1
+ * @param now milliseconds of a monotonic clock
+ * @throws {RangeError} for a number out of these bounds
+ * @example
+ * const bucket = new TokenBucket(10, 20, clock.now());
+ * const waitMs = bucket.take(clock.now());
+ */
+export class TokenBucket {
+  readonly #perMs: number;
+  readonly #burst: number;
+  #tokens: number;
+  #at: number;
+
+  constructor(perSecond: number, burst: number, now: number) {
+    if (!Number.isFinite(perSecond) || perSecond <= 0)
+      throw new RangeError(`rate.perSecond: expected a number above 0, got ${String(perSecond)}`);
+    if (!Number.isFinite(burst) || burst < 1)
+      throw new RangeError(`rate.burst: expected a number of at least 1, got ${String(burst)}`);
+    this.#perMs = perSecond / 1000;
+    this.#burst = burst;
+    this.#tokens = burst;
+    this.#at = now;
+  }
+
+  /** When it was last asked, in milliseconds of the same clock. */
+  get usedAt(): number {
+    return this.#at;
+  }
+
+  /**
+   * Takes one token: 0. Where there is none, nothing is taken: the whole milliseconds, at least 1, until there is one.
+   *
+   * @param now milliseconds of the same clock; a time before an earlier call's counts as that call's
+   */
+  take(now: number): number {
+    if (now > this.#at) {
+      this.#tokens = Math.min(this.#burst, this.#tokens + (now - this.#at) * this.#perMs);
+      this.#at = now;
+    }
+    if (this.#tokens < 1 - ROUNDING) return Math.ceil((1 - this.#tokens) / this.#perMs);
+    this.#tokens -= 1;
+    return 0;
+  }
+}

@@ -1,0 +1,168 @@
+/** What POST, GET and DELETE of the MCP endpoint mean: which connection, session or stream each is for. */
+import { ErrorCode, type ErrorCodeValue } from '../../protocol/errors.ts';
+import { isLegacyRevision, isModernRevision, SUPPORTED_REVISIONS } from '../../protocol/revisions.ts';
+import type { Connections } from './connections.ts';
+import { EVENT_STREAM } from './event-stream.ts';
+import type { Refusal } from './guard.ts';
+import type { Body, BodyFault, Headers, HttpRequest } from './message.ts';
+import { accepts, isJson } from './negotiate.ts';
+import type { Tally } from './tally.ts';
+
+export const METHODS = 'GET, POST, DELETE, OPTIONS';
+
+/** How a request is refused, and which headers every answer has. */
+export interface Answers {
+  refuse(request: HttpRequest, refusal: Refusal, code?: ErrorCodeValue): void;
+  headers(request: Pick<HttpRequest, 'header'>): Headers | undefined;
+}
+
+/** Whoever calls has had the tally count one exchange for POST and GET: what refuses it gives it back. */
+export class Routes {
+  readonly #connections: Connections;
+  readonly #tally: Tally;
+  readonly #answers: Answers;
+
+  constructor(connections: Connections, tally: Tally, answers: Answers) {
+    this.#connections = connections;
+    this.#tally = tally;
+    this.#answers = answers;
+  }
+
+  post(request: HttpRequest, query: string, principal: string): void {
+    const refuse = (status: number, message: string, code?: ErrorCodeValue): void => {
+      this.#tally.end(principal);
+      this.#answers.refuse(request, { status, message }, code);
+    };
+    const type = request.header('content-type');
+    if (!isJson(type)) return refuse(415, `Content-Type: expected application/json, got ${shown(type)}`);
+    const encoding = request.header('content-encoding');
+    if (encoding !== undefined && encoding !== 'identity')
+      return refuse(415, `Content-Encoding: expected none, got ${shown(encoding)}: send the body as it is`);
+    const accepted = accepts(request.header('accept'));
+    if (!accepted.json && !accepted.sse)
+      return refuse(
+        406,
+        `Accept: expected application/json and text/event-stream, got ${shown(request.header('accept'))}`,
+      );
+    const old = /(?:^|&)sse=([^&]*)/.exec(query)?.[1];
+    const { maxMessageBytes } = this.#connections.host;
+    request.body(maxMessageBytes, (body: Body) => {
+      if ('fault' in body) return this.#unread(request, body.fault, principal);
+      if (old !== undefined) {
+        this.#tally.end(principal);
+        if (this.#connections.oldText(old, principal, body.text))
+          return request.response.send(202, this.#answers.headers(request) ?? {}, undefined);
+        return this.#answers.refuse(request, { status: 404, message: 'no such stream: open one with GET' });
+      }
+      const id = request.header('mcp-session-id');
+      const revision = request.header('mcp-protocol-version');
+      // A modern request has no session: the header is ignored (2026-07-28 streamable-http, "Earlier Streamable HTTP Revisions").
+      if (id === undefined || isModernRevision(revision)) {
+        return this.#connections.post(request, body.text, accepted, principal, undefined);
+      }
+      const session = this.#connections.session(id, principal);
+      if (!session) return refuse(404, NO_SESSION);
+      if (revision !== undefined && !isLegacyRevision(revision)) return refuse(400, unsupported(revision));
+      this.#connections.post(request, body.text, accepted, principal, session);
+    });
+  }
+
+  #unread(request: HttpRequest, fault: BodyFault, principal: string): void {
+    this.#tally.end(principal);
+    const { maxMessageBytes } = this.#connections.host;
+    switch (fault) {
+      case 'cut':
+        return request.response.destroy();
+      case 'too long':
+        return this.#answers.refuse(request, {
+          status: 413,
+          message: `the body is longer than ${maxMessageBytes} bytes (the server's option is limits.maxMessageBytes)`,
+          // What is left of the body is not read: the connection cannot be used again.
+          headers: { connection: 'close' },
+        });
+      case 'not UTF-8':
+        return this.#answers.refuse(
+          request,
+          { status: 400, message: 'the body is not valid UTF-8' },
+          ErrorCode.ParseError,
+        );
+      case 'read already':
+        return this.#answers.refuse(
+          request,
+          {
+            status: 500,
+            message:
+              'the body was read before it came here: mount server.node or server.fetch ahead of any body parser',
+          },
+          ErrorCode.InternalError,
+        );
+    }
+  }
+
+  get(request: HttpRequest, principal: string): void {
+    const refuse = (status: number, message: string, headers?: Headers): void => {
+      this.#tally.end(principal);
+      this.#answers.refuse(request, { status, message, ...(headers ? { headers } : {}) });
+    };
+    const id = request.header('mcp-session-id');
+    const revision = request.header('mcp-protocol-version');
+    const accept = request.header('accept');
+    const events = accept?.toLowerCase().includes('text/event-stream') && accepts(accept).sse;
+    if (isModernRevision(revision))
+      return refuse(405, `revision ${revision} has no GET: expected POST`, { allow: METHODS });
+    if (!events) return refuse(406, `Accept: expected text/event-stream for a GET, got ${shown(accept)}`);
+    if (id === undefined) {
+      if (revision !== undefined)
+        return refuse(400, 'Mcp-Session-Id: expected the id that "initialize" was answered with, got none');
+      return this.#connections.openOld(request, principal, this.#answers.headers(request) ?? {});
+    }
+    const session = this.#connections.session(id, principal);
+    if (!session) return refuse(404, NO_SESSION);
+    if (revision !== undefined && !isLegacyRevision(revision)) return refuse(400, unsupported(revision));
+    const headers = { ...EVENT_STREAM, ...this.#answers.headers(request), 'mcp-session-id': id };
+    const lastEventId = request.header('last-event-id');
+    if (lastEventId === undefined) {
+      if (!this.#connections.listen(request.response, session, headers))
+        refuse(409, 'this session has several GET streams open already, and each message goes to one of them only');
+      return;
+    }
+    if (!this.#connections.resume(request.response, session, lastEventId, headers))
+      refuse(
+        404,
+        'Last-Event-ID: no such event of this session, or what came after it is no longer kept (http.maxReplayEvents, http.maxReplayBytes, http.replayMs): open a new session with "initialize"',
+      );
+  }
+
+  delete(request: HttpRequest, principal: string): void {
+    const id = request.header('mcp-session-id');
+    if (isModernRevision(request.header('mcp-protocol-version')))
+      return this.#answers.refuse(request, {
+        status: 405,
+        message: 'this revision has no sessions to end: expected POST',
+        headers: { allow: METHODS },
+      });
+    if (id === undefined)
+      return this.#answers.refuse(request, {
+        status: 400,
+        message: 'Mcp-Session-Id: expected the session to end, got none',
+      });
+    const session = this.#connections.session(id, principal);
+    if (!session) return this.#answers.refuse(request, { status: 404, message: NO_SESSION });
+    const revision = request.header('mcp-protocol-version');
+    if (revision !== undefined && !isLegacyRevision(revision))
+      return this.#answers.refuse(request, { status: 400, message: unsupported(revision) });
+    this.#connections.end(session, 'its client has ended it');
+    request.response.send(204, this.#answers.headers(request) ?? {}, undefined);
+  }
+}
+
+const NO_SESSION =
+  'Mcp-Session-Id: no such session; it may have ended or been idle for too long (http.sessionIdleMs): open a new one with "initialize"';
+
+function unsupported(revision: string): string {
+  return `MCP-Protocol-Version: expected one of ${SUPPORTED_REVISIONS.join(', ')}, got ${shown(revision)}`;
+}
+
+function shown(value: string | undefined): string {
+  return value === undefined ? 'none' : `"${value.slice(0, 100).replace(/[^ -~]/g, '?')}"`;
+}

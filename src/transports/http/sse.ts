@@ -1,0 +1,79 @@
+/** Server-sent events as text: every function returns one whole block, and lets nothing through that would begin another. */
+
+/** A comment, which clients skip: it keeps proxies from closing a quiet stream (2026-07-28 streamable-http, "Receiving Messages"). */
+export const KEEP_ALIVE = ': keep-alive\n\n';
+
+/** What a header may carry back: an event id returns as `Last-Event-ID`. */
+const VISIBLE = /^[!-~]+$/;
+
+/**
+ * One message.
+ *
+ * @param data one line: JSON as `JSON.stringify` writes it
+ * @param id visible ASCII; a client that lost the stream sends it back as `Last-Event-ID`
+ * @throws {TypeError} for a line end in `data`, or an id of anything but visible ASCII
+ * @example eventText('{"jsonrpc":"2.0"}', 'a_1') === 'id: a_1\ndata: {"jsonrpc":"2.0"}\n\n'
+ * @see WHATWG HTML, "Interpreting an event stream"
+ */
+export function eventText(data: string, id?: string): string {
+  checkLine(data);
+  if (id === undefined) return `data: ${data}\n\n`;
+  checkName('id', id);
+  return `id: ${id}\ndata: ${data}\n\n`;
+}
+
+/**
+ * The event that a stream begins with, so that a client which loses it at once knows where to go on
+ * (2025-11-25 basic/transports, "Sending Messages to the Server"). Its data is empty.
+ *
+ * @param retryMs whole milliseconds from 0 for the client to wait before it comes back; `undefined` leaves that to the client
+ * @throws {TypeError} for an id of anything but visible ASCII
+ * @throws {RangeError} for milliseconds that are not whole or are below 0
+ */
+export function primingText(id: string, retryMs: number | undefined): string {
+  checkName('id', id);
+  return `id: ${id}\n${retryMs === undefined ? '' : retryField(retryMs)}data: \n\n`;
+}
+
+/**
+ * Tells a client how long to wait before it comes back, without an event.
+ *
+ * @param retryMs whole milliseconds from 0
+ * @throws {RangeError} for milliseconds that are not whole or are below 0
+ */
+export function retryText(retryMs: number): string {
+  return `${retryField(retryMs)}\n`;
+}
+
+/**
+ * An event of another type than `message`: the `endpoint` event of 2024-11-05.
+ *
+ * @param event its type, visible ASCII
+ * @param data one line
+ * @throws {TypeError} for a line end in `data`, or a type of anything but visible ASCII
+ */
+export function namedEventText(event: string, data: string): string {
+  checkName('event', event);
+  checkLine(data);
+  return `event: ${event}\ndata: ${data}\n\n`;
+}
+
+function retryField(ms: number): string {
+  if (!Number.isSafeInteger(ms) || ms < 0)
+    throw new RangeError(`retryMs: expected whole milliseconds of at least 0, got ${String(ms)}`);
+  return `retry: ${ms}\n`;
+}
+
+function checkLine(data: string): void {
+  if (data.includes('\n') || data.includes('\r'))
+    throw new TypeError(
+      `data: expected one line of JSON, got ${data.length} characters with a line end among them, after which a client would read another field; write JSON without indentation`,
+    );
+}
+
+function checkName(field: 'id' | 'event', text: string): void {
+  if (!VISIBLE.test(text))
+    throw new TypeError(
+      `${field}: expected visible ASCII characters (! to ~), at least one, got ${text.length} characters with others among them`,
+    );
+}
