@@ -1,4 +1,4 @@
-/** Tools that do more than answer: log, report progress, fail, wait, change what is offered. */
+/** Tools that do more than answer: log, report progress, fail, wait, let go of a stream, change what is offered. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ErrorCode, ProtocolError, type Server } from 'troupe';
 import { JSON_SCHEMA_2020_12 } from './json-schema.ts';
@@ -9,6 +9,7 @@ export function addTools(server: Server): void {
   addTalkative(server);
   addFailing(server);
   addInputs(server);
+  addForHttp(server);
   addChanging(server);
 }
 
@@ -57,6 +58,18 @@ function addFailing(server: Server): void {
   });
 
   server.tool(
+    'test_missing_capability',
+    { description: 'Serves clients that offer sampling. Any other gets a protocol error that names what is missing.' },
+    (_, ctx) => {
+      if (ctx.client.capabilities.sampling === undefined)
+        throw new ProtocolError(ErrorCode.MissingRequiredClientCapability, 'This tool needs a client that can sample', {
+          requiredCapabilities: { sampling: {} },
+        });
+      return 'The client can sample.';
+    },
+  );
+
+  server.tool(
     'invalid_output',
     {
       description: 'Returns data that breaks its own output schema.',
@@ -81,6 +94,16 @@ function addInputs(server: Server): void {
     (contact) => `Reached ${JSON.stringify(contact)}.`,
   );
 
+  server.tool('describe_client', { description: 'Tells what the server knows of the client that asks.' }, (_, ctx) => ({
+    client: { name: ctx.client.info?.name ?? null, version: ctx.client.info?.version ?? null },
+    revision: ctx.client.revision,
+    era: ctx.client.era,
+    session: ctx.session !== undefined,
+    principal: ctx.principal,
+  }));
+}
+
+function addForHttp(server: Server): void {
   server.tool(
     'route_by_region',
     {
@@ -97,13 +120,16 @@ function addInputs(server: Server): void {
     ({ region, urgent = false }) => `Routed to ${region}${urgent ? ', urgently' : ''}.`,
   );
 
-  server.tool('describe_client', { description: 'Tells what the server knows of the client that asks.' }, (_, ctx) => ({
-    client: { name: ctx.client.info?.name ?? null, version: ctx.client.info?.version ?? null },
-    revision: ctx.client.revision,
-    era: ctx.client.era,
-    session: ctx.session !== undefined,
-    principal: ctx.principal,
-  }));
+  server.tool(
+    'test_reconnection',
+    { description: 'Lets go of the connection in the middle of the call. The client comes back for the answer.' },
+    async (_, ctx) => {
+      const comeBackAfterMs = 50;
+      ctx.closeStream(comeBackAfterMs);
+      await sleep(2 * comeBackAfterMs, undefined, { signal: ctx.signal });
+      return 'The client came back for this.';
+    },
+  );
 }
 
 function addChanging(server: Server): void {

@@ -1,24 +1,40 @@
-/** `troupe serve FILE|DIR --socket PATH`: serves a program, or modules that need none, to any number of clients at once. */
+/** `troupe serve FILE|DIR --http PORT --socket PATH`: serves a program, or modules that need none, to any number of clients at once. */
 import { systemClock, type Timer } from '../clock.ts';
+import { messageOf } from '../protocol/json.ts';
 import type { Server } from '../server.ts';
+import { type HttpTransport, http } from '../transports/http/http.ts';
 import { watchSignals } from '../transports/signals.ts';
 import { socket } from '../transports/socket.ts';
 import type { Transport } from '../transports/transport.ts';
+import { howToConnect, plainName } from './connecting.ts';
 import { type CommandLine, readOptions, wholeNumber } from './options.ts';
 import { serveTarget } from './serving.ts';
 import { readTarget } from './target.ts';
 import { say, TARGETS, UsageError } from './usage.ts';
 
-const OPTIONS = { socket: 'PATH', 'max-connections': 'N', 'idle-exit': 'MS' };
+const OPTIONS = {
+  http: '[HOST:]PORT',
+  path: 'PATH',
+  'allow-host': 'NAMES',
+  'allow-origin': 'ORIGINS',
+  socket: 'PATH',
+  'max-connections': 'N',
+  'idle-exit': 'MS',
+};
 
-const HELP = `Usage: troupe serve FILE|DIR --socket PATH [-- ARGS]
+const HELP = `Usage: troupe serve FILE|DIR [--http [HOST:]PORT] [--socket PATH] [-- ARGS]
 
-Serves as troupe run does, but on a socket, to any number of clients in one process: each has a session of its own.
-A client that starts a command is given troupe attach PATH.
+Serves as troupe run does, but over HTTP, on a socket, or both, to any number of clients in one process: each has a
+session of its own, or needs none.
 
+  --http [HOST:]PORT    an HTTP endpoint, on 127.0.0.1 unless HOST says otherwise; port 0 takes a free one
+  --path PATH           its path (/mcp)
+  --allow-host NAMES    by which names clients may call it, with commas between; needed to bind anything but loopback
+  --allow-origin ORIGINS  whose pages may use it from a browser, with commas between
   --socket PATH         a unix domain socket; on Windows the name of a pipe, \\\\.\\pipe\\NAME
-  --max-connections N   most clients at once (256)
-  --idle-exit MS        end when no client has been connected for so many milliseconds (never)
+                        A client that starts a command is given troupe attach PATH.
+  --max-connections N   most clients at once on the socket (256)
+  --idle-exit MS        end when nobody has been connected to the socket for so many milliseconds (never)
 
 SIGTERM, SIGINT and SIGHUP let what runs finish, and end the process with code 0.
 
@@ -43,12 +59,43 @@ export async function main(args: readonly string[]): Promise<void> {
   });
 }
 
+/** @throws {UsageError} for an address that is none, or that may not be bound so */
+function openEndpoint(values: CommandLine['values']): HttpTransport | undefined {
+  const { http: address, path, 'allow-host': hosts, 'allow-origin': origins } = values;
+  if (address === undefined) {
+    if (path ?? hosts ?? origins)
+      throw new UsageError('troupe serve: --path, --allow-host and --allow-origin are of --http: expected it, too');
+    return undefined;
+  }
+  const [, bracketed, plain, port] = /^(?:(?:\[([^\]]+)\]|([^:]+)):)?(\d{1,5})$/.exec(address) ?? [];
+  if (port === undefined)
+    throw new UsageError(
+      `troupe serve: --http: expected PORT or HOST:PORT, such as 3000 or 0.0.0.0:3000, got ${address}`,
+    );
+  const host = bracketed ?? plain;
+  try {
+    return http({
+      port: Number(port),
+      ownsProcess: true,
+      ...(host === undefined ? {} : { host }),
+      ...(path === undefined ? {} : { path }),
+      ...(hosts === undefined ? {} : { allowedHosts: hosts.split(',') }),
+      ...(origins === undefined ? {} : { allowedOrigins: origins.split(',') }),
+    });
+  } catch (error) {
+    throw new UsageError(
+      `troupe serve: ${messageOf(error)} (--allow-host for allowedHosts, --allow-origin for allowedOrigins)`,
+    );
+  }
+}
+
 /** The one server of the process, its transports, and their end. */
 class Service {
   readonly #transports: readonly Transport[];
   /** How to reach the server, one line each. */
   readonly #told: string[] = [];
   readonly #idleMs: number;
+  readonly #http: HttpTransport | undefined;
   #server: Server | undefined;
   #idle: Timer | undefined;
   #connected = 0;
@@ -65,8 +112,17 @@ class Service {
       );
       this.#told.push(`on the socket ${path}; connect clients with: troupe attach ${path}`);
     }
+    const endpoint = openEndpoint(values);
+    if (endpoint) transports.push(endpoint);
+    this.#http = endpoint;
     if (transports.length === 0)
-      throw new UsageError('troupe serve: expected where to serve: --socket PATH (to serve on stdio: troupe run)');
+      throw new UsageError(
+        'troupe serve: expected where to serve: --http PORT, --socket PATH, or both (to serve on stdio: troupe run)',
+      );
+    if (idleExit !== undefined && endpoint)
+      throw new UsageError(
+        'troupe serve: --idle-exit counts the clients of a socket: leave it out, or leave out --http',
+      );
     this.#transports = transports;
   }
 
@@ -77,7 +133,13 @@ class Service {
     this.#server = server;
     await server.listen(...this.#transports, ...transports.filter(({ name }) => name !== 'stdio'));
     watchSignals((signal) => this.#end(signal));
-    for (const told of this.#told) say(`troupe serve: ${server.info.name} ${server.info.version} ${told}`);
+    const { name, version } = server.info;
+    for (const told of this.#told) say(`troupe serve: ${name} ${version} ${told}`);
+    if (this.#http) {
+      const { url } = this.#http;
+      say(`troupe serve: ${name} ${version} at ${url}; connect clients with:`);
+      for (const line of howToConnect(plainName(name), url)) say(`  ${line}`);
+    }
     this.#count(this.#connected);
   }
 

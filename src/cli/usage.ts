@@ -11,9 +11,9 @@ export const USAGE = `Usage: troupe <command>
 
   troupe run FILE|DIR [-- ARGS]   serve what FILE, or the modules below DIR, offer
   troupe dev FILE|DIR [-- ARGS]   the same, and load it again when it changes
-  troupe serve FILE|DIR --socket PATH [-- ARGS]
+  troupe serve FILE|DIR [--http PORT] [--socket PATH] [-- ARGS]
                                   the same as run, for many clients at once
-  troupe attach PATH              connect a client on stdio to such a server
+  troupe attach PATH              connect a client on stdio to such a socket
   troupe attach --spawn FILE|DIR [PATH] [-- ARGS]
                                   the same, and start the server when there is none
 

@@ -89,7 +89,12 @@ const log = (data: string): EmitterMail => ({
   data,
   logger: undefined,
 });
-const exchange = (id: number): Exchange => ({ id, principal: 'anonymous', header: () => undefined });
+const exchange = (id: number): Exchange => ({
+  id,
+  principal: 'anonymous',
+  header: () => undefined,
+  repeats: () => false,
+});
 const short = (texts: readonly string[]): string[] =>
   texts.map((text) => {
     const { id, method, params } = JSON.parse(text) as {

@@ -28,7 +28,12 @@ test('--help and --version answer on stdout', async () => {
     assert.equal({ code, err }, { code: 0, err: '' });
     assert.match(out, /troupe run FILE\|DIR/);
   }
-  for (const command of ['run FILE|DIR', 'dev FILE|DIR', 'serve FILE|DIR --socket PATH', 'attach PATH']) {
+  for (const command of [
+    'run FILE|DIR',
+    'dev FILE|DIR',
+    'serve FILE|DIR [--http [HOST:]PORT] [--socket PATH]',
+    'attach PATH',
+  ]) {
     const { code, out, err } = await run(command.split(' ')[0] ?? '', '--help');
     assert.equal({ code, err }, { code: 0, err: '' });
     assert.match(out, `Usage: troupe ${command}`);
@@ -46,11 +51,11 @@ for (const [title, args, expected] of [
     ['run', 'data.json'],
     'expected a .ts, .mts, .js or .mjs file or a directory, got data.json',
   ],
-  ['nowhere to serve', ['serve', 'a.ts'], 'troupe serve: expected where to serve: --socket PATH'],
+  ['nowhere to serve', ['serve', 'a.ts'], 'troupe serve: expected where to serve: --http PORT, --socket PATH, or both'],
   [
     'an option of serve that it has not',
     ['serve', 'a.ts', '--sockets', 'x'],
-    "troupe serve: expected no options but --socket PATH, --max-connections N, --idle-exit MS, --help: Unknown option '--sockets'",
+    "troupe serve: expected no options but --http [HOST:]PORT, --path PATH, --allow-host NAMES, --allow-origin ORIGINS, --socket PATH, --max-connections N, --idle-exit MS, --help: Unknown option '--sockets'",
   ],
   [
     'a number that is none',

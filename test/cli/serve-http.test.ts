@@ -1,0 +1,109 @@
+/** `troupe serve --http`: where it serves, how clients are told to connect, and how it ends. */
+import { join } from 'node:path';
+import * as assert from 'uvu/assert';
+import { TROUPE, Tree } from '../discovery/tree.ts';
+import { suite, timeLimit } from '../harness/door.ts';
+import { Cli, isBuilt } from './cli.ts';
+
+timeLimit(30_000);
+const test = suite('troupe serve --http');
+
+const PROGRAM = `import { createServer, stdio } from '${TROUPE}';
+const server = createServer({ name: 'a program', version: '2.0.0' });
+let calls = 0;
+server.tool('count', {}, () => String(++calls));
+server.tool('slow', {}, (_, ctx) => { ctx.progress(1); return new Promise((resolve) => setTimeout(resolve, 300, 'at last')); });
+await server.listen(stdio());
+`;
+
+const META = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientCapabilities': {},
+  progressToken: 'p',
+};
+
+async function call(url: string, name: string): Promise<Response> {
+  return fetch(url, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      'mcp-protocol-version': '2026-07-28',
+      'mcp-method': 'tools/call',
+      'mcp-name': name,
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: {}, _meta: META } }),
+  });
+}
+
+async function serve(...options: readonly string[]): Promise<{ server: Cli; url: string; folder: string }> {
+  const { path } = new Tree({ 'package.json': '{ "type": "module" }', 'server.ts': PROGRAM });
+  const server = new Cli(['serve', 'server.ts', '--http', '0', ...options], { cwd: path, built: isBuilt });
+  await server.said('Claude Desktop');
+  const url = /at (http:\S+);/.exec(server.err)?.[1] ?? '';
+  return { server, url, folder: path };
+}
+
+test('a program that listens on stdio is served over HTTP, and people are told how to connect', async () => {
+  const { server, url } = await serve('--path', '/tools');
+  assert.match(url, /^http:\/\/127\.0\.0\.1:\d+\/tools$/);
+  assert.match(server.err, `claude mcp add --transport http a-program ${url}`);
+  assert.match(server.err, `{"name":"a-program","type":"http","url":"${url}"}`);
+  assert.match(server.err, `{"mcpServers":{"a-program":{"url":"${url}"}}}`);
+  assert.match(server.err, `"args":["-y","mcp-remote","${url}"]`);
+  assert.match(await (await call(url, 'count')).text(), '"content":[{"type":"text","text":"1"}]');
+  server.process.kill('SIGTERM');
+  assert.is(await server.exit, 0);
+});
+
+test('HTTP and a socket share one process', async () => {
+  if (process.platform === 'win32') return;
+  const { path } = new Tree({ 'package.json': '{ "type": "module" }', 'server.ts': PROGRAM });
+  const socket = join(path, 's.sock');
+  const server = new Cli(['serve', 'server.ts', '--http', '0', '--socket', socket], { cwd: path, built: isBuilt });
+  await server.said('Claude Desktop');
+  await server.said(`troupe attach ${socket}`);
+  const url = /at (http:\S+);/.exec(server.err)?.[1] ?? '';
+  const attached = new Cli(['attach', socket], { built: isBuilt });
+  await attached.initialize();
+  assert.is(await attached.call('count'), '1');
+  assert.match(await (await call(url, 'count')).text(), '"content":[{"type":"text","text":"2"}]');
+  assert.is(await attached.call('count'), '3');
+  await attached.end();
+  server.process.kill('SIGTERM');
+  assert.is(await server.exit, 0);
+});
+
+test('SIGTERM lets what runs be answered, and ends the process with code 0', async () => {
+  const { server, url } = await serve();
+  const slow = await call(url, 'slow');
+  server.process.kill('SIGTERM');
+  assert.match(await slow.text(), 'at last');
+  assert.is(await server.exit, 0);
+});
+
+for (const [title, options, expected] of [
+  ['an address that others reach without allowed hosts', ['--http', '0.0.0.0:0'], /allowedHosts.*--allow-host/],
+  ['an address that is none', ['--http', 'here'], /--http: expected PORT or HOST:PORT.*got here/],
+  ['an option of HTTP without it', ['--socket', 'x', '--allow-host', 'a.b'], /are of --http: expected it, too/],
+  ['--idle-exit', ['--http', '0', '--idle-exit', '5'], /counts the clients of a socket/],
+  ['an origin that is none', ['--http', '0', '--allow-origin', 'example.com'], /allowedOrigins/],
+] as const) {
+  test(`${title} is refused with code 2`, async () => {
+    const { path } = new Tree({ 'package.json': '{ "type": "module" }', 'server.ts': PROGRAM });
+    const server = new Cli(['serve', 'server.ts', ...options], { cwd: path, built: isBuilt });
+    assert.is(await server.exit, 2);
+    assert.match(server.err, expected);
+  });
+}
+
+test('a port that is in use is an error, with code 1', async () => {
+  const { server, url } = await serve();
+  const { port } = new URL(url);
+  const { path } = new Tree({ 'package.json': '{ "type": "module" }', 'server.ts': PROGRAM });
+  const second = new Cli(['serve', 'server.ts', '--http', port], { cwd: path, built: isBuilt });
+  assert.is(await second.exit, 1);
+  assert.match(second.err, `port ${port} is in use`);
+  server.process.kill('SIGTERM');
+  assert.is(await server.exit, 0);
+});

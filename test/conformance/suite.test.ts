@@ -1,0 +1,162 @@
+/** The official conformance suite against the everything server over HTTP: all passes, except what the table names. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import * as assert from 'uvu/assert';
+import type { Revision } from '../../src/protocol/revisions.ts';
+import { server } from '../clients/wire.ts';
+import { suite, timeLimit } from '../harness/door.ts';
+import { type Check, cannotRun, type Findings, nodeForSuite, runSuite, scenariosOf } from './official-suite.ts';
+
+const REVISIONS = ['2025-11-25', '2026-07-28'] as const satisfies readonly Revision[];
+
+const ASKS = 'asks: elicitation, sampling and roots from a handler';
+const TASKS = 'tasks';
+const LISTEN = 'subscriptions/listen';
+
+/**
+ * What does not pass yet, and the part of Troupe that it waits for: a scenario, or `scenario:check` where the rest of the
+ * scenario passes. Each must fail (or be skipped) as long as it is here; what passes leaves the table.
+ */
+const NOT_YET: Readonly<Record<(typeof REVISIONS)[number], Readonly<Record<string, string>>>> = {
+  '2025-11-25': {
+    'tools-call-sampling': ASKS,
+    'tools-call-elicitation': ASKS,
+    'elicitation-sep1034-defaults': ASKS,
+    'elicitation-sep1330-enums': ASKS,
+  },
+  '2026-07-28': {
+    'server-stateless:sep-2575-http-server-no-independent-requests-on-stream': ASKS,
+    'server-stateless:sep-2575-server-sends-subscription-ack': LISTEN,
+    'server-stateless:sep-2575-server-tags-subscription-id': LISTEN,
+    'server-stateless:sep-2575-server-honors-notification-filter': LISTEN,
+    'server-stateless:sep-2575-server-sends-prompts-list-changed-on-subscription': LISTEN,
+    'server-stateless:sep-2575-server-sends-tools-list-changed-on-subscription': LISTEN,
+    'input-required-result-basic-elicitation': ASKS,
+    'input-required-result-basic-sampling': ASKS,
+    'input-required-result-basic-list-roots': ASKS,
+    'input-required-result-request-state': ASKS,
+    'input-required-result-multiple-input-requests': ASKS,
+    'input-required-result-multi-round': ASKS,
+    'input-required-result-missing-input-response': ASKS,
+    'input-required-result-non-tool-request': ASKS,
+    'input-required-result-result-type': ASKS,
+    'input-required-result-tampered-state': ASKS,
+    'input-required-result-capability-check': ASKS,
+    'input-required-result-ignore-extra-params': ASKS,
+    'tasks-lifecycle': TASKS,
+    'tasks-capability-negotiation': TASKS,
+    'tasks-wire-fields': TASKS,
+    'tasks-request-state-removal': TASKS,
+    'tasks-mrtr-input': TASKS,
+    'tasks-request-headers': TASKS,
+    'tasks-dispatch-and-envelope': TASKS,
+    'tasks-status-notifications': TASKS,
+    'tasks-required-task-error': TASKS,
+    'tasks-mrtr-composition': TASKS,
+  },
+};
+
+/** Checks that tell something and judge nothing. Any other INFO says that a scenario left something out. */
+const TELLING = [
+  'outgoing-request',
+  'incoming-response',
+  'incoming-sse-event',
+  'stream-closed',
+  // Its three lists come as three JSON bodies, so there is no stream to look at: the scenario says that this is fine.
+  'server-sse-streams-functional',
+];
+
+timeLimit(120_000);
+const test = suite('official conformance suite');
+
+if (cannotRun !== undefined) test.skip('all that it requires of servers', cannotRun);
+else {
+  let child: ChildProcess | undefined;
+  const found = new Map<string, Findings>();
+
+  test.before(async () => {
+    const { command, args, cwd, env } = server('examples/everything/http.ts');
+    child = spawn(command, [...args, '--port', '0'], {
+      cwd,
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    const [url, node] = await Promise.all([urlOf(child), nodeForSuite()]);
+    // Both at once: one endpoint serves both eras side by side.
+    await Promise.all(REVISIONS.map(async (revision) => found.set(revision, await runSuite(node, url, revision))));
+  });
+
+  for (const revision of REVISIONS) {
+    const notYet = NOT_YET[revision];
+    const scenarios = scenariosOf(revision);
+    const checksOf = (scenario: string): readonly Check[] => found.get(revision)?.get(scenario) ?? [];
+
+    for (const scenario of scenarios) {
+      const reason = notYet[scenario];
+      if (reason === undefined)
+        test(`${revision}: ${scenario} passes`, () => {
+          const wrong = checksOf(scenario).filter(
+            (check) => !passes(check) && notYet[`${scenario}:${check.id}`] === undefined,
+          );
+          assert.is(wrong.map(told).join('\n\n'), '');
+          assert.ok(
+            checksOf(scenario).some(({ status }) => status === 'SUCCESS'),
+            'the scenario threw, or checked nothing',
+          );
+        });
+      else
+        test(`${revision}: ${scenario} waits for ${reason}`, () => {
+          const checks = checksOf(scenario);
+          assert.ok(checks.length > 0, 'the scenario threw');
+          assert.not(checks.every(passes), 'it passes: take it out of the table');
+        });
+    }
+
+    test(`${revision}: what the suite ran is what is judged here`, () => {
+      assert.equal([...(found.get(revision)?.keys() ?? [])].sort(), [...scenarios].sort());
+    });
+
+    test(`${revision}: the table names no scenario or check that passes or is not there`, () => {
+      const stale = Object.keys(notYet).filter((entry) => {
+        const [scenario = '', id] = entry.split(':');
+        if (id === undefined) return !scenarios.includes(scenario);
+        return checksOf(scenario).every((check) => check.id !== id || passes(check));
+      });
+      assert.equal(stale, []);
+    });
+  }
+
+  test('the server has outlived it all, and ends when it is asked to', async () => {
+    assert.is(child?.exitCode, null);
+    child?.kill('SIGTERM');
+    const [code] = child ? await once(child, 'exit') : [];
+    // Windows has no signals: there it is ended, not asked.
+    assert.is(code, process.platform === 'win32' ? null : 0);
+  });
+
+  test.after(() => {
+    child?.kill('SIGKILL');
+  });
+}
+
+function passes({ id, status }: Check): boolean {
+  return status === 'SUCCESS' || (status === 'INFO' && TELLING.includes(id));
+}
+
+/** A check as someone who mends the server wants to read it. */
+function told({ id, status, name, description, errorMessage = '', details }: Check): string {
+  return `${status} ${id} (${name}): ${description}\n  ${errorMessage}\n  ${JSON.stringify(details)?.slice(0, 2_000)}`;
+}
+
+/** The URL that a server says on stderr, which is read on to its end: nobody must wait for us to read. */
+function urlOf(served: ChildProcess): Promise<string> {
+  let said = '';
+  return new Promise((resolve, reject) => {
+    served.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      said += text;
+      const url = /http:\S+/.exec(said)?.[0];
+      if (url !== undefined) resolve(url);
+    });
+    served.on('exit', (code) => reject(new Error(`the server ended with code ${code}:\n${said}`)));
+  });
+}
