@@ -1,9 +1,17 @@
 /** The one place where actors are made: a light XState actor around a `receive` function, with a mailbox, a supervisor and inspection. */
-import { type ActorLogic, createActor, initialTransition, type Snapshot, transition } from 'xstate';
+import {
+  type ActorLogic,
+  createActor,
+  initialTransition,
+  type Snapshot,
+  transition,
+  type Actor as XStateActor,
+} from 'xstate';
 import { type RestartPolicy, supervisorMachine } from '../../machines/supervisor.ts';
 import type { Clock } from '../clock.ts';
 import type { ActorKind, Inspection } from '../inspect.ts';
 import type { Mail, Mailbox } from '../messages/mailbox.ts';
+import type { Resting, Sleeper } from './resting.ts';
 
 /** Who an actor is. */
 export interface Identity {
@@ -21,6 +29,8 @@ export interface Behaviour<M extends Mail> {
   /** Answers for mail that crashed the actor, or that reached it after it was set aside. Must not throw. */
   crashed(mail: M, error: unknown, setAside: boolean): void;
   readonly policy?: RestartPolicy;
+  /** Gives back what it can make again: no mail has come for a while. */
+  rest?(): void;
 }
 
 /**
@@ -34,6 +44,8 @@ export type Afterwards = <T>(run: (value: T) => void, value: T) => void;
 export interface ActorHost {
   readonly clock: Clock;
   readonly inspection: Inspection;
+  /** Where an actor rests that has had no mail for a while. Absent: it never does. */
+  readonly resting?: Resting | undefined;
 }
 
 export interface Actor<M extends Mail> {
@@ -42,7 +54,7 @@ export interface Actor<M extends Mail> {
   stop(why: string): void;
 }
 
-/** `receive` keeps what it knows in its own closure, so the snapshot never changes and a send allocates nothing (docs/adr/0002). */
+/** A behaviour keeps what it knows itself, so the snapshot never changes and a send allocates nothing (docs/adr/0002). */
 type Still = Extract<Snapshot<undefined>, { status: 'active' }>;
 
 const STILL: Still = { status: 'active', output: undefined, error: undefined };
@@ -66,111 +78,169 @@ const DEFAULT_POLICY: RestartPolicy = { restarts: 3, windowMs: 5_000 };
  * for it, and the next is served; crashing more often than the policy bears sets the actor aside for good.
  */
 export function spawn<M extends Mail>(
-  { kind, address }: Identity,
-  { clock, inspection }: ActorHost,
+  identity: Identity,
+  host: ActorHost,
   behave: (self: Mailbox<M>, afterwards: Afterwards) => Behaviour<M>,
 ): Actor<M> {
-  let status: 'live' | 'set aside' | 'stopped' = 'live';
-  let supervisor: ReturnType<typeof initialTransition<typeof supervisorMachine>>[0] | undefined;
-  let lastState = '';
-  let turn: M | undefined;
-  /** What is to be done after the turn: nearly always one thing, which has its place without an object; the rest follow. */
-  let dueMail: M | undefined;
-  let dueRun: Due<M>['run'] = nothing;
-  let dueValue: unknown;
-  const more: Due<M>[] = [];
+  return new Spawned(identity, host, behave);
+}
 
-  const state = (): string => (status === 'live' ? (behaviour.state?.() ?? 'active') : status);
-  const crash = (mail: M, error: unknown): void => {
-    supervisor ??= initialTransition(supervisorMachine, behaviour.policy ?? DEFAULT_POLICY)[0];
-    [supervisor] = transition(supervisorMachine, supervisor, { type: 'crash', at: clock.now() });
-    if (supervisor.status === 'done') status = 'set aside';
-    if (inspection.on)
-      inspection.record({ type: 'crashed', actor: address, mail: mail.type, error, setAside: status === 'set aside' });
-    behaviour.crashed(mail, error, status === 'set aside');
+class Spawned<M extends Mail> implements Actor<M>, Mailbox<M>, ActorLogic<Still, M>, Sleeper {
+  readonly address: string;
+  readonly #host: ActorHost;
+  readonly #behaviour: Behaviour<M>;
+  /** The XState actor. Made when mail comes, and given back when none has come for a while (docs/adr/0009). */
+  #actor: XStateActor<ActorLogic<Still, M>> | undefined;
+  /** Mail has come since it was last asked whether it rests. */
+  #busy = false;
+  #status: 'live' | 'set aside' | 'stopped' = 'live';
+  #supervisor: ReturnType<typeof initialTransition<typeof supervisorMachine>>[0] | undefined;
+  #lastState = '';
+  #turn: M | undefined;
+  /** What is to be done after the turn: nearly always one thing, which has its place without an object; the rest follow. */
+  #dueMail: M | undefined;
+  #dueRun: Due<M>['run'] = nothing;
+  #dueValue: unknown;
+  #more: Due<M>[] | undefined;
+
+  constructor(
+    { kind, address }: Identity,
+    host: ActorHost,
+    behave: (self: Mailbox<M>, afterwards: Afterwards) => Behaviour<M>,
+  ) {
+    this.address = address;
+    this.#host = host;
+    this.#behaviour = behave(this, this.#afterwards);
+    this.#lastState = this.state();
+    host.inspection.born(address, { kind, state: () => this.state() });
+  }
+
+  get mailbox(): Mailbox<M> {
+    return this;
+  }
+
+  /** A function of its own: those who pass mail on hold it without the mailbox. */
+  readonly send = (mail: M): void => {
+    const { inspection } = this.#host;
+    if (inspection.on) inspection.mailed(this.address, mail);
+    this.#busy = true;
+    (this.#actor ?? this.#wake()).send(mail);
+    if (this.#dueMail && !this.#turn) this.#finish();
   };
-  const act = (mail: M): void => {
-    if (status === 'stopped') return;
-    if (status === 'set aside')
-      return behaviour.crashed(mail, new Error(`${address} crashed too often and was set aside`), true);
-    try {
-      behaviour.receive(mail);
-    } catch (error) {
-      crash(mail, error);
+
+  stop(why: string): void {
+    if (this.#status === 'stopped') return;
+    this.#status = 'stopped';
+    this.#actor?.stop();
+    this.#host.inspection.gone(this.address, why);
+  }
+
+  rest(): boolean {
+    if (this.#busy && this.#status !== 'stopped') {
+      this.#busy = false;
+      return false;
     }
-  };
-  const watched = (mail: M): void => {
-    act(mail);
-    const now = state();
-    if (now === lastState) return;
-    lastState = now;
-    inspection.record({ type: 'state', actor: address, state: now });
+    this.#actor?.stop();
+    this.#actor = undefined;
+    this.#behaviour.rest?.();
+    return true;
+  }
+
+  state(): string {
+    return this.#status === 'live' ? (this.#behaviour.state?.() ?? 'active') : this.#status;
+  }
+
+  // The logic of the XState actor: a snapshot that never changes, around a turn of the behaviour.
+
+  transition(snapshot: Still, mail: M): Still {
+    const { inspection } = this.#host;
+    this.#turn = mail;
+    if (inspection.on) inspection.during(mail, () => this.#watched(mail));
+    else this.#act(mail);
+    this.#turn = undefined;
+    return snapshot;
+  }
+
+  getInitialSnapshot(): Still {
+    return STILL;
+  }
+
+  getPersistedSnapshot(): Still {
+    return STILL;
+  }
+
+  #wake(): XStateActor<ActorLogic<Still, M>> {
+    const { inspection, resting } = this.#host;
+    const actor = createActor<ActorLogic<Still, M>>(this, { id: this.address });
+    this.#actor = actor;
+    // `transition` above lets nothing through; if XState itself fails, an unobserved root would end the process.
+    actor.subscribe({ error: (error) => inspection.gone(this.address, String(error)) });
+    actor.start();
+    if (this.#status === 'stopped') actor.stop();
+    else resting?.woke(this);
+    return actor;
+  }
+
+  #act(mail: M): void {
+    if (this.#status === 'stopped') return;
+    if (this.#status === 'set aside')
+      return this.#behaviour.crashed(mail, new Error(`${this.address} crashed too often and was set aside`), true);
+    try {
+      this.#behaviour.receive(mail);
+    } catch (error) {
+      this.#crash(mail, error);
+    }
+  }
+
+  #watched(mail: M): void {
+    this.#act(mail);
+    const now = this.state();
+    if (now === this.#lastState) return;
+    this.#lastState = now;
+    this.#host.inspection.record({ type: 'state', actor: this.address, state: now });
+  }
+
+  #crash(mail: M, error: unknown): void {
+    const { clock, inspection } = this.#host;
+    this.#supervisor ??= initialTransition(supervisorMachine, this.#behaviour.policy ?? DEFAULT_POLICY)[0];
+    [this.#supervisor] = transition(supervisorMachine, this.#supervisor, { type: 'crash', at: clock.now() });
+    if (this.#supervisor.status === 'done') this.#status = 'set aside';
+    const setAside = this.#status === 'set aside';
+    if (inspection.on) inspection.record({ type: 'crashed', actor: this.address, mail: mail.type, error, setAside });
+    this.#behaviour.crashed(mail, error, setAside);
+  }
+
+  readonly #afterwards: Afterwards = (run, value) => {
+    if (!this.#turn) return run(value);
+    // The value goes to the function that it came with, and nowhere else.
+    const bound = run as (value: unknown) => void;
+    if (this.#dueMail) {
+      this.#more ??= [];
+      this.#more.push({ mail: this.#turn, run: bound, value });
+      return;
+    }
+    this.#dueMail = this.#turn;
+    this.#dueRun = bound;
+    this.#dueValue = value;
   };
 
   /** The turn is over: what it left to do is done on the caller's stack, while the actor is free for more mail. */
-  const finish = (): void => {
-    while (dueMail) {
-      const mail = dueMail;
-      const run = dueRun;
-      const value = dueValue;
-      const next = more.shift();
-      dueMail = next?.mail;
-      dueRun = next?.run ?? nothing;
-      dueValue = next?.value;
+  #finish(): void {
+    const { inspection } = this.#host;
+    while (this.#dueMail) {
+      const mail = this.#dueMail;
+      const run = this.#dueRun;
+      const value = this.#dueValue;
+      const next = this.#more?.shift();
+      this.#dueMail = next?.mail;
+      this.#dueRun = next?.run ?? nothing;
+      this.#dueValue = next?.value;
       try {
         if (inspection.on) inspection.during(mail, () => run(value));
         else run(value);
       } catch (error) {
-        crash(mail, error);
+        this.#crash(mail, error);
       }
     }
-  };
-
-  const logic: ActorLogic<Still, M> = {
-    transition(snapshot, mail) {
-      turn = mail;
-      if (inspection.on) inspection.during(mail, () => watched(mail));
-      else act(mail);
-      turn = undefined;
-      return snapshot;
-    },
-    getInitialSnapshot: () => STILL,
-    getPersistedSnapshot: () => STILL,
-  };
-  const actor = createActor(logic, { id: address });
-  // `transition` above lets nothing through; if XState itself fails, an unobserved root would end the process.
-  actor.subscribe({ error: (error) => inspection.gone(address, String(error)) });
-  const mailbox: Mailbox<M> = {
-    address,
-    send(mail) {
-      if (inspection.on) inspection.mailed(address, mail);
-      actor.send(mail);
-      if (dueMail && !turn) finish();
-    },
-  };
-  const behaviour = behave(mailbox, (run, value) => {
-    if (!turn) return run(value);
-    // The value goes to the function that it came with, and nowhere else.
-    const bound = run as (value: unknown) => void;
-    if (dueMail) {
-      more.push({ mail: turn, run: bound, value });
-      return;
-    }
-    dueMail = turn;
-    dueRun = bound;
-    dueValue = value;
-  });
-  actor.start();
-  lastState = state();
-  inspection.born(address, { kind, state });
-
-  return {
-    mailbox,
-    stop(why) {
-      if (status === 'stopped') return;
-      status = 'stopped';
-      actor.stop();
-      inspection.gone(address, why);
-    },
-  };
+  }
 }

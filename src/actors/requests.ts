@@ -246,6 +246,14 @@ class Requests implements Behaviour<RequestsMail> {
     request.abort(new Aborted(why));
   }
 
+  rest(): void {
+    if (this.#table.size > 0) return;
+    this.#table.rest();
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#alarm = Number.POSITIVE_INFINITY;
+  }
+
   crashed(mail: RequestsMail, error: unknown, setAside: boolean): void {
     const incident = this.#options.incident(this.#options.address, error);
     if (setAside) this.#options.failed(error);

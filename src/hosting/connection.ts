@@ -78,6 +78,7 @@ export function openConnection(id: ConnectionId, kind: ConnectionKind, host: Con
   const emitter = spawnEmitter({
     clock: host.clock,
     inspection,
+    resting: host.resting,
     outbound: host.outbound,
     address: `emitter/${id}`,
     maxHeld: limits.maxHeld,
@@ -99,6 +100,7 @@ export function openConnection(id: ConnectionId, kind: ConnectionKind, host: Con
   const requests = spawnRequests({
     clock: host.clock,
     inspection,
+    resting: host.resting,
     route: host.route,
     incident: host.incident,
     limit: kind.shared ? 'maxStatelessInFlight' : 'maxInFlight',
@@ -128,6 +130,7 @@ export function openConnection(id: ConnectionId, kind: ConnectionKind, host: Con
     const opened = spawnSession({
       clock: host.clock,
       inspection,
+      resting: host.resting,
       introduction: host.introduction,
       incident: host.incident,
       id: sessionId,

@@ -1,5 +1,6 @@
 /** The composition root: it makes the actors in the order in which a message meets them, and opens and closes transports. */
 import { nanoid } from 'nanoid';
+import { Resting } from '../actors/resting.ts';
 import { spawnServer } from '../actors/server.ts';
 import { Bus } from '../bus.ts';
 import { type Clock, systemClock, type Timer } from '../clock.ts';
@@ -88,6 +89,7 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
   };
   const directory = openDirectory({
     ...actors,
+    resting: new Resting(clock),
     bus,
     limits,
     outbound,

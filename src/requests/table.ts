@@ -37,6 +37,11 @@ export class InFlightTable {
     return true;
   }
 
+  /** Gives its buckets back, if nothing is in them. */
+  rest(): void {
+    if (this.#size === 0) this.#buckets = undefined;
+  }
+
   /** All requests, as they are now. */
   all(): readonly InFlight[] {
     return this.#buckets?.flat() ?? [];
