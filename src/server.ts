@@ -31,6 +31,7 @@ const SERVER = Symbol.for('troupe.server');
  *
  * @throws {TypeError} for a missing name or version
  * @throws {RangeError} for a limit that is no whole number of at least 1
+ * @throws {TypeError | RangeError} for an option of `http` that does not fit
  * @example
  * const server = createServer({ name: 'greeter', version: '1.0.0' });
  * server.tool('greet', { input: z.object({ name: z.string() }) }, ({ name }) => `Hello, ${name}!`);
@@ -54,13 +55,16 @@ export class Server {
   readonly resources: Registration<ResourceDefinition>;
   readonly prompts: PromptRegistration;
   readonly #core: Core;
-  #mount: MountedTransport | undefined;
+  readonly #mount: MountedTransport;
+  #mounted = false;
 
   constructor(options: ServerOptions) {
     checkOptions(options);
     this.info = readInfo(options);
     this.options = options;
     this.#core = createCore(options, this.info);
+    // Now, so that an option which does not fit is told here, and not to the first client.
+    this.#mount = new MountedTransport(options.http ?? {});
     this.tools = this.#core.tools;
     this.resources = this.#core.resources;
     this.prompts = this.#core.prompts;
@@ -143,7 +147,8 @@ export class Server {
    * @example Bun.serve({ fetch: (request) => server.fetch(request) });
    */
   fetch(request: Request): Promise<Response> {
-    return this.#mounted().fetch(request);
+    this.#openMount();
+    return this.#mount.fetch(request);
   }
 
   /**
@@ -154,16 +159,15 @@ export class Server {
    * @example app.all('/mcp', (request, response) => server.node(request, response));
    */
   node(request: IncomingMessage, response: ServerResponse): void {
-    this.#mounted().node(request, response);
+    this.#openMount();
+    this.#mount.node(request, response);
   }
 
-  #mounted(): MountedTransport {
-    if (!this.#mount) {
-      this.#mount = new MountedTransport(this.options.http ?? {});
-      // A server that is closed opens nothing; the mount says so to whoever asks.
-      this.#core.open(this.#mount).catch(() => {});
-    }
-    return this.#mount;
+  #openMount(): void {
+    if (this.#mounted) return;
+    this.#mounted = true;
+    // A server that is closed opens nothing; the mount says so to whoever asks.
+    this.#core.open(this.#mount).catch(() => {});
   }
 
   /** Takes no new requests, lets those in flight finish within `limits.graceMs`, then closes every transport. Idempotent. */

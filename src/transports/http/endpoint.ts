@@ -64,7 +64,11 @@ export class Endpoint implements Answers {
     const refusal = this.#guard.check(request.header('host'), request.header('origin'));
     if (refusal) return this.refuse(request, refusal);
     if (!this.#open || this.#closed)
-      return this.refuse(request, { status: 503, message: 'this server is closed' }, ErrorCode.ShuttingDown);
+      return this.refuse(
+        request,
+        { status: 503, message: 'this server is closed', headers: { 'retry-after': '1' } },
+        ErrorCode.ShuttingDown,
+      );
     switch (request.method) {
       case 'POST':
       case 'GET':
@@ -97,6 +101,12 @@ export class Endpoint implements Answers {
         status: 404,
         message: `path: the MCP endpoint of this server is ${path} (http.path), got ${asked.slice(0, 100)}`,
       });
+    if (request.method !== 'GET' && request.method !== 'HEAD')
+      return this.refuse(request, {
+        status: 405,
+        message: `method: expected GET, got ${request.method}`,
+        headers: { allow: 'GET, HEAD' },
+      });
     const ready = asked === '/healthz' || (this.#open !== undefined && !this.#draining);
     request.response.send(
       ready ? 200 : 503,
@@ -120,7 +130,7 @@ export class Endpoint implements Answers {
     };
     try {
       const answer = authenticate({ method, url, header, remoteAddress });
-      if (answer instanceof Promise) answer.then(named).catch(failed);
+      if (typeof answer === 'object' && answer !== null) Promise.resolve(answer).then(named).catch(failed);
       else named(answer);
     } catch (error) {
       failed(error);

@@ -101,6 +101,11 @@ export class PostExchange implements Exchange, Listener, Open {
     if (status !== undefined) this.#settle();
   }
 
+  /** What could be refused at once was not: a response that is to be a stream begins, so that its client can come back to it. */
+  admitted(): void {
+    if (this.host.response === 'sse' && this.#sse && !this.settled && !this.#stream && !this.#gone) this.#begin();
+  }
+
   /** Nothing of it is answered. */
   accepted(): void {
     if (this.settled) return;
@@ -114,8 +119,10 @@ export class PostExchange implements Exchange, Listener, Open {
     if (this.settled) return;
     this.settled = true;
     if (!this.#stream && !this.#gone) {
-      this.#response.begin(200, this.#headers(EVENT_STREAM, 200));
-      this.#response.end();
+      if (this.#sse) {
+        this.#response.begin(200, this.#headers(EVENT_STREAM, 200));
+        this.#response.end();
+      } else this.#response.send(202, this.#headers(undefined, 202), undefined);
     }
     this.#settle();
   }

@@ -1,6 +1,6 @@
 /** The HTTP transport: Streamable HTTP of every revision, and HTTP+SSE of 2024-11-05, on one path of a `node:http` server of its own. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { Transport, TransportHost } from '../transport.ts';
 import { Endpoint } from './endpoint.ts';
 import { isLoopback } from './guard.ts';
@@ -46,6 +46,8 @@ class NodeTransport implements HttpTransport {
   #url: string | undefined;
   #closing: Promise<void> | undefined;
   #host: TransportHost | undefined;
+  /** Connections that have asked for nothing yet. Node counts them as busy, whatever they wait for. */
+  readonly #silent = new Set<Socket>();
 
   constructor(options: ResolvedHttpOptions) {
     this.#options = options;
@@ -75,6 +77,10 @@ class NodeTransport implements HttpTransport {
       this.#request,
     );
     this.#server = server;
+    server.on('connection', (socket) => {
+      this.#silent.add(socket);
+      socket.once('close', () => this.#silent.delete(socket));
+    });
     await this.#listen(server);
     server.on('error', (error) => host.log('error', `http: ${error.message}`));
   }
@@ -98,6 +104,7 @@ class NodeTransport implements HttpTransport {
   }
 
   readonly #request = (request: IncomingMessage, response: ServerResponse): void => {
+    this.#silent.delete(request.socket);
     this.#endpoint.handle(new NodeRequest(request, response));
   };
 
@@ -125,6 +132,8 @@ class NodeTransport implements HttpTransport {
       // A server that never listened says so to the callback, and is as closed as any.
       server.close(closed);
       server.closeIdleConnections();
+      // Clients open connections ahead of need: undici does when a request is aborted, browsers when they expect one.
+      for (const socket of this.#silent) if (socket.bytesRead === 0) socket.destroy();
     });
   }
 }

@@ -74,6 +74,21 @@ export class NodeRequest implements HttpRequest {
   }
 }
 
+/** By socket, who wants to know when it closes: one listener for all of them. */
+const waiting = new WeakMap<Socket, Set<() => void>>();
+
+function wait(socket: Socket, closed: () => void): void {
+  let all = waiting.get(socket);
+  if (!all) {
+    all = new Set();
+    waiting.set(socket, all);
+    socket.once('close', () => {
+      for (const each of [...(waiting.get(socket) ?? [])]) each();
+    });
+  }
+  all.add(closed);
+}
+
 class NodeResponse implements HttpResponse {
   listener: Listener | undefined;
   gone = false;
@@ -83,7 +98,7 @@ class NodeResponse implements HttpResponse {
     this.#response = response;
     response.on('close', this.#closed);
     // A pipelined request waits for the socket, and Node tells it nothing when that closes.
-    if (!response.socket) socket.once('close', this.#closed);
+    if (!response.socket) wait(socket, this.#closed);
     // A client that is gone is no error of ours; 'close' tells.
     response.on('error', () => {});
   }
@@ -91,6 +106,8 @@ class NodeResponse implements HttpResponse {
   readonly #closed = (): void => {
     if (this.gone) return;
     this.gone = true;
+    const { socket } = this.#response.req;
+    waiting.get(socket)?.delete(this.#closed);
     this.listener?.closed();
   };
 

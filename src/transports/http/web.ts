@@ -70,6 +70,11 @@ function decode(read: () => string): string | undefined {
   }
 }
 
+/** Without what is about one connection: that belongs to whoever has it (RFC 9110 section 7.6.1). */
+function endToEnd({ connection: _, ...headers }: Headers): Headers {
+  return headers;
+}
+
 export class WebResponse implements HttpResponse {
   listener: Listener | undefined;
   /** The response, once there is one. */
@@ -94,7 +99,7 @@ export class WebResponse implements HttpResponse {
 
   send(status: number, headers: Headers, body: string | undefined): void {
     if (this.#over) return;
-    this.#answer(new Response(body ?? null, { status, headers }));
+    this.#answer(new Response(body ?? null, { status, headers: endToEnd(headers) }));
     this.#close();
   }
 
@@ -113,7 +118,7 @@ export class WebResponse implements HttpResponse {
       },
       new ByteLengthQueuingStrategy({ highWaterMark: HIGH_WATER }),
     );
-    this.#answer(new Response(stream, { status, headers }));
+    this.#answer(new Response(stream, { status, headers: endToEnd(headers) }));
   }
 
   write(text: string): boolean {

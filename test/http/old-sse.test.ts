@@ -1,0 +1,306 @@
+/** HTTP with SSE, as clients of 2024-11-05 speak it: one stream for all that the server says, and an endpoint for what the client says. */
+import * as assert from 'uvu/assert';
+import { suite } from '../harness/door.ts';
+import { wireChecker } from '../harness/wire.ts';
+import { change, crowd, LEGACY, PING, serving } from './session.ts';
+import { type Answer, ask, type Headers, initialize, type Message, type Stage, textIn } from './support.ts';
+
+const test = suite('old sse');
+
+interface OldClient {
+  readonly stream: Answer;
+  /** Where messages are posted to. */
+  readonly endpoint: string;
+  /** Posts a message. @returns the status */
+  post(body: unknown): Promise<number>;
+  /** The next message on the stream. */
+  next(): Promise<Message>;
+  call(id: string | number, name: string, args?: object, meta?: object): Promise<number>;
+}
+
+/** Opens a stream, and reads where to post to. */
+async function connect(url: string, headers: Headers = {}): Promise<OldClient> {
+  const stream = await ask(url, { method: 'GET', headers });
+  assert.is(stream.status, 200);
+  assert.match(stream.headers['content-type'] ?? '', /^text\/event-stream/);
+  const { event, data = '' } = await stream.events.next();
+  assert.is(event, 'endpoint');
+  const endpoint = new URL(data, url).href;
+  const post = async (body: unknown): Promise<number> => {
+    const answer = await ask(endpoint, { body, headers });
+    await answer.text();
+    return answer.status;
+  };
+  return {
+    stream,
+    endpoint,
+    post,
+    async next() {
+      const { event: name = 'message', data: text = '' } = await stream.events.next();
+      assert.is(name, 'message');
+      return JSON.parse(text);
+    },
+    call: (id, name, args = {}, _meta) =>
+      post({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: args, ...(_meta && { _meta }) } }),
+  };
+}
+
+async function opened(url: string, revision = '2024-11-05', headers: Headers = {}): Promise<OldClient> {
+  const client = await connect(url, headers);
+  assert.is(await client.post(initialize(revision)), 202);
+  assert.is((await client.next()).result?.protocolVersion, revision);
+  assert.is(await client.post({ jsonrpc: '2.0', method: 'notifications/initialized' }), 202);
+  return client;
+}
+
+/** Waits until the server has noticed that a client is gone, by round trips of another. */
+async function until(fact: () => boolean, url: string): Promise<void> {
+  for (let trip = 0; trip < 100 && !fact(); trip += 1) await (await ask(url, { body: PING })).text();
+  assert.ok(fact());
+}
+
+test('GET opens a stream that first names the endpoint, with an id of at least 128 random bits', () =>
+  serving(async ({ url }) => {
+    const ids: string[] = [];
+    const streams: Answer[] = [];
+    await crowd(100, 16, async () => {
+      const { stream, endpoint } = await connect(url);
+      const { pathname, searchParams, origin } = new URL(endpoint);
+      assert.is(pathname, '/mcp');
+      assert.is(origin, new URL(url).origin);
+      ids.push(searchParams.get('sse') ?? '');
+      streams.push(stream);
+    });
+    assert.is(new Set(ids).size, 100);
+    for (const id of ids) assert.match(id, /^[\w-]{22,}$/);
+    for (const { headers, cut } of streams) {
+      assert.match(String(headers['cache-control']), /no-cache/);
+      assert.is(headers['x-accel-buffering'], 'no');
+      cut();
+    }
+  }));
+
+test('the endpoint lies at the path that the author chose', () =>
+  serving(
+    async ({ url }) => {
+      const { endpoint, stream } = await connect(url);
+      assert.is(new URL(endpoint).pathname, '/tools/mcp');
+      stream.cut();
+    },
+    { path: '/tools/mcp' },
+  ));
+
+test('a POST is answered with 202 and no body, and its answer comes as a message on the stream', () =>
+  serving(async ({ url, sessions }) => {
+    const client = await connect(url);
+    const answer = await ask(client.endpoint, { body: initialize('2024-11-05', 'open') });
+    assert.equal([answer.status, await answer.text()], [202, '']);
+    const { id, result } = await client.next();
+    assert.equal([id, result?.protocolVersion], ['open', '2024-11-05']);
+    assert.is(sessions(), 1);
+    client.stream.cut();
+  }));
+
+for (const revision of LEGACY.slice(0, 3)) {
+  test(`a ${revision} conversation fits its schema`, () =>
+    serving(async (stage) => {
+      const client = await connect(stage.url);
+      const check = wireChecker(revision);
+      const say = async (message: object): Promise<void> => {
+        check('in', JSON.stringify(message));
+        assert.is(await client.post(message), 202);
+      };
+      const hear = async (): Promise<Message> => {
+        const message = await client.next();
+        check('out', JSON.stringify(message));
+        return message;
+      };
+      await say(initialize(revision));
+      await hear();
+      await say({ jsonrpc: '2.0', method: 'notifications/initialized' });
+      await say({ jsonrpc: '2.0', id: 1, method: 'tools/list' });
+      assert.ok((await hear()).result?.tools);
+      const params = { name: 'count', arguments: { to: 3 }, _meta: { progressToken: 'p' } };
+      await say({ jsonrpc: '2.0', id: 2, method: 'tools/call', params });
+      for (const done of [1, 2, 3]) assert.is((await hear()).params?.progress, done);
+      assert.is(textIn(await hear()), 'counted to 3');
+      await say({ jsonrpc: '2.0', id: 3, method: 'resources/subscribe', params: { uri: 'notes://a' } });
+      await hear();
+      await change(stage, 'notes://a');
+      assert.is((await hear()).params?.uri, 'notes://a');
+      await say({ jsonrpc: '2.0', id: 4, method: 'tools/none' });
+      assert.is((await hear()).error?.code, -32601);
+      client.stream.cut();
+    }));
+}
+
+test('answers to several requests share the stream, each as it is ready', () =>
+  serving(async ({ url, held }) => {
+    const client = await opened(url);
+    await client.call('slow', 'held', { key: 'a' });
+    const { finish } = await held('a');
+    await client.call('fast', 'echo', { text: 'hi' });
+    assert.is((await client.next()).id, 'fast');
+    finish();
+    assert.is((await client.next()).id, 'slow');
+    client.stream.cut();
+  }));
+
+test('clients with equal ids hear nothing of each other', () =>
+  serving(async ({ url, sessions }) => {
+    const clients = await Promise.all(Array.from({ length: 10 }, () => opened(url)));
+    assert.is(sessions(), 10);
+    for (let id = 1; id <= 5; id += 1)
+      await Promise.all(clients.map((client, index) => client.call(id, 'echo', { text: `client ${index}` })));
+    for (const [index, client] of clients.entries()) {
+      for (let id = 1; id <= 5; id += 1) assert.is(textIn(await client.next()), `client ${index}`);
+      client.stream.cut();
+    }
+  }));
+
+test('a batch of 2025-03-26 is answered as one message event', () =>
+  serving(async ({ url }) => {
+    const client = await opened(url, '2025-03-26');
+    assert.is(await client.post([PING, { ...PING, id: 2 }]), 202);
+    const batch: unknown = await client.next();
+    assert.ok(Array.isArray(batch) && batch.length === 2);
+    client.stream.cut();
+  }));
+
+test('a client that drops its stream ends its session, and what runs in it', () =>
+  serving(async ({ url, held, sessions }) => {
+    const [client, other] = [await opened(url), await opened(url)];
+    await client.call(1, 'held', { key: 'a' });
+    const { ctx } = await held('a');
+    client.stream.cut();
+    await until(() => sessions() === 1, url);
+    assert.ok(ctx.signal.aborted);
+    assert.is(await client.post(PING), 404);
+    assert.is(await other.post(PING), 202);
+    assert.equal((await other.next()).result, {});
+    other.stream.cut();
+  }));
+
+test('a client that drops its stream before initialize leaves nothing behind', () =>
+  serving(async ({ url, clock, sessions }) => {
+    const before = clock.timers;
+    const client = await connect(url);
+    assert.is(sessions(), 0);
+    client.stream.cut();
+    let status = 202;
+    for (let trip = 0; trip < 100 && status === 202; trip += 1)
+      status = await client.post({ jsonrpc: '2.0', method: 'notifications/initialized' });
+    assert.is(status, 404);
+    assert.is(await client.post(initialize('2024-11-05')), 404);
+    // Timers of the server itself come and go.
+    await clock.advance(60_000);
+    assert.is(clock.timers, before);
+    assert.is(sessions(), 0);
+  }));
+
+test('streams that their clients have dropped no longer count against maxExchanges', () =>
+  serving(
+    async ({ url, sessions }) => {
+      for (let turn = 0; turn < 10; turn += 1) {
+        const client = await opened(url);
+        client.stream.cut();
+        await until(() => sessions() === 0, url);
+      }
+    },
+    { maxExchanges: 4 },
+  ));
+
+test('a POST to an unknown stream is 404, the same for every id', () =>
+  serving(async ({ url }) => {
+    const client = await opened(url);
+    client.stream.cut();
+    const seen = new Set<string>();
+    const id = new URL(client.endpoint).searchParams.get('sse') ?? '';
+    for (const other of ['x'.repeat(22), 'x', `${id}x`, '__proto__', 'constructor', '%00']) {
+      const answer = await ask(`${url}?sse=${other}`, { body: initialize('2024-11-05') });
+      seen.add(`${answer.status} ${await answer.text()}`);
+    }
+    assert.is(seen.size, 1, [...seen].join('\n'));
+    assert.match([...seen].join(), /^404 /);
+  }));
+
+test('a stream serves only the principal that opened it', () =>
+  serving(
+    async ({ url }) => {
+      const alice = await opened(url, '2024-11-05', { authorization: 'alice' });
+      const faces = new Set<string>();
+      for (const target of [alice.endpoint, `${url}?sse=${'x'.repeat(22)}`]) {
+        const answer = await ask(target, { body: PING, headers: { authorization: 'bob' } });
+        faces.add(`${answer.status} ${await answer.text()}`);
+      }
+      assert.is(faces.size, 1, [...faces].join('\n'));
+      assert.match([...faces].join(), /^404 /);
+      const unknown = await ask(alice.endpoint, { body: PING });
+      assert.is(unknown.status, 401);
+      await unknown.text();
+      assert.is((await ask(url, { method: 'GET' })).status, 401);
+      await alice.call(1, 'whoami');
+      assert.is(textIn(await alice.next()), 'alice 2024-11-05');
+      alice.stream.cut();
+    },
+    { authenticate: ({ header }) => header('authorization') },
+  ));
+
+test('a message that cannot be read is told, and the stream goes on', () =>
+  serving(async ({ url }) => {
+    const client = await opened(url);
+    for (const [body, code] of [
+      ['{"jsonrpc":"2.0"', -32700],
+      [{ jsonrpc: '2.0', id: 9 }, -32600],
+    ] as const) {
+      const answer = await ask(client.endpoint, { body });
+      const text = await answer.text();
+      assert.ok([202, 400].includes(answer.status), String(answer.status));
+      // As an answer to the POST, or as a message.
+      const told: Message = answer.status === 400 ? JSON.parse(text) : await client.next();
+      assert.is(told.error?.code, code);
+    }
+    await client.post(PING);
+    assert.equal((await client.next()).result, {});
+    client.stream.cut();
+  }));
+
+test('beyond maxSessions an initialize is refused on its stream', () =>
+  serving(
+    async ({ url, sessions }: Stage) => {
+      const [first, second] = [await opened(url), await connect(url)];
+      assert.is(await second.post(initialize('2024-11-05')), 202);
+      const { error } = await second.next();
+      assert.is(error?.code, -31001);
+      assert.match(error?.message ?? '', /maxSessions/);
+      assert.is(sessions(), 1);
+      first.stream.cut();
+      second.stream.cut();
+    },
+    { server: { limits: { maxSessions: 1 } } },
+  ));
+
+test('a silent stream is kept alive with comments', () =>
+  serving(
+    async ({ url, clock }) => {
+      const { stream } = await opened(url);
+      for (const n of [1, 2]) {
+        await clock.advance(1_000);
+        await stream.events.comment(n);
+      }
+      stream.cut();
+    },
+    { keepAliveMs: 1_000 },
+  ));
+
+test('streams are ended properly when the server closes, after the answers that run', () =>
+  serving(async (stage) => {
+    const client = await opened(stage.url);
+    await client.call(1, 'held', { key: 'a' });
+    const { finish } = await stage.held('a');
+    const closed = stage.close();
+    finish('before I go');
+    await closed;
+    assert.is(textIn(await client.next()), 'before I go');
+    await client.stream.events.rest();
+  }));
