@@ -140,8 +140,9 @@ class Spawned<M extends Mail> implements Actor<M>, Mailbox<M>, ActorLogic<Still,
       this.#busy = false;
       return false;
     }
-    this.#actor?.stop();
+    const actor = this.#actor;
     this.#actor = undefined;
+    actor?.stop();
     this.#behaviour.rest?.();
     return true;
   }
@@ -153,6 +154,8 @@ class Spawned<M extends Mail> implements Actor<M>, Mailbox<M>, ActorLogic<Still,
   // The logic of the XState actor: a snapshot that never changes, around a turn of the behaviour.
 
   transition(snapshot: Still, mail: M): Still {
+    // XState tells an actor that it stops by mail of its own.
+    if (!this.#actor) return snapshot;
     const { inspection } = this.#host;
     this.#turn = mail;
     if (inspection.on) inspection.during(mail, () => this.#watched(mail));

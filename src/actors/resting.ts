@@ -1,5 +1,5 @@
 /** Lets actors that have no mail give back what XState keeps for them: most sessions of a busy host are idle. */
-import type { Clock } from '../clock.ts';
+import type { Clock, Timer } from '../clock.ts';
 
 /** What can rest. */
 export interface Sleeper {
@@ -13,7 +13,8 @@ const REST_MS = 5_000;
 export class Resting {
   readonly #clock: Clock;
   #awake: Sleeper[] = [];
-  #waiting = false;
+  #timer: Timer | undefined;
+  #ended = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -21,15 +22,22 @@ export class Resting {
 
   /** It has begun to use something that it can do without while it rests. */
   woke(sleeper: Sleeper): void {
+    if (this.#ended) return;
     this.#awake.push(sleeper);
     this.#wait();
   }
 
+  /** No more rounds: the server has stopped. */
+  end(): void {
+    this.#ended = true;
+    this.#timer?.cancel();
+    this.#awake = [];
+  }
+
   #wait(): void {
-    if (this.#waiting) return;
-    this.#waiting = true;
-    this.#clock.after(REST_MS, () => {
-      this.#waiting = false;
+    if (this.#timer || this.#ended) return;
+    this.#timer = this.#clock.after(REST_MS, () => {
+      this.#timer = undefined;
       this.#awake = this.#awake.filter((sleeper) => !sleeper.rest());
       if (this.#awake.length > 0) this.#wait();
     });

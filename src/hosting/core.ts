@@ -44,6 +44,7 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
     return id;
   };
   const actors = { clock, inspection };
+  const resting = new Resting(clock);
   const outbound = new Outbound(info, options.listTtlMs ?? 0, (id, error) =>
     incident(id === undefined ? 'a log message' : `the answer to request ${String(id)}`, error),
   );
@@ -89,7 +90,7 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
   };
   const directory = openDirectory({
     ...actors,
-    resting: new Resting(clock),
+    resting,
     bus,
     limits,
     outbound,
@@ -132,6 +133,7 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
     const results = await Promise.allSettled(transports.map((transport) => closed(transport, clock)));
     for (const result of results) if (result.status === 'rejected') incident('closing a transport', result.reason);
     directory.closeAll(reason);
+    resting.end();
     unguard?.();
     hold?.cancel();
     server.mailbox.send({ type: 'stopped' });

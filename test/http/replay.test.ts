@@ -441,3 +441,21 @@ function mutated(id: string, own: string, random: (below: number) => number): st
       return `${id}${String.fromCharCode(0x21 + random(94))}`;
   }
 }
+
+test('many streams that were read to the end do not push out one that nobody has come back for', () =>
+  serving(async (stage) => {
+    const session = await openSession(stage.url, '2025-11-25');
+    const { answering, drive } = await driven(stage, session, 'unread');
+    drive(3);
+    const answer = await answering;
+    const { last } = await read(answer, 3);
+    answer.cut();
+    drive(ALL);
+    for (let nth = 0; nth < 100; nth += 1) {
+      const read = await session.call(nth, 'count', { to: 1 }, { progressToken: nth });
+      await read.events.rest();
+    }
+    const again = await back(session, last);
+    assert.is(again.status, 200);
+    assert.equal(places(await again.events.rest()), after(3));
+  }));

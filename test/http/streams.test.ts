@@ -502,3 +502,19 @@ test('streams are ended properly when the server closes', () =>
     await events.rest();
     await own.events.rest();
   }));
+
+test('response: "sse" begins the stream at once, with an id to come back with', () =>
+  serving(
+    async (stage) => {
+      const session = await openSession(stage.url, '2025-11-25');
+      const answer = await session.call(1, 'held', { key: 'k' });
+      const call = await stage.held('k');
+      const { id, data } = await answer.events.next();
+      assert.is(data, '');
+      answer.cut();
+      call.finish('done');
+      const again = await session.get({ 'last-event-id': id ?? '' });
+      assert.match((await again.events.next()).data ?? '', 'done');
+    },
+    { response: 'sse' },
+  ));

@@ -84,6 +84,7 @@ export class Connections {
     this.#open.add(exchange);
     if (session) session.busy += 1;
     this.host.bus.emit('connection.text', { connection, text, exchange });
+    exchange.admitted();
   }
 
   /** Lets a GET read what a session says of its own accord. @returns false when too many do */

@@ -30,6 +30,8 @@ export const EVENT_STREAM = {
 export class EventStream {
   /** Its last event was written, or waits to be fetched. */
   finished = false;
+  /** Its last event was written to a response: as far as can be told, its client has everything. */
+  delivered = false;
   /** Since when nobody reads it, in milliseconds of the server's clock; undefined while somebody does. */
   unreadSince: number | undefined;
   readonly #resumable: Resumable | undefined;
@@ -111,6 +113,7 @@ export class EventStream {
   finish(now: number): void {
     this.finished = true;
     const response = this.#part(now);
+    this.delivered = response !== undefined;
     this.unreadSince = now;
     response?.end();
   }
@@ -183,8 +186,10 @@ export class EventStream {
       if (kept.seq > seq) flows = this.#response?.write(eventText(kept.text, this.#eventId(kept.seq))) ?? true;
     }
     this.#written = this.#seq;
-    if (this.finished) this.#part(0)?.end();
-    else this.#setPace(!flows);
+    if (this.finished) {
+      this.delivered = true;
+      this.#part(0)?.end();
+    } else this.#setPace(!flows);
   }
 
   #write(text: string): void {

@@ -9,10 +9,8 @@ import type { HttpResponse } from './message.ts';
 const STREAM_ID_LENGTH = 12;
 /** Most responses that wait to take over the session's own stream. */
 const MAX_RESERVES = 4;
-/** Most streams of one session that are kept to be replayed; and most if nobody has read them to the end. */
-const MAX_STREAMS = 64;
-const MAX_UNREAD_STREAMS = 1_024;
-/** How many times one stream's bytes they may have together. */
+/** Most streams of one session that are kept to be replayed, and how many times one stream's bytes they may have together. */
+const MAX_STREAMS = 1_024;
 const MAX_STREAMS_FULL = 4;
 
 export interface SessionOptions {
@@ -127,21 +125,19 @@ export class HttpSession {
     if (this.#reader) this.#own?.attach(this.#reader);
   }
 
-  /** Forgets streams where there are too many: the oldest first, and of those that nobody has read to the end only what is too much to keep. */
+  /** Forgets streams that have said everything, where there are too many: the oldest, and first those that were read to the end. */
   #makeRoom(streams: Map<string, EventStream>): void {
     let length = 0;
     for (const stream of streams.values()) length += stream.length;
     const most = MAX_STREAMS_FULL * this.#host.maxReplayBytes;
-    const forget = (fits: (stream: EventStream) => boolean): void => {
+    for (const fits of [({ delivered }: EventStream) => delivered, ({ finished }: EventStream) => finished]) {
       for (const [id, stream] of streams) {
         if (streams.size < MAX_STREAMS && length <= most) return;
         if (!fits(stream)) continue;
         streams.delete(id);
         length -= stream.length;
       }
-    };
-    forget(({ delivered }) => delivered);
-    if (length > most || streams.size >= MAX_UNREAD_STREAMS) forget(({ finished }) => finished);
+    }
   }
 
   /** The stream that the session speaks on of its own accord. */
