@@ -49,10 +49,11 @@ export class Connections {
       left: (exchange) => this.#left(exchange),
       settled: (exchange) => this.#settled(exchange),
       over: (exchange) => this.#over(exchange),
-      headers: (exchange) => {
+      headers: (exchange, status) => {
         const more = answers.headers(exchange);
         const { opened } = exchange;
-        return opened ? { ...more, 'mcp-session-id': opened.id } : more;
+        // A session whose "initialize" is refused has not opened.
+        return opened && status === 200 ? { ...more, 'mcp-session-id': opened.id } : more;
       },
     };
     this.#unhear = this.#hear();

@@ -19,7 +19,7 @@ export interface ExchangeHost {
   /** It is settled, and its response is over. */
   over(exchange: PostExchange): void;
   /** Headers of its answer, beside those of its kind. */
-  headers(exchange: PostExchange): Headers | undefined;
+  headers(exchange: PostExchange, status: number): Headers | undefined;
 }
 
 export interface Incoming {
@@ -144,6 +144,7 @@ export class PostExchange implements Exchange, Listener, Open {
 
   /** Looks after an open response. @returns false when its client has taken nothing for too long, and is dropped */
   tend(now: number, keepAliveMs: number, stallMs: number): boolean {
+    if (this.#gone) return true;
     if (this.#response.pending > 0 || this.#stall) {
       this.#stall ??= new Stall();
       if (this.#stall.stalled(this.#response.pending, now, stallMs)) {
@@ -151,7 +152,7 @@ export class PostExchange implements Exchange, Listener, Open {
         return false;
       }
     }
-    if (this.settled || this.#gone) return true;
+    if (this.settled) return true;
     if (this.#stream) this.#stream.keepAlive();
     else if (this.#sse && now - this.openedAt >= keepAliveMs) this.#begin();
     return true;
@@ -165,8 +166,10 @@ export class PostExchange implements Exchange, Listener, Open {
   closed(): void {
     this.#gone = true;
     if (this.#stream && this.session) this.session.left(this.#response, this.#stream, this.host.now());
-    if (this.settled) this.#over();
-    else this.host.left(this);
+    if (this.settled) return this.#over();
+    this.host.left(this);
+    // What was held back for a slow reader has nobody to wait for any more.
+    if (!this.session) this.#stream?.drained();
   }
 
   #begin(retryMs?: number): void {
@@ -197,7 +200,7 @@ export class PostExchange implements Exchange, Listener, Open {
   }
 
   #headers(own: Headers | undefined, status: number): Headers {
-    const more = this.host.headers(this);
+    const more = this.host.headers(this, status);
     const later = RETRY_AFTER.has(status) ? { 'retry-after': '1' } : undefined;
     return more || later ? { ...own, ...more, ...later } : (own ?? NOTHING);
   }

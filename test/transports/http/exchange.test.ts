@@ -1,0 +1,81 @@
+/** One POST by itself: what it says to the core when its client is slow, or gone. */
+import * as assert from 'uvu/assert';
+import { PostExchange } from '../../../src/transports/http/exchange.ts';
+import type { HttpRequest, HttpResponse } from '../../../src/transports/http/message.ts';
+import { suite } from '../../harness/door.ts';
+
+const test = suite('exchange');
+
+/** An exchange of a client without a session, whose response takes in what `takes` says. */
+function make(takes: boolean) {
+  const said: string[] = [];
+  const response: HttpResponse = {
+    listener: undefined,
+    gone: false,
+    send: (status) => void said.push(`answer ${status}`),
+    begin: (status) => void said.push(`begin ${status}`),
+    write: () => takes,
+    get pending() {
+      return takes ? 0 : 100;
+    },
+    end: () => void said.push('end'),
+    destroy: () => void said.push('destroy'),
+  };
+  const request: HttpRequest = {
+    method: 'POST',
+    url: '/mcp',
+    header: () => undefined,
+    repeats: () => false,
+    remoteAddress: undefined,
+    body() {},
+    response,
+  };
+  const exchange = new PostExchange(
+    {
+      id: 1,
+      principal: 'anonymous',
+      request,
+      accepts: { json: true, sse: true },
+      connection: 'c',
+      session: undefined,
+    },
+    {
+      response: 'auto',
+      now: () => 0,
+      pace: (_connection, _reader, slow) => void said.push(slow ? 'slow' : 'drained'),
+      left: () => void said.push('left'),
+      settled: () => void said.push('settled'),
+      over: () => void said.push('over'),
+      headers: () => undefined,
+    },
+  );
+  return { exchange, said };
+}
+
+test('what is held back for a slow client is let go when it leaves, so that nothing waits for ever', () => {
+  const { exchange, said } = make(false);
+  exchange.receive('{}', undefined);
+  exchange.closed();
+  assert.equal(said, ['begin 200', 'slow', 'left', 'drained']);
+  exchange.unanswered();
+  assert.equal(said.slice(4), ['end', 'settled', 'over']);
+});
+
+test('a client that is gone is not found stalled again and again', () => {
+  const { exchange, said } = make(false);
+  exchange.receive('{}', undefined);
+  assert.is(exchange.tend(0, 1_000, 500), true);
+  assert.is(exchange.tend(600, 1_000, 500), false);
+  exchange.closed();
+  assert.is(exchange.tend(1_200, 1_000, 500), true);
+  assert.is(said.filter((word) => word === 'destroy').length, 1);
+});
+
+test('an answer is one body, and the exchange is over when the response is', () => {
+  const { exchange, said } = make(true);
+  exchange.receive('{}', 404);
+  exchange.receive('{}', 200);
+  assert.equal(said, ['answer 404', 'settled']);
+  exchange.closed();
+  assert.equal(said, ['answer 404', 'settled', 'over']);
+});
