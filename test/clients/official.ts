@@ -12,8 +12,8 @@ export interface Loose {
   readonly [member: string]: unknown;
 }
 
-export interface OfficialClient {
-  readonly wire: Wire;
+export interface OfficialClient<W extends Wire = Wire> {
+  readonly wire: W;
   /** The revision that the client believes to speak. */
   readonly revision: string;
   readonly introduction: { readonly info: unknown; readonly capabilities: Loose; readonly instructions: unknown };
@@ -32,6 +32,7 @@ export interface OfficialClient {
   ping(): Promise<unknown>;
   /** What reached the client's own notification handler, in order. */
   readonly heard: readonly Loose[];
+  /** Ends the session, where the transport lets a client do so, and the connection. */
   close(): Promise<void>;
 }
 

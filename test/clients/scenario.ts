@@ -15,18 +15,25 @@ export const EVERYTHING = 'examples/everything/stdio.ts';
  *
  * @param who names the client in the titles
  * @param revision the one that it must come to speak
+ * @param more registers what only clients of this kind can do
  */
-export function scenario(who: string, revision: Revision, connect: () => Promise<OfficialClient>): void {
+export function scenario<C extends OfficialClient>(
+  who: string,
+  revision: Revision,
+  connect: () => Promise<C>,
+  { cancelsByClosing = false, more }: { cancelsByClosing?: boolean; more?: (stage: Stage<C>) => void } = {},
+): void {
   const test = suite(`${who} at ${revision}`);
   const modern = isModernRevision(revision);
-  let connected: OfficialClient | undefined;
-  const client = (): OfficialClient => {
+  let connected: C | undefined;
+  const client = (): C => {
     if (!connected) throw new Error('the client did not connect');
     return connected;
   };
-  const stage: Stage = {
+  const stage: Stage<C> = {
     test,
     modern,
+    cancelsByClosing,
     client,
     since: (first) => revision >= first,
     call: (name, args) => client().callTool(name, args),
@@ -72,7 +79,9 @@ export function scenario(who: string, revision: Revision, connect: () => Promise
       assert.equal(await client().ping(), {});
     });
 
-  test('closes, and the server exits by itself with code 0 within two seconds', async () => {
+  more?.(stage);
+
+  test('closes, and the server exits with code 0 within two seconds', async () => {
     const started = performance.now();
     await client().close();
     assert.is(await client().wire.exit(), 0);

@@ -3,10 +3,12 @@ import type { Revision } from '../../src/protocol/revisions.ts';
 import type { Suite } from '../harness/door.ts';
 import type { Loose, OfficialClient } from './official.ts';
 
-export interface Stage {
+export interface Stage<C extends OfficialClient = OfficialClient> {
   readonly test: Suite;
   readonly modern: boolean;
-  client(): OfficialClient;
+  /** The client cancels a call by closing its response (2026-07-28 streamable-http "Cancellation"), and sends no message. */
+  readonly cancelsByClosing: boolean;
+  client(): C;
   /** True from the revision that brought something on. */
   since(revision: Revision): boolean;
   call(name: string, args?: Record<string, unknown>): Promise<Loose>;

@@ -1,31 +1,51 @@
 /** The official client `@modelcontextprotocol/sdk` (version 1), at any revision that it speaks. */
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { LegacyRevision } from '../../src/protocol/revisions.ts';
+import { HttpWire, type Served } from './http-wire.ts';
 import { everyPage, type Loose, type OfficialClient } from './official.ts';
-import { type Message, server, Wire } from './wire.ts';
+import { type Message, StdioWire, server, type Wire } from './wire.ts';
 
-/**
- * Connects. The client always asks for the latest revision that it knows and takes any older one for an answer: so its
- * `initialize` is rewritten on its way to ask for the older one.
- */
-export async function connectV1(
-  file: string,
-  revision: LegacyRevision | '2024-10-07',
-  env?: Record<string, string>,
-): Promise<OfficialClient> {
+/** A revision to ask for: also one that no server of ours speaks. */
+type Asked = LegacyRevision | '2024-10-07';
+
+/** Over stdio, to a server that the client spawns. */
+export function connectV1(file: string, revision: Asked, env?: Record<string, string>): Promise<OfficialClient> {
   const transport = new StdioClientTransport(server(file, env));
-  const wire = new Wire(transport, revision === '2024-10-07' ? '2025-11-25' : revision, (message) =>
-    ask(message, revision),
-  );
+  return connected(transport, new StdioWire(transport, expected(revision), asking(revision)));
+}
+
+/** Over Streamable HTTP. */
+export function connectV1Http(served: Served, revision: Asked): Promise<OfficialClient<HttpWire>> {
+  const wire = new HttpWire(served, expected(revision), asking(revision));
+  const transport = new StreamableHTTPClientTransport(wire.url, { fetch: wire.fetch });
+  return connected(transport, wire, () => transport.terminateSession());
+}
+
+/** Over HTTP+SSE. */
+export function connectV1Sse(served: Served, revision: LegacyRevision): Promise<OfficialClient<HttpWire>> {
+  const wire = new HttpWire(served, revision, asking(revision));
+  return connected(new SSEClientTransport(wire.url, { fetch: wire.fetch }), wire);
+}
+
+/** @param goodbye what the client is to say before it closes */
+export async function connected<W extends Wire>(
+  transport: StdioClientTransport | StreamableHTTPClientTransport | SSEClientTransport,
+  wire: W,
+  goodbye: () => Promise<void> = async () => {},
+): Promise<OfficialClient<W>> {
   const client = new Client({ name: 'official-v1', version: '1.32' });
   const heard: Loose[] = [];
   client.fallbackNotificationHandler = async (notification) => void heard.push(notification);
   let agreed = '';
   // The client tells its transport which revision was agreed on, and nobody else.
+  const tell = 'setProtocolVersion' in transport ? transport.setProtocolVersion.bind(transport) : undefined;
   Object.assign(transport, {
     setProtocolVersion(version: string) {
       agreed = version;
+      tell?.(version);
     },
   });
   await client.connect(transport);
@@ -71,8 +91,23 @@ export async function connectV1(
       client.complete({ ref, argument, ...(chosen ? { context: { arguments: chosen } } : {}) }),
     setLevel: (level) => client.setLoggingLevel(level),
     ping: () => client.ping(),
-    close: () => client.close(),
+    async close() {
+      await goodbye();
+      await client.close();
+    },
   };
+}
+
+function expected(revision: Asked): LegacyRevision {
+  return revision === '2024-10-07' ? '2025-11-25' : revision;
+}
+
+/**
+ * The client always asks for the latest revision that it knows and takes any older one for an answer: so its `initialize` is
+ * rewritten on its way to ask for the older one.
+ */
+export function asking(revision: Asked): (message: Message) => Message {
+  return (message) => ask(message, revision);
 }
 
 function ask(message: Message, protocolVersion: string): Message {

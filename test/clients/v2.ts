@@ -1,26 +1,48 @@
 /** The official client `@modelcontextprotocol/client` (version 2), in both eras. */
-import { Client, type VersionNegotiationMode } from '@modelcontextprotocol/client';
+import { Client, StreamableHTTPClientTransport, type VersionNegotiationMode } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { LATEST_MODERN, type LegacyRevision, type ModernRevision } from '../../src/protocol/revisions.ts';
+import {
+  LATEST_MODERN,
+  type LegacyRevision,
+  type ModernRevision,
+  type Revision,
+} from '../../src/protocol/revisions.ts';
+import { HttpWire, type Served } from './http-wire.ts';
 import type { Loose, OfficialClient } from './official.ts';
-import { server, Wire } from './wire.ts';
+import { StdioWire, server, type Wire } from './wire.ts';
 
 /** How it comes to a revision: an `initialize` that asks for this one, a `server/discover` that must offer it, or whatever the probe finds. */
 export type Negotiation = { readonly initialize: LegacyRevision } | { readonly pin: ModernRevision } | 'auto';
 
-export async function connectV2(
+/** Over stdio, to a server that the client spawns. */
+export function connectV2(
   file: string,
   negotiation: Negotiation,
   env?: Record<string, string>,
 ): Promise<OfficialClient> {
   const transport = new StdioClientTransport(server(file, env));
-  const legacy = typeof negotiation === 'object' && 'initialize' in negotiation;
-  const wire = new Wire(transport, legacy ? negotiation.initialize : LATEST_MODERN);
+  return connected(transport, new StdioWire(transport, expected(negotiation)), negotiation);
+}
+
+/** Over Streamable HTTP. */
+export function connectV2Http(served: Served, negotiation: Negotiation): Promise<OfficialClient<HttpWire>> {
+  const wire = new HttpWire(served, expected(negotiation));
+  const transport = new StreamableHTTPClientTransport(wire.url, { fetch: wire.fetch });
+  return connected(transport, wire, negotiation, () => transport.terminateSession());
+}
+
+/** @param goodbye what the client is to say before it closes */
+async function connected<W extends Wire>(
+  transport: StdioClientTransport | StreamableHTTPClientTransport,
+  wire: W,
+  negotiation: Negotiation,
+  goodbye: () => Promise<void> = async () => {},
+): Promise<OfficialClient<W>> {
   const client = new Client(
     { name: 'official-v2', version: '2.4' },
     {
       versionNegotiation: { mode: modeOf(negotiation) },
-      ...(legacy ? { supportedProtocolVersions: [negotiation.initialize] } : {}),
+      ...(isLegacy(negotiation) ? { supportedProtocolVersions: [negotiation.initialize] } : {}),
     },
   );
   const heard: Loose[] = [];
@@ -53,8 +75,19 @@ export async function connectV2(
       client.complete({ ref, argument, ...(chosen ? { context: { arguments: chosen } } : {}) }),
     setLevel: (level) => client.setLoggingLevel(level),
     ping: () => client.ping(),
-    close: () => client.close(),
+    async close() {
+      await goodbye();
+      await client.close();
+    },
   };
+}
+
+function isLegacy(negotiation: Negotiation): negotiation is { readonly initialize: LegacyRevision } {
+  return typeof negotiation === 'object' && 'initialize' in negotiation;
+}
+
+function expected(negotiation: Negotiation): Revision {
+  return isLegacy(negotiation) ? negotiation.initialize : LATEST_MODERN;
 }
 
 function modeOf(negotiation: Negotiation): VersionNegotiationMode {

@@ -1,4 +1,4 @@
-/** Taps the pipe between an official client's stdio transport and the server that it spawned: every message, and how the process ended. */
+/** What passes between an official client and a server, seen from beside it: every message, and how the server's process ended. */
 import { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -6,13 +6,6 @@ import type { Revision } from '../../src/protocol/revisions.ts';
 import { type Direction, wireChecker } from '../harness/wire.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-
-/** What both official stdio transports have in common. */
-export interface StdioClient {
-  start(): Promise<void>;
-  send(message: object): Promise<void>;
-  readonly stderr: unknown;
-}
 
 /** How to spawn a server written in TypeScript, which then imports `troupe` from `src` and not from the last build. */
 export function server(file: string, env: Record<string, string> = {}) {
@@ -29,44 +22,26 @@ export interface Message {
   readonly [member: string]: unknown;
 }
 
-/** One connection, seen from beside it. */
-export class Wire {
+/** One connection. The message that a client sends may be changed on its way. */
+export abstract class Wire {
   readonly sent: Message[] = [];
   readonly received: Message[] = [];
-  /** Lines of the server's stdout that are no JSON: there must be none. */
+  /** What came where only JSON belongs and is none: there must be nothing. */
   readonly noise: string[] = [];
   /** Messages that do not fit the official schema of the revision, or that nobody asked for: there must be none. */
   readonly faults: string[] = [];
-  stderr = '';
+  /** What the server's process wrote that is no protocol. */
+  printed = '';
   readonly #watchers = new Set<() => void>();
   readonly #check: (direction: Direction, text: string) => void;
-  #ended: Promise<unknown[]> | undefined;
 
-  /**
-   * Listens in on a transport that has not been started yet.
-   *
-   * @param revision the one that is expected; `initialize` may agree on another
-   * @param rewrite changes what the client sends
-   */
-  constructor(
-    transport: StdioClient,
-    revision: Revision,
-    rewrite: (message: Message) => Message = (message) => message,
-  ) {
+  /** @param revision the one that is expected; `initialize` may agree on another */
+  constructor(revision: Revision) {
     this.#check = wireChecker(revision);
-    const start = transport.start.bind(transport);
-    const send = transport.send.bind(transport);
-    transport.start = async () => {
-      await start();
-      this.#tap(transport);
-    };
-    transport.send = (message) => {
-      const rewritten = rewrite({ ...message });
-      this.sent.push(rewritten);
-      this.#examine('in', JSON.stringify(rewritten));
-      return send(rewritten);
-    };
   }
+
+  /** How the server's process ended: its code, or the signal that ended it. Resolves when it has. */
+  abstract exit(): Promise<unknown>;
 
   /** Messages of one method that came from the server. */
   notifications(method: string): Message[] {
@@ -86,7 +61,80 @@ export class Wire {
     }
   }
 
-  /** How the process ended: its code, or the signal that ended it. Resolves when it has. */
+  /** Gathers what a process writes that is no protocol. */
+  listen(output: NodeJS.ReadableStream | null): void {
+    output?.on('data', (chunk: Buffer) => {
+      this.printed += chunk.toString('utf8');
+      this.tell();
+    });
+  }
+
+  /** The client says something. */
+  protected say(message: Message): void {
+    this.sent.push(message);
+    this.#examine('in', JSON.stringify(message));
+  }
+
+  /** The server says something. */
+  protected hear(text: string): void {
+    try {
+      this.received.push(JSON.parse(text));
+    } catch {
+      this.noise.push(text);
+      return;
+    }
+    this.#examine('out', text);
+  }
+
+  /** Lets those look again who wait. */
+  protected tell(): void {
+    for (const watcher of [...this.#watchers]) watcher();
+  }
+
+  #examine(direction: Direction, text: string): void {
+    try {
+      this.#check(direction, text);
+    } catch (error) {
+      this.faults.push(error instanceof Error ? error.message : String(error));
+    }
+  }
+}
+
+/** What both official stdio transports have in common. */
+export interface StdioClient {
+  start(): Promise<void>;
+  send(message: object): Promise<void>;
+  readonly stderr: unknown;
+}
+
+/** The pipe between an official client's stdio transport and the server that it spawned. */
+export class StdioWire extends Wire {
+  #ended: Promise<unknown[]> | undefined;
+
+  /**
+   * Listens in on a transport that has not been started yet.
+   *
+   * @param rewrite changes what the client sends
+   */
+  constructor(
+    transport: StdioClient,
+    revision: Revision,
+    rewrite: (message: Message) => Message = (message) => message,
+  ) {
+    super(revision);
+    const start = transport.start.bind(transport);
+    const send = transport.send.bind(transport);
+    transport.start = async () => {
+      await start();
+      this.#tap(transport);
+    };
+    transport.send = (message) => {
+      const rewritten = rewrite({ ...message });
+      this.say(rewritten);
+      return send(rewritten);
+    };
+  }
+
   async exit(): Promise<unknown> {
     const [code, signal] = (await this.#ended) ?? [];
     return code ?? signal;
@@ -100,34 +148,9 @@ export class Wire {
     child.stdout?.on('data', (chunk: Buffer) => {
       const lines = (rest + chunk.toString('utf8')).split('\n');
       rest = lines.pop() ?? '';
-      for (const line of lines) this.#hear(line);
-      this.#tell();
+      for (const line of lines) this.hear(line);
+      this.tell();
     });
-    child.stderr?.on('data', (chunk: Buffer) => {
-      this.stderr += chunk.toString('utf8');
-      this.#tell();
-    });
-  }
-
-  #hear(line: string): void {
-    try {
-      this.received.push(JSON.parse(line));
-    } catch {
-      this.noise.push(line);
-      return;
-    }
-    this.#examine('out', line);
-  }
-
-  #examine(direction: Direction, text: string): void {
-    try {
-      this.#check(direction, text);
-    } catch (error) {
-      this.faults.push(error instanceof Error ? error.message : String(error));
-    }
-  }
-
-  #tell(): void {
-    for (const watcher of [...this.#watchers]) watcher();
+    this.listen(child.stderr);
   }
 }

@@ -117,7 +117,7 @@ test('reports a line that is too long only at its end, once', () => {
   assert.equal(said, ['too long 15']);
 });
 
-test('a line of 100 MB takes no more memory than the limit allows, and the next line works', () => {
+test('S-28: a line of 100 MB takes no more memory than the limit allows, and the next line works', () => {
   const said: string[] = [];
   const maxBytes = 1_048_576;
   const reader = new LineReader({

@@ -148,7 +148,7 @@ for (const [title, line] of [
   });
 }
 
-test('nothing but messages is on stdout, whatever a tool writes there', async () => {
+test('S-28: nothing but messages is on stdout, whatever a tool writes there', async () => {
   const child = new Fixture('chatty.ts').read();
   child.write('answer me\n');
   await child.until(() => child.out.includes('\n'));

@@ -17,6 +17,9 @@ import type { Tally } from './tally.ts';
 /** Characters of the id of a stream of 2024-11-05: 132 random bits. */
 const OLD_ID_LENGTH = 22;
 
+/** What a stream has yet to say after an event. */
+export type Left = 'the rest' | 'no more' | 'unknown';
+
 export class Connections {
   readonly host: TransportHost;
   readonly #options: ResolvedHttpOptions;
@@ -97,14 +100,15 @@ export class Connections {
     return true;
   }
 
-  /** Lets a GET take up a stream after the event of this id. @returns false when that cannot be told any more */
-  resume(response: HttpResponse, session: HttpSession, eventId: string, headers: Headers): boolean {
+  /** Lets a GET take up a stream after the event of this id. @returns what is left to tell it; it is `unknown` once forgotten */
+  resume(response: HttpResponse, session: HttpSession, eventId: string, headers: Headers): Left {
     const found = session.find(eventId);
-    if (!found) return false;
+    if (!found) return 'unknown';
+    if (found.stream.saidAllBy(found.seq)) return 'no more';
     this.#read(new GetStream(session, response, found.stream, this.#exchanges.now, this.#readerGone));
     response.begin(200, headers);
     session.resume(found.stream, response, found.seq);
-    return true;
+    return 'the rest';
   }
 
   /** Ends a session: its streams, and whatever runs in it. */

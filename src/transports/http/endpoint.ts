@@ -151,9 +151,8 @@ export class Endpoint implements Answers {
     // While somebody was asked who it is, it may have left.
     if (!open || request.response.gone) return;
     const { host, routes } = open;
-    const now = host.clock.now();
     const excess =
-      this.#tally.tooOften(this.#who(request, principal), now) ??
+      (this.#options.rate && this.#tally.tooOften(this.#who(request, principal), host.clock.now())) ??
       (request.method === 'DELETE' ? undefined : this.#tally.begin(principal));
     if (excess) return this.#tooMuch(request, excess);
     switch (request.method) {

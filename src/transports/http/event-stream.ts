@@ -89,6 +89,11 @@ export class EventStream {
     return true;
   }
 
+  /** It has said everything, and nothing of that came after the event `seq`. */
+  saidAllBy(seq: number): boolean {
+    return this.finished && seq === this.#seq;
+  }
+
   canResume(seq: number): boolean {
     const oldest = this.#kept[0]?.seq ?? this.#seq + 1;
     return Number.isSafeInteger(seq) && seq >= oldest - 1 && seq >= 0 && seq <= this.#seq;

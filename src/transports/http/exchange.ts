@@ -173,12 +173,11 @@ export class PostExchange implements Exchange, Listener, Open {
   }
 
   #begin(retryMs?: number): void {
-    this.#stream = this.session?.open(this) ?? new EventStream(undefined, this.#pace);
+    this.#stream =
+      this.session?.open(this) ?? new EventStream(undefined, (slow) => this.host.pace(this.connection, this, slow));
     this.#response.begin(200, this.#headers(EVENT_STREAM, 200));
     this.#stream.attach(this.#response, retryMs);
   }
-
-  readonly #pace = (slow: boolean): void => this.host.pace(this.connection, this, slow);
 
   #whole(status: number, text: string): void {
     this.settled = true;

@@ -1,127 +1,104 @@
-/** `node:http` requests and responses, as the endpoint sees them. */
+/** A `node:http` request and its response, as the endpoint sees them. One object for both: one comes with every request. */
 import { Buffer, isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Body, Headers, HttpRequest, HttpResponse, Listener } from './message.ts';
 
-export class NodeRequest implements HttpRequest {
+export class NodeRequest implements HttpRequest, HttpResponse {
+  listener: Listener | undefined;
+  gone = false;
+  readonly method: string;
+  readonly url: string;
   readonly #request: IncomingMessage;
-  readonly response: HttpResponse;
+  readonly #response: ServerResponse;
+  /** Waits for the body. */
+  #done: ((body: Body) => void) | undefined;
 
   constructor(request: IncomingMessage, response: ServerResponse) {
+    this.method = request.method ?? 'GET';
+    this.url = request.url ?? '/';
     this.#request = request;
-    this.response = new NodeResponse(response, request.socket);
+    this.#response = response;
+    response.on('close', this.#closed);
+    // A client that is gone is no error of ours; 'close' tells.
+    response.on('error', ignore);
+    // A pipelined request waits for the socket, and Node tells it nothing when that closes.
+    if (!response.socket) wait(request.socket, this.#closed);
   }
 
-  get method(): string {
-    return this.#request.method ?? 'GET';
-  }
-
-  get url(): string {
-    return this.#request.url ?? '/';
+  get response(): HttpResponse {
+    return this;
   }
 
   get remoteAddress(): string | undefined {
     return this.#request.socket.remoteAddress;
   }
 
+  /** Looked up in what came: to have Node sort all headers for the few that are read would take longer. */
+  header(name: string): string | undefined {
+    const { rawHeaders } = this.#request;
+    let found: string | undefined;
+    for (let at = 0; at < rawHeaders.length; at += 2) {
+      if (!is(rawHeaders[at], name)) continue;
+      const value = rawHeaders[at + 1] ?? '';
+      // Several of one name say together what they say joined (RFC 9110 section 5.3).
+      found = found === undefined ? value : `${found}, ${value}`;
+    }
+    return found;
+  }
+
   repeats(name: string): boolean {
     const { rawHeaders } = this.#request;
     let times = 0;
-    for (let at = 0; at < rawHeaders.length; at += 2) {
-      const raw = rawHeaders[at];
-      if (raw?.length === name.length && raw.toLowerCase() === name) times += 1;
-    }
+    for (let at = 0; at < rawHeaders.length; at += 2) if (is(rawHeaders[at], name)) times += 1;
     return times > 1;
-  }
-
-  header(name: string): string | undefined {
-    const value = this.#request.headers[name];
-    return typeof value === 'string' ? value : value?.join(', ');
   }
 
   body(maxBytes: number, done: (body: Body) => void): void {
     const request = this.#request;
     if (request.readableEnded) return done({ fault: 'read already' });
-    if (Number(request.headers['content-length'] ?? 0) > maxBytes) return done({ fault: 'too long' });
-    let first: Buffer | undefined;
-    let rest: Buffer[] | undefined;
+    if (this.gone) return done({ fault: 'cut' });
+    if (Number(this.header('content-length') ?? 0) > maxBytes) return done({ fault: 'too long' });
+    let chunks: Buffer | Buffer[] | undefined;
     let length = 0;
-    let over = false;
-    const finish = (body: Body): void => {
-      if (over) return;
-      over = true;
-      done(body);
-    };
+    this.#done = done;
     request.on('data', (chunk: Buffer) => {
-      if (over) return;
       length += chunk.length;
       if (length > maxBytes) {
-        first = rest = undefined;
-        return finish({ fault: 'too long' });
-      }
-      if (!first) first = chunk;
-      else if (rest) rest.push(chunk);
-      else rest = [first, chunk];
+        chunks = undefined;
+        this.#finish({ fault: 'too long' });
+      } else if (!chunks) chunks = chunk;
+      else if (Array.isArray(chunks)) chunks.push(chunk);
+      else chunks = [chunks, chunk];
     });
     request.on('end', () => {
-      const bytes = rest ? Buffer.concat(rest) : (first ?? Buffer.alloc(0));
-      finish(isUtf8(bytes) ? { text: bytes.toString('utf8') } : { fault: 'not UTF-8' });
-    });
-    const cut = (): void => finish({ fault: 'cut' });
-    request.on('error', cut);
-    request.on('close', cut);
-  }
-}
-
-/** By socket, who wants to know when it closes: one listener for all of them. */
-const waiting = new WeakMap<Socket, Set<() => void>>();
-
-function wait(socket: Socket, closed: () => void): void {
-  let all = waiting.get(socket);
-  if (!all) {
-    all = new Set();
-    waiting.set(socket, all);
-    socket.once('close', () => {
-      for (const each of [...(waiting.get(socket) ?? [])]) each();
+      const bytes = Array.isArray(chunks) ? Buffer.concat(chunks) : (chunks ?? NOTHING);
+      this.#finish(isUtf8(bytes) ? { text: bytes.toString('utf8') } : { fault: 'not UTF-8' });
     });
   }
-  all.add(closed);
-}
 
-class NodeResponse implements HttpResponse {
-  listener: Listener | undefined;
-  gone = false;
-  readonly #response: ServerResponse;
-
-  constructor(response: ServerResponse, socket: Socket) {
-    this.#response = response;
-    response.on('close', this.#closed);
-    // A pipelined request waits for the socket, and Node tells it nothing when that closes.
-    if (!response.socket) wait(socket, this.#closed);
-    // A client that is gone is no error of ours; 'close' tells.
-    response.on('error', () => {});
+  #finish(body: Body): void {
+    const done = this.#done;
+    this.#done = undefined;
+    done?.(body);
   }
 
   readonly #closed = (): void => {
     if (this.gone) return;
     this.gone = true;
-    const { socket } = this.#response.req;
-    waiting.get(socket)?.delete(this.#closed);
+    waiting.get(this.#request.socket)?.delete(this.#closed);
+    this.#finish({ fault: 'cut' });
     this.listener?.closed();
   };
 
   send(status: number, headers: Headers, body: string | undefined): void {
     const response = this.#response;
     if (response.headersSent || response.destroyed) return;
-    response.writeHead(
-      status,
-      body === undefined
-        ? status === 204
-          ? headers
-          : { ...headers, 'content-length': 0 }
-        : { ...headers, 'content-length': Buffer.byteLength(body) },
-    );
+    // As a list: Node writes it as it stands.
+    const list: (string | number)[] = [];
+    for (const name in headers) list.push(name, headers[name] ?? '');
+    if (status !== 204) list.push('content-length', body === undefined ? 0 : Buffer.byteLength(body));
+    response.writeHead(status, list);
     response.end(body);
   }
 
@@ -147,4 +124,27 @@ class NodeResponse implements HttpResponse {
   destroy(): void {
     this.#response.destroy();
   }
+}
+
+const NOTHING = Buffer.alloc(0);
+
+function ignore(): void {}
+
+function is(raw: string | undefined, name: string): boolean {
+  return raw !== undefined && raw.length === name.length && (raw === name || raw.toLowerCase() === name);
+}
+
+/** By socket, who wants to know when it closes: one listener for all of them. */
+const waiting = new WeakMap<Socket, Set<() => void>>();
+
+function wait(socket: Socket, closed: () => void): void {
+  let all = waiting.get(socket);
+  if (!all) {
+    all = new Set();
+    waiting.set(socket, all);
+    socket.once('close', () => {
+      for (const each of [...(waiting.get(socket) ?? [])]) each();
+    });
+  }
+  all.add(closed);
 }

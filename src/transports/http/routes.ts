@@ -126,11 +126,19 @@ export class Routes {
         refuse(409, 'this session has several GET streams open already, and each message goes to one of them only');
       return;
     }
-    if (!this.#connections.resume(request.response, session, lastEventId, headers))
-      refuse(
-        404,
-        'Last-Event-ID: no such event of this session, or what came after it is no longer kept (http.maxReplayEvents, http.maxReplayBytes, http.replayMs): open a new session with "initialize"',
-      );
+    switch (this.#connections.resume(request.response, session, lastEventId, headers)) {
+      case 'the rest':
+        return;
+      case 'no more':
+        // WHATWG HTML, "Server-sent events": 204 tells a client not to come again, as it would after a stream without events.
+        this.#tally.end(principal);
+        return request.response.send(204, this.#answers.headers(request) ?? {}, undefined);
+      case 'unknown':
+        return refuse(
+          404,
+          'Last-Event-ID: no such event of this session, or what came after it is no longer kept (http.maxReplayEvents, http.maxReplayBytes, http.replayMs): open a new session with "initialize"',
+        );
+    }
   }
 
   delete(request: HttpRequest, principal: string): void {

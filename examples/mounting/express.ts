@@ -1,0 +1,35 @@
+/** An MCP server at /mcp of an Express application. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import express from 'express';
+import { createServer } from 'troupe';
+import { z } from 'zod';
+
+// It serves clients of this machine. For others, say by which names they call it: http: { allowedHosts: ['mcp.example.com'] }
+const server = createServer({ name: 'in-express', version: '1.0.0' });
+
+const input = z.object({ to: z.int().min(1).max(600) });
+server.tool('count', { description: 'Counts, ten numbers a second.', input }, async ({ to }, { progress, signal }) => {
+  for (let n = 1; n <= to; n += 1) {
+    progress(n, to);
+    await sleep(100, undefined, { signal });
+  }
+  return `Counted to ${to}.`;
+});
+
+const app = express();
+// Ahead of express.json() and the like: the server reads the body itself.
+app.all('/mcp', (request, response) => server.node(request, response));
+app.use(express.json());
+app.get('/health', (_request, response) => void response.send('ok'));
+
+const listening = app.listen(Number(process.env.PORT ?? 3000), '127.0.0.1', () => {
+  const address = listening.address();
+  if (typeof address === 'object') console.error(`http://127.0.0.1:${address?.port}/mcp`);
+});
+
+process.once('SIGTERM', async () => {
+  await server.close();
+  listening.close();
+  // What clients leave open does not keep the process.
+  setTimeout(() => process.exit(), 1_000).unref();
+});

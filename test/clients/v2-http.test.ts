@@ -1,0 +1,29 @@
+/** The official client of version 2 against the everything server, over HTTP, in both eras. */
+import * as assert from 'uvu/assert';
+import { LEGACY_REVISIONS } from '../../src/protocol/revisions.ts';
+import { suite } from '../harness/door.ts';
+import { everything } from './http-wire.ts';
+import { scenarioOverHttp } from './over-http.ts';
+import { connectV2Http } from './v2.ts';
+
+const WHO = '@modelcontextprotocol/client';
+
+for (const revision of LEGACY_REVISIONS)
+  scenarioOverHttp(WHO, revision, async () => connectV2Http(await everything(), { initialize: revision }));
+
+scenarioOverHttp(`${WHO}, pinned`, '2026-07-28', async () => connectV2Http(await everything(), { pin: '2026-07-28' }));
+
+scenarioOverHttp(`${WHO}, probing`, '2026-07-28', async () => connectV2Http(await everything(), 'auto'));
+
+const test = suite(`${WHO} over HTTP`);
+
+for (const negotiation of [{ initialize: '2025-11-25' }, { pin: '2026-07-28' }] as const)
+  test(`gets a list in pages (${Object.values(negotiation)})`, async () => {
+    const client = await connectV2Http(await everything({ EVERYTHING_PAGE_SIZE: '7' }), negotiation);
+    const names = (await client.listTools()).map(({ name }) => name);
+    assert.is(new Set(names).size, names.length);
+    const pages = client.wire.received.filter(({ result }) => Array.isArray(Object(result).tools));
+    assert.is(pages.length, Math.ceil(names.length / 7));
+    await client.close();
+    assert.is(await client.wire.exit(), 0);
+  });
