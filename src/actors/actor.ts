@@ -132,11 +132,12 @@ class Spawned<M extends Mail> implements Actor<M>, Mailbox<M>, ActorLogic<Still,
     if (this.#status === 'stopped') return;
     this.#status = 'stopped';
     this.#actor?.stop();
+    this.#host.resting?.gone(this);
     this.#host.inspection.gone(this.address, why);
   }
 
   rest(): boolean {
-    if (this.#busy && this.#status !== 'stopped') {
+    if (this.#busy) {
       this.#busy = false;
       return false;
     }

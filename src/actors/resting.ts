@@ -12,7 +12,7 @@ const REST_MS = 5_000;
 
 export class Resting {
   readonly #clock: Clock;
-  #awake: Sleeper[] = [];
+  readonly #awake = new Set<Sleeper>();
   #timer: Timer | undefined;
   #ended = false;
 
@@ -23,23 +23,28 @@ export class Resting {
   /** It has begun to use something that it can do without while it rests. */
   woke(sleeper: Sleeper): void {
     if (this.#ended) return;
-    this.#awake.push(sleeper);
+    this.#awake.add(sleeper);
     this.#wait();
+  }
+
+  /** It is gone, and must not be held until the next round: a busy host sees thousands of clients come and go in between. */
+  gone(sleeper: Sleeper): void {
+    this.#awake.delete(sleeper);
   }
 
   /** No more rounds: the server has stopped. */
   end(): void {
     this.#ended = true;
     this.#timer?.cancel();
-    this.#awake = [];
+    this.#awake.clear();
   }
 
   #wait(): void {
     if (this.#timer || this.#ended) return;
     this.#timer = this.#clock.after(REST_MS, () => {
       this.#timer = undefined;
-      this.#awake = this.#awake.filter((sleeper) => !sleeper.rest());
-      if (this.#awake.length > 0) this.#wait();
+      for (const sleeper of this.#awake) if (sleeper.rest()) this.#awake.delete(sleeper);
+      if (this.#awake.size > 0) this.#wait();
     });
   }
 }

@@ -64,6 +64,14 @@ test('no timer runs while every actor rests, nor once the server has stopped', a
   assert.is(clock.timers, 0);
 });
 
+test('an actor that stops is let go at once, not at the next round', async () => {
+  const { clock, actor, mailbox, rested } = make();
+  mailbox.send({ type: 'count' });
+  actor.stop('over');
+  await clock.advance(20_000);
+  assert.is(rested(), 0, 'nobody holds it');
+});
+
 test('the inspector hears of one life, however often an actor rests', async () => {
   const { clock, inspection, mailbox } = make();
   const heard: InspectionRecord['type'][] = [];
