@@ -4,7 +4,12 @@ import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import { METHODS } from '../protocol/methods.ts';
 import { decodeMirrored } from '../protocol/mirrored.ts';
 import type { Params } from '../protocol/operations.ts';
-import { SUPPORTED_REVISIONS } from '../protocol/revisions.ts';
+import { isModernRevision, SUPPORTED_REVISIONS } from '../protocol/revisions.ts';
+
+/** Whether an HTTP request says of itself that it is of the modern era. */
+export function announces(exchange: Exchange): boolean {
+  return isModernRevision(exchange.header('mcp-protocol-version'));
+}
 
 /**
  * @param revision what the body's `_meta` names

@@ -11,10 +11,10 @@ import { type Incoming, isRequestId, type RequestId, readIncoming } from '../pro
 import { isModern, META, metaOf, readProgressToken, readSelfDescription } from '../protocol/meta.ts';
 import { SERVED, type ServedMethod } from '../protocol/methods.ts';
 import { type Params, readInitialize } from '../protocol/operations.ts';
-import { isLegacyRevision, isModernRevision, LATEST_LEGACY, LATEST_MODERN } from '../protocol/revisions.ts';
+import { isLegacyRevision, LATEST_LEGACY, LATEST_MODERN } from '../protocol/revisions.ts';
 import { statusOfRefusal } from '../protocol/status.ts';
 import { InFlightRequest } from '../requests/in-flight.ts';
-import { checkKnownRevision, checkRevisionHeader, checkStandardHeaders } from './headers.ts';
+import { announces, checkKnownRevision, checkRevisionHeader, checkStandardHeaders } from './headers.ts';
 import type { InboundOptions } from './options.ts';
 import { parseText } from './parse.ts';
 import { served, unopened } from './served.ts';
@@ -29,6 +29,8 @@ export class Inbound {
   #heard: Dialect = FIRST_DIALECT;
   /** What the text that is being read came in with. */
   #exchange: Exchange | undefined;
+  /** That says of itself to be of the modern era. */
+  #announced = false;
 
   constructor(options: InboundOptions) {
     this.#options = options;
@@ -38,15 +40,20 @@ export class Inbound {
   text(text: string, exchange?: Exchange): void {
     const { inspection, connection } = this.#options;
     const before = this.#exchange;
-    this.#exchange = exchange;
+    this.#enter(exchange);
     // Who was heard last was somebody else.
-    if (exchange && this.#options.shared) this.#heard = announces(exchange) ? DIALECTS[LATEST_MODERN] : FIRST_DIALECT;
+    if (exchange && this.#options.shared) this.#heard = this.#announced ? DIALECTS[LATEST_MODERN] : FIRST_DIALECT;
     if (!inspection.on) this.#read(text);
     else
       inspection.because(inspection.record({ type: 'wire', connection, direction: 'in', text }), () =>
         this.#read(text),
       );
-    this.#exchange = before;
+    this.#enter(before);
+  }
+
+  #enter(exchange: Exchange | undefined): void {
+    this.#exchange = exchange;
+    this.#announced = exchange !== undefined && announces(exchange);
   }
 
   /** Answers for bytes that the transport could not make a message of. */
@@ -129,14 +136,14 @@ export class Inbound {
   #misplaced(kind: 'notification' | 'response'): string | undefined {
     if (!this.#exchange || !this.#options.shared) return undefined;
     // 2026-07-28 streamable-http "Sending Messages": clients send requests and notifications, never responses.
-    if (announces(this.#exchange))
+    if (this.#announced)
       return kind === 'notification' ? undefined : `revision ${LATEST_MODERN} has no responses from clients`;
     return `a ${kind} belongs to a session: expected the header Mcp-Session-Id, as "initialize" was answered with, got none`;
   }
 
   #request(message: RequestMessage, batch: Batch | undefined): void {
     try {
-      if (isModern(message.params) || (this.#exchange && announces(this.#exchange))) this.#modern(message, batch);
+      if (isModern(message.params) || this.#announced) this.#modern(message, batch);
       else if (message.method === 'initialize') this.#initialize(message, batch);
       else this.#legacy(message, batch);
     } catch (error) {
@@ -287,9 +294,4 @@ export class Inbound {
       ),
     });
   }
-}
-
-/** Whether an HTTP request says of itself that it is of the modern era. */
-function announces(exchange: Exchange): boolean {
-  return isModernRevision(exchange.header('mcp-protocol-version'));
 }

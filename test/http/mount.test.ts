@@ -1,4 +1,5 @@
 /** `server.fetch` and `server.node`: the same answers as `http()`, mounted in a server of somebody else. */
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { once } from 'node:events';
 import { createServer as createNodeServer, type Server as NodeServer } from 'node:http';
 import * as assert from 'uvu/assert';
@@ -218,8 +219,7 @@ test('server.node serves beside what else its server has, under any path, and sa
       request.once('end', () => served.server.node(request, response));
     });
     await once(host.listen(0, '127.0.0.1'), 'listening');
-    const address = host.address();
-    const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
+    const url = urlOf(host);
     assert.is((await ask(`${url}/tools/mcp`, modern('tools/list'))).status, 200);
     assert.is((await ask(`${url}/other`, modern('tools/list'))).status, 404);
     const parsed = await ask(`${url}/parsed`, modern('tools/list'));
@@ -228,6 +228,11 @@ test('server.node serves beside what else its server has, under any path, and sa
     host.closeAllConnections();
     host.close();
   }));
+
+function urlOf(node: NodeServer): string {
+  const address = node.address();
+  return `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
+}
 
 /** The status of a list that is asked for by this name. */
 async function statusAt(served: Served, url: string): Promise<number> {
@@ -240,6 +245,31 @@ async function statusAt(served: Served, url: string): Promise<number> {
   });
   return (await served.server.fetch(request)).status;
 }
+
+test('server.node: each handler runs in the async context of its own request, however many come at once', async () => {
+  const context = new AsyncLocalStorage<string>();
+  const server = createServer({ name: 'traced', version: '1.0.0' });
+  server.tool('trace', {}, async () => {
+    await undefined;
+    return context.getStore() ?? 'none';
+  });
+  const node = createNodeServer((request, response) =>
+    context.run(String(request.headers['x-trace']), () => server.node(request, response)),
+  );
+  const traced = async (trace: string): Promise<void> => {
+    const asking = modern('tools/call', { params: { name: 'trace', arguments: {} }, headers: { 'x-trace': trace } });
+    const answer = await ask(urlOf(node), asking);
+    assert.match(await answer.text(), `"text":"${trace}"`);
+  };
+  try {
+    await once(node.listen(0, '127.0.0.1'), 'listening');
+    await Promise.all(Array.from({ length: 50 }, (_, index) => traced(`trace-${index}`)));
+  } finally {
+    node.close();
+    node.closeAllConnections();
+    await server.close();
+  }
+});
 
 test('a mounted server that nobody told its names serves those of this machine alone', () =>
   serving('fetch', {}, async (served) => {

@@ -1,10 +1,13 @@
 /** A `node:http` request and its response, as the endpoint sees them. One object for both: one comes with every request. */
+import { AsyncResource } from 'node:async_hooks';
 import { Buffer, isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { type Complete, joinCohort } from './cohort.ts';
 import type { Body, Headers, HttpRequest, HttpResponse, Listener } from './message.ts';
 
-export class NodeRequest implements HttpRequest, HttpResponse {
+/** It is an async resource, so that what serves it runs in the context that it came in: an embedder traces its requests by that. */
+export class NodeRequest extends AsyncResource implements HttpRequest, HttpResponse, Complete {
   listener: Listener | undefined;
   gone = false;
   readonly method: string;
@@ -13,15 +16,16 @@ export class NodeRequest implements HttpRequest, HttpResponse {
   readonly #response: ServerResponse;
   /** Waits for the body. */
   #done: ((body: Body) => void) | undefined;
+  /** What has come of the body: nearly always one chunk. */
+  #chunks: Buffer | Buffer[] | undefined;
 
   constructor(request: IncomingMessage, response: ServerResponse) {
+    super('TROUPE_HTTP_REQUEST');
     this.method = request.method ?? 'GET';
     this.url = request.url ?? '/';
     this.#request = request;
     this.#response = response;
     response.on('close', this.#closed);
-    // A client that is gone is no error of ours; 'close' tells.
-    response.on('error', ignore);
     // A pipelined request waits for the socket, and Node tells it nothing when that closes.
     if (!response.socket) wait(request.socket, this.#closed);
   }
@@ -59,27 +63,32 @@ export class NodeRequest implements HttpRequest, HttpResponse {
     if (request.readableEnded) return done({ fault: 'read already' });
     if (this.gone) return done({ fault: 'cut' });
     if (Number(this.header('content-length') ?? 0) > maxBytes) return done({ fault: 'too long' });
-    let chunks: Buffer | Buffer[] | undefined;
     let length = 0;
     this.#done = done;
     request.on('data', (chunk: Buffer) => {
       length += chunk.length;
-      if (length > maxBytes) {
-        chunks = undefined;
-        this.#finish({ fault: 'too long' });
-      } else if (!chunks) chunks = chunk;
-      else if (Array.isArray(chunks)) chunks.push(chunk);
-      else chunks = [chunks, chunk];
+      if (length > maxBytes) this.#finish({ fault: 'too long' });
+      else if (!this.#chunks) this.#chunks = chunk;
+      else if (Array.isArray(this.#chunks)) this.#chunks.push(chunk);
+      else this.#chunks = [this.#chunks, chunk];
     });
-    request.on('end', () => {
-      const bytes = Array.isArray(chunks) ? Buffer.concat(chunks) : (chunks ?? NOTHING);
-      this.#finish(isUtf8(bytes) ? { text: bytes.toString('utf8') } : { fault: 'not UTF-8' });
-    });
+    request.on('end', () => joinCohort(this));
+  }
+
+  serve(): void {
+    this.runInAsyncScope(this.#serve, this);
+  }
+
+  #serve(): void {
+    const chunks = this.#chunks;
+    const bytes = Array.isArray(chunks) ? Buffer.concat(chunks) : (chunks ?? NOTHING);
+    this.#finish(isUtf8(bytes) ? { text: bytes.toString('utf8') } : { fault: 'not UTF-8' });
   }
 
   #finish(body: Body): void {
     const done = this.#done;
     this.#done = undefined;
+    this.#chunks = undefined;
     done?.(body);
   }
 
@@ -105,6 +114,8 @@ export class NodeRequest implements HttpRequest, HttpResponse {
   begin(status: number, headers: Headers): void {
     const response = this.#response;
     response.on('drain', () => this.listener?.drained());
+    // A client that is gone is no error of ours; 'close' tells.
+    response.on('error', ignore);
     response.writeHead(status, headers);
     response.flushHeaders();
   }
