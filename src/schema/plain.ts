@@ -2,7 +2,8 @@
 import { describe } from '../protocol/json.ts';
 import { loadAjv, type MakeValidator, type Validator, type ValidatorError, validatorMaker } from './ajv.ts';
 import { ajvProblems } from './ajv-problems.ts';
-import type { GuardedSchema } from './guard.ts';
+import { bounded, mayTakeLong, TooLong } from './bounded.ts';
+import { type GuardedSchema, treeOf } from './guard.ts';
 import type { Checked, CompiledSchema, Problem } from './schema.ts';
 
 /**
@@ -10,6 +11,13 @@ import type { Checked, CompiledSchema, Problem } from './schema.ts';
  * of millions of parts takes gigabytes.
  */
 const DETAIL_LIMIT = 2_000;
+
+/** Most errors that are made sense of. A recursive union reports each level once for each way to it: 2^n of them. */
+const MAX_ERRORS = 2_000;
+
+/** Longest that one check may hold the thread, and that the search for every problem of a misfit may, in milliseconds. */
+export const CHECK_MS = 250;
+const DETAIL_MS = 100;
 
 /**
  * Compiles a guarded schema. Compiling takes 0.5 to 10 ms, so it waits for the first check; the very first check of the process
@@ -21,6 +29,9 @@ export function compilePlain(guarded: GuardedSchema, where: string): CompiledSch
   const { json, dialect } = guarded;
   let first: Validator | undefined;
   let all: Validator | undefined;
+  let isSlow = false;
+  const limited = (validate: Validator, value: unknown, ms: number): boolean =>
+    isSlow ? bounded(() => validate(value), ms) : validate(value);
 
   const compile = (make: MakeValidator, errors: 'first' | 'all'): Validator => {
     try {
@@ -33,22 +44,39 @@ export function compilePlain(guarded: GuardedSchema, where: string): CompiledSch
     }
   };
 
+  /** Every error; none where looking for them goes too deep or takes too long, which stopping at the first did not. */
+  const everyError = (value: unknown, make: MakeValidator): readonly ValidatorError[] | undefined => {
+    all ??= compile(make, 'all');
+    try {
+      limited(all, value, DETAIL_MS);
+    } catch {
+      return undefined;
+    }
+    const { errors } = all;
+    all.errors = null;
+    return errors ?? undefined;
+  };
+
   const refuse = (value: unknown, make: MakeValidator, fast: Validator): Checked<unknown> => {
     const found = fast.errors ?? [];
     // The errors hold the value: the validator must not keep it until its next failure.
     fast.errors = null;
-    if (isLarge(value)) return { ok: false, problems: ajvProblems(found, value, guarded) };
-    all ??= compile(make, 'all');
-    return { ok: false, problems: ajvProblems(everyError(all, value) ?? found, value, guarded) };
+    const known = (isLarge(value) ? undefined : everyError(value, make)) ?? found;
+    // The last one is of the keyword that holds all the others.
+    const errors = known.length > MAX_ERRORS ? known.slice(-1) : known;
+    return { ok: false, problems: ajvProblems(errors, value, guarded) };
   };
 
   const check = (value: unknown): Checked<unknown> | Promise<Checked<unknown>> => {
     const make = validatorMaker();
     if (make === undefined) return loadAjv().then(() => check(value));
-    first ??= compile(make, 'first');
+    if (first === undefined) {
+      first = compile(make, 'first');
+      isSlow = mayTakeLong(treeOf(guarded));
+    }
     let fits: boolean;
     try {
-      fits = first(value);
+      fits = limited(first, value, CHECK_MS);
     } catch (error) {
       return { ok: false, problems: [cannotJudge(error, value)] };
     }
@@ -64,20 +92,9 @@ export function compilePlain(guarded: GuardedSchema, where: string): CompiledSch
 function cannotJudge(error: unknown, value: unknown): Problem {
   const got = describe(value);
   if (error instanceof RangeError) return { path: '', expected: 'a value that is nested less deeply', got };
+  if (error instanceof TooLong) return { path: '', expected: `a value that is checked within ${CHECK_MS} ms`, got };
   if (error instanceof TypeError) return { path: '', expected: 'no "valueOf" or "toString" in it', got };
   throw error;
-}
-
-/** Every error; none where looking for them goes too deep, which stopping at the first did not. */
-function everyError(all: Validator, value: unknown): readonly ValidatorError[] | undefined {
-  try {
-    all(value);
-  } catch {
-    return undefined;
-  }
-  const { errors } = all;
-  all.errors = null;
-  return errors ?? undefined;
 }
 
 function isLarge(value: unknown): boolean {

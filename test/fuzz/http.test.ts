@@ -1,4 +1,4 @@
-/** the HTTP transport under hostile requests. Each is answered, nothing is a fault of the server's, nothing is left behind. */
+/** R-31, CVE-2025-53366: the HTTP transport under hostile requests. Each is answered, nothing is a fault of the server's, nothing is left behind. */
 import { fileURLToPath } from 'node:url';
 import * as fc from 'fast-check';
 import * as assert from 'uvu/assert';

@@ -1,4 +1,7 @@
-/** Who may talk to an HTTP server at all: Host, Origin, content types, and what browsers are told. The advisories of MCP servers are here. */
+/**
+ * Who may talk to an HTTP server at all: Host, Origin, content types, and what browsers are told (S-06). The DNS rebinding of other MCP
+ * servers is here: CVE-2025-66414, CVE-2025-66416, CVE-2026-34742, CVE-2026-35568, CVE-2026-35577, GHSA-89vp-x53w-74fx.
+ */
 import * as assert from 'uvu/assert';
 import { http } from '../../src/index.ts';
 import { suite } from '../harness/door.ts';
@@ -67,7 +70,7 @@ const ORIGINS: Readonly<Record<string, boolean>> = {
 
 for (const [host, hostPasses] of Object.entries(HOSTS)) {
   const shown = host === '' ? 'an empty Host' : `Host: ${host}`;
-  test(`${hostPasses ? 'lets in' : 'keeps out'} ${shown}, with whatever Origin`, async () => {
+  test(`S-06: ${hostPasses ? 'lets in' : 'keeps out'} ${shown}, with whatever Origin`, async () => {
     for (const [origin, originPasses] of Object.entries(ORIGINS)) {
       calls = 0;
       const headers = { host: host.replace('PORT', port), ...(origin === 'none' ? {} : { origin }) };
@@ -84,7 +87,7 @@ for (const [host, hostPasses] of Object.entries(HOSTS)) {
   });
 }
 
-test('judges every method alike, and opens nothing for a stranger', async () => {
+test('S-06: judges every method alike, and opens nothing for a stranger', async () => {
   for (const headers of [{ host: 'evil.example.com' }, { origin: 'http://evil.example.com' }]) {
     for (const method of ['GET', 'DELETE', 'OPTIONS', 'PUT'])
       assert.is((await ask(stage.url, { method, headers, agent: false })).status, 403, method);
@@ -159,14 +162,14 @@ const FOREIGN = [
   'application/json application/json',
 ];
 for (const type of FOREIGN) {
-  test(`refuses ${type === undefined ? 'no content type' : `content type "${type}"`}, which a page of another site may send, with 415`, async () => {
+  test(`CVE-2026-33252: refuses ${type === undefined ? 'no content type' : `content type "${type}"`}, which a page of another site may send, with 415`, async () => {
     calls = 0;
     await refused(await call(stage.url, 'act', {}, { headers: { 'content-type': type } }), 415, undefined);
     assert.is(calls, 0);
   });
 }
 
-test('refuses bodies that are compressed with 415, and says so', async () => {
+test('S-09: refuses bodies that are compressed with 415, and says so', async () => {
   for (const encoding of ['gzip', 'br', 'deflate', 'gzip, gzip', 'x-unheard-of']) {
     const answer = await call(stage.url, 'act', {}, { headers: { 'content-encoding': encoding } });
     assert.match((await refused(answer, 415, undefined)).error?.message ?? '', /Content-Encoding/i);

@@ -1,4 +1,4 @@
-/** Every bound of the HTTP transport, at its limit and one beyond: what is too much is refused, said, and costs nobody else anything. */
+/** Every bound of the HTTP transport, at its limit and one beyond: what is too much is refused, said, and costs nobody else anything (S-09, S-20). */
 import * as assert from 'uvu/assert';
 import { ErrorCode } from '../../src/index.ts';
 import { LATEST_MODERN } from '../../src/protocol/revisions.ts';
@@ -58,7 +58,7 @@ test('answers 413 to a body that says it is too long before any of it has come',
   raw.cut();
 });
 
-test('answers 413 to a gigabyte in chunks once the limit is reached, and holds none of it', async () => {
+test('CVE-2026-39313: answers 413 to a gigabyte in chunks once the limit is reached, and holds none of it', async () => {
   const raw = await Raw.open(stage.url);
   const before = process.memoryUsage().rss;
   raw.write(`${['POST /mcp HTTP/1.1', ...lines(listing), 'Transfer-Encoding: chunked'].join('\r\n')}\r\n\r\n`);
@@ -137,7 +137,7 @@ test('serves at the path that it is told', async () => {
   await other.close();
 });
 
-test('refuses headers beyond what it reads with 431, and serves the next client', async () => {
+test('S-08: refuses headers beyond what it reads with 431, and serves the next client', async () => {
   for (const flood of [
     `X-Flood: ${'x'.repeat(70_000)}`,
     Array.from({ length: 4_000 }, (_, n) => `X-${n}: ${'x'.repeat(10)}`).join('\r\n'),
@@ -150,7 +150,7 @@ test('refuses headers beyond what it reads with 431, and serves the next client'
   await answered(await send(stage.url, 'tools/list'));
 });
 
-test('refuses what proxies and servers read differently: two lengths, a length and chunks, a line without its end', async () => {
+test('S-08: refuses what proxies and servers read differently: two lengths, a length and chunks, a line without its end', async () => {
   const body = JSON.stringify(listBody);
   const smuggled = rawRequest('POST', '/mcp', lines(listing), body);
   for (const framing of [
@@ -169,7 +169,7 @@ test('refuses what proxies and servers read differently: two lengths, a length a
   }
 });
 
-test('holds each principal to its rate, and says when to come again', async () => {
+test('S-21: holds each principal to its rate, and says when to come again', async () => {
   const limited = await serveHttp({
     rate: { perSecond: 2, burst: 3 },
     authenticate: ({ header }) => header('authorization')?.replace('Bearer ', ''),

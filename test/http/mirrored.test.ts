@@ -1,4 +1,4 @@
-/** The headers of a modern request say what its body says, or it is refused: 2026-07-28 streamable-http "Server Validation". */
+/** The headers of a modern request say what its body says, or it is refused (S-07): 2026-07-28 streamable-http "Server Validation". */
 import * as assert from 'uvu/assert';
 import { ErrorCode } from '../../src/index.ts';
 import { LATEST_MODERN } from '../../src/protocol/revisions.ts';

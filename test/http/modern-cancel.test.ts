@@ -45,7 +45,7 @@ async function streaming(stage: Stage, key: string): Promise<Streaming> {
   return { call: held, answer };
 }
 
-test(`aborts the handlers of ${CALLS} streams within 50 ms each, and sends nothing more for them`, () =>
+test(`R-07b: aborts the handlers of ${CALLS} streams within 50 ms each, and sends nothing more for them`, () =>
   serving(async (stage) => {
     const streams = await Promise.all(Array.from({ length: CALLS }, (_, index) => streaming(stage, `s${index}`)));
     const wire = sent(stage);

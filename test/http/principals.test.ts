@@ -134,7 +134,7 @@ for (const [what, method, body] of [
     );
   });
 
-test("another principal's session, stream or replay is the same 404 as none at all, and is not touched", () =>
+test("S-03, GHSA-jpw9-pfvf-9f58, CVE-2026-33946: another principal's session, stream or replay is the same 404 as none at all, and is not touched", () =>
   serving(
     async (stage) => {
       const { url, held } = stage;
@@ -238,7 +238,7 @@ test("what one session cancels or watches is no other session's, though the ids 
 /** One client of the crowd: calls a tool with an id, and gives back every message of the answer. */
 type Caller = (id: number, args: object, token: string) => Promise<readonly Message[]>;
 
-test('of 100 clients that use the same ids at once, each reads its own answers only', () =>
+test('R-23, CVE-2026-25536: of 100 clients that use the same ids at once, each reads its own answers only', () =>
   serving(
     async ({ url }) => {
       const revisions = ['2025-03-26', '2025-06-18', '2025-11-25', undefined];

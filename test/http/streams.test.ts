@@ -187,7 +187,7 @@ test('what the session says comes on its own stream, and no answer does', () =>
     }
   }));
 
-test('a second stream of the session waits as a reserve: each message goes to one of them', () =>
+test('CVE-2026-33946: a second stream of the session waits as a reserve: each message goes to one of them', () =>
   serving(
     async (stage) => {
       const session = await openSession(stage.url);

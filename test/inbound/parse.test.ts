@@ -57,7 +57,7 @@ test('refuses text that is no JSON with -32700', () => {
   }
 });
 
-test('refuses the same key twice at any depth', () => {
+test('S-09, CVE-2026-27896: refuses the same key twice at any depth', () => {
   for (const text of [
     '{"a":1,"a":2}',
     '{"x":[{"id":1,"b":2,"id":3}]}',
@@ -72,7 +72,7 @@ test('tells keys from colons inside of strings', () => {
   assert.is(refusal('{"a":"b:c","d:e":"\\":\\"","f":["g:h",":"]}'), undefined);
 });
 
-test('refuses keys that reach the prototype of every object', () => {
+test('S-09: refuses keys that reach the prototype of every object', () => {
   for (const text of [
     '{"__proto__":{}}',
     '{"a":[{"__proto__":1}]}',
@@ -88,13 +88,13 @@ test('lets data have members named constructor and prototype', () => {
   assert.is(refusal('{"constructor":"Ferrari","prototype":"P1"}'), undefined);
 });
 
-test('refuses half of a surrogate pair, and takes whole ones', () => {
+test('S-09: refuses half of a surrogate pair, and takes whole ones', () => {
   for (const text of ['"\\ud800"', '{"a":"\\uDC00x"}', '{"\\ud800":1}', '["\ud800"]'])
     assert.is(refusal(text), ErrorCode.InvalidRequest, JSON.stringify(text));
   assert.is(refusal('"\\ud83d\\ude00 😀"'), undefined);
 });
 
-test('refuses nesting beyond the limit without parsing it, and takes nesting up to it', () => {
+test('S-09: refuses nesting beyond the limit without parsing it, and takes nesting up to it', () => {
   assert.is(refusal('['.repeat(64) + ']'.repeat(64)), undefined);
   assert.is(refusal('['.repeat(65) + ']'.repeat(65)), ErrorCode.InvalidRequest);
   const started = performance.now();

@@ -12,7 +12,7 @@ const DRAFT_07 = 'http://json-schema.org/draft-07/schema#';
 const onProperty = (property: unknown, value: unknown): Promise<string[]> =>
   report(input(having(property)), { a: value });
 
-test('answers with the value itself, and never changes or coerces it', async () => {
+test('S-11: answers with the value itself, and never changes or coerces it', async () => {
   const compiled = input(having({ type: 'number', default: 3 }));
   const value = Object.freeze({});
   const checked = await compiled.check(value);

@@ -63,7 +63,7 @@ test('follows the anchors of draft-07, where a reference replaces its siblings',
   );
 });
 
-test('refuses references that leave the document, whatever they look like', () => {
+test('S-10: refuses references that leave the document, whatever they look like', () => {
   for (const $ref of [
     'http://127.0.0.1:9/schema',
     'https://json-schema.org/draft/2020-12/schema',
@@ -117,7 +117,7 @@ test('refuses references that come back without going into the value', () => {
   input(having({ type: 'array', items: { $ref: '#' } }));
 });
 
-test('refuses references that multiply at one place', () => {
+test('S-10: refuses references that multiply at one place', () => {
   const $defs: Record<string, unknown> = { d0: { type: 'object' } };
   for (let n = 1; n <= 30; n++)
     $defs[`d${n}`] = { allOf: [{ $ref: `#/$defs/d${n - 1}` }, { $ref: `#/$defs/d${n - 1}` }] };
