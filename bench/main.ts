@@ -1,70 +1,70 @@
-/** The benchmark: floor and ours in one run, in turns, so that whatever else the machine does hits both. `--quick` takes seconds, and fails below the goal. */
-import { type Contender, Echo, type Measured } from './stdio.ts';
+/** The benchmark: floors and ours in one run, over stdio and over HTTP. `--quick` takes a minute, and fails below a goal. */
+import { parseArgs } from 'node:util';
+import { startHttp } from './http.ts';
+import { StdioEcho } from './stdio.ts';
+import { type Comparison, compare } from './turns.ts';
 
-/** At 64 in flight, legacy and modern echo reach this share of the floor at least. */
-const GOAL = 0.6;
-const quick = process.argv.includes('--quick');
+const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false }, only: { type: 'string' } } });
+const { quick, only } = values;
+if (only !== undefined && only !== 'stdio' && only !== 'http') {
+  process.stderr.write(`--only: expected stdio or http, got ${only}\n`);
+  process.exit(2);
+}
 const rounds = quick ? 5 : 15;
-const calls = { 1: quick ? 3_000 : 20_000, 64: quick ? 40_000 : 200_000 };
+const line = (server: string, era: 'legacy' | 'modern', handshake: boolean) => () =>
+  StdioEcho.start({ server, era, handshake });
+const posted = (server: string, era: 'legacy' | 'modern', handshake: boolean) => () =>
+  startHttp({ server, era, handshake });
 
-/** Each of ours beside the floor that answers the very same messages. */
-const contenders: readonly (Contender & { readonly floor?: string })[] = [
-  { name: 'bare line loop, legacy messages', args: ['servers/floor.mjs'], era: 'legacy', handshake: false },
-  {
-    name: 'troupe, legacy session',
-    args: ['servers/troupe.mjs'],
-    era: 'legacy',
-    floor: 'bare line loop, legacy messages',
-  },
-  { name: 'bare line loop, modern messages', args: ['servers/floor.mjs'], era: 'modern' },
-  { name: 'troupe, modern', args: ['servers/troupe.mjs'], era: 'modern', floor: 'bare line loop, modern messages' },
-];
+const overStdio: Comparison = {
+  title: 'echo over stdio',
+  rounds,
+  runs: [
+    { inFlight: 1, calls: quick ? 3_000 : 20_000 },
+    { inFlight: 64, calls: quick ? 40_000 : 200_000 },
+  ],
+  contenders: [
+    { name: 'bare line loop, legacy messages', start: line('servers/floor.mjs', 'legacy', false) },
+    {
+      name: 'troupe, legacy session',
+      start: line('servers/troupe.mjs', 'legacy', true),
+      floor: 'bare line loop, legacy messages',
+      goal: 0.6,
+    },
+    { name: 'bare line loop, modern messages', start: line('servers/floor.mjs', 'modern', false) },
+    {
+      name: 'troupe, modern',
+      start: line('servers/troupe.mjs', 'modern', false),
+      floor: 'bare line loop, modern messages',
+      goal: 0.6,
+    },
+  ],
+};
 
-const IN_FLIGHT = [1, 64] as const;
-const running = await Promise.all(
-  contenders.map(async (contender) => ({
-    contender,
-    echo: await Echo.start(contender),
-    results: { 1: [] as Measured[], 64: [] as Measured[] },
-  })),
-);
-for (const { echo } of running) await echo.run(calls[64], 64);
-for (let round = 0; round < rounds; round += 1) {
-  for (const inFlight of IN_FLIGHT) {
-    for (const { echo, results } of running) results[inFlight].push(await echo.run(calls[inFlight], inFlight));
-  }
-}
-await Promise.all(running.map(({ echo }) => echo.stop()));
+const overHttp: Comparison = {
+  title: 'echo over HTTP',
+  rounds: quick ? 11 : 21,
+  runs: [
+    { inFlight: 1, calls: quick ? 1_000 : 5_000 },
+    { inFlight: 32, calls: quick ? 6_000 : 30_000 },
+  ],
+  contenders: [
+    { name: 'bare node:http, legacy messages', start: posted('servers/floor-http.mjs', 'legacy', false) },
+    {
+      name: 'troupe, legacy session',
+      start: posted('servers/troupe-http.mjs', 'legacy', true),
+      floor: 'bare node:http, legacy messages',
+      goal: 0.75,
+    },
+    { name: 'bare node:http, modern messages', start: posted('servers/floor-http.mjs', 'modern', false) },
+    {
+      name: 'troupe, modern',
+      start: posted('servers/troupe-http.mjs', 'modern', false),
+      floor: 'bare node:http, modern messages',
+      goal: 0.8,
+    },
+  ],
+};
 
-process.stdout.write(`echo over stdio, node ${process.version}, median of ${rounds} rounds\n\n`);
-process.stdout.write('| server | in flight | calls/s | of the floor | p50 ms | p99 ms |\n|---|---|---|---|---|---|\n');
-let below = false;
-for (const inFlight of IN_FLIGHT) {
-  const rate = new Map(
-    running.map(({ contender, results }) => [contender.name, middle(results[inFlight], 'perSecond')]),
-  );
-  for (const { contender, results } of running) {
-    const perSecond = rate.get(contender.name) ?? Number.NaN;
-    const share = contender.floor === undefined ? 1 : perSecond / (rate.get(contender.floor) ?? Number.NaN);
-    if (inFlight === 64 && share < GOAL) below = true;
-    const cells = [
-      contender.name,
-      inFlight,
-      Math.round(perSecond).toLocaleString('en'),
-      share.toFixed(2),
-      middle(results[inFlight], 'p50').toFixed(3),
-      middle(results[inFlight], 'p99').toFixed(3),
-    ];
-    process.stdout.write(`| ${cells.join(' | ')} |\n`);
-  }
-}
-if (below) {
-  process.stdout.write(`\nbelow the goal: ${GOAL} of the floor at 64 in flight\n`);
-  process.exitCode = 1;
-}
-
-/** The median of one figure over the rounds. */
-function middle(results: readonly Measured[], figure: keyof Measured): number {
-  const sorted = results.map((result) => result[figure]).sort((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
-}
+if (only !== 'http' && !(await compare(overStdio))) process.exitCode = 1;
+if (only !== 'stdio' && !(await compare(overHttp))) process.exitCode = 1;

@@ -1,21 +1,15 @@
 /** Measures echo over stdio: a child process serves, this process keeps a number of requests in flight. */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { type Measured, measured } from './measured.ts';
+import type { Echo } from './turns.ts';
 
-export interface Contender {
-  readonly name: string;
-  /** Path from this folder, or several words of a command line for node. */
-  readonly args: readonly string[];
+export interface Served {
+  /** A file below this folder. */
+  readonly server: string;
   readonly era: 'legacy' | 'modern';
-  /** A bare loop has no session to open. Default true. */
-  readonly handshake?: boolean;
-}
-
-export interface Measured {
-  readonly perSecond: number;
-  /** Milliseconds from a request's sending to its answer. */
-  readonly p50: number;
-  readonly p99: number;
+  /** A bare loop has no session to open. */
+  readonly handshake: boolean;
 }
 
 const META = {
@@ -25,15 +19,15 @@ const META = {
 };
 
 /** One served child, and the means to call its echo. */
-export class Echo {
+export class StdioEcho implements Echo {
   readonly #child: ChildProcessWithoutNullStreams;
-  readonly #era: Contender['era'];
+  readonly #era: Served['era'];
   readonly #text: string;
   #rest = '';
   #nextId = 1;
   #onLine: (line: string) => void = () => {};
 
-  private constructor(child: ChildProcessWithoutNullStreams, era: Contender['era'], text: string) {
+  private constructor(child: ChildProcessWithoutNullStreams, era: Served['era'], text: string) {
     this.#child = child;
     this.#era = era;
     this.#text = text;
@@ -44,10 +38,13 @@ export class Echo {
     });
   }
 
-  static async start({ args, era, handshake = true }: Contender, text = 'x'.repeat(64)): Promise<Echo> {
-    const child = spawn(process.execPath, args, { cwd: fileURLToPath(new URL('.', import.meta.url)), stdio: 'pipe' });
+  static async start({ server, era, handshake }: Served, text = 'x'.repeat(64)): Promise<StdioEcho> {
+    const child = spawn(process.execPath, [server], {
+      cwd: fileURLToPath(new URL('.', import.meta.url)),
+      stdio: 'pipe',
+    });
     child.stderr.pipe(process.stderr);
-    const echo = new Echo(child, era, text);
+    const echo = new StdioEcho(child, era, text);
     if (era === 'legacy' && handshake) {
       const opened = echo.#once();
       child.stdin.write(
@@ -78,6 +75,7 @@ export class Echo {
       return `${JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params: { name: 'echo', arguments: { text: this.#text }, ...meta } })}\n`;
     };
     return new Promise((resolve, reject) => {
+      const before = performance.eventLoopUtilization();
       const started = performance.now();
       let due = 0;
       const refill = (): void => {
@@ -91,14 +89,7 @@ export class Echo {
         if (result?.content?.[0]?.text !== this.#text) return reject(new Error(`not the echo: ${line.slice(0, 300)}`));
         took.push(performance.now() - (sentAt.get(id) ?? 0));
         sentAt.delete(id);
-        if (took.length === count) {
-          took.sort((a, b) => a - b);
-          return resolve({
-            perSecond: count / ((performance.now() - started) / 1000),
-            p50: at(took, 0.5),
-            p99: at(took, 0.99),
-          });
-        }
+        if (took.length === count) return resolve(measured(took, started, before));
         // Refilled once a turn, as the contenders answer once a turn.
         if (due === 0) setImmediate(refill);
         due += 1;
@@ -115,8 +106,4 @@ export class Echo {
       setTimeout(() => this.#child.kill('SIGKILL'), 3_000).unref();
     });
   }
-}
-
-function at(sorted: readonly number[], share: number): number {
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }

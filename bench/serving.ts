@@ -1,0 +1,57 @@
+/** A server in a process of its own, which says its url in the first line that it writes, and ends when its stdin does. */
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+export interface Serving {
+  readonly url: URL;
+  /** Asks the server over IPC, and waits for its answer. */
+  ask(question: string): Promise<unknown>;
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts a server of `bench/servers`.
+ *
+ * @param args a file below this folder, with what belongs before and after it on node's command line
+ * @throws {Error} when it ends before it says its url
+ */
+export async function serve(...args: readonly string[]): Promise<Serving> {
+  const child = spawn(process.execPath, args, {
+    cwd: fileURLToPath(new URL('.', import.meta.url)),
+    stdio: ['pipe', 'pipe', 'inherit', 'ipc'],
+  });
+  const closed = new Promise<number | null>((resolve) => void child.once('close', resolve));
+  const url = await Promise.race([
+    new Promise<string>((resolve) => {
+      let said = '';
+      child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
+        said += chunk;
+        const [line, rest] = said.split('\n', 2);
+        if (rest !== undefined) resolve(line ?? '');
+      });
+    }),
+    closed.then((code) => {
+      throw new Error(`${args.join(' ')}: expected its url in a line on stdout, but it ended with code ${code}`);
+    }),
+  ]);
+  return {
+    url: new URL(url),
+    ask(question) {
+      return Promise.race([
+        new Promise((resolve, reject) => {
+          child.once('message', resolve);
+          child.send(question, (error) => error && reject(error));
+        }),
+        closed.then((code) => {
+          throw new Error(`${args.join(' ')}: expected an answer to "${question}", but it ended with code ${code}`);
+        }),
+      ]);
+    },
+    async stop() {
+      const timer = setTimeout(() => child.kill('SIGKILL'), 5_000);
+      child.stdin?.end();
+      await closed;
+      clearTimeout(timer);
+    },
+  };
+}
