@@ -13,6 +13,8 @@ export interface Timer {
 export interface Clock {
   /** Milliseconds since an arbitrary start. */
   now(): number;
+  /** Milliseconds since 1970, by the wall clock: for what must mean the same to another process. */
+  date(): number;
   /** Runs `callback` once, `ms` milliseconds from now (0 to 2^31-1). The timer does not keep the process alive. */
   after(ms: number, callback: () => void): Timer;
   /** Keeps the process alive until it is cancelled; for what must end well although nothing else is left to wait for. */
@@ -21,8 +23,14 @@ export interface Clock {
   soon(callback: () => void): void;
 }
 
+/** A time in milliseconds since 1970, in the words of ISO 8601. */
+export function isoOf(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
 export const systemClock: Clock = {
   now: () => performance.now(),
+  date: () => Date.now(),
   after(ms, callback) {
     const timer = setTimeout(callback, ms);
     timer.unref();
@@ -36,3 +44,14 @@ export const systemClock: Clock = {
     setImmediate(callback);
   },
 };
+
+/**
+ * The clock as XState takes one: for the delays of an author's statechart. A delay that is longer than a timer can wait ends
+ * after {@link LONGEST_TIMER_MS}.
+ */
+export function timersOf(clock: Clock) {
+  return {
+    setTimeout: (callback: () => void, ms: number): Timer => clock.after(Math.min(ms, LONGEST_TIMER_MS), callback),
+    clearTimeout: (timer: Timer | undefined): void => timer?.cancel(),
+  };
+}

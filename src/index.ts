@@ -1,4 +1,8 @@
 /** The public surface of Troupe. */
+
+export { CannotAsk, Unanswered } from './asking/errors.ts';
+export { elicit, elicitUrl, elicitWith, roots, sample } from './asking/invocations.ts';
+export type * from './asking/questions.ts';
 export type { Clock, Timer } from './clock.ts';
 export type { Discovered, DiscoverOptions } from './discovery/discover.ts';
 export type { Context, Log } from './execution/context.ts';
@@ -14,6 +18,7 @@ export type {
   ResourceExecution,
   ResourceRead,
   Suggestions,
+  TaskSupport,
   ToolCall,
   ToolExecution,
   Variables,
@@ -31,6 +36,8 @@ export {
   definePrompt,
   defineResource,
   defineTool,
+  type MachineToolDefinition,
+  type MachineToolOptions,
   type PromptDefinition,
   type PromptHandler,
   type PromptOptions,
@@ -50,7 +57,7 @@ export type { AuthorSchema, Infer, InferInput } from './schema/types.ts';
 export { createServer, isServer, type Server } from './server.ts';
 export { type HttpTransport, http } from './transports/http/http.ts';
 export type { AuthenticationRequest, HttpOptions } from './transports/http/options.ts';
-export { type MemoryPeer, memory } from './transports/memory.ts';
+export { type MemoryClient, type MemoryPeer, memory } from './transports/memory.ts';
 export { type SocketOptions, socket } from './transports/socket.ts';
 export { type StdioOptions, stdio } from './transports/stdio.ts';
 export type { Transport, TransportHost } from './transports/transport.ts';

@@ -2,7 +2,17 @@
 import type { Clock } from './clock.ts';
 import type { Mail } from './messages/mailbox.ts';
 
-export type ActorKind = 'server' | 'session' | 'requests' | 'registry' | 'executor' | 'emitter';
+export type ActorKind =
+  | 'server'
+  | 'session'
+  | 'requests'
+  | 'registry'
+  | 'executor'
+  | 'emitter'
+  | 'request'
+  | 'machine'
+  | 'subscriptions'
+  | 'task';
 
 /** What the stream tells of each record: its place, its time in milliseconds of the server's clock, and the record that caused it (0: none known). */
 interface Told {

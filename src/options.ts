@@ -29,10 +29,30 @@ export interface Limits {
   readonly maxDepth: number;
   /** Most messages in one batch (2025-03-26). */
   readonly maxBatch: number;
-  /** Most resources that one session watches. */
+  /** Most subscriptions (`subscriptions/listen`) open on one connection, beside its requests. */
+  readonly maxListens: number;
+  /** The same of all clients together that have no session (HTTP): each holds one of `http.maxExchanges` for as long as it is open. */
+  readonly maxStatelessListens: number;
+  /** Most resources that one session, or one subscription, watches. */
   readonly maxSubscriptions: number;
   /** Most notifications held for a client that reads slowly; log messages beyond it are dropped, and counted. */
   readonly maxHeld: number;
+  /** Milliseconds that a client is given to answer what it is asked. */
+  readonly askMs: number;
+  /** Most requests that wait for their client's answer with nothing in flight (from 2026-07-28), in all and for each principal (but for `anonymous`); the oldest give way. */
+  readonly maxParked: number;
+  readonly maxParkedPerPrincipal: number;
+  /** Longest `requestState` that is handed out, in characters. A longer one is handed out without what it takes to run its request anew. */
+  readonly maxStateLength: number;
+  /** Milliseconds that a call of a tool that may become a task runs as a request, before it does. */
+  readonly taskAfterMs: number;
+  /** Milliseconds that a task lives, from when it is created: then it is forgotten, and its handler aborted if it still runs. */
+  readonly taskTtlMs: number;
+  /** Milliseconds that clients are told to wait between two looks at a task. */
+  readonly taskPollMs: number;
+  /** Most tasks, the ended ones too until they are forgotten, in all and for each principal (but for `anonymous`). */
+  readonly maxTasks: number;
+  readonly maxTasksPerPrincipal: number;
   /** Elements on one page of a list. */
   readonly pageSize: number;
   /** Longest `data` of a {@link toolResult} that is sent whole, in characters of JSON. */
@@ -54,8 +74,20 @@ export const DEFAULT_LIMITS: Limits = {
   maxMessageBytes: 4 * 1024 * 1024,
   maxDepth: 64,
   maxBatch: 50,
+  maxListens: 64,
+  // Half of http.maxExchanges: what stays open must leave room for what is answered.
+  maxStatelessListens: 2_048,
   maxSubscriptions: 256,
   maxHeld: 1_000,
+  askMs: 600_000,
+  maxParked: 10_000,
+  maxParkedPerPrincipal: 100,
+  maxStateLength: 65_536,
+  taskAfterMs: 1_000,
+  taskTtlMs: 3_600_000,
+  taskPollMs: 1_000,
+  maxTasks: 10_000,
+  maxTasksPerPrincipal: 1_000,
   pageSize: 1_000,
   maxResultLength: 256 * 1024,
   // Clients close stdin, wait two seconds, send SIGTERM, and kill two seconds later.
@@ -81,6 +113,20 @@ export interface ServerOptions extends Implementation {
   readonly limits?: Partial<Limits>;
   /** How `server.fetch` and `server.node` serve. */
   readonly http?: Omit<HttpOptions, 'port' | 'host' | 'path' | 'ownsProcess'>;
+  /**
+   * Secrets of at least 32 characters, from which the keys are made that seal what clients carry (`requestState`): the first
+   * seals, all open. Give every process the same ones, so that a question survives a restart. Default: a random one, which
+   * ends with the process.
+   */
+  readonly keys?: readonly string[];
+  /**
+   * Where a tool asks what a client cannot be asked, because it declares no such capability, the call ends with a result that
+   * tells its model what is asked; the model asks its user, and calls the tool `troupe_answer`, which this server then offers:
+   * the call goes on where it was, and that is its result. Whoever answers is then the model: do not ask for consent like
+   * this, nor for anything that the model must not make up. The wait ends with this process. Default false: the call fails,
+   * and says what is missing.
+   */
+  readonly askThroughModel?: boolean;
   /** Hears what an operator needs to know. Default: lines on stderr. */
   readonly log?: OperatorLog;
   /** The time, for tests. */
@@ -115,6 +161,8 @@ const OPTIONS: ReadonlySet<string> = new Set<keyof ServerOptions>([
   'extensions',
   'listTtlMs',
   'limits',
+  'keys',
+  'askThroughModel',
   'http',
   'log',
   'clock',
@@ -126,7 +174,9 @@ export function checkOptions(options: ServerOptions): void {
     if (!OPTIONS.has(name))
       throw new TypeError(`createServer: ${name}: no such option; there are ${[...OPTIONS].join(', ')}`);
   }
-  const { listTtlMs } = options;
+  const { listTtlMs, askThroughModel } = options;
+  if (askThroughModel !== undefined && typeof askThroughModel !== 'boolean')
+    throw new TypeError(`createServer: askThroughModel: expected true or false, got ${describe(askThroughModel)}`);
   if (listTtlMs !== undefined && !(Number.isSafeInteger(listTtlMs) && listTtlMs >= 0))
     throw new RangeError(
       `createServer: listTtlMs: expected whole milliseconds, at least 0, got ${describe(listTtlMs)}`,

@@ -1,6 +1,7 @@
 /** The server as authors hold it: register, listen, close, watch. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { AnyStateMachine } from 'xstate';
 import { type Discovered, type DiscoverOptions, discover } from './discovery/discover.ts';
 import { type Core, createCore } from './hosting/core.ts';
 import type { PromptRegistration, RegisteredElement, Registration, ToolRegistration } from './hosting/elements.ts';
@@ -11,6 +12,7 @@ import { describe } from './protocol/json.ts';
 import type { Implementation, PromptArgument } from './protocol/types.ts';
 import type {
   AnyTool,
+  MachineToolOptions,
   PromptHandler,
   PromptOptions,
   ResourceDefinition,
@@ -86,8 +88,17 @@ export class Server {
     options: ToolOptions<I, O>,
     handler: ToolHandler<I, O>,
   ): RegisteredElement;
-  tool(name: string, options: ToolOptions, handler: AnyTool['handler']): RegisteredElement {
-    return this.tools.register({ ...options, name, handler });
+  /**
+   * Offers a statechart as a tool: a call runs it to its final state, and its output is the result. See {@link MachineToolOptions}.
+   *
+   * @example server.tool('order', { input: z.object({ item: z.string() }), machine: orderMachine });
+   */
+  tool<const I extends AuthorSchema | undefined = undefined, M extends AnyStateMachine = AnyStateMachine>(
+    name: string,
+    options: MachineToolOptions<I, M>,
+  ): RegisteredElement;
+  tool(name: string, options: Omit<AnyTool, 'name' | 'handler'>, handler?: AnyTool['handler']): RegisteredElement {
+    return this.tools.register({ ...options, name, ...(handler === undefined ? {} : { handler }) });
   }
 
   /**

@@ -7,7 +7,7 @@ import type { Revision } from '../src/protocol/revisions.ts';
 import { parseTranscript, playTranscript, SimulatedClock } from '../src/testing.ts';
 import { suite } from './harness/door.ts';
 import { wireChecker } from './harness/wire.ts';
-import { catalogue, nothing, stage } from './transcripts/casts.ts';
+import { catalogue, nothing, stage, workshop } from './transcripts/casts.ts';
 
 const FOLDER = new URL('transcripts/', import.meta.url);
 
@@ -38,11 +38,14 @@ const CASTS: Readonly<Record<string, readonly [Cast, Partial<Limits>?]>> = {
   'nothing-offered': [nothing],
   'in-flight-limit': [stage, { maxInFlight: 2 }],
   'subscription-limit': [stage, { maxSubscriptions: 1 }],
+  'listen-limits': [stage, { maxSubscriptions: 1, maxListens: 2, maxInFlight: 1 }],
   'size-limits': [stage, { maxMessageBytes: 300, maxDepth: 8 }],
   'batch-limit': [stage, { maxBatch: 2 }],
   deadline: [stage, { timeoutMs: 60_000, maxTimeoutMs: 600_000 }],
   'deadline-and-progress': [stage, { timeoutMs: 60_000, maxTimeoutMs: 600_000 }],
   shutdown: [stage, { graceMs: 5_000 }],
+  'task-life': [workshop],
+  'task-question': [workshop],
 };
 
 const SERVER_META = {
@@ -62,6 +65,12 @@ const META: JsonObject = {
   'io.modelcontextprotocol/clientCapabilities': {},
 };
 
+/** The same, of a client that can be asked. */
+const CAPABLE: JsonObject = {
+  ...META,
+  'io.modelcontextprotocol/clientCapabilities': { elicitation: {}, roots: {}, sampling: {} },
+};
+
 for (const [folder, revisions] of Object.entries(FOLDERS)) {
   for (const revision of revisions) {
     const test = suite(folder === revision ? revision : `${revision} (${folder})`);
@@ -75,7 +84,7 @@ for (const [folder, revisions] of Object.entries(FOLDERS)) {
         const check = wireChecker(revision);
         await playTranscript(text, server, {
           clock,
-          values: { revision, meta: META, server: SERVER_META },
+          values: { revision, meta: META, capable: CAPABLE, server: SERVER_META },
           onMessage: (message) => check(message.direction, message.text),
         });
         const closing = server.close();

@@ -2,13 +2,16 @@
 import { initialTransition, transition } from 'xstate';
 import { type EmitterEvent, emitterMachine } from '../../machines/emitter.ts';
 import type { About, Exchange, Reader } from '../messages/connection.ts';
-import type { Answer, EmitterMail, Notification } from '../messages/emitter.ts';
+import type { Answer, Ask, EmitterMail, Notification } from '../messages/emitter.ts';
 import type { Batch, InFlight } from '../messages/in-flight.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { Outbound } from '../outbound/outbound.ts';
 import { statusOfAnswer } from '../protocol/status.ts';
 import { type Actor, type ActorHost, type Behaviour, spawn } from './actor.ts';
 import { Held, keyOf } from './held.ts';
+
+/** Where each begins. A snapshot never changes, so all begin with the same one. */
+const INITIAL = initialTransition(emitterMachine)[0];
 
 export interface EmitterOptions extends ActorHost {
   readonly address: string;
@@ -40,7 +43,7 @@ const NONE: ReadonlyMap<Reader, Held> = new Map();
 class Emitter implements Behaviour<EmitterMail> {
   readonly #options: EmitterOptions;
   readonly #self: Mailbox<EmitterMail>;
-  #snapshot = initialTransition(emitterMachine)[0];
+  #snapshot = INITIAL;
   #flowing = true;
   /** What waits while the whole connection is slow. */
   #held: Held | undefined;
@@ -64,8 +67,11 @@ class Emitter implements Behaviour<EmitterMail> {
     switch (mail.type) {
       case 'answer':
       case 'refusal':
+      case 'ask':
+      case 'withdrawn':
       case 'progress':
       case 'log':
+      case 'told':
         return this.#deliver(mail);
       case 'list changed':
       case 'resource updated':
@@ -102,7 +108,7 @@ class Emitter implements Behaviour<EmitterMail> {
     this.#flowing = this.#snapshot.value === 'flowing';
   }
 
-  #deliver(mail: Answer | Notification): void {
+  #deliver(mail: Answer | Ask | Notification): void {
     if (!this.#flowing) {
       this.#held ??= new Held(this.#options.maxHeld);
       return this.#held.add(mail);
@@ -112,7 +118,7 @@ class Emitter implements Behaviour<EmitterMail> {
     else this.#pass(mail);
   }
 
-  readonly #pass = (mail: Answer | Notification): void => {
+  readonly #pass = (mail: Answer | Ask | Notification): void => {
     const { outbound, transmit } = this.#options;
     switch (mail.type) {
       case 'answer': {
@@ -131,10 +137,15 @@ class Emitter implements Behaviour<EmitterMail> {
           status,
         );
       }
+      case 'ask':
+      case 'withdrawn':
+        return transmit(outbound.ask(mail), hears(mail.about) ? stream(mail.about) : SESSION, undefined);
       case 'progress':
         return transmit(outbound.notification(mail), mail.about, undefined);
       case 'log':
         return transmit(outbound.notification(mail), mail.about ?? SESSION, undefined);
+      case 'told':
+        return transmit(outbound.notification(mail), stream(mail.about), undefined);
       default:
         return transmit(outbound.notification(mail), SESSION, undefined);
     }
@@ -151,7 +162,10 @@ class Emitter implements Behaviour<EmitterMail> {
     this.#options.transmit(this.#options.outbound.batch(answers), about, 200);
   }
 
-  #unanswered({ batch, exchange }: InFlight): void {
+  #unanswered(request: InFlight): void {
+    const { batch, exchange } = request;
+    this.#held?.forget(request);
+    this.#slow?.get(exchange ?? 'session')?.forget(request);
     if (batch) this.#batch(batch, undefined);
     else if (exchange) this.#options.unanswered(exchange);
   }
@@ -191,14 +205,28 @@ class Emitter implements Behaviour<EmitterMail> {
   }
 }
 
+/** False where a client takes no stream as the response to a request: what it must hear before the answer goes to its session. */
+function hears({ exchange }: InFlight): boolean {
+  return exchange?.streams !== false;
+}
+
+/** What its response must be a stream for. */
+function stream({ id, exchange }: InFlight): About {
+  return { kind: 'request', id, exchange, stays: true };
+}
+
 /** Who reads this: the client of one exchange, or whoever listens to the session. */
-function readerOf(mail: Answer | Notification): Reader {
+function readerOf(mail: Answer | Ask | Notification): Reader {
   switch (mail.type) {
     case 'answer':
       return mail.request.exchange ?? 'session';
     case 'refusal':
       return mail.exchange ?? 'session';
+    case 'ask':
+    case 'withdrawn':
+      return hears(mail.about) ? (mail.about.exchange ?? 'session') : 'session';
     case 'progress':
+    case 'told':
       return mail.about.exchange ?? 'session';
     case 'log':
       return mail.about?.exchange ?? 'session';

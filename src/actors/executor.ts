@@ -12,6 +12,8 @@ export interface ExecutorOptions<I extends Labelled, T, R> extends ActorHost {
   readonly address: string;
   /** Runs an implementation. What it throws is answered with an error. */
   run(request: InFlight, implementation: I, target: T): R | Promise<R>;
+  /** Takes a request that goes on with an earlier one, or answers for it. @returns false for one that is to be run */
+  resumes(request: InFlight): boolean;
   /** Names what was run, for the answer. */
   wrap(result: R): Result;
   incident(where: string, error: unknown): string;
@@ -54,6 +56,7 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
   }
 
   readonly #execute = ({ request, ref, target }: Extract<ExecutorMail<I, T>, { type: 'execute' }>): void => {
+    if (this.#options.resumes(request)) return;
     const implementation = this.#implementations.get(ref);
     // Read while the mail is acted on: a promise that settles later no longer knows what it came from.
     const { cause } = this.#options.inspection;
@@ -96,9 +99,8 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
 
   #settle(request: InFlight, outcome: Outcome, cause: number): void {
     const { inspection } = this.#options;
-    const answer = { type: 'answer', request, outcome } as const;
-    if (inspection.on) inspection.because(cause || request.cause, () => request.requests.send(answer));
-    else request.requests.send(answer);
+    if (inspection.on) inspection.because(cause || request.cause, () => settle(request, outcome));
+    else settle(request, outcome);
   }
 
   #failure(where: string, error: unknown): Outcome {
@@ -110,4 +112,10 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
     if (mail.type === 'execute')
       this.#settle(mail.request, this.#failure(this.#options.address, error), this.#options.inspection.cause);
   }
+}
+
+/** A request that has asked its client something may be answered as another one. */
+function settle(request: InFlight, outcome: Outcome): void {
+  if (request.conversation) request.conversation.send({ type: 'done', outcome });
+  else request.requests.send({ type: 'answer', request, outcome });
 }

@@ -1,9 +1,11 @@
 /** What waits for one slow reader, in order: results without loss, notifications bounded, the newest of each thing in place of older ones. */
-import type { Answer, Notification } from '../messages/emitter.ts';
+import type { Answer, Ask, Notification } from '../messages/emitter.ts';
+import type { InFlight } from '../messages/in-flight.ts';
+import type { Told } from '../messages/subscriptions.ts';
 
 export class Held {
   /** The key lets a newer notification take the place of an older one. */
-  readonly #mail = new Map<string, Answer | Notification>();
+  readonly #mail = new Map<string, Answer | Ask | Notification>();
   readonly #maxNotes: number;
   #seq = 0;
   #notes = 0;
@@ -18,9 +20,9 @@ export class Held {
     return this.#mail.size;
   }
 
-  add(mail: Answer | Notification): void {
+  add(mail: Answer | Ask | Notification): void {
     const key = keyOf(mail) ?? `#${this.#seq++}`;
-    const answers = mail.type === 'answer' || mail.type === 'refusal';
+    const answers = isKept(mail);
     if (!answers && !this.#mail.has(key)) this.#notes += 1;
     // A newer notification of the same thing goes to the end: nothing overtakes what was sent before it.
     this.#mail.delete(key);
@@ -35,7 +37,7 @@ export class Held {
   }
 
   /** Gives up everything, in order, and how many notifications were dropped. Empty afterwards. */
-  release(pass: (mail: Answer | Notification) => void): number {
+  release(pass: (mail: Answer | Ask | Notification) => void): number {
     const held = [...this.#mail.values()];
     const dropped = this.#dropped;
     this.#mail.clear();
@@ -53,14 +55,28 @@ export class Held {
     return dropped;
   }
 
+  /** Nothing more may be said of this request: it was cancelled. */
+  forget(request: InFlight): void {
+    for (const [key, mail] of this.#mail) {
+      if (!('about' in mail) || mail.about !== request || isKept(mail)) continue;
+      this.#mail.delete(key);
+      this.#notes -= 1;
+    }
+  }
+
   #oldest(wanted: Notification['type']): string | undefined {
     for (const [key, { type }] of this.#mail) if (type === wanted) return key;
     return undefined;
   }
 }
 
+/** What must reach the client, however slow it is. */
+function isKept({ type }: Answer | Ask | Notification): boolean {
+  return type === 'answer' || type === 'refusal' || type === 'ask' || type === 'withdrawn';
+}
+
 /** What a newer notification replaces: an older one of the same request, list or resource. Logs and answers replace nothing. */
-export function keyOf(mail: Answer | Notification): string | undefined {
+export function keyOf(mail: Answer | Ask | Notification): string | undefined {
   switch (mail.type) {
     case 'progress':
       return `progress ${typeof mail.token} ${mail.token}`;
@@ -68,7 +84,23 @@ export function keyOf(mail: Answer | Notification): string | undefined {
       return `list ${mail.what}`;
     case 'resource updated':
       return `resource ${mail.uri}`;
+    case 'told':
+      return toldKey(mail.about, mail.told);
     default:
       return undefined;
+  }
+}
+
+function toldKey({ key }: InFlight, told: Told): string {
+  const of = `told ${typeof key} ${key}`;
+  switch (told.type) {
+    case 'acknowledged':
+      return of;
+    case 'list changed':
+      return `${of} list ${told.what}`;
+    case 'resource updated':
+      return `${of} resource ${told.uri}`;
+    case 'task changed':
+      return `${of} task ${told.task.id}`;
   }
 }

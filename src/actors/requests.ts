@@ -6,10 +6,11 @@ import type { Mailbox } from '../messages/mailbox.ts';
 import type { RequestMail, RequestsMail } from '../messages/requests.ts';
 import { ErrorCode, type ErrorCodeValue, toWireError, wireError } from '../protocol/errors.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
+import { Listens, type ListensOptions } from '../requests/listens.ts';
 import { InFlightTable } from '../requests/table.ts';
 import { type Actor, type ActorHost, type Afterwards, type Behaviour, spawn } from './actor.ts';
 
-export interface RequestsOptions extends ActorHost {
+export interface RequestsOptions extends ActorHost, ListensOptions {
   readonly address: string;
   readonly emitter: Mailbox<EmitterMail>;
   /** Passes an admitted request on to whoever serves it. */
@@ -49,6 +50,7 @@ class Requests implements Behaviour<RequestsMail> {
   readonly #afterwards: Afterwards;
   readonly #clock: Clock;
   readonly #table = new InFlightTable();
+  readonly #listens: Listens;
   /** Handlers that run on although their request was ended. */
   #orphans = 0;
   #draining = false;
@@ -60,10 +62,15 @@ class Requests implements Behaviour<RequestsMail> {
     this.#self = self;
     this.#afterwards = afterwards;
     this.#clock = options.clock;
+    this.#listens = new Listens(options);
   }
 
   state(): string {
-    return `${this.#draining ? 'draining' : 'admitting'} (${this.#table.size})`;
+    return `${this.#draining ? 'draining' : 'admitting'} (${this.#size})`;
+  }
+
+  get #size(): number {
+    return this.#table.size + this.#listens.size;
   }
 
   receive(mail: RequestsMail): void {
@@ -91,6 +98,9 @@ class Requests implements Behaviour<RequestsMail> {
           });
         return;
       }
+      case 'tell':
+        if (!mail.request.settled) this.#options.emitter.send({ type: 'told', about: mail.request, told: mail.told });
+        return;
       case 'release':
         if (!mail.request.settled) this.#options.emitter.send(mail);
         return;
@@ -99,10 +109,11 @@ class Requests implements Behaviour<RequestsMail> {
       case 'drain':
         this.#draining = true;
         // Not in this turn: whoever hears it may close this connection, and mail it.
-        if (this.#table.size === 0) this.#afterwards(this.#options.idle, undefined);
-        return;
+        if (this.#size === 0) this.#afterwards(this.#options.idle, undefined);
+        return this.#listens.endAll();
       case 'abandon':
         for (const request of this.#table.all()) this.#end(request, ErrorCode.ShuttingDown, mail.reason);
+        this.#listens.endAll();
         // Nothing is in flight, and nothing will be: a timer would only keep this table in memory.
         this.#timer?.cancel();
         this.#alarm = Number.POSITIVE_INFINITY;
@@ -120,7 +131,7 @@ class Requests implements Behaviour<RequestsMail> {
   #admit(mail: RequestMail): void {
     const { request } = mail;
     const { limit, maxInFlight, maxRunning, timeoutMs, maxTimeoutMs } = this.#options;
-    if (this.#table.get(request.key)) {
+    if (this.#table.get(request.key) ?? this.#listens.get(request.key)) {
       return this.#refuse(
         request,
         ErrorCode.InvalidRequest,
@@ -129,6 +140,13 @@ class Requests implements Behaviour<RequestsMail> {
     }
     if (this.#draining)
       return this.#refuse(request, ErrorCode.ShuttingDown, 'the server is shutting down and takes no new requests');
+    const now = this.#clock.now();
+    if (request.operation.method === 'subscriptions/listen') {
+      const full = this.#listens.add(request, now);
+      return full === undefined
+        ? this.#afterwards(this.#options.route, mail)
+        : this.#refuse(request, ErrorCode.Overloaded, full);
+    }
     if (this.#table.size + this.#orphans >= maxRunning) {
       return this.#refuse(
         request,
@@ -143,7 +161,6 @@ class Requests implements Behaviour<RequestsMail> {
         `${maxInFlight} requests are in flight ${limit === 'maxInFlight' ? 'on this connection' : 'without a session'}, which is the limit: wait for an answer (the server's option is ${limit})`,
       );
     }
-    const now = this.#clock.now();
     request.timeoutMs = timeoutMs;
     request.admitted = now;
     request.deadline = now + timeoutMs;
@@ -164,19 +181,19 @@ class Requests implements Behaviour<RequestsMail> {
 
   /** Takes a request off the table. @returns false when it was off it already, and nothing more may be sent for it */
   #settle(request: InFlight): boolean {
-    if (request.settled || !this.#table.delete(request)) return false;
+    if (request.settled || !(this.#table.delete(request) || this.#listens.delete(request))) return false;
     request.settled = true;
     // Said later, so that the answer that emptied the table is on its way first.
-    if (this.#draining && this.#table.size === 0) this.#clock.soon(this.#options.idle);
+    if (this.#draining && this.#size === 0) this.#clock.soon(this.#options.idle);
     return true;
   }
 
   #cancel(key: RequestId, reason: string | undefined): void {
-    const request = this.#table.get(key);
+    const request = this.#table.get(key) ?? this.#listens.get(key);
     // Unknown, answered already, or `initialize`, which may not be cancelled: ignored (MCP "Cancellation").
     if (!request || request.operation.method === 'initialize') return;
     this.#settle(request);
-    this.#orphan(request);
+    if (!this.#listens.ended(request)) this.#orphan(request);
     this.#options.emitter.send({ type: 'unanswered', request });
     request.abort(new Aborted(reason ?? 'the client cancelled the request'));
   }
@@ -260,7 +277,8 @@ class Requests implements Behaviour<RequestsMail> {
     if (!('request' in mail)) return;
     const { request } = mail;
     if (request.settled && mail.type !== 'request') return;
-    this.#table.delete(request);
+    if (this.#listens.delete(request)) this.#listens.ended(request);
+    else this.#table.delete(request);
     request.settled = true;
     this.#options.emitter.send({
       type: 'answer',

@@ -1,11 +1,10 @@
-/** The server actor: it governs the server's lifecycle, answers for the server itself, and tells every session of changes. */
+/** The server actor: it governs the server's lifecycle, and answers for the server itself. */
 import { initialTransition, transition } from 'xstate';
 import { type ServerEvent, serverMachine } from '../../machines/server.ts';
 import type { Timer } from '../clock.ts';
 import { EMPTY, type Introduction, type Outcome } from '../messages/answers.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { ServerMail } from '../messages/server.ts';
-import type { SessionMail } from '../messages/session.ts';
 import { toWireError } from '../protocol/errors.ts';
 import { type Actor, type ActorHost, type Behaviour, spawn } from './actor.ts';
 import { misrouted } from './registry.ts';
@@ -13,7 +12,6 @@ import { misrouted } from './registry.ts';
 export interface ServerActorOptions extends ActorHost {
   readonly graceMs: number;
   introduction(): Introduction;
-  sessions(): Iterable<Mailbox<SessionMail>>;
   /** Asks every connection to take no new requests, and to mail `connection idle` when none is in flight. */
   drainConnections(): void;
   /** Nothing is in flight any more, or its time is over: close every transport, then mail `stopped`. */
@@ -50,10 +48,6 @@ class ServerActor implements Behaviour<ServerMail> {
         const { request } = mail;
         return request.requests.send({ type: 'answer', request, outcome: this.#answer(mail) });
       }
-      case 'list changed':
-      case 'resource updated':
-        for (const session of this.#options.sessions()) session.send(mail);
-        return;
       case 'drain':
         return this.#drain(mail.reason, mail.connections);
       case 'connection idle':

@@ -14,6 +14,10 @@ import { ErrorCode, ProtocolError, toWireError } from '../protocol/errors.ts';
 import type { Initialize } from '../protocol/operations.ts';
 import type { ClientCapabilities, Implementation, LogLevel } from '../protocol/types.ts';
 import { type Actor, type ActorHost, type Afterwards, type Behaviour, spawn } from './actor.ts';
+import { OpenAsks } from './open-asks.ts';
+
+/** Where each begins. A snapshot never changes, so all begin with the same one. */
+const INITIAL = initialTransition(sessionMachine)[0];
 
 export interface SessionOptions extends ActorHost {
   /** Known to its client and to handlers only: over HTTP it is the key to the session. */
@@ -27,8 +31,6 @@ export interface SessionOptions extends ActorHost {
   readonly emitter: Mailbox<EmitterMail>;
   introduction(): Introduction;
   incident(where: string, error: unknown): string;
-  /** Most resources that the client may watch at once. */
-  readonly maxSubscriptions: number;
   /** The session is over; the directory forgets it. */
   closed(reason: string): void;
 }
@@ -75,8 +77,9 @@ class Session implements Behaviour<SessionMail> {
   readonly policy = { restarts: 0, windowMs: 1 };
   readonly #options: SessionOptions;
   readonly #client: SessionClient;
-  readonly #subscriptions = new Set<string>();
-  #snapshot = initialTransition(sessionMachine)[0];
+  /** Made with the first question: most sessions ask nothing. */
+  #asks: OpenAsks | undefined;
+  #snapshot = INITIAL;
   #serving = this.#snapshot.hasTag('serving');
 
   readonly #afterwards: Afterwards;
@@ -99,8 +102,13 @@ class Session implements Behaviour<SessionMail> {
         return this.#serving ? this.#afterwards(this.#pass, mail) : this.#refuse(mail.request);
       case 'serve':
         return settle(mail.request, this.#serve(mail.request));
-      case 'subscribe':
-        return settle(mail.request, this.#subscribe(mail.uri));
+      case 'ask':
+        this.#asks ??= new OpenAsks(this.#options.emitter);
+        return this.#asks.ask(mail);
+      case 'withdraw':
+        return this.#asks?.withdraw(mail.ask, mail.reason);
+      case 'response':
+        return this.#asks?.response(mail.id, mail.reply);
       case 'initialized':
         return this.#step({ type: 'initialized' });
       case 'list changed':
@@ -108,9 +116,11 @@ class Session implements Behaviour<SessionMail> {
           this.#options.emitter.send({ type: 'list changed', dialect: this.#client.dialect, what: mail.what });
         return;
       case 'resource updated':
-        if (this.#subscriptions.has(mail.uri))
-          this.#options.emitter.send({ type: 'resource updated', dialect: this.#client.dialect, uri: mail.uri });
-        return;
+        return this.#options.emitter.send({
+          type: 'resource updated',
+          dialect: this.#client.dialect,
+          uri: mail.uri,
+        });
       case 'close':
         if (this.#snapshot.status === 'done') return;
         this.#step({ type: 'close' });
@@ -130,25 +140,9 @@ class Session implements Behaviour<SessionMail> {
       case 'logging/setLevel':
         this.#client.logLevel = operation.level;
         return EMPTY;
-      case 'resources/unsubscribe':
-        this.#subscriptions.delete(operation.uri);
-        return EMPTY;
       default:
         throw new Error(`the session does not serve ${operation.method}: the methods table and the session disagree`);
     }
-  }
-
-  #subscribe(uri: string): Outcome {
-    const { maxSubscriptions } = this.#options;
-    if (this.#subscriptions.size >= maxSubscriptions && !this.#subscriptions.has(uri)) {
-      const error = new ProtocolError(
-        ErrorCode.Overloaded,
-        `this session watches ${maxSubscriptions} resources, which is its limit: unsubscribe from one (the server's option is maxSubscriptions)`,
-      );
-      return { ok: false, error: toWireError(error, '') };
-    }
-    this.#subscriptions.add(uri);
-    return EMPTY;
   }
 
   #refuse(request: InFlight): void {

@@ -130,6 +130,6 @@ function copy<D>(from: Registration<D>, to: Registration<D>): void {
 /** Whom the program told something: a registry of a change, or its server. */
 function toldTo(record: InspectionRecord): 'registry' | 'server' | undefined {
   if (record.type !== 'mail') return undefined;
-  if (record.actor === 'server') return 'server';
+  if (record.actor === 'server' || record.actor === 'subscriptions') return 'server';
   return record.actor.startsWith('registry/') && record.mail.type !== 'request' ? 'registry' : undefined;
 }

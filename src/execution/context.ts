@@ -1,11 +1,16 @@
 /** What a handler is given beside its arguments: the signal, progress, the log, who is asking, and recorded steps. */
 
+import { type AskerOptions, makeAsking } from '../asking/asker.ts';
+import type { Asking } from '../asking/questions.ts';
 import { type Clock, LONGEST_TIMER_MS } from '../clock.ts';
+import type { Carrier, ConversationMail } from '../messages/asking.ts';
 import type { InFlight } from '../messages/in-flight.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
 import { describe, isObject, type JsonObject } from '../protocol/json.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { Era, Revision } from '../protocol/revisions.ts';
 import { type ClientCapabilities, type Implementation, LOG_LEVELS, type LogLevel } from '../protocol/types.ts';
+import { Steps } from './steps.ts';
 
 /** Sends log messages to the client that asked, at or above the level that it wants. Data is any JSON value. */
 export interface Log {
@@ -16,11 +21,11 @@ export interface Log {
   error(data: unknown, logger?: string): void;
 }
 
-export interface Context {
-  /** Aborted when the client cancels, leaves, or the deadline passes. Hand it to `fetch` and the like. */
+export interface Context extends Asking {
+  /** Aborted when the client cancels, leaves, or the deadline passes; for a task, when it is cancelled, its time to live is over, or the server stops. Hand it to `fetch` and the like. */
   readonly signal: AbortSignal;
   /**
-   * Reports progress, if the client asked for it. Puts the deadline off, where the revision allows.
+   * Reports progress, if the client asked for it; of a task, the message is what it shows. Puts the deadline off, where the revision allows.
    *
    * @param done grows with each call; a call that does not grow it is ignored
    * @example ctx.progress(3, 10, 'third file')
@@ -54,7 +59,8 @@ export interface Context {
   /** The request's `_meta`, as it came (trace context and the like). */
   readonly meta: JsonObject;
   /**
-   * Runs `fn` once for this request and records its result: the same name again gives the recorded one.
+   * Runs `fn` once for this request and records its result: the same name again gives the recorded one, also when the request
+   * is run anew because the process that asked the client something is gone. Then the result is what JSON made of it.
    *
    * @param name unique among the steps of the request
    * @example const charge = await ctx.step('charge', () => pay(order))
@@ -62,26 +68,93 @@ export interface Context {
   step<T>(name: string, fn: () => T | Promise<T>): Promise<T>;
 }
 
+/** What a context is lent. */
+export interface ContextHost {
+  readonly clock: Clock;
+  /** The conversation of a request that asks its client something. */
+  converse(request: InFlight, carrier: Carrier): Mailbox<ConversationMail>;
+  /** Where the client cannot be asked, the model that called is. */
+  readonly model?: AskerOptions['model'];
+  /** From now on the handler runs for this request. */
+  carried?(request: InFlight): void;
+}
+
 /** The context of one request. Everything that costs is made when it is first asked for. */
-export class RequestContext implements Context {
-  readonly #request: InFlight;
-  readonly #clock: Clock;
+export class RequestContext implements Context, Carrier {
+  /** The one that runs now: a client that was asked something comes back with another. */
+  #request: InFlight;
+  readonly #first: InFlight;
+  readonly #host: ContextHost;
+  readonly #timeoutMs: number | undefined;
   #progress: Context['progress'] | undefined;
   #step: Context['step'] | undefined;
   #closeStream: Context['closeStream'] | undefined;
   #log: Log | undefined;
+  #asking: Asking | undefined;
+  #steps: Steps | undefined;
 
-  constructor(request: InFlight, clock: Clock) {
+  /** @param timeoutMs milliseconds, where what runs needs another time than the server's default */
+  constructor(request: InFlight, host: ContextHost, timeoutMs?: number) {
     this.#request = request;
-    this.#clock = clock;
+    this.#first = request;
+    this.#host = host;
+    this.#timeoutMs = timeoutMs;
+    this.#allow();
+    // It goes on with a request of another process, or of one that gave way: nobody else may, from now on.
+    if (request.recorded?.id !== undefined) host.converse(request, this);
+  }
+
+  carryOn(request: InFlight): void {
+    this.#request = request;
+    this.#allow();
+    this.#host.carried?.(request);
+  }
+
+  steps(): JsonObject {
+    return this.#steps?.recorded() ?? this.#first.recorded?.steps ?? {};
+  }
+
+  #allow(): void {
+    const request = this.#request;
+    const timeoutMs = this.#timeoutMs;
+    if (timeoutMs !== undefined) request.requests.send({ type: 'allow', request, timeoutMs });
   }
 
   get elapsedMs(): number {
-    return this.#clock.now() - this.#request.admitted;
+    return this.#host.clock.now() - this.#first.admitted;
   }
 
   get signal(): AbortSignal {
-    return this.#request.signal;
+    return this.#first.signal;
+  }
+
+  get elicit(): Asking['elicit'] {
+    return this.#ask.elicit;
+  }
+
+  get elicitUrl(): Asking['elicitUrl'] {
+    return this.#ask.elicitUrl;
+  }
+
+  get sample(): Asking['sample'] {
+    return this.#ask.sample;
+  }
+
+  get roots(): Asking['roots'] {
+    return this.#ask.roots;
+  }
+
+  get ask(): Asking['ask'] {
+    return this.#ask.ask;
+  }
+
+  get #ask(): Asking {
+    this.#asking ??= makeAsking({
+      conversation: () => this.#host.converse(this.#first, this),
+      client: () => this.#request.client,
+      model: this.#host.model,
+    });
+    return this.#asking;
   }
 
   get client(): Context['client'] {
@@ -108,28 +181,29 @@ export class RequestContext implements Context {
   }
 
   get log(): Log {
-    this.#log ??= makeLog(this.#request);
+    this.#log ??= makeLog(() => this.#request);
     return this.#log;
   }
 
   /** A function of its own, like `step`: handlers take `ctx` apart. */
   get progress(): Context['progress'] {
-    this.#progress ??= makeProgress(this.#request);
+    this.#progress ??= makeProgress(() => this.#request);
     return this.#progress;
   }
 
   get closeStream(): Context['closeStream'] {
-    this.#closeStream ??= makeCloseStream(this.#request);
+    this.#closeStream ??= makeCloseStream(() => this.#request);
     return this.#closeStream;
   }
 
   get step(): Context['step'] {
-    this.#step ??= makeStep();
+    this.#steps ??= new Steps(this.#first.recorded?.steps);
+    this.#step ??= this.#steps.step;
     return this.#step;
   }
 }
 
-function makeProgress(request: InFlight): Context['progress'] {
+function makeProgress(current: () => InFlight): Context['progress'] {
   return (done, total, message) => {
     if (!Number.isFinite(done))
       throw new TypeError(`ctx.progress: expected a finite number for what is done, got ${describe(done)}`);
@@ -137,29 +211,21 @@ function makeProgress(request: InFlight): Context['progress'] {
       throw new TypeError(`ctx.progress: expected a finite number for the total, got ${describe(total)}`);
     if (message !== undefined && typeof message !== 'string')
       throw new TypeError(`ctx.progress: expected a string for the message, got ${describe(message)}`);
+    const request = current();
     request.requests.send({ type: 'progress', request, progress: done, total, message });
+    // A task shows it.
+    if (message !== undefined) request.conversation?.send({ type: 'progressed', message });
   };
 }
 
-function makeCloseStream(request: InFlight): Context['closeStream'] {
+function makeCloseStream(current: () => InFlight): Context['closeStream'] {
   return (retryMs = 1_000) => {
     if (!Number.isSafeInteger(retryMs) || retryMs < 0 || retryMs > LONGEST_TIMER_MS)
       throw new RangeError(
         `ctx.closeStream: expected whole milliseconds from 0 to ${LONGEST_TIMER_MS}, got ${describe(retryMs)}`,
       );
+    const request = current();
     request.requests.send({ type: 'release', request, retryMs });
-  };
-}
-
-function makeStep(): Context['step'] {
-  const steps = new Map<string, Promise<unknown>>();
-  return <T>(name: string, fn: () => T | Promise<T>): Promise<T> => {
-    const recorded = steps.get(name);
-    // The name is the author's promise that the step is the same, and with it its type.
-    if (recorded) return recorded as Promise<T>;
-    const running = (async () => fn())();
-    steps.set(name, running);
-    return running;
   };
 }
 
@@ -167,8 +233,9 @@ function isJsonObject(value: unknown): value is JsonObject {
   return isObject(value);
 }
 
-function makeLog(request: InFlight): Log {
+function makeLog(current: () => InFlight): Log {
   const write = (level: LogLevel, data: unknown, logger?: string): void => {
+    const request = current();
     const wanted = request.client.logLevel;
     if (wanted === undefined || LOG_LEVELS.indexOf(level) < LOG_LEVELS.indexOf(wanted)) return;
     request.requests.send({ type: 'log', request, level, data, logger });

@@ -22,11 +22,17 @@ export interface Execution<Call, Result> {
 /** The executor of an author: a replacement, or a wrapper around the one that would have served. */
 export type ExecutionOption<E> = E | ((inner: E) => E);
 
+/** Whether a call may outlive its request: never, when it takes long and its client takes tasks, or always. */
+export type TaskSupport = 'never' | 'allowed' | 'required';
+
 export interface ToolImplementation extends Labelled {
   readonly input: CompiledSchema;
   readonly output: CompiledSchema | undefined;
   /** Milliseconds, where the tool needs another time than the server's default. */
   readonly timeoutMs: number | undefined;
+  /** Whether a call may be run anew where it cannot go on. */
+  readonly rerun: boolean;
+  readonly task: TaskSupport;
   handler(args: unknown, ctx: Context): unknown;
 }
 

@@ -1,4 +1,5 @@
 /** How tools run unless an author says otherwise: check the arguments, run the handler, shape and check what it returns. */
+import { CannotAsk } from '../asking/errors.ts';
 import { isProtocolError } from '../protocol/errors.ts';
 import type { JsonValue } from '../protocol/json.ts';
 import { messageOf } from '../protocol/json.ts';
@@ -104,6 +105,7 @@ function conform(
 }
 
 function thrown(error: unknown): CallToolResult {
-  if (isProtocolError(error)) throw error;
+  // The model can do something about what nobody can be asked for: say it in its arguments.
+  if (isProtocolError(error) && !(error instanceof CannotAsk)) throw error;
   return failed(messageOf(error));
 }

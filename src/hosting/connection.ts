@@ -10,7 +10,9 @@ import { Inbound } from '../inbound/inbound.ts';
 import type { Opened } from '../inbound/options.ts';
 import type { Introduction } from '../messages/answers.ts';
 import type { ConnectionId, Exchange, Reader } from '../messages/connection.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
 import type { RequestMail } from '../messages/requests.ts';
+import type { SubscriptionsMail } from '../messages/subscriptions.ts';
 import type { Limits, OperatorLog } from '../options.ts';
 import type { Outbound } from '../outbound/outbound.ts';
 import type { Dialect } from '../protocol/dialects/index.ts';
@@ -22,6 +24,7 @@ export interface ConnectionHost extends ActorHost {
   readonly limits: Limits;
   readonly outbound: Outbound;
   route(mail: RequestMail): void;
+  readonly subscriptions: Mailbox<SubscriptionsMail>;
   introduction(): Introduction;
   offers(capability: keyof ServerCapabilities): boolean;
   incident(where: string, error: unknown): string;
@@ -102,9 +105,12 @@ export function openConnection(id: ConnectionId, kind: ConnectionKind, host: Con
     inspection,
     resting: host.resting,
     route: host.route,
+    subscriptions: host.subscriptions,
     incident: host.incident,
     limit: kind.shared ? 'maxStatelessInFlight' : 'maxInFlight',
     maxInFlight: kind.shared ? limits.maxStatelessInFlight : limits.maxInFlight,
+    listenLimit: kind.shared ? 'maxStatelessListens' : 'maxListens',
+    maxListens: kind.shared ? limits.maxStatelessListens : limits.maxListens,
     maxRunning: kind.shared ? Math.max(limits.maxRunning, 2 * limits.maxStatelessInFlight) : limits.maxRunning,
     timeoutMs: limits.timeoutMs,
     maxTimeoutMs: limits.maxTimeoutMs,
@@ -140,10 +146,10 @@ export function openConnection(id: ConnectionId, kind: ConnectionKind, host: Con
       principal,
       requests: requests.mailbox,
       emitter: emitter.mailbox,
-      maxSubscriptions: limits.maxSubscriptions,
       closed(reason) {
         session = undefined;
         opened.actor.stop(reason);
+        host.subscriptions.send({ type: 'session closed', session: opened.actor.mailbox });
         host.sessionClosed(id);
         if (kind.session) bus.emit('connection.end', { connection: id, reason });
       },
@@ -196,6 +202,8 @@ export function openConnection(id: ConnectionId, kind: ConnectionKind, host: Con
       session?.actor.mailbox.send({ type: 'close', reason });
       emitter.stop(reason);
       requests.stop(reason);
+      // It has told of each by now, unless it was itself at work when the connection went.
+      host.subscriptions.send({ type: 'connection closed', requests: requests.mailbox });
     },
   };
 }

@@ -2,6 +2,8 @@
 import { nanoid } from 'nanoid';
 import { Resting } from '../actors/resting.ts';
 import { spawnServer } from '../actors/server.ts';
+import { spawnSubscriptions } from '../actors/subscriptions.ts';
+import { KeyRing } from '../asking/seal.ts';
 import { Bus } from '../bus.ts';
 import { type Clock, systemClock, type Timer } from '../clock.ts';
 import { Inspection } from '../inspect.ts';
@@ -12,10 +14,12 @@ import { Outbound } from '../outbound/outbound.ts';
 import { stackOf } from '../protocol/json.ts';
 import type { Implementation } from '../protocol/types.ts';
 import type { Transport } from '../transports/transport.ts';
+import { Asks } from './asks.ts';
 import { openDirectory } from './directory.ts';
 import { introduce } from './introduction.ts';
 import { type Offering, spawnOffering } from './offering.ts';
 import { guardProcess } from './process-guard.ts';
+import { Tasks } from './tasks.ts';
 
 /** Everything behind a server, put together. */
 export interface Core extends Pick<Offering, 'tools' | 'resources' | 'prompts'> {
@@ -49,16 +53,33 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
     incident(id === undefined ? 'a log message' : `the answer to request ${String(id)}`, error),
   );
 
-  // What is offered, and what runs it.
+  // Who waits for an answer of its client.
+  const keys = options.keys ? new KeyRing(options.keys) : KeyRing.random();
+  const asks = new Asks({ ...actors, keys, limits, incident });
+
+  // What outlives its request.
   const introducer = introduce(options, info);
+  const tasks = new Tasks({
+    ...actors,
+    resting,
+    limits,
+    asks,
+    offered: () => introducer.offers('tasks'),
+    changed: (task) => subscriptions.mailbox.send({ type: 'task changed', task }),
+    incident,
+  });
+
+  // What is offered, and what runs it.
   const offering = spawnOffering({
     ...actors,
+    asks,
+    tasks,
     options,
     limits,
     introducer,
     log,
     incident,
-    changed: (what) => server.mailbox.send({ type: 'list changed', what }),
+    changed: (what) => subscriptions.mailbox.send({ type: 'list changed', what }),
   });
 
   // The server itself.
@@ -66,11 +87,22 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
     ...actors,
     graceMs: limits.graceMs,
     introduction: introducer.tell,
-    sessions: () => directory.sessions(),
     drainConnections() {
       for (const connection of directory.connections.values()) connection.drain();
     },
     stop: (reason) => void stop(reason),
+    incident,
+  });
+
+  // Who hears of changes.
+  const subscriptions = spawnSubscriptions({
+    ...actors,
+    maxSubscriptions: limits.maxSubscriptions,
+    gatherMs: limits.gatherMs,
+    offers: introducer.offers,
+    knows: offering.knows,
+    taskOf: (client, id) => tasks.look(client, id),
+    sessions: () => directory.sessions(),
     incident,
   });
 
@@ -87,6 +119,8 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
     },
     session: ({ request }) => request.client.session?.mailbox.send({ type: 'serve', request }),
     server: (mail) => server.mailbox.send(mail),
+    subscriptions: (mail) => subscriptions.mailbox.send(mail),
+    tasks: tasks.serve,
   };
   const directory = openDirectory({
     ...actors,
@@ -95,6 +129,7 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
     limits,
     outbound,
     route: (mail) => serve[mail.request.servedBy](mail),
+    subscriptions: subscriptions.mailbox,
     introduction: introducer.tell,
     offers: introducer.offers,
     incident,
@@ -130,6 +165,8 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
   /** Ends what could not finish in time, closes every transport, and is done. */
   const stop = async (reason: string): Promise<void> => {
     for (const connection of directory.connections.values()) connection.giveUp(reason);
+    tasks.stop(reason);
+    asks.stop(reason);
     const results = await Promise.allSettled(transports.map((transport) => closed(transport, clock)));
     for (const result of results) if (result.status === 'rejected') incident('closing a transport', result.reason);
     directory.closeAll(reason);
@@ -147,7 +184,7 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
     inspection,
     log,
     close,
-    resourceUpdated: (uri) => server.mailbox.send({ type: 'resource updated', uri }),
+    resourceUpdated: (uri) => subscriptions.mailbox.send({ type: 'resource updated', uri }),
     async open(transport) {
       if (closing)
         throw new Error(`this server is closed and opens no transport (${transport.name}): create another server`);

@@ -2,7 +2,7 @@
 import type { ActorHost } from '../actors/actor.ts';
 import { spawnExecutor } from '../actors/executor.ts';
 import { completionExecution } from '../execution/completions.ts';
-import { RequestContext } from '../execution/context.ts';
+import { type ContextHost, RequestContext } from '../execution/context.ts';
 import {
   type Completable,
   chooseExecution,
@@ -15,12 +15,20 @@ import { promptExecution } from '../execution/prompts.ts';
 import { resourceExecution } from '../execution/resources.ts';
 import type { Labelled } from '../execution/running.ts';
 import { type ToolPolicy, toolExecution } from '../execution/tools.ts';
+import type { InFlight } from '../messages/in-flight.ts';
+import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import type { CallToolResult, CompleteResult, GetPromptResult, ReadResourceResult } from '../protocol/types.ts';
 import type { CompletionTarget, PromptTarget, ResourceTarget, ToolTarget } from '../registry/serve.ts';
+import type { Asks } from './asks.ts';
+import type { Tasks } from './tasks.ts';
 
 export interface ExecutorsOptions extends ActorHost {
   readonly policy: ToolPolicy;
   readonly executions: ExecutionOptions;
+  readonly asks: Asks;
+  readonly tasks: Tasks;
+  /** Whether a model can answer what its client cannot be asked. */
+  answerable(): boolean;
   incident(where: string, error: unknown): string;
 }
 
@@ -28,7 +36,9 @@ export interface ExecutorsOptions extends ActorHost {
 export type CompletableImplementation = Completable & Labelled;
 
 export function spawnExecutors(options: ExecutorsOptions) {
-  const { executions } = options;
+  const { executions, asks, clock, tasks, answerable } = options;
+  const lent: ContextHost = { clock, converse: asks.converse.bind(asks) };
+  const resumes = (request: InFlight): boolean => request.continues && asks.resumes(request);
   const tools = chooseExecution(executions.tools, toolExecution(options.policy));
   const resources = chooseExecution(executions.resources, resourceExecution());
   const prompts = chooseExecution(executions.prompts, promptExecution());
@@ -36,40 +46,67 @@ export function spawnExecutors(options: ExecutorsOptions) {
   return {
     tools: spawnExecutor<ToolImplementation, ToolTarget, CallToolResult>({
       ...options,
+      resumes: (request) => resumes(request) || (answerable() && asks.answers(request)),
       address: 'executor/tools',
       run(request, implementation, { tool, arguments: args }) {
-        const { timeoutMs } = implementation;
-        if (timeoutMs !== undefined) request.requests.send({ type: 'allow', request, timeoutMs });
-        return tools.execute({ tool, arguments: args, implementation }, new RequestContext(request, options.clock));
+        if (request.recorded?.id !== undefined && !implementation.rerun) throw notAgain(tool.name);
+        const call = { tool, arguments: args, implementation };
+        const way = tasks.wayOf(request, implementation.task, tool.name);
+        // A task is answered by its client only.
+        const own = answerable() && way.as !== 'task' ? throughModel(lent, implementation) : lent;
+        if (way.as === 'request')
+          return tools.execute(call, new RequestContext(request, own, implementation.timeoutMs));
+        return tasks.run(
+          request,
+          way,
+          own,
+          (host) => new RequestContext(request, host, implementation.timeoutMs),
+          (ctx) => tools.execute(call, ctx),
+        );
       },
       wrap: (result) => ({ kind: 'call', result }),
     }),
     resources: spawnExecutor<ResourceImplementation, ResourceTarget, ReadResourceResult>({
       ...options,
+      resumes,
       address: 'executor/resources',
       run: (request, implementation, target) =>
-        resources.execute({ ...target, implementation }, new RequestContext(request, options.clock)),
+        resources.execute({ ...target, implementation }, new RequestContext(request, lent)),
       wrap: (result) => ({ kind: 'read', result }),
     }),
     prompts: spawnExecutor<PromptImplementation, PromptTarget, GetPromptResult>({
       ...options,
+      resumes,
       address: 'executor/prompts',
       run: (request, implementation, target) =>
-        prompts.execute({ ...target, implementation }, new RequestContext(request, options.clock)),
+        prompts.execute({ ...target, implementation }, new RequestContext(request, lent)),
       wrap: (result) => ({ kind: 'prompt', result }),
     }),
     completions: spawnExecutor<CompletableImplementation, CompletionTarget, CompleteResult>({
       ...options,
+      resumes,
       address: 'executor/completions',
       run(request, { completers }, { argument, chosen }) {
         // An argument that nobody completes has no suggestions; that is no error.
         const completer = Object.hasOwn(completers, argument.name) ? completers[argument.name] : undefined;
         if (!completer) return { completion: { values: [], total: 0, hasMore: false } };
-        return completions.execute({ argument, chosen, completer }, new RequestContext(request, options.clock));
+        return completions.execute({ argument, chosen, completer }, new RequestContext(request, lent));
       },
       wrap: (result) => ({ kind: 'completion', result }),
     }),
   };
+}
+
+function throughModel(lent: ContextHost, { output }: ToolImplementation): ContextHost {
+  return { ...lent, model: { structured: output !== undefined } };
+}
+
+/** A tool that must not be run twice for one call, although what ran it is gone. */
+function notAgain(name: string): ProtocolError {
+  return new ProtocolError(
+    ErrorCode.InvalidParams,
+    `tool "${name}" can go on only where it stopped, and the process that waited for this answer is gone: see what it has done before you call it again`,
+  );
 }
 
 export type Executors = ReturnType<typeof spawnExecutors>;

@@ -1,9 +1,10 @@
 /** What the server says of itself, and which capabilities it offers: those of what was ever registered, and those that were promised. */
 import type { Introduction } from '../messages/answers.ts';
 import type { ServerOptions } from '../options.ts';
+import { TASKS_EXTENSION } from '../protocol/tasks.ts';
 import type { Implementation, ServerCapabilities } from '../protocol/types.ts';
 
-type Offered = 'tools' | 'resources' | 'prompts' | 'completions';
+type Offered = 'tools' | 'resources' | 'prompts' | 'completions' | 'tasks';
 
 export interface Introducer {
   tell(): Introduction;
@@ -22,7 +23,11 @@ export function introduce(options: ServerOptions, info: Implementation): Introdu
     // Any handler can log.
     logging: {},
     ...(options.experimental ? { experimental: options.experimental } : {}),
-    ...(options.extensions ? { extensions: options.extensions } : {}),
+    // Said in two ways, of which each dialect shows one.
+    ...(offered.has('tasks') ? { tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } } : {}),
+    ...(options.extensions || offered.has('tasks')
+      ? { extensions: { ...options.extensions, ...(offered.has('tasks') ? { [TASKS_EXTENSION]: {} } : {}) } }
+      : {}),
   });
   let known = capabilities();
   return {

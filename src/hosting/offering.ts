@@ -1,6 +1,8 @@
 /** Makes what is offered and what runs it: three registries, four executors, and the registrations through which authors reach them. */
 import type { ActorHost } from '../actors/actor.ts';
+import { machineRunner } from '../actors/machine-run.ts';
 import { spawnRegistry } from '../actors/registry.ts';
+import { ANSWER_DEFINITION, ANSWER_TOOL } from '../asking/through-model.ts';
 import type { PromptImplementation, ResourceImplementation } from '../execution/execution.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { RequestMail } from '../messages/requests.ts';
@@ -10,12 +12,16 @@ import type { Prompt, Resource, ResourceTemplate, Tool } from '../protocol/types
 import type { AnyPrompt, ResourceDefinition } from '../registration/define.ts';
 import { compilePrompt, compileResource, compileTool } from '../registration/offers.ts';
 import { Catalogue } from '../registry/catalogue.ts';
-import { servePrompts, serveResources, serveTools } from '../registry/serve.ts';
+import { knower, servePrompts, serveResources, serveTools } from '../registry/serve.ts';
+import type { Asks } from './asks.ts';
 import { elements, type PromptRegistration, type Registration, type ToolRegistration } from './elements.ts';
 import { spawnExecutors } from './executors.ts';
 import type { Introducer } from './introduction.ts';
+import type { Tasks } from './tasks.ts';
 
 export interface OfferingOptions extends ActorHost {
+  readonly asks: Asks;
+  readonly tasks: Tasks;
   readonly options: ServerOptions;
   readonly limits: Limits;
   readonly introducer: Introducer;
@@ -35,6 +41,8 @@ export interface Offering {
     readonly resources: RequestMailbox;
     readonly prompts: RequestMailbox;
   };
+  /** Whether a resource has this uri, or a template matches it. */
+  knows(uri: string): boolean;
 }
 
 export function spawnOffering(host: OfferingOptions): Offering {
@@ -47,6 +55,7 @@ export function spawnOffering(host: OfferingOptions): Offering {
   const executors = spawnExecutors({
     ...host,
     executions: options.executors ?? {},
+    answerable: () => options.askThroughModel === true && catalogues.tools.get(ANSWER_TOOL) !== undefined,
     policy: {
       maxResultLength: limits.maxResultLength,
       warn: (message) => host.log('warning', message),
@@ -77,18 +86,26 @@ export function spawnOffering(host: OfferingOptions): Offering {
 
   let refs = 0;
   const nextRef = (): number => ++refs;
+  const runMachine = machineRunner(host);
   const completable = (completers: object): void => {
     if (Object.keys(completers).length > 0) introducer.add('completions');
   };
-  return {
-    tools: elements({
+  const registration = (): ToolRegistration =>
+    elements({
       registry: tools,
       executors: [executors.tools.mailbox],
       catalogue: catalogues.tools,
-      compile: compileTool,
+      compile: (definition) => compileTool(definition, runMachine),
       nextRef,
-      offered: () => introducer.add('tools'),
-    }),
+      offered({ task }) {
+        introducer.add('tools');
+        if (task !== 'never') introducer.add('tasks');
+      },
+    });
+  // By a registration of its own: it is no tool of the author's, whose tools may be copied to another server.
+  if (options.askThroughModel) registration().register({ ...ANSWER_DEFINITION, handler: notHere });
+  return {
+    tools: registration(),
     resources: elements<ResourceDefinition, Resource | ResourceTemplate, ResourceImplementation>({
       registry: resources,
       executors: [executors.resources.mailbox, completions],
@@ -112,5 +129,11 @@ export function spawnOffering(host: OfferingOptions): Offering {
       },
     }),
     registries: { tools, resources, prompts },
+    knows: knower(catalogues.resources),
   };
+}
+
+/** Never called: its calls are answered before any handler runs. */
+function notHere(): never {
+  throw new Error(`"${ANSWER_TOOL}" was called, and nothing has taken its answer`);
 }

@@ -17,10 +17,12 @@ import { InFlightRequest } from '../requests/in-flight.ts';
 import { announces, checkKnownRevision, checkRevisionHeader, checkStandardHeaders } from './headers.ts';
 import type { InboundOptions } from './options.ts';
 import { parseText } from './parse.ts';
-import { served, unopened } from './served.ts';
+import { replyOf } from './reply.ts';
+import { misplacedWithoutSession, served, unopened } from './served.ts';
 
 type RequestMessage = Extract<Incoming, { kind: 'request' }>;
 type NotificationMessage = Extract<Incoming, { kind: 'notification' }>;
+type ResponseMessage = Extract<Incoming, { kind: 'response' }>;
 
 /** The door of one connection. */
 export class Inbound {
@@ -115,10 +117,11 @@ export class Inbound {
         return this.#request(message, batch);
       case 'notification':
       case 'response': {
-        const misplaced = this.#misplaced(message.kind);
+        const shared = this.#exchange && this.#options.shared;
+        const misplaced = shared ? misplacedWithoutSession(message.kind, this.#announced) : undefined;
         if (misplaced !== undefined) return this.#refuse(undefined, ErrorCode.InvalidRequest, misplaced);
-        // A response: nothing was asked, because asks are not served yet (METHODS), so none is awaited.
         if (message.kind === 'notification') this.#notification(message);
+        else this.#response(message);
         if (!batch) this.#accepted();
         return;
       }
@@ -130,15 +133,6 @@ export class Inbound {
 
   #accepted(): void {
     if (this.#exchange) this.#options.accepted(this.#exchange);
-  }
-
-  /** Why a notification or response cannot be taken, on a connection that has no session for it. */
-  #misplaced(kind: 'notification' | 'response'): string | undefined {
-    if (!this.#exchange || !this.#options.shared) return undefined;
-    // 2026-07-28 streamable-http "Sending Messages": clients send requests and notifications, never responses.
-    if (this.#announced)
-      return kind === 'notification' ? undefined : `revision ${LATEST_MODERN} has no responses from clients`;
-    return `a ${kind} belongs to a session: expected the header Mcp-Session-Id, as "initialize" was answered with, got none`;
   }
 
   #request(message: RequestMessage, batch: Batch | undefined): void {
@@ -264,6 +258,11 @@ export class Inbound {
         // A notification is never answered; one that nobody waits for is ignored (JSON-RPC 2.0 section 4.1).
         return;
     }
+  }
+
+  /** The answer to what this server has asked in the session. There is no other: modern clients answer with a request. */
+  #response(message: ResponseMessage): void {
+    this.#options.session()?.session?.mailbox.send({ type: 'response', id: message.id, reply: replyOf(message) });
   }
 
   /** Malformed cancellations are ignored (MCP "Cancellation", "Error Handling"). */

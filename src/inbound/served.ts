@@ -3,7 +3,7 @@ import type { Dialect } from '../protocol/dialects/index.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import { META } from '../protocol/meta.ts';
 import { METHODS, SERVED, type ServedMethod } from '../protocol/methods.ts';
-import { SUPPORTED_REVISIONS } from '../protocol/revisions.ts';
+import { LATEST_MODERN, SUPPORTED_REVISIONS } from '../protocol/revisions.ts';
 
 /** What a request is told that neither carries what a modern one does nor follows an `initialize`. */
 export function unopened(method: string): ProtocolError {
@@ -13,6 +13,13 @@ export function unopened(method: string): ProtocolError {
     `${method}: expected ${keys} (revision 2026-07-28), or "initialize" first (2025-11-25 and earlier); got neither`,
     { supported: SUPPORTED_REVISIONS },
   );
+}
+
+/** Why a notification or response cannot be taken on a connection that clients share, and that has no session for it. */
+export function misplacedWithoutSession(kind: 'notification' | 'response', modern: boolean): string | undefined {
+  // 2026-07-28 streamable-http "Sending Messages": clients send requests and notifications, never responses.
+  if (modern) return kind === 'notification' ? undefined : `revision ${LATEST_MODERN} has no responses from clients`;
+  return `a ${kind} belongs to a session: expected the header Mcp-Session-Id, as "initialize" was answered with, got none`;
 }
 
 /** The row of the methods table. @throws {ProtocolError} -32601, saying whether the method is unknown or belongs to another era */

@@ -1,5 +1,6 @@
 /** What a request can be answered with, before a dialect shows it: types only. */
 import type { WireError } from '../protocol/errors.ts';
+import type { RequestId } from '../protocol/jsonrpc.ts';
 import type {
   CallToolResult,
   CompleteResult,
@@ -12,6 +13,8 @@ import type {
   ServerCapabilities,
   Tool,
 } from '../protocol/types.ts';
+import type { InputRequest } from './asking.ts';
+import type { TaskState } from './tasks.ts';
 
 /** One page of a list. The same object is answered to every client, so that it is serialised once for each dialect. */
 export type Page =
@@ -41,7 +44,17 @@ export type Result =
   | { readonly kind: 'call'; readonly result: CallToolResult }
   | { readonly kind: 'read'; readonly result: ReadResourceResult }
   | { readonly kind: 'prompt'; readonly result: GetPromptResult }
-  | { readonly kind: 'completion'; readonly result: CompleteResult };
+  | { readonly kind: 'completion'; readonly result: CompleteResult }
+  /** The server has ended the subscription that this request opened. */
+  | { readonly kind: 'subscription ended'; readonly id: RequestId }
+  /** The client is to answer these, by key, and to come back with the state (2026-07-28 MRTR, "InputRequiredResult"). */
+  | { readonly kind: 'input'; readonly requests: Readonly<Record<string, InputRequest>>; readonly state: string }
+  /** The request has become this task. */
+  | { readonly kind: 'task created'; readonly task: TaskState }
+  | { readonly kind: 'task'; readonly task: TaskState }
+  | { readonly kind: 'tasks'; readonly tasks: readonly TaskState[]; readonly nextCursor: string | undefined }
+  /** What the call of a task came to, for somebody who asks for just that (2025-11-25). */
+  | { readonly kind: 'task result'; readonly id: string; readonly result: Result };
 
 export type Outcome =
   | { readonly ok: true; readonly result: Result }

@@ -14,11 +14,19 @@ export interface Exchange {
   header(name: string): string | undefined;
   /** Whether that header came more than once, as far as can be told. */
   repeats(name: string): boolean;
+  /** False where its client takes no stream of events as a response. */
+  readonly streams?: boolean;
 }
 
 /** What an outbound message belongs to. stdio ignores it; HTTP routes by it. */
 export type About =
-  | { readonly kind: 'request'; readonly id: RequestId; readonly exchange: Exchange | undefined }
+  | {
+      readonly kind: 'request';
+      readonly id: RequestId;
+      readonly exchange: Exchange | undefined;
+      /** It has no end of its own, so its response must be a stream. */
+      readonly stays?: true;
+    }
   | { readonly kind: 'session' }
   /** The connection as a whole, or what came in with one exchange. */
   | { readonly kind: 'connection'; readonly exchange: Exchange | undefined };

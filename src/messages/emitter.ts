@@ -3,10 +3,12 @@ import type { Dialect } from '../protocol/dialects/index.ts';
 import type { WireError } from '../protocol/errors.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { LogLevel } from '../protocol/types.ts';
+import type { InputRequest } from './asking.ts';
 import type { Exchange, Reader } from './connection.ts';
 import type { Batch, InFlight } from './in-flight.ts';
 import type { AnswerMail } from './requests.ts';
 import type { ListKind } from './session.ts';
+import type { Told } from './subscriptions.ts';
 
 export type Notification =
   | {
@@ -27,7 +29,9 @@ export type Notification =
       readonly logger: string | undefined;
     }
   | { readonly type: 'list changed'; readonly dialect: Dialect; readonly what: ListKind }
-  | { readonly type: 'resource updated'; readonly dialect: Dialect; readonly uri: string };
+  | { readonly type: 'resource updated'; readonly dialect: Dialect; readonly uri: string }
+  /** For one subscription. Changes were gathered already. */
+  | { readonly type: 'told'; readonly about: InFlight; readonly told: Told };
 
 export type Answer =
   | AnswerMail
@@ -43,8 +47,14 @@ export type Answer =
       readonly status: number;
     };
 
+/** A request of ours to the client, and that nobody waits for its answer any more: like an answer, never dropped. */
+export type Ask =
+  | { readonly type: 'ask'; readonly id: RequestId; readonly about: InFlight; readonly input: InputRequest }
+  | { readonly type: 'withdrawn'; readonly id: RequestId; readonly about: InFlight; readonly reason: string };
+
 export type EmitterMail =
   | Answer
+  | Ask
   | Notification
   /** A request will get no answer: it was cancelled. */
   | { readonly type: 'unanswered'; readonly request: InFlight }

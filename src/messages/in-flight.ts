@@ -2,6 +2,7 @@
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { ServedBy } from '../protocol/methods.ts';
 import type { Operation } from '../protocol/operations.ts';
+import type { ConversationMail, Recorded } from './asking.ts';
 import type { Client } from './client.ts';
 import type { Exchange } from './connection.ts';
 import type { Mailbox } from './mailbox.ts';
@@ -49,6 +50,12 @@ export interface InFlight {
   latest: number;
   /** The last progress reported; progress must grow. */
   progress: number;
+  /** It brings answers, or the state of an earlier request. */
+  readonly continues: boolean;
+  /** The conversation that it has become by asking its client something: what its handler comes to goes there. */
+  conversation: Mailbox<ConversationMail> | undefined;
+  /** What an earlier run of it has recorded. */
+  recorded: Recorded | undefined;
   /** Aborted when the request is cancelled, times out or loses its client. Made when first asked for. */
   readonly signal: AbortSignal;
   /** Aborts {@link signal}. */

@@ -4,6 +4,7 @@ import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { LogLevel } from '../protocol/types.ts';
 import type { Outcome } from './answers.ts';
 import type { InFlight } from './in-flight.ts';
+import type { Told } from './subscriptions.ts';
 
 /** A request on its way. One object travels from the door to the registry. */
 export interface RequestMail {
@@ -41,6 +42,8 @@ export type RequestsMail =
       readonly data: unknown;
       readonly logger: string | undefined;
     }
+  /** It is a subscription, and this is for it. */
+  | { readonly type: 'tell'; readonly request: InFlight; readonly told: Told }
   /** What serves it asks for another time than the server's default, in milliseconds from now. */
   | { readonly type: 'allow'; readonly request: InFlight; readonly timeoutMs: number }
   /** Its handler lets go of the client's exchange, to be asked again after so many milliseconds (SEP-1699). */

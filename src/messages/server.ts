@@ -1,11 +1,8 @@
-/** What the server actor hears: its own lifecycle, changes that every session must know of, and requests about the server itself. Types only. */
+/** What the server actor hears: its own lifecycle, and requests about the server itself. Types only. */
 import type { RequestMail } from './requests.ts';
-import type { ListKind } from './session.ts';
 
 export type ServerMail =
   | RequestMail
-  | { readonly type: 'list changed'; readonly what: ListKind }
-  | { readonly type: 'resource updated'; readonly uri: string }
   /** The first transport is open. */
   | { readonly type: 'started' }
   /** Close: these connections may still have requests in flight. */

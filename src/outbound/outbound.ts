@@ -1,13 +1,17 @@
 /** The only place where mail becomes text, in the dialect of the revision that asked. */
 import type { Page, Result } from '../messages/answers.ts';
-import type { Answer, Notification } from '../messages/emitter.ts';
+import type { Answer, Ask, Notification } from '../messages/emitter.ts';
+import type { InFlight } from '../messages/in-flight.ts';
+import type { Told } from '../messages/subscriptions.ts';
+import type { TaskState } from '../messages/tasks.ts';
 import type { Dialect } from '../protocol/dialects/index.ts';
-import { ErrorCode, toWireError, type WireError } from '../protocol/errors.ts';
+import { toWireError, type WireError } from '../protocol/errors.ts';
 import { isObject } from '../protocol/json.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import { META } from '../protocol/meta.ts';
+import { showFilter } from '../protocol/subscriptions.ts';
 import type { CallToolResult, Implementation } from '../protocol/types.ts';
-import { pick, showResult } from './show.ts';
+import { pick, showError, showResult } from './show.ts';
 
 /** Told about an answer (by its id) or log data that could not be put into text, so that an operator can mend the handler. Gives the incident's name. */
 export type Unwritable = (id: RequestId | undefined, error: unknown) => string;
@@ -39,6 +43,14 @@ export class Outbound {
     }
   }
 
+  /** A request to the client, or that its answer is no longer wanted (MCP "Cancellation"). */
+  ask(mail: Ask): string {
+    if (mail.type === 'withdrawn')
+      return notify('notifications/cancelled', { requestId: mail.id, reason: mail.reason });
+    const { method, params } = mail.input;
+    return `{"jsonrpc":"2.0","id":${JSON.stringify(mail.id)},"method":"${method}","params":${JSON.stringify(params)}}`;
+  }
+
   notification(mail: Notification): string {
     switch (mail.type) {
       case 'progress':
@@ -55,6 +67,20 @@ export class Outbound {
         return notify(`notifications/${mail.what}/list_changed`);
       case 'resource updated':
         return notify('notifications/resources/updated', { uri: mail.uri });
+      case 'told':
+        return mail.told.type === 'task changed' ? this.#task(mail.about, mail.told.task) : told(mail.about, mail.told);
+    }
+  }
+
+  /** What JSON cannot hold in its result is told by `tasks/get`, as an error. */
+  #task({ id, client }: InFlight, task: TaskState): string {
+    const _meta = { [META.subscriptionId]: id };
+    const shown = (now: TaskState): object => showResult(withTexts({ kind: 'task', task: now }), client.dialect, 0);
+    try {
+      return notify('notifications/tasks', { _meta, ...shown(task) });
+    } catch (error) {
+      this.#unwritable(undefined, error);
+      return notify('notifications/tasks', { _meta, ...shown({ ...task, outcome: undefined }) });
     }
   }
 
@@ -89,10 +115,10 @@ export class Outbound {
         const only = onlyText(result.result);
         if (only !== undefined)
           return sign(`{"content":[{"type":"text","text":${JSON.stringify(only)}}]}`, this.#own(dialect));
-        return this.#show({ kind: 'call', result: withText(result.result) }, dialect);
+        return this.#show(withTexts(result), dialect);
       }
       default:
-        return this.#show(result, dialect);
+        return this.#show(withTexts(result), dialect);
     }
   }
 
@@ -113,7 +139,8 @@ export class Outbound {
   #show(result: Result, dialect: Dialect): string {
     const shown: object & { readonly _meta?: unknown } = showResult(result, dialect, this.#listTtlMs);
     const own = this.#own(dialect);
-    if (own === undefined || !isObject(shown._meta)) return sign(objectText(shown), own);
+    const type = RESULT_TYPES[result.kind] ?? 'complete';
+    if (own === undefined || !isObject(shown._meta)) return sign(objectText(shown), own, type);
     const { [META.serverInfo]: _, ...meta } = shown._meta;
     const members = objectText(meta).slice(1, -1);
     return sign(objectText({ ...shown, _meta: undefined }), members === '' ? own : `${own},${members}`);
@@ -132,16 +159,20 @@ export class Outbound {
 
   #error(id: RequestId | undefined, error: WireError, dialect: Dialect): string {
     const unknown = dialect.errorWithoutId === 'null' ? '"id":null,' : '';
-    // A handler cannot know which code its client's revision has for a resource that is not there.
-    const shown = error.code === ErrorCode.ResourceNotFound ? { ...error, code: dialect.resourceNotFound } : error;
-    return `{"jsonrpc":"2.0",${id === undefined ? unknown : `"id":${JSON.stringify(id)},`}"error":${JSON.stringify(shown)}}`;
+    return `{"jsonrpc":"2.0",${id === undefined ? unknown : `"id":${JSON.stringify(id)},`}"error":${JSON.stringify(showError(error, dialect))}}`;
   }
 }
 
+/** What results are called that do not complete their requests. */
+const RESULT_TYPES: Readonly<Partial<Record<Result['kind'], string>>> = {
+  input: 'input_required',
+  'task created': 'task',
+};
+
 /** Adds `resultType` and `_meta` to the text of a result, where there are members of `_meta` to add (2026-07-28 basic/index, "ResultType"). */
-function sign(body: string, meta: string | undefined): string {
+function sign(body: string, meta: string | undefined, type = 'complete'): string {
   if (meta === undefined) return body;
-  return `{"resultType":"complete","_meta":{${meta}}${body === '{}' ? '}' : `,${body.slice(1)}`}`;
+  return `{"resultType":"${type}","_meta":{${meta}}${body === '{}' ? '}' : `,${body.slice(1)}`}`;
 }
 
 /** The text of a result that is one text and nothing more: the commonest, and worth half a microsecond. */
@@ -159,11 +190,42 @@ function withText(result: CallToolResult): CallToolResult {
   return { ...result, content: [{ type: 'text', text }] };
 }
 
+/** The same for what is inside of a result. */
+function withTexts(result: Result): Result {
+  switch (result.kind) {
+    case 'call':
+      return { kind: 'call', result: withText(result.result) };
+    case 'task result':
+      return { ...result, result: withTexts(result.result) };
+    case 'task': {
+      const { outcome } = result.task;
+      return outcome?.ok
+        ? { kind: 'task', task: { ...result.task, outcome: { ok: true, result: withTexts(outcome.result) } } }
+        : result;
+    }
+    default:
+      return result;
+  }
+}
+
 /** An object as text. @throws {TypeError} for one of which JSON makes something else, because it has a `toJSON` */
 function objectText(value: object): string {
   const text: string | undefined = JSON.stringify(value);
   if (!text?.startsWith('{')) throw new TypeError(`expected a result that JSON writes as an object, got ${text}`);
   return text;
+}
+
+/** What a subscription is told names it: by the id of the request that opened it (2026-07-28 subscriptions, "Receiving Notifications"). */
+function told(about: InFlight, told: Exclude<Told, { type: 'task changed' }>): string {
+  const _meta = { [META.subscriptionId]: about.id };
+  switch (told.type) {
+    case 'acknowledged':
+      return notify('notifications/subscriptions/acknowledged', { _meta, notifications: showFilter(told.filter) });
+    case 'list changed':
+      return notify(`notifications/${told.what}/list_changed`, { _meta });
+    case 'resource updated':
+      return notify('notifications/resources/updated', { _meta, uri: told.uri });
+  }
 }
 
 function notify(method: string, params?: object): string {

@@ -1,10 +1,12 @@
 /** Shows what the server means in the dialect of a revision: members it does not know are left out, content it does not know is told in content it does. Pure. */
 import type { Introduction, Page, Result } from '../messages/answers.ts';
 import type { Dialect } from '../protocol/dialects/index.ts';
+import { ErrorCode, type WireError } from '../protocol/errors.ts';
 import { isObject, type JsonObject } from '../protocol/json.ts';
-import { METHODS } from '../protocol/methods.ts';
+import { META } from '../protocol/meta.ts';
 import { SUPPORTED_REVISIONS } from '../protocol/revisions.ts';
 import type { CacheHints, CallToolResult, ContentBlock, GetPromptResult, Tool } from '../protocol/types.ts';
+import { type Shows, showCreated, showTask } from './tasks.ts';
 
 /**
  * The `result` member, but for what {@link Dialect.selfDescribing} adds.
@@ -28,6 +30,26 @@ export function showResult(result: Result, dialect: Dialect, listTtlMs: number):
     case 'completion':
       if (!isObject(result.result.completion)) throw new TypeError('expected a result with completion, an object');
       return result.result;
+    case 'subscription ended':
+      return { _meta: { [META.subscriptionId]: result.id } };
+    case 'input':
+      return { inputRequests: result.requests, requestState: result.state };
+    case 'task created':
+      return showCreated(result.task, dialect);
+    case 'task':
+      return showTask(result.task, dialect, showsIn(dialect, listTtlMs));
+    case 'tasks': {
+      const shows = showsIn(dialect, listTtlMs);
+      const { tasks, nextCursor } = result;
+      return {
+        tasks: tasks.map((task) => showTask(task, dialect, shows)),
+        ...(nextCursor === undefined ? {} : { nextCursor }),
+      };
+    }
+    case 'task result': {
+      const shown: { readonly _meta?: object } = showResult(result.result, dialect, listTtlMs);
+      return { ...shown, _meta: { ...shown._meta, [META.relatedTask]: { taskId: result.id } } };
+    }
     case 'initialize':
       return {
         protocolVersion: dialect.revision,
@@ -47,6 +69,22 @@ export function showResult(result: Result, dialect: Dialect, listTtlMs: number):
         'public',
       );
   }
+}
+
+function showsIn(dialect: Dialect, listTtlMs: number): Shows {
+  return {
+    // It is the call's own result in every member (ext-tasks, "Task Status").
+    result: (inner) => ({
+      ...(dialect.selfDescribing ? { resultType: 'complete' } : {}),
+      ...showResult(inner, dialect, listTtlMs),
+    }),
+    error: (error) => showError(error, dialect),
+  };
+}
+
+/** A handler cannot know which code its client's revision has for a resource that is not there. */
+export function showError(error: WireError, dialect: Dialect): WireError {
+  return error.code === ErrorCode.ResourceNotFound ? { ...error, code: dialect.resourceNotFound } : error;
 }
 
 function instructions({ instructions: text }: Introduction): { instructions?: string } {
@@ -121,17 +159,7 @@ function showPrompt(result: GetPromptResult, dialect: Dialect): object {
 }
 
 function showCapabilities({ capabilities }: Introduction, dialect: Dialect): object {
-  const shown = pick(capabilities, dialect.shown.capabilities);
-  // A modern client hears of changes on `subscriptions/listen` only: without it nothing can be promised.
-  const listen = METHODS.get('subscriptions/listen');
-  if (dialect.era === 'legacy' || (listen?.kind === 'request' && listen.served)) return shown;
-  return Object.fromEntries(
-    Object.entries(shown).map(([name, value]) => {
-      if (!isObject(value)) return [name, value];
-      const { listChanged: _, subscribe: __, ...rest } = value;
-      return [name, rest];
-    }),
-  );
+  return pick(capabilities, dialect.shown.capabilities);
 }
 
 /** Adds the caching hints where the dialect has them (2026-07-28 "Caching"), and takes them away where it has not. */

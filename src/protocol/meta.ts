@@ -11,6 +11,8 @@ export const META = {
   clientCapabilities: 'io.modelcontextprotocol/clientCapabilities',
   logLevel: 'io.modelcontextprotocol/logLevel',
   serverInfo: 'io.modelcontextprotocol/serverInfo',
+  subscriptionId: 'io.modelcontextprotocol/subscriptionId',
+  relatedTask: 'io.modelcontextprotocol/related-task',
   progressToken: 'progressToken',
 } as const;
 

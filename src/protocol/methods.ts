@@ -13,10 +13,20 @@ import {
   readSubscribe,
 } from './operations.ts';
 import type { Era } from './revisions.ts';
+import { readListen } from './subscriptions.ts';
+import { readListTasks, readTask, readUpdateTask } from './tasks.ts';
 import type { ServerCapabilities } from './types.ts';
 
 /** The actor that serves a request. */
-export type ServedBy = 'session' | 'server' | 'tools' | 'resources' | 'prompts' | 'completions';
+export type ServedBy =
+  | 'session'
+  | 'server'
+  | 'tools'
+  | 'resources'
+  | 'prompts'
+  | 'completions'
+  | 'subscriptions'
+  | 'tasks';
 
 export interface RequestMethod {
   readonly kind: 'request';
@@ -27,8 +37,8 @@ export interface RequestMethod {
   readonly served?: { readonly by: ServedBy; read(params: Params): Operation };
   /** Answered even before a session is there. */
   readonly always?: true;
-  /** The parameter that its HTTP request repeats as `Mcp-Name` (2026-07-28 streamable-http, "Standard Request Headers"). */
-  readonly named?: 'name' | 'uri';
+  /** The parameter that its HTTP request repeats as `Mcp-Name` (2026-07-28 streamable-http, "Standard Request Headers"; ext-tasks, "Routing Headers"). */
+  readonly named?: 'name' | 'uri' | 'taskId';
 }
 
 export interface NotificationMethod {
@@ -89,7 +99,7 @@ export const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
       kind: 'request',
       eras: LEGACY,
       needs: 'resources',
-      served: { by: 'resources', read: readSubscribe('resources/subscribe') },
+      served: { by: 'subscriptions', read: readSubscribe('resources/subscribe') },
     },
   ],
   [
@@ -98,7 +108,7 @@ export const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
       kind: 'request',
       eras: LEGACY,
       needs: 'resources',
-      served: { by: 'session', read: readSubscribe('resources/unsubscribe') },
+      served: { by: 'subscriptions', read: readSubscribe('resources/unsubscribe') },
     },
   ],
   // Prompts
@@ -120,13 +130,37 @@ export const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
     { kind: 'request', eras: LEGACY, needs: 'logging', served: { by: 'session', read: readSetLevel } },
   ],
   ['notifications/roots/list_changed', { kind: 'notification', eras: LEGACY }],
-  // Their own issue: asks, tasks and subscriptions
-  ['subscriptions/listen', { kind: 'request', eras: MODERN }],
-  ['tasks/get', { kind: 'request', eras: BOTH }],
-  ['tasks/update', { kind: 'request', eras: MODERN }],
-  ['tasks/cancel', { kind: 'request', eras: BOTH }],
-  ['tasks/list', { kind: 'request', eras: LEGACY }],
-  ['tasks/result', { kind: 'request', eras: LEGACY }],
+  ['subscriptions/listen', { kind: 'request', eras: MODERN, served: { by: 'subscriptions', read: readListen } }],
+  // Tasks: of the modern era an extension, experimental in 2025-11-25
+  [
+    'tasks/get',
+    {
+      kind: 'request',
+      eras: BOTH,
+      needs: 'tasks',
+      named: 'taskId',
+      served: { by: 'tasks', read: readTask('tasks/get') },
+    },
+  ],
+  [
+    'tasks/update',
+    { kind: 'request', eras: MODERN, needs: 'tasks', named: 'taskId', served: { by: 'tasks', read: readUpdateTask } },
+  ],
+  [
+    'tasks/cancel',
+    {
+      kind: 'request',
+      eras: BOTH,
+      needs: 'tasks',
+      named: 'taskId',
+      served: { by: 'tasks', read: readTask('tasks/cancel') },
+    },
+  ],
+  ['tasks/list', { kind: 'request', eras: LEGACY, needs: 'tasks', served: { by: 'tasks', read: readListTasks } }],
+  [
+    'tasks/result',
+    { kind: 'request', eras: LEGACY, needs: 'tasks', served: { by: 'tasks', read: readTask('tasks/result') } },
+  ],
 ]);
 
 export type ServedMethod = RequestMethod & { readonly served: NonNullable<RequestMethod['served']> };

@@ -2,6 +2,8 @@
 import { ErrorCode, ProtocolError } from './errors.ts';
 import { describe, isObject } from './json.ts';
 import { readImplementation } from './meta.ts';
+import type { Listen } from './subscriptions.ts';
+import type { ListTasks, OneTask } from './tasks.ts';
 import { type ClientCapabilities, type Implementation, isLogLevel, LOG_LEVELS, type LogLevel } from './types.ts';
 
 export type Params = Readonly<Record<string, unknown>> | undefined;
@@ -28,17 +30,31 @@ export interface Initialize {
 export type ListMethod = 'tools/list' | 'resources/list' | 'resources/templates/list' | 'prompts/list';
 
 export type List = { readonly method: ListMethod; readonly cursor: string | undefined };
+/** What a request brings that goes on with an earlier one: the answers to what was asked, and the state that was handed out (2026-07-28 MRTR). */
+export interface Input {
+  readonly responses: Readonly<Record<string, unknown>>;
+  readonly state: string | undefined;
+}
+
 export type CallTool = {
   readonly method: 'tools/call';
   readonly name: string;
   readonly arguments: Readonly<Record<string, unknown>>;
+  readonly input: Input | undefined;
+  /** By which 2025-11-25 asks for a task, as it came: other revisions read over it. */
+  readonly task: unknown;
 };
-export type ReadResource = { readonly method: 'resources/read'; readonly uri: string };
+export type ReadResource = {
+  readonly method: 'resources/read';
+  readonly uri: string;
+  readonly input: Input | undefined;
+};
 export type Subscribe = { readonly method: 'resources/subscribe' | 'resources/unsubscribe'; readonly uri: string };
 export type GetPrompt = {
   readonly method: 'prompts/get';
   readonly name: string;
   readonly arguments: Readonly<Record<string, string>>;
+  readonly input: Input | undefined;
 };
 export type SetLevel = { readonly method: 'logging/setLevel'; readonly level: LogLevel };
 export type Bare = { readonly method: 'ping' | 'server/discover' };
@@ -53,7 +69,10 @@ export type Operation =
   | Subscribe
   | GetPrompt
   | Complete
-  | SetLevel;
+  | SetLevel
+  | Listen
+  | OneTask
+  | ListTasks;
 
 const NONE: Readonly<Record<string, never>> = Object.freeze({});
 
@@ -78,11 +97,26 @@ export const readList =
 export function readCallTool(params: Params): CallTool {
   const given = params?.arguments;
   if (given !== undefined && !isObject(given)) throw misfit('arguments', 'an object', given);
-  return { method: 'tools/call', name: text(params, 'name'), arguments: given ?? NONE };
+  return {
+    method: 'tools/call',
+    name: text(params, 'name'),
+    arguments: given ?? NONE,
+    input: readInput(params),
+    task: params?.task,
+  };
 }
 
 export function readReadResource(params: Params): ReadResource {
-  return { method: 'resources/read', uri: text(params, 'uri') };
+  return { method: 'resources/read', uri: text(params, 'uri'), input: readInput(params) };
+}
+
+function readInput(params: Params): Input | undefined {
+  const responses = params?.inputResponses;
+  const state = params?.requestState;
+  if (responses === undefined && state === undefined) return undefined;
+  if (responses !== undefined && !isObject(responses)) throw misfit('inputResponses', 'an object', responses);
+  if (state !== undefined && typeof state !== 'string') throw misfit('requestState', 'a string', state);
+  return { responses: responses ?? NONE, state };
 }
 
 export const readSubscribe =
@@ -90,7 +124,12 @@ export const readSubscribe =
   (params: Params): Subscribe => ({ method, uri: text(params, 'uri') });
 
 export function readGetPrompt(params: Params): GetPrompt {
-  return { method: 'prompts/get', name: text(params, 'name'), arguments: texts(params?.arguments, 'arguments') };
+  return {
+    method: 'prompts/get',
+    name: text(params, 'name'),
+    arguments: texts(params?.arguments, 'arguments'),
+    input: readInput(params),
+  };
 }
 
 export function readComplete(params: Params): Complete {

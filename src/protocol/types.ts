@@ -45,6 +45,8 @@ export interface Tool extends Described {
   readonly inputSchema: JsonObject;
   readonly outputSchema?: JsonObject;
   readonly annotations?: ToolAnnotations;
+  /** Whether a call can be a task (2025-11-25). */
+  readonly execution?: { readonly taskSupport: 'optional' | 'required' };
 }
 
 export interface Resource extends Described {
@@ -182,4 +184,6 @@ export interface ServerCapabilities {
   readonly logging?: JsonObject;
   readonly experimental?: JsonObject;
   readonly extensions?: JsonObject;
+  /** Of 2025-11-25; the modern era has an extension for it. */
+  readonly tasks?: JsonObject;
 }

@@ -58,6 +58,15 @@ export const MEMBERS = {
       `milliseconds from 1 to ${LONGEST_TIMER_MS}`,
       (value) => typeof value === 'number' && value >= 1 && value <= LONGEST_TIMER_MS,
     ),
+    rerun: flag,
+    task: expected(
+      '"never", "allowed" or "required"',
+      (value) => value === 'never' || value === 'allowed' || value === 'required',
+    ),
+    machine: expected(
+      'a statechart of XState v5 (from createMachine, or setup({ … }).createMachine)',
+      (value) => isObject(value) && typeof value.transition === 'function' && typeof value.provide === 'function',
+    ),
   },
   resource: {
     ...DESCRIBED,

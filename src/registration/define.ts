@@ -1,6 +1,7 @@
 /** How authors write tools, resources and prompts; `defineTool` and its siblings, for modules that are discovered. */
+import type { AnyStateMachine, InputFrom } from 'xstate';
 import type { Context } from '../execution/context.ts';
-import type { Completer, Variables } from '../execution/execution.ts';
+import type { Completer, TaskSupport, Variables } from '../execution/execution.ts';
 import { isObject, type JsonObject } from '../protocol/json.ts';
 import type {
   Annotations,
@@ -38,6 +39,16 @@ export interface ToolOptions<
   readonly annotations?: ToolAnnotations;
   /** Milliseconds until a call times out, where the server's default does not fit. */
   readonly timeoutMs?: number;
+  /**
+   * Whether a call that has asked its client something may be run anew, with what was answered and with the results of
+   * `ctx.step`, when the process that waited for the answer is gone. Default true; with false, such a call is refused.
+   */
+  readonly rerun?: boolean;
+  /**
+   * Whether a call may become a task, which outlives its request: `never` (the default); `allowed`, when it has run longer than
+   * `limits.taskAfterMs` and its client takes tasks; or `required`, from the start, and refused for any other client.
+   */
+  readonly task?: TaskSupport;
 }
 
 /**
@@ -67,10 +78,39 @@ export interface ToolDefinition<
   handler(args: Infer<I>, ctx: Context): ToolReturn<O> | Promise<ToolReturn<O>>;
 }
 
-/** A tool of whatever schemas: what the runtime handles. */
+export interface MachineToolOptions<
+  I extends AuthorSchema | undefined = AuthorSchema | undefined,
+  M extends AnyStateMachine = AnyStateMachine,
+> extends ToolOptions<I> {
+  /**
+   * A statechart of XState in place of a handler. A call runs it from its initial state to a final one: its `input` is the
+   * checked arguments, its `output` is what a handler would return. Where it invokes `elicit`, `elicitWith(schema)`,
+   * `elicitUrl`, `sample` or `roots` of this package, the client is asked, and the machine waits; give each such invocation an
+   * `id`, which names the question. It is stopped when the client cancels, or at the deadline of the call.
+   *
+   * When the process that waited for an answer is gone, the call is run anew with the recorded answers, as that of a handler
+   * is: the machine begins again at its initial state, and what it does on the way it does twice.
+   */
+  readonly machine: M & TakesInput<M, Infer<I>>;
+  readonly handler?: never;
+}
+
+/** Says in a type error what a machine takes whose input the schema does not give. */
+type TakesInput<M extends AnyStateMachine, Args> =
+  Args extends InputFrom<M> ? unknown : { readonly 'its input, which the schema does not give': InputFrom<M> };
+
+export interface MachineToolDefinition<
+  I extends AuthorSchema | undefined = AuthorSchema | undefined,
+  M extends AnyStateMachine = AnyStateMachine,
+> extends MachineToolOptions<I, M> {
+  readonly name: string;
+}
+
+/** A tool of whatever schemas: what the runtime handles. It has a handler or a machine. */
 export interface AnyTool extends ToolOptions {
   readonly name: string;
-  handler(args: never, ctx: Context): unknown;
+  handler?(args: never, ctx: Context): unknown;
+  readonly machine?: AnyStateMachine;
 }
 
 export interface ResourceOptions extends Described, CacheHints {
@@ -150,6 +190,10 @@ export type Defined<K extends 'tool' | 'resource' | 'prompt', D> = D & { readonl
  *
  * @example export default defineTool({ name: 'add', input: z.object({ a: z.number(), b: z.number() }), handler: ({ a, b }) => a + b });
  */
+export function defineTool<
+  const I extends AuthorSchema | undefined = undefined,
+  M extends AnyStateMachine = AnyStateMachine,
+>(definition: MachineToolDefinition<I, M>): Defined<'tool', MachineToolDefinition<I, M>>;
 export function defineTool<const I extends AuthorSchema | undefined = undefined>(
   definition: ToolDefinition<I, undefined>,
 ): Defined<'tool', ToolDefinition<I, undefined>>;

@@ -1,4 +1,5 @@
 /** Turns what authors write into what registries and executors take: a description, and an implementation. Refuses what is wrong with it, in words that say how to mend it. */
+import type { AnyStateMachine } from 'xstate';
 import type {
   Completer,
   PromptImplementation,
@@ -19,11 +20,19 @@ export interface Compiled<D, I> {
   readonly implementation: I;
 }
 
-/** @throws {DefinitionError | SchemaError} */
-export function compileTool(definition: AnyTool): Compiled<Tool, ToolImplementation> {
-  const { name, handler, input, output, annotations, timeoutMs } = definition;
+/**
+ * @param machineHandler makes the handler of a tool that is a machine
+ * @throws {DefinitionError | SchemaError}
+ */
+export function compileTool(
+  definition: AnyTool,
+  machineHandler: (name: string, machine: AnyStateMachine) => ToolImplementation['handler'],
+): Compiled<Tool, ToolImplementation> {
+  const { name, handler, machine, input, output, annotations, timeoutMs, rerun = true, task = 'never' } = definition;
   const label = named('tool', name);
-  checkHandler(handler, label);
+  if (machine === undefined) checkHandler(handler, label);
+  else if (handler !== undefined)
+    throw new DefinitionError(`${label}: expected a handler or a machine, got both: a machine runs without a handler`);
   checkMembers('tool', label, definition);
   const checked = compileInput(input, `${label}: input`);
   const structured = output === undefined ? undefined : compileOutput(output, `${label}: output`);
@@ -35,6 +44,7 @@ export function compileTool(definition: AnyTool): Compiled<Tool, ToolImplementat
       inputSchema: checked.json,
       ...(structured ? { outputSchema: structured.json } : {}),
       ...(annotations ? { annotations } : {}),
+      ...(task === 'never' ? {} : { execution: { taskSupport: task === 'allowed' ? 'optional' : 'required' } }),
     },
     // The schema has checked what the handler's types promise.
     implementation: {
@@ -42,7 +52,9 @@ export function compileTool(definition: AnyTool): Compiled<Tool, ToolImplementat
       input: checked,
       output: structured,
       timeoutMs,
-      handler: handler as ToolImplementation['handler'],
+      rerun,
+      task,
+      handler: machine ? machineHandler(name, machine) : (handler as ToolImplementation['handler']),
     },
   };
 }

@@ -112,12 +112,6 @@ export function serveResources(
         const target = { uri: operation.uri, resource: element.definition, variables };
         return afterwards(executor.send, { type: 'execute', request, ref: element.ref, target });
       }
-      case 'resources/subscribe': {
-        find(request, operation.uri);
-        const { session } = request.client;
-        if (!session) throw misrouted(request, 'the resources registry');
-        return session.mailbox.send({ type: 'subscribe', request, uri: operation.uri });
-      }
       case 'completion/complete': {
         if (operation.ref.type !== 'ref/resource') throw misrouted(request, 'the resources registry');
         const { uri } = operation.ref;
@@ -135,6 +129,12 @@ export function serveResources(
 interface Resolved {
   readonly element: Element<Resource | ResourceTemplate>;
   readonly variables: ResourceTarget['variables'];
+}
+
+/** Tells whether a uri can be read: a resource has it, or a template matches it. */
+export function knower(catalogue: Catalogue<Resource | ResourceTemplate>): (uri: string) => boolean {
+  const resolve = resolver(catalogue);
+  return (uri) => resolve(uri) !== undefined;
 }
 
 /** Resolves a uri: a resource of just that uri first, then the templates in their order. Templates are parsed once for each version of the catalogue. */

@@ -1,4 +1,5 @@
 /** Makes the request objects that travel from the door to the handler; the signal costs nothing until a handler asks for it. */
+import type { ConversationMail, Recorded } from '../messages/asking.ts';
 import type { Client } from '../messages/client.ts';
 import type { Exchange } from '../messages/connection.ts';
 import type { Batch, InFlight } from '../messages/in-flight.ts';
@@ -28,6 +29,9 @@ export class InFlightRequest implements InFlight {
   deadline = 0;
   latest = 0;
   progress = Number.NEGATIVE_INFINITY;
+  readonly continues: boolean;
+  conversation: Mailbox<ConversationMail> | undefined = undefined;
+  recorded: Recorded | undefined = undefined;
   #controller: AbortController | undefined;
   #aborted: Error | undefined;
 
@@ -48,6 +52,7 @@ export class InFlightRequest implements InFlight {
     this.key = key;
     this.exchange = exchange;
     this.operation = operation;
+    this.continues = 'input' in operation && operation.input !== undefined;
     this.servedBy = servedBy;
     this.client = client;
     this.meta = meta;

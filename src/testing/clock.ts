@@ -14,6 +14,8 @@ export async function settled(): Promise<void> {
   for (let turn = 0; turn < TURNS; turn += 1) await new Promise<void>((resolve) => systemClock.soon(resolve));
 }
 
+const START = Date.UTC(2026, 0, 1);
+
 /**
  * A clock for `createServer({ clock })` and for code under test. Timers run when {@link advance} reaches them, in the order
  * of their times, and of their making where these are equal. `soon` is the real one, the end of the current turn of the event
@@ -40,6 +42,11 @@ export class SimulatedClock implements Clock {
 
   now(): number {
     return this.#now;
+  }
+
+  /** Begins at the first second of 2026. */
+  date(): number {
+    return START + this.#now;
   }
 
   after(ms: number, callback: () => void): Timer {

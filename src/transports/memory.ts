@@ -26,6 +26,12 @@ export interface MemoryPeer {
   readonly closed: Promise<string>;
 }
 
+/** Who connects. */
+export interface MemoryClient {
+  /** Who its requests are authorised as. Default: `anonymous`. */
+  readonly principal?: string;
+}
+
 /**
  * An in-process transport and the function that connects clients to it, any number at once.
  *
@@ -36,9 +42,9 @@ export interface MemoryPeer {
  * peer.onText((text) => console.error(text));
  * peer.send('{"jsonrpc":"2.0","id":1,"method":"ping"}');
  */
-export function memory(options: MemoryOptions = {}): { transport: Transport; connect(): MemoryPeer } {
+export function memory(options: MemoryOptions = {}): { transport: Transport; connect(as?: MemoryClient): MemoryPeer } {
   const transport = new Memory(options.slowAfter ?? 16);
-  return { transport, connect: () => transport.connect() };
+  return { transport, connect: (as = {}) => transport.connect(as) };
 }
 
 class Memory implements Transport {
@@ -62,7 +68,7 @@ class Memory implements Transport {
     ];
   }
 
-  connect(): Peer {
+  connect({ principal }: MemoryClient): Peer {
     const host = this.#host;
     if (!host)
       throw new Error(
@@ -70,7 +76,11 @@ class Memory implements Transport {
       );
     const peer = new Peer(host, this.#slowAfter);
     this.#peers.set(peer.id, peer);
-    host.bus.emit('connection.opened', { connection: peer.id, transport: this.name });
+    host.bus.emit('connection.opened', {
+      connection: peer.id,
+      transport: this.name,
+      ...(principal === undefined ? {} : { principal }),
+    });
     return peer;
   }
 

@@ -26,6 +26,8 @@ export interface OfficialClient<W extends Wire = Wire> {
   readResource(uri: string): Promise<Loose>;
   subscribe(uri: string): Promise<unknown>;
   unsubscribe(uri: string): Promise<unknown>;
+  /** Opens a `subscriptions/listen`, where client and revision have it. */
+  listen(filter: Record<string, boolean | string[]>): Promise<Subscription>;
   getPrompt(name: string, args?: Record<string, string>): Promise<Loose>;
   complete(ref: Ref, argument: Argument, chosen?: Record<string, string>): Promise<Loose>;
   setLevel(level: 'debug' | 'warning' | 'emergency'): Promise<unknown>;
@@ -33,6 +35,14 @@ export interface OfficialClient<W extends Wire = Wire> {
   /** What reached the client's own notification handler, in order. */
   readonly heard: readonly Loose[];
   /** Ends the session, where the transport lets a client do so, and the connection. */
+  close(): Promise<void>;
+}
+
+/** An open subscription, as the client of version 2 has it. */
+export interface Subscription {
+  readonly honoredFilter: unknown;
+  /** How it ended. */
+  readonly closed: Promise<string>;
   close(): Promise<void>;
 }
 

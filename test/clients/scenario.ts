@@ -60,8 +60,8 @@ export function scenario<C extends OfficialClient>(
     assert.is(info.name, 'everything');
     assert.is(info.title, since('2025-06-18') ? 'Everything' : undefined);
     assert.is(info.icons === undefined, !since('2025-11-25'));
-    assert.equal(introduction.capabilities.tools, modern ? {} : { listChanged: true });
-    assert.equal(introduction.capabilities.resources, modern ? {} : { subscribe: true, listChanged: true });
+    assert.equal(introduction.capabilities.tools, { listChanged: true });
+    assert.equal(introduction.capabilities.resources, { subscribe: true, listChanged: true });
     assert.is(introduction.capabilities.completions === undefined, !since('2025-03-26'));
     const seen = JSON.parse(textOf(await call('describe_client')));
     assert.is(seen.revision, revision);

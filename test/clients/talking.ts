@@ -132,6 +132,42 @@ export function talkingTests({ test, modern, cancelsByClosing, since, client, ca
     );
   });
 
+  if (modern)
+    test('hears on a subscription of just what it asked for, until it ends it, and on another of its own', async () => {
+      const { wire, heard } = client();
+      const uri = 'test://watched-resource';
+      const before = heard.length;
+      const told = (): unknown[] =>
+        wire.received.flatMap(({ method }) => (/updated|list_changed/.test(String(method)) ? [method] : []));
+      const one = await client().listen({ toolsListChanged: true, resourceSubscriptions: [uri, 'test://nowhere'] });
+      assert.equal(one.honoredFilter, { toolsListChanged: true, resourceSubscriptions: [uri] });
+      const two = await client().listen({ promptsListChanged: true });
+      assert.equal(two.honoredFilter, { promptsListChanged: true });
+      await call('change_watched_resource');
+      await wire.until(() => told().length === 1);
+      await call('test_trigger_tool_change');
+      await wire.until(() => told().length === 2);
+      await one.close();
+      assert.is(await one.closed, 'local');
+      await call('test_trigger_tool_change');
+      await call('change_watched_resource');
+      await call('test_trigger_prompt_change');
+      await wire.until(() => told().length === 3);
+      await call('test_trigger_prompt_change');
+      await wire.until(() => told().length === 4);
+      await two.close();
+      assert.equal(
+        heard.slice(before).map(({ method }) => method),
+        told(),
+      );
+      assert.equal(told(), [
+        'notifications/resources/updated',
+        'notifications/tools/list_changed',
+        'notifications/prompts/list_changed',
+        'notifications/prompts/list_changed',
+      ]);
+    });
+
   test('gets the answers of many calls at once, each its own', async () => {
     const texts = Array.from({ length: 100 }, (_, i) => `call ${i}`);
     const results = await Promise.all(texts.map((each) => call('echo', { text: each })));

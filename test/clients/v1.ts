@@ -86,6 +86,7 @@ export async function connected<W extends Wire>(
     readResource: (uri) => client.readResource({ uri }),
     subscribe: (uri) => client.subscribeResource({ uri }),
     unsubscribe: (uri) => client.unsubscribeResource({ uri }),
+    listen: () => Promise.reject(new Error('version 1 knows no subscriptions/listen')),
     getPrompt: (name, args) => client.getPrompt({ name, arguments: args }),
     complete: (ref, argument, chosen) =>
       client.complete({ ref, argument, ...(chosen ? { context: { arguments: chosen } } : {}) }),

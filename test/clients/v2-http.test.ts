@@ -17,6 +17,15 @@ scenarioOverHttp(`${WHO}, probing`, '2026-07-28', async () => connectV2Http(awai
 
 const test = suite(`${WHO} over HTTP`);
 
+test('learns that a subscription has ended gracefully when the server closes', async () => {
+  const client = await connectV2Http(await everything(), { pin: '2026-07-28' });
+  const { closed } = await client.listen({ toolsListChanged: true });
+  assert.is(await client.wire.exit(), 0);
+  assert.is(await closed, 'graceful');
+  assert.equal(client.wire.faults, []);
+  await client.close();
+});
+
 for (const negotiation of [{ initialize: '2025-11-25' }, { pin: '2026-07-28' }] as const)
   test(`gets a list in pages (${Object.values(negotiation)})`, async () => {
     const client = await connectV2Http(await everything({ EVERYTHING_PAGE_SIZE: '7' }), negotiation);

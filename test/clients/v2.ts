@@ -70,6 +70,7 @@ async function connected<W extends Wire>(
     readResource: (uri) => client.readResource({ uri }),
     subscribe: (uri) => client.subscribeResource({ uri }),
     unsubscribe: (uri) => client.unsubscribeResource({ uri }),
+    listen: (filter) => client.listen(filter),
     getPrompt: (name, args) => client.getPrompt({ name, ...(args ? { arguments: args } : {}) }),
     complete: (ref, argument, chosen) =>
       client.complete({ ref, argument, ...(chosen ? { context: { arguments: chosen } } : {}) }),

@@ -74,6 +74,7 @@ test('an in-flight table that fails answers for it, serves the next, and set asi
   const faulty = {
     now: () => clock.now(),
     soon: (callback: () => void) => clock.soon(callback),
+    date: () => clock.date(),
     hold: () => clock.hold(),
     after(ms: number, callback: () => void) {
       if (ms === 777 && broken-- > 0) throw new Error('secret');
@@ -108,6 +109,7 @@ test('an emitter that fails ends its connection, and no other', async () => {
   const faulty = {
     now: () => clock.now(),
     soon: (callback: () => void) => clock.soon(callback),
+    date: () => clock.date(),
     hold: () => clock.hold(),
     after(ms: number, callback: () => void) {
       if (ms === 13 && broken) throw new Error('secret');

@@ -89,6 +89,7 @@ test('an executor actor that fails answers with -32603 and runs the next', () =>
       if (broken) throw new Error('secret');
       return {};
     },
+    resumes: () => false,
     wrap: () => ({ kind: 'empty' }),
     incident(where) {
       // It fails while it tells of the failure: that is not the handler's any more.

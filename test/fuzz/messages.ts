@@ -38,6 +38,7 @@ const BOTH: Readonly<Record<string, readonly JsonObject[]>> = {
     tool('plain', { n: 3 }),
     tool('mirror', { any: [1, { b: null }], 'x-header': 'é' }),
     tool('fail'),
+    { ...tool('question'), inputResponses: { elicit: { action: 'accept', content: { name: 'Ada' } } } },
     { ...tool('talk', {}), _meta: { progressToken: 'talk' } },
     { ...tool('wait', {}), _meta: { progressToken: 7 } },
   ],

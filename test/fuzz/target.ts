@@ -11,6 +11,8 @@ export const MAX_BYTES = 32_768;
 export const MAX_DEPTH = 64;
 export const MAX_BATCH = 6;
 
+const NAME = { type: 'object', properties: { name: { type: 'string' } } } as const;
+
 export interface Target {
   readonly server: Server;
   readonly connect: () => MemoryPeer;
@@ -41,6 +43,7 @@ export async function openTarget(): Promise<Target> {
   );
   // What comes in goes out again, so that hostile values pass every door twice.
   server.tool('mirror', {}, (args) => toolResult({ data: args }));
+  server.tool('question', {}, async (_, ctx) => (await ctx.elicit({ message: 'Who?', schema: NAME })).status);
   server.tool('fail', {}, () => {
     throw new Error('this tool fails');
   });

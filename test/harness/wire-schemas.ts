@@ -18,28 +18,37 @@ export interface OfficialSchema {
   faults(type: string, value: unknown): readonly string[];
 }
 
-const schemas = new Map<Revision, OfficialSchema>();
+const schemas = new Map<string, OfficialSchema>();
 
 /** The schema of a revision. @returns undefined where the folder is not there */
 export function officialSchema(revision: Revision): OfficialSchema | undefined {
+  return schemaIn(`mcp-${revision}`);
+}
+
+/** The schema of the tasks extension. @returns undefined where the folder is not there */
+export function tasksSchema(): OfficialSchema | undefined {
+  return schemaIn('ext-tasks');
+}
+
+function schemaIn(name: string): OfficialSchema | undefined {
   if (!haveOfficialSchemas) return undefined;
-  let schema = schemas.get(revision);
+  let schema = schemas.get(name);
   if (!schema) {
-    schema = read(revision);
-    schemas.set(revision, schema);
+    schema = read(name);
+    schemas.set(name, schema);
   }
   return schema;
 }
 
-function read(revision: Revision): OfficialSchema {
+function read(name: string): OfficialSchema {
   const document: { $schema?: string; $defs?: object; definitions?: object } = JSON.parse(
-    readFileSync(new URL(`mcp-${revision}.schema.json`, FOLDER), 'utf8'),
+    readFileSync(new URL(`${name}.schema.json`, FOLDER), 'utf8'),
   );
   const modern = document.$schema?.includes('2020-12');
   // Not strict: the schemas use keywords that only document.
   const ajv = modern ? new Ajv2020({ strict: false, allErrors: true }) : new Ajv({ strict: false, allErrors: true });
   addFormats.default(ajv);
-  ajv.addSchema(document, revision);
+  ajv.addSchema(document, name);
   const types = document.$defs ?? document.definitions ?? {};
   const validators = new Map<string, ValidateFunction>();
   return {
@@ -47,14 +56,14 @@ function read(revision: Revision): OfficialSchema {
     faults(type, value) {
       let validate = validators.get(type);
       if (!validate) {
-        if (!(type in types)) throw new Error(`the schema of ${revision} defines no ${type}`);
-        validate = ajv.compile({ $ref: `${revision}#/${modern ? '$defs' : 'definitions'}/${type}` });
+        if (!(type in types)) throw new Error(`the schema ${name} defines no ${type}`);
+        validate = ajv.compile({ $ref: `${name}#/${modern ? '$defs' : 'definitions'}/${type}` });
         validators.set(type, validate);
       }
       if (validate(value)) return [];
       return (validate.errors ?? []).map(
         ({ instancePath, message, params }) =>
-          `${type}${instancePath}: ${message} ${JSON.stringify(params)} (official JSON schema of ${revision})`,
+          `${type}${instancePath}: ${message} ${JSON.stringify(params)} (official JSON schema of ${name})`,
       );
     },
   };

@@ -83,7 +83,20 @@ for (const [what, revision, method, text] of [
     undefined,
     '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"loud","data":1}}',
   ],
-  ['a request from the server', '2025-06-18', undefined, '{"jsonrpc":"2.0","id":1,"method":"ping"}'],
+  [
+    'a request of the client’s from the server',
+    '2025-06-18',
+    undefined,
+    '{"jsonrpc":"2.0","id":1,"method":"tools/list"}',
+  ],
+  ['a question that asks nothing', '2025-06-18', undefined, '{"jsonrpc":"2.0","id":1,"method":"elicitation/create"}'],
+  ['a request from a server that has none', '2026-07-28', undefined, '{"jsonrpc":"2.0","id":1,"method":"roots/list"}'],
+  [
+    'a result that asks with a method that is none',
+    '2026-07-28',
+    'tools/call',
+    '{"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","inputRequests":{"a":{"method":"ping"}}}}',
+  ],
   ['another JSON-RPC', '2025-06-18', 'ping', '{"jsonrpc":"1.0","id":1,"result":{}}'],
   ['an error without a message', '2025-06-18', undefined, error('{"code":-32600}')],
   ['an error with half a code', '2025-06-18', undefined, error('{"code":1.5,"message":"m"}')],
@@ -207,6 +220,29 @@ test('finds progress that no unanswered request asked for', () => {
   talk('2025-06-18', call, progress, ['out', result('{"content":[]}')]);
   assert.throws(() => talk('2025-06-18', call, ['out', result('{"content":[]}')], progress), /progress for token "p"/);
   assert.throws(() => talk('2025-06-18', progress), /progress for token "p"/);
+});
+
+test('finds what a subscription is told before it is acknowledged, has not asked for, or once it is over', () => {
+  const listen = [
+    'in',
+    `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},${META}}}`,
+  ] as const;
+  const tag = '"_meta":{"io.modelcontextprotocol/subscriptionId":1}';
+  const told = (method: string, more = ''): readonly ['out', string] => [
+    'out',
+    `{"jsonrpc":"2.0","method":"notifications/${method}","params":{${tag}${more}}}`,
+  ];
+  const acknowledged = told('subscriptions/acknowledged', ',"notifications":{"toolsListChanged":true}');
+  const [tools, prompts] = [told('tools/list_changed'), told('prompts/list_changed')];
+  const over = ['out', result(`{"resultType":"complete",${tag}}`)] as const;
+  talk('2025-11-25', ...OPEN, listen, acknowledged, tools, tools, over);
+  const wrong = (words: RegExp, ...said: Parameters<typeof talk>[1][]): void =>
+    assert.throws(() => talk('2026-07-28', ...said), words);
+  wrong(/before it was acknowledged/, listen, tools);
+  wrong(/acknowledged again/, listen, acknowledged, acknowledged);
+  wrong(/which it has not asked for/, listen, acknowledged, prompts);
+  wrong(/subscription 1, which is not open/, listen, acknowledged, over, tools);
+  wrong(/subscription 1, which is not open/, acknowledged);
 });
 
 test('what the client sends is not judged until it is answered with a result', () => {

@@ -11,6 +11,7 @@ import {
 } from '../../src/protocol/revisions.ts';
 import { type ModernWireType, packageFaults } from './wire-packages.ts';
 import { officialSchema } from './wire-schemas.ts';
+import { taskNoteFaults, taskResultFaults } from './wire-tasks.ts';
 
 /** As the server sees it: `in` comes from the client, `out` from the server. */
 export type Direction = 'in' | 'out';
@@ -73,6 +74,8 @@ interface Asked {
   readonly revision: Revision;
   readonly message: unknown;
   readonly progressToken: unknown;
+  /** It is a subscription, and was acknowledged. */
+  acknowledged: boolean;
   /** Its answer may be on its way still, or never come. */
   cancelled: boolean;
 }
@@ -110,6 +113,7 @@ export function wireChecker(revision: Revision): (direction: Direction, text: st
       revision: spoken,
       message,
       progressToken: meta[META.progressToken],
+      acknowledged: false,
       cancelled: false,
     };
     asked.set(message.id, [...(asked.get(message.id) ?? []), request]);
@@ -149,11 +153,28 @@ export function wireChecker(revision: Revision): (direction: Direction, text: st
 
   const notified = (message: Readonly<Record<string, unknown>>): readonly string[] => {
     const params = isObject(message.params) ? message.params : {};
+    const subscription = isObject(params._meta) ? params._meta[META.subscriptionId] : undefined;
+    if (subscription !== undefined)
+      return [...subscribed(message, subscription), ...outFaults(message, LATEST_MODERN, undefined)];
     if (message.method !== 'notifications/progress')
       return outFaults(message, opened ? session : (heard ?? revision), undefined);
     const about = [...asked.values()].flat().find(({ progressToken }) => progressToken === params.progressToken);
     if (!about) return [`progress for token ${JSON.stringify(params.progressToken)}, which no unanswered request has`];
     return outFaults(message, about.revision, undefined);
+  };
+
+  /** The faults of what names a subscription: it must be open, acknowledged first and once, and have asked for this. */
+  const subscribed = ({ method }: Readonly<Record<string, unknown>>, id: unknown): readonly string[] => {
+    const all = isRequestId(id) ? (asked.get(id) ?? []) : [];
+    const opened = all.findLast((request) => request.method === 'subscriptions/listen');
+    if (!opened) return [`tells subscription ${JSON.stringify(id)}, which is not open`];
+    const first = !opened.acknowledged;
+    opened.acknowledged = true;
+    if (method === 'notifications/subscriptions/acknowledged') return first ? [] : ['acknowledged again'];
+    return [
+      ...(first ? ['told of something before it was acknowledged'] : []),
+      ...(wants(opened.message, String(method)) ? [] : [`${String(method)}, which it has not asked for`]),
+    ];
   };
 
   return (direction, text) => {
@@ -166,6 +187,22 @@ export function wireChecker(revision: Revision): (direction: Direction, text: st
     if (!Array.isArray(value)) return complain(outgoing(value), text);
     complain([...batched(value, session), ...value.flatMap(outgoing)], text);
   };
+}
+
+/** The member of the filter that asks for each notification (2026-07-28 subscriptions, "Notification Filter"). */
+const FILTERS: Readonly<Record<string, string>> = {
+  'notifications/tools/list_changed': 'toolsListChanged',
+  'notifications/prompts/list_changed': 'promptsListChanged',
+  'notifications/resources/list_changed': 'resourcesListChanged',
+  'notifications/resources/updated': 'resourceSubscriptions',
+  'notifications/tasks': 'taskIds',
+};
+
+/** Whether a `subscriptions/listen` has asked for notifications of this method. */
+function wants(request: unknown, method: string): boolean {
+  const params = isObject(request) && isObject(request.params) ? request.params : {};
+  const filter = isObject(params.notifications) ? params.notifications : {};
+  return Boolean(filter[FILTERS[method] ?? '']);
 }
 
 /** What a text of the client says; `undefined` for one that is no JSON, which tests send too. */
@@ -185,13 +222,32 @@ function batched(batch: readonly unknown[], revision: Revision): readonly string
 function outFaults(message: unknown, revision: Revision, method: string | undefined): readonly string[] {
   if (!isObject(message)) return ['expected an object'];
   if (typeof message.method === 'string') {
-    if ('id' in message) return ['a request from the server, which asks for nothing yet'];
-    return [...typed('JSONRPCMessage', message, revision), ...typed('ServerNotification', message, revision)];
+    if ('id' in message)
+      return isModernRevision(revision)
+        ? ['a request from the server, which this revision does not have']
+        : [...typed('JSONRPCMessage', message, revision), ...official('ServerRequest', message, revision)];
+    const ofTask = taskNoteFaults(message);
+    return [
+      ...typed('JSONRPCMessage', message, revision),
+      ...(ofTask ?? typed('ServerNotification', message, revision)),
+    ];
   }
   if ('error' in message) return errorFaults(message, revision);
+  if (asks(message.result))
+    return [
+      ...typed('JSONRPCMessage', message, revision),
+      ...official('InputRequiredResult', message.result, revision),
+    ];
+  const ofTask = method === undefined ? undefined : taskResultFaults(method, message.result, revision);
+  if (ofTask) return [...typed('JSONRPCMessage', message, revision), ...ofTask];
   const type = method === undefined ? undefined : TYPES[method]?.[1];
   if (method !== undefined && type === undefined) return [`a result for ${method}, of which wire.ts knows no type`];
   return [...typed('JSONRPCMessage', message, revision), ...(type ? typed(type, message.result, revision) : [])];
+}
+
+/** Whether a result asks its client something (2026-07-28 MRTR). */
+function asks(result: unknown): boolean {
+  return isObject(result) && result.resultType === 'input_required';
 }
 
 function errorFaults(message: Readonly<Record<string, unknown>>, revision: Revision): readonly string[] {

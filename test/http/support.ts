@@ -219,19 +219,24 @@ export interface Session {
   delete(headers?: Headers): Promise<Answer>;
 }
 
-export function initialize(revision: string, id: string | number = 0): object {
+export function initialize(revision: string, id: string | number = 0, capabilities: object = {}): object {
   const clientInfo = { name: 'test', version: '1.0.0' };
   return {
     jsonrpc: '2.0',
     id,
     method: 'initialize',
-    params: { protocolVersion: revision, capabilities: {}, clientInfo },
+    params: { protocolVersion: revision, capabilities, clientInfo },
   };
 }
 
 /** Opens a session, and says `notifications/initialized`. @throws {Error} when it is refused */
-export async function openSession(url: string, revision = '2025-11-25', more: Headers = {}): Promise<Session> {
-  const opened = await ask(url, { body: initialize(revision), headers: more });
+export async function openSession(
+  url: string,
+  revision = '2025-11-25',
+  more: Headers = {},
+  capabilities: object = {},
+): Promise<Session> {
+  const opened = await ask(url, { body: initialize(revision, 0, capabilities), headers: more });
   const body = await opened.text();
   const id = opened.headers['mcp-session-id'];
   if (opened.status !== 200 || typeof id !== 'string') throw new Error(`initialize got ${opened.status}: ${body}`);

@@ -337,7 +337,15 @@ test('inspect shows the way of a request, each step caused by the one before', a
       .filter((record) => record.type === 'created')
       .map((record) => (record.type === 'created' ? record.kind : '')),
   );
-  assert.equal([...kinds].sort(), ['emitter', 'executor', 'registry', 'requests', 'server', 'session']);
+  assert.equal([...kinds].sort(), [
+    'emitter',
+    'executor',
+    'registry',
+    'requests',
+    'server',
+    'session',
+    'subscriptions',
+  ]);
   await client.close();
 });
 

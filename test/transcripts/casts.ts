@@ -25,6 +25,12 @@ const INFO = {
 
 const ICONS = [{ src: 'https://example.com/icon.png', mimeType: 'image/png' }];
 
+const CUPS = {
+  type: 'object',
+  properties: { cups: { type: 'integer', minimum: 1 } },
+  required: ['cups'],
+} as const;
+
 function bare(clock: SimulatedClock, limits: Partial<Limits>): Server {
   return createServer({ ...INFO, clock, limits, log: () => {} });
 }
@@ -65,6 +71,30 @@ export function catalogue(clock: SimulatedClock, limits: Partial<Limits>): Serve
     { ...shown, arguments: [{ name: 'need', title: 'Need', description: 'What for', required: true }] },
     ({ need }) => `What helps with ${need}?`,
   );
+  return server;
+}
+
+/** Its calls outlive their requests. */
+export function workshop(clock: SimulatedClock, limits: Partial<Limits>): Server {
+  const server = bare(clock, limits);
+  const pass = (ms: number): Promise<void> => new Promise((resolve) => void clock.after(ms, resolve));
+  server.tool('build', { task: 'required' }, async (_, ctx) => {
+    ctx.progress(1, 2, 'the frame stands');
+    await pass(5_000);
+    return 'built';
+  });
+  server.tool('paint', { task: 'allowed' }, async (_, ctx) => {
+    const { colour } = await ctx.ask({
+      colour: {
+        elicit: {
+          message: 'Which colour?',
+          schema: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] } as const,
+        },
+      },
+    });
+    await pass(5_000);
+    return colour.status === 'accepted' ? `painted ${colour.content.name}` : `not painted: ${colour.status}`;
+  });
   return server;
 }
 
@@ -110,6 +140,13 @@ function offerTools(server: Server): void {
     link('notes://1', 'one', { title: 'Note one', description: 'The first note' }),
     embedded('notes://2', 'two', 'text/plain'),
   ]);
+  server.tool('pour', { input: { type: 'object' } }, async (_, ctx) => {
+    const { cups, where } = await ctx.ask({
+      cups: { elicit: { message: 'How many cups?', schema: CUPS } },
+      where: { roots: true },
+    });
+    return cups.status === 'accepted' ? `${cups.content.cups} cups in ${where[0]?.uri}` : cups.status;
+  });
   server.tool('chatter', {}, (_, { log }) => {
     log.debug('d');
     log.info({ i: 1 }, 'kitchen');

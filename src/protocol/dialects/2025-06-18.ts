@@ -7,6 +7,7 @@ export const dialect20250618: Dialect = extend(dialect20250326, {
   batching: false,
   content: ['resource_link'],
   structured: 'object',
+  forms: 'plain',
   adds: {
     implementation: ['title'],
     tool: ['title', 'outputSchema', '_meta'],

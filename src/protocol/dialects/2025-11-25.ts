@@ -1,14 +1,18 @@
-/** 2025-11-25: icons, a fuller description of each side, and errors that leave out an id that could not be read, event streams that can be polled. */
+/** 2025-11-25: icons, a fuller description of each side, and errors that leave out an id that could not be read, event streams that can be polled, tasks that are asked for. */
 import { dialect20250618 } from './2025-06-18.ts';
 import { type Dialect, extend } from './dialect.ts';
 
 export const dialect20251125: Dialect = extend(dialect20250618, {
   revision: '2025-11-25',
+  forms: 'full',
   errorWithoutId: 'absent',
   primesStreams: true,
+  elicitationIds: true,
+  tasks: 'asked',
   adds: {
     implementation: ['description', 'icons', 'websiteUrl'],
-    tool: ['icons'],
+    capabilities: ['tasks'],
+    tool: ['icons', 'execution'],
     resource: ['icons'],
     resourceTemplate: ['icons'],
     prompt: ['icons'],

@@ -8,8 +8,11 @@ export const dialect20260728: Dialect = extend(dialect20251125, {
   era: 'modern',
   structured: 'any',
   selfDescribing: true,
+  elicitationIds: false,
+  tasks: 'extension',
   resourceNotFound: ErrorCode.InvalidParams,
   resumableStreams: false,
   primesStreams: false,
   adds: { capabilities: ['extensions'] },
+  drops: { capabilities: ['tasks'], tool: ['execution'] },
 });

@@ -25,10 +25,16 @@ export interface Dialect {
   readonly content: readonly string[];
   /** Whether `structuredContent` and `outputSchema` exist, and whether they may be any JSON value or an object only. */
   readonly structured: 'none' | 'object' | 'any';
+  /** What an elicitation may ask for: it has no forms; plain fields only, with a default of true and false alone; every field, with choices of several and defaults. */
+  readonly forms: 'none' | 'plain' | 'full';
   /** Whether a running request's deadline may be put off by its progress ("Timeouts"). */
   readonly progressResetsDeadline: boolean;
   /** Results carry `resultType`, the server's name in `_meta`, and caching hints. */
   readonly selfDescribing: boolean;
+  /** A page that the user is asked to open has an id of the server's (2025-11-25 only). */
+  readonly elicitationIds: boolean;
+  /** How a call becomes a task: never; where its client asks for it (2025-11-25, experimental); where its client takes it (the extension). */
+  readonly tasks: 'none' | 'asked' | 'extension';
   /** The code for a resource that does not exist. */
   readonly resourceNotFound: typeof ErrorCode.ResourceNotFound | typeof ErrorCode.InvalidParams;
   /** What stands for the id of an error whose request could not be read: JSON-RPC's `null`, or (from 2025-11-25) nothing. */
@@ -39,25 +45,31 @@ export interface Dialect {
   readonly primesStreams: boolean;
 }
 
-/** A revision, told as what it changes in the one before: members and content types are added, the rest replaced. */
+/** A revision, told as what it changes in the one before: members and content types are added or dropped, the rest replaced. */
 export function extend(
   base: Dialect,
-  change: Omit<Partial<Dialect>, 'shown'> & { readonly revision: Revision; readonly adds?: Partial<Shown> },
+  change: Omit<Partial<Dialect>, 'shown'> & {
+    readonly revision: Revision;
+    readonly adds?: Partial<Shown>;
+    readonly drops?: Partial<Shown>;
+  },
 ): Dialect {
-  const { adds = {}, content = [], ...replaced } = change;
+  const { adds = {}, drops = {}, content = [], ...replaced } = change;
+  const members = (of: keyof Shown): readonly string[] =>
+    [...base.shown[of], ...(adds[of] ?? [])].filter((member) => !drops[of]?.includes(member));
   return {
     ...base,
     ...replaced,
     content: [...base.content, ...content],
     shown: {
-      implementation: [...base.shown.implementation, ...(adds.implementation ?? [])],
-      capabilities: [...base.shown.capabilities, ...(adds.capabilities ?? [])],
-      tool: [...base.shown.tool, ...(adds.tool ?? [])],
-      resource: [...base.shown.resource, ...(adds.resource ?? [])],
-      resourceTemplate: [...base.shown.resourceTemplate, ...(adds.resourceTemplate ?? [])],
-      prompt: [...base.shown.prompt, ...(adds.prompt ?? [])],
-      promptArgument: [...base.shown.promptArgument, ...(adds.promptArgument ?? [])],
-      progress: [...base.shown.progress, ...(adds.progress ?? [])],
+      implementation: members('implementation'),
+      capabilities: members('capabilities'),
+      tool: members('tool'),
+      resource: members('resource'),
+      resourceTemplate: members('resourceTemplate'),
+      prompt: members('prompt'),
+      promptArgument: members('promptArgument'),
+      progress: members('progress'),
     },
   };
 }

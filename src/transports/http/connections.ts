@@ -176,7 +176,7 @@ export class Connections {
     return [
       bus.on('connection.send', ({ connection, text, about, status }) => {
         const exchange = about.kind === 'session' ? undefined : mine(about.exchange);
-        if (exchange) return exchange.receive(text, status);
+        if (exchange) return exchange.receive(text, status, about.kind === 'request' && about.stays);
         const session = this.#sessionOf.get(connection);
         if (session) return session.say(text);
         this.#oldOf.get(connection)?.send(text);

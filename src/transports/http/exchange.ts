@@ -39,6 +39,7 @@ const RETRY_AFTER: ReadonlySet<number> = new Set([429, 503]);
 export class PostExchange implements Exchange, Listener, Open {
   readonly id: number;
   readonly principal: string;
+  readonly streams: boolean;
   readonly openedAt: number;
   /** The connection that its messages go to: an `initialize` moves to the one of its session. */
   connection: ConnectionId;
@@ -71,6 +72,7 @@ export class PostExchange implements Exchange, Listener, Open {
     this.#response = request.response;
     this.#json = accepts.json && host.response !== 'sse';
     this.#sse = accepts.sse && host.response !== 'json';
+    this.streams = accepts.sse;
     this.#response.listener = this;
   }
 
@@ -89,12 +91,12 @@ export class PostExchange implements Exchange, Listener, Open {
     this.connection = session.connection;
   }
 
-  /** Sends one message of its own; `status` says that it is the answer. */
-  receive(text: string, status: number | undefined): void {
+  /** Sends one message of its own; `status` says that it is the answer, `stays` that only a stream will do. */
+  receive(text: string, status: number | undefined, stays = false): void {
     if (this.settled) return;
     if (!this.#stream && !this.#gone) {
       if (status !== undefined && (this.#json || status >= 400 || !this.#sse)) return this.#whole(status, text);
-      if (this.#sse) this.#begin();
+      if (this.#sse || (stays && this.streams)) this.#begin();
     }
     // Without a stream it is what comes before the one JSON body, or nobody is there any more.
     this.#stream?.send(text);

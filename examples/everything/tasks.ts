@@ -1,0 +1,72 @@
+/** Tools whose calls outlive their requests: always, or when they take long. */
+import { setTimeout } from 'node:timers/promises';
+import { ErrorCode, ProtocolError, type Server } from 'troupe';
+import * as z from 'zod';
+
+const CONFIRM = z.object({ confirm: z.boolean() });
+
+export function addTasks(server: Server): void {
+  server.tool(
+    'greet',
+    { description: 'Greets at once.', input: z.object({ name: z.string() }) },
+    ({ name }) => `Hello, ${name}!`,
+  );
+  server.tool(
+    'slow_compute',
+    {
+      description: 'Computes for so many seconds. A task, when it takes long.',
+      input: z.object({ seconds: z.number().min(0).max(600), label: z.string().default('it') }),
+      task: 'allowed',
+    },
+    async ({ seconds, label }, ctx) => {
+      ctx.progress(0, seconds, `computing ${label}`);
+      if (seconds > 0) await setTimeout(seconds * 1_000, undefined, { signal: ctx.signal });
+      return `computed ${label}`;
+    },
+  );
+  server.tool(
+    'failing_job',
+    { description: 'A task whose tool fails: it completes, with a result that says so.', task: 'required' },
+    async (_, ctx) => {
+      await setTimeout(1_000, undefined, { signal: ctx.signal });
+      throw new Error('the job has failed');
+    },
+  );
+  server.tool('protocol_error_job', { description: 'A task that fails.', task: 'required' }, async () => {
+    throw new ProtocolError(ErrorCode.InternalError, 'the job cannot be run at all');
+  });
+  server.tool(
+    'confirm_delete',
+    {
+      description: 'A task that asks before it deletes. It deletes nothing.',
+      input: z.object({ filename: z.string() }),
+      task: 'required',
+    },
+    async ({ filename }, ctx) => {
+      const answer = await ctx.elicit({ message: `Delete ${filename}?`, schema: CONFIRM });
+      return answer.status === 'accepted' && answer.content.confirm ? `deleted ${filename}` : `kept ${filename}`;
+    },
+  );
+  server.tool(
+    'multi_input',
+    { description: 'A task that asks two things at once.', task: 'required' },
+    async (_, ctx) => {
+      const { name, confirm } = await ctx.ask({
+        name: { elicit: { message: 'What is your name?', schema: z.object({ name: z.string() }) } },
+        confirm: { elicit: { message: 'Go on?', schema: CONFIRM } },
+      });
+      return `${name.status}, ${confirm.status}`;
+    },
+  );
+  server.tool(
+    'test_tool_with_task',
+    { description: 'Asks for a name, then works on: as a task, where its client takes one.', task: 'allowed' },
+    async (_, ctx) => {
+      const { user_name: answer } = await ctx.ask({
+        user_name: { elicit: { message: 'What is your name?', schema: z.object({ name: z.string() }) } },
+      });
+      await setTimeout(1_000, undefined, { signal: ctx.signal });
+      return `Hello, ${answer.status === 'accepted' ? answer.content.name : 'whoever you are'}!`;
+    },
+  );
+}

@@ -1,0 +1,33 @@
+/** The lifecycle of a call that outlives its request: it works, waits for input, works on, and ends. Pure. Both eras have these states ("Task Status"). */
+import { setup } from 'xstate';
+
+export type TaskEvent =
+  /** Its handler has asked something. */
+  | { type: 'ask' }
+  /** A question was answered, and none is open any more. */
+  | { type: 'answered' }
+  /** Its handler has ended: with a result (also one that tells of a failure), or with an error. */
+  | { type: 'complete' }
+  | { type: 'fail' }
+  /** Its client no longer wants it, its time is over, or the server stops. */
+  | { type: 'cancel' };
+
+export const taskMachine = setup({
+  types: { events: {} as TaskEvent, tags: {} as 'open' },
+}).createMachine({
+  id: 'task',
+  initial: 'working',
+  states: {
+    working: {
+      tags: ['open'],
+      on: { ask: 'input_required', complete: 'completed', fail: 'failed', cancel: 'cancelled' },
+    },
+    input_required: {
+      tags: ['open'],
+      on: { answered: 'working', complete: 'completed', fail: 'failed', cancel: 'cancelled' },
+    },
+    completed: { type: 'final' },
+    failed: { type: 'final' },
+    cancelled: { type: 'final' },
+  },
+});

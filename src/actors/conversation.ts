@@ -1,0 +1,300 @@
+/**
+ * A request that asks its client something, from its first question to its end. A session is asked over its stream; a modern
+ * client by the answer to its request, which it then sends again. The handler is run once, and waits in between.
+ */
+import { initialTransition, transition } from 'xstate';
+import { type RequestEvent, requestMachine } from '../../machines/request.ts';
+import type { Timer } from '../clock.ts';
+import type { Outcome, Result } from '../messages/answers.ts';
+import type { Carrier, ConversationMail, Question, Recorded, Reply } from '../messages/asking.ts';
+import type { InFlight } from '../messages/in-flight.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
+import type { TaskMail } from '../messages/tasks.ts';
+import { type Actor, type ActorHost, type Behaviour, spawn } from './actor.ts';
+import { isStreaming, OpenQuestion, refuse } from './open-question.ts';
+
+/** Where each begins. A snapshot never changes, so all begin with the same one. */
+const INITIAL = initialTransition(requestMachine)[0];
+
+export interface ConversationOptions extends ActorHost {
+  /** Known to nobody but this server: it names the conversation in sealed states. */
+  readonly id: string;
+  readonly request: InFlight;
+  readonly recorded: Recorded | undefined;
+  readonly carrier: Carrier;
+  /** Milliseconds that a client is given to answer. */
+  readonly askMs: number;
+  /** Takes it into the room where conversations wait for their clients. @returns the state by which the client finds it again */
+  park(round: number, replies: Readonly<Record<string, unknown>>, request: InFlight): string;
+  /** The same, for the model of its client. @returns the result that asks it */
+  askModel(round: number, questions: readonly Question[], request: InFlight): Result;
+  /** Its client has come back, or will not. */
+  unpark(): void;
+  /** It is over, and must not be gone on with. */
+  over(): void;
+  /** Its handler has ended. */
+  gone(): void;
+  expired(): Error;
+  incident(where: string, error: unknown): string;
+}
+
+export function spawnConversation(options: ConversationOptions): Actor<ConversationMail> {
+  return spawn(
+    { kind: 'request', address: `request/${options.id.slice(0, 8)}` },
+    options,
+    (self) => new Conversation(options, self),
+  );
+}
+
+class Conversation implements Behaviour<ConversationMail> {
+  readonly #options: ConversationOptions;
+  readonly #self: Mailbox<ConversationMail>;
+  readonly #open = new Map<string, OpenQuestion>();
+  /** What was replied, by key: in this run, and in those before it; not to what is open, because that did not fit. */
+  readonly #replies: Record<string, unknown>;
+  /** Replies of earlier runs that nobody has asked for yet. */
+  readonly #given: Map<string, unknown>;
+  #snapshot = INITIAL;
+  #request: InFlight;
+  #round: number;
+  #waiting = false;
+  #timer: Timer | undefined;
+  /** What the handler came to while nobody was there to hear it. */
+  #outcome: Outcome | undefined;
+  #over: Error | undefined;
+  /** What it has become, if it has. */
+  #task: Mailbox<TaskMail> | undefined;
+
+  constructor(options: ConversationOptions, self: Mailbox<ConversationMail>) {
+    this.#options = options;
+    this.#self = self;
+    this.#request = options.request;
+    const { round = 0, replies = {} } = options.recorded ?? {};
+    this.#round = round;
+    this.#replies = { ...replies };
+    this.#given = new Map(Object.entries(replies));
+    options.request.signal.addEventListener('abort', () => this.#aborted(options.request), { once: true });
+  }
+
+  state(): string {
+    const state = String(this.#snapshot.value);
+    return this.#open.size === 0 ? state : `${state} (${this.#open.size})`;
+  }
+
+  receive(mail: ConversationMail): void {
+    if (this.#over) return this.#late(mail, this.#over);
+    switch (mail.type) {
+      case 'ask':
+        return this.#ask(mail.questions);
+      case 'put':
+        this.#waiting = false;
+        return this.#park();
+      case 'replied':
+        return this.#replied(mail.key, mail.reply);
+      case 'resumed':
+        return this.#resume(mail.request, mail.responses);
+      case 'dropped':
+        return this.#drop(mail.keys, mail.reason);
+      case 'detach':
+        return this.#detach(mail.task);
+      case 'progressed':
+        return this.#task?.send(mail);
+      case 'aborted':
+        return this.#fail({ type: 'cancel' }, mail.reason);
+      case 'expired':
+        return this.#fail({ type: 'expire' }, mail.reason);
+      case 'done':
+        return this.#done(mail.outcome);
+    }
+  }
+
+  /** It is over, and its handler may run on: nothing is asked for it, and its end is counted. */
+  #late(mail: ConversationMail, why: Error): void {
+    if (mail.type === 'ask') refuse(mail.questions, why, this.#options.clock);
+    if (mail.type === 'detach') this.#detach(mail.task);
+    if (mail.type === 'done') this.#answer(mail.outcome);
+  }
+
+  #answer(outcome: Outcome): void {
+    const request = this.#request;
+    if (this.#task) this.#task.send({ type: 'done', outcome });
+    else request.requests.send({ type: 'answer', request, outcome });
+    this.#options.gone();
+  }
+
+  #ask(questions: readonly Question[]): void {
+    this.#step({ type: 'ask' });
+    for (const question of questions) {
+      const { key } = question;
+      const given = this.#given.get(key);
+      if (given !== undefined) {
+        // A reply is taken once: one that does not fit is asked for anew.
+        this.#given.delete(key);
+        question.reply({ ok: true, result: given });
+        continue;
+      }
+      delete this.#replies[key];
+      const open = new OpenQuestion(question);
+      this.#open.set(key, open);
+      if (this.#task) this.#askByTask(this.#task, key, open);
+      else if (!question.model) open.putTo(this.#request, (reply) => this.#self.send({ type: 'replied', key, reply }));
+    }
+    if (this.#open.size === 0) return this.#step({ type: 'answered' });
+    // A task waits for as long as it lives.
+    if (this.#task) return;
+    if (isStreaming(this.#open)) this.#watch();
+    else this.#soon();
+  }
+
+  /** Answers the request that carries it with the task that it becomes. What is asked already, and was not put yet, the task asks. */
+  #detach(task: Mailbox<TaskMail>): void {
+    this.#task = task;
+    for (const [key, open] of this.#open) this.#askByTask(task, key, open);
+    task.send({ type: 'created', request: this.#request });
+  }
+
+  /** A task ends once, with the result of its call: no model can be asked by it. */
+  #askByTask(task: Mailbox<TaskMail>, key: string, { question }: OpenQuestion): void {
+    if (!question.model) return task.send({ type: 'asked', key, request: question.request });
+    this.#open.delete(key);
+    question.fail(question.model.otherwise);
+  }
+
+  /** Waits for what the handler asks in the same turn. */
+  #soon(): void {
+    if (this.#waiting) return;
+    this.#waiting = true;
+    this.#options.clock.soon(() => this.#self.send({ type: 'put' }));
+  }
+
+  /** Gives the user of a session time: the request's own is for the handler. */
+  #watch(): void {
+    if (this.#timer) return;
+    const { askMs, clock } = this.#options;
+    const request = this.#request;
+    const { timeoutMs } = request;
+    request.requests.send({ type: 'allow', request, timeoutMs: askMs + 1_000 });
+    const timer = clock.after(askMs, () => this.#self.send({ type: 'expired', reason: this.#options.expired() }));
+    this.#timer = {
+      cancel: () => {
+        timer.cancel();
+        if (!request.settled) request.requests.send({ type: 'allow', request, timeoutMs });
+      },
+    };
+  }
+
+  /**
+   * Answers the request with what is asked, and waits for the client to send it again (2026-07-28 MRTR, "Basic Workflow"). The
+   * model is asked last: its client must not be asked anything meanwhile.
+   */
+  #park(): void {
+    if (this.#open.size === 0 || this.#request.settled || isStreaming(this.#open)) return;
+    this.#round += 1;
+    const open = [...this.#open.values()].map(({ question }) => question);
+    const byClient = open.filter(({ model }) => !model);
+    const request = this.#request;
+    const result = byClient.length > 0 ? this.#input(byClient) : this.#options.askModel(this.#round, open, request);
+    request.requests.send({ type: 'answer', request, outcome: { ok: true, result } });
+  }
+
+  #input(questions: readonly Question[]): Result {
+    const requests = Object.fromEntries(questions.map(({ key, request }) => [key, request]));
+    return { kind: 'input', requests, state: this.#options.park(this.#round, this.#replies, this.#request) };
+  }
+
+  #resume(request: InFlight, responses: Readonly<Record<string, unknown>>): void {
+    this.#options.unpark();
+    this.#request = request;
+    request.conversation = this.#self;
+    if (this.#outcome) return this.#done(this.#outcome);
+    request.signal.addEventListener('abort', () => this.#aborted(request), { once: true });
+    this.#options.carrier.carryOn(request);
+    for (const [key, result] of Object.entries(responses)) this.#replied(key, { ok: true, result });
+    // What is still open is asked again (2026-07-28 MRTR, "Error Handling").
+    if (this.#open.size > 0) this.#soon();
+  }
+
+  /** A reply that nobody waits for is ignored (2026-07-28 MRTR, "Error Handling"). */
+  #replied(key: string, reply: Reply): void {
+    const open = this.#open.get(key);
+    if (!open) return;
+    this.#open.delete(key);
+    if (reply.ok) this.#replies[key] = reply.result;
+    this.#closed();
+    open.reply(reply);
+  }
+
+  /** Its handler has asked these, and waits for them no longer. */
+  #drop(keys: readonly string[], reason: Error): void {
+    this.#task?.send({ type: 'dropped', keys });
+    for (const key of keys) {
+      this.#open.get(key)?.fail(this.#request.client, reason);
+      this.#open.delete(key);
+    }
+    this.#closed();
+  }
+
+  /** One question less: none is open any more, or only such as are put together. */
+  #closed(): void {
+    if (isStreaming(this.#open)) return;
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    if (this.#open.size === 0) this.#step({ type: 'answered' });
+    else if (!this.#task) this.#soon();
+  }
+
+  #aborted({ signal }: InFlight): void {
+    const reason: unknown = signal.reason;
+    this.#self.send({ type: 'aborted', reason: reason instanceof Error ? reason : new Error(String(reason)) });
+  }
+
+  /** Nobody will answer: the handler is told, and ends in its own time. */
+  #fail(event: RequestEvent, reason: Error): void {
+    // The client of a session still waits for what the handler makes of it.
+    const goesOn = event.type === 'expire' && !this.#request.settled;
+    this.#step(goesOn ? { type: 'answered' } : event);
+    for (const open of this.#open.values()) open.fail(this.#request.client, reason);
+    this.#open.clear();
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#options.unpark();
+    if (goesOn) return;
+    const { request } = this.#options;
+    this.#end(reason);
+    if (!request.signal.aborted) request.abort(reason);
+    if (this.#outcome) this.#options.gone();
+  }
+
+  #done(outcome: Outcome): void {
+    // It went on without its client's answer: what it came to waits for the client.
+    if (this.#request.settled && !this.#task) {
+      this.#outcome = outcome;
+      return;
+    }
+    this.#step({ type: outcome.ok ? 'succeed' : 'fail' });
+    this.#end(this.#options.expired());
+    this.#answer(outcome);
+  }
+
+  #end(why: Error): void {
+    if (this.#over) return;
+    this.#over = why;
+    // A handler may end without an answer that it has asked for.
+    for (const open of this.#open.values()) open.withdraw(this.#request.client, 'the call has ended');
+    this.#open.clear();
+    this.#timer?.cancel();
+    this.#options.unpark();
+    this.#options.over();
+  }
+
+  #step(event: RequestEvent): void {
+    [this.#snapshot] = transition(requestMachine, this.#snapshot, event);
+  }
+
+  crashed(mail: ConversationMail, error: unknown): void {
+    const incident = this.#options.incident(`request/${this.#options.id.slice(0, 8)}`, error);
+    const reason = new Error(`the server could not go on with this request (incident ${incident})`);
+    if (mail.type === 'ask') for (const question of mail.questions) question.fail(reason);
+    if (!this.#over) this.#fail({ type: 'cancel' }, reason);
+  }
+}

@@ -1,0 +1,268 @@
+/** One task: a call that outlives its request. It is looked at, asked for its answers, waited for and cancelled by whoever may; its handler runs behind its conversation. */
+import { initialTransition, transition } from 'xstate';
+import { type TaskEvent, taskMachine } from '../../machines/task.ts';
+import { isoOf } from '../clock.ts';
+import { EMPTY, type Outcome } from '../messages/answers.ts';
+import type { ConversationMail, InputRequest, Reply } from '../messages/asking.ts';
+import type { InFlight } from '../messages/in-flight.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
+import type { TaskMail, TaskState } from '../messages/tasks.ts';
+import { ErrorCode, toWireError } from '../protocol/errors.ts';
+import type { OneTask } from '../protocol/tasks.ts';
+import { type Actor, type ActorHost, type Behaviour, spawn } from './actor.ts';
+import { misrouted } from './registry.ts';
+import { TaskQuestions } from './task-questions.ts';
+
+/** Where each begins. A snapshot never changes, so all begin with the same one. */
+const INITIAL = initialTransition(taskMachine)[0];
+
+export interface TaskOptions extends ActorHost {
+  readonly id: string;
+  readonly ttlMs: number;
+  readonly pollMs: number;
+  /** It looks otherwise than before. */
+  changed(): void;
+  /** Its handler has ended, be it long after the task. */
+  handlerEnded(): void;
+  incident(where: string, error: unknown): string;
+}
+
+/** A task, and what it looks like now. */
+export interface RunningTask extends Actor<TaskMail> {
+  look(): TaskState;
+}
+
+/** The handler's signal carries this as its reason. */
+export class TaskCancelled extends Error {
+  override readonly name = 'AbortError';
+}
+
+/** @param conversation where its handler's questions come from, and where their answers go */
+export function spawnTask(options: TaskOptions, conversation: Mailbox<ConversationMail>): RunningTask {
+  const task = new Task(options, conversation);
+  const actor = spawn<TaskMail>({ kind: 'task', address: addressOf(options.id) }, options, (self) => task.at(self));
+  return { mailbox: actor.mailbox, stop: (why) => actor.stop(why), look: () => task.look() };
+}
+
+/** The whole id is the key to the task. */
+function addressOf(id: string): string {
+  return `task/${id.slice(0, 8)}`;
+}
+
+/** What means nothing to a task that has ended. */
+const OF_WORK: readonly TaskMail['type'][] = ['asked', 'dropped', 'replied', 'progressed', 'cancel'];
+
+class Task implements Behaviour<TaskMail> {
+  readonly #options: TaskOptions;
+  #self: Mailbox<TaskMail> | undefined;
+  /** Let go when the handler has ended: a task that is only kept keeps no call. */
+  #conversation: Mailbox<ConversationMail> | undefined;
+  readonly #questions: TaskQuestions;
+  readonly #waiting = new Set<InFlight>();
+  readonly #createdAt: string;
+  #updatedAt: string;
+  #snapshot = INITIAL;
+  #message: string | undefined;
+  #outcome: Outcome | undefined;
+
+  constructor(options: TaskOptions, conversation: Mailbox<ConversationMail>) {
+    this.#options = options;
+    this.#conversation = conversation;
+    this.#questions = new TaskQuestions(options.id, (key, reply) => this.#self?.send({ type: 'replied', key, reply }));
+    this.#createdAt = isoOf(options.clock.date());
+    this.#updatedAt = this.#createdAt;
+  }
+
+  /** Learns where it gets its own mail. */
+  at(self: Mailbox<TaskMail>): this {
+    this.#self = self;
+    return this;
+  }
+
+  state(): string {
+    const status = this.#snapshot.value;
+    return this.#questions.size === 0 ? status : `${status} (${this.#questions.size})`;
+  }
+
+  look(): TaskState {
+    const { id, ttlMs, pollMs } = this.#options;
+    return {
+      id,
+      status: this.#snapshot.value,
+      message: this.#message,
+      createdAt: this.#createdAt,
+      updatedAt: this.#updatedAt,
+      ttlMs,
+      pollMs,
+      inputs: this.#questions.inputs(),
+      outcome: this.#outcome,
+    };
+  }
+
+  receive(mail: TaskMail): void {
+    if (this.#ended && OF_WORK.includes(mail.type)) return;
+    switch (mail.type) {
+      case 'request':
+        return this.#serve(mail.request);
+      case 'created':
+        return settle(mail.request, { ok: true, result: { kind: 'task created', task: this.look() } });
+      case 'asked':
+        return this.#ask(mail.key, mail.request);
+      case 'dropped':
+        this.#questions.drop(mail.keys, 'the call has gone on without an answer');
+        return this.#closed();
+      case 'replied':
+        return this.#replied(mail.key, mail.reply);
+      case 'progressed':
+        this.#message = mail.message;
+        return this.#changed();
+      case 'left':
+        return this.#left(mail.request);
+      case 'cancel':
+        return this.#cancel(mail.reason);
+      case 'done':
+        this.#conversation = undefined;
+        this.#done(mail.outcome);
+        return this.#options.handlerEnded();
+    }
+  }
+
+  get #ended(): boolean {
+    return this.#snapshot.status === 'done';
+  }
+
+  #serve(request: InFlight): void {
+    // Its client may have left while this actor was busy.
+    if (request.settled) return;
+    const { operation } = request;
+    switch (operation.method) {
+      case 'tasks/get':
+        return settle(request, this.#looked());
+      case 'tasks/cancel':
+        return settle(request, this.#cancelFor(request));
+      case 'tasks/update':
+        this.#update(operation);
+        return settle(request, EMPTY);
+      case 'tasks/result':
+        return this.#ended ? settle(request, this.#result()) : this.#wait(request);
+      default:
+        throw misrouted(request, 'a task');
+    }
+  }
+
+  #looked(): Outcome {
+    return { ok: true, result: { kind: 'task', task: this.look() } };
+  }
+
+  /** The extension acknowledges, also for a task that has ended; 2025-11-25 shows the task, and refuses for one that has ("Task Cancellation"). */
+  #cancelFor(request: InFlight): Outcome {
+    const acknowledges = request.client.dialect.tasks === 'extension';
+    if (this.#ended && !acknowledges) {
+      const why = `params.taskId: this task has ended (${this.#snapshot.value}), and cannot be cancelled any more`;
+      return { ok: false, error: { code: ErrorCode.InvalidParams, message: why } };
+    }
+    this.#cancel('the client cancelled it');
+    return acknowledges ? EMPTY : this.#looked();
+  }
+
+  /** A key that is not open is ignored; those that are left out stay open (ext-tasks, "Task Update Requests"). */
+  #update({ responses }: Extract<OneTask, { method: 'tasks/update' }>): void {
+    for (const [key, result] of Object.entries(responses)) this.#replied(key, { ok: true, result });
+  }
+
+  #ask(name: string, request: InputRequest): void {
+    this.#questions.add(name, request);
+    this.#step({ type: 'ask' });
+    this.#put();
+  }
+
+  #replied(key: string, reply: Reply): void {
+    const name = this.#questions.take(key);
+    if (name === undefined) return;
+    this.#closed();
+    this.#conversation?.send({ type: 'replied', key: name, reply });
+  }
+
+  #closed(): void {
+    if (this.#questions.size === 0) this.#step({ type: 'answered' });
+    else this.#changed();
+  }
+
+  /** Waits until the task has ended, which no deadline but the task's own cuts short (2025-11-25 tasks, "Result Retrieval"). */
+  #wait(request: InFlight): void {
+    this.#waiting.add(request);
+    request.signal.addEventListener('abort', () => this.#self?.send({ type: 'left', request }), { once: true });
+    request.requests.send({ type: 'allow', request, timeoutMs: this.#options.ttlMs + 1_000 });
+    this.#put();
+  }
+
+  #put(): void {
+    const [first] = this.#waiting;
+    this.#questions.put(first);
+  }
+
+  #left(request: InFlight): void {
+    if (!this.#waiting.delete(request)) return;
+    // Nobody hears it: it says that nothing runs for this request any more.
+    settle(request, EMPTY);
+    this.#questions.left(request);
+    this.#put();
+  }
+
+  #cancel(reason: string): void {
+    if (this.#ended) return;
+    this.#questions.clear(reason);
+    this.#message = reason;
+    this.#end({ type: 'cancel' });
+    this.#conversation?.send({ type: 'aborted', reason: new TaskCancelled(reason) });
+  }
+
+  #done(outcome: Outcome): void {
+    if (this.#ended) return;
+    this.#questions.clear('the task has ended');
+    this.#outcome = outcome;
+    // How far it was is of no more interest.
+    this.#message = outcome.ok ? undefined : outcome.error.message;
+    this.#end({ type: outcome.ok ? 'complete' : 'fail' });
+  }
+
+  #end(event: TaskEvent): void {
+    this.#step(event);
+    const waited = [...this.#waiting];
+    this.#waiting.clear();
+    for (const request of waited) settle(request, this.#result());
+  }
+
+  /** Exactly what the call would have been answered with (2025-11-25 tasks, "Result Retrieval"). */
+  #result(): Outcome {
+    const outcome = this.#outcome;
+    if (!outcome) {
+      const why = `this task was cancelled, and has no result: ${this.#message ?? 'nobody said why'}`;
+      return { ok: false, error: { code: ErrorCode.InvalidRequest, message: why } };
+    }
+    if (!outcome.ok) return outcome;
+    return { ok: true, result: { kind: 'task result', id: this.#options.id, result: outcome.result } };
+  }
+
+  #step(event: TaskEvent): void {
+    [this.#snapshot] = transition(taskMachine, this.#snapshot, event);
+    this.#changed();
+  }
+
+  #changed(): void {
+    this.#updatedAt = isoOf(this.#options.clock.date());
+    this.#options.changed();
+  }
+
+  crashed(mail: TaskMail, error: unknown): void {
+    const incident = this.#options.incident(addressOf(this.#options.id), error);
+    if (mail.type === 'request' || mail.type === 'created')
+      settle(mail.request, { ok: false, error: toWireError(error, incident) });
+    // Its place must come free.
+    if (mail.type === 'done') this.#options.handlerEnded();
+  }
+}
+
+function settle(request: InFlight, outcome: Outcome): void {
+  request.requests.send({ type: 'answer', request, outcome });
+}

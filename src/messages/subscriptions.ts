@@ -1,0 +1,30 @@
+/** What the subscriptions actor hears, and what it tells those that listen: types only. */
+import type { SubscriptionFilter } from '../protocol/subscriptions.ts';
+import type { InFlight } from './in-flight.ts';
+import type { Mailbox } from './mailbox.ts';
+import type { RequestMail, RequestsMail } from './requests.ts';
+import type { ListKind, SessionMail } from './session.ts';
+import type { TaskState } from './tasks.ts';
+
+/** Something that clients may want to hear of. */
+export type Change =
+  | { readonly type: 'list changed'; readonly what: ListKind }
+  | { readonly type: 'resource updated'; readonly uri: string }
+  | { readonly type: 'task changed'; readonly task: TaskState };
+
+/** What one subscription is told: first what it will hear of, then just that. */
+export type Told = { readonly type: 'acknowledged'; readonly filter: SubscriptionFilter } | Change;
+
+export type SubscriptionsMail =
+  /** A client wants to hear of changes, or no longer does. */
+  | RequestMail
+  | Change
+  /** The time to gather changes is over. */
+  | { readonly type: 'gathered' }
+  /** The server ends this subscription: tell it what is left to tell, and answer it. */
+  | { readonly type: 'end'; readonly request: InFlight }
+  /** The client has ended it: tell it nothing more. */
+  | { readonly type: 'ended'; readonly request: InFlight }
+  /** A session is closed, or the connection of an in-flight table: nobody is there to be told. */
+  | { readonly type: 'session closed'; readonly session: Mailbox<SessionMail> }
+  | { readonly type: 'connection closed'; readonly requests: Mailbox<RequestsMail> };

@@ -1,0 +1,102 @@
+/** Every chart, walked: each state is reached, each can end, and an end takes nothing more. */
+import { readdirSync } from 'node:fs';
+import * as assert from 'uvu/assert';
+import { type AnyStateMachine, initialTransition, transition } from 'xstate';
+import { askMachine } from '../../machines/ask.ts';
+import { requestMachine } from '../../machines/request.ts';
+import { suite } from '../harness/door.ts';
+
+const test = suite('charts');
+
+/** Charts with data of their own have tests of their own. */
+const WITH_DATA = ['supervisor.ts'];
+
+const folder = new URL('../../machines/', import.meta.url);
+const files = readdirSync(folder).filter((file) => file.endsWith('.ts') && !WITH_DATA.includes(file));
+
+function isMachine(value: unknown): value is AnyStateMachine {
+  return typeof value === 'object' && value !== null && 'config' in value && 'transition' in value;
+}
+
+async function machineOf(file: string): Promise<AnyStateMachine> {
+  const exported: Record<string, unknown> = await import(new URL(file, folder).href);
+  const machine = Object.values(exported).find(isMachine);
+  if (!machine) throw new Error(`${file}: expected it to export a machine`);
+  return machine;
+}
+
+type Snapshot = ReturnType<typeof initialTransition<AnyStateMachine>>[0];
+
+/** Every state that can be reached, with what each event makes of it. */
+function walk(
+  machine: AnyStateMachine,
+): ReadonlyMap<string, { snapshot: Snapshot; next: ReadonlyMap<string, string> }> {
+  const found = new Map<string, { snapshot: Snapshot; next: Map<string, string> }>();
+  const open = [initialTransition(machine)[0]];
+  for (let snapshot = open.pop(); snapshot; snapshot = open.pop()) {
+    const name = String(snapshot.value);
+    if (found.has(name)) continue;
+    const next = new Map<string, string>();
+    found.set(name, { snapshot, next });
+    for (const type of machine.events) {
+      const [after] = transition(machine, snapshot, { type });
+      if (after.value === snapshot.value) continue;
+      next.set(type, String(after.value));
+      open.push(after);
+    }
+  }
+  return found;
+}
+
+for (const file of files) {
+  test(`${file}: every state is reached, each can come to an end, and an end is one`, async () => {
+    const machine = await machineOf(file);
+    const walked = walk(machine);
+    assert.equal([...walked.keys()].sort(), Object.keys(machine.states).sort());
+    const ends = (name: string, seen: readonly string[] = []): boolean => {
+      const state = walked.get(name);
+      if (!state || seen.includes(name)) return false;
+      return state.snapshot.status === 'done' || [...state.next.values()].some((next) => ends(next, [...seen, name]));
+    };
+    for (const [name, { snapshot, next }] of walked) {
+      assert.ok(ends(name), `${name} can come to an end`);
+      if (snapshot.status === 'done') assert.is(next.size, 0, `${name} takes nothing more`);
+    }
+    // What it does not know changes nothing.
+    for (const { snapshot } of walked.values())
+      assert.is(transition(machine, snapshot, { type: 'nonsense' })[0].value, snapshot.value);
+  });
+}
+
+test('a request awaits input and runs on, as often as its handler asks', () => {
+  let [snapshot] = initialTransition(requestMachine);
+  const states: unknown[] = [];
+  for (const type of ['ask', 'ask', 'answered', 'ask', 'answered', 'succeed', 'ask', 'cancel'] as const) {
+    [snapshot] = transition(requestMachine, snapshot, { type });
+    states.push(snapshot.value);
+  }
+  assert.equal(states, [
+    'awaiting input',
+    'awaiting input',
+    'running',
+    'awaiting input',
+    'running',
+    'succeeded',
+    'succeeded',
+    'succeeded',
+  ]);
+});
+
+test('a question ends once, as its first answer has it', () => {
+  for (const [type, state] of [
+    ['answer', 'answered'],
+    ['decline', 'declined'],
+    ['cancel', 'cancelled'],
+    ['expire', 'expired'],
+  ] as const) {
+    let [snapshot] = initialTransition(askMachine);
+    [snapshot] = transition(askMachine, snapshot, { type });
+    [snapshot] = transition(askMachine, snapshot, { type: 'answer' });
+    assert.is(snapshot.value, state);
+  }
+});
