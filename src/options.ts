@@ -42,6 +42,8 @@ export interface Limits {
   /** Most requests that wait for their client's answer with nothing in flight (from 2026-07-28), in all and for each principal (but for `anonymous`); the oldest give way. */
   readonly maxParked: number;
   readonly maxParkedPerPrincipal: number;
+  /** Most that is kept for all of them together (their arguments, and what was replied), in characters of JSON. */
+  readonly maxParkedBytes: number;
   /** Longest `requestState` that is handed out, in characters. A longer one is handed out without what it takes to run its request anew. */
   readonly maxStateLength: number;
   /** Milliseconds that a call of a tool that may become a task runs as a request, before it does. */
@@ -82,6 +84,7 @@ export const DEFAULT_LIMITS: Limits = {
   askMs: 600_000,
   maxParked: 10_000,
   maxParkedPerPrincipal: 100,
+  maxParkedBytes: 64 * 1024 * 1024,
   maxStateLength: 65_536,
   taskAfterMs: 1_000,
   taskTtlMs: 3_600_000,

@@ -11,7 +11,7 @@ import type { InFlight } from '../messages/in-flight.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { TaskMail } from '../messages/tasks.ts';
 import { type Actor, type ActorHost, type Behaviour, spawn } from './actor.ts';
-import { isStreaming, OpenQuestion, refuse } from './open-question.ts';
+import { isStreaming, OpenQuestion, refuse, unaskable } from './open-question.ts';
 
 /** Where each begins. A snapshot never changes, so all begin with the same one. */
 const INITIAL = initialTransition(requestMachine)[0];
@@ -116,9 +116,8 @@ class Conversation implements Behaviour<ConversationMail> {
   }
 
   #answer(outcome: Outcome): void {
-    const request = this.#request;
     if (this.#task) this.#task.send({ type: 'done', outcome });
-    else request.requests.send({ type: 'answer', request, outcome });
+    else this.#request.requests.send({ type: 'answer', request: this.#request, outcome });
     this.#options.gone();
   }
 
@@ -167,9 +166,9 @@ class Conversation implements Behaviour<ConversationMail> {
     this.#options.clock.soon(() => this.#self.send({ type: 'put' }));
   }
 
-  /** Gives the user of a session time: the request's own is for the handler. */
+  /** Gives the user of a session time, anew from each question: the request's own is for the handler. */
   #watch(): void {
-    if (this.#timer) return;
+    this.#timer?.cancel();
     const { askMs, clock } = this.#options;
     const request = this.#request;
     const { timeoutMs } = request;
@@ -210,6 +209,7 @@ class Conversation implements Behaviour<ConversationMail> {
     request.signal.addEventListener('abort', () => this.#aborted(request), { once: true });
     this.#options.carrier.carryOn(request);
     for (const [key, result] of Object.entries(responses)) this.#replied(key, { ok: true, result });
+    for (const [key, why] of unaskable(this.#open, request.client)) this.#drop([key], why);
     // What is still open is asked again (2026-07-28 MRTR, "Error Handling").
     if (this.#open.size > 0) this.#soon();
   }

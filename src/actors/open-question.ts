@@ -1,6 +1,7 @@
 /** One question that a conversation has open: where it was put, and what became of it. */
 import { initialTransition, transition } from 'xstate';
 import { type AskEvent, askMachine } from '../../machines/ask.ts';
+import { cannotAsk } from '../asking/declared.ts';
 import type { Clock } from '../clock.ts';
 import type { Question, Reply } from '../messages/asking.ts';
 import type { Client } from '../messages/client.ts';
@@ -53,6 +54,17 @@ export class OpenQuestion {
   #judge(event: AskEvent): void {
     [this.#snapshot] = transition(askMachine, this.#snapshot, event);
   }
+}
+
+/** What may not be put to this client, by key: it declares less than the one that was there when it was asked. */
+export function unaskable(
+  open: ReadonlyMap<string, OpenQuestion>,
+  { capabilities }: Client,
+): readonly (readonly [key: string, why: Error])[] {
+  return [...open].flatMap(([key, { question }]) => {
+    const why = question.model ? undefined : cannotAsk(question.request, capabilities);
+    return why ? [[key, why] as const] : [];
+  });
 }
 
 /** Nobody can be asked these. Not in this turn: a handler that asks on and on holds up nobody else. */

@@ -3,10 +3,20 @@ import { nanoid } from 'nanoid';
 import type { ByModel, InputRequest } from '../messages/asking.ts';
 import type { Client } from '../messages/client.ts';
 import { describe, isObject, type JsonObject } from '../protocol/json.ts';
+import type { ClientCapabilities } from '../protocol/types.ts';
 import { explain } from '../schema/problems.ts';
-import { CannotAsk, Unanswered } from './errors.ts';
+import { cannotAsk } from './declared.ts';
+import { Unanswered } from './errors.ts';
 import { compileForm } from './form.ts';
-import type { AnyQuestion, Elicitation, Root, Sampled, Sampling, UrlElicitation } from './questions.ts';
+import type {
+  AnyQuestion,
+  Elicitation,
+  Root,
+  Sampled,
+  Sampling,
+  SamplingMessage,
+  UrlElicitation,
+} from './questions.ts';
 import { checkWritable } from './writable.ts';
 
 /** An answer, or why what came is none. */
@@ -51,10 +61,7 @@ export function again(prepared: Prepared, why: string): Prepared {
 
 function prepareForm({ message, schema }: Elicitation, { capabilities, dialect }: Client): Prepared {
   const form = compileForm(schema, 'ctx.elicit: schema');
-  const { elicitation } = capabilities;
-  // Until 2025-06-18 there is one mode; an empty capability stands for it still (2025-11-25 elicitation, "Capabilities").
-  const forms = isObject(elicitation) && (elicitation.form !== undefined || elicitation.url === undefined);
-  if (!forms) throw new CannotAsk('an answer of the user', { elicitation: { form: {} } });
+  demand({ method: 'elicitation/create', params: {} }, capabilities);
   const requestedSchema = form.shown(dialect);
   if (requestedSchema === undefined)
     throw new Unanswered(`this client cannot be asked that: ${form.obstacle(dialect)}`);
@@ -76,8 +83,8 @@ function prepareForm({ message, schema }: Elicitation, { capabilities, dialect }
 
 function prepareUrl({ message, url, elicitationId }: UrlElicitation, { capabilities, dialect }: Client): Prepared {
   if (!URL.canParse(url)) throw new TypeError(`ctx.elicitUrl: url: expected an absolute URL, got ${describe(url)}`);
-  if (!isObject(capabilities.elicitation) || capabilities.elicitation.url === undefined)
-    throw new CannotAsk('a visit of the user to a page', { elicitation: { url: {} } });
+  if (elicitationId !== undefined) textOf(elicitationId, 'elicitUrl', 'elicitationId');
+  demand({ method: 'elicitation/create', params: { mode: 'url' } }, capabilities);
   return {
     request: {
       method: 'elicitation/create',
@@ -95,18 +102,20 @@ function prepareUrl({ message, url, elicitationId }: UrlElicitation, { capabilit
   };
 }
 
-function prepareSampling(sampling: Sampling, { capabilities }: Client): Prepared {
-  const { messages, maxTokens, tools } = sampling;
+function prepareSampling(sampling: Sampling, { capabilities, dialect }: Client): Prepared {
+  const { messages, maxTokens } = sampling;
   if (!Array.isArray(messages) || messages.length === 0)
     throw new TypeError(`ctx.sample: messages: expected at least one, got ${describe(messages)}`);
   if (!Number.isSafeInteger(maxTokens) || maxTokens < 1)
     throw new TypeError(`ctx.sample: maxTokens: expected a whole number of at least 1, got ${describe(maxTokens)}`);
-  if (!isObject(capabilities.sampling)) throw new CannotAsk("an answer of the client's model", { sampling: {} });
-  if (tools && !isObject(capabilities.sampling.tools))
-    throw new CannotAsk("tools for the client's model", { sampling: { tools: {} } });
+  const request = {
+    method: 'sampling/createMessage',
+    params: jsonOf({ ...sampling, messages: dialect.sampledBlocks === 'one' ? messages.flatMap(apart) : messages }),
+  } as const;
+  demand(request, capabilities);
   checkWritable(sampling, 'ctx.sample');
   return {
-    request: { method: 'sampling/createMessage', params: jsonOf(sampling) },
+    request,
     read(result) {
       return isSampled(result)
         ? { ok: true, answer: result }
@@ -116,9 +125,10 @@ function prepareSampling(sampling: Sampling, { capabilities }: Client): Prepared
 }
 
 function prepareRoots({ capabilities }: Client): Prepared {
-  if (!isObject(capabilities.roots)) throw new CannotAsk("the user's roots", { roots: {} });
+  const request = { method: 'roots/list', params: {} } as const;
+  demand(request, capabilities);
   return {
-    request: { method: 'roots/list', params: {} },
+    request,
     read(result) {
       const roots = isObject(result) ? result.roots : undefined;
       return Array.isArray(roots) && roots.every(isRoot)
@@ -126,6 +136,11 @@ function prepareRoots({ capabilities }: Client): Prepared {
         : { ok: false, why: 'expected roots, each with a uri' };
     },
   };
+}
+
+function demand(request: InputRequest, capabilities: ClientCapabilities): void {
+  const problem = cannotAsk(request, capabilities);
+  if (problem) throw problem;
 }
 
 function actionOf(result: unknown): unknown {
@@ -161,9 +176,14 @@ function isRoot(value: unknown): value is Root {
   );
 }
 
-function textOf(message: unknown, method: string): string {
-  if (typeof message === 'string') return message;
-  throw new TypeError(`ctx.${method}: message: expected a string, got ${describe(message)}`);
+/** Until 2025-06-18 a message has one block: one with several becomes as many. */
+function apart({ role, content }: SamplingMessage): readonly SamplingMessage[] {
+  return Array.isArray(content) ? content.map((block) => ({ role, content: block })) : [{ role, content }];
+}
+
+function textOf(text: unknown, method: string, member = 'message'): string {
+  if (typeof text === 'string') return text;
+  throw new TypeError(`ctx.${method}: ${member}: expected a string, got ${describe(text)}`);
 }
 
 /** Members that are defined. */

@@ -22,8 +22,7 @@ export class Steps {
     this.#running.set(name, running);
     running.then(
       (given) => {
-        // What JSON cannot hold is found when it is sealed.
-        this.#recorded[name] = given === undefined ? [] : [given as JsonValue];
+        this.#recorded[name] = given === undefined ? [] : [kept(given) as JsonValue];
       },
       () => {},
     );
@@ -32,6 +31,15 @@ export class Steps {
 
   recorded(): JsonObject {
     return this.#recorded;
+  }
+}
+
+/** A copy: its handler may change what a step gave, and would do so again in another run. What cannot be copied is found when it is sealed. */
+function kept(given: unknown): unknown {
+  try {
+    return structuredClone(given);
+  } catch {
+    return given;
   }
 }
 

@@ -12,6 +12,7 @@ import type { InFlight } from '../messages/in-flight.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { Limits } from '../options.ts';
 import { ErrorCode, isProtocolError, ProtocolError, toWireError } from '../protocol/errors.ts';
+import { jsonLength } from '../results/size.ts';
 import { ANONYMOUS } from './directory.ts';
 import { ModelAnswers } from './model-answers.ts';
 
@@ -29,6 +30,8 @@ interface Live {
   round: number;
   /** When its client must be back, in milliseconds of the server's clock; undefined while its handler runs. */
   until: number | undefined;
+  /** What is kept for it while it waits, in characters of JSON. */
+  bytes: number;
 }
 
 /** Most conversations that are remembered as over. What is forgotten is refused all the same, as too old. */
@@ -45,6 +48,8 @@ export class Asks {
   /** Those that are over, and until when their states could be brought back. */
   readonly #spent = new Map<string, number>();
   readonly #models: ModelAnswers;
+  /** What is kept for all that wait, in characters of JSON. */
+  #bytes = 0;
   #forgottenUntil = 0;
   #timer: Timer | undefined;
 
@@ -75,7 +80,7 @@ export class Asks {
       askMs: limits.askMs,
       park: (round, replies, current) => this.#park(id, round, replies, current, carrier),
       askModel: (round, questions, current) => {
-        this.#wait(id, round);
+        this.#wait(id, round, [current.operation, questions]);
         return { kind: 'call', result: this.#models.ask(actor.mailbox, questions, current) };
       },
       unpark: () => this.#unpark(id),
@@ -93,6 +98,7 @@ export class Asks {
       principal: request.client.principal,
       round: request.recorded?.round ?? 0,
       until: undefined,
+      bytes: 0,
     });
     request.conversation = actor.mailbox;
     return actor.mailbox;
@@ -159,17 +165,20 @@ export class Asks {
   ): string {
     const { clock, keys, limits } = this.#options;
     const { askMs, maxStateLength } = limits;
-    this.#wait(id, round);
+    this.#wait(id, round, [request.operation, replies]);
     const state = { id, round, until: clock.date() + askMs, whole: true, replies, steps: carrier.steps() };
     return sealState(keys, state, request, maxStateLength);
   }
 
-  #wait(id: string, round: number): void {
+  /** @param kept what is kept in memory for it, as far as this server knows */
+  #wait(id: string, round: number, kept: unknown): void {
     const { clock, limits } = this.#options;
     const live = this.#live.get(id);
     if (!live) return;
     live.round = round;
     live.until = clock.now() + limits.askMs;
+    live.bytes = jsonLength(kept, limits.maxParkedBytes);
+    this.#bytes += live.bytes;
     this.#parked.set(id, live);
     this.#makeRoom(id, live.principal);
     this.#watch();
@@ -179,6 +188,7 @@ export class Asks {
     const live = this.#parked.get(id);
     if (!live) return;
     live.until = undefined;
+    this.#bytes -= live.bytes;
     this.#models.forget(live.actor.mailbox);
     this.#parked.delete(id);
     const own = this.#parkedOf.get(live.principal);
@@ -204,16 +214,21 @@ export class Asks {
 
   /** The oldest give way: of this principal first, then of all. */
   #makeRoom(id: string, principal: string): void {
-    const { maxParked, maxParkedPerPrincipal } = this.#options.limits;
+    const { maxParked, maxParkedPerPrincipal, maxParkedBytes } = this.#options.limits;
     if (principal !== ANONYMOUS) {
       const own = this.#parkedOf.get(principal) ?? new Set();
       this.#parkedOf.set(principal, own.add(id));
       if (own.size > maxParkedPerPrincipal) this.#evict(own.values().next().value, 'maxParkedPerPrincipal');
     }
     if (this.#parked.size > maxParked) this.#evict(this.#parked.keys().next().value, 'maxParked');
+    if (this.#bytes <= maxParkedBytes) return;
+    for (const oldest of [...this.#parked.keys()]) {
+      if (this.#bytes <= maxParkedBytes || oldest === id) break;
+      this.#evict(oldest, 'maxParkedBytes');
+    }
   }
 
-  #evict(id: string | undefined, limit: 'maxParked' | 'maxParkedPerPrincipal'): void {
+  #evict(id: string | undefined, limit: 'maxParked' | 'maxParkedPerPrincipal' | 'maxParkedBytes'): void {
     const live = id === undefined ? undefined : this.#parked.get(id);
     if (id === undefined || !live) return;
     const reason = new Unanswered(`the oldest of too many open questions (the server's option is limits.${limit})`);

@@ -79,12 +79,15 @@ export class Inbound {
 
   /** A text that is refused whole: a request gets its error; a notification or response gets none. */
   #unparsed(value: unknown, error: ProtocolError): void {
-    if (value === undefined) return this.#refuse(undefined, error.code, error.message);
+    const { code, message: why } = error;
+    if (value === undefined) return this.#refuse(undefined, code, why);
     const incoming = readIncoming(value);
-    if (incoming.kind === 'request') this.#refuse(incoming.id, error.code, error.message);
-    else if (incoming.kind === 'invalid' && incoming.answer) this.#refuse(incoming.id, error.code, error.message);
+    if (incoming.kind === 'request' || (incoming.kind === 'invalid' && incoming.answer))
+      return this.#refuse(incoming.id, code, why);
+    // Whoever waits for this answer need not wait any longer.
+    if (incoming.kind === 'response') this.#response({ ...incoming, error: { code, message: `its answer: ${why}` } });
     // JSON-RPC answers neither notifications nor responses; an HTTP request is answered always.
-    else if (this.#exchange) this.#refuse(undefined, error.code, error.message);
+    if (this.#exchange) this.#refuse(undefined, code, why);
   }
 
   #batch(messages: readonly unknown[]): void {

@@ -48,7 +48,14 @@ export class Outbound {
     if (mail.type === 'withdrawn')
       return notify('notifications/cancelled', { requestId: mail.id, reason: mail.reason });
     const { method, params } = mail.input;
-    return `{"jsonrpc":"2.0","id":${JSON.stringify(mail.id)},"method":"${method}","params":${JSON.stringify(params)}}`;
+    let text: string | undefined;
+    try {
+      text = JSON.stringify(params);
+    } catch (error) {
+      // Its client is asked nothing then, and answers so.
+      this.#unwritable(mail.id, error);
+    }
+    return `{"jsonrpc":"2.0","id":${JSON.stringify(mail.id)},"method":"${method}","params":${text ?? '{}'}}`;
   }
 
   notification(mail: Notification): string {

@@ -238,6 +238,22 @@ function transfers(): Stage {
   return staged;
 }
 
+test('a client that comes back and declares less is not asked again: the question fails, and says what is missing', async () => {
+  const { server } = stage();
+  server.tool('it', {}, async (_, ctx) => {
+    const [name, where] = await Promise.all([ctx.elicit(NAME).catch(String), ctx.roots()]);
+    return `${name} ${where.length}`;
+  });
+  const client = await Modern.of(server);
+  const { requestState } = await client.ask('it');
+  const poorer = new Modern(client.client, { roots: {} });
+  const again = await poorer.ask('it', { requestState, inputResponses: {} });
+  assert.equal(Object.keys(again.inputRequests), ['roots']);
+  const result = textOf(await poorer.retry('it', again.requestState, { roots: { roots: [] } }));
+  assert.match(result, /elicitation\.form.* 0$/);
+  await server.close();
+});
+
 test('what was answered stays as it was answered, where a call is run anew: a step may rest on it', async () => {
   const [before, after] = [transfers(), transfers()];
   const client = await Modern.of(before.server);
@@ -327,5 +343,91 @@ test('a message or a root that lacks what its type promises is asked for again',
   }
   const right = answers([{ type: 'text', text: 'Hi' }], { uri: 'file:///a' });
   assert.is(textOf(await client.retry('it', requestState, right)), 'm 1');
+  await server.close();
+});
+
+test('a response that no reader may take is an answer that did not come: nobody waits for another', async () => {
+  const { server } = stage();
+  server.tool('greet', {}, async (_, ctx) => (await ctx.elicit(NAME)).status);
+  const client = await connect(server);
+  await client.initialize('2025-11-25', ALL);
+  for (const content of ['{"name":"\\ud800"}', '{"__proto__":1}', '{"name":"a","name":"b"}']) {
+    const result = client.callTool('greet');
+    const question = await client.next((each) => isJsonObject(each) && each.method === 'elicitation/create');
+    const id = isJsonObject(question) ? question.id : undefined;
+    client.raw(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"action":"accept","content":${content}}}`);
+    assert.match(textOf(await result), 'the client did not answer: its answer:');
+  }
+  await server.close();
+});
+
+test('what a step gave is recorded as it was then, whatever its handler does with it', async () => {
+  const make = () => {
+    const { server } = stage();
+    server.tool('shop', {}, async (_, ctx) => {
+      const cart = await ctx.step('fill', () => ({ items: ['tea'] }));
+      cart.items.push('milk');
+      await ctx.elicit(NAME);
+      return cart.items.join();
+    });
+    return server;
+  };
+  const before = make();
+  const { requestState } = await (await Modern.of(before)).ask('shop');
+  await before.close();
+  const after = make();
+  const result = await (await Modern.of(after)).retry('shop', requestState, { elicit: { action: 'decline' } });
+  assert.is(textOf(result), 'tea,milk');
+  await after.close();
+});
+
+test('each question of a session has the whole time, also one that is asked while another is open', async () => {
+  const { server, clock } = stage({ limits: { askMs: 10_000 } });
+  server.tool('two', {}, async (_, ctx) => {
+    const first = ctx.elicit(NAME).catch(() => {});
+    await new Promise<void>((resolve) => void clock.after(9_000, resolve));
+    const second = await ctx.elicit(NAME);
+    await first;
+    return second.status;
+  });
+  const client = await connect(server);
+  await client.initialize('2025-11-25', ALL);
+  const result = client.callTool('two');
+  await client.next((each) => isJsonObject(each) && each.method === 'elicitation/create');
+  await clock.advance(9_000);
+  const question = await client.next((each) => isJsonObject(each) && each.method === 'elicitation/create');
+  await clock.advance(9_000);
+  const answer = { jsonrpc: '2.0', id: isJsonObject(question) ? question.id : 0, result: { action: 'decline' } };
+  client.raw(JSON.stringify(answer));
+  await clock.advance(10_000);
+  assert.is(textOf(await result), 'declined');
+  await server.close();
+});
+
+test('a message of several blocks is several messages to a client whose revision has one each', async () => {
+  const { server } = stage();
+  server.tool('say', {}, async (_, ctx) => {
+    const text = (words: string) => ({ type: 'text', text: words }) as const;
+    const messages = [
+      { role: 'user', content: [text('a'), text('b')] },
+      { role: 'assistant', content: text('c') },
+    ] as const;
+    return (await ctx.sample({ messages, maxTokens: 1 })).model;
+  });
+  for (const [revision, count] of [
+    ['2025-06-18', 3],
+    ['2025-11-25', 2],
+  ] as const) {
+    const client = await connect(server);
+    await client.initialize(revision, ALL);
+    const result = client.callTool('say');
+    const question = await client.next((each) => isJsonObject(each) && each.method === 'sampling/createMessage');
+    const { id, params } = isJsonObject(question) ? question : {};
+    assert.is(isJsonObject(params) && Array.isArray(params.messages) ? params.messages.length : 0, count);
+    const sampled = { role: 'assistant', content: { type: 'text', text: 'x' }, model: 'm' };
+    client.raw(JSON.stringify({ jsonrpc: '2.0', id, result: sampled }));
+    assert.is(textOf(await result), 'm');
+    await client.close();
+  }
   await server.close();
 });

@@ -231,6 +231,37 @@ test('the oldest gives way where too many wait, and is run anew when its client 
   await server.close();
 });
 
+test('what waits is bounded in bytes too: the oldest give way to a large one, which is never its own victim', async () => {
+  const { server, clock } = stage({ limits: { maxParkedBytes: 10_000 } });
+  const gone: string[] = [];
+  server.tool('ask', { input: z.object({ text: z.string() }) }, async ({ text }, ctx) => {
+    ctx.signal.addEventListener('abort', () => gone.push(`${text.length}: ${String(ctx.signal.reason)}`));
+    return (await ctx.elicit(OK)).status;
+  });
+  const client = await Modern.of(server);
+  const ask = (length: number) => client.ask('ask', { arguments: { text: 'x'.repeat(length) } });
+  await ask(1);
+  await ask(2);
+  await ask(9_000);
+  assert.equal(gone, []);
+  await ask(9_500);
+  assert.equal(
+    gone.map((each) => each.split(':')[0]),
+    ['1', '2', '9000'],
+  );
+  assert.match(gone[0] ?? '', 'maxParkedBytes');
+  const { requestState } = await ask(20_000);
+  assert.is(gone.length, 4);
+  const large = { arguments: { text: 'x'.repeat(20_000) } };
+  assert.is(textOf(await client.retry('ask', requestState, YES, large)), 'accepted');
+  // All that it held is given back.
+  for (let round = 0; round < 3; round += 1) await ask(4_000);
+  assert.is(gone.length, 5);
+  await clock.advance(600_000);
+  assert.is(gone.length, 7);
+  await server.close();
+});
+
 test('a principal has room of its own, which others cannot use up', async () => {
   const { server } = stage({ limits: { maxParkedPerPrincipal: 1 } });
   const gone: string[] = [];

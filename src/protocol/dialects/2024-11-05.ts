@@ -21,6 +21,7 @@ export const dialect20241105: Dialect = {
   forms: 'none',
   progressResetsDeadline: false,
   selfDescribing: false,
+  sampledBlocks: 'one',
   elicitationIds: false,
   tasks: 'none',
   resourceNotFound: ErrorCode.ResourceNotFound,

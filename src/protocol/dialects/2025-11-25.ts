@@ -7,6 +7,7 @@ export const dialect20251125: Dialect = extend(dialect20250618, {
   forms: 'full',
   errorWithoutId: 'absent',
   primesStreams: true,
+  sampledBlocks: 'many',
   elicitationIds: true,
   tasks: 'asked',
   adds: {

@@ -31,6 +31,8 @@ export interface Dialect {
   readonly progressResetsDeadline: boolean;
   /** Results carry `resultType`, the server's name in `_meta`, and caching hints. */
   readonly selfDescribing: boolean;
+  /** How many content blocks a sampling message may have. */
+  readonly sampledBlocks: 'one' | 'many';
   /** A page that the user is asked to open has an id of the server's (2025-11-25 only). */
   readonly elicitationIds: boolean;
   /** How a call becomes a task: never; where its client asks for it (2025-11-25, experimental); where its client takes it (the extension). */
