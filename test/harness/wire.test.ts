@@ -83,20 +83,7 @@ for (const [what, revision, method, text] of [
     undefined,
     '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"loud","data":1}}',
   ],
-  [
-    'a request of the client’s from the server',
-    '2025-06-18',
-    undefined,
-    '{"jsonrpc":"2.0","id":1,"method":"tools/list"}',
-  ],
-  ['a question that asks nothing', '2025-06-18', undefined, '{"jsonrpc":"2.0","id":1,"method":"elicitation/create"}'],
   ['a request from a server that has none', '2026-07-28', undefined, '{"jsonrpc":"2.0","id":1,"method":"roots/list"}'],
-  [
-    'a result that asks with a method that is none',
-    '2026-07-28',
-    'tools/call',
-    '{"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","inputRequests":{"a":{"method":"ping"}}}}',
-  ],
   ['another JSON-RPC', '2025-06-18', 'ping', '{"jsonrpc":"1.0","id":1,"result":{}}'],
   ['an error without a message', '2025-06-18', undefined, error('{"code":-32600}')],
   ['an error with half a code', '2025-06-18', undefined, error('{"code":1.5,"message":"m"}')],
@@ -140,6 +127,19 @@ for (const [what, revision, method, text] of [
     error('{"code":-32022,"message":"m"}'),
   ],
   ['an error without any id', '2025-06-18', undefined, error('{"code":-32700,"message":"m"}', '')],
+  [
+    'a request of the client’s from the server',
+    '2025-06-18',
+    undefined,
+    '{"jsonrpc":"2.0","id":1,"method":"tools/list"}',
+  ],
+  ['a question that asks nothing', '2025-06-18', undefined, '{"jsonrpc":"2.0","id":1,"method":"elicitation/create"}'],
+  [
+    'a result that asks with a method that is none',
+    '2026-07-28',
+    'tools/call',
+    '{"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","inputRequests":{"a":{"method":"ping"}}}}',
+  ],
 ] as const) {
   const body = (): void => {
     assert.throws(
