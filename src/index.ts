@@ -55,6 +55,22 @@ export { SchemaError } from './schema/error.ts';
 export type { CompiledSchema, Problem } from './schema/schema.ts';
 export type { AuthorSchema, Infer, InferInput } from './schema/types.ts';
 export { createServer, isServer, type Server } from './server.ts';
+export { memoryStore } from './store/memory.ts';
+export {
+  type ActorRow,
+  type DeadLetter,
+  type JournalEvent,
+  type ListQuery,
+  type Store,
+  type Stored,
+  type StoredKind,
+  StoreError,
+  type StoreFault,
+  type StoreHost,
+  type StreamRow,
+  type TimerRow,
+  type Write,
+} from './store/store.ts';
 export { type HttpTransport, http } from './transports/http/http.ts';
 export type { AuthenticationRequest, HttpOptions } from './transports/http/options.ts';
 export { type MemoryClient, type MemoryPeer, memory } from './transports/memory.ts';

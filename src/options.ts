@@ -3,6 +3,7 @@ import { type Clock, LONGEST_TIMER_MS } from './clock.ts';
 import type { ExecutionOptions } from './execution/execution.ts';
 import { describe, type JsonObject, messageOf } from './protocol/json.ts';
 import type { Implementation } from './protocol/types.ts';
+import type { Store } from './store/store.ts';
 import type { HttpOptions } from './transports/http/options.ts';
 
 /** Bounds. Each is a whole number of at least 1, and each refusal names the bound that it comes from. */
@@ -130,6 +131,11 @@ export interface ServerOptions extends Implementation {
    * and says what is missing.
    */
   readonly askThroughModel?: boolean;
+  /**
+   * Where what must survive the process is kept: handles, tasks, questions, sessions and their streams, and what requests came
+   * to. With a durable one, a client never sees what is not yet durable. Default: memory, and nothing survives.
+   */
+  readonly store?: Store;
   /** Hears what an operator needs to know. Default: lines on stderr. */
   readonly log?: OperatorLog;
   /** The time, for tests. */
@@ -167,6 +173,7 @@ const OPTIONS: ReadonlySet<string> = new Set<keyof ServerOptions>([
   'keys',
   'askThroughModel',
   'http',
+  'store',
   'log',
   'clock',
 ]);

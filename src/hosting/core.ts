@@ -13,10 +13,12 @@ import { guardLog, resolveLimits, type ServerOptions, stderrLog } from '../optio
 import { Outbound } from '../outbound/outbound.ts';
 import { stackOf } from '../protocol/json.ts';
 import type { Implementation } from '../protocol/types.ts';
+import { memoryStore } from '../store/memory.ts';
 import type { Transport } from '../transports/transport.ts';
 import { Asks } from './asks.ts';
 import { openDirectory } from './directory.ts';
 import { introduce } from './introduction.ts';
+import { Keeping } from './keeping.ts';
 import { type Offering, spawnOffering } from './offering.ts';
 import { guardProcess } from './process-guard.ts';
 import { Tasks } from './tasks.ts';
@@ -52,6 +54,9 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
   const outbound = new Outbound(info, options.listTtlMs ?? 0, (id, error) =>
     incident(id === undefined ? 'a log message' : `the answer to request ${String(id)}`, error),
   );
+
+  // What survives.
+  const keeping = new Keeping({ clock, store: options.store ?? memoryStore(), log });
 
   // Who waits for an answer of its client.
   const keys = options.keys ? new KeyRing(options.keys) : KeyRing.random();
@@ -170,6 +175,7 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
     const results = await Promise.allSettled(transports.map((transport) => closed(transport, clock)));
     for (const result of results) if (result.status === 'rejected') incident('closing a transport', result.reason);
     directory.closeAll(reason);
+    await keeping.close();
     resting.end();
     unguard?.();
     hold?.cancel();
@@ -194,6 +200,7 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
           void incident(`${label ?? 'an unknown element'}, thrown after it had answered`, error),
       });
       transports.push(transport);
+      await keeping.open();
       await transport.open({
         bus,
         clock,

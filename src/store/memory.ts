@@ -1,0 +1,179 @@
+/** The store that a server has when it is given none: it keeps everything in this process, and nothing survives it. */
+import type {
+  ActorRow,
+  DeadLetter,
+  JournalEvent,
+  ListQuery,
+  Store,
+  Stored,
+  StoreHost,
+  StreamRow,
+  TimerRow,
+  Write,
+} from './store.ts';
+import { StoreError } from './store.ts';
+
+/** Most dead letters that are kept; the oldest give way. */
+const MAX_DEAD_LETTERS = 1_000;
+
+interface Kept {
+  actor: ActorRow | undefined;
+  snapshot: Stored['snapshot'];
+  readonly timers: Map<string, TimerRow>;
+  readonly streams: Map<string, JournalEvent[]>;
+  readonly replies: Map<string, { readonly data: string; readonly expires: number }>;
+}
+
+/** A store in memory. It keeps snapshots and timers, but no history: nobody could ask for it once the process is gone. */
+export function memoryStore(): Store {
+  return new MemoryStore();
+}
+
+class MemoryStore implements Store {
+  readonly name = 'memory';
+  readonly durable = false;
+  readonly #kept = new Map<string, Kept>();
+  readonly #letters: DeadLetter[] = [];
+  #closed = false;
+
+  open(_host: StoreHost): Promise<void> {
+    return Promise.resolve();
+  }
+
+  commit(writes: readonly Write[]): Promise<void> {
+    if (this.#closed) return Promise.reject(closed());
+    for (const write of writes) this.#write(write);
+    return Promise.resolve();
+  }
+
+  #write(write: Write): void {
+    switch (write.type) {
+      case 'actor':
+        this.#of(write.actor.id).actor = write.actor;
+        return;
+      case 'snapshot':
+        this.#of(write.actor).snapshot = { version: write.version, data: write.data };
+        return;
+      case 'event': {
+        // The history of an actor is read by nobody here; a stream is, by whoever comes back to it.
+        if (write.stream === '') return;
+        const { streams } = this.#of(write.actor);
+        const { stream, seq, kind, data } = write;
+        const events = streams.get(stream) ?? [];
+        events.push({ stream, seq, kind, data });
+        streams.set(stream, events);
+        return;
+      }
+      case 'reply':
+        this.#of(write.actor).replies.set(write.request, { data: write.data, expires: write.expires });
+        return;
+      case 'timer':
+        this.#of(write.timer.actor).timers.set(write.timer.timer, write.timer);
+        return;
+      case 'timer off':
+        this.#kept.get(write.actor)?.timers.delete(write.timer);
+        return;
+      case 'dead letter':
+        this.#letters.push(write.letter);
+        if (this.#letters.length > MAX_DEAD_LETTERS) this.#letters.shift();
+        return;
+      case 'trim': {
+        const streams = this.#kept.get(write.actor)?.streams;
+        const left = streams?.get(write.stream)?.filter(({ seq }) => seq > write.upto) ?? [];
+        if (left.length > 0) streams?.set(write.stream, left);
+        else streams?.delete(write.stream);
+        return;
+      }
+      case 'forget':
+        this.#kept.delete(write.actor);
+    }
+  }
+
+  #of(id: string): Kept {
+    const found = this.#kept.get(id);
+    if (found) return found;
+    const kept: Kept = {
+      actor: undefined,
+      snapshot: undefined,
+      timers: new Map(),
+      streams: new Map(),
+      replies: new Map(),
+    };
+    this.#kept.set(id, kept);
+    return kept;
+  }
+
+  load(id: string): Promise<Stored | undefined> {
+    const kept = this.#kept.get(id);
+    if (!kept?.actor) return Promise.resolve(undefined);
+    return Promise.resolve({ actor: kept.actor, snapshot: kept.snapshot, timers: [...kept.timers.values()] });
+  }
+
+  list({ kind, name, principal, after, limit }: ListQuery): Promise<readonly ActorRow[]> {
+    const rows: ActorRow[] = [];
+    for (const { actor } of this.#kept.values()) {
+      if (actor?.kind !== kind) continue;
+      if (name !== undefined && actor.name !== name) continue;
+      if (principal !== undefined && actor.principal !== principal) continue;
+      if (after && inOrder(actor, after) <= 0) continue;
+      rows.push(actor);
+    }
+    return Promise.resolve(rows.sort(inOrder).slice(0, limit));
+  }
+
+  events(actor: string, stream: string, after: number, limit: number): Promise<readonly JournalEvent[]> {
+    const events = this.#kept.get(actor)?.streams.get(stream) ?? [];
+    return Promise.resolve(events.filter(({ seq }) => seq > after).slice(0, limit));
+  }
+
+  streams(actor: string): Promise<readonly StreamRow[]> {
+    const rows: StreamRow[] = [];
+    for (const [stream, events] of this.#kept.get(actor)?.streams ?? []) {
+      const [first] = events;
+      const last = events.at(-1);
+      if (first && last) rows.push({ stream, first: first.seq, last: last.seq });
+    }
+    return Promise.resolve(rows);
+  }
+
+  reply(actor: string, request: string): Promise<string | undefined> {
+    return Promise.resolve(this.#kept.get(actor)?.replies.get(request)?.data);
+  }
+
+  timers(until: number, limit: number): Promise<readonly TimerRow[]> {
+    const due: TimerRow[] = [];
+    for (const { timers } of this.#kept.values())
+      for (const timer of timers.values()) if (timer.due <= until) due.push(timer);
+    return Promise.resolve(due.sort((a, b) => a.due - b.due).slice(0, limit));
+  }
+
+  deadLetters(limit: number): Promise<readonly DeadLetter[]> {
+    return Promise.resolve(this.#letters.slice(-limit));
+  }
+
+  sweep(now: number): Promise<number> {
+    let gone = 0;
+    for (const [id, { actor, replies }] of this.#kept) {
+      for (const [request, { expires }] of replies) if (expires <= now) replies.delete(request);
+      if (actor?.expires === undefined || actor.expires > now) continue;
+      this.#kept.delete(id);
+      gone += 1;
+    }
+    return Promise.resolve(gone);
+  }
+
+  close(): Promise<void> {
+    this.#closed = true;
+    return Promise.resolve();
+  }
+}
+
+/** The oldest first; of two that are as old, by id. */
+function inOrder(a: ActorRow, b: ActorRow): number {
+  if (a.created !== b.created) return a.created - b.created;
+  return a.id < b.id ? -1 : a.id > b.id ? 1 : 0;
+}
+
+function closed(): StoreError {
+  return new StoreError('closed', 'the store is closed: its server has stopped');
+}

@@ -1,0 +1,152 @@
+/** The port through which what must survive this process is kept: journal, snapshots, replies, timers, dead letters. Types only, and the error. */
+import type { Clock } from '../clock.ts';
+
+/** What an actor in the store is; part of no id. */
+export type StoredKind = 'handle' | 'session' | 'task' | 'question' | 'server';
+
+/** One change. A batch of them becomes durable together, or not at all. */
+export type Write =
+  /** There is such an actor; replaces what was said of it before. */
+  | { readonly type: 'actor'; readonly actor: ActorRow }
+  /** What it is now; replaces the snapshot before. */
+  | { readonly type: 'snapshot'; readonly actor: string; readonly version: string; readonly data: string }
+  /** One event more of its history, or of one of its streams. `seq` grows within a stream. */
+  | ({ readonly type: 'event'; readonly actor: string } & JournalEvent)
+  /** What a request came to, to be said again when it is repeated. `expires` in milliseconds since 1970. */
+  | {
+      readonly type: 'reply';
+      readonly actor: string;
+      readonly request: string;
+      readonly data: string;
+      readonly expires: number;
+    }
+  | { readonly type: 'timer'; readonly timer: TimerRow }
+  | { readonly type: 'timer off'; readonly actor: string; readonly timer: string }
+  | { readonly type: 'dead letter'; readonly letter: DeadLetter }
+  /** The events of a stream up to this one are asked for no more. */
+  | { readonly type: 'trim'; readonly actor: string; readonly stream: string; readonly upto: number }
+  /** Everything of this actor, but its dead letters. */
+  | { readonly type: 'forget'; readonly actor: string };
+
+export interface ActorRow {
+  /** Unique in the store, such as `handle/order/V1StGXR8…`. */
+  readonly id: string;
+  readonly kind: StoredKind;
+  /** What kind of them: a machine's name, a tool's. */
+  readonly name: string;
+  readonly principal: string;
+  readonly status: string;
+  /** Milliseconds since 1970; `expires` is undefined for what does not. */
+  readonly created: number;
+  readonly expires: number | undefined;
+}
+
+export interface JournalEvent {
+  /** Of the actor's own history: the empty string. */
+  readonly stream: string;
+  /** At least 1. */
+  readonly seq: number;
+  readonly kind: string;
+  readonly data: string;
+}
+
+export interface TimerRow {
+  readonly actor: string;
+  /** Unique for its actor. */
+  readonly timer: string;
+  /** Milliseconds since 1970. */
+  readonly due: number;
+  readonly data: string;
+}
+
+/** Mail that crashed its actor twice, and was set aside. */
+export interface DeadLetter {
+  readonly actor: string;
+  readonly mail: string;
+  readonly error: string;
+  readonly attempts: number;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly incident: string;
+}
+
+/** One actor as it was last kept. */
+export interface Stored {
+  readonly actor: ActorRow;
+  readonly snapshot: { readonly version: string; readonly data: string } | undefined;
+  readonly timers: readonly TimerRow[];
+}
+
+/** Why the store did not do what it was asked. */
+export type StoreFault =
+  /** Its disk is full: what reads goes on, and so does what changes nothing. */
+  | 'full'
+  /** Its disk fails, or the thread that writes has died and could not be started again. */
+  | 'failed'
+  /** What it read is not what was written. */
+  | 'corrupt'
+  /** Another process has it open. */
+  | 'locked'
+  /** It was written by a later version of this package, or is no store. */
+  | 'foreign'
+  | 'closed';
+
+export class StoreError extends Error {
+  override readonly name = 'StoreError';
+  readonly fault: StoreFault;
+
+  constructor(fault: StoreFault, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.fault = fault;
+  }
+}
+
+export interface StoreHost {
+  readonly clock: Clock;
+  log(level: 'info' | 'warning' | 'error', message: string): void;
+}
+
+/**
+ * Keeps what must survive. Batches become durable in the order of the calls. All reads see what was committed before, also
+ * where it is not yet durable.
+ */
+export interface Store {
+  /** For logs and the inspector, such as `sqlite(troupe.db)`. */
+  readonly name: string;
+  /** Whether what it keeps outlives the process. Where it does not, only what has no other place is kept in it. */
+  readonly durable: boolean;
+  /** @throws {StoreError} `locked`, `foreign`, `failed` */
+  open(host: StoreHost): Promise<void>;
+  /** Resolves when the batch is durable. @throws {StoreError} `full`, `failed`, `closed`: then nothing of it is kept */
+  commit(writes: readonly Write[]): Promise<void>;
+  load(actor: string): Promise<Stored | undefined>;
+  /** Actors of one kind, the oldest first; those of one name or principal, where given; after this id, at most `limit`. */
+  list(query: ListQuery): Promise<readonly ActorRow[]>;
+  /** The events of a stream after `after`, at most `limit`. @throws {StoreError} `corrupt` at the first that is not as it was written, or that is missing between two others */
+  events(actor: string, stream: string, after: number, limit: number): Promise<readonly JournalEvent[]>;
+  /** The first and last event of each stream of an actor that has any. */
+  streams(actor: string): Promise<readonly StreamRow[]>;
+  reply(actor: string, request: string): Promise<string | undefined>;
+  /** Timers due until then (milliseconds since 1970), the earliest first. */
+  timers(until: number, limit: number): Promise<readonly TimerRow[]>;
+  deadLetters(limit: number): Promise<readonly DeadLetter[]>;
+  /** Forgets actors and replies that have expired, and what is beyond the bounds. @returns how many actors */
+  sweep(now: number): Promise<number>;
+  /** Makes durable what was committed, and closes. Later calls fail with `closed`. */
+  close(): Promise<void>;
+}
+
+export interface ListQuery {
+  readonly kind: StoredKind;
+  readonly name?: string | undefined;
+  readonly principal?: string | undefined;
+  /** The last of the page before. */
+  readonly after?: ActorRow | undefined;
+  readonly limit: number;
+}
+
+export interface StreamRow {
+  readonly stream: string;
+  readonly first: number;
+  readonly last: number;
+}
