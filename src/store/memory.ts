@@ -11,16 +11,26 @@ import type {
   TimerRow,
   Write,
 } from './store.ts';
-import { StoreError } from './store.ts';
+import { gone, notNewer, StoreError } from './store.ts';
 
 /** Most dead letters that are kept; the oldest give way. */
 const MAX_DEAD_LETTERS = 1_000;
+
+/** Most streams of an actor that are remembered without events. */
+const MAX_STREAMS = 1_000;
+
+/** Events of one stream. It is remembered without any, so that what is gone is told apart from what never was. */
+interface Journal {
+  events: JournalEvent[];
+  last: number;
+  purged: number;
+}
 
 interface Kept {
   actor: ActorRow | undefined;
   snapshot: Stored['snapshot'];
   readonly timers: Map<string, TimerRow>;
-  readonly streams: Map<string, JournalEvent[]>;
+  readonly streams: Map<string, Journal>;
   readonly replies: Map<string, { readonly data: string; readonly expires: number }>;
 }
 
@@ -42,8 +52,27 @@ class MemoryStore implements Store {
 
   commit(writes: readonly Write[]): Promise<void> {
     if (this.#closed) return Promise.reject(closed());
+    const wrong = this.#wrong(writes);
+    if (wrong) return Promise.reject(wrong);
     for (const write of writes) this.#write(write);
     return Promise.resolve();
+  }
+
+  /** Whole or not at all: what cannot be kept is found before anything is. */
+  #wrong(writes: readonly Write[]): StoreError | undefined {
+    const fresh = new Map<string, { forgotten: boolean; readonly lasts: Map<string, number> }>();
+    for (const write of writes) {
+      if (write.type === 'forget') fresh.set(write.actor, { forgotten: true, lasts: new Map() });
+      if (write.type !== 'event' || write.stream === '') continue;
+      const { actor, stream, seq } = write;
+      const seen = fresh.get(actor) ?? { forgotten: false, lasts: new Map<string, number>() };
+      fresh.set(actor, seen);
+      const kept = seen.forgotten ? undefined : this.#kept.get(actor)?.streams.get(stream)?.last;
+      const last = seen.lasts.get(stream) ?? kept ?? 0;
+      if (seq <= last) return notNewer(write, last);
+      seen.lasts.set(stream, seq);
+    }
+    return undefined;
   }
 
   #write(write: Write): void {
@@ -59,9 +88,10 @@ class MemoryStore implements Store {
         if (write.stream === '') return;
         const { streams } = this.#of(write.actor);
         const { stream, seq, kind, data } = write;
-        const events = streams.get(stream) ?? [];
-        events.push({ stream, seq, kind, data });
-        streams.set(stream, events);
+        const journal = streams.get(stream) ?? { events: [], last: 0, purged: 0 };
+        journal.events.push({ stream, seq, kind, data });
+        journal.last = seq;
+        streams.set(stream, journal);
         return;
       }
       case 'reply':
@@ -79,9 +109,11 @@ class MemoryStore implements Store {
         return;
       case 'trim': {
         const streams = this.#kept.get(write.actor)?.streams;
-        const left = streams?.get(write.stream)?.filter(({ seq }) => seq > write.upto) ?? [];
-        if (left.length > 0) streams?.set(write.stream, left);
-        else streams?.delete(write.stream);
+        const journal = streams?.get(write.stream);
+        if (!streams || !journal) return;
+        journal.events = journal.events.filter(({ seq }) => seq > write.upto);
+        journal.purged = Math.max(journal.purged, Math.min(write.upto, journal.last));
+        if (journal.events.length === 0 && streams.size > MAX_STREAMS) streams.delete(write.stream);
         return;
       }
       case 'forget':
@@ -122,16 +154,17 @@ class MemoryStore implements Store {
   }
 
   events(actor: string, stream: string, after: number, limit: number): Promise<readonly JournalEvent[]> {
-    const events = this.#kept.get(actor)?.streams.get(stream) ?? [];
-    return Promise.resolve(events.filter(({ seq }) => seq > after).slice(0, limit));
+    const journal = this.#kept.get(actor)?.streams.get(stream);
+    const purged = journal?.purged ?? (stream === '' ? 0 : Number.POSITIVE_INFINITY);
+    if (after > 0 && after < purged) return Promise.reject(gone(actor, stream, after));
+    return Promise.resolve((journal?.events ?? []).filter(({ seq }) => seq > after).slice(0, limit));
   }
 
   streams(actor: string): Promise<readonly StreamRow[]> {
     const rows: StreamRow[] = [];
-    for (const [stream, events] of this.#kept.get(actor)?.streams ?? []) {
+    for (const [stream, { events, last, purged }] of this.#kept.get(actor)?.streams ?? []) {
       const [first] = events;
-      const last = events.at(-1);
-      if (first && last) rows.push({ stream, first: first.seq, last: last.seq });
+      if (first) rows.push({ stream, first: first.seq, last, purged });
     }
     return Promise.resolve(rows);
   }

@@ -1,4 +1,4 @@
-/** The port through which what must survive this process is kept: journal, snapshots, replies, timers, dead letters. Types only, and the error. */
+/** The port through which what must survive this process is kept: journal, snapshots, replies, timers, dead letters; and its errors. */
 import type { Clock } from '../clock.ts';
 
 /** What an actor in the store is; part of no id. */
@@ -79,10 +79,14 @@ export interface Stored {
 
 /** Why the store did not do what it was asked. */
 export type StoreFault =
-  /** Its disk is full: what reads goes on, and so does what changes nothing. */
+  /** Its disk is full, or its bound is reached: what reads goes on, and so does what changes nothing. */
   | 'full'
-  /** Its disk fails, or the thread that writes has died and could not be started again. */
+  /** More waits to be written or read than its bound allows: nothing was begun, try again. */
+  | 'busy'
+  /** Its disk fails, or the thread that writes has died; or the batch cannot be kept, such as an event that is older than its stream. */
   | 'failed'
+  /** Some of the events that were asked for are gone: what retention took is told apart from what never was. */
+  | 'purged'
   /** What it read is not what was written. */
   | 'corrupt'
   /** Another process has it open. */
@@ -101,6 +105,25 @@ export class StoreError extends Error {
   }
 }
 
+/** The refusal of an event that does not come after the last of its stream. */
+export function notNewer(
+  { actor, stream, seq }: { actor: string; stream: string; seq: number },
+  last: number,
+): StoreError {
+  return new StoreError(
+    'failed',
+    `an event of ${actor}, stream "${stream}": expected a seq above ${last}, which the last one has, got ${seq}; the batch is not kept`,
+  );
+}
+
+/** The answer to whoever asks for events that are gone. */
+export function gone(actor: string, stream: string, after: number): StoreError {
+  return new StoreError(
+    'purged',
+    `${actor}, stream "${stream}": events after ${after} are gone; ask for what is left (after 0), or begin anew`,
+  );
+}
+
 export interface StoreHost {
   readonly clock: Clock;
   log(level: 'info' | 'warning' | 'error', message: string): void;
@@ -117,14 +140,25 @@ export interface Store {
   readonly durable: boolean;
   /** @throws {StoreError} `locked`, `foreign`, `failed` */
   open(host: StoreHost): Promise<void>;
-  /** Resolves when the batch is durable. @throws {StoreError} `full`, `failed`, `closed`: then nothing of it is kept */
+  /**
+   * Resolves when the batch is durable. It is kept whole or not at all.
+   *
+   * @throws {StoreError} `full`, `busy`, `closed`, `corrupt`: then nothing of it is kept. `failed`: where a thread or a disk
+   * failed under it, nobody can know whether it was; what is read next is what holds
+   */
   commit(writes: readonly Write[]): Promise<void>;
   load(actor: string): Promise<Stored | undefined>;
   /** Actors of one kind, the oldest first; those of one name or principal, where given; after this id, at most `limit`. */
   list(query: ListQuery): Promise<readonly ActorRow[]>;
-  /** The events of a stream after `after`, at most `limit`. @throws {StoreError} `corrupt` at the first that is not as it was written, or that is missing between two others */
+  /**
+   * The events of a stream after `after`, at most `limit`; 0 asks for all that are left. An empty answer says that there are no
+   * more, never that some are gone.
+   *
+   * @throws {StoreError} `corrupt` where one of them is not as it was written, or is missing between two others or at the end;
+   * `purged` where `after` is not 0 and events that came after it are gone, or the whole stream, of which somebody saw that one
+   */
   events(actor: string, stream: string, after: number, limit: number): Promise<readonly JournalEvent[]>;
-  /** The first and last event of each stream of an actor that has any. */
+  /** The first and last event of each stream of an actor that has any left. */
   streams(actor: string): Promise<readonly StreamRow[]>;
   reply(actor: string, request: string): Promise<string | undefined>;
   /** Timers due until then (milliseconds since 1970), the earliest first. */
@@ -149,4 +183,6 @@ export interface StreamRow {
   readonly stream: string;
   readonly first: number;
   readonly last: number;
+  /** The last event that is gone, by `trim` or by retention: whoever has seen less than that has a gap. 0: none is. */
+  readonly purged: number;
 }

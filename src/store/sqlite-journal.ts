@@ -1,0 +1,224 @@
+/** Events in the file: each stream is a chain of checksums, from what is gone of it to its last event. */
+import { eventSum } from './checksum.ts';
+import { bytes, bytesOf, type Db, damaged, number, string, textOf } from './sqlite-database.ts';
+import { journalStatements, named, readEvent, readStream, type Stream, sumOf } from './sqlite-journal-rows.ts';
+import type { SqliteOptions } from './sqlite-options.ts';
+import { gone, type JournalEvent, notNewer, type StreamRow } from './store.ts';
+
+/** What a row costs beside its data, roughly. */
+const ROW_BYTES = 48;
+/** Streams that are kept in memory; all are let go when there are more. */
+const MAX_KNOWN = 20_000;
+/** Share of a bound that is let go at once, so that not every event lets go of one. */
+const SLACK = 8;
+
+export class SqliteJournal {
+  readonly #options: SqliteOptions;
+  readonly #sql: ReturnType<typeof journalStatements>;
+  readonly #known = new Map<string, Map<string, Stream>>();
+  readonly #bytes = new Map<string, number>();
+  readonly #changed = new Set<Stream>();
+  #count = 0;
+
+  constructor(db: Db, options: SqliteOptions) {
+    this.#options = options;
+    this.#sql = journalStatements(db);
+  }
+
+  /** @throws {StoreError} `failed` for an event that is not newer than the last; `corrupt` */
+  append(actor: string, { stream, seq, kind, data }: JournalEvent): void {
+    const to = this.#find(actor, stream) ?? this.#make(actor, stream);
+    if (seq <= to.last) throw notNewer({ actor, stream, seq }, to.last);
+    const body = bytesOf(data);
+    const crc = eventSum(to.head, to.n, seq, kind, body);
+    this.#sql.insert.run(to.n, seq, bytesOf(kind), body, to.head, crc);
+    to.last = seq;
+    to.head = crc;
+    to.events += 1;
+    this.#grow(to, body.length + ROW_BYTES);
+    this.#change(to);
+    const { maxStreamEvents, maxActorBytes } = this.#options;
+    if (to.events > maxStreamEvents)
+      this.#shorten(to, to.events - maxStreamEvents + Math.floor(maxStreamEvents / SLACK));
+    if (this.#bytesOf(actor) > maxActorBytes) this.#lighten(actor);
+  }
+
+  trim(actor: string, stream: string, upto: number): void {
+    const of = this.#find(actor, stream);
+    if (of) this.#cut(of, upto);
+  }
+
+  /** A snapshot has been written: what came before it is needed no more to know what the actor is. */
+  covered(actor: string): void {
+    const of = this.#find(actor, '');
+    if (!of || of.covered === of.last) return;
+    of.covered = of.last;
+    this.#change(of);
+  }
+
+  forget(actor: string): void {
+    this.settle();
+    const key = bytesOf(actor);
+    for (const [n] of this.#sql.numbers.all(key)) if (typeof n === 'number') this.#sql.clear.run(n);
+    this.#sql.forget.run(key);
+    this.#count -= this.#known.get(actor)?.size ?? 0;
+    this.#known.delete(actor);
+    this.#bytes.delete(actor);
+  }
+
+  /** @throws {StoreError} `corrupt`, `purged` */
+  events(actor: string, stream: string, after: number, limit: number): readonly JournalEvent[] {
+    const of = this.#find(actor, stream);
+    if (!of) {
+      if (after > 0 && stream !== '') throw gone(actor, stream, after);
+      return [];
+    }
+    if (after > 0 && after < of.purged) throw gone(actor, stream, after);
+    const [before] = after > of.purged ? this.#sql.upto.all(of.n, after) : [];
+    let previous = before ? number(before[1], named(of, after)) : of.base;
+    let last = before ? number(before[0], named(of, after)) : of.purged;
+    const events: JournalEvent[] = [];
+    for (const row of this.#sql.after.all(of.n, after, limit)) {
+      const event = readEvent(of, row, previous, last);
+      events.push(event);
+      last = event.seq;
+      previous = number(row[4], named(of, last));
+    }
+    // The end is known: an event that is missing there is found too.
+    if (events.length < limit && after < of.last && (last !== of.last || previous !== of.head))
+      throw damaged(named(of, last));
+    return events;
+  }
+
+  /** @throws {StoreError} `corrupt` */
+  streams(actor: string): readonly StreamRow[] {
+    const rows: StreamRow[] = [];
+    for (const row of this.#sql.streams.all(bytesOf(actor))) {
+      const { n, stream, purged, last, events } = readStream(actor, row);
+      const [first] = this.#sql.first.all(n)[0] ?? [];
+      if (events > 0) rows.push({ stream, first: number(first, `${actor}, stream "${stream}"`), last, purged });
+    }
+    return rows;
+  }
+
+  /** Lets go of what is remembered of streams without events, beyond the bound. */
+  sweep(): void {
+    this.settle();
+    const { maxActorStreams } = this.#options;
+    for (const [actor] of this.#sql.crowded.all(maxActorStreams)) {
+      const key = bytes(actor, 'a stream');
+      this.#sql.drop.run(key, key, maxActorStreams);
+      this.#known.delete(textOf(key));
+    }
+  }
+
+  /** Writes what has changed of the streams: once for each in a transaction. */
+  settle(): void {
+    for (const of of this.#changed) {
+      this.#sql.update.run(of.purged, of.base, of.last, of.head, of.events, of.bytes, of.covered, sumOf(of), of.n);
+      of.changed = false;
+    }
+    this.#changed.clear();
+    if (this.#count > MAX_KNOWN) this.reset();
+  }
+
+  /** What is known may not be what is in the file: it is read again. */
+  reset(): void {
+    this.#known.clear();
+    this.#bytes.clear();
+    this.#changed.clear();
+    this.#count = 0;
+  }
+
+  #find(actor: string, stream: string): Stream | undefined {
+    const known = this.#known.get(actor)?.get(stream);
+    if (known) return known;
+    const [row] = this.#sql.stream.all(bytesOf(actor), bytesOf(stream));
+    return row && this.#know(readStream(actor, row));
+  }
+
+  #make(actor: string, stream: string): Stream {
+    const blank = {
+      actor,
+      stream,
+      purged: 0,
+      base: 0,
+      last: 0,
+      head: 0,
+      events: 0,
+      bytes: 0,
+      covered: 0,
+      changed: false,
+    };
+    this.#sql.make.run(bytesOf(actor), bytesOf(stream));
+    const [row] = this.#sql.number.all(bytesOf(actor), bytesOf(stream));
+    return this.#know({ ...blank, n: number(row?.[0], `stream "${stream}" of ${actor}`) });
+  }
+
+  #know(stream: Stream): Stream {
+    const of = this.#known.get(stream.actor) ?? new Map<string, Stream>();
+    this.#known.set(stream.actor, of.set(stream.stream, stream));
+    this.#count += 1;
+    return stream;
+  }
+
+  #change(stream: Stream): void {
+    if (stream.changed) return;
+    stream.changed = true;
+    this.#changed.add(stream);
+  }
+
+  #bytesOf(actor: string): number {
+    const known = this.#bytes.get(actor);
+    if (known !== undefined) return known;
+    this.settle();
+    const sum = number(this.#sql.bytes.all(bytesOf(actor))[0]?.[0] ?? 0, actor);
+    this.#bytes.set(actor, sum);
+    return sum;
+  }
+
+  #grow(of: Stream, by: number): void {
+    const all = this.#bytesOf(of.actor);
+    of.bytes += by;
+    this.#bytes.set(of.actor, all + by);
+  }
+
+  /** Lets go of the oldest events of a stream: so many, or as many as may go. */
+  #shorten(of: Stream, count: number): void {
+    const [row] = this.#sql.nth.all(of.n, Math.min(count, of.events) - 1);
+    const upto = number(row?.[0], named(of, of.purged));
+    const most = of.stream === '' ? Math.min(upto, of.covered) : upto;
+    if (most > of.purged) this.#cut(of, most);
+  }
+
+  /** Lets go of the oldest events of an actor, in all its streams, until its bound holds with some room. */
+  #lighten(actor: string): void {
+    this.settle();
+    const most = this.#options.maxActorBytes;
+    let over = this.#bytesOf(actor) - (most - Math.floor(most / SLACK));
+    const upto = new Map<string, number>();
+    for (const row of this.#sql.oldest.all(bytesOf(actor))) {
+      if (over <= 0) break;
+      upto.set(string(row[0], actor), number(row[1], actor));
+      over -= number(row[2], actor) + ROW_BYTES;
+    }
+    for (const [stream, seq] of upto) {
+      const of = this.#find(actor, stream);
+      if (of) this.#cut(of, seq);
+    }
+  }
+
+  #cut(of: Stream, upto: number): void {
+    const [row] = this.#sql.weight.all(of.n, upto);
+    const [count, size] = [number(row?.[0], named(of, upto)), number(row?.[1] ?? 0, named(of, upto))];
+    const to = Math.min(upto, of.last);
+    if (to <= of.purged) return;
+    this.#sql.cut.run(of.n, upto);
+    of.purged = to;
+    const [next] = this.#sql.after.all(of.n, upto, 1);
+    of.base = next ? number(next[3], named(of, upto)) : of.head;
+    of.events = Math.max(0, of.events - count);
+    this.#grow(of, -(size + count * ROW_BYTES));
+    this.#change(of);
+  }
+}

@@ -1,0 +1,81 @@
+/** The thread of a store in a file: whatever waits becomes durable in one transaction, and meanwhile the next lot gathers. */
+import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
+import { type Db, explain, faultOf } from './sqlite-database.ts';
+import { SqliteGroups } from './sqlite-groups.ts';
+import type { Answer, FromThread, Job, ThreadStart } from './sqlite-mail.ts';
+import { openFile } from './sqlite-schema.ts';
+
+/** Damaged rows are logged once each, up to so many. */
+const MAX_REPORTED = 1_000;
+
+const port = parentPort;
+if (!port) throw new Error('this module is the thread of a store: use sqlite() instead');
+const tell = (mail: FromThread): void => port.postMessage(mail);
+
+const start: ThreadStart = workerData;
+const { maxGroupWrites, maxGroupLength } = start.options;
+const queue: Job[] = [];
+const reported = new Set<string>();
+
+function report(what: string): void {
+  if (reported.has(what) || reported.size >= MAX_REPORTED) return;
+  reported.add(what);
+  tell({ type: 'log', level: 'error', message: what });
+}
+
+function open(): { db: Db; release(): void } | undefined {
+  try {
+    const opened = openFile(start);
+    for (const message of opened.notes) tell({ type: 'log', level: 'warning', message });
+    return opened;
+  } catch (error) {
+    tell({ type: 'refused', fault: faultOf(error), message: explain(error, start.path) });
+    return undefined;
+  }
+}
+
+/** As many as one transaction may have; a single one may have more. */
+function group(): Job[] {
+  let [writes, length, count] = [0, 0, 0];
+  for (const { question } of queue) {
+    if (question.type === 'commit') {
+      writes += question.writes.length;
+      length += question.length;
+    }
+    if (count > 0 && (writes > maxGroupWrites || length > maxGroupLength)) break;
+    count += 1;
+  }
+  return queue.splice(0, count);
+}
+
+function serve(db: Db, release: () => void): void {
+  const groups = new SqliteGroups(db, start.path, start.options, report);
+  let ended = false;
+  const end = (): void => {
+    ended = true;
+    // Its statements still hold the file: the end of the thread lets go of it.
+    db.close();
+    port?.close();
+  };
+  port?.on('message', (first: readonly Job[]) => {
+    queue.push(...first);
+    while (queue.length > 0 && !ended) {
+      // What has come while the last group was made durable. No turn of an event loop lies in between.
+      for (let more = receiveMessageOnPort(port); more; more = receiveMessageOnPort(port)) queue.push(...more.message);
+      const jobs = group();
+      const answers: Answer[] = groups.run(jobs);
+      const closing = jobs.find(({ question }) => question.type === 'close');
+      if (closing) release();
+      if (groups.broken) tell({ type: 'ending' });
+      if (answers.length > 0) tell({ type: 'answers', answers });
+      if (closing || groups.broken) return end();
+      const answered = new Set(answers.map(({ id }) => id));
+      queue.push(...jobs.filter(({ id }) => !answered.has(id)));
+    }
+  });
+  tell({ type: 'open' });
+}
+
+const opened = open();
+if (opened) serve(opened.db, opened.release);
+else port.close();

@@ -1,0 +1,277 @@
+/** What every store promises, of the one in memory and the one in a file alike. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import * as assert from 'uvu/assert';
+import { memoryStore } from '../../src/store/memory.ts';
+import { sqlite } from '../../src/store/sqlite.ts';
+import { Db } from '../../src/store/sqlite-database.ts';
+import { type ActorRow, type Store, StoreError, type Write } from '../../src/store/store.ts';
+import { suite } from '../harness/door.ts';
+import { actor, event, folder, host } from './support.ts';
+
+const place = folder();
+
+async function faultOf(work: Promise<unknown>): Promise<string> {
+  try {
+    await work;
+  } catch (error) {
+    return error instanceof StoreError ? error.fault : String(error);
+  }
+  return 'none';
+}
+
+const seqs = async (store: Store, id: string, stream: string, after = 0, limit = 100): Promise<number[]> =>
+  (await store.events(id, stream, after, limit)).map(({ seq }) => seq);
+
+const timer = (id: string, name: string, due: number): Write => ({
+  type: 'timer',
+  timer: { actor: id, timer: name, due, data: `"${name}"` },
+});
+
+const reply = (id: string, request: string, expires: number): Write => ({
+  type: 'reply',
+  actor: id,
+  request,
+  data: `"${request}"`,
+  expires,
+});
+
+function contract(name: string, make: () => Store): void {
+  const test = suite(`the contract of a store: ${name}`);
+  let store: Store;
+  test.before(async () => {
+    store = make();
+    await store.open(host());
+  });
+  test.after(() => store.close());
+
+  test('an actor is loaded as it was kept: the last row, the last snapshot, its timers', async () => {
+    await store.commit([
+      actor('load', { status: 'new', expires: 7.5, principal: 'zoë', created: 3.25 }),
+      { type: 'snapshot', actor: 'load', version: '1', data: '{"n":1}' },
+      { type: 'snapshot', actor: 'load', version: '2', data: '' },
+      timer('load', 'a', 10.5),
+      timer('load', 'b', 20),
+    ]);
+    await store.commit([actor('load', { status: 'old' }), { type: 'timer off', actor: 'load', timer: 'b' }]);
+    const stored = await store.load('load');
+    assert.equal(stored?.actor.status, 'old');
+    assert.is(stored?.actor.expires, undefined);
+    assert.equal(stored?.snapshot, { version: '2', data: '' });
+    assert.equal(stored?.timers, [{ actor: 'load', timer: 'a', due: 10.5, data: '"a"' }]);
+    assert.is(await store.load('nobody'), undefined);
+  });
+
+  test('a read sees what was committed before it, without waiting for that', async () => {
+    const kept = store.commit([actor('soon'), { type: 'snapshot', actor: 'soon', version: '1', data: '1' }]);
+    const again = store.commit([{ type: 'snapshot', actor: 'soon', version: '1', data: '2' }, event('soon', 's', 1)]);
+    assert.is((await store.load('soon'))?.snapshot?.data, '2');
+    assert.equal(await seqs(store, 'soon', 's'), [1]);
+    await Promise.all([kept, again]);
+  });
+
+  test('a list is in order of age, goes on after a row, and is only of whom it is asked for', async () => {
+    const rows: ActorRow[] = [];
+    for (let n = 0; n < 25; n += 1) {
+      const row = actor(`list/${String(n).padStart(2, '0')}`, {
+        kind: 'task',
+        name: n % 2 ? 'odd' : 'even',
+        principal: n % 3 ? 'ann' : 'bob',
+        created: Math.floor(n / 5),
+      });
+      await store.commit([row]);
+      if (row.type === 'actor') rows.push(row.actor);
+    }
+    const pages: string[] = [];
+    for (let after: ActorRow | undefined; ; ) {
+      const page = await store.list({ kind: 'task', limit: 4, after });
+      pages.push(...page.map(({ id }) => id));
+      after = page.at(-1);
+      if (page.length < 4) break;
+    }
+    assert.equal(
+      pages,
+      rows.map(({ id }) => id),
+    );
+    const some = await store.list({ kind: 'task', name: 'odd', principal: 'bob', limit: 3, after: rows[3] });
+    assert.equal(
+      some.map(({ id }) => id),
+      ['list/09', 'list/15', 'list/21'],
+    );
+    assert.equal(await store.list({ kind: 'server', limit: 5 }), []);
+  });
+
+  test('events are read after one, in pages, with what was written', async () => {
+    const writes = [1, 2, 5, 9].map((seq) => event('events', 'out', seq, seq === 5 ? '' : `"é${seq}"`));
+    await store.commit([actor('events'), ...writes, event('events', 'in', 1)]);
+    assert.equal(await seqs(store, 'events', 'out'), [1, 2, 5, 9]);
+    assert.equal(await seqs(store, 'events', 'out', 2, 1), [5]);
+    assert.equal(await seqs(store, 'events', 'out', 9), []);
+    const [last] = await store.events('events', 'out', 5, 5);
+    assert.equal(last, { stream: 'out', seq: 9, kind: 'said', data: '"é9"' });
+    const streams = [...(await store.streams('events'))].sort((a, b) => (a.stream < b.stream ? -1 : 1));
+    assert.equal(streams, [
+      { stream: 'in', first: 1, last: 1, purged: 0 },
+      { stream: 'out', first: 1, last: 9, purged: 0 },
+    ]);
+  });
+
+  test('R-26: what is gone is told apart from what never was', async () => {
+    await store.commit([actor('gone'), ...[1, 2, 3, 4].map((seq) => event('gone', 's', seq))]);
+    await store.commit([{ type: 'trim', actor: 'gone', stream: 's', upto: 2 }]);
+    assert.equal(await seqs(store, 'gone', 's', 2), [3, 4]);
+    assert.equal(await seqs(store, 'gone', 's', 0), [3, 4]);
+    assert.is(await faultOf(store.events('gone', 's', 1, 10)), 'purged');
+    assert.equal(await store.streams('gone'), [{ stream: 's', first: 3, last: 4, purged: 2 }]);
+    await store.commit([{ type: 'trim', actor: 'gone', stream: 's', upto: 99 }]);
+    assert.equal(await store.streams('gone'), []);
+    assert.equal(await seqs(store, 'gone', 's', 4), []);
+    assert.is(await faultOf(store.events('gone', 's', 3, 10)), 'purged');
+    assert.is(await faultOf(store.events('gone', 'never', 3, 10)), 'purged');
+    assert.equal(await seqs(store, 'gone', 'never'), []);
+    await store.commit([event('gone', 's', 5)]);
+    assert.equal(await seqs(store, 'gone', 's', 4), [5]);
+  });
+
+  test('a batch is kept whole or not at all, and one that cannot be kept takes no other with it', async () => {
+    await store.commit([actor('whole'), event('whole', 's', 5)]);
+    const good = store.commit([event('whole', 's', 6)]);
+    const bad = store.commit([actor('half'), event('whole', 't', 1), event('whole', 's', 6)]);
+    const next = store.commit([event('whole', 's', 7)]);
+    assert.equal(await Promise.all([good, bad, next].map(faultOf)), ['none', 'failed', 'none']);
+    assert.is(await store.load('half'), undefined);
+    assert.equal(await seqs(store, 'whole', 't'), []);
+    assert.equal(await seqs(store, 'whole', 's'), [5, 6, 7]);
+    const anew: Write[] = [{ type: 'forget', actor: 'whole' }, actor('whole'), event('whole', 's', 1)];
+    assert.is(await faultOf(store.commit(anew)), 'none');
+    assert.equal(await seqs(store, 'whole', 's'), [1]);
+  });
+
+  test('replies are found by their request until they expire', async () => {
+    await store.commit([actor('reply'), reply('reply', 'r1', 100), reply('reply', 'r2', 900)]);
+    await store.commit([reply('reply', 'r2', 950)]);
+    assert.is(await store.reply('reply', 'r1'), '"r1"');
+    assert.is(await store.reply('reply', 'r3'), undefined);
+    await store.sweep(500);
+    assert.is(await store.reply('reply', 'r1'), undefined);
+    assert.is(await store.reply('reply', 'r2'), '"r2"');
+  });
+
+  test('timers fall due in their order, the late ones too', async () => {
+    await store.commit([actor('timers'), timer('timers', 'z', 3_000), timer('timers', 'y', 1_000)]);
+    await store.commit([timer('timers', 'x', 2_000), timer('timers', 'y', 2_500)]);
+    const due = (await store.timers(2_999, 10)).filter((row) => row.actor === 'timers');
+    assert.equal(
+      due.map(({ timer }) => timer),
+      ['x', 'y'],
+    );
+    assert.is((await store.timers(9_999, 1)).length, 1);
+  });
+
+  test('dead letters are told the oldest first, and outlive their actor', async () => {
+    const letters = [1, 2, 3].map((at) => ({
+      actor: 'dead',
+      mail: `m${at}`,
+      error: 'no',
+      attempts: 2,
+      at,
+      incident: 'i',
+    }));
+    await store.commit([actor('dead'), ...letters.map((letter): Write => ({ type: 'dead letter', letter }))]);
+    await store.commit([{ type: 'forget', actor: 'dead' }]);
+    assert.equal(await store.deadLetters(2), letters.slice(1));
+  });
+
+  test('an actor that is forgotten, or has expired, leaves nothing', async () => {
+    const all = (id: string, expires: number | undefined): Write[] => [
+      actor(id, { expires, kind: 'question' }),
+      { type: 'snapshot', actor: id, version: '1', data: '{}' },
+      event(id, '', 1),
+      event(id, 's', 1),
+      timer(id, 't', 1),
+      reply(id, 'r', 9e12),
+    ];
+    await store.commit([...all('f1', undefined), ...all('f2', 10_000), ...all('f3', 10_001)]);
+    await store.commit([{ type: 'forget', actor: 'f1' }]);
+    assert.is(await store.sweep(10_000), 1);
+    for (const id of ['f1', 'f2']) {
+      assert.is(await store.load(id), undefined);
+      assert.equal(await store.streams(id), []);
+      assert.is(await store.reply(id, 'r'), undefined);
+      assert.equal(
+        (await store.timers(9e12, 100)).filter((row) => row.actor === id),
+        [],
+      );
+    }
+    assert.is((await store.load('f3'))?.snapshot?.data, '{}');
+    assert.equal(
+      (await store.list({ kind: 'question', limit: 9 })).map(({ id }) => id),
+      ['f3'],
+    );
+  });
+
+  test('what comes after close() is refused', async () => {
+    const last = store.commit([actor('last')]);
+    await store.close();
+    assert.is(await faultOf(last), 'none');
+    assert.is(await faultOf(store.commit([actor('late')])), 'closed');
+  });
+}
+
+contract('memory', memoryStore);
+contract('sqlite', () => sqlite(join(place.path, 'contract.db')));
+
+const test = suite('a store in a file');
+test.after(place.remove);
+
+test('it holds after close() what it held before', async () => {
+  const path = join(place.path, 'again.db');
+  const first = sqlite(path);
+  await first.open(host());
+  const kept = Array.from({ length: 50 }, (_, n) => first.commit([actor(`k${n}`), event(`k${n}`, 's', 1)]));
+  await first.close();
+  await Promise.all(kept);
+  const second = sqlite(path);
+  await second.open(host());
+  assert.is((await second.list({ kind: 'handle', limit: 100 })).length, 50);
+  await second.close();
+});
+
+test('what waits is bounded: the next call is refused with the name of the bound, and later ones are taken', async () => {
+  const store = sqlite(join(place.path, 'busy.db'), { maxWaiting: 3, maxWaitingLength: 10_000 });
+  await store.open(host());
+  const said = await Promise.all([1, 2, 3, 4, 5].map((n) => faultOf(store.commit([actor(`b${n}`)]))));
+  assert.equal(said, ['none', 'none', 'none', 'busy', 'busy']);
+  const long = (n: number): Promise<void> => store.commit([event('b1', 's', n, 'x'.repeat(9_000))]);
+  assert.equal(await Promise.all([1, 2].map((n) => faultOf(long(n)))), ['none', 'busy']);
+  assert.is(await faultOf(long(3)), 'none');
+  await store.close();
+});
+
+test('a file that is no store is left as it is', async () => {
+  const [text, other, later] = ['text.db', 'other.db', 'later.db'].map((name) => join(place.path, name));
+  assert.ok(text && other && later);
+  writeFileSync(text, 'not a database, but long enough to be taken for one '.repeat(40));
+  const foreign = new Db(other);
+  foreign.run('CREATE TABLE theirs(a)');
+  foreign.close();
+  const first = sqlite(later);
+  await first.open(host());
+  await first.close();
+  const newer = new Db(later);
+  newer.run('PRAGMA user_version = 99');
+  newer.close();
+  for (const path of [text, other, later]) {
+    const before = readFileSync(path);
+    const store = sqlite(path);
+    assert.is(await faultOf(store.open(host())), 'foreign', path);
+    await store.close();
+    assert.equal(readFileSync(path), before, path);
+  }
+});
+
+test('options that do not fit are refused with what was expected', () => {
+  assert.throws(() => sqlite(''), /expected the path of a file/);
+  assert.throws(() => sqlite('x', { maxBytes: 5 }), /maxBytes: expected at least 262144, got 5/);
+  assert.throws(() => sqlite('x', { maxWaiting: 0.5 }), /maxWaiting: expected a whole number of at least 1, got 0.5/);
+});
