@@ -1,4 +1,4 @@
-/** How often an actor may crash before it is set aside: a window of recent crashes, and a limit. Pure: the time comes with the event. */
+/** How often an actor may crash before it is set aside, and how long it waits before it goes on: a window of recent crashes, a limit, a back-off. Pure: the time comes with the event. */
 import { assign, setup } from 'xstate';
 
 export interface RestartPolicy {
@@ -6,6 +6,8 @@ export interface RestartPolicy {
   readonly restarts: number;
   /** Length of the window, in milliseconds. */
   readonly windowMs: number;
+  /** Milliseconds that it waits after the first crash of a window, doubled with each further one, and the most. Absent: it goes on at once. */
+  readonly backOff?: { readonly fromMs: number; readonly toMs: number };
 }
 
 /** An actor crashed, at a time in milliseconds. */
@@ -14,30 +16,72 @@ export interface CrashEvent {
   at: number;
 }
 
+/** It has waited for as long as it was told to. */
+export interface WaitedEvent {
+  type: 'waited';
+}
+
+/** An operator lets it go on: what it crashed of is mended. */
+export interface ReleaseEvent {
+  type: 'release';
+}
+
 interface Context extends RestartPolicy {
   readonly crashes: readonly number[];
+  /** While it waits: for how many milliseconds. */
+  readonly delayMs: number;
 }
 
 export const supervisorMachine = setup({
-  types: { input: {} as RestartPolicy, context: {} as Context, events: {} as CrashEvent },
+  types: {
+    input: {} as RestartPolicy,
+    context: {} as Context,
+    events: {} as CrashEvent | WaitedEvent | ReleaseEvent,
+  },
   guards: {
-    tooMany: ({ context, event }) => recent(context, event.at).length >= context.restarts,
+    tooMany: ({ context, event }) => event.type === 'crash' && recent(context, event.at).length >= context.restarts,
+    backsOff: ({ context }) => context.backOff !== undefined,
   },
   actions: {
-    remember: assign({ crashes: ({ context, event }) => [...recent(context, event.at), event.at] }),
+    remember: assign(({ context, event }) => {
+      if (event.type !== 'crash') return {};
+      const crashes = [...recent(context, event.at), event.at];
+      return { crashes, delayMs: delayOf(context, crashes.length) };
+    }),
+    forget: assign({ crashes: [], delayMs: 0 }),
   },
 }).createMachine({
   id: 'supervisor',
-  context: ({ input }) => ({ restarts: input.restarts, windowMs: input.windowMs, crashes: [] }),
+  context: ({ input }) => ({ ...input, crashes: [], delayMs: 0 }),
   initial: 'bearing',
   states: {
     bearing: {
-      on: { crash: [{ guard: 'tooMany', target: 'setAside', actions: 'remember' }, { actions: 'remember' }] },
+      on: {
+        crash: [
+          { guard: 'tooMany', target: 'setAside', actions: 'remember' },
+          { guard: 'backsOff', target: 'waiting', actions: 'remember' },
+          { actions: 'remember' },
+        ],
+      },
     },
-    setAside: { type: 'final' },
+    waiting: {
+      on: {
+        crash: [
+          { guard: 'tooMany', target: 'setAside', actions: 'remember' },
+          { target: 'waiting', actions: 'remember' },
+        ],
+        waited: 'bearing',
+        release: { target: 'bearing', actions: 'forget' },
+      },
+    },
+    setAside: { on: { release: { target: 'bearing', actions: 'forget' } } },
   },
 });
 
 function recent(context: Context, now: number): readonly number[] {
   return context.crashes.filter((at) => now - at < context.windowMs);
+}
+
+function delayOf({ backOff }: RestartPolicy, crashes: number): number {
+  return backOff ? Math.min(backOff.toMs, backOff.fromMs * 2 ** (crashes - 1)) : 0;
 }

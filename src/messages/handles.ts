@@ -23,8 +23,10 @@ export interface HandleView {
   readonly state: JsonValue;
   /** What the author's `view` makes of the context; undefined where there is none. */
   readonly view: JsonValue | undefined;
-  /** The events that are taken now, of those that the author listed. */
+  /** The events that are taken now, of those that the author listed. A guard may still say no to the data of one. */
   readonly accepts: readonly string[];
+  /** What its machine waits for its client to answer; the next call on the handle asks it. Absent where nothing is open. */
+  readonly asks?: readonly HandleAsk[];
   /** Grows with each change. */
   readonly version: number;
   /** The final output, once it is done; why it failed, once it has. */
@@ -33,6 +35,15 @@ export interface HandleView {
   /** ISO 8601. `expires` is the earlier of its end of life, and of its end for want of use. */
   readonly created: string;
   readonly expires: string;
+}
+
+/** A question that an instance has open. */
+export interface HandleAsk {
+  /** The id of the invocation that asks. */
+  readonly id: string;
+  readonly kind: 'elicit' | 'elicitUrl' | 'sample' | 'roots';
+  /** What a user is told; absent where the question has no words. */
+  readonly message?: string;
 }
 
 /** An event for an instance. */

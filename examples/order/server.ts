@@ -1,0 +1,27 @@
+/** Sells tea: a statechart as a set of tools. Each order lives behind a handle, and with a store it survives the process. */
+import { createServer, type Server, sqlite } from 'troupe';
+import * as z from 'zod';
+import { orderMachine, SKU, totalOf } from './order.ts';
+
+/** Where orders are kept; in memory, where there is none. */
+const file = process.env.ORDER_STORE;
+
+const server: Server = createServer({
+  name: 'shop',
+  version: '1.0.0',
+  ...(file === undefined ? {} : { store: sqlite(file) }),
+});
+
+server.machine('order', orderMachine, {
+  description: 'An order in a tea shop.',
+  input: z.object({ customer: z.string().describe('Who buys') }),
+  events: {
+    add_item: z.object({ sku: SKU, quantity: z.number().int().min(1).default(1) }),
+    checkout: true,
+    cancel: z.object({ reason: z.string().optional() }),
+  },
+  view: ({ context }) => ({ ...context, total: totalOf(context) }),
+  annotations: { cancel: { destructiveHint: true } },
+});
+
+export default server;

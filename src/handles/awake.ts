@@ -1,0 +1,182 @@
+/** An instance in memory, and what of it is to be kept: its snapshot, its timers, the steps of what it invoked. */
+import type { AnyActorRef, AnyEventObject } from 'xstate';
+import { isObject, messageOf } from '../protocol/json.ts';
+import type { TimerRow, Write } from '../store/store.ts';
+import { fromText, toText } from '../store/text.ts';
+import { Desk } from './desk.ts';
+import type { Entry } from './entry.ts';
+import { actorAt, pathOfActor } from './held.ts';
+import type { InstanceHost } from './host.ts';
+import { keepSnapshot, Unkeepable } from './keep.ts';
+import type { MachineKind } from './kind.ts';
+import { Living, type Scheduled } from './living.ts';
+import { delaysOf, type KeptInstance, type Resumption, writeKept } from './restoring.ts';
+import { lendSteps } from './step-journal.ts';
+import type { StepsLent } from './steps.ts';
+
+/** How it begins: new, or from what was kept. */
+export type From =
+  | { readonly kind: MachineKind; readonly input: unknown }
+  | {
+      readonly kind: MachineKind;
+      readonly resumption: Resumption;
+      readonly kept: KeptInstance;
+      readonly timers: readonly TimerRow[];
+    };
+
+interface KnownTimer {
+  readonly mark: object;
+  readonly row: TimerRow;
+}
+
+/** XState's own nesting around a context: children and their children. */
+const NESTING = 16;
+
+export class Awake {
+  readonly living: Living;
+  readonly desk: Desk;
+  /** As it was offered when the instance came into memory. */
+  readonly kind: MachineKind;
+  readonly version: string;
+  readonly #entry: Entry;
+  readonly #host: InstanceHost;
+  readonly #from: From;
+  #timers = new Map<string, KnownTimer>();
+  /** The streams of steps that were lent, by the path of the invocation. */
+  readonly #lent = new Map<string, string>();
+
+  constructor(entry: Entry, host: InstanceHost, from: From, stirred: () => void) {
+    this.#entry = entry;
+    this.#host = host;
+    this.#from = from;
+    this.kind = from.kind;
+    this.version = 'input' in from ? from.kind.version : from.resumption.version;
+    this.desk = new Desk((path) => this.living.entries[path] ?? 1);
+    const machine = 'input' in from ? from.kind.machine : from.resumption.machine;
+    const beginning =
+      'input' in from ? { input: from.input } : { snapshot: from.resumption.snapshot, entries: from.kept.entries };
+    this.living = new Living(machine, beginning, {
+      timers: host.timers,
+      asking: this.desk,
+      steps: (actor) => this.#steps(actor),
+      log: (said) => host.log('info', `${entry.id}: ${typeof said === 'string' ? said : messageOf(said)}`),
+      stirred,
+    });
+  }
+
+  /** Begins, or goes on: its timers are put back, the late ones for now. What it does is held back. */
+  start(): void {
+    this.living.start();
+    if (!('kept' in this.#from)) return;
+    const { resumption, timers } = this.#from;
+    const now = this.#host.date();
+    const fresh = resumption.migrated ? new Map(delaysOf(resumption.machine, resumption.snapshot)) : undefined;
+    for (const row of [...timers].sort((a, b) => a.due - b.due)) {
+      const scheduled = readTimer(row);
+      const known = fresh === undefined || fresh.delete(scheduled.id);
+      if (known) this.living.schedule(scheduled, Math.max(0, row.due - now));
+      // It may be of no use any more: then the next look at the timers takes it away.
+      this.#timers.set(row.timer, { mark: row, row });
+    }
+    for (const [id, ms] of fresh ?? []) this.living.schedule({ source: '', target: '', id, event: { type: id } }, ms);
+    for (const { key, mark } of this.living.scheduled()) {
+      const known = this.#timers.get(key);
+      if (known) this.#timers.set(key, { mark, row: known.row });
+    }
+  }
+
+  /** What is kept of it now. @throws {Unkeepable | Error} for what cannot be */
+  text(turn: number, failure?: string): string {
+    const { limits } = this.#host;
+    const snapshot = keepSnapshot(this.living.persisted(), limits.maxDepth + NESTING);
+    const { entries } = this.living;
+    const text = writeKept({ snapshot, turn, used: this.#entry.used, entries, failure });
+    if (text.length <= limits.maxHandleLength) return text;
+    throw new Unkeepable(
+      `what the instance keeps would take ${text.length} characters, and may take ${limits.maxHandleLength} (the server's option is limits.maxHandleLength)`,
+    );
+  }
+
+  /** What has changed of its timers, and which steps are asked for no more. */
+  writes(): Write[] {
+    const { id: actor } = this.#entry;
+    const writes: Write[] = [];
+    const now = this.#host.date();
+    const before = this.#timers;
+    this.#timers = new Map();
+    for (const timer of this.living.scheduled()) {
+      const { key, mark, delay } = timer;
+      const known = before.get(key);
+      before.delete(key);
+      if (known?.mark === mark) {
+        this.#timers.set(key, known);
+        continue;
+      }
+      const row = { actor, timer: key, due: Math.ceil(now + delay), data: writeTimer(timer) };
+      this.#timers.set(key, { mark, row });
+      writes.push({ type: 'timer', timer: row });
+    }
+    for (const timer of before.keys()) writes.push({ type: 'timer off', actor, timer });
+    for (const [path, stream] of this.#lent) {
+      if (isActive(actorAt(this.living.actor, path))) continue;
+      this.#lent.delete(path);
+      writes.push({ type: 'trim', actor, stream, upto: this.#host.limits.maxHandleSteps });
+    }
+    return writes;
+  }
+
+  /** The rows of its timers as they were written last. */
+  timerRows(): readonly TimerRow[] {
+    return [...this.#timers.values()].map(({ row }) => row);
+  }
+
+  /** When it must be in memory again, in milliseconds since 1970. */
+  wakeAt(): number | undefined {
+    let earliest: number | undefined;
+    for (const { row } of this.#timers.values()) if (earliest === undefined || row.due < earliest) earliest = row.due;
+    return earliest;
+  }
+
+  /** What it invoked runs, or a call is putting what it asks: it goes on without another call. */
+  get atWork(): boolean {
+    return this.living.atWork(this.desk.waits);
+  }
+
+  #steps(actor: AnyActorRef): Promise<StepsLent> {
+    const path = pathOfActor(actor);
+    const { store, limits } = this.#host;
+    const stream = `steps/${path}.${this.living.entries[path] ?? 1}`;
+    this.#lent.set(path, stream);
+    return lendSteps({
+      store,
+      actor: this.#entry.id,
+      stream,
+      maxSteps: limits.maxHandleSteps,
+      maxDepth: limits.maxDepth,
+    });
+  }
+}
+
+function writeTimer({ source, target, id, event }: Scheduled): string {
+  return toText({ source, target, id, event });
+}
+
+/** @throws {StoreError | Error} for what was not written by {@link writeTimer} */
+function readTimer({ actor, timer, data }: TimerRow): Omit<Scheduled, 'key' | 'mark' | 'delay'> {
+  const value: unknown = fromText(data, `${actor}: timer ${timer}`);
+  if (isObject(value)) {
+    const { source, target, id, event } = value;
+    if (typeof source === 'string' && typeof target === 'string' && typeof id === 'string' && isEvent(event))
+      return { source, target, id, event };
+  }
+  throw new Error(`${actor}: timer ${timer}: expected what this server keeps of a timer, got ${data.slice(0, 80)}`);
+}
+
+function isEvent(value: unknown): value is AnyEventObject {
+  return isObject(value) && typeof value.type === 'string';
+}
+
+function isActive(actor: AnyActorRef | undefined): boolean {
+  const snapshot: unknown = actor?.getSnapshot();
+  return isObject(snapshot) && snapshot.status === 'active';
+}

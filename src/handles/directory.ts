@@ -1,0 +1,269 @@
+/** Which handles there are, whose, and which of them are in memory; who wakes, who rests, and when one is forgotten. */
+import type { Timer } from '../clock.ts';
+import { messageOf } from '../protocol/json.ts';
+import type { ActorRow, Write } from '../store/store.ts';
+import { ANONYMOUS, deadlineOf, type Entry, entryOf, lifetimeOf } from './entry.ts';
+import { HandleError } from './error.ts';
+import type { InstanceHost } from './host.ts';
+import { Instance } from './instance.ts';
+import type { MachineKind } from './kind.ts';
+import { Wakes } from './wakes.ts';
+
+/** Rows that are read at once. */
+const PAGE = 1_000;
+/** Most instances that are looked at to find one that may rest. */
+const LOOK = 16;
+/** Milliseconds until what could not be kept is tried again. */
+const RETRY_MS = 1_000;
+/** Milliseconds between two looks at what has expired. */
+const EXPIRY_MS = 60_000;
+
+export class Directory {
+  readonly #host: InstanceHost;
+  readonly #kind: (name: string) => MachineKind | undefined;
+  readonly #entries = new Map<string, Entry>();
+  /** The live ones of each principal. */
+  readonly #own = new Map<string, number>();
+  /** Those whose time is over, until they are forgotten. */
+  readonly #expired = new Set<Entry>();
+  /** In memory, the one that was used longest ago first. */
+  readonly #awake = new Set<Instance>();
+  readonly #wakes: Wakes;
+  #timers: Timer[] = [];
+  #restored = false;
+  #stopped = false;
+  #gone: (entry: Entry) => void = () => {};
+
+  constructor(host: InstanceHost, kind: (name: string) => MachineKind | undefined) {
+    this.#host = host;
+    this.#kind = kind;
+    this.#wakes = new Wakes(host.clock, host.date, (id) => this.#wake(id));
+  }
+
+  get awake(): number {
+    return this.#awake.size;
+  }
+
+  entry(id: string): Entry | undefined {
+    return this.#entries.get(id);
+  }
+
+  /** @throws {HandleError} `busy` where there are too many */
+  makeRoom(principal: string): void {
+    const { maxHandles, maxHandlesPerPrincipal } = this.#host.limits;
+    if (this.#entries.size - this.#expired.size >= maxHandles) this.#expireAll();
+    if (this.#entries.size - this.#expired.size >= maxHandles)
+      throw new HandleError(
+        'busy',
+        `this server keeps ${maxHandles} handles, which is its limit: try again later (the server's option is limits.maxHandles)`,
+      );
+    if (principal === ANONYMOUS || (this.#own.get(principal) ?? 0) < maxHandlesPerPrincipal) return;
+    throw new HandleError(
+      'busy',
+      `you have ${maxHandlesPerPrincipal} handles, which is the limit of this server: try again when some have expired (the server's option is limits.maxHandlesPerPrincipal)`,
+    );
+  }
+
+  add(entry: Entry, instance?: Instance): void {
+    this.#entries.set(entry.id, entry);
+    this.#own.set(entry.principal, (this.#own.get(entry.principal) ?? 0) + 1);
+    entry.instance = instance;
+    this.#watch();
+    if (instance) this.#use(instance);
+  }
+
+  remove(entry: Entry): void {
+    this.#entries.delete(entry.id);
+    if (!this.#expired.delete(entry)) this.#release(entry);
+    this.#wakes.delete(entry.id);
+  }
+
+  /** The instance in memory; it reads itself when it is called. */
+  instanceOf(entry: Entry): Instance {
+    this.#wakes.delete(entry.id);
+    entry.instance ??= new Instance(entry, this.#host);
+    this.#use(entry.instance);
+    return entry.instance;
+  }
+
+  /** The live ones of a principal, the oldest first; undefined where `after` is none of them. */
+  page(
+    name: string,
+    principal: string,
+    after: string | undefined,
+    limit: number,
+  ): { readonly entries: readonly Entry[]; readonly after: string | undefined } | undefined {
+    const entries: Entry[] = [];
+    let found = after === undefined;
+    for (const entry of this.#entries.values()) {
+      if (entry.name !== name || entry.principal !== principal) continue;
+      if (!found) {
+        found = entry.handle === after;
+        continue;
+      }
+      if (this.#isOver(entry)) continue;
+      if (entries.length === limit) return { entries, after: entries.at(-1)?.handle };
+      entries.push(entry);
+    }
+    return found ? { entries, after: undefined } : undefined;
+  }
+
+  /** Its time is over: from now on it is only told that it was. */
+  expire(entry: Entry, gone: (entry: Entry) => void = this.#gone): void {
+    if (this.#expired.has(entry)) return;
+    this.#expired.add(entry);
+    this.#release(entry);
+    this.#wakes.delete(entry.id);
+    entry.instance?.expire();
+    gone(entry);
+  }
+
+  /** A machine was offered anew, or is offered no more: what is in memory begins again from what was kept. */
+  redefined(name: string): void {
+    for (const instance of [...this.#awake]) {
+      if (instance.entry.name !== name) continue;
+      void instance.settled().then(() => {
+        const { wakeAt, idle, entry } = instance;
+        instance.leave('its machine is another');
+        this.#awake.delete(instance);
+        if (idle && wakeAt !== undefined) this.#wakes.add(entry.id, wakeAt);
+        else if (!idle) this.#wake(entry.id);
+      });
+    }
+    if (!this.#restored || !this.#kind(name)) return;
+    for (const entry of this.#entries.values()) if (entry.name === name && entry.atWork) this.#wake(entry.id);
+  }
+
+  /** It is no longer in memory, for no reason of its own: what it does is taken up again in a while. */
+  lost(entry: Entry): void {
+    if (entry.instance) this.#awake.delete(entry.instance);
+    if (entry.status !== 'active' || this.#stopped) return;
+    if (this.#entries.get(entry.id) !== entry) return;
+    this.#wakes.add(entry.id, this.#host.date() + RETRY_MS);
+  }
+
+  /** Takes up what the store has: what was at work goes on, and timers fire, the late ones now. */
+  async restore(gone: (entry: Entry) => void): Promise<void> {
+    this.#gone = gone;
+    const { store, limits } = this.#host;
+    let after: ActorRow | undefined;
+    for (;;) {
+      const rows: readonly ActorRow[] = await store.list({ kind: 'handle', after, limit: PAGE });
+      for (const row of rows) if (!this.#entries.has(row.id)) this.#take(row);
+      after = rows.at(-1);
+      if (rows.length < PAGE) break;
+    }
+    const most = limits.maxHandles * LOOK;
+    for (const { actor, due } of await store.timers(Number.MAX_SAFE_INTEGER, most)) {
+      const entry = this.#entries.get(actor);
+      // The earliest come first.
+      if (entry?.status === 'active' && !this.#expired.has(entry) && !this.#wakes.has(actor))
+        this.#wakes.add(actor, due);
+    }
+    this.#restored = true;
+    for (const entry of this.#entries.values())
+      if (entry.atWork && entry.status === 'active' && !this.#expired.has(entry)) this.#wake(entry.id);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    for (const timer of this.#timers) timer.cancel();
+    this.#wakes.stop();
+    await Promise.all(
+      [...this.#awake].map(async (instance) => {
+        await instance.settled();
+        instance.leave('the server stops');
+      }),
+    );
+    this.#awake.clear();
+  }
+
+  #take(row: ActorRow): void {
+    const { limits } = this.#host;
+    const entry = entryOf(row, lifetimeOf(this.#kind(row.name), row.principal, limits), limits);
+    this.add(entry);
+    if (!this.#isOver(entry)) return;
+    this.#expired.add(entry);
+    this.#release(entry);
+  }
+
+  #release({ principal }: Entry): void {
+    const left = (this.#own.get(principal) ?? 1) - 1;
+    if (left > 0) this.#own.set(principal, left);
+    else this.#own.delete(principal);
+  }
+
+  #isOver(entry: Entry): boolean {
+    const { limits, date } = this.#host;
+    return deadlineOf(entry, lifetimeOf(this.#kind(entry.name), entry.principal, limits)) <= date();
+  }
+
+  #wake(id: string): void {
+    const entry = this.#entries.get(id);
+    // A machine that is not offered now may be later: then its instances are woken.
+    if (!entry || this.#stopped || !this.#kind(entry.name) || this.#isOver(entry)) return;
+    this.instanceOf(entry).wake();
+  }
+
+  /** It was used just now; where too many are in memory, those that were not leave it. */
+  #use(instance: Instance): void {
+    this.#awake.delete(instance);
+    this.#awake.add(instance);
+    if (this.#awake.size <= this.#host.limits.maxAwakeHandles) return;
+    let looked = 0;
+    for (const oldest of this.#awake) {
+      looked += 1;
+      if (oldest.gone) this.#awake.delete(oldest);
+      else if (oldest !== instance && oldest.idle) this.#hibernate(oldest);
+      if (looked === LOOK || this.#awake.size <= this.#host.limits.maxAwakeHandles) return;
+    }
+  }
+
+  #rest(): void {
+    const { clock, limits } = this.#host;
+    const before = clock.now() - limits.handleRestMs;
+    for (const instance of this.#awake) {
+      if (instance.gone) this.#awake.delete(instance);
+      else if (instance.lastUsed <= before && instance.idle) this.#hibernate(instance);
+    }
+  }
+
+  #hibernate(instance: Instance): void {
+    const { wakeAt, entry } = instance;
+    instance.rest();
+    this.#awake.delete(instance);
+    if (wakeAt !== undefined) this.#wakes.add(entry.id, wakeAt);
+  }
+
+  #expireAll(): void {
+    const now = this.#host.date();
+    for (const entry of this.#entries.values()) {
+      if (this.#isOver(entry)) this.expire(entry);
+      if (this.#expired.has(entry) && entry.forgotten <= now) this.#forget(entry);
+    }
+  }
+
+  #forget(entry: Entry): void {
+    this.remove(entry);
+    const writes: readonly Write[] = [{ type: 'forget', actor: entry.id }];
+    const { store, log } = this.#host;
+    store
+      .commit(writes)
+      .catch((error: unknown) => log('warning', `${entry.id} stays in the store for now: ${messageOf(error)}`));
+  }
+
+  /** While there are handles, some are to rest, and some to expire. */
+  #watch(): void {
+    if (this.#timers.length > 0 || this.#stopped) return;
+    this.#every(this.#host.limits.handleRestMs / 2, () => this.#rest());
+    this.#every(EXPIRY_MS, () => this.#expireAll());
+  }
+
+  #every(ms: number, run: () => void): void {
+    const again = (): void => {
+      run();
+      if (!this.#stopped) this.#timers[place] = this.#host.clock.after(ms, again);
+    };
+    const place = this.#timers.push(this.#host.clock.after(ms, again)) - 1;
+  }
+}

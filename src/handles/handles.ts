@@ -1,0 +1,274 @@
+/** The handles of a server: instances of machines, each an actor behind an id, that are durable, bounded, and hibernate. */
+import { nanoid } from 'nanoid';
+import { isoOf, steadyDate, timersOf } from '../clock.ts';
+import type { HandleEvent, HandleView } from '../messages/handles.ts';
+import { messageOf } from '../protocol/json.ts';
+import type { Write } from '../store/store.ts';
+import { checkKind } from './checks.ts';
+import { Directory } from './directory.ts';
+import { ANONYMOUS, actorId, deadlineOf, type Entry, isStale, lifetimeOf, rowOf } from './entry.ts';
+import { HandleError } from './error.ts';
+import type { HandlesOptions, InstanceHost } from './host.ts';
+import { Instance } from './instance.ts';
+import type { JobKind } from './jobs.ts';
+import { faultOf } from './keep.ts';
+import { Keyed } from './keyed.ts';
+import type { Caller, HandleChange, HandlePage, MachineKind, SendOptions } from './kind.ts';
+import { Leaving, unknownHandle } from './load.ts';
+
+export type { HandlesOptions } from './host.ts';
+
+/** Characters of a handle: 132 random bits, because where nobody is known the id is the key to it. */
+const HANDLE_LENGTH = 22;
+const DEFAULT_PAGE = 50;
+/** How often a call is made that finds its instance leaving memory. */
+const TRIES = 3;
+
+export class Handles {
+  readonly #options: HandlesOptions;
+  readonly #host: InstanceHost;
+  readonly #kinds = new Map<string, MachineKind>();
+  readonly #directory: Directory;
+  readonly #keyed: Keyed;
+  readonly #listeners = new Set<(change: HandleChange) => void>();
+  #stopped = false;
+
+  constructor(options: HandlesOptions) {
+    this.#options = options;
+    this.#host = {
+      ...options,
+      timers: timersOf(options.clock),
+      date: steadyDate(options.clock),
+      kindOf: (name) => this.#kindOf(name),
+      changed: (entry, type, view) => {
+        if (this.#listeners.size > 0) this.#tell({ type, view: view(), principal: entry.principal });
+      },
+      lost: (entry) => this.#directory.lost(entry),
+    };
+    this.#directory = new Directory(this.#host, (name) => this.#kinds.get(name));
+    this.#keyed = new Keyed(options.store);
+  }
+
+  /** Offers a machine, in place of the one that had its name. @throws {TypeError} for one that cannot be offered, with how to mend it */
+  define(kind: MachineKind): void {
+    this.#kinds.set(kind.name, checkKind(kind));
+    this.#directory.redefined(kind.name);
+  }
+
+  /** Offers it no more. Its instances stay in the store; what is in memory finishes its turn and hibernates. */
+  withdraw(name: string): void {
+    if (this.#kinds.delete(name)) this.#directory.redefined(name);
+  }
+
+  /** Makes an instance. With a key of the caller's own, once: a repetition is answered with what the first made. Resolves when it is durable. @throws {HandleError} */
+  async create(name: string, input: unknown, caller: Caller, options: SendOptions = {}): Promise<HandleView> {
+    const kind = this.#kindOf(name);
+    const fault = faultOf(input, this.#options.limits.maxDepth);
+    if (fault !== undefined) throw new HandleError('refused', `the input of a new "${name}": ${fault}`);
+    const scope = creatorOf(name, caller, options.idempotencyKey);
+    const { idempotencyKey: key } = options;
+    if (key === undefined || scope === undefined) return this.#make(kind, input, caller, []);
+    return this.#keyed.once(
+      scope,
+      key,
+      (handle) => this.get(name, handle, caller),
+      (reply) => this.#make(kind, input, caller, reply),
+    );
+  }
+
+  async #make(kind: MachineKind, input: unknown, caller: Caller, reply: readonly ReplyOf[]): Promise<HandleView> {
+    if (this.#stopped) throw new Leaving();
+    this.#directory.makeRoom(caller.principal);
+    const handle = nanoid(HANDLE_LENGTH);
+    const now = this.#host.date();
+    const entry: Entry = {
+      handle,
+      id: actorId(kind.name, handle),
+      name: kind.name,
+      principal: caller.principal,
+      created: Math.round(now),
+      used: now,
+      status: 'active',
+      written: 'active',
+      atWork: false,
+      forgotten: 0,
+      instance: undefined,
+    };
+    const more = reply.map((of): Write => of(handle, now + this.#options.limits.replyTtlMs));
+    const instance = new Instance(entry, this.#host);
+    this.#directory.add(entry, instance);
+    try {
+      return await instance.create(input, caller, more);
+    } catch (error) {
+      this.#directory.remove(entry);
+      throw error;
+    }
+  }
+
+  /** Sends an event to an instance. Resolves when what it came to is durable. @throws {HandleError} */
+  async send(
+    name: string,
+    handle: string,
+    event: HandleEvent,
+    caller: Caller,
+    options: SendOptions = {},
+  ): Promise<HandleView> {
+    const entry = this.#find(name, handle, caller);
+    const { events } = this.#kindOf(name);
+    const fault = faultOfEvent(event, events, this.#options.limits.maxDepth);
+    if (fault !== undefined) throw new HandleError('refused', fault);
+    const { idempotencyKey: key } = options;
+    if (key === undefined) return this.#call(entry, { type: 'event', event, key }, caller);
+    return this.#keyed.once(
+      entry.id,
+      key,
+      (told) => this.#call(entry, { type: 'look', told: this.#keyed.viewOf(told) }, caller),
+      () => this.#call(entry, { type: 'event', event, key }, caller),
+    );
+  }
+
+  /** What an instance is now. What it asks is asked of this caller, if nobody is being asked. @throws {HandleError} */
+  async get(name: string, handle: string, caller: Caller): Promise<HandleView> {
+    return this.#call(this.#find(name, handle, caller), { type: 'look' }, caller);
+  }
+
+  /** Stops an instance. What it does is broken off, and it takes no more events. @throws {HandleError} */
+  async end(name: string, handle: string, caller: Caller): Promise<HandleView> {
+    return this.#call(this.#find(name, handle, caller), { type: 'end' }, caller);
+  }
+
+  /** The caller's instances of a machine. Without a principal there are none: each is known to who has its id. @throws {HandleError} */
+  async list(
+    name: string,
+    caller: Caller,
+    { after, limit = DEFAULT_PAGE }: { readonly after?: string | undefined; readonly limit?: number | undefined } = {},
+  ): Promise<HandlePage> {
+    this.#kindOf(name);
+    if (caller.principal === ANONYMOUS) return { handles: [], after: undefined };
+    const { limits } = this.#options;
+    const page = this.#directory.page(name, caller.principal, after, Math.min(limit, limits.pageSize));
+    if (!page) throw new HandleError('refused', `after: no such handle of "${name}": list again from the start`);
+    // Nobody is asked by a list.
+    const looking = { principal: caller.principal, ctx: undefined };
+    const views = await Promise.all(page.entries.map((entry) => this.#peek(entry, looking)));
+    return { handles: views.flatMap((view) => view ?? []), after: page.after };
+  }
+
+  /** Hears each change once it is durable, until the returned function is called. */
+  onChange(listener: (change: HandleChange) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  /** Takes up what the store has, before anything is served. */
+  async restore(): Promise<void> {
+    await this.#directory.restore((entry) => this.#gone(entry));
+  }
+
+  /** Takes no more calls; makes durable what is on its way. What runs is broken off, and runs again after a restart. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await this.#directory.stop();
+  }
+
+  #kindOf(name: string): MachineKind {
+    const kind = this.#kinds.get(name);
+    if (kind) return kind;
+    throw new HandleError('unknown', `there is no machine "${name}" here`);
+  }
+
+  /** The handle of this caller. Another's is none (S-04). @throws {HandleError} `unknown`, `expired` */
+  #find(name: string, handle: string, { principal }: Caller): Entry {
+    const kind = this.#kindOf(name);
+    const entry = this.#directory.entry(actorId(name, handle));
+    if (!entry || entry.principal !== principal) throw unknownHandle(name);
+    const now = this.#host.date();
+    const lifetime = lifetimeOf(kind, principal, this.#options.limits);
+    if (deadlineOf(entry, lifetime) > now) return entry;
+    this.#directory.expire(entry, () => this.#gone(entry));
+    throw new HandleError(
+      'expired',
+      `this handle of "${name}" has expired: it lived ${inHours(lifetime.ttlMs)}, or ${inHours(lifetime.idleMs)} without use. Make a new one`,
+    );
+  }
+
+  async #call(entry: Entry, job: JobKind, caller: Caller): Promise<HandleView> {
+    if (this.#stopped) throw new Leaving();
+    entry.used = this.#host.date();
+    for (let tries = 1; ; tries += 1) {
+      try {
+        const view = await this.#directory.instanceOf(entry).call(job, caller);
+        this.#touch(entry);
+        return view;
+      } catch (error) {
+        // It left memory, and has not served the call: it is read again.
+        if (!(error instanceof Leaving) || this.#stopped || tries === TRIES) throw error;
+      }
+    }
+  }
+
+  /** That it was used is written now and then only: the store's row leaves room for it. */
+  #touch(entry: Entry): void {
+    const { limits, store, log } = this.#options;
+    const lifetime = lifetimeOf(this.#kinds.get(entry.name), entry.principal, limits);
+    if (entry.instance === undefined || !isStale(entry, lifetime, limits)) return;
+    store
+      .commit([{ type: 'actor', actor: rowOf(entry, lifetime, limits) }])
+      .catch((error: unknown) => log('warning', `${entry.id} may expire early: ${messageOf(error)}`));
+  }
+
+  /** For a list: one that cannot be read is left out, and hibernates again. */
+  async #peek(entry: Entry, caller: Caller): Promise<HandleView | undefined> {
+    try {
+      return await this.#directory.instanceOf(entry).call({ type: 'look' }, caller);
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Of one that expired while it hibernated, only its name is at hand. */
+  #gone({ handle, name: machine, created, principal }: Entry): void {
+    const born = isoOf(created);
+    const now = isoOf(Math.round(this.#host.date()));
+    const none = { state: null, view: undefined, accepts: [], version: 0 };
+    this.#tell({
+      type: 'gone',
+      principal,
+      view: { handle, machine, status: 'ended', ...none, created: born, expires: now },
+    });
+  }
+
+  #tell(change: HandleChange): void {
+    for (const listener of this.#listeners) {
+      try {
+        listener(change);
+      } catch (error) {
+        this.#options.incident('a listener of handles', error);
+      }
+    }
+  }
+}
+
+/** Makes the row that remembers, with a batch, what a call with a key came to. */
+type ReplyOf = (data: string, expires: number) => Write;
+
+/** Within what a key of a create is known. An anonymous key must be as hard to guess as the handle that it leads to. */
+function creatorOf(name: string, { principal, ctx }: Caller, key: string | undefined): string | undefined {
+  if (principal !== ANONYMOUS) return `handles/${name}/principal ${principal}`;
+  if (ctx?.session) return `handles/${name}/session ${ctx.session.id}`;
+  return key !== undefined && key.length >= HANDLE_LENGTH - 1 ? `handles/${name}/${ANONYMOUS}` : undefined;
+}
+
+/** @param listed the events that the author has listed: nothing else reaches a machine (S-01) */
+function faultOfEvent({ type, data }: HandleEvent, listed: readonly string[], maxDepth: number): string | undefined {
+  if (!listed.includes(type))
+    return `there is no event "${type.slice(0, 80)}": there are ${listed.join(', ') || 'none'}`;
+  if (Object.hasOwn(data, 'type'))
+    return `the data of "${type}": it must have no member "type", which is the event's own`;
+  const fault = faultOf(data, maxDepth);
+  return fault === undefined ? undefined : `the data of "${type}": ${fault}`;
+}
+
+function inHours(ms: number): string {
+  return ms >= 7_200_000 ? `${Math.round(ms / 3_600_000)} hours` : `${Math.round(ms / 60_000)} minutes`;
+}

@@ -1,0 +1,29 @@
+/** What instances are lent by the server that they live in. Types only. */
+import type { Clock, XStateTimers } from '../clock.ts';
+import type { Inspection } from '../inspect.ts';
+import type { HandleView } from '../messages/handles.ts';
+import type { Limits, OperatorLog } from '../options.ts';
+import type { Store } from '../store/store.ts';
+import type { Entry } from './entry.ts';
+import type { HandleChange, MachineKind } from './kind.ts';
+
+export interface HandlesOptions {
+  readonly clock: Clock;
+  readonly inspection: Inspection;
+  readonly store: Store;
+  readonly limits: Limits;
+  readonly log: OperatorLog;
+  incident(where: string, error: unknown): string;
+}
+
+export interface InstanceHost extends HandlesOptions {
+  readonly timers: XStateTimers;
+  /** Milliseconds since 1970, which no change of the wall clock moves. */
+  date(): number;
+  /** The machine of that name, as it is offered now. @throws {HandleError} where it is not */
+  kindOf(name: string): MachineKind;
+  /** `view` is made only where somebody listens. */
+  changed(entry: Entry, type: HandleChange['type'], view: () => HandleView): void;
+  /** It could not be kept, or not be read, and is no longer in memory. */
+  lost(entry: Entry): void;
+}

@@ -1,0 +1,83 @@
+/** What is said, logged and set aside when an instance crashes. */
+import type { AnyEventObject } from 'xstate';
+import { messageOf, stackOf } from '../protocol/json.ts';
+import type { DeadLetter } from '../store/store.ts';
+import { addressOf, type Entry } from './entry.ts';
+import { HandleError } from './error.ts';
+import { historyOf } from './history.ts';
+import type { InstanceHost } from './host.ts';
+import type { Job } from './jobs.ts';
+import { Unkeepable } from './keep.ts';
+
+/** Most that is kept of mail that was set aside, in characters. */
+const MOST_MAIL = 65_536;
+
+/** What clients learn of a crash: what they can do something about, and for the rest what the operator finds in the log. */
+function shortly(error: unknown, incident: string): string {
+  return error instanceof Unkeepable ? `${error.message} (incident ${incident})` : `incident ${incident}`;
+}
+
+export function beginsNot(entry: Entry, host: InstanceHost, error: unknown): HandleError {
+  const incident = host.incident(`${addressOf(entry)}, which was to begin`, error);
+  return new HandleError(
+    'failed',
+    `a new "${entry.name}" could not begin with this input: ${shortly(error, incident)}`,
+    {
+      incident,
+      cause: error,
+    },
+  );
+}
+
+/** Mail that crashed its instance as often as it may: the letter that is set aside, and what its sender hears. */
+export function poison(
+  entry: Entry,
+  host: InstanceHost,
+  job: Job,
+  error: unknown,
+): { readonly letter: DeadLetter; readonly refusal: HandleError } {
+  const incident = host.incident(`${addressOf(entry)}, which crashed at ${nameOf(job)} ${job.attempts} times`, error);
+  const mail: AnyEventObject = job.type === 'event' ? { ...job.event.data, type: job.event.type } : { type: job.type };
+  const refusal = new HandleError(
+    'failed',
+    `${nameOf(job)} crashed this instance ${job.attempts} times and was set aside: nothing of it has happened, and the instance is as it was before (${shortly(error, incident)})`,
+    { incident, cause: error },
+  );
+  return { letter: letterOf(entry, host, [mail], job.attempts, error, incident), refusal };
+}
+
+/** An instance that crashed too often: the letter, and why it failed. */
+export function tooMany(
+  entry: Entry,
+  host: InstanceHost,
+  what: readonly AnyEventObject[],
+  crashes: number,
+  error: unknown,
+): { readonly letter: DeadLetter; readonly refusal: HandleError } {
+  const incident = host.incident(`${addressOf(entry)}, which crashed too often and was set aside`, error);
+  const refusal = new HandleError(
+    'failed',
+    `this instance crashed ${crashes} times in a row and was set aside: it takes no more events (incident ${incident})`,
+    { incident, cause: error },
+  );
+  return { letter: letterOf(entry, host, what, crashes, error, incident), refusal };
+}
+
+function letterOf(
+  { id: actor }: Entry,
+  { date }: InstanceHost,
+  mail: readonly AnyEventObject[],
+  attempts: number,
+  error: unknown,
+  incident: string,
+): DeadLetter {
+  return { actor, mail: historyOf(mail, MOST_MAIL), error: textOf(error), attempts, at: Math.round(date()), incident };
+}
+
+function textOf(error: unknown): string {
+  return (stackOf(error) || messageOf(error)).slice(0, MOST_MAIL);
+}
+
+function nameOf(job: Job): string {
+  return job.type === 'event' ? `"${job.event.type}"` : `"${job.type}"`;
+}

@@ -1,0 +1,256 @@
+/** The turns of an instance in memory: calls are served in order, what they change becomes durable, then it is told and takes effect. */
+import type { AnyEventObject } from 'xstate';
+import type { HandleView } from '../messages/handles.ts';
+import type { TimerRow, Write } from '../store/store.ts';
+import type { Awake } from './awake.ts';
+import { type Applied, type Batch, batchOf, type Own, undoing } from './batch.ts';
+import type { Entry } from './entry.ts';
+import type { Effect } from './held.ts';
+import { CREATED } from './history.ts';
+import type { InstanceHost } from './host.ts';
+import { type Job, jobOf, type Mailroom } from './jobs.ts';
+import type { Caller } from './kind.ts';
+import type { KeptInstance } from './restoring.ts';
+import { follow, serve } from './serve.ts';
+import { viewOf } from './view.ts';
+
+/** Most calls that are served before others are given a turn. */
+const MOST_TURNS = 64;
+
+/** Whose turns they are. */
+export interface TurnsOwner {
+  readonly entry: Entry;
+  readonly gone: boolean;
+  /** It has changed, durably. */
+  changed(type: 'created' | 'changed', view: () => HandleView): void;
+  answer(applied: readonly Applied[]): void;
+  /** It can change no more. */
+  ended(): void;
+  /** Something that nobody called for made it throw. */
+  crashed(events: readonly AnyEventObject[], error: unknown): void;
+  /** The last of these jobs made it throw; nothing of any of them is kept. */
+  poisoned(jobs: readonly Job[], error: unknown): void;
+  /** What it came to could not be made durable. */
+  unkept(applied: readonly Applied[], error: unknown): void;
+}
+
+/** What was kept before a batch. */
+interface Before {
+  readonly kept: string;
+  readonly timers: readonly TimerRow[];
+}
+
+export class Turns {
+  readonly #owner: TurnsOwner;
+  readonly #host: InstanceHost;
+  readonly #mail: Mailroom;
+  #awake: Awake | undefined;
+  /** The last one; grows with each change. */
+  #turn = 0;
+  /** What is kept of the instance, as it was written last. */
+  #kept = '';
+  #failure: string | undefined;
+  /** A batch is on its way: calls wait. */
+  #busy = false;
+  /** It has changed by itself since the last batch. */
+  #stirred = false;
+  /** As many were served as may be in one turn. */
+  #full = false;
+  #waiting: (() => void)[] = [];
+
+  constructor(owner: TurnsOwner, host: InstanceHost, mail: Mailroom) {
+    this.#owner = owner;
+    this.#host = host;
+    this.#mail = mail;
+  }
+
+  get awake(): Awake | undefined {
+    return this.#awake;
+  }
+
+  get kept(): string {
+    return this.#kept;
+  }
+
+  get idle(): boolean {
+    return !this.#busy && !this.#stirred;
+  }
+
+  /** A new one. @throws what it throws at its beginning, or what of it cannot be kept */
+  create(awake: Awake, input: unknown, caller: Caller, more: readonly Write[]): Promise<HandleView> {
+    this.#awake = awake;
+    awake.start();
+    throwCrash(awake);
+    follow(this.#owner.entry, awake);
+    awake.living.takeEvents();
+    const { job, answer } = jobOf({ type: 'look' }, caller);
+    const own: Own = { kind: 'created', turn: 1, events: [{ type: CREATED, input }] };
+    this.#commit(awake, [{ job, answer: { view: this.view(1) }, turn: 1, events: [] }], own, more);
+    return answer;
+  }
+
+  /** One that was read from the store. @throws what it throws when it goes on */
+  goOn(awake: Awake, kept: KeptInstance, data: string, migrated: boolean): void {
+    this.#awake = awake;
+    this.#kept = data;
+    this.#turn = kept.turn;
+    this.#failure = kept.failure;
+    throwCrash(awake);
+    if (this.#owner.entry.status === 'active') awake.start();
+    throwCrash(awake);
+    awake.living.takeEvents();
+    this.#stirred = false;
+    // What it was made fit for must be durable before it does anything.
+    if (migrated) return this.#commit(awake, [], this.#own(awake));
+    this.#durable(awake, [], awake.living.takeEffects(), undefined);
+  }
+
+  /** Lets go of what is in memory. */
+  drop(): void {
+    this.#awake?.living.stop();
+    this.#awake = undefined;
+    this.#stirred = false;
+  }
+
+  /** It has changed by itself: what changes in one turn of the event loop is one batch. */
+  stir(awake: Awake): void {
+    if (awake !== this.#awake || this.#stirred) return;
+    this.#stirred = true;
+    this.again();
+  }
+
+  /** Serves what waits in a turn of its own, so that no caller is kept waiting; after many, in one of the event loop. */
+  again(): void {
+    if (!this.#stirred && this.#mail.size === 0) return;
+    if (this.#full) this.#host.clock.soon(() => this.#pump());
+    else queueMicrotask(() => this.#pump());
+    this.#full = false;
+  }
+
+  /** Resolves when what has happened so far is durable, and what it led to has begun. */
+  settled(): Promise<void> {
+    if (this.idle || this.#owner.gone) return Promise.resolve();
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  tellSettled(): void {
+    for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+
+  /** What clients see of it now. */
+  view(turn = this.#turn): HandleView {
+    const awake = this.#awake;
+    if (!awake) throw new Error('an instance was looked at that is not in memory');
+    const { entry } = this.#owner;
+    const asks = entry.status === 'active' ? awake.desk.look() : [];
+    return viewOf(entry, awake.kind, this.#host, awake.living.snapshot, turn, asks, this.#failure);
+  }
+
+  #pump(): void {
+    const awake = this.#awake;
+    const { entry, gone } = this.#owner;
+    if (this.#busy || gone || !awake) return;
+    // What changed by itself is a batch of its own: an event that crashes then takes nothing of it back.
+    if (this.#stirred) return this.#changed(awake);
+    const applied: Applied[] = [];
+    let turn = this.#turn;
+    while (applied.length < MOST_TURNS) {
+      const job = this.#mail.first();
+      // One that crashed the instance is tried alone.
+      if (!job || (job.attempts > 0 && applied.length > 0)) break;
+      this.#mail.take();
+      job.asked = awake.desk.asked;
+      try {
+        const one = serve(job, entry, awake.kind, awake, turn, (at) => this.view(at));
+        turn = one.turn;
+        applied.push(one);
+      } catch (error) {
+        return this.#owner.poisoned([...applied.map((each) => each.job), job], error);
+      }
+      // What is held back is to be done before the next event, as it would be without a store.
+      if (job.attempts > 0 || entry.status !== 'active' || awake.living.holds) break;
+    }
+    this.#full = applied.length === MOST_TURNS;
+    if (applied.length > 0) this.#commit(awake, applied, undefined);
+  }
+
+  #changed(awake: Awake): void {
+    const crash = awake.living.takeCrash();
+    if (crash) return this.#owner.crashed(awake.living.takeEvents(), crash.error);
+    this.#commit(awake, [], this.#own(awake));
+  }
+
+  #own(awake: Awake): Own {
+    return { kind: 'own', turn: this.#turn + 1, events: awake.living.takeEvents() };
+  }
+
+  /** Makes durable what has happened. Only then is it told, and only then does anything come of it (the output gate). */
+  #commit(awake: Awake, applied: readonly Applied[], own: Own | undefined, more: readonly Write[] = []): void {
+    this.#stirred = false;
+    const before = own ? undefined : { kept: this.#kept, timers: awake.timerRows() };
+    if (!own && applied.every(({ events }) => events.length === 0)) return this.#durable(awake, applied, [], undefined);
+    const turn = applied.at(-1)?.turn ?? own?.turn ?? this.#turn;
+    const { entry } = this.#owner;
+    let batch: Batch;
+    try {
+      follow(entry, awake);
+      batch = batchOf(entry, this.#host, awake, { applied, own, turn });
+    } catch (error) {
+      if (own?.kind === 'created') throw error;
+      if (own) return this.#owner.crashed(own.events, error);
+      const jobs = applied.map(({ job }) => job);
+      return this.#owner.poisoned(jobs, error);
+    }
+    const effects = awake.living.takeEffects();
+    this.#turn = turn;
+    this.#keep(batch, more, applied, () => {
+      this.#owner.changed(own?.kind === 'created' ? 'created' : 'changed', () => this.view());
+      this.#durable(awake, applied, effects, before);
+    });
+  }
+
+  #keep({ data, writes }: Batch, more: readonly Write[], applied: readonly Applied[], then: () => void): void {
+    this.#busy = true;
+    this.#kept = data;
+    this.#host.store.commit(more.length === 0 ? writes : [...writes, ...more]).then(
+      () => {
+        this.#busy = false;
+        // Its calls are answered, whatever has become of it meanwhile: what they were is durable.
+        if (this.#awake) return then();
+        this.#owner.answer(applied);
+        this.tellSettled();
+      },
+      (error: unknown) => {
+        this.#busy = false;
+        this.#owner.unkept(applied, error);
+      },
+    );
+  }
+
+  #durable(awake: Awake, applied: readonly Applied[], effects: readonly Effect[], before: Before | undefined): void {
+    const failed = awake.living.run(effects);
+    if (failed && before) return this.#undo(awake, applied, before, failed.error);
+    this.#owner.answer(applied);
+    if (failed) return this.#owner.crashed([{ type: failed.effect }], failed.error);
+    if (this.#owner.entry.status !== 'active') this.#owner.ended();
+    if (this.idle) this.tellSettled();
+    this.again();
+  }
+
+  /** An action of the last event has thrown: the event has not happened. What it did before that, it may do again. */
+  #undo(awake: Awake, applied: readonly Applied[], before: Before, thrown: unknown): void {
+    const { entry } = this.#owner;
+    entry.status = 'active';
+    this.#turn += 1;
+    const batch = undoing(entry, this.#host, awake, before, this.#turn);
+    this.#keep(batch, [], applied, () => {
+      const jobs = applied.map(({ job }) => job);
+      this.#owner.poisoned(jobs, thrown);
+    });
+  }
+}
+
+function throwCrash({ living }: Awake): void {
+  const crash = living.takeCrash();
+  if (crash) throw crash.error;
+}

@@ -1,0 +1,166 @@
+/** Where each part of a statechart's picture goes: states one below the other, and a lane beside them for each arrow. */
+import type { ChartState, ChartTransition } from './chart.ts';
+
+/** Height of a line of text. */
+export const ROW = 20;
+const PAD = 12;
+/** Width of a character of the picture's font. */
+const CHAR = 7.9;
+const LANE = 9;
+
+/** Longest text on one line; what is cut shows as `…`. */
+const MAX_TEXT = 64;
+/** Most boxes and lines of text. */
+const MAX_PARTS = 1_000;
+/** Most arrows side by side; those beyond are told by their line of text only. */
+const MAX_LANES = 40;
+
+export interface Box {
+  readonly state: ChartState;
+  readonly name: string;
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+  readonly rows: readonly Row[];
+}
+
+export interface Row {
+  readonly text: string;
+  readonly y: number;
+  /** It says what the state does, and leads nowhere. */
+  readonly does: boolean;
+}
+
+/** From the line of a transition to the right, along a lane, and back to its target. */
+export interface Edge {
+  /** The path of the state that it leaves. */
+  readonly from: string;
+  readonly x: number;
+  readonly y: number;
+  readonly lane: number;
+  readonly toX: number;
+  readonly toY: number;
+}
+
+export interface Arranged {
+  readonly boxes: readonly Box[];
+  readonly edges: readonly Edge[];
+  readonly width: number;
+  readonly height: number;
+  /** How many boxes and lines are not shown, because there are too many. */
+  readonly left: number;
+}
+
+interface Leaving {
+  readonly from: string;
+  readonly to: string;
+  readonly y: number;
+}
+
+/** Boxes hold their lines of text, then the states within them: to the right of a line there is nothing but the edges of the boxes around it. */
+export function arrange(chart: ChartState): Arranged {
+  const boxes: Box[] = [];
+  const leaving: Leaving[] = [];
+  let parts = 0;
+  const fits = (): boolean => {
+    if (parts >= MAX_PARTS) return false;
+    parts += 1;
+    return true;
+  };
+  const place = (state: ChartState, x: number, y: number): { readonly width: number; readonly height: number } => {
+    const name = clip(nameOf(state));
+    const rows: Row[] = [];
+    let below = y + ROW + 4;
+    let width = 24 + widthOf(name) + PAD;
+    const line = (text: string, does: boolean): void => {
+      rows.push({ text, y: below, does });
+      width = Math.max(width, 24 + widthOf(text) + PAD);
+      below += ROW;
+    };
+    // A box is placed before the boxes in it, so that those are drawn over it.
+    const at = boxes.push({ state, name, x, y, width: 0, height: 0, rows }) - 1;
+    for (const invoked of state.invokes) if (fits()) line(clip(`does ${invoked}`), true);
+    for (const transition of state.transitions) {
+      if (!fits()) continue;
+      const [to] = transition.targets;
+      if (to !== undefined) leaving.push({ from: state.path, to, y: below + ROW / 2 });
+      line(clip(textOf(transition)), false);
+    }
+    for (const child of state.states) {
+      if (!fits()) continue;
+      const inner = place(child, x + PAD, below + PAD / 2);
+      width = Math.max(width, inner.width + 2 * PAD);
+      below += inner.height + PAD;
+    }
+    const height = below - y + (state.states.length > 0 ? PAD / 2 : 4);
+    boxes[at] = { state, name, x, y, width, height, rows };
+    return { width, height };
+  };
+  const whole = place(chart, PAD, PAD);
+  const left = partsOf(chart) - parts;
+  const { edges, lanes } = route(leaving, boxes, PAD + whole.width + LANE);
+  return {
+    boxes,
+    edges,
+    width: Math.ceil(whole.width + 2 * PAD + (lanes + 1) * LANE),
+    height: whole.height + 2 * PAD + (left > 0 ? ROW : 0),
+    left,
+  };
+}
+
+/** How many boxes and lines there are in a box. */
+function partsOf({ invokes, transitions, states }: ChartState): number {
+  return states.reduce((sum, state) => sum + 1 + partsOf(state), invokes.length + transitions.length);
+}
+
+/** Gives each arrow a lane in which no other runs beside it: the shortest get the nearest. */
+function route(leaving: readonly Leaving[], boxes: readonly Box[], from: number) {
+  const byPath = new Map(boxes.map((box) => [box.state.path, box]));
+  const lanes: (readonly [number, number])[][] = [];
+  const edges: Edge[] = [];
+  const spans = leaving
+    .flatMap((edge) => {
+      const source = byPath.get(edge.from);
+      const target = byPath.get(edge.to);
+      return source && target ? [{ edge, source, target, toY: target.y + ROW / 2 + 3 }] : [];
+    })
+    .sort((a, b) => Math.abs(a.edge.y - a.toY) - Math.abs(b.edge.y - b.toY));
+  for (const { edge, source, target, toY } of spans) {
+    const span = [Math.min(edge.y, toY) - 3, Math.max(edge.y, toY) + 3] as const;
+    let lane = lanes.findIndex((taken) => taken.every(([top, bottom]) => bottom < span[0] || top > span[1]));
+    if (lane < 0) lane = lanes.length;
+    if (lane >= MAX_LANES) continue;
+    lanes[lane] ??= [];
+    lanes[lane]?.push(span);
+    edges.push({
+      from: edge.from,
+      x: source.x + source.width,
+      y: edge.y,
+      lane: from + lane * LANE,
+      toX: target.x + target.width,
+      toY,
+    });
+  }
+  return { edges, lanes: lanes.length };
+}
+
+function nameOf({ key, type }: ChartState): string {
+  return type === 'history' ? `${key} (history)` : type === 'parallel' ? `${key} (all at once)` : key;
+}
+
+function textOf({ label, guard, targets }: ChartTransition): string {
+  const condition = guard === undefined ? '' : ` [${guard === '' ? 'if' : guard}]`;
+  return `${label}${condition}${targets.length === 0 ? '' : ` → ${targets.join(', ')}`}`;
+}
+
+function clip(text: string): string {
+  return text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT - 1)}…` : text;
+}
+
+/** Characters outside of Latin and its like take the room of two. */
+function widthOf(text: string): number {
+  let width = 0;
+  for (const character of text) width += (character.codePointAt(0) ?? 0) > 0x2e7f ? 2 * CHAR : CHAR;
+  return Math.ceil(width);
+}

@@ -1,0 +1,233 @@
+/** What survives: nothing is told before it is durable, nothing that was told is lost, and what was under way goes on. */
+import * as assert from 'uvu/assert';
+import { assign, setup } from 'xstate';
+import { fromSteps } from '../../src/handles/steps.ts';
+import { SimulatedClock, settled } from '../../src/testing/clock.ts';
+import { suite } from '../harness/door.ts';
+import { ALICE, disk, FULL, orderKind, orderMachine, refusal, stage, Work } from './support.ts';
+
+const test = suite('durable handles');
+const add = (item: string) => ({ type: 'add', data: { item } });
+const PAY = { type: 'pay', data: {} };
+
+test('R-01: an answer waits until what it says is durable, and no action runs before', async () => {
+  const store = disk();
+  const told: string[] = [];
+  const { handles } = await stage([orderKind(orderMachine(undefined, (what) => told.push(what)))], { store });
+  const { handle } = await handles.create('order', {}, ALICE);
+  store.held = true;
+  let answered = false;
+  const sent = handles.send('order', handle, add('tea'), ALICE).then(() => {
+    answered = true;
+  });
+  await settled();
+  assert.is(answered, false);
+  assert.equal(told, []);
+  store.release();
+  await sent;
+  assert.equal(told, ['tea']);
+});
+
+test('R-01: a process that dies loses no event that was acknowledged, and keeps none that was not', async () => {
+  const store = disk();
+  const first = await stage([orderKind()], { store });
+  const { handle } = await first.handles.create('order', {}, ALICE);
+  await first.handles.send('order', handle, add('tea'), ALICE);
+  store.held = true;
+  void first.handles.send('order', handle, add('lost'), ALICE);
+  await settled();
+  const second = await first.again({ store: store.crash() });
+  const { view } = await second.handles.get('order', handle, ALICE);
+  assert.equal(view, { items: ['tea'] });
+});
+
+test('R-18: what the store refuses has not happened; the instance goes on from what was kept, and takes events again', async () => {
+  const store = disk();
+  const { handles, clock } = await stage([orderKind()], { store });
+  const { handle } = await handles.create('order', {}, ALICE);
+  store.fails = FULL;
+  const lost = await refusal(handles.send('order', handle, add('lost'), ALICE));
+  assert.is(lost.reason, 'storage');
+  assert.match(lost.message, /disk of this server is full, so nothing has happened/);
+  store.fails = undefined;
+  assert.equal((await handles.get('order', handle, ALICE)).view, { items: [] });
+  await clock.advance(2_000);
+  assert.equal((await handles.send('order', handle, add('tea'), ALICE)).view, { items: ['tea'] });
+});
+
+test('what was invoked runs again after a restart, and its end is heard', async () => {
+  const work = new Work();
+  const first = await stage([orderKind(orderMachine(work.logic))], { store: disk() });
+  const { handle } = await first.handles.create('order', { items: ['tea'] }, ALICE);
+  await first.handles.send('order', handle, PAY, ALICE);
+  assert.is(work.began.length, 1);
+  const after = new Work();
+  const second = await first.again({ kinds: [orderKind(orderMachine(after.logic))] });
+  await settled();
+  // Nobody has called: it goes on by itself.
+  assert.equal(after.began, [{ count: 1 }]);
+  after.end('receipt');
+  await settled();
+  assert.is((await second.handles.get('order', handle, ALICE)).state, 'paid');
+});
+
+test('a delay goes on through a restart; one that is late fires at once, and once', async () => {
+  const work = new Work();
+  const first = await stage([orderKind(orderMachine(work.logic))], { store: disk() });
+  const { handle } = await first.handles.create('order', { items: ['tea'] }, ALICE);
+  await first.handles.send('order', handle, PAY, ALICE);
+  work.end('receipt');
+  await settled();
+  await first.clock.advance(20_000);
+  const early = await first.again({ laterMs: 10_000 });
+  await early.clock.advance(29_000);
+  assert.is((await early.handles.get('order', handle, ALICE)).state, 'paid');
+  await early.clock.advance(1_500);
+  const shipped = await early.handles.get('order', handle, ALICE);
+  assert.is(shipped.state, 'shipped');
+  const late = await early.again({ laterMs: 10_000_000 });
+  await late.clock.advance(1);
+  assert.is((await late.handles.get('order', handle, ALICE)).version, shipped.version);
+});
+
+test('a delay that fell due while no process was there fires at once', async () => {
+  const work = new Work();
+  const first = await stage([orderKind(orderMachine(work.logic))], { store: disk() });
+  const { handle } = await first.handles.create('order', { items: ['tea'] }, ALICE);
+  await first.handles.send('order', handle, PAY, ALICE);
+  work.end('receipt');
+  await settled();
+  const late = await first.again({ laterMs: 3_600_000 });
+  const changes: string[] = [];
+  late.handles.onChange(({ view }) => changes.push(String(view.state)));
+  await late.clock.advance(1);
+  assert.equal(changes, ['shipped']);
+  assert.is((await late.handles.get('order', handle, ALICE)).status, 'done');
+});
+
+test('a delay wakes an instance that hibernates', async () => {
+  const work = new Work();
+  const { handles, clock, inspection } = await stage([orderKind(orderMachine(work.logic))]);
+  const { handle } = await handles.create('order', { items: ['tea'] }, ALICE);
+  await handles.send('order', handle, PAY, ALICE);
+  work.end('receipt');
+  await clock.advance(50_000);
+  const live: string[] = [];
+  const unlisten = inspection.listen((record) => void (record.type === 'created' && live.push(record.actor)));
+  unlisten();
+  assert.equal(live, []);
+  const changes: string[] = [];
+  handles.onChange(({ view }) => changes.push(String(view.state)));
+  await clock.advance(11_000);
+  assert.equal(changes, ['shipped']);
+});
+
+test('R-17: a jump of the wall clock fires no delay early and expires nothing; monotonic time decides', async () => {
+  const work = new Work();
+  const clock = new Jumping();
+  const { handles } = await stage([orderKind(orderMachine(work.logic))], { store: disk(), clock });
+  const { handle } = await handles.create('order', { items: ['tea'] }, ALICE);
+  await handles.send('order', handle, PAY, ALICE);
+  work.end('receipt');
+  await settled();
+  for (const jump of [3_600_000, -3_600_000, 315_360_000_000, -315_360_000_000]) {
+    clock.jumped += jump;
+    await clock.advance(11_000);
+    assert.is((await handles.get('order', handle, ALICE)).state, 'paid');
+  }
+  // Also while it hibernates.
+  clock.jumped += 315_360_000_000;
+  await clock.advance(15_000);
+  assert.is((await handles.get('order', handle, ALICE)).state, 'paid');
+  await clock.advance(1_500);
+  assert.is((await handles.get('order', handle, ALICE)).state, 'shipped');
+});
+
+/** A wall clock that somebody sets. */
+class Jumping extends SimulatedClock {
+  jumped = 0;
+
+  override date(): number {
+    return super.date() + this.jumped;
+  }
+}
+
+test('a step that was kept is not done again; its work goes on after a restart, with the same key', async () => {
+  const done: string[] = [];
+  const keys: string[] = [];
+  let halted: Promise<void> | undefined = new Promise(() => {});
+  const ship = fromSteps<{ item: string }, string>(async ({ input, step, key }) => {
+    keys.push(key);
+    const label = await step('label', () => {
+      done.push('label');
+      return `label of ${input.item}`;
+    });
+    await halted;
+    return step('post', () => {
+      done.push('post');
+      return `posted ${label}`;
+    });
+  });
+  const machine = setup({
+    types: { context: {} as { posted?: string }, events: {} as { type: 'ship' } },
+    actors: { ship },
+  }).createMachine({
+    id: 'parcel',
+    context: {},
+    initial: 'ready',
+    states: {
+      ready: { on: { ship: 'shipping' } },
+      shipping: {
+        invoke: {
+          src: 'ship',
+          input: { item: 'tea' },
+          onDone: { target: 'shipped', actions: assign({ posted: ({ event }) => event.output }) },
+        },
+      },
+      shipped: { on: { ship: 'shipping' } },
+    },
+  });
+  const kind = {
+    name: 'parcel',
+    machine,
+    version: '1',
+    events: ['ship'],
+    view: ({ context }: { context: unknown }) => context,
+  };
+  const first = await stage([kind], { store: disk() });
+  const { handle } = await first.handles.create('parcel', {}, ALICE);
+  await first.handles.send('parcel', handle, { type: 'ship', data: {} }, ALICE);
+  await settled();
+  assert.equal(done, ['label']);
+  halted = undefined;
+  const second = await first.again();
+  await settled();
+  assert.equal(done, ['label', 'post']);
+  assert.equal((await second.handles.get('parcel', handle, ALICE)).view, { posted: 'posted label of tea' });
+  assert.is(keys[0], keys[1]);
+  assert.not.match(keys[0] ?? '', new RegExp(handle));
+  // Entered anew, it is other work.
+  await second.handles.send('parcel', handle, { type: 'ship', data: {} }, ALICE);
+  await settled();
+  assert.equal(done, ['label', 'post', 'label', 'post']);
+  assert.is.not(keys[2], keys[0]);
+});
+
+test('R-23: an event with a key is applied once, also when it is repeated while on its way, or after a restart', async () => {
+  const first = await stage([orderKind()], { store: disk() });
+  const { handle } = await first.handles.create('order', {}, ALICE);
+  const once = { idempotencyKey: 'call 1' };
+  const [one, two] = await Promise.all([
+    first.handles.send('order', handle, add('tea'), ALICE, once),
+    first.handles.send('order', handle, add('tea'), ALICE, once),
+  ]);
+  assert.equal(one, two);
+  await first.handles.send('order', handle, add('milk'), ALICE);
+  const second = await first.again();
+  const again = await second.handles.send('order', handle, add('tea'), ALICE, once);
+  assert.equal(again.view, { items: ['tea'] });
+  assert.equal((await second.handles.get('order', handle, ALICE)).view, { items: ['tea', 'milk'] });
+  const made = await second.handles.create('order', {}, ALICE, { idempotencyKey: 'new' });
+  const same = await second.handles.create('order', {}, ALICE, { idempotencyKey: 'new' });
+  assert.is(made.handle, same.handle);
+});

@@ -1,0 +1,236 @@
+/** What the tests of handles share: a host with simulated time, a store that can lose what is not durable, and an order to put through. */
+import { assign, fromPromise, setup } from 'xstate';
+import { HandleError } from '../../src/handles/error.ts';
+import { Handles } from '../../src/handles/handles.ts';
+import type { Caller, MachineKind } from '../../src/handles/kind.ts';
+import { Inspection } from '../../src/inspect.ts';
+import { type Limits, resolveLimits } from '../../src/options.ts';
+import { memoryStore } from '../../src/store/memory.ts';
+import { type JournalEvent, type Store, StoreError, type Write } from '../../src/store/store.ts';
+import { SimulatedClock } from '../../src/testing/clock.ts';
+
+export const ALICE: Caller = { principal: 'alice', ctx: undefined };
+export const BOB: Caller = { principal: 'bob', ctx: undefined };
+export const ANYBODY: Caller = { principal: 'anonymous', ctx: undefined };
+
+/** A store whose disk is under the test's control. It keeps the history too, as one on a disk does. */
+export interface Disk extends Store {
+  /** Batches on their way to the disk. While it is held, nothing becomes durable. */
+  held: boolean;
+  /** What the next batches fail with. */
+  fails: StoreError | undefined;
+  /** Every batch that was asked for. */
+  readonly batches: (readonly Write[])[];
+  readonly history: Map<string, JournalEvent[]>;
+  /** Makes durable what is held. */
+  release(): void;
+  /** What is on the disk when the power goes: what was held is lost. */
+  crash(): Disk;
+}
+
+export function disk(under: Store = memoryStore(), history = new Map<string, JournalEvent[]>()): Disk {
+  let waiting: { readonly writes: readonly Write[]; readonly done: () => void; lost: boolean }[] = [];
+  const keep = (writes: readonly Write[]): void => {
+    void under.commit(writes);
+    for (const write of writes)
+      if (write.type === 'event' && write.stream === '')
+        history.set(write.actor, [...(history.get(write.actor) ?? []), write]);
+  };
+  const made: Disk = {
+    name: 'disk of a test',
+    durable: true,
+    held: false,
+    fails: undefined,
+    batches: [],
+    history,
+    open: () => Promise.resolve(),
+    commit(writes) {
+      made.batches.push(writes);
+      if (made.fails) return Promise.reject(made.fails);
+      if (!made.held) {
+        keep(writes);
+        return Promise.resolve();
+      }
+      return new Promise((done) => waiting.push({ writes, done, lost: false }));
+    },
+    release() {
+      made.held = false;
+      for (const { writes, done } of waiting.splice(0)) {
+        keep(writes);
+        done();
+      }
+    },
+    crash() {
+      waiting = [];
+      return disk(under, history);
+    },
+    load: (actor) => under.load(actor),
+    list: (query) => under.list(query),
+    events: (actor, stream, after, limit) =>
+      stream === ''
+        ? Promise.resolve((history.get(actor) ?? []).filter(({ seq }) => seq > after).slice(0, limit))
+        : under.events(actor, stream, after, limit),
+    streams: (actor) => under.streams(actor),
+    reply: (actor, request) => under.reply(actor, request),
+    timers: (until, limit) => under.timers(until, limit),
+    deadLetters: (limit) => under.deadLetters(limit),
+    sweep: (now) => under.sweep(now),
+    close: () => Promise.resolve(),
+  };
+  return made;
+}
+
+export const FULL = new StoreError('full', 'the disk is full');
+
+export interface Stage {
+  readonly handles: Handles;
+  readonly clock: SimulatedClock;
+  readonly store: Store;
+  readonly inspection: Inspection;
+  readonly incidents: { readonly id: string; readonly where: string; readonly error: unknown }[];
+  /** Another process on the same store. */
+  again(options?: {
+    readonly store?: Store;
+    readonly kinds?: readonly MachineKind[];
+    readonly laterMs?: number;
+  }): Promise<Stage>;
+}
+
+export async function stage(
+  kinds: readonly MachineKind[],
+  {
+    store = memoryStore(),
+    clock = new SimulatedClock(),
+    limits = {},
+  }: { readonly store?: Store; readonly clock?: SimulatedClock; readonly limits?: Partial<Limits> } = {},
+): Promise<Stage> {
+  const inspection = new Inspection(clock);
+  const incidents: { id: string; where: string; error: unknown }[] = [];
+  const handles = new Handles({
+    clock,
+    inspection,
+    store,
+    limits: resolveLimits(limits),
+    log: () => {},
+    incident(where, error) {
+      const id = `i${incidents.length}`;
+      incidents.push({ id, where, error });
+      return id;
+    },
+  });
+  for (const kind of kinds) handles.define(kind);
+  await handles.restore();
+  return {
+    handles,
+    clock,
+    store,
+    inspection,
+    incidents,
+    async again(other = {}) {
+      const later = new SimulatedClock(clock.now() + (other.laterMs ?? 0));
+      return stage(other.kinds ?? kinds, { store: other.store ?? store, clock: later, limits });
+    },
+  };
+}
+
+interface Order {
+  readonly items: readonly string[];
+  readonly paid?: string;
+  readonly note?: unknown;
+}
+
+/** Work that a test brings to its end by hand. */
+export class Work {
+  readonly began: unknown[] = [];
+  #ends: ((output: unknown) => void)[] = [];
+
+  readonly logic = fromPromise(({ input }: { input: unknown }) => {
+    this.began.push(input);
+    return new Promise<unknown>((resolve) => this.#ends.push(resolve));
+  });
+
+  end(output: unknown): void {
+    for (const resolve of this.#ends.splice(0)) resolve(output);
+  }
+}
+
+export type OrderEvent =
+  | { type: 'add'; item: string }
+  | { type: 'note'; note: unknown }
+  | { type: 'pay' }
+  | { type: 'boom' }
+  | { type: 'ship' }
+  | { type: 'cancel' };
+
+/** A cart that is paid by work of the test's, and shipped a minute later by itself. */
+export function orderMachine(pay: Work['logic'] = new Work().logic, told: (what: string) => void = () => {}) {
+  return setup({
+    types: { context: {} as Order, events: {} as OrderEvent, input: {} as { items?: readonly string[] } },
+    actors: { pay },
+    guards: { hasItems: ({ context }) => context.items.length > 0 },
+    actions: {
+      tell: (_, { what }: { what: string }) => told(what),
+      explode: () => {
+        throw new Error('boom');
+      },
+    },
+  }).createMachine({
+    id: 'order',
+    context: ({ input }) => ({ items: input?.items ?? [] }),
+    initial: 'cart',
+    output: ({ context }) => ({ items: context.items }),
+    states: {
+      cart: {
+        on: {
+          add: {
+            actions: [
+              assign({ items: ({ context, event }) => [...context.items, event.item] }),
+              { type: 'tell', params: ({ event }) => ({ what: event.item }) },
+            ],
+          },
+          note: { actions: assign({ note: ({ event }) => event.note }) },
+          boom: {
+            actions: assign({
+              items: () => {
+                throw new Error('boom');
+              },
+            }),
+          },
+          pay: { guard: 'hasItems', target: 'paying' },
+          cancel: 'cancelled',
+        },
+      },
+      paying: {
+        invoke: {
+          id: 'charge',
+          src: 'pay',
+          input: ({ context }: { context: Order }) => ({ count: context.items.length }),
+          onDone: { target: 'paid', actions: assign({ paid: ({ event }) => String(event.output) }) },
+        },
+      },
+      paid: { after: { 60000: 'shipped' }, on: { ship: 'shipped' } },
+      shipped: { type: 'final' },
+      cancelled: { type: 'final' },
+    },
+  });
+}
+
+export const ORDER_EVENTS = ['add', 'note', 'pay', 'boom', 'ship', 'cancel'];
+
+export function orderKind(
+  machine: MachineKind['machine'] = orderMachine(),
+  more: Partial<MachineKind> = {},
+): MachineKind {
+  return { name: 'order', machine, version: '1', events: ORDER_EVENTS, view: (snapshot) => snapshot.context, ...more };
+}
+
+/** Why a call was refused. @throws {Error} where it was not */
+export async function refusal(call: Promise<unknown>): Promise<HandleError> {
+  try {
+    await call;
+  } catch (error) {
+    if (error instanceof HandleError) return error;
+    throw error;
+  }
+  throw new Error('expected the call to be refused, and it was not');
+}
