@@ -7,6 +7,8 @@ import type { Echo } from './turns.ts';
 export interface Served {
   /** A file below this folder. */
   readonly server: string;
+  /** What it finds in `process.argv.slice(2)`. */
+  readonly args?: readonly string[];
   readonly era: 'legacy' | 'modern';
   /** A bare loop has no session to open. */
   readonly handshake: boolean;
@@ -38,8 +40,8 @@ export class StdioEcho implements Echo {
     });
   }
 
-  static async start({ server, era, handshake }: Served, text = 'x'.repeat(64)): Promise<StdioEcho> {
-    const child = spawn(process.execPath, [server], {
+  static async start({ server, args = [], era, handshake }: Served, text = 'x'.repeat(64)): Promise<StdioEcho> {
+    const child = spawn(process.execPath, [server, ...args], {
       cwd: fileURLToPath(new URL('.', import.meta.url)),
       stdio: 'pipe',
     });

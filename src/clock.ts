@@ -13,7 +13,10 @@ export interface Timer {
 export interface Clock {
   /** Milliseconds since an arbitrary start. */
   now(): number;
-  /** Milliseconds since 1970, by the wall clock: for what must mean the same to another process. */
+  /**
+   * Whole milliseconds since 1970: for what must mean the same to another process. By the wall clock when this one began, and
+   * steady from then on: a jump of the wall clock, by hand or by NTP, expires nothing before its time (docs/adr/0015).
+   */
   date(): number;
   /** Runs `callback` once, `ms` milliseconds from now (0 to 2^31-1). The timer does not keep the process alive. */
   after(ms: number, callback: () => void): Timer;
@@ -30,7 +33,7 @@ export function isoOf(ms: number): string {
 
 export const systemClock: Clock = {
   now: () => performance.now(),
-  date: () => Date.now(),
+  date: () => Math.floor(performance.timeOrigin + performance.now()),
   after(ms, callback) {
     const timer = setTimeout(callback, ms);
     timer.unref();
@@ -46,12 +49,38 @@ export const systemClock: Clock = {
 };
 
 /**
- * The clock as XState takes one: for the delays of an author's statechart. A delay that is longer than a timer can wait ends
- * after {@link LONGEST_TIMER_MS}.
+ * Milliseconds since 1970: by the wall clock as it stands now, and by monotonic time from then on. While the process lives an hour
+ * is an hour, whatever becomes of the wall clock (R-17).
  */
-export function timersOf(clock: Clock) {
+export function steadyDate(clock: Clock): () => number {
+  const start = clock.date() - clock.now();
+  return () => start + clock.now();
+}
+
+/** Runs `callback` once, `ms` milliseconds from now: any number of them, also more than a timer can wait. */
+export function afterAny(clock: Clock, ms: number, callback: () => void): Timer {
+  const due = clock.now() + ms;
+  const wait = (): Timer => {
+    const left = Math.max(0, due - clock.now());
+    if (left <= LONGEST_TIMER_MS) return clock.after(left, callback);
+    return clock.after(LONGEST_TIMER_MS, () => {
+      timer = wait();
+    });
+  };
+  let timer = wait();
+  return { cancel: () => timer.cancel() };
+}
+
+/** Timers as XState takes them. */
+export interface XStateTimers {
+  setTimeout(callback: () => void, ms: number): Timer;
+  clearTimeout(timer: Timer | undefined): void;
+}
+
+/** The clock as XState takes one: for the delays of an author's statechart, of any length. */
+export function timersOf(clock: Clock): XStateTimers {
   return {
-    setTimeout: (callback: () => void, ms: number): Timer => clock.after(Math.min(ms, LONGEST_TIMER_MS), callback),
-    clearTimeout: (timer: Timer | undefined): void => timer?.cancel(),
+    setTimeout: (callback, ms) => afterAny(clock, ms, callback),
+    clearTimeout: (timer) => timer?.cancel(),
   };
 }

@@ -1,5 +1,6 @@
 /** The public surface of Troupe. */
 
+export type { SetAside } from './actors/quarantine.ts';
 export { CannotAsk, Unanswered } from './asking/errors.ts';
 export { elicit, elicitUrl, elicitWith, roots, sample } from './asking/invocations.ts';
 export type * from './asking/questions.ts';
@@ -23,7 +24,11 @@ export type {
   ToolExecution,
   Variables,
 } from './execution/execution.ts';
+export type { Migrated, OldInstance } from './handles/kind.ts';
+export { fromSteps, type StepsScope } from './handles/steps.ts';
 export type { PromptRegistration, RegisteredElement, Registration, ToolRegistration } from './hosting/elements.ts';
+export type { MachineRegistration } from './hosting/machines.ts';
+export type { Supervised } from './hosting/supervision.ts';
 export type { ActorKind, InspectionListener, InspectionRecord } from './inspect.ts';
 export { DEFAULT_LIMITS, type Limits, type OperatorLog, type ServerOptions } from './options.ts';
 export { ErrorCode, type ErrorCodeValue, ProtocolError } from './protocol/errors.ts';
@@ -44,10 +49,17 @@ export {
   type ResourceDefinition,
   type ResourceHandler,
   type ResourceOptions,
+  type ThreadToolOptions,
   type ToolDefinition,
   type ToolHandler,
   type ToolOptions,
 } from './registration/define.ts';
+export {
+  defineMachine,
+  type EventSchemas,
+  type MachineDefinition,
+  type MachineOptions,
+} from './registration/machine.ts';
 export type { ReadableCatalogue } from './registry/catalogue.ts';
 export { audio, embedded, image, link, text } from './results/content.ts';
 export { type Envelope, type EnvelopeInput, type EnvelopeMeta, envelopeOf, toolResult } from './results/envelope.ts';
@@ -56,6 +68,8 @@ export type { CompiledSchema, Problem } from './schema/schema.ts';
 export type { AuthorSchema, Infer, InferInput } from './schema/types.ts';
 export { createServer, isServer, type Server } from './server.ts';
 export { memoryStore } from './store/memory.ts';
+export { sqlite } from './store/sqlite.ts';
+export type { SqliteOptions } from './store/sqlite-options.ts';
 export {
   type ActorRow,
   type DeadLetter,
@@ -71,6 +85,8 @@ export {
   type TimerRow,
   type Write,
 } from './store/store.ts';
+export type { Poisoned } from './supervision/poison.ts';
+export type { WatchdogOption } from './supervision/watchdog-option.ts';
 export { type HttpTransport, http } from './transports/http/http.ts';
 export type { AuthenticationRequest, HttpOptions } from './transports/http/options.ts';
 export { type MemoryClient, type MemoryPeer, memory } from './transports/memory.ts';

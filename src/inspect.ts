@@ -11,6 +11,7 @@ export type ActorKind =
   | 'emitter'
   | 'request'
   | 'machine'
+  | 'handle'
   | 'subscriptions'
   | 'task';
 

@@ -1,5 +1,6 @@
 /** The door between a program and what loaded it: `troupe run` and `troupe dev` hear there that the program listens. */
 import { processWide } from './process-wide.ts';
+import type { Store } from './store/store.ts';
 import type { Transport } from './transports/transport.ts';
 
 export interface Launcher {
@@ -12,6 +13,8 @@ export interface Launcher {
   listens(server: object, transports: readonly Transport[]): Promise<void> | undefined;
   /** The program discovers modules under these absolute paths. */
   reads(paths: readonly string[]): void;
+  /** The store of a server that was given none of its own, if there is one for it. */
+  store?(): Store | undefined;
 }
 
 const place = processWide('troupe.dev.host', (): { launcher?: Launcher } => ({}));

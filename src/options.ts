@@ -1,9 +1,11 @@
 /** What a server may be told when it is created, and what holds when it is not. */
+import { availableParallelism } from 'node:os';
 import { type Clock, LONGEST_TIMER_MS } from './clock.ts';
 import type { ExecutionOptions } from './execution/execution.ts';
 import { describe, type JsonObject, messageOf } from './protocol/json.ts';
 import type { Implementation } from './protocol/types.ts';
 import type { Store } from './store/store.ts';
+import { checkWatchdog, type WatchdogOption } from './supervision/watchdog-option.ts';
 import type { HttpOptions } from './transports/http/options.ts';
 
 /** Bounds. Each is a whole number of at least 1, and each refusal names the bound that it comes from. */
@@ -47,6 +49,9 @@ export interface Limits {
   readonly maxParkedBytes: number;
   /** Longest `requestState` that is handed out, in characters. A longer one is handed out without what it takes to run its request anew. */
   readonly maxStateLength: number;
+  /** With a durable store, most steps (`ctx.step`) of one request, and the most that is kept of their results, in characters of JSON. */
+  readonly maxSteps: number;
+  readonly maxStepsLength: number;
   /** Milliseconds that a call of a tool that may become a task runs as a request, before it does. */
   readonly taskAfterMs: number;
   /** Milliseconds that a task lives, from when it is created: then it is forgotten, and its handler aborted if it still runs. */
@@ -56,6 +61,30 @@ export interface Limits {
   /** Most tasks, the ended ones too until they are forgotten, in all and for each principal (but for `anonymous`). */
   readonly maxTasks: number;
   readonly maxTasksPerPrincipal: number;
+  /** Most instances of machines behind handles, the ended ones too until they expire, in all and for each principal (but for `anonymous`). */
+  readonly maxHandles: number;
+  readonly maxHandlesPerPrincipal: number;
+  /** Milliseconds that a handle lives, and that it lives without being used; of one that is nobody's (`anonymous`), whose id alone is the key to it, at most. */
+  readonly handleTtlMs: number;
+  readonly handleIdleMs: number;
+  readonly handleAnonymousTtlMs: number;
+  /** Milliseconds for which a handle that has expired is told apart from one that never was. */
+  readonly handleRememberMs: number;
+  /** Milliseconds without anything to do, after which a handle leaves memory; the next message brings it back from the store. */
+  readonly handleRestMs: number;
+  /** Most handles in memory that have nothing to do; those that waited longest leave it. */
+  readonly maxAwakeHandles: number;
+  /** Most events and calls that wait for one handle; the next is refused. */
+  readonly handleMailbox: number;
+  /** Most that is kept of one handle, in characters of JSON. */
+  readonly maxHandleLength: number;
+  /** Most turns of one handle whose history is kept. */
+  readonly handleJournal: number;
+  /** Most steps of one invocation (`fromSteps`). */
+  readonly maxHandleSteps: number;
+  /** Most threads for tools that compute for long (`cpu`), and most calls that wait for one; the next gets an error. */
+  readonly cpuThreads: number;
+  readonly maxCpuQueue: number;
   /** Elements on one page of a list. */
   readonly pageSize: number;
   /** Longest `data` of a {@link toolResult} that is sent whole, in characters of JSON. */
@@ -64,6 +93,14 @@ export interface Limits {
   readonly graceMs: number;
   /** Milliseconds for which changes of lists and resources are gathered into one notification each. */
   readonly gatherMs: number;
+  /**
+   * With a durable store, milliseconds for which the result of a call is kept, to be said again when the call is repeated;
+   * and the most that are kept for one session, or for the idempotency keys of one principal.
+   */
+  readonly replyTtlMs: number;
+  readonly maxRepliesPerSession: number;
+  /** With a durable store, milliseconds after which a session over HTTP that nobody uses leaves memory, to wake with its next request. */
+  readonly sessionSleepMs: number;
 }
 
 export const DEFAULT_LIMITS: Limits = {
@@ -87,16 +124,35 @@ export const DEFAULT_LIMITS: Limits = {
   maxParkedPerPrincipal: 100,
   maxParkedBytes: 64 * 1024 * 1024,
   maxStateLength: 65_536,
+  maxSteps: 500,
+  maxStepsLength: 4 * 1024 * 1024,
   taskAfterMs: 1_000,
   taskTtlMs: 3_600_000,
   taskPollMs: 1_000,
   maxTasks: 10_000,
   maxTasksPerPrincipal: 1_000,
+  maxHandles: 100_000,
+  maxHandlesPerPrincipal: 1_000,
+  handleTtlMs: 7 * 86_400_000,
+  handleIdleMs: 86_400_000,
+  handleAnonymousTtlMs: 3_600_000,
+  handleRememberMs: 3_600_000,
+  handleRestMs: 30_000,
+  maxAwakeHandles: 10_000,
+  handleMailbox: 1_000,
+  maxHandleLength: 1024 * 1024,
+  handleJournal: 1_000,
+  maxHandleSteps: 1_000,
+  cpuThreads: availableParallelism(),
+  maxCpuQueue: 1_000,
   pageSize: 1_000,
   maxResultLength: 256 * 1024,
   // Clients close stdin, wait two seconds, send SIGTERM, and kill two seconds later.
   graceMs: 3_000,
   gatherMs: 10,
+  replyTtlMs: 600_000,
+  maxRepliesPerSession: 256,
+  sessionSleepMs: 60_000,
 };
 
 export type OperatorLog = (level: 'info' | 'warning' | 'error', message: string) => void;
@@ -120,7 +176,7 @@ export interface ServerOptions extends Implementation {
   /**
    * Secrets of at least 32 characters, from which the keys are made that seal what clients carry (`requestState`): the first
    * seals, all open. Give every process the same ones, so that a question survives a restart. Default: a random one, which
-   * ends with the process.
+   * a durable store keeps; without one it ends with the process.
    */
   readonly keys?: readonly string[];
   /**
@@ -136,6 +192,19 @@ export interface ServerOptions extends Implementation {
    * to. With a durable one, a client never sees what is not yet durable. Default: memory, and nothing survives.
    */
   readonly store?: Store;
+  /**
+   * Watches the event loop from a thread: one that is blocked for `softMs` (200) is logged, with the tool that blocks it and where;
+   * with `hardMs` the process is then ended (SIGKILL), for whoever supervises it to start it again: set it only where somebody
+   * does. A call that did so twice is refused, where `record` names a file that outlives the process. Default false;
+   * `troupe run` and `troupe serve` watch.
+   */
+  readonly watchdog?: boolean | WatchdogOption;
+  /**
+   * What becomes of a process that this server has to itself, when a handler throws after it has answered (from a timer that
+   * it left behind): it is logged, and served on (`serve`, the default), or the server drains and ends the process with code
+   * 70, to be started again by whoever supervises it (`restart`): what threw may have left something half done.
+   */
+  readonly afterLateError?: 'serve' | 'restart';
   /** Hears what an operator needs to know. Default: lines on stderr. */
   readonly log?: OperatorLog;
   /** The time, for tests. */
@@ -174,6 +243,8 @@ const OPTIONS: ReadonlySet<string> = new Set<keyof ServerOptions>([
   'askThroughModel',
   'http',
   'store',
+  'watchdog',
+  'afterLateError',
   'log',
   'clock',
 ]);
@@ -184,9 +255,12 @@ export function checkOptions(options: ServerOptions): void {
     if (!OPTIONS.has(name))
       throw new TypeError(`createServer: ${name}: no such option; there are ${[...OPTIONS].join(', ')}`);
   }
-  const { listTtlMs, askThroughModel } = options;
+  const { listTtlMs, askThroughModel, afterLateError } = options;
   if (askThroughModel !== undefined && typeof askThroughModel !== 'boolean')
     throw new TypeError(`createServer: askThroughModel: expected true or false, got ${describe(askThroughModel)}`);
+  checkWatchdog(options.watchdog);
+  if (afterLateError !== undefined && afterLateError !== 'serve' && afterLateError !== 'restart')
+    throw new TypeError(`createServer: afterLateError: expected "serve" or "restart", got ${describe(afterLateError)}`);
   if (listTtlMs !== undefined && !(Number.isSafeInteger(listTtlMs) && listTtlMs >= 0))
     throw new RangeError(
       `createServer: listTtlMs: expected whole milliseconds, at least 0, got ${describe(listTtlMs)}`,

@@ -5,10 +5,12 @@ import type { AnyStateMachine } from 'xstate';
 import { type Discovered, type DiscoverOptions, discover } from './discovery/discover.ts';
 import { type Core, createCore } from './hosting/core.ts';
 import type { PromptRegistration, RegisteredElement, Registration, ToolRegistration } from './hosting/elements.ts';
+import type { MachineRegistration } from './hosting/machines.ts';
+import type { Supervised } from './hosting/supervision.ts';
 import type { InspectionListener } from './inspect.ts';
 import { launcher } from './launcher.ts';
 import { checkOptions, type ServerOptions } from './options.ts';
-import { describe } from './protocol/json.ts';
+import { describe, messageOf } from './protocol/json.ts';
 import type { Implementation, PromptArgument } from './protocol/types.ts';
 import type {
   AnyTool,
@@ -18,10 +20,13 @@ import type {
   ResourceDefinition,
   ResourceHandler,
   ResourceOptions,
+  ThreadToolOptions,
   ToolHandler,
   ToolOptions,
 } from './registration/define.ts';
-import type { AuthorSchema } from './schema/types.ts';
+import type { AnyMachine, EventSchemas, MachineOptions, TakesInput } from './registration/machine.ts';
+import type { AuthorSchema, Infer } from './schema/types.ts';
+import type { DeadLetter } from './store/store.ts';
 import { MountedTransport } from './transports/http/mount.ts';
 import type { Transport } from './transports/transport.ts';
 
@@ -54,20 +59,25 @@ export class Server {
   /** What it was created with. */
   readonly options: ServerOptions;
   readonly tools: ToolRegistration;
+  readonly machines: MachineRegistration;
   readonly resources: Registration<ResourceDefinition>;
   readonly prompts: PromptRegistration;
   readonly #core: Core;
   readonly #mount: MountedTransport;
-  #mounted = false;
+  #opening: Promise<void> | undefined;
+  #open = false;
 
   constructor(options: ServerOptions) {
     checkOptions(options);
     this.info = readInfo(options);
-    this.options = options;
-    this.#core = createCore(options, this.info);
+    // What runs the program may have a store for it (`troupe run --data DIR`).
+    const store = options.store ?? launcher()?.store?.();
+    this.options = store ? { ...options, store } : options;
+    this.#core = createCore(this.options, this.info);
     // Now, so that an option which does not fit is told here, and not to the first client.
     this.#mount = new MountedTransport(options.http ?? {});
     this.tools = this.#core.tools;
+    this.machines = this.#core.machines;
     this.resources = this.#core.resources;
     this.prompts = this.#core.prompts;
   }
@@ -97,8 +107,34 @@ export class Server {
     name: string,
     options: MachineToolOptions<I, M>,
   ): RegisteredElement;
+  /**
+   * Offers a tool whose handler computes for long, and runs in a thread. See {@link ThreadToolOptions}.
+   *
+   * @example server.tool('primes', { input: z.object({ upTo: z.int() }), cpu: new URL('./primes.ts', import.meta.url) });
+   */
+  tool<const I extends AuthorSchema | undefined = undefined, const O extends AuthorSchema | undefined = undefined>(
+    name: string,
+    options: ThreadToolOptions<I, O>,
+  ): RegisteredElement;
   tool(name: string, options: Omit<AnyTool, 'name' | 'handler'>, handler?: AnyTool['handler']): RegisteredElement {
     return this.tools.register({ ...options, name, ...(handler === undefined ? {} : { handler }) });
+  }
+
+  /**
+   * Offers a statechart whose instances live behind handles: tools that make one, send it each of the events that are listed
+   * here, and show, list and end them; and each as a resource. Instances outlive their clients, and with a durable store the
+   * process. See {@link MachineOptions}.
+   *
+   * @throws {DefinitionError | SchemaError | TypeError} for an invalid definition or a name that is taken, with how to mend it
+   * @example server.machine('order', orderMachine, { events: { add_item: z.object({ sku: z.string() }), pay: true } });
+   */
+  machine<
+    M extends AnyStateMachine,
+    const I extends AuthorSchema | undefined = undefined,
+    const E extends EventSchemas = EventSchemas,
+  >(name: string, machine: M & TakesInput<M, Infer<I>>, options: MachineOptions<M, I, E>): RegisteredElement;
+  machine(name: string, machine: AnyStateMachine, options: Omit<AnyMachine, 'name' | 'machine'>): RegisteredElement {
+    return this.machines.register({ ...options, name, machine });
   }
 
   /**
@@ -158,8 +194,7 @@ export class Server {
    * @example Bun.serve({ fetch: (request) => server.fetch(request) });
    */
   fetch(request: Request): Promise<Response> {
-    this.#openMount();
-    return this.#mount.fetch(request);
+    return this.#open ? this.#mount.fetch(request) : this.#openMount().then(() => this.#mount.fetch(request));
   }
 
   /**
@@ -170,15 +205,19 @@ export class Server {
    * @example app.all('/mcp', (request, response) => server.node(request, response));
    */
   node(request: IncomingMessage, response: ServerResponse): void {
-    this.#openMount();
-    this.#mount.node(request, response);
+    if (this.#open) this.#mount.node(request, response);
+    else void this.#openMount().then(() => this.#mount.node(request, response));
   }
 
-  #openMount(): void {
-    if (this.#mounted) return;
-    this.#mounted = true;
-    // A server that is closed opens nothing; the mount says so to whoever asks.
-    this.#core.open(this.#mount).catch(() => {});
+  /** Whoever asks first waits until the store is open. A server that cannot open, or is closed, says so to whoever asks. */
+  #openMount(): Promise<void> {
+    this.#opening ??= this.#core
+      .open(this.#mount)
+      .catch((error: unknown) => this.#core.log('warning', `HTTP requests are not served: ${messageOf(error)}`))
+      .then(() => {
+        this.#open = true;
+      });
+    return this.#opening;
   }
 
   /** Takes no new requests, lets those in flight finish within `limits.graceMs`, then closes every transport. Idempotent. */
@@ -189,6 +228,32 @@ export class Server {
   /** Tells the clients that watch this resource that it changed. */
   resourceUpdated(uri: string): void {
     this.#core.resourceUpdated(uri);
+  }
+
+  /** What is set aside: actors that crashed too often, and calls that blocked the process twice. See docs/supervision.md. */
+  supervision(): Supervised {
+    return this.#core.supervision.report();
+  }
+
+  /**
+   * Lets an actor serve again that is set aside, or a call be tried again that is refused: what was wrong is mended.
+   *
+   * @param name the actor's address, or the call's incident
+   * @returns false when nothing of that name is set aside
+   */
+  release(name: string): boolean {
+    return this.#core.supervision.release(name);
+  }
+
+  /**
+   * Mail that crashed its actor, or the whole process, twice, and was set aside for good. The last ones, from the store.
+   *
+   * @param limit how many at most. Default 100
+   */
+  async deadLetters(limit = 100): Promise<readonly DeadLetter[]> {
+    if (!Number.isSafeInteger(limit) || limit < 1)
+      throw new RangeError(`server.deadLetters: expected a whole number of at least 1, got ${describe(limit)}`);
+    return (await this.#core.kept()).deadLetters(limit);
   }
 
   /**

@@ -7,7 +7,7 @@ import type { Revision } from '../src/protocol/revisions.ts';
 import { parseTranscript, playTranscript, SimulatedClock } from '../src/testing.ts';
 import { suite } from './harness/door.ts';
 import { wireChecker } from './harness/wire.ts';
-import { catalogue, nothing, stage, workshop } from './transcripts/casts.ts';
+import { catalogue, doorkeeper, nothing, stage, workshop } from './transcripts/casts.ts';
 
 const FOLDER = new URL('transcripts/', import.meta.url);
 
@@ -46,6 +46,10 @@ const CASTS: Readonly<Record<string, readonly [Cast, Partial<Limits>?]>> = {
   shutdown: [stage, { graceMs: 5_000 }],
   'task-life': [workshop],
   'task-question': [workshop],
+  'handle-life': [doorkeeper],
+  'handle-refused': [doorkeeper],
+  'handle-expired': [doorkeeper],
+  'handle-resources': [doorkeeper],
 };
 
 const SERVER_META = {

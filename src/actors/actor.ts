@@ -11,6 +11,9 @@ import { type RestartPolicy, supervisorMachine } from '../../machines/supervisor
 import type { Clock } from '../clock.ts';
 import type { ActorKind, Inspection } from '../inspect.ts';
 import type { Mail, Mailbox } from '../messages/mailbox.ts';
+import { messageOf } from '../protocol/json.ts';
+import { acting, type Turn } from './acting.ts';
+import type { Quarantine } from './quarantine.ts';
 import type { Resting, Sleeper } from './resting.ts';
 
 /** Who an actor is. */
@@ -46,6 +49,8 @@ export interface ActorHost {
   readonly inspection: Inspection;
   /** Where an actor rests that has had no mail for a while. Absent: it never does. */
   readonly resting?: Resting | undefined;
+  /** Where it is told that one was set aside. */
+  readonly quarantine?: Quarantine | undefined;
 }
 
 export interface Actor<M extends Mail> {
@@ -85,8 +90,9 @@ export function spawn<M extends Mail>(
   return new Spawned(identity, host, behave);
 }
 
-class Spawned<M extends Mail> implements Actor<M>, Mailbox<M>, ActorLogic<Still, M>, Sleeper {
+class Spawned<M extends Mail> implements Actor<M>, Mailbox<M>, ActorLogic<Still, M>, Sleeper, Turn {
   readonly address: string;
+  readonly #kind: ActorKind;
   readonly #host: ActorHost;
   readonly #behaviour: Behaviour<M>;
   /** The XState actor. Made when mail comes, and given back when none has come for a while (docs/adr/0009). */
@@ -109,6 +115,7 @@ class Spawned<M extends Mail> implements Actor<M>, Mailbox<M>, ActorLogic<Still,
     behave: (self: Mailbox<M>, afterwards: Afterwards) => Behaviour<M>,
   ) {
     this.address = address;
+    this.#kind = kind;
     this.#host = host;
     this.#behaviour = behave(this, this.#afterwards);
     this.#lastState = this.state();
@@ -133,6 +140,7 @@ class Spawned<M extends Mail> implements Actor<M>, Mailbox<M>, ActorLogic<Still,
     this.#status = 'stopped';
     this.#actor?.stop();
     this.#host.resting?.gone(this);
+    this.#host.quarantine?.forget(this.address);
     this.#host.inspection.gone(this.address, why);
   }
 
@@ -148,6 +156,10 @@ class Spawned<M extends Mail> implements Actor<M>, Mailbox<M>, ActorLogic<Still,
     return true;
   }
 
+  get acts(): M | undefined {
+    return this.#turn;
+  }
+
   state(): string {
     return this.#status === 'live' ? (this.#behaviour.state?.() ?? 'active') : this.#status;
   }
@@ -158,10 +170,13 @@ class Spawned<M extends Mail> implements Actor<M>, Mailbox<M>, ActorLogic<Still,
     // XState tells an actor that it stops by mail of its own.
     if (!this.#actor) return snapshot;
     const { inspection } = this.#host;
+    const before = acting.turn;
+    acting.turn = this;
     this.#turn = mail;
     if (inspection.on) inspection.during(mail, () => this.#watched(mail));
     else this.#act(mail);
     this.#turn = undefined;
+    acting.turn = before;
     return snapshot;
   }
 
@@ -198,6 +213,11 @@ class Spawned<M extends Mail> implements Actor<M>, Mailbox<M>, ActorLogic<Still,
 
   #watched(mail: M): void {
     this.#act(mail);
+    // It may have stopped itself: what is gone has no state any more.
+    if (this.#status !== 'stopped') this.#tellState();
+  }
+
+  #tellState(): void {
     const now = this.state();
     if (now === this.#lastState) return;
     this.#lastState = now;
@@ -205,14 +225,25 @@ class Spawned<M extends Mail> implements Actor<M>, Mailbox<M>, ActorLogic<Still,
   }
 
   #crash(mail: M, error: unknown): void {
-    const { clock, inspection } = this.#host;
+    const { clock, inspection, quarantine } = this.#host;
     this.#supervisor ??= initialTransition(supervisorMachine, this.#behaviour.policy ?? DEFAULT_POLICY)[0];
     [this.#supervisor] = transition(supervisorMachine, this.#supervisor, { type: 'crash', at: clock.now() });
-    if (this.#supervisor.status === 'done') this.#status = 'set aside';
+    if (this.#supervisor.value === 'setAside' && this.#status === 'live') {
+      this.#status = 'set aside';
+      quarantine?.add(this.address, this.#kind, messageOf(error), this.#release);
+    }
     const setAside = this.#status === 'set aside';
     if (inspection.on) inspection.record({ type: 'crashed', actor: this.address, mail: mail.type, error, setAside });
     this.#behaviour.crashed(mail, error, setAside);
   }
+
+  /** An operator has mended what it crashed of. */
+  readonly #release = (): void => {
+    if (this.#status !== 'set aside') return;
+    this.#status = 'live';
+    this.#supervisor = undefined;
+    if (this.#host.inspection.on) this.#tellState();
+  };
 
   readonly #afterwards: Afterwards = (run, value) => {
     if (!this.#turn) return run(value);

@@ -5,38 +5,20 @@
 import { initialTransition, transition } from 'xstate';
 import { type RequestEvent, requestMachine } from '../../machines/request.ts';
 import type { Timer } from '../clock.ts';
-import type { Outcome, Result } from '../messages/answers.ts';
-import type { Carrier, ConversationMail, Question, Recorded, Reply } from '../messages/asking.ts';
+import type { Outcome } from '../messages/answers.ts';
+import type { ConversationMail, Question, Reply } from '../messages/asking.ts';
 import type { InFlight } from '../messages/in-flight.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { TaskMail } from '../messages/tasks.ts';
-import { type Actor, type ActorHost, type Behaviour, spawn } from './actor.ts';
+import { toWireError } from '../protocol/errors.ts';
+import { type Actor, type Behaviour, spawn } from './actor.ts';
+import { allow } from './allowance.ts';
+import type { ConversationOptions } from './conversation-options.ts';
 import { isStreaming, OpenQuestion, refuse, unaskable } from './open-question.ts';
+import { Replies } from './replies.ts';
 
 /** Where each begins. A snapshot never changes, so all begin with the same one. */
 const INITIAL = initialTransition(requestMachine)[0];
-
-export interface ConversationOptions extends ActorHost {
-  /** Known to nobody but this server: it names the conversation in sealed states. */
-  readonly id: string;
-  readonly request: InFlight;
-  readonly recorded: Recorded | undefined;
-  readonly carrier: Carrier;
-  /** Milliseconds that a client is given to answer. */
-  readonly askMs: number;
-  /** Takes it into the room where conversations wait for their clients. @returns the state by which the client finds it again */
-  park(round: number, replies: Readonly<Record<string, unknown>>, request: InFlight): string;
-  /** The same, for the model of its client. @returns the result that asks it */
-  askModel(round: number, questions: readonly Question[], request: InFlight): Result;
-  /** Its client has come back, or will not. */
-  unpark(): void;
-  /** It is over, and must not be gone on with. */
-  over(): void;
-  /** Its handler has ended. */
-  gone(): void;
-  expired(): Error;
-  incident(where: string, error: unknown): string;
-}
 
 export function spawnConversation(options: ConversationOptions): Actor<ConversationMail> {
   return spawn(
@@ -50,10 +32,7 @@ class Conversation implements Behaviour<ConversationMail> {
   readonly #options: ConversationOptions;
   readonly #self: Mailbox<ConversationMail>;
   readonly #open = new Map<string, OpenQuestion>();
-  /** What was replied, by key: in this run, and in those before it; not to what is open, because that did not fit. */
-  readonly #replies: Record<string, unknown>;
-  /** Replies of earlier runs that nobody has asked for yet. */
-  readonly #given: Map<string, unknown>;
+  readonly #replies: Replies;
   #snapshot = INITIAL;
   #request: InFlight;
   #round: number;
@@ -69,10 +48,8 @@ class Conversation implements Behaviour<ConversationMail> {
     this.#options = options;
     this.#self = self;
     this.#request = options.request;
-    const { round = 0, replies = {} } = options.recorded ?? {};
-    this.#round = round;
-    this.#replies = { ...replies };
-    this.#given = new Map(Object.entries(replies));
+    this.#round = options.recorded?.round ?? 0;
+    this.#replies = new Replies(options.recorded?.replies ?? {});
     options.request.signal.addEventListener('abort', () => this.#aborted(options.request), { once: true });
   }
 
@@ -105,6 +82,8 @@ class Conversation implements Behaviour<ConversationMail> {
         return this.#fail({ type: 'expire' }, mail.reason);
       case 'done':
         return this.#done(mail.outcome);
+      case 'kept':
+        return this.#kept(mail);
     }
   }
 
@@ -125,14 +104,11 @@ class Conversation implements Behaviour<ConversationMail> {
     this.#step({ type: 'ask' });
     for (const question of questions) {
       const { key } = question;
-      const given = this.#given.get(key);
+      const given = this.#replies.ask(key);
       if (given !== undefined) {
-        // A reply is taken once: one that does not fit is asked for anew.
-        this.#given.delete(key);
         question.reply({ ok: true, result: given });
         continue;
       }
-      delete this.#replies[key];
       const open = new OpenQuestion(question);
       this.#open.set(key, open);
       if (this.#task) this.#askByTask(this.#task, key, open);
@@ -166,20 +142,11 @@ class Conversation implements Behaviour<ConversationMail> {
     this.#options.clock.soon(() => this.#self.send({ type: 'put' }));
   }
 
-  /** Gives the user of a session time, anew from each question: the request's own is for the handler. */
+  /** The user of a session is given time, anew from each question. */
   #watch(): void {
     this.#timer?.cancel();
-    const { askMs, clock } = this.#options;
-    const request = this.#request;
-    const { timeoutMs } = request;
-    request.requests.send({ type: 'allow', request, timeoutMs: askMs + 1_000 });
-    const timer = clock.after(askMs, () => this.#self.send({ type: 'expired', reason: this.#options.expired() }));
-    this.#timer = {
-      cancel: () => {
-        timer.cancel();
-        if (!request.settled) request.requests.send({ type: 'allow', request, timeoutMs });
-      },
-    };
+    const expire = (): void => this.#self.send({ type: 'expired', reason: this.#options.expired() });
+    this.#timer = allow(this.#options, this.#request, expire);
   }
 
   /**
@@ -192,13 +159,35 @@ class Conversation implements Behaviour<ConversationMail> {
     const open = [...this.#open.values()].map(({ question }) => question);
     const byClient = open.filter(({ model }) => !model);
     const request = this.#request;
-    const result = byClient.length > 0 ? this.#input(byClient) : this.#options.askModel(this.#round, open, request);
+    if (byClient.length > 0) return this.#input(byClient, request);
+    const result = this.#options.askModel(this.#round, open, request);
     request.requests.send({ type: 'answer', request, outcome: { ok: true, result } });
   }
 
-  #input(questions: readonly Question[]): Result {
-    const requests = Object.fromEntries(questions.map(({ key, request }) => [key, request]));
-    return { kind: 'input', requests, state: this.#options.park(this.#round, this.#replies, this.#request) };
+  #input(questions: readonly Question[], request: InFlight): void {
+    const requests = Object.fromEntries(questions.map(({ key, request: asked }) => [key, asked]));
+    const state = this.#options.park(this.#round, this.#replies.all, request);
+    const outcome: Outcome = { ok: true, result: { kind: 'input', requests, state } };
+    this.#answerOnce(this.#options.keep(this.#round - 1, outcome, false), request, outcome);
+  }
+
+  /** Answers a request once what that rests on is durable: nobody hears of it before. */
+  #answerOnce(kept: Promise<void> | undefined, request: InFlight, outcome: Outcome): void {
+    if (!kept) return request.requests.send({ type: 'answer', request, outcome });
+    const tell = (error?: unknown): void => this.#self.send({ type: 'kept', request, outcome, error });
+    kept.then(() => tell(), tell);
+  }
+
+  /** What could not be kept, its client does not hear: it may bring the same once more, and finds everything as it was. */
+  #kept({ request, outcome, error }: Extract<ConversationMail, { type: 'kept' }>): void {
+    const ends = outcome === this.#outcome;
+    if (error === undefined && ends) return this.#finish(outcome);
+    if (error === undefined) return request.requests.send({ type: 'answer', request, outcome });
+    // It has asked, and the client does not know of it.
+    if (!ends) this.#round -= 1;
+    this.#options.parkAgain(this.#round, request);
+    const incident = this.#options.incident(this.#self.address, error);
+    request.requests.send({ type: 'answer', request, outcome: { ok: false, error: toWireError(error, incident) } });
   }
 
   #resume(request: InFlight, responses: Readonly<Record<string, unknown>>): void {
@@ -219,7 +208,7 @@ class Conversation implements Behaviour<ConversationMail> {
     const open = this.#open.get(key);
     if (!open) return;
     this.#open.delete(key);
-    if (reply.ok) this.#replies[key] = reply.result;
+    if (reply.ok) this.#replies.add(key, reply.result);
     this.#closed();
     open.reply(reply);
   }
@@ -262,7 +251,9 @@ class Conversation implements Behaviour<ConversationMail> {
     const { request } = this.#options;
     this.#end(reason);
     if (!request.signal.aborted) request.abort(reason);
-    if (this.#outcome) this.#options.gone();
+    if (this.#outcome) return this.#options.gone();
+    // Its place is taken until its handler ends, though nobody waits for that.
+    if (this.#request.settled && !this.#task) this.#request.requests.send({ type: 'runs on', request: this.#request });
   }
 
   #done(outcome: Outcome): void {
@@ -271,6 +262,13 @@ class Conversation implements Behaviour<ConversationMail> {
       this.#outcome = outcome;
       return;
     }
+    const kept = this.#task ? undefined : this.#options.keep(this.#round, outcome, true);
+    if (!kept) return this.#finish(outcome);
+    this.#outcome = outcome;
+    this.#answerOnce(kept, this.#request, outcome);
+  }
+
+  #finish(outcome: Outcome): void {
     this.#step({ type: outcome.ok ? 'succeed' : 'fail' });
     this.#end(this.#options.expired());
     this.#answer(outcome);
@@ -289,6 +287,7 @@ class Conversation implements Behaviour<ConversationMail> {
 
   #step(event: RequestEvent): void {
     [this.#snapshot] = transition(requestMachine, this.#snapshot, event);
+    if (event.type === 'ask' || event.type === 'answered') this.#options.carrier.waits(event.type === 'ask');
   }
 
   crashed(mail: ConversationMail, error: unknown): void {

@@ -75,6 +75,7 @@ class Emitter implements Behaviour<EmitterMail> {
         return this.#deliver(mail);
       case 'list changed':
       case 'resource updated':
+      case 'task status':
         return this.#gather(mail);
       case 'gathered': {
         const changes = [...(this.#gathering?.values() ?? [])];

@@ -1,10 +1,11 @@
 /** An executor actor: it keeps what runs, runs it for a request, and answers whatever becomes of it. */
 
-import { type Labelled, running } from '../execution/running.ts';
+import { type Labelled, type Run, running } from '../execution/running.ts';
 import { isThenable } from '../execution/thenable.ts';
 import type { Outcome, Result } from '../messages/answers.ts';
 import type { ExecutorMail } from '../messages/executor.ts';
 import type { InFlight } from '../messages/in-flight.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
 import { ErrorCode, isProtocolError, ProtocolError, toWireError } from '../protocol/errors.ts';
 import { type Actor, type ActorHost, type Afterwards, type Behaviour, spawn } from './actor.ts';
 
@@ -12,8 +13,10 @@ export interface ExecutorOptions<I extends Labelled, T, R> extends ActorHost {
   readonly address: string;
   /** Runs an implementation. What it throws is answered with an error. */
   run(request: InFlight, implementation: I, target: T): R | Promise<R>;
-  /** Takes a request that goes on with an earlier one, or answers for it. @returns false for one that is to be run */
-  resumes(request: InFlight): boolean;
+  /** @throws {ProtocolError} for a request that must not be run: it has blocked the process before */
+  admit(request: InFlight, label: string): void;
+  /** Takes a request that goes on with an earlier one, or answers for it; `again` runs it after all. @returns false for one that is to be run */
+  resumes(request: InFlight, again: () => void): boolean;
   /** Names what was run, for the answer. */
   wrap(result: R): Result;
   incident(where: string, error: unknown): string;
@@ -23,7 +26,7 @@ export function spawnExecutor<I extends Labelled, T, R>(options: ExecutorOptions
   return spawn(
     { kind: 'executor', address: options.address },
     options,
-    (_, afterwards) => new Executor(options, afterwards),
+    (self, afterwards) => new Executor(options, self, afterwards),
   );
 }
 
@@ -32,10 +35,12 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
   readonly #implementations = new Map<number, I>();
   #waiting = 0;
 
+  readonly #self: Mailbox<ExecutorMail<I, T>>;
   readonly #afterwards: Afterwards;
 
-  constructor(options: ExecutorOptions<I, T, R>, afterwards: Afterwards) {
+  constructor(options: ExecutorOptions<I, T, R>, self: Mailbox<ExecutorMail<I, T>>, afterwards: Afterwards) {
     this.#options = options;
+    this.#self = self;
     this.#afterwards = afterwards;
   }
 
@@ -55,8 +60,9 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
     }
   }
 
-  readonly #execute = ({ request, ref, target }: Extract<ExecutorMail<I, T>, { type: 'execute' }>): void => {
-    if (this.#options.resumes(request)) return;
+  readonly #execute = (mail: Extract<ExecutorMail<I, T>, { type: 'execute' }>): void => {
+    const { request, ref, target } = mail;
+    if (this.#options.resumes(request, request.continues ? () => this.#self.send(mail) : never)) return;
     const implementation = this.#implementations.get(ref);
     // Read while the mail is acted on: a promise that settles later no longer knows what it came from.
     const { cause } = this.#options.inspection;
@@ -65,28 +71,34 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
       const error = new ProtocolError(ErrorCode.InvalidParams, gone);
       return this.#settle(request, this.#failure(this.#options.address, error), cause);
     }
+    const run: Run = { label: implementation.label, request };
     let result: R | Promise<R>;
     let later: PromiseLike<R> | undefined;
     try {
-      result = running.run(implementation, this.#options.run, request, implementation, target);
+      this.#options.admit(request, implementation.label);
+      result = running.run(run, this.#options.run, request, implementation, target);
       // Looked at inside, too: what an executor of the author's gives may refuse that.
       later = isThenable(result) ? result : undefined;
     } catch (error) {
       // A handler that throws before its first await ends its request, not the executor.
+      run.request = undefined;
       return this.#settle(request, this.#failure(implementation.label, error), cause);
     }
     if (!later) {
       // No promise: `isThenable` has said so.
+      run.request = undefined;
       return this.#settle(request, this.#success(result as R), cause);
     }
     this.#waiting += 1;
     // A thenable that is no promise may throw, or call back twice; what this makes of it does neither.
     Promise.resolve(later).then(
       (value) => {
+        run.request = undefined;
         this.#waiting -= 1;
         this.#settle(request, this.#success(value), cause);
       },
       (error) => {
+        run.request = undefined;
         this.#waiting -= 1;
         this.#settle(request, this.#failure(implementation.label, error), cause);
       },
@@ -113,6 +125,9 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
       this.#settle(mail.request, this.#failure(this.#options.address, error), this.#options.inspection.cause);
   }
 }
+
+/** What goes on with nothing is run at once. */
+function never(): void {}
 
 /** A request that has asked its client something may be answered as another one. */
 function settle(request: InFlight, outcome: Outcome): void {

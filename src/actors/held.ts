@@ -84,6 +84,8 @@ export function keyOf(mail: Answer | Ask | Notification): string | undefined {
       return `list ${mail.what}`;
     case 'resource updated':
       return `resource ${mail.uri}`;
+    case 'task status':
+      return `task ${mail.task.id}`;
     case 'told':
       return toldKey(mail.about, mail.told);
     default:

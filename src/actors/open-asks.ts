@@ -8,16 +8,22 @@ import type { RequestId } from '../protocol/jsonrpc.ts';
 export class OpenAsks {
   readonly #emitter: Mailbox<EmitterMail>;
   readonly #open = new Map<RequestId, AskMail>();
+  readonly #prefix: string;
   #asked = 0;
 
-  constructor(emitter: Mailbox<EmitterMail>) {
+  /**
+   * @param since of a session that has woken, when it did: it counts anew, and an answer to what was asked before must not be
+   *   taken for one to something else
+   */
+  constructor(emitter: Mailbox<EmitterMail>, since: number | undefined) {
     this.#emitter = emitter;
+    this.#prefix = since === undefined ? 'ask' : `ask-${since.toString(36)}`;
   }
 
   /** Sends it, with an id that no other request of ours in this session has. */
   ask(ask: AskMail): void {
     this.#asked += 1;
-    const id = `ask-${this.#asked}`;
+    const id = `${this.#prefix}-${this.#asked}`;
     this.#open.set(id, ask);
     this.#emitter.send({ type: 'ask', id, about: ask.about, input: ask.input });
   }

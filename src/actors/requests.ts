@@ -98,6 +98,9 @@ class Requests implements Behaviour<RequestsMail> {
           });
         return;
       }
+      case 'runs on':
+        if (!mail.request.orphaned) this.#orphan(mail.request);
+        return;
       case 'tell':
         if (!mail.request.settled) this.#options.emitter.send({ type: 'told', about: mail.request, told: mail.told });
         return;

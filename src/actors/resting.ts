@@ -12,12 +12,17 @@ const REST_MS = 5_000;
 
 export class Resting {
   readonly #clock: Clock;
+  /** In the order in which they woke, or were last found to have had mail. */
   readonly #awake = new Set<Sleeper>();
+  readonly #most: number;
+  #crowded = false;
   #timer: Timer | undefined;
   #ended = false;
 
-  constructor(clock: Clock) {
+  /** @param most how many may be awake before the rounds are not waited for */
+  constructor(clock: Clock, most: number = Number.POSITIVE_INFINITY) {
     this.#clock = clock;
+    this.#most = most;
   }
 
   /** It has begun to use something that it can do without while it rests. */
@@ -25,6 +30,22 @@ export class Resting {
     if (this.#ended) return;
     this.#awake.add(sleeper);
     this.#wait();
+    if (this.#awake.size <= this.#most || this.#crowded) return;
+    this.#crowded = true;
+    // Not now: whoever woke it is in the middle of its turn, and may be the one that is to rest.
+    this.#clock.soon(() => this.#makeRoom());
+  }
+
+  /** Those that woke first are asked first; one that has had mail since it was asked last is asked again when its turn comes round. */
+  #makeRoom(): void {
+    this.#crowded = false;
+    let asks = 2 * this.#awake.size;
+    for (const sleeper of this.#awake) {
+      if (this.#awake.size <= this.#most || asks === 0) return;
+      asks -= 1;
+      this.#awake.delete(sleeper);
+      if (!sleeper.rest()) this.#awake.add(sleeper);
+    }
   }
 
   /** It is gone, and must not be held until the next round: a busy host sees thousands of clients come and go in between. */

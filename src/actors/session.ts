@@ -8,13 +8,14 @@ import type { EmitterMail } from '../messages/emitter.ts';
 import type { InFlight } from '../messages/in-flight.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { RequestMail, RequestsMail } from '../messages/requests.ts';
-import type { SessionMail } from '../messages/session.ts';
+import type { SessionMail, SessionState } from '../messages/session.ts';
 import type { Dialect } from '../protocol/dialects/index.ts';
 import { ErrorCode, ProtocolError, toWireError } from '../protocol/errors.ts';
 import type { Initialize } from '../protocol/operations.ts';
 import type { ClientCapabilities, Implementation, LogLevel } from '../protocol/types.ts';
 import { type Actor, type ActorHost, type Afterwards, type Behaviour, spawn } from './actor.ts';
 import { OpenAsks } from './open-asks.ts';
+import { isAnothers } from './topics.ts';
 
 /** Where each begins. A snapshot never changes, so all begin with the same one. */
 const INITIAL = initialTransition(sessionMachine)[0];
@@ -31,6 +32,10 @@ export interface SessionOptions extends ActorHost {
   readonly emitter: Mailbox<EmitterMail>;
   introduction(): Introduction;
   incident(where: string, error: unknown): string;
+  /** What it was, when it was kept; undefined for one that opens. */
+  readonly was?: SessionState | undefined;
+  /** It is now this, which is to be kept. Absent where nothing is. */
+  changed?(state: SessionState): void;
   /** The session is over; the directory forgets it. */
   closed(reason: string): void;
 }
@@ -61,9 +66,10 @@ class SessionClient implements Client {
   readonly principal: string;
   readonly session: { readonly id: string; readonly mailbox: Mailbox<SessionMail> };
   /** Until the client says otherwise (MCP "Logging": the server may decide). */
-  logLevel: LogLevel = 'info';
+  logLevel: LogLevel;
 
-  constructor({ dialect, opening, principal, id }: SessionOptions, mailbox: Mailbox<SessionMail>) {
+  constructor({ dialect, opening, principal, id, was }: SessionOptions, mailbox: Mailbox<SessionMail>) {
+    this.logLevel = was?.logLevel ?? 'info';
     this.dialect = dialect;
     this.info = opening.clientInfo;
     this.capabilities = opening.capabilities;
@@ -81,6 +87,8 @@ class Session implements Behaviour<SessionMail> {
   #asks: OpenAsks | undefined;
   #snapshot = INITIAL;
   #serving = this.#snapshot.hasTag('serving');
+  /** The resources that it watches. Made with the first, where it is kept. */
+  #watches: Set<string> | undefined;
 
   readonly #afterwards: Afterwards;
   readonly #pass: (mail: RequestMail) => void;
@@ -90,6 +98,9 @@ class Session implements Behaviour<SessionMail> {
     this.#client = client;
     this.#afterwards = afterwards;
     this.#pass = options.requests.send;
+    const { was } = options;
+    if (was?.initialized) this.#step({ type: 'initialized' });
+    if (was && was.watches.length > 0) this.#watches = new Set(was.watches);
   }
 
   state(): string {
@@ -103,29 +114,54 @@ class Session implements Behaviour<SessionMail> {
       case 'serve':
         return settle(mail.request, this.#serve(mail.request));
       case 'ask':
-        this.#asks ??= new OpenAsks(this.#options.emitter);
+        this.#asks ??= new OpenAsks(this.#options.emitter, this.#options.was && this.#options.clock.date());
         return this.#asks.ask(mail);
       case 'withdraw':
         return this.#asks?.withdraw(mail.ask, mail.reason);
       case 'response':
         return this.#asks?.response(mail.id, mail.reply);
       case 'initialized':
-        return this.#step({ type: 'initialized' });
+        this.#step({ type: 'initialized' });
+        return this.#changed();
+      case 'watches':
+        return this.#watch(mail.uri, mail.watches);
       case 'list changed':
         if (this.#snapshot.hasTag('announcing'))
           this.#options.emitter.send({ type: 'list changed', dialect: this.#client.dialect, what: mail.what });
         return;
       case 'resource updated':
+        if (isAnothers(mail, this.#client.principal)) return;
         return this.#options.emitter.send({
           type: 'resource updated',
           dialect: this.#client.dialect,
           uri: mail.uri,
         });
+      case 'task changed':
+        // Its other clients look for themselves (2025-11-25 tasks, "Task Status Notification").
+        if (this.#client.dialect.tasks === 'asked' && this.#snapshot.hasTag('announcing'))
+          this.#options.emitter.send({ type: 'task status', dialect: this.#client.dialect, task: mail.task });
+        return;
       case 'close':
         if (this.#snapshot.status === 'done') return;
         this.#step({ type: 'close' });
         this.#options.closed(mail.reason);
     }
+  }
+
+  #watch(uri: string, watches: boolean): void {
+    if (!this.#options.changed) return;
+    this.#watches ??= new Set();
+    if (watches) this.#watches.add(uri);
+    else this.#watches.delete(uri);
+    this.#changed();
+  }
+
+  #changed(): void {
+    this.#options.changed?.({
+      initialized: this.#snapshot.hasTag('announcing'),
+      logLevel: this.#client.logLevel,
+      watches: [...(this.#watches ?? [])],
+    });
   }
 
   #step(event: { type: 'initialized' } | { type: 'close' }): void {
@@ -139,6 +175,7 @@ class Session implements Behaviour<SessionMail> {
         return { ok: true, result: { kind: 'initialize', introduction: this.#options.introduction() } };
       case 'logging/setLevel':
         this.#client.logLevel = operation.level;
+        this.#changed();
         return EMPTY;
       default:
         throw new Error(`the session does not serve ${operation.method}: the methods table and the session disagree`);

@@ -13,7 +13,7 @@ import { declaresTasks, tasksNotDeclared } from '../protocol/tasks.ts';
 import type { ServerCapabilities } from '../protocol/types.ts';
 import { type Actor, type ActorHost, type Behaviour, spawn } from './actor.ts';
 import { misrouted } from './registry.ts';
-import { Topics } from './topics.ts';
+import { isAnothers, Topics } from './topics.ts';
 
 export interface SubscriptionsOptions extends ActorHost {
   /** Most resources that one session, or one subscription, watches. */
@@ -85,6 +85,13 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
         return this.#end(mail.request);
       case 'ended':
         return this.#forget(mail.request);
+      case 'session woke':
+        // What has changed while it was away nobody has told: that it may have is true of all of them.
+        for (const uri of mail.watches) {
+          this.#watching.add(mail.session, topicOf({ type: 'resource updated', uri }));
+          mail.session.send({ type: 'resource updated', uri });
+        }
+        return;
       case 'session closed':
         return this.#watching.forget(mail.session);
       case 'connection closed':
@@ -105,6 +112,7 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
           return settle(request, EMPTY);
         case 'resources/unsubscribe':
           this.#watching.remove(sessionOf(request), topicOf({ type: 'resource updated', uri: operation.uri }));
+          sessionOf(request).send({ type: 'watches', uri: operation.uri, watches: false });
           return settle(request, EMPTY);
         default:
           throw misrouted(request, 'the subscriptions actor');
@@ -179,6 +187,7 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
         `this session watches ${maxSubscriptions} resources, which is its limit: unsubscribe from one (the server's option is maxSubscriptions)`,
       );
     this.#watching.add(session, topic);
+    session.send({ type: 'watches', uri, watches: true });
   }
 
   #gather(change: Change): void {
@@ -192,7 +201,8 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
   #tellGathered(request: InFlight, topic: string): void {
     const gathered = this.#gathering.get(topic);
     const since = this.#open.get(request);
-    if (gathered && since !== undefined && gathered.number > since) tell(request, gathered.change);
+    if (!gathered || since === undefined || gathered.number <= since) return;
+    if (!isAnothers(gathered.change, request.client.principal)) tell(request, gathered.change);
   }
 
   /**

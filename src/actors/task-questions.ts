@@ -2,6 +2,7 @@
 import type { InputRequest, Reply } from '../messages/asking.ts';
 import type { InFlight } from '../messages/in-flight.ts';
 import type { AskMail } from '../messages/session.ts';
+import type { QuestionsSnapshot } from '../messages/tasks.ts';
 import { isObject } from '../protocol/json.ts';
 import { META } from '../protocol/meta.ts';
 
@@ -9,7 +10,9 @@ import { META } from '../protocol/meta.ts';
 interface Asked {
   /** Names it to the conversation, where a question that is put again keeps its name. */
   readonly name: string;
-  readonly request: InputRequest;
+  request: InputRequest;
+  /** Its handler is gone, and has not asked it anew. */
+  left: boolean;
   /** Where it was put to a session, for one of the requests that wait for the end. */
   ask: AskMail | undefined;
 }
@@ -19,12 +22,22 @@ export class TaskQuestions {
   readonly #replied: (key: string, reply: Reply) => void;
   readonly #open = new Map<string, Asked>();
   /** Every key that was ever given out. */
-  readonly #keys = new Set<string>();
+  readonly #keys: Set<string>;
 
-  /** @param replied hears what a session responds */
-  constructor(taskId: string, replied: (key: string, reply: Reply) => void) {
+  /**
+   * @param replied hears what a session responds
+   * @param was the questions of a task that was kept
+   */
+  constructor(taskId: string, replied: (key: string, reply: Reply) => void, was?: QuestionsSnapshot) {
     this.#taskId = taskId;
     this.#replied = replied;
+    this.#keys = new Set(was?.keys);
+    for (const { key, name, request } of was?.open ?? [])
+      this.#open.set(key, { name, request, left: true, ask: undefined });
+  }
+
+  snapshot(): QuestionsSnapshot {
+    return { open: [...this.#open].map(([key, { name, request }]) => ({ key, name, request })), keys: [...this.#keys] };
   }
 
   get size(): number {
@@ -38,12 +51,21 @@ export class TaskQuestions {
     return inputs;
   }
 
-  /** A key is used once in a task's life (ext-tasks, "Task Update Requests"): a question that is put again gets another. */
+  /**
+   * A key is used once in a task's life (ext-tasks, "Task Update Requests"): a question that is put again gets another. One
+   * that is open still, when its handler is run anew and asks it, keeps its key.
+   */
   add(name: string, request: InputRequest): void {
+    const open = [...this.#open.values()].find((asked) => asked.left && asked.name === name);
+    if (open) {
+      open.left = false;
+      open.request = request;
+      return;
+    }
     let key = name;
     for (let times = 2; this.#keys.has(key); times += 1) key = `${name}#${times}`;
     this.#keys.add(key);
-    this.#open.set(key, { name, request, ask: undefined });
+    this.#open.set(key, { name, request, left: false, ask: undefined });
   }
 
   /** Takes the question that was answered. @returns its name; undefined where none is open under this key */

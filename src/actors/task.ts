@@ -9,27 +9,22 @@ import type { Mailbox } from '../messages/mailbox.ts';
 import type { TaskMail, TaskState } from '../messages/tasks.ts';
 import { ErrorCode, toWireError } from '../protocol/errors.ts';
 import type { OneTask } from '../protocol/tasks.ts';
-import { type Actor, type ActorHost, type Behaviour, spawn } from './actor.ts';
+import { type Actor, type Behaviour, spawn } from './actor.ts';
 import { misrouted } from './registry.ts';
+import { addressOf, settle, TaskKeeping, type TaskOptions } from './task-keeping.ts';
 import { TaskQuestions } from './task-questions.ts';
 
 /** Where each begins. A snapshot never changes, so all begin with the same one. */
 const INITIAL = initialTransition(taskMachine)[0];
 
-export interface TaskOptions extends ActorHost {
-  readonly id: string;
-  readonly ttlMs: number;
-  readonly pollMs: number;
-  /** It looks otherwise than before. */
-  changed(): void;
-  /** Its handler has ended, be it long after the task. */
-  handlerEnded(): void;
-  incident(where: string, error: unknown): string;
-}
-
 /** A task, and what it looks like now. */
 export interface RunningTask extends Actor<TaskMail> {
+  /** As clients may see it: what is not durable yet, they may not. */
   look(): TaskState;
+  /** By the names that its handler asked under, what was replied. */
+  replies(): Readonly<Record<string, unknown>>;
+  /** Nothing more is kept of it: it is forgotten, or another process goes on with it. */
+  leave(why: Error): void;
 }
 
 /** The handler's signal carries this as its reason. */
@@ -37,16 +32,21 @@ export class TaskCancelled extends Error {
   override readonly name = 'AbortError';
 }
 
-/** @param conversation where its handler's questions come from, and where their answers go */
-export function spawnTask(options: TaskOptions, conversation: Mailbox<ConversationMail>): RunningTask {
+/** @param conversation where its handler's questions come from, and where their answers go; none, where no handler runs (yet) */
+export function spawnTask(options: TaskOptions, conversation: Mailbox<ConversationMail> | undefined): RunningTask {
   const task = new Task(options, conversation);
   const actor = spawn<TaskMail>({ kind: 'task', address: addressOf(options.id) }, options, (self) => task.at(self));
-  return { mailbox: actor.mailbox, stop: (why) => actor.stop(why), look: () => task.look() };
-}
-
-/** The whole id is the key to the task. */
-function addressOf(id: string): string {
-  return `task/${id.slice(0, 8)}`;
+  const stop = (why: string): void => {
+    task.leave(new Error(why));
+    actor.stop(why);
+  };
+  return {
+    mailbox: actor.mailbox,
+    stop,
+    leave: (why) => task.leave(why),
+    look: () => task.look(),
+    replies: () => task.replies,
+  };
 }
 
 /** What means nothing to a task that has ended. */
@@ -60,17 +60,40 @@ class Task implements Behaviour<TaskMail> {
   readonly #questions: TaskQuestions;
   readonly #waiting = new Set<InFlight>();
   readonly #createdAt: string;
+  readonly #keeping: TaskKeeping;
+  /** By the names that its handler asked under. */
+  readonly #replies: Record<string, unknown>;
   #updatedAt: string;
   #snapshot = INITIAL;
   #message: string | undefined;
   #outcome: Outcome | undefined;
 
-  constructor(options: TaskOptions, conversation: Mailbox<ConversationMail>) {
+  constructor(options: TaskOptions, conversation: Mailbox<ConversationMail> | undefined) {
+    const { id, was, clock } = options;
     this.#options = options;
     this.#conversation = conversation;
-    this.#questions = new TaskQuestions(options.id, (key, reply) => this.#self?.send({ type: 'replied', key, reply }));
-    this.#createdAt = isoOf(options.clock.date());
-    this.#updatedAt = this.#createdAt;
+    this.#questions = new TaskQuestions(
+      id,
+      (key, reply) => this.#self?.send({ type: 'replied', key, reply }),
+      was?.questions,
+    );
+    this.#replies = { ...was?.replies };
+    this.#createdAt = was?.createdAt ?? isoOf(clock.date());
+    this.#updatedAt = was?.updatedAt ?? this.#createdAt;
+    if (was) this.#snapshot = taskMachine.resolveState({ value: was.status });
+    this.#message = was?.message;
+    this.#outcome = was?.outcome;
+    this.#keeping = new TaskKeeping(options);
+    this.#keeping.begins(this.#now());
+  }
+
+  get replies(): Readonly<Record<string, unknown>> {
+    return this.#replies;
+  }
+
+  /** Nothing more is kept of it. */
+  leave(why: Error): void {
+    this.#keeping.end(why);
   }
 
   /** Learns where it gets its own mail. */
@@ -85,6 +108,10 @@ class Task implements Behaviour<TaskMail> {
   }
 
   look(): TaskState {
+    return this.#keeping.durable ?? this.#now();
+  }
+
+  #now(): TaskState {
     const { id, ttlMs, pollMs } = this.#options;
     return {
       id,
@@ -106,6 +133,9 @@ class Task implements Behaviour<TaskMail> {
         return this.#serve(mail.request);
       case 'created':
         return settle(mail.request, { ok: true, result: { kind: 'task created', task: this.look() } });
+      case 'revived':
+        this.#conversation = mail.conversation;
+        return;
       case 'asked':
         return this.#ask(mail.key, mail.request);
       case 'dropped':
@@ -139,12 +169,12 @@ class Task implements Behaviour<TaskMail> {
       case 'tasks/get':
         return settle(request, this.#looked());
       case 'tasks/cancel':
-        return settle(request, this.#cancelFor(request));
+        return this.#cancelFor(request);
       case 'tasks/update':
         this.#update(operation);
-        return settle(request, EMPTY);
+        return this.#keeping.settle(request, () => EMPTY);
       case 'tasks/result':
-        return this.#ended ? settle(request, this.#result()) : this.#wait(request);
+        return this.#ended ? this.#keeping.settle(request, () => this.#result()) : this.#wait(request);
       default:
         throw misrouted(request, 'a task');
     }
@@ -155,14 +185,14 @@ class Task implements Behaviour<TaskMail> {
   }
 
   /** The extension acknowledges, also for a task that has ended; 2025-11-25 shows the task, and refuses for one that has ("Task Cancellation"). */
-  #cancelFor(request: InFlight): Outcome {
+  #cancelFor(request: InFlight): void {
     const acknowledges = request.client.dialect.tasks === 'extension';
     if (this.#ended && !acknowledges) {
       const why = `params.taskId: this task has ended (${this.#snapshot.value}), and cannot be cancelled any more`;
-      return { ok: false, error: { code: ErrorCode.InvalidParams, message: why } };
+      return settle(request, { ok: false, error: { code: ErrorCode.InvalidParams, message: why } });
     }
     this.#cancel('the client cancelled it');
-    return acknowledges ? EMPTY : this.#looked();
+    this.#keeping.settle(request, () => (acknowledges ? EMPTY : this.#looked()));
   }
 
   /** A key that is not open is ignored; those that are left out stay open (ext-tasks, "Task Update Requests"). */
@@ -172,6 +202,7 @@ class Task implements Behaviour<TaskMail> {
 
   #ask(name: string, request: InputRequest): void {
     this.#questions.add(name, request);
+    delete this.#replies[name];
     this.#step({ type: 'ask' });
     this.#put();
   }
@@ -179,8 +210,10 @@ class Task implements Behaviour<TaskMail> {
   #replied(key: string, reply: Reply): void {
     const name = this.#questions.take(key);
     if (name === undefined) return;
+    if (reply.ok) this.#replies[name] = reply.result;
     this.#closed();
-    this.#conversation?.send({ type: 'replied', key: name, reply });
+    if (this.#conversation) this.#conversation.send({ type: 'replied', key: name, reply });
+    else this.#options.revive();
   }
 
   #closed(): void {
@@ -230,7 +263,7 @@ class Task implements Behaviour<TaskMail> {
     this.#step(event);
     const waited = [...this.#waiting];
     this.#waiting.clear();
-    for (const request of waited) settle(request, this.#result());
+    for (const request of waited) this.#keeping.settle(request, () => this.#result());
   }
 
   /** Exactly what the call would have been answered with (2025-11-25 tasks, "Result Retrieval"). */
@@ -251,7 +284,10 @@ class Task implements Behaviour<TaskMail> {
 
   #changed(): void {
     this.#updatedAt = isoOf(this.#options.clock.date());
-    this.#options.changed();
+    this.#keeping.changed(this.#now(), () => ({
+      questions: this.#questions.snapshot(),
+      replies: { ...this.#replies },
+    }));
   }
 
   crashed(mail: TaskMail, error: unknown): void {
@@ -261,8 +297,4 @@ class Task implements Behaviour<TaskMail> {
     // Its place must come free.
     if (mail.type === 'done') this.#options.handlerEnded();
   }
-}
-
-function settle(request: InFlight, outcome: Outcome): void {
-  request.requests.send({ type: 'answer', request, outcome });
 }

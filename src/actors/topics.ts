@@ -46,3 +46,8 @@ function leave<K, V>(index: Map<K, Set<V>>, key: K, value: V): void {
   const values = index.get(key);
   if (values?.delete(value) && values.size === 0) index.delete(key);
 }
+
+/** Whether a change is of something that is another's: whose it is not must not learn that there was any (S-04). */
+export function isAnothers(change: { readonly owner?: string } | object, principal: string): boolean {
+  return 'owner' in change && change.owner !== undefined && change.owner !== principal;
+}

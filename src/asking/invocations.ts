@@ -4,10 +4,11 @@ import { processWide } from '../process-wide.ts';
 import type { AuthorSchema, Infer } from '../schema/types.ts';
 import type {
   Answered,
+  Answers,
   AnswerTo,
   AnyQuestion,
-  Asking,
   Elicitation,
+  Questions,
   Root,
   Sampled,
   Sampling,
@@ -19,10 +20,19 @@ import type {
  * Who asks for the actors of one XState system: all that a statechart invokes and spawns, at any depth. Process-wide, because
  * a machine may import another copy of this package than the one that runs it.
  */
-const askers = processWide('troupe.invocations', () => new WeakMap<object, Pick<Asking, 'ask'>>());
+const askers = processWide('troupe.invocations', () => new WeakMap<object, Invoked>());
+
+/** What an invocation asks through: `ctx`, or what stands for it where no call is there. */
+export interface Invoked {
+  /** @param options `by` is the actor that asks */
+  ask<const Q extends Questions>(
+    questions: Q,
+    options: { readonly signal: AbortSignal; readonly by: AnyActorRef },
+  ): Promise<Answers<Q>>;
+}
 
 /** From now on the actors of this one's system may ask. */
-export function lendAsking(actor: AnyActorRef, asking: Pick<Asking, 'ask'>): void {
+export function lendAsking(actor: AnyActorRef, asking: Invoked): void {
   askers.set(actor.system, asking);
 }
 
@@ -80,7 +90,7 @@ async function asked<const Q extends AnyQuestion>(
     throw new Error(
       `"${self.id}" asks a client, and this machine runs for none: offer it as a tool (server.tool(name, { machine })), or provide another actor in its place (machine.provide({ actors: { … } }))`,
     );
-  const answers = await asking.ask({ [self.id]: question }, { signal });
+  const answers = await asking.ask({ [self.id]: question }, { signal, by: self });
   // What comes back is what was asked for.
   return answers[self.id] as AnswerTo<Q>;
 }

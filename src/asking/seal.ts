@@ -59,7 +59,12 @@ export class KeyRing {
 
   /** A ring of one random key: what it seals cannot be opened by another process, nor after a restart. */
   static random(): KeyRing {
-    return new KeyRing([randomBytes(KEY_BYTES).toString('base64url')]);
+    return new KeyRing([KeyRing.randomSecret()]);
+  }
+
+  /** A secret to make a ring of, for whoever can keep it. */
+  static randomSecret(): string {
+    return randomBytes(KEY_BYTES).toString('base64url');
   }
 
   /**

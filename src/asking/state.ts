@@ -2,7 +2,7 @@
 import type { Recorded } from '../messages/asking.ts';
 import type { InFlight } from '../messages/in-flight.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
-import { isObject, type JsonObject, type JsonValue } from '../protocol/json.ts';
+import { isObject, type JsonObject, type JsonValue, messageOf } from '../protocol/json.ts';
 import { digest, type KeyRing } from './seal.ts';
 
 export interface State extends Recorded {
@@ -13,17 +13,28 @@ export interface State extends Recorded {
   readonly whole: boolean;
 }
 
-/** @param maxLength longest state that is handed out, in characters; without what was recorded, where that is needed to keep to it */
-export function sealState(keys: KeyRing, state: State, request: InFlight, maxLength: number): string {
+/**
+ * @param maxLength longest state that is handed out, in characters; without what was recorded, where that is needed to keep to it
+ * @returns the text, and why it is without what was recorded, where it is
+ */
+export function sealState(
+  keys: KeyRing,
+  state: State,
+  request: InFlight,
+  maxLength: number,
+): { readonly text: string; readonly without?: string } {
   const { id, round, until, replies, steps } = state;
   const bound = boundTo(request);
   try {
     const text = keys.seal({ id, round, until, whole: true, replies: replies as JsonObject, steps }, bound);
-    if (text.length <= maxLength) return text;
-  } catch {
-    // A step gave what JSON cannot hold.
+    if (text.length <= maxLength) return { text };
+    const why = `it would be ${text.length} characters long, and limits.maxStateLength is ${maxLength}`;
+    return { text: keys.seal({ id, round, until, whole: false, replies: {}, steps: {} }, bound), without: why };
+  } catch (error) {
+    // A step gave what JSON cannot hold, or more than any state can.
+    const text = keys.seal({ id, round, until, whole: false, replies: {}, steps: {} }, bound);
+    return { text, without: messageOf(error) };
   }
-  return keys.seal({ id, round, until, whole: false, replies: {}, steps: {} }, bound);
 }
 
 /** @throws {ProtocolError} -32602, for what was not sealed here, or for another request or principal */

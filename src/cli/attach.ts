@@ -4,6 +4,7 @@ import { systemClock } from '../clock.ts';
 import { messageOf } from '../protocol/json.ts';
 import { watchParent } from '../transports/parent-watch.ts';
 import { checkPath, codeOf } from '../transports/socket-path.ts';
+import { type Link, socketLink } from './link.ts';
 import { readOptions, wholeNumber } from './options.ts';
 import { Hopeless, Patience } from './patience.ts';
 import type { SharedServer } from './shared-server.ts';
@@ -78,9 +79,9 @@ async function load(file: string, rest: readonly string[], path: string | undefi
 }
 
 /** Connects; with --spawn it starts the server where there is none. */
-async function dial(path: string, shared: SharedServer | undefined): Promise<Socket> {
+async function dial(path: string, shared: SharedServer | undefined): Promise<Link> {
   try {
-    return await connected(path);
+    return socketLink(await connected(path));
   } catch (error) {
     const code = codeOf(error);
     if (!NOT_YET.has(code)) throw new Hopeless(`cannot connect to ${path}: ${messageOf(error)}`);
@@ -88,7 +89,7 @@ async function dial(path: string, shared: SharedServer | undefined): Promise<Soc
       throw new Error(`no server listens on ${path} (${code}; start one with: troupe serve FILE --socket ${path})`);
   }
   await shared.start();
-  return connected(path);
+  return socketLink(await connected(path));
 }
 
 function connected(path: string): Promise<Socket> {

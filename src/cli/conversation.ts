@@ -1,74 +1,99 @@
 /** What a shim remembers of what an agent and a server say to each other, so that it can go on with another server. It reads and writes nothing. */
 import { isObject } from '../protocol/json.ts';
+import { Questions } from './questions.ts';
+import { type Asked, namesItself, paramsOf, REMEMBERED, Repeatable } from './repeatable.ts';
+import { messagesOf, type Seen } from './scan.ts';
+import { failure, keyOf, notification } from './wording.ts';
 
 /** What is to become of a line from the server. */
 export type Verdict =
   /** It goes to the agent. */
   | 'pass'
-  /** It answers what only the shim has asked. */
+  /** It goes to the agent in other words: {@link Conversation.said}. */
+  | 'reworded'
+  /** It answers what only the shim has asked, or what the next server will answer. */
   | 'swallow'
   /** The new server has taken up the agent's session: the rest of the replay may go. */
   | 'resumed'
   /** The server takes no clients, or no more of them. */
   | 'refused';
 
-interface Asked {
-  readonly id: unknown;
-  readonly method: string;
-  /** The whole line, of what a new server may have to be told again. */
-  readonly line: string;
-  readonly params: Readonly<Record<string, unknown>>;
+export interface Lost {
+  /** What the agent is told. */
+  readonly toAgent: readonly string[];
+  /** What the next server is sent again. */
+  readonly again: readonly string[];
 }
 
 const OVERLOADED = -31_001;
 const SHUTTING_DOWN = -31_003;
-const INTERNAL_ERROR = -32_603;
 
-/** The methods that leave something behind in a session. */
-const REMEMBERED: ReadonlySet<string> = new Set([
-  'initialize',
-  'logging/setLevel',
-  'resources/subscribe',
-  'resources/unsubscribe',
-]);
+/** Most requests that are remembered: what is no JSON behind its id and method is never answered. */
+const MOST_REMEMBERED = 16_384;
+
+const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged';
+// Not from protocol/meta.ts, which loads five modules more: a shim must start fast.
+const SUBSCRIPTION = 'io.modelcontextprotocol/subscriptionId';
 
 /**
  * One agent's conversation, over as many connections as it takes.
  *
  * @example
  * const conversation = new Conversation();
- * conversation.sent('{"jsonrpc":"2.0","id":1,"method":"tools/list"}');
+ * conversation.sent('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"pay"}}');
  * conversation.lost('the server restarted').toAgent; // an error for request 1
  */
 export class Conversation {
   /** What the agent waits for, by id. */
   readonly #inFlight = new Map<string, Asked>();
-  /** What the server waits for on this connection, by id. */
-  readonly #asks = new Map<string, unknown>();
+  readonly #questions = new Questions();
+  readonly #repeatable = new Repeatable();
   /** Ids of answers that are not for the agent. */
   readonly #ours = new Set<string>();
+  /** Subscriptions that the agent believes to be open already. */
+  readonly #reopened = new Set<string>();
   #initialize: Asked | undefined;
   #initialized: string | undefined;
   #level: string | undefined;
   readonly #watched = new Map<string, string>();
   /** What the first server said to `initialize`: the agent counts on it. */
   #agreed: Readonly<Record<string, unknown>> = {};
+  #sessions = 0;
+  #connections = 0;
   #resuming = false;
+  #draining = false;
   #heard = false;
   /** Why the server would not have this client. */
   refusal = '';
+  /** What the agent is told in place of the line that was 'reworded'. */
+  said = '';
 
   /** A connection is new. @returns what is to be sent first; nothing else may be sent until it is answered ('resumed') */
   connected(): string | undefined {
+    this.#connections += 1;
     this.#heard = false;
+    this.#draining = false;
     this.#resuming = this.#initialize !== undefined;
     return this.#initialize?.line;
+  }
+
+  /** The server is asked to end: what it will not do any more, the next one shall. */
+  draining(): void {
+    this.#draining = true;
+  }
+
+  /** Whether a line of the agent is for the next server while this one drains: all but what belongs to a request that it has. */
+  isForNext(line: string): boolean {
+    return messagesOf(line).some(({ answer, method, params }) => {
+      if (method === 'notifications/cancelled') return !this.#inFlight.has(keyOf(params.requestId));
+      return !answer;
+    });
   }
 
   /** What a server is told after it has taken up the session: all that the last one knew. */
   resumption(): readonly string[] {
     const requests = [...(this.#level === undefined ? [] : [this.#level]), ...this.#watched.values()];
-    for (const line of requests) for (const { id } of read(line)) this.#ours.add(keyOf(id));
+    for (const line of requests) for (const { key } of messagesOf(line)) if (key !== undefined) this.#ours.add(key);
     return [...(this.#initialized === undefined ? [] : [this.#initialized]), ...requests];
   }
 
@@ -87,20 +112,28 @@ export class Conversation {
     ];
   }
 
-  /** A line of the agent is about to be sent. @returns false for one that is not for this server */
-  sent(line: string): boolean {
-    let wanted = true;
-    for (const { id, method, params, answer } of read(line)) {
-      if (method !== undefined && id !== undefined) {
-        const kept = REMEMBERED.has(method) ? line : '';
-        this.#inFlight.set(keyOf(id), { id, method, params, line: kept });
-      } else if (method === 'notifications/initialized') this.#initialized = line;
+  /** A line of the agent is about to be sent. @returns what is to be sent; undefined for what is not for this server */
+  sent(line: string): string | undefined {
+    let wanted: string | undefined = line;
+    for (const seen of messagesOf(line)) {
+      const { key, method, answer } = seen;
+      if (method !== undefined && key !== undefined) this.#asked(key, { method, line: seen.line });
+      else if (method === 'notifications/initialized') this.#initialized = line;
       // A request that was cancelled is owed no answer.
-      else if (method === 'notifications/cancelled') this.#inFlight.delete(keyOf(params.requestId));
-      // An answer to what the last server asked would puzzle this one.
-      else if (answer) wanted = this.#asks.delete(keyOf(id)) && wanted;
+      else if (method === 'notifications/cancelled') this.#inFlight.delete(keyOf(seen.params.requestId));
+      else if (answer && key !== undefined) {
+        const said = this.#questions.answered(key, seen, line);
+        if (wanted !== undefined) wanted = said;
+      }
     }
     return wanted;
+  }
+
+  #asked(key: string, asked: Asked): void {
+    this.#inFlight.set(key, asked);
+    if (this.#inFlight.size <= MOST_REMEMBERED) return;
+    const [oldest] = this.#inFlight.keys();
+    if (oldest !== undefined) this.#inFlight.delete(oldest);
   }
 
   /** A line has come from the server. @throws {Error} when the session cannot go on with it */
@@ -108,38 +141,61 @@ export class Conversation {
     const first = !this.#heard;
     this.#heard = true;
     let verdict: Verdict = 'pass';
-    for (const { id, method, answer, result, error } of read(line)) {
-      if (method !== undefined) {
-        if (id !== undefined) this.#asks.set(keyOf(id), id);
-      } else if (answer) verdict = this.#answered(keyOf(id), result, error, first);
+    for (const seen of messagesOf(line)) {
+      const { key, method, answer } = seen;
+      if (method !== undefined && key !== undefined) verdict = this.#question(key, seen);
+      else if (method !== undefined) verdict = this.#told(method, seen);
+      else if (answer) verdict = this.#answered(String(key), seen, first);
     }
     return verdict;
   }
 
-  #answered(
-    key: string,
-    result: unknown,
-    error: Readonly<Record<string, unknown>> | undefined,
-    first: boolean,
-  ): Verdict {
-    if (first && error?.code === OVERLOADED && (key === 'null' || key === 'undefined')) return this.#refuse(error);
-    if (this.#resuming && key === keyOf(this.#initialize?.id)) return this.#resumed(result, error);
+  #question(key: string, seen: Seen): Verdict {
+    return this.#reword(this.#questions.asked(key, seen, this.#connections));
+  }
+
+  #told(method: string, seen: Seen): Verdict {
+    if (method === 'notifications/cancelled') return this.#reword(this.#questions.withdrawn(seen));
+    if (method !== ACKNOWLEDGED || this.#reopened.size === 0) return 'pass';
+    const { _meta: meta } = seen.params;
+    const id = isObject(meta) ? String(meta[SUBSCRIPTION]) : '';
+    const key = [...this.#reopened].find((key) => String(JSON.parse(key)) === id);
+    return key !== undefined && this.#reopened.delete(key) ? 'swallow' : 'pass';
+  }
+
+  #reword(said: string | undefined): Verdict {
+    if (said === undefined) return 'pass';
+    this.said = said;
+    return 'reworded';
+  }
+
+  #answered(key: string, seen: Seen, first: boolean): Verdict {
+    if (first && (key === 'null' || key === 'undefined') && seen.error?.code === OVERLOADED) return this.#refuse(seen);
+    if (this.#resuming && key === keyOfInitialize(this.#initialize)) return this.#resumed(seen);
     if (this.#ours.delete(key)) return 'swallow';
     const asked = this.#inFlight.get(key);
-    if (asked?.method === 'initialize' && error?.code === SHUTTING_DOWN) return this.#refuse(error);
+    if (asked?.method === 'initialize' && seen.error?.code === SHUTTING_DOWN) return this.#refuse(seen);
+    // What the server would not do, or broke off, is done by the next: it stays in flight.
+    if (this.#draining && asked?.line !== undefined && this.#isLeftToNext(asked, seen)) return 'swallow';
     this.#inFlight.delete(key);
-    if (asked && asked.line !== '' && !error) this.#remember(asked, result);
+    if (asked?.line !== undefined && (REMEMBERED.has(asked.method) || asked.method === 'tools/list'))
+      if (!seen.error) this.#remember(asked, seen.result);
     return 'pass';
   }
 
-  #refuse(error: Readonly<Record<string, unknown>>): Verdict {
-    this.refusal = String(error.message);
+  #isLeftToNext(asked: Asked, seen: Seen): boolean {
+    if (asked.method === 'subscriptions/listen') return true;
+    return seen.error?.code === SHUTTING_DOWN && this.#repeatable.isHarmless(asked);
+  }
+
+  #refuse(seen: Seen): Verdict {
+    this.refusal = String(seen.error?.message);
     return 'refused';
   }
 
-  #resumed(result: unknown, error: Readonly<Record<string, unknown>> | undefined): Verdict {
-    if (error) return this.#refuse(error);
-    const { protocolVersion: now } = isObject(result) ? result : {};
+  #resumed(seen: Seen): Verdict {
+    if (seen.error) return this.#refuse(seen);
+    const { protocolVersion: now } = seen.result;
     const { protocolVersion: before } = this.#agreed;
     if (now !== before)
       throw new Error(
@@ -149,91 +205,60 @@ export class Conversation {
     return 'resumed';
   }
 
-  #remember(asked: Asked, result: unknown): void {
-    const uri = String(asked.params.uri);
+  #remember(asked: Asked, result: Readonly<Record<string, unknown>>): void {
+    const uri = String(paramsOf(asked).uri);
     if (asked.method === 'initialize') {
+      this.#sessions += 1;
       this.#initialize = asked;
-      this.#agreed = isObject(result) ? result : {};
+      this.#agreed = result;
       // It opens another session than the one before, if there was one.
       this.#initialized = undefined;
       this.#level = undefined;
       this.#watched.clear();
-    } else if (asked.method === 'logging/setLevel') this.#level = asked.line;
-    else if (asked.method === 'resources/subscribe') this.#watched.set(uri, asked.line);
+    } else if (asked.method === 'tools/list') this.#repeatable.learn(result.tools);
+    else if (asked.method === 'logging/setLevel') this.#level = asked.line;
+    else if (asked.method === 'resources/subscribe') this.#watched.set(uri, asked.line ?? '');
     else this.#watched.delete(uri);
   }
 
   /**
    * The connection is gone.
    *
-   * @returns what the agent is told: an error for each request that was in flight; and what is sent again, which is an
-   * `initialize` that was not answered: nothing can have come of it
+   * @param kept whether the server keeps what requests came to, where the next one finds it
+   * @returns what is sent again: all that does no harm when done twice, and of the rest what a server that keeps its answers
+   * can tell for a repeat; and what the agent is told: an error for every other request, and that nobody waits for its answers
    */
-  lost(why: string): { readonly toAgent: readonly string[]; readonly again: readonly string[] } {
+  lost(why: string, kept = false): Lost {
     const toAgent: string[] = [];
     const again: string[] = [];
-    for (const { id, method, line } of this.#inFlight.values()) {
-      if (method === 'initialize') again.push(line);
-      else toAgent.push(failure(id, why));
+    // An agent that opens a second session may begin to count anew.
+    const known = kept && this.#sessions <= 1;
+    for (const [key, asked] of this.#inFlight) {
+      const { line, method } = asked;
+      if (line !== undefined && (this.#repeatable.isHarmless(asked) || (known && namesItself(asked)))) {
+        again.push(line);
+        if (method === 'subscriptions/listen') this.#reopened.add(key);
+      } else toAgent.push(failure(key, why));
     }
-    for (const requestId of this.#asks.values())
-      toAgent.push(notification('notifications/cancelled', { requestId, reason: why }));
+    toAgent.push(...this.#questions.lost(why));
     this.#inFlight.clear();
-    this.#asks.clear();
     this.#ours.clear();
     return { toAgent, again };
   }
 
   /** Errors for the requests of lines that were never sent. */
-  static refused(lines: readonly string[], why: string): readonly string[] {
+  static refused(lines: readonly string[], why: string, code?: number): readonly string[] {
     return lines
-      .flatMap(read)
-      .filter(({ id, method }) => id !== undefined && method !== undefined)
-      .map(({ id }) => failure(id, why));
+      .flatMap(messagesOf)
+      .flatMap(({ key, method }) => (key === undefined || method === undefined ? [] : [failure(key, why, code)]));
   }
 
   /** Forgets the requests of these lines: their server did not read them, and they are sent again. */
   unsent(lines: readonly string[]): void {
-    for (const { id } of lines.flatMap(read)) this.#inFlight.delete(keyOf(id));
+    for (const { key } of lines.flatMap(messagesOf)) if (key !== undefined) this.#inFlight.delete(key);
   }
 }
 
-interface Read {
-  readonly id: unknown;
-  readonly method: string | undefined;
-  readonly params: Readonly<Record<string, unknown>>;
-  readonly answer: boolean;
-  readonly result: unknown;
-  readonly error: Readonly<Record<string, unknown>> | undefined;
-}
-
-/** The messages of a line: one, or those of a batch, or none if it is no JSON (the server says so). */
-function read(line: string): readonly Read[] {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(line);
-  } catch {
-    return [];
-  }
-  return (Array.isArray(parsed) ? parsed : [parsed]).filter(isObject).map(({ id, method, params, result, error }) => ({
-    id,
-    method: typeof method === 'string' ? method : undefined,
-    params: isObject(params) ? params : {},
-    answer: method === undefined && (result !== undefined || error !== undefined),
-    result,
-    error: isObject(error) ? error : undefined,
-  }));
-}
-
-/** Tells 1 from "1". */
-function keyOf(id: unknown): string {
-  return String(JSON.stringify(id));
-}
-
-function failure(id: unknown, message: string): string {
-  return JSON.stringify({ jsonrpc: '2.0', id, error: { code: INTERNAL_ERROR, message } });
-}
-
-function notification(method: string, params?: object): string {
-  return JSON.stringify({ jsonrpc: '2.0', method, ...(params ? { params } : {}) });
+function keyOfInitialize(asked: Asked | undefined): string | undefined {
+  return messagesOf(asked?.line ?? '')[0]?.key;
 }

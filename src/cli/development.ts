@@ -7,6 +7,7 @@ import { findModules, isBelow, isFoundModule, isModule, isPrivate } from '../dis
 import { loading, nextGeneration, onModule } from '../discovery/generation.ts';
 import { launchedBy } from '../launcher.ts';
 import { isServer, type Server } from '../server.ts';
+import type { Store } from '../store/store.ts';
 import { stdio } from '../transports/stdio.ts';
 import type { Transport } from '../transports/transport.ts';
 import { Host } from './host.ts';
@@ -36,7 +37,8 @@ export class Development {
   #failed = false;
   #listens: () => void = () => {};
 
-  constructor(target: Target) {
+  /** @param store for a server that has none of its own */
+  constructor(target: Target, store?: Store) {
     this.#target = target;
     this.#watch = new Watch({
       matters: (path) => this.#matters(path),
@@ -47,6 +49,7 @@ export class Development {
     launchedBy({
       listens: (server, transports) => this.#takeOver(server, transports),
       reads: (paths) => void this.#read(paths),
+      store: () => store,
     });
     process.on('beforeExit', () => void this.#serveNothing());
     if (target.kind === 'file') this.#module(target.path);

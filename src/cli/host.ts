@@ -54,6 +54,7 @@ export class Host {
     this.#unfollow?.();
     this.#unfollow = undefined;
     for (const kind of this.#kinds()) kind.replaceSource(PROGRAM, []);
+    this.#server.machines.replaceSource(PROGRAM, []);
     offer(this.#server, loaded, this.#options.log ?? stderrLog);
   }
 
@@ -88,10 +89,21 @@ export class Host {
     return [tools, resources, prompts];
   }
 
-  #copy({ tools, resources, prompts }: Server): void {
-    copy(tools, this.#server.tools);
-    copy(resources, this.#server.resources);
-    copy(prompts, this.#server.prompts);
+  /** The instances of machines stay with the server that serves: they go on in what the program has made of their machine. */
+  #copy({ machines, tools, resources, prompts }: Server): void {
+    const mine = this.#server;
+    const still = new Set(machines.definitions().map(({ name }) => name));
+    // A tool may take the name that a machine has left, and the other way round.
+    mine.machines.replaceSource(
+      PROGRAM,
+      mine.machines.definitions().filter(({ name }) => still.has(name)),
+    );
+    mine.tools.replaceSource(PROGRAM, tools.definitions());
+    mine.resources.replaceSource(PROGRAM, resources.definitions());
+    mine.machines.replaceSource(PROGRAM, machines.definitions());
+    copy(tools, mine.tools);
+    copy(resources, mine.resources);
+    copy(prompts, mine.prompts);
   }
 
   /** The program keeps its own server, which serves nobody: what it tells that one is passed on. */

@@ -4,7 +4,7 @@ import { messageOf } from '../protocol/json.ts';
 import { UsageError } from './usage.ts';
 
 export interface CommandLine {
-  /** What was given for each option; undefined if it was not given. */
+  /** What was given for each option; the empty string for one without a value, undefined if it was not given. */
   readonly values: Readonly<Record<string, string | undefined>>;
   readonly positionals: readonly string[];
   /** What came after `--`. */
@@ -12,9 +12,9 @@ export interface CommandLine {
 }
 
 /**
- * Reads a command line whose options all have a value: `--socket PATH`.
+ * Reads a command line: `--socket PATH`.
  *
- * @param options the options that the command has, each with what its value is called
+ * @param options the options that the command has, each with what its value is called; the empty string for one without
  * @returns undefined when help is asked for
  * @throws {UsageError} for an option that it has not, or without its value
  */
@@ -26,7 +26,9 @@ export function readOptions(
   const split = args.indexOf('--');
   const ours = split === -1 ? args : args.slice(0, split);
   const rest = split === -1 ? [] : args.slice(split + 1);
-  const known = Object.fromEntries(Object.keys(options).map((name) => [name, { type: 'string' } as const]));
+  const known = Object.fromEntries(
+    Object.entries(options).map(([name, value]) => [name, { type: value === '' ? 'boolean' : 'string' } as const]),
+  );
   try {
     const { values, positionals } = parseArgs({
       args: [...ours],
@@ -34,10 +36,10 @@ export function readOptions(
       allowPositionals: true,
     });
     if (values.help) return undefined;
-    const given = Object.entries(values).map(([name, value]) => [name, typeof value === 'string' ? value : undefined]);
+    const given = Object.entries(values).map(([name, value]) => [name, typeof value === 'boolean' ? '' : value]);
     return { values: Object.fromEntries(given), positionals, rest };
   } catch (error) {
-    const all = Object.entries(options).map(([name, value]) => `--${name} ${value}`);
+    const all = Object.entries(options).map(([name, value]) => `--${name} ${value}`.trimEnd());
     const [why = ''] = messageOf(error).split('. ');
     throw new UsageError(`troupe ${command}: expected no options but ${[...all, '--help'].join(', ')}: ${why}`);
   }

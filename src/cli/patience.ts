@@ -48,7 +48,8 @@ export class Patience {
   }
 
   /** A connection was lost after so many milliseconds: the same as {@link failed}, but a good one is no failure. */
-  async lost(livedMs: number, why: string): Promise<void> {
+  async lost(livedMs: number, refusal: string): Promise<void> {
+    const why = refusal || 'the server has gone';
     if (livedMs >= GOOD_MS) {
       this.#failures = 0;
       this.#since = undefined;

@@ -7,10 +7,12 @@ import { watchSignals } from '../transports/signals.ts';
 import { socket } from '../transports/socket.ts';
 import type { Transport } from '../transports/transport.ts';
 import { howToConnect, plainName } from './connecting.ts';
+import { dataOf } from './data.ts';
 import { type CommandLine, readOptions, wholeNumber } from './options.ts';
 import { serveTarget } from './serving.ts';
 import { readTarget } from './target.ts';
 import { say, TARGETS, UsageError } from './usage.ts';
+import { watchLoop } from './watching.ts';
 
 const OPTIONS = {
   http: '[HOST:]PORT',
@@ -20,6 +22,7 @@ const OPTIONS = {
   socket: 'PATH',
   'max-connections': 'N',
   'idle-exit': 'MS',
+  data: 'DIR',
 };
 
 const HELP = `Usage: troupe serve FILE|DIR [--http [HOST:]PORT] [--socket PATH] [-- ARGS]
@@ -35,6 +38,7 @@ session of its own, or needs none.
                         A client that starts a command is given troupe attach PATH.
   --max-connections N   most clients at once on the socket (256)
   --idle-exit MS        end when nobody has been connected to the socket for so many milliseconds (never)
+  --data DIR            keep what must survive this process in DIR
 
 SIGTERM, SIGINT and SIGHUP let what runs finish, and end the process with code 0.
 
@@ -56,6 +60,7 @@ export async function main(args: readonly string[]): Promise<void> {
     listen: (server, transports) => service.open(server, transports),
     // What it would have done on stdio is done here.
     takesOver: true,
+    store: await dataOf('serve', line.values.data),
   });
 }
 
@@ -132,6 +137,8 @@ class Service {
       throw new Error('troupe serve serves one server, and this program has told another one to listen before');
     this.#server = server;
     await server.listen(...this.#transports, ...transports.filter(({ name }) => name !== 'stdio'));
+    // Nobody may be there to start it again: it is told, and not ended.
+    watchLoop(server, undefined, false);
     watchSignals((signal) => this.#end(signal));
     const { name, version } = server.info;
     for (const told of this.#told) say(`troupe serve: ${name} ${version} ${told}`);

@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { launchedBy } from '../launcher.ts';
 import { createServer, isServer, type Server } from '../server.ts';
+import type { Store } from '../store/store.ts';
 import type { Transport } from '../transports/transport.ts';
 import { identityOf, startTarget } from './program.ts';
 import type { Target } from './target.ts';
@@ -18,6 +19,8 @@ export interface Serving {
   listen(server: Server, transports: readonly Transport[]): Promise<void>;
   /** Whether `listen` is called also for a server whose program tells it to listen, in place of that. */
   readonly takesOver: boolean;
+  /** For a server that has none of its own. */
+  readonly store?: Store | undefined;
 }
 
 /** Serves the target; resolves when it does. When it cannot be served, says why on stderr, and ends the process with code 1. */
@@ -38,6 +41,7 @@ export async function serveTarget(target: Target, serving: Serving): Promise<voi
         return listening;
       },
       reads() {},
+      store: () => serving.store,
     });
   });
   const stuck = once(process, 'beforeExit').then(() => {

@@ -1,10 +1,9 @@
-/** A shim between one agent on stdio and a server on a socket, whichever process that may be: it takes the agent's session from one to the next. */
-import type { Socket } from 'node:net';
+/** A shim between one agent on stdio and a server, whichever process that may be: it takes the agent's session from one to the next. */
 import type { Readable, Writable } from 'node:stream';
 import { messageOf } from '../protocol/json.ts';
 import { LineReader } from '../transports/lines.ts';
 import { Conversation } from './conversation.ts';
-import type { Patience } from './patience.ts';
+import type { Link } from './link.ts';
 
 /** Longest line that passes, in bytes: the server's own bound lies below. */
 const LONGEST = 256 * 1024 * 1024;
@@ -15,19 +14,32 @@ const MOST_HELD = 4 * 1024 * 1024;
 /** What the server gets in place of bytes that are no text: it knows how to refuse that, in the agent's revision. */
 const UNREADABLE = '\uFFFD';
 
+const SHUTTING_DOWN = -31_003;
+
+/** How often to look for a server, and for how long. */
+export interface Persistence {
+  /** No server could be reached: resolves when it is time for the next attempt. @throws {Error} when there shall be none */
+  failed(error: unknown): Promise<void>;
+  /** A server was lost, so many milliseconds after it was reached; the same. @param refusal why it would not serve, or empty */
+  lost(livedMs: number, refusal: string): Promise<void>;
+  /** Calls back when a server has taken too long to take up a session, unless the returned function is called first. */
+  deadline(late: () => void): () => void;
+}
+
 export interface ShimOptions {
   readonly input: Readable;
   readonly output: Writable;
-  /** Connects once. @throws {Error} when that fails */
-  dial(): Promise<Socket>;
-  readonly patience: Patience;
+  /** Reaches a server, once. @throws {Error} when that fails */
+  dial(): Promise<Link>;
+  readonly patience: Persistence;
   /** Tells people. */
   say(line: string): void;
 }
 
 /**
  * Copies lines from `input` to the server and back, until the input has ended and all is answered.
- * When the server dies, requests that it had are answered with an error, and those that come meanwhile wait for the next.
+ * When the server dies, what it had is sent to the next where that does no harm, and answered with an error where it might;
+ * what comes meanwhile waits for the next.
  *
  * @example await new Shim({ input: process.stdin, output: process.stdout, dial, patience, say }).run();
  */
@@ -41,11 +53,17 @@ export class Shim {
   /** What was sent on this connection before the first word came back: a server that refuses has read none of it. */
   #unread: string[] | undefined;
   /** The connection, once lines may pass. */
-  #open: Socket | undefined;
-  #socket: Socket | undefined;
+  #open: Link | undefined;
+  #link: Link | undefined;
   #batch: string[] = [];
+  /** Another server waits to take this one's place, as soon as this has taken up the session. */
+  #handingOver = false;
+  /** The server finishes what it has; what is new is for the next. */
+  #draining = false;
   /** The agent sends nothing more. */
   #ended = false;
+  /** Why no server shall take what the agent may still send. */
+  #stopped: string | undefined;
   /** The agent reads nothing more. */
   #gone = false;
   #leave: () => void = () => {};
@@ -80,13 +98,12 @@ export class Shim {
   async #serve(): Promise<void> {
     const { dial, patience } = this.#options;
     try {
-      while (!this.#isDone()) {
-        const socket = await dial().catch((error: unknown) => patience.failed(error));
-        if (!socket) continue;
+      while (!this.isDone) {
+        const link = await dial().catch((error: unknown) => patience.failed(error));
+        if (!link) continue;
         const began = performance.now();
-        await this.#converse(socket);
-        const { refusal } = this.#conversation;
-        if (!this.#isDone()) await patience.lost(performance.now() - began, refusal || 'the server has gone');
+        await this.#converse(link);
+        if (!this.isDone) await patience.lost(performance.now() - began, this.#conversation.refusal);
       }
     } catch (error) {
       this.#toAgent(Conversation.refused(this.#held, messageOf(error)));
@@ -100,9 +117,29 @@ export class Shim {
     this.#ended = true;
     this.#fromAgent.end();
     this.#flush();
-    this.#open?.end();
+    this.#open?.output.end();
     // Nothing waits for the server that is looked for.
-    if (!this.#socket && this.#isDone()) this.#leave();
+    if (!this.#link && this.isDone) this.#leave();
+  }
+
+  /** Ends as if the agent had sent nothing more. What it sends all the same, and what waits for a server, is refused. */
+  stop(why: string): void {
+    if (this.#stopped !== undefined) return;
+    this.#stopped = why;
+    this.#toAgent(Conversation.refused(this.#held.splice(0), why, SHUTTING_DOWN));
+    this.end();
+    // A server that has not taken up the session yet has nothing to finish.
+    if (!this.#open) this.#link?.destroy();
+  }
+
+  /** The server finishes what it has, and ends; what is new waits for the next. Where none serves, the next is the next. */
+  handOver(): void {
+    this.#handingOver = this.#link !== undefined && !this.#ended;
+    if (!this.#handingOver || !this.#open || this.#draining) return;
+    this.#draining = true;
+    this.#flush();
+    this.#conversation.draining();
+    this.#open.drain();
   }
 
   /** Nobody reads what the shim says. */
@@ -112,12 +149,14 @@ export class Shim {
     this.#leave();
   }
 
-  #isDone(): boolean {
+  /** True when nothing is left to do, but for what a server may still be finishing. */
+  get isDone(): boolean {
     return this.#gone || (this.#ended && Conversation.refused(this.#held, '').length === 0);
   }
 
   #line(line: string): void {
-    if (this.#open) this.#send(line);
+    if (this.#stopped !== undefined) this.#toAgent(Conversation.refused([line], this.#stopped, SHUTTING_DOWN));
+    else if (this.#open && !(this.#draining && this.#conversation.isForNext(line))) this.#send(line);
     else this.#hold([line]);
   }
 
@@ -128,113 +167,119 @@ export class Shim {
   }
 
   #send(line: string): void {
-    if (!this.#conversation.sent(line)) return;
-    this.#batch.push(line);
+    const sent = this.#conversation.sent(line);
+    if (sent === undefined) return;
+    this.#batch.push(sent);
     this.#unread?.push(line);
   }
 
   /** Writes what was sent in this turn. */
   #flush(): void {
-    const socket = this.#open;
-    if (!socket || this.#batch.length === 0) return;
+    const link = this.#open;
+    if (!link || this.#batch.length === 0) return;
     const { input } = this.#options;
-    if (socket.write(lines(this.#batch.splice(0)))) return;
+    if (link.output.write(lines(this.#batch.splice(0)))) return;
     input.pause();
-    socket.once('drain', () => input.resume());
+    link.output.once('drain', () => input.resume());
   }
 
   /** One connection, from its first line to its last. @throws {Error} when the session cannot go on */
-  async #converse(socket: Socket): Promise<void> {
-    this.#socket = socket;
+  async #converse(link: Link): Promise<void> {
+    this.#link = link;
     this.#unread = [];
     this.#conversation.refusal = '';
     let problem: unknown;
+    let over = false;
     const reader = new LineReader({
       maxBytes: LONGEST,
       onLine: (line) => {
+        if (over) return;
         try {
-          this.#heard(line, socket);
+          over = !this.#heard(line, link);
         } catch (error) {
           problem = error;
-          socket.destroy();
+          over = true;
         }
+        if (over) link.destroy();
       },
       onUnreadable: (reason, bytes) =>
-        this.#options.say(`troupe attach: the server sent a line that is ${reason} (${bytes} bytes): it is left out`),
+        this.#options.say(`the server sent a line that is ${reason} (${bytes} bytes): it is left out`),
     });
-    socket.on('data', (chunk) => {
+    link.input.on('data', (chunk: Buffer) => {
       reader.push(chunk);
-      this.#pass(socket);
+      this.#pass(link);
     });
-    const over = new Promise<void>((resolve) => socket.once('close', () => resolve()));
-    // The server ends a connection when it has nothing more to say.
-    socket.once('end', () => socket.destroy());
     const opening = this.#conversation.connected();
-    if (opening === undefined) this.#goLive(socket, []);
+    if (opening === undefined) this.#goLive(link, []);
     else {
-      this.#inTime = this.#options.patience.deadline(() => socket.destroy());
-      socket.write(lines([opening]));
+      this.#inTime = this.#options.patience.deadline(() => link.destroy());
+      link.output.write(lines([opening]));
     }
-    await over;
+    await link.closed;
+    over = true;
     this.#inTime();
-    this.#afterwards();
+    this.#afterwards(link);
     if (problem !== undefined) throw problem;
   }
 
   /** The connection is over. */
-  #afterwards(): void {
+  #afterwards({ keeps }: Link): void {
     this.#open = undefined;
-    this.#socket = undefined;
+    this.#link = undefined;
+    this.#handingOver = false;
+    this.#draining = false;
     this.#batch = [];
     // A server that refuses has read nothing.
     const unread = this.#conversation.refusal === '' ? [] : (this.#unread ?? []);
     this.#conversation.unsent(unread);
     const { toAgent, again } = this.#conversation.lost(
       'the server restarted, and this request was lost with it: send it again if it does no harm when done twice',
+      keeps,
     );
     this.#toAgent(toAgent);
     const held = [...again, ...unread, ...this.#held.splice(0)];
     this.#heldLength = 0;
-    this.#hold(held);
-    // It may have been paused for a socket that will never say 'drain' now.
+    if (this.#stopped === undefined) this.#hold(held);
+    else this.#toAgent(Conversation.refused(held, this.#stopped, SHUTTING_DOWN));
+    // It may have been paused for a server that will never say 'drain' now.
     if (this.#heldLength <= MOST_HELD) this.#options.input.resume();
   }
 
-  #goLive(socket: Socket, first: readonly string[]): void {
+  #goLive(link: Link, first: readonly string[]): void {
     this.#inTime();
-    this.#open = socket;
+    this.#open = link;
     this.#batch.push(...first);
     const held = this.#held.splice(0);
     this.#heldLength = 0;
     for (const line of held) this.#send(line);
     this.#options.input.resume();
     this.#flush();
-    if (this.#ended) socket.end();
+    if (this.#ended) link.output.end();
+    else if (this.#handingOver) this.handOver();
   }
 
-  /** A line from the server. */
-  #heard(line: string, socket: Socket): void {
-    if (socket.destroyed) return;
+  /** A line from the server. @returns false when nothing more is wanted of it */
+  #heard(line: string, link: Link): boolean {
     const verdict = this.#conversation.received(line);
-    if (verdict === 'refused') {
-      socket.destroy();
-      return;
-    }
+    if (verdict === 'refused') return false;
     this.#unread = undefined;
     if (verdict === 'pass') this.#out.push(line);
-    if (verdict !== 'resumed') return;
-    this.#goLive(socket, this.#conversation.resumption());
-    this.#out.push(...this.#conversation.changes());
+    else if (verdict === 'reworded') this.#out.push(this.#conversation.said);
+    else if (verdict === 'resumed') {
+      this.#goLive(link, this.#conversation.resumption());
+      this.#out.push(...this.#conversation.changes());
+    }
+    return true;
   }
 
   /** What is for the agent, of the chunk at hand. */
   readonly #out: string[] = [];
 
-  #pass(socket: Socket): void {
+  #pass(link: Link): void {
     if (this.#out.length === 0) return;
     if (this.#toAgent(this.#out.splice(0))) return;
-    socket.pause();
-    this.#options.output.once('drain', () => socket.resume());
+    link.input.pause();
+    this.#options.output.once('drain', () => link.input.resume());
   }
 
   /** @returns false when the agent should read first */

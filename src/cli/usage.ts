@@ -9,13 +9,15 @@ export class UsageError extends Error {
 
 export const USAGE = `Usage: troupe <command>
 
-  troupe run FILE|DIR [-- ARGS]   serve what FILE, or the modules below DIR, offer
+  troupe run FILE|DIR [-- ARGS]   serve what FILE, or the modules below DIR, offer; start it again when it crashes
   troupe dev FILE|DIR [-- ARGS]   the same, and load it again when it changes
   troupe serve FILE|DIR [--http PORT] [--socket PATH] [-- ARGS]
                                   the same as run, for many clients at once
   troupe attach PATH              connect a client on stdio to such a socket
   troupe attach --spawn FILE|DIR [PATH] [-- ARGS]
                                   the same, and start the server when there is none
+
+run, dev and serve take --data DIR: what must survive the process is kept there.
 
   --help, -h       this text, or that of a command
   --version, -v    the version of troupe

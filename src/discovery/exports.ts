@@ -1,7 +1,9 @@
-/** Reads what a module offers from its exports: the three forms in which a tool may be written, and resources and prompts. */
+/** Reads what a module offers from its exports: the three forms in which a tool may be written, and machines, resources and prompts. */
 
 import { DefinitionError } from '../registration/checks.ts';
 import { type AnyPrompt, type AnyTool, definedKind, type ResourceDefinition } from '../registration/define.ts';
+import { inModule } from '../registration/in-thread.ts';
+import type { AnyMachine } from '../registration/machine.ts';
 import type { Exports } from './load.ts';
 import { isToolFunction, toolOfFunction } from './tool-function.ts';
 import { isToolClass, isToolObject, toolOfObject } from './tool-object.ts';
@@ -9,11 +11,12 @@ import { isToolClass, isToolObject, toolOfObject } from './tool-object.ts';
 /** The definitions that one source offers. */
 export interface Offers {
   readonly tools: readonly AnyTool[];
+  readonly machines: readonly AnyMachine[];
   readonly resources: readonly ResourceDefinition[];
   readonly prompts: readonly AnyPrompt[];
 }
 
-export const NOTHING: Offers = { tools: [], resources: [], prompts: [] };
+export const NOTHING: Offers = { tools: [], machines: [], resources: [], prompts: [] };
 
 /** A module exports nothing that could be offered. */
 export class NothingOffered extends DefinitionError {}
@@ -26,13 +29,13 @@ export class NothingOffered extends DefinitionError {}
  * @throws {DefinitionError} for an export that is nearly a tool, with what it lacks
  */
 export async function readExports(exports: Exports, path: string): Promise<Offers> {
-  const offers = { tools: [], resources: [], prompts: [] };
+  const offers = { tools: [], machines: [], resources: [], prompts: [] };
   const read = new Set<unknown>();
   const names = Object.keys(exports).filter((name) => name !== 'default');
   for (const name of ['default', ...names]) await collect(exports[name], name, path, offers, read);
   if (Object.values(offers).every(({ length }) => length === 0))
     throw new NothingOffered(
-      'it exports nothing that can be offered; export defineTool(…), defineResource(…) or definePrompt(…), a class or object ' +
+      'it exports nothing that can be offered; export defineTool(…), defineMachine(…), defineResource(…) or definePrompt(…), a class or object ' +
         'with getName, getDefinition, validateArguments and execute, or a function with a schema (fn.schema = …); ' +
         'a module that only helps others has a name that begins with "_"',
     );
@@ -41,6 +44,7 @@ export async function readExports(exports: Exports, path: string): Promise<Offer
 
 interface Collected {
   readonly tools: AnyTool[];
+  readonly machines: AnyMachine[];
   readonly resources: ResourceDefinition[];
   readonly prompts: AnyPrompt[];
 }
@@ -56,7 +60,8 @@ async function collect(
   read.add(value);
   if (Array.isArray(value)) {
     for (const [index, item] of value.entries()) await collect(item, `${name}[${index}]`, path, offers, read);
-  } else if (isDefinedTool(value)) offers.tools.push(value);
+  } else if (isDefinedTool(value)) offers.tools.push(inModule(value, path));
+  else if (isDefinedMachine(value)) offers.machines.push(value);
   else if (isDefinedResource(value)) offers.resources.push(value);
   else if (isDefinedPrompt(value)) offers.prompts.push(value);
   else if (isToolObject(value)) offers.tools.push(await toolOfObject(value, name));
@@ -65,5 +70,6 @@ async function collect(
 }
 
 const isDefinedTool = (value: unknown): value is AnyTool => definedKind(value) === 'tool';
+const isDefinedMachine = (value: unknown): value is AnyMachine => definedKind(value) === 'machine';
 const isDefinedResource = (value: unknown): value is ResourceDefinition => definedKind(value) === 'resource';
 const isDefinedPrompt = (value: unknown): value is AnyPrompt => definedKind(value) === 'prompt';

@@ -1,5 +1,6 @@
 /** Puts what modules offer into a server's registries: each file is a source of its own, replaced whole or not at all. */
 import type { AnyPrompt, AnyTool, ResourceDefinition } from '../registration/define.ts';
+import type { AnyMachine } from '../registration/machine.ts';
 import { NOTHING, type Offers } from './exports.ts';
 
 /** What this needs of a server's registrations. */
@@ -9,6 +10,7 @@ interface Replaceable<Definition> {
 
 export interface Offering {
   readonly tools: Replaceable<AnyTool>;
+  readonly machines: Replaceable<AnyMachine>;
   readonly resources: Replaceable<ResourceDefinition>;
   readonly prompts: Replaceable<AnyPrompt>;
 }
@@ -50,8 +52,9 @@ export function withdraw(server: Offering, offered: Map<string, Offers>, path: s
   offered.delete(path);
 }
 
-function put({ tools, resources, prompts }: Offering, path: string, offers: Offers): void {
+function put({ tools, machines, resources, prompts }: Offering, path: string, offers: Offers): void {
   tools.replaceSource(path, offers.tools);
+  machines.replaceSource(path, offers.machines);
   resources.replaceSource(path, offers.resources);
   prompts.replaceSource(path, offers.prompts);
 }
@@ -69,19 +72,21 @@ function restore(server: Offering, path: string, offered: Map<string, Offers>): 
 /** Of what was offered, what still is; undefined if that is all of it. */
 function keep(before: Offers, next: Offers): Offers | undefined {
   const names = <D>(definitions: readonly D[], key: (definition: D) => string) => new Set(definitions.map(key));
-  const [tools, resources, prompts] = [
+  const [tools, machines, resources, prompts] = [
     names(next.tools, ({ name }) => name),
+    names(next.machines, ({ name }) => name),
     names(next.resources, ({ uri }) => uri),
     names(next.prompts, ({ name }) => name),
   ];
   const kept = {
     tools: before.tools.filter(({ name }) => tools.has(name)),
+    machines: before.machines.filter(({ name }) => machines.has(name)),
     resources: before.resources.filter(({ uri }) => resources.has(uri)),
     prompts: before.prompts.filter(({ name }) => prompts.has(name)),
   };
   return count(kept) === count(before) ? undefined : kept;
 }
 
-function count({ tools, resources, prompts }: Offers): number {
-  return tools.length + resources.length + prompts.length;
+function count({ tools, machines, resources, prompts }: Offers): number {
+  return tools.length + machines.length + resources.length + prompts.length;
 }

@@ -10,7 +10,7 @@ import { describe, isObject, type JsonObject } from '../protocol/json.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { Era, Revision } from '../protocol/revisions.ts';
 import { type ClientCapabilities, type Implementation, LOG_LEVELS, type LogLevel } from '../protocol/types.ts';
-import { Steps } from './steps.ts';
+import { type StepJournal, Steps } from './steps.ts';
 
 /** Sends log messages to the client that asked, at or above the level that it wants. Data is any JSON value. */
 export interface Log {
@@ -54,13 +54,15 @@ export interface Context extends Asking {
   /** Who the request is authorised as; `anonymous` where nothing authenticates. */
   readonly principal: string;
   readonly requestId: RequestId;
-  /** Milliseconds since the request was admitted. */
+  /** Milliseconds since the request was admitted, without what its client took to answer what it was asked. */
   readonly elapsedMs: number;
   /** The request's `_meta`, as it came (trace context and the like). */
   readonly meta: JsonObject;
   /**
    * Runs `fn` once for this request and records its result: the same name again gives the recorded one, also when the request
-   * is run anew because the process that asked the client something is gone. Then the result is what JSON made of it.
+   * is run anew because the process that asked the client something is gone. Then the result is what JSON made of it. With a
+   * durable store the result is kept before the promise resolves, so that a step runs once although the process ends right
+   * after it; the promise rejects where it could not be kept.
    *
    * @param name unique among the steps of the request
    * @example const charge = await ctx.step('charge', () => pay(order))
@@ -73,6 +75,8 @@ export interface ContextHost {
   readonly clock: Clock;
   /** The conversation of a request that asks its client something. */
   converse(request: InFlight, carrier: Carrier): Mailbox<ConversationMail>;
+  /** Where the results of its steps are kept; undefined where they end with the process. */
+  journal?(request: InFlight, carrier: Carrier): StepJournal | undefined;
   /** Where the client cannot be asked, the model that called is. */
   readonly model?: AskerOptions['model'];
   /** From now on the handler runs for this request. */
@@ -92,11 +96,16 @@ export class RequestContext implements Context, Carrier {
   #log: Log | undefined;
   #asking: Asking | undefined;
   #steps: Steps | undefined;
+  /** Milliseconds that it has run until it last waited for its client. */
+  #ran = 0;
+  /** When it last went on; undefined while it waits. */
+  #since: number | undefined;
 
   /** @param timeoutMs milliseconds, where what runs needs another time than the server's default */
   constructor(request: InFlight, host: ContextHost, timeoutMs?: number) {
     this.#request = request;
     this.#first = request;
+    this.#since = request.admitted;
     this.#host = host;
     this.#timeoutMs = timeoutMs;
     this.#allow();
@@ -120,8 +129,18 @@ export class RequestContext implements Context, Carrier {
     if (timeoutMs !== undefined) request.requests.send({ type: 'allow', request, timeoutMs });
   }
 
+  waits(waiting: boolean): void {
+    const now = this.#host.clock.now();
+    if (!waiting) {
+      this.#since ??= now;
+      return;
+    }
+    if (this.#since !== undefined) this.#ran += now - this.#since;
+    this.#since = undefined;
+  }
+
   get elapsedMs(): number {
-    return this.#host.clock.now() - this.#first.admitted;
+    return this.#ran + (this.#since === undefined ? 0 : this.#host.clock.now() - this.#since);
   }
 
   get signal(): AbortSignal {
@@ -197,7 +216,7 @@ export class RequestContext implements Context, Carrier {
   }
 
   get step(): Context['step'] {
-    this.#steps ??= new Steps(this.#first.recorded?.steps);
+    this.#steps ??= new Steps(this.#first.recorded?.steps, this.#host.journal?.(this.#first, this));
     this.#step ??= this.#steps.step;
     return this.#step;
   }

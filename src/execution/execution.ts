@@ -30,8 +30,8 @@ export interface ToolImplementation extends Labelled {
   readonly output: CompiledSchema | undefined;
   /** Milliseconds, where the tool needs another time than the server's default. */
   readonly timeoutMs: number | undefined;
-  /** Whether a call may be run anew where it cannot go on. */
-  readonly rerun: boolean;
+  /** Whether a call may be run anew where it cannot go on; undefined for the default, which is told in `ToolOptions`. */
+  readonly rerun: boolean | undefined;
   readonly task: TaskSupport;
   handler(args: unknown, ctx: Context): unknown;
 }

@@ -1,9 +1,16 @@
-/** Remembers which element's code is running, across awaits and timers, so that what it throws too late can be named. */
+/** Remembers which element's code is running, and for which request, across awaits and timers, so that what it throws too late can be named, and what blocks the loop too. */
 import { AsyncLocalStorage } from 'node:async_hooks';
+import type { InFlight } from '../messages/in-flight.ts';
 
 /** Something that runs for an element, such as `tool "echo"`. */
 export interface Labelled {
   readonly label: string;
 }
 
-export const running: AsyncLocalStorage<Labelled> = new AsyncLocalStorage<Labelled>();
+/** One run of an element. */
+export interface Run extends Labelled {
+  /** Undefined once it is answered: what a handler leaves behind must not keep its request and client in memory. */
+  request: InFlight | undefined;
+}
+
+export const running: AsyncLocalStorage<Run> = new AsyncLocalStorage<Run>();

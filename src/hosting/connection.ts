@@ -12,12 +12,14 @@ import type { Introduction } from '../messages/answers.ts';
 import type { ConnectionId, Exchange, Reader } from '../messages/connection.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { RequestMail } from '../messages/requests.ts';
+import type { SessionState } from '../messages/session.ts';
 import type { SubscriptionsMail } from '../messages/subscriptions.ts';
 import type { Limits, OperatorLog } from '../options.ts';
 import type { Outbound } from '../outbound/outbound.ts';
 import type { Dialect } from '../protocol/dialects/index.ts';
 import type { Initialize } from '../protocol/operations.ts';
 import type { ServerCapabilities } from '../protocol/types.ts';
+import type { Replies } from './replies.ts';
 
 export interface ConnectionHost extends ActorHost {
   readonly bus: Bus;
@@ -35,6 +37,8 @@ export interface ConnectionHost extends ActorHost {
   sessionOpens(principal: string): void;
   sessionOpened(connection: ConnectionId, session: OpenSession): void;
   sessionClosed(connection: ConnectionId): void;
+  /** Takes answers that are to be kept before they are said. Absent where nothing is. */
+  readonly replies?: Pick<Replies, 'says'> | undefined;
   /** While draining, nothing is in flight on this connection any more. */
   idle(connection: ConnectionId): void;
 }
@@ -47,13 +51,22 @@ export interface ConnectionKind {
   readonly shared: boolean;
   /** It lives and ends with one session. */
   readonly session?: true;
+  /** The id that its session is to have. Default: a new one. */
+  readonly sessionId?: string | undefined;
+}
+
+/** What is known of a session that is kept: one that woke was something before, and had an id. */
+export interface Keep {
+  readonly id: string;
+  readonly was?: SessionState;
+  changed(state: SessionState): void;
 }
 
 /** What the server can do with a connection. */
 export interface Connection {
   readonly inbound: Inbound;
   /** Opens its session; none is open. @throws {ProtocolError} when there are too many */
-  openSession(opening: Initialize, dialect: Dialect): Opened & { readonly id: string };
+  openSession(opening: Initialize, dialect: Dialect, keep?: Keep): Opened & { readonly id: string };
   slow(reader: Reader): void;
   drained(reader: Reader): void;
   /** The client has closed an exchange of a shared connection. */
@@ -70,6 +83,10 @@ export interface Connection {
 
 /** Characters of a session's id: 132 random bits, because over HTTP the id is the key to the session. */
 const SESSION_ID_LENGTH = 22;
+
+export function newSessionId(): string {
+  return nanoid(SESSION_ID_LENGTH);
+}
 
 export function openConnection(id: ConnectionId, kind: ConnectionKind, host: ConnectionHost): Connection {
   const { bus, limits, inspection } = host;
@@ -115,7 +132,7 @@ export function openConnection(id: ConnectionId, kind: ConnectionKind, host: Con
     timeoutMs: limits.timeoutMs,
     maxTimeoutMs: limits.maxTimeoutMs,
     address: `requests/${id}`,
-    emitter: emitter.mailbox,
+    emitter: host.replies?.says(emitter.mailbox) ?? emitter.mailbox,
     // One client can make do with a table that only refuses; where all share it, they are better off with another.
     failed: (error) => kind.shared && failed('requests', error),
     idle() {
@@ -129,10 +146,11 @@ export function openConnection(id: ConnectionId, kind: ConnectionKind, host: Con
   let session: OpenSession | undefined;
   /** Nothing more will be sent: what a slow client has yet to be sent goes to the transport, which flushes before it closes. */
   const letGo = (reason: string): void => emitter.mailbox.send({ type: 'close', reason });
-  const openSession = (opening: Initialize, dialect: Dialect): Opened & { readonly id: string } => {
+  const openSession = (opening: Initialize, dialect: Dialect, keep?: Keep): Opened & { readonly id: string } => {
     const { principal } = kind;
-    host.sessionOpens(principal);
-    const sessionId = nanoid(SESSION_ID_LENGTH);
+    // One that woke is counted already.
+    if (!keep?.was) host.sessionOpens(principal);
+    const sessionId = keep?.id ?? kind.sessionId ?? newSessionId();
     const opened = spawnSession({
       clock: host.clock,
       inspection,
@@ -146,6 +164,8 @@ export function openConnection(id: ConnectionId, kind: ConnectionKind, host: Con
       principal,
       requests: requests.mailbox,
       emitter: emitter.mailbox,
+      was: keep?.was,
+      ...(keep ? { changed: keep.changed } : {}),
       closed(reason) {
         session = undefined;
         opened.actor.stop(reason);
@@ -156,6 +176,8 @@ export function openConnection(id: ConnectionId, kind: ConnectionKind, host: Con
     });
     session = opened;
     host.sessionOpened(id, opened);
+    const watches = keep?.was?.watches;
+    if (watches?.length) host.subscriptions.send({ type: 'session woke', session: opened.actor.mailbox, watches });
     return { id: sessionId, client: opened.client, requests: requests.mailbox };
   };
 

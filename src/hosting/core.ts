@@ -6,6 +6,7 @@ import { spawnSubscriptions } from '../actors/subscriptions.ts';
 import { KeyRing } from '../asking/seal.ts';
 import { Bus } from '../bus.ts';
 import { type Clock, systemClock, type Timer } from '../clock.ts';
+import { Handles } from '../handles/handles.ts';
 import { Inspection } from '../inspect.ts';
 import type { InFlight } from '../messages/in-flight.ts';
 import type { RequestMail } from '../messages/requests.ts';
@@ -14,17 +15,26 @@ import { Outbound } from '../outbound/outbound.ts';
 import { stackOf } from '../protocol/json.ts';
 import type { Implementation } from '../protocol/types.ts';
 import { memoryStore } from '../store/memory.ts';
+import type { Store } from '../store/store.ts';
+import { chartUri, handleUri } from '../toolset/resources.ts';
 import type { Transport } from '../transports/transport.ts';
 import { Asks } from './asks.ts';
-import { openDirectory } from './directory.ts';
+import { ANONYMOUS, openDirectory } from './directory.ts';
 import { introduce } from './introduction.ts';
 import { Keeping } from './keeping.ts';
+import { keepSessions } from './kept-sessions.ts';
+import { Ledger } from './ledger.ts';
+import { mostAwake } from './memory.ts';
 import { type Offering, spawnOffering } from './offering.ts';
 import { guardProcess } from './process-guard.ts';
+import { Replies } from './replies.ts';
+import { keysIn } from './secret.ts';
+import { Supervision } from './supervision.ts';
+import { TaskRecords } from './task-records.ts';
 import { Tasks } from './tasks.ts';
 
 /** Everything behind a server, put together. */
-export interface Core extends Pick<Offering, 'tools' | 'resources' | 'prompts'> {
+export interface Core extends Pick<Offering, 'tools' | 'machines' | 'resources' | 'prompts'> {
   readonly inspection: Inspection;
   /** Opens a transport. @throws what its `open` throws */
   open(transport: Transport): Promise<void>;
@@ -32,6 +42,9 @@ export interface Core extends Pick<Offering, 'tools' | 'resources' | 'prompts'> 
   close(reason: string): Promise<void>;
   resourceUpdated(uri: string): void;
   readonly log: NonNullable<ServerOptions['log']>;
+  readonly supervision: Supervision;
+  /** The store, open. */
+  kept(): Promise<Store>;
 }
 
 export function createCore(options: ServerOptions, info: Implementation): Core {
@@ -49,18 +62,26 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
     log('error', `incident ${id} in ${where}: ${stackOf(error)}`);
     return id;
   };
-  const actors = { clock, inspection };
-  const resting = new Resting(clock);
+  const resting = new Resting(clock, mostAwake());
   const outbound = new Outbound(info, options.listTtlMs ?? 0, (id, error) =>
     incident(id === undefined ? 'a log message' : `the answer to request ${String(id)}`, error),
   );
 
   // What survives.
   const keeping = new Keeping({ clock, store: options.store ?? memoryStore(), log });
+  const supervision = new Supervision({ clock, store: keeping.store, log });
+  keeping.restoring(supervision.restore);
+  const actors = { clock, inspection, quarantine: supervision.quarantine };
+
+  const kept = keepSessions(keeping, { clock, limits, log, incident });
 
   // Who waits for an answer of its client.
-  const keys = options.keys ? new KeyRing(options.keys) : KeyRing.random();
-  const asks = new Asks({ ...actors, keys, limits, incident });
+  let keys = options.keys ? new KeyRing(options.keys) : KeyRing.random();
+  keeping.restoring(async () => {
+    if (!options.keys && keeping.store.durable) keys = await keysIn(keeping.store, clock);
+  });
+  const ledger = new Ledger({ clock, limits, store: keeping.store, log });
+  const asks = new Asks({ ...actors, keys: () => keys, ledger, limits, log, incident });
 
   // What outlives its request.
   const introducer = introduce(options, info);
@@ -69,20 +90,36 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
     resting,
     limits,
     asks,
+    ledger,
+    records: keeping.store.durable ? new TaskRecords({ clock, store: keeping.store, ledger, limits, log }) : undefined,
+    route: (mail) => offering.registries.tools.send(mail),
     offered: () => introducer.offers('tasks'),
     changed: (task) => subscriptions.mailbox.send({ type: 'task changed', task }),
     incident,
   });
+
+  const handles = new Handles({ clock, inspection, store: keeping.store, limits, log, incident });
+  keeping.restoring(() => handles.restore());
+  handles.onChange(({ view: { machine, handle }, principal }) => {
+    // Of nobody's handle hears whoever knows it.
+    const owner = principal === ANONYMOUS ? {} : { owner: principal };
+    for (const uri of [handleUri(machine, handle), chartUri(machine, handle)])
+      subscriptions.mailbox.send({ type: 'resource updated', uri, ...owner });
+  });
+
+  keeping.restoring(() => tasks.restore());
 
   // What is offered, and what runs it.
   const offering = spawnOffering({
     ...actors,
     asks,
     tasks,
+    handles,
     options,
     limits,
     introducer,
     log,
+    admit: supervision.admit,
     incident,
     changed: (what) => subscriptions.mailbox.send({ type: 'list changed', what }),
   });
@@ -113,8 +150,20 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
 
   // Where requests go, and the connections that they come from.
   const { registries } = offering;
+  const replies =
+    kept &&
+    new Replies({
+      clock,
+      store: keeping.store,
+      limits,
+      kept: (session) => kept.awake(session),
+      lasts: (session) => directory.lasts(session),
+      definitionOf: (tool) => offering.tools.catalogue.get(tool)?.definition,
+      route: (mail) => registries.tools.send(mail),
+      incident,
+    });
   const serve: Readonly<Record<InFlight['servedBy'], (mail: RequestMail) => void>> = {
-    tools: (mail) => registries.tools.send(mail),
+    tools: replies?.route ?? ((mail) => registries.tools.send(mail)),
     resources: (mail) => registries.resources.send(mail),
     prompts: (mail) => registries.prompts.send(mail),
     completions(mail) {
@@ -132,6 +181,8 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
     resting,
     bus,
     limits,
+    kept,
+    replies,
     outbound,
     route: (mail) => serve[mail.request.servedBy](mail),
     subscriptions: subscriptions.mailbox,
@@ -169,15 +220,20 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
   };
   /** Ends what could not finish in time, closes every transport, and is done. */
   const stop = async (reason: string): Promise<void> => {
+    asks.leave();
     for (const connection of directory.connections.values()) connection.giveUp(reason);
     tasks.stop(reason);
     asks.stop(reason);
     const results = await Promise.allSettled(transports.map((transport) => closed(transport, clock)));
     for (const result of results) if (result.status === 'rejected') incident('closing a transport', result.reason);
     directory.closeAll(reason);
+    await kept?.close();
+    await handles.stop();
     await keeping.close();
     resting.end();
     unguard?.();
+    supervision.end();
+    offering.end();
     hold?.cancel();
     server.mailbox.send({ type: 'stopped' });
     resolveStopped();
@@ -185,10 +241,13 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
 
   return {
     tools: offering.tools,
+    machines: offering.machines,
     resources: offering.resources,
     prompts: offering.prompts,
     inspection,
     log,
+    supervision,
+    kept: () => keeping.open().then(() => keeping.store),
     close,
     resourceUpdated: (uri) => subscriptions.mailbox.send({ type: 'resource updated', uri }),
     async open(transport) {
@@ -196,10 +255,14 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
         throw new Error(`this server is closed and opens no transport (${transport.name}): create another server`);
       unguard ??= guardProcess({
         ownsProcess: () => transports.some(({ ownsProcess }) => ownsProcess),
-        caught: (label, error) =>
-          void incident(`${label ?? 'an unknown element'}, thrown after it had answered`, error),
+        caught(label, error) {
+          incident(`${label ?? 'an unknown element'}, thrown after it had answered`, error);
+          if (options.afterLateError === 'restart' && transports.some(({ ownsProcess }) => ownsProcess))
+            supervision.restart(close);
+        },
       });
       transports.push(transport);
+      supervision.begin(options.watchdog);
       await keeping.open();
       await transport.open({
         bus,
@@ -207,7 +270,8 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
         maxMessageBytes: limits.maxMessageBytes,
         connectionId: () => nanoid(8),
         log,
-        refusal: (code, message) => outbound.refusal({ code, message }),
+        refusal: (code, message, id) => outbound.refusal({ code, message }, id),
+        sleepers: kept && directory,
         requestClose: (reason) => void close(reason),
       });
       server.mailbox.send({ type: 'started' });

@@ -3,11 +3,15 @@ import { nanoid } from 'nanoid';
 import type { OpenSession } from '../actors/session.ts';
 import type { Bus } from '../bus.ts';
 import type { ConnectionId } from '../messages/connection.ts';
+import type { Sleepers } from '../messages/keeping.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
-import type { SessionMail } from '../messages/session.ts';
+import type { ListKind, SessionMail, SessionState } from '../messages/session.ts';
 import type { Limits } from '../options.ts';
+import type { Dialect } from '../protocol/dialects/index.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
-import { type Connection, type ConnectionHost, openConnection } from './connection.ts';
+import type { Initialize } from '../protocol/operations.ts';
+import { type Connection, type ConnectionHost, type Keep, newSessionId, openConnection } from './connection.ts';
+import type { KeptSessions } from './kept-sessions.ts';
 
 /** Who a client is that nobody asked: a cap for each principal would be one for all of them together. */
 export const ANONYMOUS = 'anonymous';
@@ -16,18 +20,26 @@ export interface DirectoryOptions
   extends Omit<ConnectionHost, 'adopt' | 'sessionOpens' | 'sessionOpened' | 'sessionClosed'> {
   readonly bus: Bus;
   readonly limits: Limits;
+  /** Where the sessions of HTTP are kept; undefined where none are. */
+  readonly kept: KeptSessions | undefined;
   /** Whether the server takes no new requests: a connection that opens now is told at once. */
   closing(): boolean;
   /** Nothing more can come of this connection. */
   gone(connection: ConnectionId): void;
 }
 
+/** What a session is that opens. */
+const NEW: SessionState = { initialized: false, logLevel: 'info', watches: [] };
+const LISTS: readonly ListKind[] = ['tools', 'resources', 'prompts'];
+
 interface Entry extends OpenSession {
   readonly principal: string;
 }
 
-export interface Directory {
+export interface Directory extends Sleepers {
   readonly connections: ReadonlyMap<ConnectionId, Connection>;
+  /** Whether a session of this id outlives its connection, because whoever supervises this process says so. */
+  lasts(session: string): boolean;
   /** The mailboxes of all sessions. */
   sessions(): Iterable<Mailbox<SessionMail>>;
   /** Closes what is left, saying nothing more to anybody. */
@@ -35,10 +47,11 @@ export interface Directory {
 }
 
 export function openDirectory(options: DirectoryOptions): Directory {
-  const { bus, limits } = options;
+  const { bus, limits, kept } = options;
   const connections = new Map<ConnectionId, Connection>();
   const sessions = new Map<ConnectionId, Entry>();
   const ofPrincipal = new Map<string, number>();
+  const lasting = new Set<string>();
 
   const host: ConnectionHost = {
     ...options,
@@ -47,9 +60,14 @@ export function openDirectory(options: DirectoryOptions): Directory {
       const id = nanoid(8);
       const connection = openConnection(id, { principal, shared: false, session: true }, host);
       try {
-        const { id: session, ...opened } = connection.openSession(opening, dialect);
+        const { id: session, ...opened } = connection.openSession(
+          opening,
+          dialect,
+          kept && keep(kept, opening, dialect),
+        );
         connections.set(id, connection);
-        bus.emit('connection.session', { connection: shared, exchange, opened: id, session, dialect });
+        const keeper = kept?.open(session, principal, { opening, dialect }, NEW);
+        bus.emit('connection.session', { connection: shared, exchange, opened: id, session, dialect, keeper });
         if (options.closing()) connection.drain();
         return opened;
       } catch (error) {
@@ -58,9 +76,10 @@ export function openDirectory(options: DirectoryOptions): Directory {
       }
     },
     sessionOpens(principal) {
-      if (sessions.size >= limits.maxSessions)
-        throw tooMany(`${sessions.size} sessions are open, which is the limit of this server`, 'maxSessions');
-      const own = ofPrincipal.get(principal) ?? 0;
+      const all = sessions.size + (kept?.size ?? 0);
+      if (all >= limits.maxSessions)
+        throw tooMany(`${all} sessions are open, which is the limit of this server`, 'maxSessions');
+      const own = (ofPrincipal.get(principal) ?? 0) + (kept?.sizeOf(principal) ?? 0);
       if (principal !== ANONYMOUS && own >= limits.maxSessionsPerPrincipal)
         throw tooMany(`this principal has ${own} sessions open, which is its limit`, 'maxSessionsPerPrincipal');
     },
@@ -80,8 +99,9 @@ export function openDirectory(options: DirectoryOptions): Directory {
   };
 
   // What transports report.
-  bus.on('connection.opened', ({ connection: id, principal = ANONYMOUS, shared = false }) => {
-    const connection = openConnection(id, { principal, shared }, host);
+  bus.on('connection.opened', ({ connection: id, principal = ANONYMOUS, shared = false, session }) => {
+    if (session !== undefined) lasting.add(session);
+    const connection = openConnection(id, { principal, shared, sessionId: session }, host);
     connections.set(id, connection);
     if (options.closing()) connection.drain();
   });
@@ -103,8 +123,31 @@ export function openDirectory(options: DirectoryOptions): Directory {
 
   return {
     connections,
+    lasts: (session) => lasting.has(session),
     *sessions() {
       for (const { actor } of sessions.values()) yield actor.mailbox;
+    },
+    async wake(id, principal) {
+      const found = await kept?.find(id, principal);
+      if (!found) return undefined;
+      const { dialect, opening, state, survived, kept: keeper } = found;
+      return {
+        dialect,
+        keeper,
+        connect() {
+          const name = nanoid(8);
+          const connection = openConnection(name, { principal, shared: false, session: true }, host);
+          const changed = (now: SessionState): void => keeper.changed({ dialect, opening }, now);
+          const { client } = connection.openSession(opening, dialect, { id, was: state, changed });
+          connections.set(name, connection);
+          if (options.closing()) connection.drain();
+          // Another version of this server may offer something else: that it does is worth a look at its lists.
+          if (survived)
+            for (const what of LISTS)
+              if (options.offers(what)) client.session?.mailbox.send({ type: 'list changed', what });
+          return name;
+        },
+      };
     },
     closeAll(reason) {
       for (const [id, connection] of connections) {
@@ -113,6 +156,12 @@ export function openDirectory(options: DirectoryOptions): Directory {
       }
     },
   };
+}
+
+/** What a session that opens is told, so that what it becomes is kept. */
+function keep(kept: KeptSessions, opening: Initialize, dialect: Dialect): Keep {
+  const id = newSessionId();
+  return { id, changed: (state) => kept.awake(id)?.changed({ opening, dialect }, state) };
 }
 
 function tooMany(what: string, limit: string): ProtocolError {

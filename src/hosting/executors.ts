@@ -29,6 +29,8 @@ export interface ExecutorsOptions extends ActorHost {
   readonly tasks: Tasks;
   /** Whether a model can answer what its client cannot be asked. */
   answerable(): boolean;
+  /** See {@link ExecutorOptions}. */
+  admit(request: InFlight, label: string): void;
   incident(where: string, error: unknown): string;
 }
 
@@ -37,8 +39,8 @@ export type CompletableImplementation = Completable & Labelled;
 
 export function spawnExecutors(options: ExecutorsOptions) {
   const { executions, asks, clock, tasks, answerable } = options;
-  const lent: ContextHost = { clock, converse: asks.converse.bind(asks) };
-  const resumes = (request: InFlight): boolean => request.continues && asks.resumes(request);
+  const lent: ContextHost = { clock, converse: asks.converse.bind(asks), journal: asks.journal.bind(asks) };
+  const resumes = (request: InFlight, again: () => void): boolean => request.continues && asks.resumes(request, again);
   const tools = chooseExecution(executions.tools, toolExecution(options.policy));
   const resources = chooseExecution(executions.resources, resourceExecution());
   const prompts = chooseExecution(executions.prompts, promptExecution());
@@ -46,11 +48,15 @@ export function spawnExecutors(options: ExecutorsOptions) {
   return {
     tools: spawnExecutor<ToolImplementation, ToolTarget, CallToolResult>({
       ...options,
-      resumes: (request) => resumes(request) || (answerable() && asks.answers(request)),
+      resumes: (request, again) => resumes(request, again) || (answerable() && asks.answers(request)),
       address: 'executor/tools',
       run(request, implementation, { tool, arguments: args }) {
-        if (request.recorded?.id !== undefined && !implementation.rerun) throw notAgain(tool.name);
         const call = { tool, arguments: args, implementation };
+        if (tasks.revival?.has(request)) {
+          const contextOf = (): RequestContext => new RequestContext(request, lent, implementation.timeoutMs);
+          return tasks.revival.run(request, implementation, tool, contextOf, (ctx) => tools.execute(call, ctx));
+        }
+        if (request.recorded?.id !== undefined && implementation.rerun === false) throw notAgain(tool.name);
         const way = tasks.wayOf(request, implementation.task, tool.name);
         // A task is answered by its client only.
         const own = answerable() && way.as !== 'task' ? throughModel(lent, implementation) : lent;

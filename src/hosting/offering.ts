@@ -1,31 +1,42 @@
 /** Makes what is offered and what runs it: three registries, four executors, and the registrations through which authors reach them. */
 import type { ActorHost } from '../actors/actor.ts';
 import { machineRunner } from '../actors/machine-run.ts';
+import type { Quarantine } from '../actors/quarantine.ts';
 import { spawnRegistry } from '../actors/registry.ts';
 import { ANSWER_DEFINITION, ANSWER_TOOL } from '../asking/through-model.ts';
-import type { PromptImplementation, ResourceImplementation } from '../execution/execution.ts';
+import type { PromptImplementation, ResourceImplementation, ToolImplementation } from '../execution/execution.ts';
+import { endlessCycle } from '../handles/cycles.ts';
+import type { Handles } from '../handles/handles.ts';
+import type { InFlight } from '../messages/in-flight.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { RequestMail } from '../messages/requests.ts';
 import type { ListKind } from '../messages/session.ts';
 import type { Limits, OperatorLog, ServerOptions } from '../options.ts';
 import type { Prompt, Resource, ResourceTemplate, Tool } from '../protocol/types.ts';
-import type { AnyPrompt, ResourceDefinition } from '../registration/define.ts';
+import { DefinitionError } from '../registration/checks.ts';
+import type { AnyPrompt, AnyTool, ResourceDefinition } from '../registration/define.ts';
 import { compilePrompt, compileResource, compileTool } from '../registration/offers.ts';
 import { Catalogue } from '../registry/catalogue.ts';
 import { knower, servePrompts, serveResources, serveTools } from '../registry/serve.ts';
+import { Pool } from '../supervision/pool.ts';
+import type { CompiledTool } from '../toolset/tools.ts';
 import type { Asks } from './asks.ts';
 import { elements, type PromptRegistration, type Registration, type ToolRegistration } from './elements.ts';
 import { spawnExecutors } from './executors.ts';
 import type { Introducer } from './introduction.ts';
+import { type MachineRegistration, machines } from './machines.ts';
 import type { Tasks } from './tasks.ts';
 
 export interface OfferingOptions extends ActorHost {
   readonly asks: Asks;
   readonly tasks: Tasks;
+  readonly handles: Handles;
   readonly options: ServerOptions;
   readonly limits: Limits;
   readonly introducer: Introducer;
   log: OperatorLog;
+  admit(request: InFlight, label: string): void;
+  readonly quarantine: Quarantine;
   incident(where: string, error: unknown): string;
   changed(what: ListKind): void;
 }
@@ -34,6 +45,7 @@ type RequestMailbox = Pick<Mailbox<RequestMail>, 'send'>;
 
 export interface Offering {
   readonly tools: ToolRegistration;
+  readonly machines: MachineRegistration;
   readonly resources: Registration<ResourceDefinition>;
   readonly prompts: PromptRegistration;
   readonly registries: {
@@ -43,6 +55,8 @@ export interface Offering {
   };
   /** Whether a resource has this uri, or a template matches it. */
   knows(uri: string): boolean;
+  /** Ends what runs in threads. */
+  end(): void;
 }
 
 export function spawnOffering(host: OfferingOptions): Offering {
@@ -87,26 +101,26 @@ export function spawnOffering(host: OfferingOptions): Offering {
   let refs = 0;
   const nextRef = (): number => ++refs;
   const runMachine = machineRunner(host);
+  const pool = new Pool(host);
   const completable = (completers: object): void => {
     if (Object.keys(completers).length > 0) introducer.add('completions');
   };
+  const toolActors = {
+    registry: tools,
+    executors: [executors.tools.mailbox],
+    catalogue: catalogues.tools,
+    nextRef,
+    offered({ task }: ToolImplementation) {
+      introducer.add('tools');
+      if (task !== 'never') introducer.add('tasks');
+    },
+  };
   const registration = (): ToolRegistration =>
-    elements({
-      registry: tools,
-      executors: [executors.tools.mailbox],
-      catalogue: catalogues.tools,
-      compile: (definition) => compileTool(definition, runMachine),
-      nextRef,
-      offered({ task }) {
-        introducer.add('tools');
-        if (task !== 'never') introducer.add('tasks');
-      },
-    });
+    elements({ ...toolActors, compile: (definition) => compileTool(settling(definition), runMachine, pool.runner) });
   // By a registration of its own: it is no tool of the author's, whose tools may be copied to another server.
   if (options.askThroughModel) registration().register({ ...ANSWER_DEFINITION, handler: notHere });
-  return {
-    tools: registration(),
-    resources: elements<ResourceDefinition, Resource | ResourceTemplate, ResourceImplementation>({
+  const resourceRegistration = (): Registration<ResourceDefinition> =>
+    elements<ResourceDefinition, Resource | ResourceTemplate, ResourceImplementation>({
       registry: resources,
       executors: [executors.resources.mailbox, completions],
       catalogue: catalogues.resources,
@@ -116,7 +130,16 @@ export function spawnOffering(host: OfferingOptions): Offering {
         introducer.add('resources');
         completable(completers);
       },
+    });
+  return {
+    tools: registration(),
+    // Theirs are of their own too: another server is given the machine, and makes its own tools of it.
+    machines: machines({
+      handles: host.handles,
+      tools: elements<CompiledTool, Tool, ToolImplementation>({ ...toolActors, compile: (tool) => tool }),
+      resources: resourceRegistration(),
     }),
+    resources: resourceRegistration(),
     prompts: elements<AnyPrompt, Prompt, PromptImplementation>({
       registry: prompts,
       executors: [executors.prompts.mailbox, completions],
@@ -130,7 +153,19 @@ export function spawnOffering(host: OfferingOptions): Offering {
     }),
     registries: { tools, resources, prompts },
     knows: knower(catalogues.resources),
+    end: () => pool.end(),
   };
+}
+
+/** @throws {DefinitionError} for a machine that goes round for ever as soon as it is started: no timer could end it (R-14) */
+function settling(definition: AnyTool): AnyTool {
+  const { name, machine } = definition;
+  // What is no machine is refused by its name, with all else that is wrong with a definition.
+  const cycle = typeof machine?.transition === 'function' ? endlessCycle(machine) : undefined;
+  if (!cycle) return definition;
+  throw new DefinitionError(
+    `tool "${name}": machine: the eventless transitions of ${cycle.join(', ')} go round for ever: give one of them a guard`,
+  );
 }
 
 /** Never called: its calls are answered before any handler runs. */

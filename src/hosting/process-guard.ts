@@ -17,13 +17,18 @@ export function guardProcess(server: GuardedServer): () => void {
   if (servers.size === 1) {
     process.on('uncaughtException', onException);
     process.on('unhandledRejection', onRejection);
+    process.stderr.on('error', onLost);
   }
   return () => {
     if (!servers.delete(server) || servers.size > 0) return;
     process.off('uncaughtException', onException);
     process.off('unhandledRejection', onRejection);
+    process.stderr.off('error', onLost);
   };
 }
+
+/** Whoever read stderr is gone. As an exception it would be logged, to stderr, and so on for ever. */
+function onLost(): void {}
 
 function onException(error: unknown): void {
   if (!claimed(error) && process.listenerCount('uncaughtException') === 1) end(error);

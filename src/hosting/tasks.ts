@@ -1,26 +1,37 @@
 /** The tasks of a server: which call becomes one, whose it is, how many there may be, and when one is forgotten. */
 import { nanoid } from 'nanoid';
 import type { ActorHost } from '../actors/actor.ts';
-import { type RunningTask, spawnTask } from '../actors/task.ts';
+import { spawnTask } from '../actors/task.ts';
 import type { Timer } from '../clock.ts';
 import type { Context, ContextHost, RequestContext } from '../execution/context.ts';
 import type { TaskSupport } from '../execution/execution.ts';
 import { isThenable } from '../execution/thenable.ts';
 import type { Outcome } from '../messages/answers.ts';
-import type { Carrier } from '../messages/asking.ts';
+import type { Carrier, ConversationMail } from '../messages/asking.ts';
 import type { Client } from '../messages/client.ts';
 import type { InFlight } from '../messages/in-flight.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
 import type { RequestMail } from '../messages/requests.ts';
-import type { TaskState } from '../messages/tasks.ts';
+import type { TaskSnapshot, TaskState } from '../messages/tasks.ts';
 import type { Limits } from '../options.ts';
 import { ErrorCode, isProtocolError, ProtocolError, toWireError } from '../protocol/errors.ts';
-import { declaresTasks, readTtl, tasksNotDeclared, unknownTask } from '../protocol/tasks.ts';
+import { declaresTasks, tasksNotDeclared, unknownTask } from '../protocol/tasks.ts';
 import type { Asks } from './asks.ts';
-import { ANONYMOUS } from './directory.ts';
+import type { Ledger } from './ledger.ts';
+import { pageOf } from './task-list.ts';
+import { expiryOf, firstOf, type TaskRecord, type TaskRecords } from './task-records.ts';
+import { Revival } from './task-revival.ts';
+import { type Kept, ownerOf, TaskShelf } from './task-shelf.ts';
+import { unfit, type Way, wayOf } from './task-ways.ts';
 
 export interface TasksOptions extends ActorHost {
   readonly limits: Limits;
   readonly asks: Asks;
+  readonly ledger: Ledger;
+  /** Where tasks are durable; undefined where they end with the process. */
+  readonly records: TaskRecords | undefined;
+  /** Passes a call that is run anew to what runs it. */
+  route(mail: RequestMail): void;
   /** Whether clients are told of tasks. */
   offered(): boolean;
   /** A task looks otherwise than before. */
@@ -28,68 +39,40 @@ export interface TasksOptions extends ActorHost {
   incident(where: string, error: unknown): string;
 }
 
-/** How a call is run: as a request, as a task from the start, or as a request that may become one. */
-export type Way =
-  | { readonly as: 'request' }
-  | { readonly as: 'task'; readonly ttlMs: number }
-  | { readonly as: 'request, then task' };
-
-const REQUEST: Way = { as: 'request' };
-const LATER: Way = { as: 'request, then task' };
-
-interface Kept {
-  readonly task: RunningTask;
-  readonly owner: string;
-  /** Its place in lists. */
-  readonly ordinal: number;
-  readonly timer: Timer;
-  /** Its handler has not ended. */
-  running: boolean;
-  forgotten: boolean;
-}
-
 /** Characters of a task's id: 132 random bits, because where nobody is known the id is the key to the task. */
 const TASK_ID_LENGTH = 22;
 
 export class Tasks {
   readonly #options: TasksOptions;
-  readonly #kept = new Map<string, Kept>();
-  /** The same by owner, the oldest first. */
-  readonly #of = new Map<string, Map<string, Kept>>();
-  /** Handlers that run on although their tasks are forgotten: they keep their places. */
-  #orphans = 0;
-  #created = 0;
+  readonly #shelf: TaskShelf;
+  /** By which calls are run anew; undefined where nothing is durable. */
+  readonly revival: Revival | undefined;
 
   constructor(options: TasksOptions) {
     this.#options = options;
+    this.#shelf = new TaskShelf(options.limits);
+    const { records } = options;
+    this.revival = records && new Revival({ ...options, records });
   }
 
   /** How a call of a tool is run. @throws {ProtocolError} for one that the tool, or its client, cannot have */
-  wayOf({ operation, client }: InFlight, support: TaskSupport, tool: string): Way {
-    const asked = operation.method === 'tools/call' ? operation.task : undefined;
-    switch (client.dialect.tasks) {
-      case 'none':
-        if (support !== 'required') return REQUEST;
-        throw unfit(`tool "${tool}" runs as a task only, which revision ${client.dialect.revision} does not have`);
-      case 'asked':
-        // Where no tool can be a task, the parameter is read over (2025-11-25 tasks, "Task Support and Handling").
-        if (!this.#options.offered()) return REQUEST;
-        if (asked === undefined && support === 'required')
-          throw unfit(`tool "${tool}" runs as a task only: call it with params.task`);
-        if (asked === undefined) return REQUEST;
-        if (support === 'never') throw unfit(`tool "${tool}" cannot be a task: call it without params.task`);
-        return {
-          as: 'task',
-          ttlMs: Math.min(readTtl(asked) ?? Number.POSITIVE_INFINITY, this.#options.limits.taskTtlMs),
-        };
-      case 'extension': {
-        if (support === 'never') return REQUEST;
-        const declared = declaresTasks(client.capabilities);
-        if (support === 'allowed') return declared ? LATER : REQUEST;
-        if (!declared) throw tasksNotDeclared(`tool "${tool}"`);
-        return { as: 'task', ttlMs: this.#options.limits.taskTtlMs };
-      }
+  wayOf(request: InFlight, support: TaskSupport, tool: string): Way {
+    const { limits, offered } = this.#options;
+    return wayOf(request, { support, tool, taskTtlMs: limits.taskTtlMs, offered: offered() });
+  }
+
+  /** Takes up what is kept. What worked is run anew once everybody else has taken up theirs; what waits, with its answer. */
+  async restore(): Promise<void> {
+    const { clock, records } = this.#options;
+    if (!records) return;
+    const working: Kept[] = [];
+    for (const { record, task } of await records.restore()) {
+      const kept = this.#keep(record, undefined, task);
+      if (kept.stood === 'working') working.push(kept);
     }
+    clock.soon(async () => {
+      for (const kept of working) await this.revival?.revive(kept);
+    });
   }
 
   /** Runs a call that is a task, or may become one. @throws {ProtocolError} when there are too many */
@@ -103,8 +86,8 @@ export class Tasks {
     if (way.as === 'task') {
       this.#makeRoom(request.client);
       const ctx = contextOf(lent);
-      this.#create(request, ctx, way.ttlMs);
-      return execute(ctx);
+      const created = this.#create(request, ctx, way.ttlMs);
+      return created ? created.then(() => execute(ctx)) : execute(ctx);
     }
     const { clock, limits } = this.#options;
     let timer: Timer | undefined;
@@ -146,8 +129,10 @@ export class Tasks {
 
   /** The server stops: whatever still works is cancelled. */
   stop(reason: string): void {
-    for (const { task, timer } of [...this.#kept.values()]) {
+    for (const { task, timer } of this.#shelf.all()) {
       timer.cancel();
+      // Where tasks are durable, another process goes on with them.
+      if (this.#options.records) task.leave(new Error(reason));
       task.mailbox.send({ type: 'cancel', reason });
     }
   }
@@ -176,83 +161,118 @@ export class Tasks {
   }
 
   #own(client: Client, id: string): Kept | undefined {
-    const kept = this.#kept.get(id);
-    return kept?.owner === ownerOf(client) ? kept : undefined;
+    const kept = this.#shelf.get(id);
+    if (kept?.record.owner !== ownerOf(client)) return undefined;
+    // It may have been restored since.
+    if (client.session?.id === kept.record.session) kept.session = client.session;
+    return kept;
   }
 
   #list(client: Client, cursor: string | undefined): Outcome {
-    const { pageSize } = this.#options.limits;
-    const after = cursor === undefined ? 0 : this.#readCursor(cursor);
-    const tasks: TaskState[] = [];
-    let last = after;
-    for (const { task, ordinal } of this.#of.get(ownerOf(client))?.values() ?? []) {
-      if (ordinal <= after) continue;
-      if (tasks.length === pageSize)
-        return { ok: true, result: { kind: 'tasks', tasks, nextCursor: `t${last.toString(36)}` } };
-      tasks.push(task.look());
-      last = ordinal;
-    }
-    return { ok: true, result: { kind: 'tasks', tasks, nextCursor: undefined } };
-  }
-
-  #readCursor(cursor: string): number {
-    const [, digits] = /^t([0-9a-z]{1,10})$/.exec(cursor) ?? [];
-    const ordinal = digits === undefined ? Number.NaN : Number.parseInt(digits, 36);
-    if (ordinal <= this.#created) return ordinal;
-    throw new ProtocolError(
-      ErrorCode.InvalidParams,
-      'params.cursor: this server gave no such cursor: list again from the start, without one',
-    );
+    const own = this.#shelf.of(ownerOf(client));
+    return pageOf(own, cursor, this.#options.limits.pageSize, this.#shelf.newest);
   }
 
   /** The call has run longer than it may as a request. Where there is no room for a task, it stays one. */
   #outlasted(request: InFlight, carrier: Carrier): void {
     const { client } = request;
-    if (request.settled || !declaresTasks(client.capabilities) || this.#full(client) !== undefined) return;
-    this.#create(request, carrier, this.#options.limits.taskTtlMs);
-  }
-
-  /** Why there is no room for another task. */
-  #full(client: Client): string | undefined {
-    const { maxTasks, maxTasksPerPrincipal } = this.#options.limits;
-    if (this.#kept.size + this.#orphans >= maxTasks)
-      return `this server keeps ${maxTasks} tasks, which is its limit: try again later (the server's option is limits.maxTasks)`;
-    const own = this.#of.get(ownerOf(client))?.size ?? 0;
-    if (client.principal !== ANONYMOUS && own >= maxTasksPerPrincipal)
-      return `this principal has ${own} tasks, which is its limit: try again when some are forgotten (the server's option is limits.maxTasksPerPrincipal)`;
-    return undefined;
+    if (request.settled || !declaresTasks(client.capabilities) || this.#shelf.full(client) !== undefined) return;
+    this.#create(request, carrier, this.#options.limits.taskTtlMs)?.catch((error: unknown) => {
+      if (!request.settled) this.#options.incident('a call that was to become a task, and stays a request', error);
+    });
   }
 
   #makeRoom(client: Client): void {
-    const full = this.#full(client);
+    const full = this.#shelf.full(client);
     if (full !== undefined) throw new ProtocolError(ErrorCode.Overloaded, full);
   }
 
-  /** It can be looked at before its client learns of it (ext-tasks, "Task Creation"). */
-  #create(request: InFlight, carrier: Carrier, ttlMs: number): void {
-    const { clock, inspection, resting, limits, asks, changed, incident } = this.#options;
-    const id = nanoid(TASK_ID_LENGTH);
-    const owner = ownerOf(request.client);
+  /**
+   * It can be looked at before its client learns of it (ext-tasks, "Task Creation").
+   *
+   * @returns what resolves when it is durable; undefined where nothing is. Rejects where there is no task
+   */
+  #create(request: InFlight, carrier: Carrier, ttlMs: number): Promise<void> | undefined {
+    const { clock, limits, asks, records, ledger } = this.#options;
     const conversation = asks.converse(request, carrier);
-    const host = { clock, inspection, resting, incident };
-    const look = { changed: () => changed(task.look()), handlerEnded: () => this.#handlerEnded(kept) };
-    const task = spawnTask({ ...host, ...look, id, ttlMs, pollMs: limits.taskPollMs }, conversation);
-    this.#created += 1;
-    const timer = clock.after(ttlMs, () => this.#forget(id, kept));
-    const kept: Kept = { task, owner, ordinal: this.#created, timer, running: true, forgotten: false };
-    this.#kept.set(id, kept);
-    const own = this.#of.get(owner) ?? new Map<string, Kept>();
-    this.#of.set(owner, own.set(id, kept));
-    conversation.send({ type: 'detach', task: task.mailbox });
+    const { id: identity, round } = asks.identityOf(conversation) ?? { id: '', round: 0 };
+    this.#shelf.newest += 1;
+    const record: TaskRecord = {
+      id: nanoid(TASK_ID_LENGTH),
+      tool: 'name' in request.operation ? request.operation.name : '',
+      owner: ownerOf(request.client),
+      session: request.client.session?.id,
+      identity,
+      round,
+      ordinal: this.#shelf.newest,
+      ttlMs,
+      created: clock.date(),
+    };
+    const begin = (): void => {
+      asks.tasked(conversation);
+      const kept = this.#keep(record, conversation, undefined);
+      kept.running = true;
+      kept.session = request.client.session;
+      conversation.send({ type: 'detach', task: kept.task.mailbox });
+    };
+    if (!records) {
+      begin();
+      return undefined;
+    }
+    const first = firstOf(record.created);
+    const look = { ...first, id: record.id, ttlMs, pollMs: limits.taskPollMs, inputs: {} };
+    const expires = expiryOf(record);
+    const more = ledger.answered(identity, round, { ok: true, result: { kind: 'task created', task: look } }, expires);
+    this.#shelf.reserve(record.owner, 1);
+    return records
+      .create(record, first, request, [...ledger.lasts(identity, expires), ...more])
+      .finally(() => {
+        this.#shelf.reserve(record.owner, -1);
+      })
+      .then(() => {
+        if (!request.settled) return begin();
+        throw new ProtocolError(ErrorCode.InvalidRequest, 'its request has ended before it became a task');
+      })
+      .catch((error: unknown) => {
+        // It may be durable all the same, and nobody knows of it.
+        records.forget(record);
+        throw error;
+      });
   }
 
-  #forget(id: string, kept: Kept): void {
+  #keep(record: TaskRecord, conversation: Mailbox<ConversationMail> | undefined, was: TaskSnapshot | undefined): Kept {
+    const { clock, inspection, resting, limits, changed, incident, records } = this.#options;
+    const { id, ttlMs } = record;
+    const task = spawnTask(
+      {
+        ...{ clock, inspection, resting, incident, id, ttlMs, was, pollMs: limits.taskPollMs },
+        changed: (look) => {
+          changed(look);
+          if (look.status !== kept.told) kept.session?.mailbox.send({ type: 'task changed', task: look });
+          kept.told = look.status;
+        },
+        handlerEnded: () => this.#handlerEnded(kept),
+        revive: () => void this.revival?.revive(kept),
+        ...(records ? { keep: (snapshot: TaskSnapshot) => records.save(record, snapshot) } : {}),
+      },
+      conversation,
+    );
+    const timer = clock.after(Math.max(0, expiryOf(record) - clock.date()), () => this.#forget(kept));
+    const kept: Kept = {
+      ...{ task, record, timer, running: false, forgotten: false, session: undefined },
+      stood: was?.status === 'working' || was?.status === 'input_required' ? was.status : undefined,
+      told: was?.status ?? 'working',
+    };
+    this.#shelf.add(kept);
+    return kept;
+  }
+
+  #forget(kept: Kept): void {
     kept.forgotten = true;
-    this.#kept.delete(id);
-    const own = this.#of.get(kept.owner);
-    own?.delete(id);
-    if (own?.size === 0) this.#of.delete(kept.owner);
-    if (kept.running) this.#orphans += 1;
+    this.#shelf.remove(kept);
+    kept.task.leave(new Error('its time to live is over'));
+    this.#options.records?.forget(kept.record);
+    if (kept.running) this.#shelf.orphans += 1;
     kept.task.mailbox.send({ type: 'cancel', reason: 'its time to live is over' });
     if (!kept.running) kept.task.stop('its time to live is over');
   }
@@ -261,18 +281,9 @@ export class Tasks {
     if (!kept.running) return;
     kept.running = false;
     if (!kept.forgotten) return;
-    this.#orphans -= 1;
+    this.#shelf.orphans -= 1;
     kept.task.stop('its handler has ended');
   }
-}
-
-/** Who a task belongs to: its principal; where nobody is known the session, and without one whoever has the id (2025-11-25 tasks, "Task Isolation and Access Control"). */
-function ownerOf({ principal, session }: Client): string {
-  return session && principal === ANONYMOUS ? `session ${session.id}` : `principal ${principal}`;
-}
-
-function unfit(why: string): ProtocolError {
-  return new ProtocolError(ErrorCode.MethodNotFound, why);
 }
 
 function answer(request: InFlight, outcome: Outcome): void {

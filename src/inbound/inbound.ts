@@ -232,6 +232,7 @@ export class Inbound {
       throw new ProtocolError(ErrorCode.MethodNotFound, `${message.method}: this server offers no ${method.needs}`);
     const { inspection, shared } = this.#options;
     const exchange = this.#exchange;
+    if (exchange) exchange.request = message.id;
     const request = new InFlightRequest(
       message.id,
       method.served.read(message.params),

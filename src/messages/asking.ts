@@ -57,6 +57,8 @@ export interface Carrier {
   carryOn(request: InFlight): void;
   /** What completed steps have given, as far as JSON can hold it. */
   steps(): JsonObject;
+  /** It waits for its client, or does so no longer. */
+  waits(waiting: boolean): void;
 }
 
 /** What a conversation hears: a request that asks its client something, from its first question to its end. */
@@ -80,4 +82,6 @@ export type ConversationMail =
   /** Nobody answered in time, or others needed the room. */
   | { readonly type: 'expired'; readonly reason: Error }
   /** Its handler has ended. */
-  | { readonly type: 'done'; readonly outcome: Outcome };
+  | { readonly type: 'done'; readonly outcome: Outcome }
+  /** What this answer to a request rests on is durable; or why it is not. */
+  | { readonly type: 'kept'; readonly request: InFlight; readonly outcome: Outcome; readonly error?: unknown };

@@ -1,6 +1,7 @@
 /** What transports and the core say to each other over the bus: types only. */
 import type { Dialect } from '../protocol/dialects/index.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
+import type { SessionKeeper } from './keeping.ts';
 
 /** Names one use of a transport: a pipe, a socket, an HTTP exchange. Unique within the process. */
 export type ConnectionId = string;
@@ -16,6 +17,8 @@ export interface Exchange {
   repeats(name: string): boolean;
   /** False where its client takes no stream of events as a response. */
   readonly streams?: boolean;
+  /** The id of the request that it brought: the door says so. */
+  request?: RequestId | undefined;
 }
 
 /** What an outbound message belongs to. stdio ignores it; HTTP routes by it. */
@@ -45,6 +48,8 @@ export interface ConnectionEvents {
     /** Who every message on it is authorised as. Default: `anonymous`. */
     readonly principal?: string;
     readonly shared?: true;
+    /** The id of its session, where that outlives the process: another connection with it goes on. Default: one of its own. */
+    readonly session?: string;
   };
   /** One whole message came in, as text. The transport never looks inside. */
   'connection.text': { readonly connection: ConnectionId; readonly text: string; readonly exchange?: Exchange };
@@ -60,6 +65,8 @@ export interface ConnectionEvents {
     /** The session's id: a secret, by which its client is known. */
     readonly session: string;
     readonly dialect: Dialect;
+    /** Keeps it beyond this process, where the store of the server does. */
+    readonly keeper: SessionKeeper | undefined;
   };
   /** On a shared connection, the client has closed an exchange before its answer: that cancels its request. */
   'connection.left': { readonly connection: ConnectionId; readonly exchange: Exchange };

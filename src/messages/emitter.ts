@@ -9,6 +9,7 @@ import type { Batch, InFlight } from './in-flight.ts';
 import type { AnswerMail } from './requests.ts';
 import type { ListKind } from './session.ts';
 import type { Told } from './subscriptions.ts';
+import type { TaskState } from './tasks.ts';
 
 export type Notification =
   | {
@@ -30,6 +31,8 @@ export type Notification =
     }
   | { readonly type: 'list changed'; readonly dialect: Dialect; readonly what: ListKind }
   | { readonly type: 'resource updated'; readonly dialect: Dialect; readonly uri: string }
+  /** Of a task that was created in this session. */
+  | { readonly type: 'task status'; readonly dialect: Dialect; readonly task: TaskState }
   /** For one subscription. Changes were gathered already. */
   | { readonly type: 'told'; readonly about: InFlight; readonly told: Told };
 

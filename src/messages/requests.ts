@@ -42,6 +42,8 @@ export type RequestsMail =
       readonly data: unknown;
       readonly logger: string | undefined;
     }
+  /** It was answered, and its handler waited; now nobody waits for that any more, and it runs on. */
+  | { readonly type: 'runs on'; readonly request: InFlight }
   /** It is a subscription, and this is for it. */
   | { readonly type: 'tell'; readonly request: InFlight; readonly told: Told }
   /** What serves it asks for another time than the server's default, in milliseconds from now. */

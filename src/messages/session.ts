@@ -1,8 +1,10 @@
 /** What a session hears: types only. */
 import type { RequestId } from '../protocol/jsonrpc.ts';
+import type { LogLevel } from '../protocol/types.ts';
 import type { InputRequest, Reply } from './asking.ts';
 import type { InFlight } from './in-flight.ts';
 import type { RequestMail } from './requests.ts';
+import type { TaskState } from './tasks.ts';
 
 /** A question to the client of a session, for one of its requests. */
 export interface AskMail {
@@ -25,7 +27,19 @@ export type SessionMail =
   | { readonly type: 'initialized' }
   | { readonly type: 'list changed'; readonly what: ListKind }
   /** A resource that it watches has changed. */
-  | { readonly type: 'resource updated'; readonly uri: string }
+  | { readonly type: 'resource updated'; readonly uri: string; readonly owner?: string }
+  /** A task that was created in it has another status. */
+  | { readonly type: 'task changed'; readonly task: TaskState }
+  /** It watches a resource from now on, or no longer. */
+  | { readonly type: 'watches'; readonly uri: string; readonly watches: boolean }
   | { readonly type: 'close'; readonly reason: string };
+
+/** What a session is beside what it was opened with: what a restart must not change. */
+export interface SessionState {
+  readonly initialized: boolean;
+  readonly logLevel: LogLevel;
+  /** The resources that it watches. */
+  readonly watches: readonly string[];
+}
 
 export type ListKind = 'tools' | 'resources' | 'prompts';

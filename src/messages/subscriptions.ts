@@ -9,7 +9,8 @@ import type { TaskState } from './tasks.ts';
 /** Something that clients may want to hear of. */
 export type Change =
   | { readonly type: 'list changed'; readonly what: ListKind }
-  | { readonly type: 'resource updated'; readonly uri: string }
+  /** Where it is one principal's (a handle), the others do not hear of it, though they may watch its uri. */
+  | { readonly type: 'resource updated'; readonly uri: string; readonly owner?: string }
   | { readonly type: 'task changed'; readonly task: TaskState };
 
 /** What one subscription is told: first what it will hear of, then just that. */
@@ -25,6 +26,8 @@ export type SubscriptionsMail =
   | { readonly type: 'end'; readonly request: InFlight }
   /** The client has ended it: tell it nothing more. */
   | { readonly type: 'ended'; readonly request: InFlight }
+  /** A session is back that watches these, as it did before this process. */
+  | { readonly type: 'session woke'; readonly session: Mailbox<SessionMail>; readonly watches: readonly string[] }
   /** A session is closed, or the connection of an in-flight table: nobody is there to be told. */
   | { readonly type: 'session closed'; readonly session: Mailbox<SessionMail> }
   | { readonly type: 'connection closed'; readonly requests: Mailbox<RequestsMail> };

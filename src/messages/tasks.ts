@@ -1,8 +1,9 @@
 /** What a task hears, and what it shows of itself: types only. */
 import type { TaskStatus } from '../protocol/tasks.ts';
 import type { Outcome } from './answers.ts';
-import type { InputRequest, Reply } from './asking.ts';
+import type { ConversationMail, InputRequest, Reply } from './asking.ts';
 import type { InFlight } from './in-flight.ts';
+import type { Mailbox } from './mailbox.ts';
 import type { RequestMail } from './requests.ts';
 
 /** A task as it is now, before a dialect shows it. */
@@ -21,11 +22,31 @@ export interface TaskState {
   readonly outcome: Outcome | undefined;
 }
 
+/** Everything that a task is beside its call: what a restart must not change. Plain data. */
+export interface TaskSnapshot {
+  readonly status: TaskStatus;
+  readonly message: string | undefined;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+  readonly outcome: Outcome | undefined;
+  readonly questions: QuestionsSnapshot;
+  /** By the names that its handler asked under, what was replied. */
+  readonly replies: Readonly<Record<string, unknown>>;
+}
+
+export interface QuestionsSnapshot {
+  readonly open: readonly { readonly key: string; readonly name: string; readonly request: InputRequest }[];
+  /** Every key that was ever given out. */
+  readonly keys: readonly string[];
+}
+
 export type TaskMail =
   /** A request about it. */
   | RequestMail
   /** This request has become it, and is answered with it. */
   | { readonly type: 'created'; readonly request: InFlight }
+  /** Its handler is run anew, behind this conversation. */
+  | { readonly type: 'revived'; readonly conversation: Mailbox<ConversationMail> }
   /** Its handler asks; `key` names the question to its conversation. */
   | { readonly type: 'asked'; readonly key: string; readonly request: InputRequest }
   /** Its handler waits for these no longer, by the names that it asked under. */

@@ -12,6 +12,7 @@ import { META } from '../protocol/meta.ts';
 import { showFilter } from '../protocol/subscriptions.ts';
 import type { CallToolResult, Implementation } from '../protocol/types.ts';
 import { pick, showError, showResult } from './show.ts';
+import { showStatus } from './tasks.ts';
 
 /** Told about an answer (by its id) or log data that could not be put into text, so that an operator can mend the handler. Gives the incident's name. */
 export type Unwritable = (id: RequestId | undefined, error: unknown) => string;
@@ -74,6 +75,8 @@ export class Outbound {
         return notify(`notifications/${mail.what}/list_changed`);
       case 'resource updated':
         return notify('notifications/resources/updated', { uri: mail.uri });
+      case 'task status':
+        return notify('notifications/tasks/status', showStatus(mail.task));
       case 'told':
         return mail.told.type === 'task changed' ? this.#task(mail.about, mail.told.task) : told(mail.about, mail.told);
     }
@@ -104,9 +107,9 @@ export class Outbound {
     return `{"jsonrpc":"2.0","method":"notifications/message","params":${about},"data":${text ?? 'null'}}}`;
   }
 
-  /** An error for what never became a message: it has no id. */
-  refusal(error: WireError): string {
-    return `{"jsonrpc":"2.0","error":${JSON.stringify(error)}}`;
+  /** An error for what never became a message, and has no id; or for a request whose message is gone. */
+  refusal(error: WireError, id?: RequestId): string {
+    return `{"jsonrpc":"2.0",${id === undefined ? '' : `"id":${JSON.stringify(id)},`}"error":${JSON.stringify(error)}}`;
   }
 
   /** The answers of one batch (2025-03-26). */

@@ -16,6 +16,11 @@ export function showTask(task: TaskState, dialect: Dialect, shows: Shows): objec
   return dialect.tasks === 'extension' ? { ...bare(task), ...detail(task, shows) } : older(task);
 }
 
+/** What the session of a task is told of it (2025-11-25 tasks, "Task Status Notification"). */
+export function showStatus(task: TaskState): object {
+  return older(task);
+}
+
 /** A task that has just been created: without what its status has to say. */
 export function showCreated(task: TaskState, dialect: Dialect): object {
   return dialect.tasks === 'extension' ? bare(task) : { task: older(task) };

@@ -14,6 +14,8 @@ export const META = {
   subscriptionId: 'io.modelcontextprotocol/subscriptionId',
   relatedTask: 'io.modelcontextprotocol/related-task',
   progressToken: 'progressToken',
+  /** Names a call for good, so that a repeat of it is not run again (docs/http.md, "At most once"). */
+  idempotencyKey: 'io.troupe/idempotency-key',
 } as const;
 
 type Params = Readonly<Record<string, unknown>> | undefined;

@@ -19,6 +19,15 @@ const text = expected('a string', (value) => typeof value === 'string');
 const flag = expected('true or false', (value) => typeof value === 'boolean');
 const object = expected('an object', isObject);
 const whole = expected('a whole number of at least 0', (value) => Number.isSafeInteger(value) && Number(value) >= 0);
+const functional = expected('a function', (value) => typeof value === 'function');
+const milliseconds = expected(
+  `milliseconds from 1 to ${LONGEST_TIMER_MS}`,
+  (value) => typeof value === 'number' && value >= 1 && value <= LONGEST_TIMER_MS,
+);
+const machine = expected(
+  'a statechart of XState v5 (from createMachine, or setup({ … }).createMachine)',
+  (value) => isObject(value) && typeof value.transition === 'function' && typeof value.provide === 'function',
+);
 
 const icons: Check = (value) => {
   if (!Array.isArray(value)) return `expected a list of icons, got ${describe(value)}`;
@@ -54,19 +63,28 @@ export const MEMBERS = {
   tool: {
     ...DESCRIBED,
     annotations: members(HINTS),
-    timeoutMs: expected(
-      `milliseconds from 1 to ${LONGEST_TIMER_MS}`,
-      (value) => typeof value === 'number' && value >= 1 && value <= LONGEST_TIMER_MS,
-    ),
+    timeoutMs: milliseconds,
     rerun: flag,
+    cpu: expected('true or the URL of a module', (value) => typeof value === 'boolean' || isObject(value)),
     task: expected(
       '"never", "allowed" or "required"',
       (value) => value === 'never' || value === 'allowed' || value === 'required',
     ),
-    machine: expected(
-      'a statechart of XState v5 (from createMachine, or setup({ … }).createMachine)',
-      (value) => isObject(value) && typeof value.transition === 'function' && typeof value.provide === 'function',
-    ),
+    machine,
+  },
+  machine: {
+    ...DESCRIBED,
+    machine,
+    events: expected('an object: the schema of each event that clients may send, or true', isObject),
+    view: functional,
+    migrate: functional,
+    version: expected('a string that is not empty', (value) => typeof value === 'string' && value !== ''),
+    previous: object,
+    ttlMs: milliseconds,
+    idleMs: milliseconds,
+    single: flag,
+    annotations: object,
+    timeoutMs: milliseconds,
   },
   resource: {
     ...DESCRIBED,

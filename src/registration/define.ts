@@ -18,6 +18,7 @@ import type {
 } from '../protocol/types.ts';
 import type { Envelope } from '../results/envelope.ts';
 import type { AuthorSchema, Infer, InferInput } from '../schema/types.ts';
+import type { ThreadSource } from './in-thread.ts';
 
 interface Described {
   /** For people; the name is for programs. */
@@ -40,8 +41,10 @@ export interface ToolOptions<
   /** Milliseconds until a call times out, where the server's default does not fit. */
   readonly timeoutMs?: number;
   /**
-   * Whether a call that has asked its client something may be run anew, with what was answered and with the results of
-   * `ctx.step`, when the process that waited for the answer is gone. Default true; with false, such a call is refused.
+   * Whether a call may be run anew, with what was answered and with the results of `ctx.step`, when the process that ran it is
+   * gone. Default: where it waited for an answer, yes. A task that worked meanwhile, only if its tool is `readOnlyHint` or
+   * `idempotentHint`, or it had recorded a step; otherwise it fails, because what it had done is not known. With true always,
+   * with false never.
    */
   readonly rerun?: boolean;
   /**
@@ -74,8 +77,25 @@ export interface ToolDefinition<
   O extends AuthorSchema | undefined = AuthorSchema | undefined,
 > extends ToolOptions<I, O> {
   readonly name: string;
+  /**
+   * The handler computes for long: it runs in a thread of its own, which loads this module again, and is ended at the deadline of
+   * the call. For modules that are discovered; see {@link ThreadToolOptions} for others. See docs/supervision.md.
+   */
+  readonly cpu?: boolean;
   /** See {@link ToolHandler}. */
   handler(args: Infer<I>, ctx: Context): ToolReturn<O> | Promise<ToolReturn<O>>;
+}
+
+export interface ThreadToolOptions<
+  I extends AuthorSchema | undefined = AuthorSchema | undefined,
+  O extends AuthorSchema | undefined = AuthorSchema | undefined,
+> extends ToolOptions<I, O> {
+  /**
+   * A module whose default export is the handler. It is loaded in a thread, and each call runs there: long computations stall
+   * nobody, and are ended at the deadline of their call. Arguments and results are copied; `ctx` can do everything but ask.
+   */
+  readonly cpu: URL;
+  readonly handler?: never;
 }
 
 export interface MachineToolOptions<
@@ -111,6 +131,7 @@ export interface AnyTool extends ToolOptions {
   readonly name: string;
   handler?(args: never, ctx: Context): unknown;
   readonly machine?: AnyStateMachine;
+  readonly cpu?: boolean | URL | ThreadSource;
 }
 
 export interface ResourceOptions extends Described, CacheHints {
@@ -181,9 +202,11 @@ export interface AnyPrompt extends PromptOptions {
   handler(args: never, ctx: Context): PromptReturn | Promise<PromptReturn>;
 }
 
-const DEFINED = Symbol.for('troupe.defined');
+export const DEFINED: unique symbol = Symbol.for('troupe.defined');
 
-export type Defined<K extends 'tool' | 'resource' | 'prompt', D> = D & { readonly [DEFINED]: K };
+type DefinedKind = 'tool' | 'resource' | 'prompt' | 'machine';
+
+export type Defined<K extends DefinedKind, D> = D & { readonly [DEFINED]: K };
 
 /**
  * A tool that a module exports, to be found by `server.discover`.
@@ -219,8 +242,8 @@ export function definePrompt<
 }
 
 /** What kind of definition a value is, if it came from {@link defineTool} or a sibling. */
-export function definedKind(value: unknown): 'tool' | 'resource' | 'prompt' | undefined {
+export function definedKind(value: unknown): DefinedKind | undefined {
   if (!isObject(value)) return undefined;
   const kind = (value as { readonly [DEFINED]?: unknown })[DEFINED];
-  return kind === 'tool' || kind === 'resource' || kind === 'prompt' ? kind : undefined;
+  return kind === 'tool' || kind === 'resource' || kind === 'prompt' || kind === 'machine' ? kind : undefined;
 }

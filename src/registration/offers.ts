@@ -13,6 +13,7 @@ import { compileInput, compileOutput } from '../schema/compile.ts';
 import type { AuthorSchema } from '../schema/types.ts';
 import { checkHandler, checkMembers, DefinitionError } from './checks.ts';
 import type { AnyPrompt, AnyTool, ResourceDefinition } from './define.ts';
+import { type ThreadSource, threadSource } from './in-thread.ts';
 
 export interface Compiled<D, I> {
   readonly key: string;
@@ -22,16 +23,20 @@ export interface Compiled<D, I> {
 
 /**
  * @param machineHandler makes the handler of a tool that is a machine
+ * @param threadHandler makes the handler of a tool that runs in a thread
  * @throws {DefinitionError | SchemaError}
  */
 export function compileTool(
   definition: AnyTool,
   machineHandler: (name: string, machine: AnyStateMachine) => ToolImplementation['handler'],
+  threadHandler: (label: string, source: ThreadSource) => ToolImplementation['handler'],
 ): Compiled<Tool, ToolImplementation> {
-  const { name, handler, machine, input, output, annotations, timeoutMs, rerun = true, task = 'never' } = definition;
+  const { name, handler, machine, input, output, annotations, timeoutMs, rerun, task = 'never' } = definition;
   const label = named('tool', name);
-  if (machine === undefined) checkHandler(handler, label);
-  else if (handler !== undefined)
+  const source = threadSource(definition, label);
+  if (machine === undefined) {
+    if (source?.tool !== undefined || source === undefined) checkHandler(handler, label);
+  } else if (handler !== undefined)
     throw new DefinitionError(`${label}: expected a handler or a machine, got both: a machine runs without a handler`);
   checkMembers('tool', label, definition);
   const checked = compileInput(input, `${label}: input`);
@@ -54,7 +59,11 @@ export function compileTool(
       timeoutMs,
       rerun,
       task,
-      handler: machine ? machineHandler(name, machine) : (handler as ToolImplementation['handler']),
+      handler: source
+        ? threadHandler(label, source)
+        : machine
+          ? machineHandler(name, machine)
+          : (handler as ToolImplementation['handler']),
     },
   };
 }

@@ -68,6 +68,7 @@ class Stdio implements Transport {
     const connection = new StreamConnection({
       host,
       transport: this.name,
+      session: process.env.TROUPE_SESSION,
       input,
       inputName: 'stdin',
       output,

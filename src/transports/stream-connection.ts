@@ -10,6 +10,8 @@ export interface StreamConnectionOptions {
   readonly host: TransportHost;
   /** The transport's name, for 'connection.opened'. */
   readonly transport: string;
+  /** The id of the session, where a supervisor keeps that beyond this process. */
+  readonly session?: string | undefined;
   readonly input: Readable;
   /** What the input is called in reasons and in the log: `stdin`. */
   readonly inputName: string;
@@ -66,8 +68,8 @@ export class StreamConnection {
 
   /** Says 'connection.opened' and begins to read. */
   open(): void {
-    const { host, input, transport } = this.#options;
-    host.bus.emit('connection.opened', { connection: this.id, transport });
+    const { host, input, transport, session } = this.#options;
+    host.bus.emit('connection.opened', { connection: this.id, transport, ...(session ? { session } : {}) });
     this.#reading = true;
     // An input that is over already never says so again.
     if (input.destroyed || input.readableEnded) host.clock.soon(this.#inputEnded);

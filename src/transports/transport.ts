@@ -1,7 +1,9 @@
 /** What a transport is to the core: it frames bytes into text and back, and never looks inside. */
 import type { Bus } from '../bus.ts';
 import type { Clock } from '../clock.ts';
+import type { Sleepers } from '../messages/keeping.ts';
 import type { ErrorCodeValue } from '../protocol/errors.ts';
+import type { RequestId } from '../protocol/jsonrpc.ts';
 
 /** What the server lends a transport while it is open. */
 export interface TransportHost {
@@ -13,8 +15,10 @@ export interface TransportHost {
   connectionId(): string;
   /** Says something to the operator (on stderr by default); never to a client. */
   log(level: 'info' | 'warning' | 'error', message: string): void;
-  /** The text of an error for what the transport itself refuses, before it is a message. */
-  refusal(code: ErrorCodeValue, message: string): string;
+  /** The text of an error for what the transport itself refuses, before it is a message; with an id, for the request of it. */
+  refusal(code: ErrorCodeValue, message: string, id?: RequestId): string;
+  /** Where sessions are kept beyond this process: those that can be woken. */
+  readonly sleepers?: Sleepers | undefined;
   /** Asks the server to close: finish what is in flight within its grace time, then close every transport. */
   requestClose(reason: string): void;
 }

@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert';
 import { spawn } from '../../src/actors/actor.ts';
 import { Resting } from '../../src/actors/resting.ts';
 import { Inspection, type InspectionRecord } from '../../src/inspect.ts';
+import { settled } from '../../src/testing/clock.ts';
 import { SimulatedClock } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';
 
@@ -93,4 +94,26 @@ test('an actor that was stopped while it rested hears nothing more', async () =>
   mailbox.send({ type: 'count' });
   await clock.advance(1);
   assert.equal(seen, [1]);
+});
+
+test('R-22: more than may be awake rest before their time, those that had no mail for longest first', async () => {
+  const clock = new SimulatedClock();
+  const resting = new Resting(clock, 3);
+  const rested: number[] = [];
+  const mail = new Set<number>();
+  const sleepers = Array.from({ length: 6 }, (_, name) => ({
+    rest() {
+      if (mail.delete(name)) return false;
+      rested.push(name);
+      return true;
+    },
+  }));
+  for (const [name, sleeper] of sleepers.entries()) {
+    if (name === 0) mail.add(name);
+    resting.woke(sleeper);
+  }
+  assert.equal(rested, []);
+  await settled();
+  assert.equal(rested, [1, 2, 3]);
+  resting.end();
 });

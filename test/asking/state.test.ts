@@ -202,6 +202,7 @@ test('a question is open for limits.askMs: then its handler is told, and its sta
     }
   });
   const client = await Modern.of(server);
+  const others = clock.timers;
   const early = await client.ask('ask');
   await clock.advance(59_999);
   const late = await client.ask('ask');
@@ -212,7 +213,7 @@ test('a question is open for limits.askMs: then its handler is told, and its sta
   assert.match(error.message, 'longer than 60000 ms');
   assert.is(textOf(await client.retry('ask', late.requestState, YES)), 'accepted');
   await clock.advance(600_000);
-  assert.is(clock.timers, 0);
+  assert.is(clock.timers, others);
   await server.close();
 });
 

@@ -386,7 +386,7 @@ test('it starts in well under 100 ms more than node itself, with a few MB of its
     });
     return ms / 50;
   };
-  const direct = troupe('run', SHARED);
+  const direct = troupe('run', '--no-supervisor', SHARED);
   await direct.initialize();
   const one = await agent(path);
   const [through, without] = [await calls(one), await calls(direct)];

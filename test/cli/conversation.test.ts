@@ -23,7 +23,7 @@ function opened(): Conversation {
 }
 
 /** Ids and messages of the errors that the agent gets. */
-function errors(lines: readonly string[]): unknown[] {
+function errors(lines: readonly string[]): unknown[][] {
   return lines.map((text) => {
     const { id, error } = JSON.parse(text);
     return [id, error.code, error.message];
@@ -150,4 +150,109 @@ test('what is no message is left to the server', () => {
 test('requests that were never sent get an error, their notifications none', () => {
   const held = [line({ id: 1, method: 'ping' }), INITIALIZED, line({ id: 2, result: {} })];
   assert.equal(errors(Conversation.refused(held, 'no server')), [[1, -32603, 'no server']]);
+});
+
+const call = (id: number, name: string, meta?: object): string =>
+  line({ id, method: 'tools/call', params: { name, ...(meta ? { _meta: meta } : {}) } });
+const MODERN = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' };
+
+/** An agent that knows which tools only read. */
+function informed(): Conversation {
+  const conversation = opened();
+  conversation.sent(line({ id: 'list', method: 'tools/list' }));
+  const tools = [
+    { name: 'look', annotations: { readOnlyHint: true } },
+    { name: 'set', annotations: { idempotentHint: true } },
+    { name: 'pay', annotations: { title: 'Pay' } },
+    { name: 'plain' },
+  ];
+  conversation.received(line({ id: 'list', result: { tools } }));
+  return conversation;
+}
+
+test('what does no harm when it is done twice goes to the next server, in its order; the rest is answered with an error', () => {
+  const conversation = informed();
+  const read = line({ id: 2, method: 'resources/read', params: { uri: 'a' } });
+  for (const text of [call(1, 'look'), read, call(3, 'pay'), call(4, 'set'), call(5, 'plain')]) conversation.sent(text);
+  conversation.sent(line({ id: 6, method: 'tasks/update', params: {} }));
+  const { toAgent, again } = conversation.lost('gone');
+  assert.equal(again, [call(1, 'look'), read, call(4, 'set')]);
+  assert.equal(
+    errors(toAgent).map(([id]) => id),
+    [3, 5, 6],
+  );
+});
+
+test('a tool whose list says no more that it only reads is not called twice', () => {
+  const conversation = informed();
+  conversation.sent(line({ id: 'list', method: 'tools/list' }));
+  conversation.received(line({ id: 'list', result: { tools: [{ name: 'look' }] } }));
+  conversation.sent(call(1, 'look'));
+  assert.equal(conversation.lost('gone').again, []);
+});
+
+test('a server that keeps its answers is sent all that it can tell for a repeat', () => {
+  const conversation = informed();
+  const keyed = call(3, 'pay', { ...MODERN, 'io.troupe/idempotency-key': 'k' });
+  for (const text of [call(1, 'pay'), call(2, 'pay', MODERN), keyed]) conversation.sent(text);
+  conversation.sent(`[${call(4, 'pay')}]`);
+  const { toAgent, again } = conversation.lost('gone', true);
+  assert.equal(again, [call(1, 'pay'), keyed]);
+  assert.equal(
+    errors(toAgent).map(([id]) => id),
+    [2, 4],
+  );
+});
+
+test('with a second session on the connection, ids tell no repeat', () => {
+  const conversation = informed();
+  conversation.sent(INITIALIZE);
+  conversation.received(AGREED);
+  conversation.sent(call(1, 'pay'));
+  assert.equal(conversation.lost('gone', true).again, []);
+});
+
+test('a server that drains gets what belongs to its requests; what it will not do is left to the next', () => {
+  const conversation = informed();
+  conversation.sent(call(1, 'look'));
+  conversation.sent(call(2, 'pay'));
+  const listen = line({ id: 3, method: 'subscriptions/listen', params: { _meta: MODERN } });
+  conversation.sent(listen);
+  assert.is(conversation.received(line({ id: 'ask-1', method: 'elicitation/create' })), 'pass');
+  conversation.draining();
+  assert.ok(conversation.isForNext(call(4, 'look')));
+  assert.ok(conversation.isForNext(line({ method: 'notifications/roots/list_changed' })));
+  assert.ok(conversation.isForNext(line({ method: 'notifications/cancelled', params: { requestId: 4 } })));
+  assert.not(conversation.isForNext(line({ method: 'notifications/cancelled', params: { requestId: 1 } })));
+  assert.not(conversation.isForNext(line({ id: 'ask-1', result: { action: 'decline' } })));
+  const error = { code: -31003, message: 'draining' };
+  assert.is(conversation.received(line({ id: 1, error })), 'swallow');
+  assert.is(conversation.received(line({ id: 2, error })), 'pass');
+  assert.is(conversation.received(line({ id: 3, result: {} })), 'swallow');
+  assert.equal(conversation.lost('gone').again, [call(1, 'look'), listen]);
+  conversation.connected();
+  const acknowledged = line({
+    method: 'notifications/subscriptions/acknowledged',
+    params: { _meta: { 'io.modelcontextprotocol/subscriptionId': '3' } },
+  });
+  conversation.sent(listen);
+  assert.is(conversation.received(acknowledged), 'swallow');
+  assert.is(conversation.received(acknowledged), 'pass');
+});
+
+test('the questions of a later server have ids of their own, and their answers find back', () => {
+  const conversation = opened();
+  conversation.received(line({ id: 'ask-1', method: 'roots/list' }));
+  conversation.lost('gone');
+  conversation.connected();
+  conversation.received(AGREED);
+  assert.is(conversation.received(line({ id: 'ask-1', method: 'roots/list' })), 'reworded');
+  assert.equal(JSON.parse(conversation.said), { jsonrpc: '2.0', id: '2:ask-1', method: 'roots/list' });
+  assert.is(conversation.sent(line({ id: 'ask-1', result: {} })), undefined);
+  assert.is(conversation.sent(line({ id: '2:ask-1', result: {} })), line({ id: 'ask-1', result: {} }));
+  conversation.received(line({ id: 'ask-2', method: 'roots/list' }));
+  const withdrawn = line({ method: 'notifications/cancelled', params: { requestId: 'ask-2', reason: 'late' } });
+  assert.is(conversation.received(withdrawn), 'reworded');
+  assert.equal(JSON.parse(conversation.said).params, { requestId: '2:ask-2', reason: 'late' });
+  assert.equal(conversation.lost('gone').toAgent, []);
 });

@@ -55,7 +55,7 @@ for (const [title, args, expected] of [
   [
     'an option of serve that it has not',
     ['serve', 'a.ts', '--sockets', 'x'],
-    "troupe serve: expected no options but --http [HOST:]PORT, --path PATH, --allow-host NAMES, --allow-origin ORIGINS, --socket PATH, --max-connections N, --idle-exit MS, --help: Unknown option '--sockets'",
+    "troupe serve: expected no options but --http [HOST:]PORT, --path PATH, --allow-host NAMES, --allow-origin ORIGINS, --socket PATH, --max-connections N, --idle-exit MS, --data DIR, --help: Unknown option '--sockets'",
   ],
   [
     'a number that is none',
@@ -74,7 +74,16 @@ for (const [title, args, expected] of [
     ['attach', 'x', '--idle-exit', '5'],
     '--idle-exit and ARGS are for the server that --spawn FILE starts',
   ],
-  ['an unknown option', ['run', '--fast', 'a.ts'], 'troupe run: expected FILE or DIR, got the option --fast'],
+  [
+    'an unknown option',
+    ['run', '--fast', 'a.ts'],
+    "troupe run: expected no options but --data DIR, --no-supervisor, --help: Unknown option '--fast'",
+  ],
+  [
+    'a file to keep data in',
+    ['run', 'a.ts', '--data', 'b.ts', '--no-supervisor'],
+    'troupe run: --data: expected a directory that is there, or can be made, got b.ts: EEXIST',
+  ],
 ] as const) {
   test(`${title} is refused with what was expected and what came, and exit code 2`, async () => {
     const { code, out, err } = await run(...args);

@@ -51,3 +51,12 @@ test('inside of another process, what is not ours ends it, as it would without u
   assert.is(child.out, '');
   assert.match(child.err, 'thrown by somebody else');
 });
+
+test('a process whose stderr nobody reads any more goes on, and does not log that it cannot log', async () => {
+  const child = new Fixture('../hard/unheard.ts').read();
+  child.process.stderr?.destroy();
+  child.write('go\n');
+  await child.until(() => child.out.includes('exceptions: '));
+  assert.is(child.out, 'exceptions: 1\n');
+  assert.equal(await child.exited, { code: 0, signal: null });
+});

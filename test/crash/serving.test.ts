@@ -90,6 +90,7 @@ test('an executor actor that fails answers with -32603 and runs the next', () =>
       return {};
     },
     resumes: () => false,
+    admit: () => {},
     wrap: () => ({ kind: 'empty' }),
     incident(where) {
       // It fails while it tells of the failure: that is not the handler's any more.

@@ -1,7 +1,8 @@
 /** The forms in which a module may offer a tool, and what each turns into. */
 import * as assert from 'uvu/assert';
+import { createMachine } from 'xstate';
 import { readExports } from '../../src/discovery/exports.ts';
-import { createServer, definePrompt, defineResource, defineTool } from '../../src/index.ts';
+import { createServer, defineMachine, definePrompt, defineResource, defineTool } from '../../src/index.ts';
 import { connect, type TestClient } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';
 
@@ -10,8 +11,9 @@ const test = suite('forms of tools');
 /** A client of a server that offers what a module with these exports would. */
 async function serve(exports: Readonly<Record<string, unknown>>, path = '/tools/weather.ts'): Promise<TestClient> {
   const server = createServer({ name: 'forms', version: '1.0.0', offers: ['tools', 'resources', 'prompts'] });
-  const { tools, resources, prompts } = await readExports(exports, path);
+  const { tools, machines, resources, prompts } = await readExports(exports, path);
   server.tools.replaceSource(path, tools);
+  server.machines.replaceSource(path, machines);
   server.resources.replaceSource(path, resources);
   server.prompts.replaceSource(path, prompts);
   const client = await connect(server);
@@ -56,6 +58,13 @@ test('defineTool, defineResource and definePrompt are offered, alone and in list
   assert.is(await answer(client, 'two'), '2');
   assert.match(JSON.stringify(await client.request('prompts/list')), /"greet"/);
   assert.match(JSON.stringify(await client.request('resources/list')), /"app:\/\/time"/);
+});
+
+test('defineMachine is offered as a set of tools; a statechart alone is no offer', async () => {
+  const machine = createMachine({ initial: 'off', states: { off: { on: { toggle: 'on' } }, on: {} } });
+  const client = await serve({ lamp: defineMachine({ name: 'lamp', machine, events: { toggle: true } }), machine });
+  assert.match(await answer(client, 'lamp_create'), /^lamp \S+: off\n/);
+  assert.match(await refusal({ machine }), /exports nothing that can be offered/);
 });
 
 test('the default export comes first, then the named ones by name; one value under two names counts once', async () => {

@@ -1,6 +1,7 @@
 /** What the validators of the official packages say of a message: always there, and always asked. */
 import { specTypeSchemas } from '@modelcontextprotocol/client';
 import * as v1 from '@modelcontextprotocol/sdk/types.js';
+import { isObject } from '../../src/protocol/json.ts';
 import type { Era } from '../../src/protocol/revisions.ts';
 
 /** The types that are looked at, by the names that the official schemas give them. */
@@ -44,6 +45,8 @@ export function packageFaults(type: ModernWireType, value: unknown, era: Era): r
     for (const { path, message } of parsed.error?.issues ?? [])
       faults.push(`${type}/${path.map(String).join('/')}: ${message} (@modelcontextprotocol/sdk)`);
   }
+  // It knows tasks as the extension only, and those of 2025-11-25 not at all.
+  if (isTaskStatus(value)) return faults;
   // Its validators are of the model that both eras share: they leave to the JSON schemas what only the wire has, such as `resultType`.
   const checked = specTypeSchemas[type]['~standard'].validate(value);
   for (const { path = [], message } of checked.issues ?? [])
@@ -51,6 +54,10 @@ export function packageFaults(type: ModernWireType, value: unknown, era: Era): r
       `${type}/${path.map((part) => String(typeof part === 'object' ? part.key : part)).join('/')}: ${message} (@modelcontextprotocol/client)`,
     );
   return faults;
+}
+
+function isTaskStatus(value: unknown): boolean {
+  return isObject(value) && value.method === 'notifications/tasks/status';
 }
 
 function isLegacyType(type: ModernWireType): type is WireType {

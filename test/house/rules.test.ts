@@ -59,6 +59,20 @@ const LAYERS: readonly {
     packages: ['node:async_hooks'],
   },
   {
+    of: /^src\/toolset\//,
+    may: [/^src\/(toolset|handles|registration|execution|results|schema|messages|protocol)\//],
+    packages: ['nanoid', 'node:crypto', 'xstate'],
+  },
+  {
+    of: /^src\/handles\//,
+    may: [
+      /^machines\//,
+      /^src\/(handles|asking|execution|results|store|messages|protocol)\//,
+      /^src\/(clock|inspect|options|process-wide)\.ts$/,
+    ],
+    packages: ['nanoid', 'node:crypto', 'xstate'],
+  },
+  {
     of: /^src\/actors\//,
     may: [
       /^machines\//,
@@ -66,6 +80,16 @@ const LAYERS: readonly {
       /^src\/(clock|inspect)\.ts$/,
     ],
     packages: ['xstate'],
+  },
+  {
+    of: /^src\/supervision\//,
+    // Its threads load the author's modules, as discovery does, and keep what outlives the process as text.
+    may: [
+      /^machines\//,
+      /^src\/(supervision|discovery|execution|registration|results|messages|protocol)\//,
+      /^src\/(actors\/quarantine|store\/text|options|clock|process-wide)\.ts$/,
+    ],
+    packages: ['node:', 'nanoid', 'xstate'],
   },
   {
     of: /^src\/transports\//,
@@ -96,8 +120,8 @@ test('imports point one way', () => {
 
 test('only the doors turn text into values and values into text', () => {
   const doors = /^src\/(inbound\/parse|outbound\/outbound)\.ts$/;
-  // What is sealed is read by nobody else; a schema is told to a model in the middle of a text.
-  const inside = ['src/asking/seal.ts', 'src/asking/through-model.ts', 'src/store/text.ts'];
+  // What is sealed is read by nobody else; a schema is told to a model in the middle of a text; a handle is read as a JSON file.
+  const inside = ['src/asking/seal.ts', 'src/asking/through-model.ts', 'src/store/text.ts', 'src/toolset/json-text.ts'];
   // The command line and discovery read package.json, which is no message.
   const others = /^src\/(cli|discovery|testing)(\/|\.ts)/;
   const wrong = files('src').filter(
@@ -127,8 +151,10 @@ test('no code below the dialects asks which revision it is', () => {
 });
 
 test('actors are made in one place', () => {
-  // A statechart of an author's is no actor of ours: it has no mailbox that another could reach, and lives as long as its call.
-  const places = ['src/actors/actor.ts', 'src/actors/machine-run.ts'];
+  // A statechart of an author's is no actor of ours: it has no mailbox that another could reach, and lives as long as its call,
+  // or as the instance behind its handle; restoring makes what a new version invokes, to persist it, and starts nothing.
+  const authors = ['src/actors/machine-run.ts', 'src/handles/living.ts', 'src/handles/restoring.ts'];
+  const places = ['src/actors/actor.ts', ...authors];
   const wrong = files('src').filter((file) => !places.includes(file) && /\bcreateActor\b/.test(code(file)));
   assert.equal(wrong, []);
 });

@@ -1,14 +1,13 @@
 /** docs/security.md holds: each id of its table is in the tests that it names, every id that was promised is there, and a server calls nobody. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { dirname, join, posix, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import { suite } from '../harness/door.ts';
+import { broken, promisesOf, read } from './promises.ts';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 const test = suite('the table of security');
-
-const read = (file: string): string => readFileSync(join(root, file), 'utf8');
 
 /** What the work on HTTP promised to hold; R-07 is two. */
 const PROMISED = [
@@ -20,19 +19,7 @@ const PROMISED = [
   'GHSA-c2jp-c369-7pvx CVE-2025-62800 CVE-2025-62801 CVE-2026-32871 CVE-2026-26118 GHSA-g53w-w6mj-hrpp',
 ].flatMap((line) => line.split(' '));
 
-interface Row {
-  readonly ids: readonly string[];
-  readonly what: string;
-  readonly files: readonly string[];
-}
-
-const rows: readonly Row[] = [...read('docs/security.md').matchAll(/^\| (.+) \| (.+) \| (.+) \|$/gm)]
-  .slice(1)
-  .map(([, ids = '', what = '', tests = '']) => ({
-    ids: ids.split(', '),
-    what,
-    files: [...tests.matchAll(/\]\(\.\.\/([^)]+)\)/g)].map(([, file = '']) => file),
-  }));
+const rows = promisesOf('docs/security.md');
 
 test('every id that was promised has one row', () => {
   const ids = rows.flatMap((row) => row.ids);
@@ -47,17 +34,7 @@ test('every id that was promised has one row', () => {
 });
 
 test('each id is in a test that its row names, and each of these tests has one of its ids', () => {
-  const wrong: string[] = [];
-  for (const { ids, files } of rows) {
-    const texts = files.map((file) => (existsSync(join(root, file)) ? read(file) : ''));
-    // R-07 is not R-07a.
-    const has = (text: string, id: string): boolean => new RegExp(`${id}(?![\\w-])`).test(text);
-    if (files.length > 0)
-      for (const id of ids) if (!texts.some((text) => has(text, id))) wrong.push(`${id} is in none of ${files}`);
-    for (const [index, file] of files.entries())
-      if (!ids.some((id) => has(texts[index] ?? '', id))) wrong.push(`${file} has none of ${ids}`);
-  }
-  assert.equal(wrong, []);
+  assert.equal(broken(rows), []);
 });
 
 test('a row without a test says why it needs none', () => {

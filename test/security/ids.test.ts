@@ -8,12 +8,20 @@ import { suite } from '../harness/door.ts';
 const test = suite('event ids');
 
 test('S-05: 100,000 mutated ids lead to no event of another session', () => {
-  const host = { maxReplayEvents: 100, maxReplayBytes: 1_000_000, retryMs: 1_000, pace: () => {} };
+  const host = {
+    maxReplayEvents: 100,
+    maxReplayBytes: 1_000_000,
+    retryMs: 1_000,
+    sessionIdleMs: 1_000,
+    lost: () => '',
+    unreadable: () => {},
+    pace: () => {},
+  };
   const open = (id: string): HttpSession =>
-    new HttpSession({ id, connection: id, principal: 'ann', dialect: DIALECTS['2025-11-25'] }, host, 0);
+    new HttpSession({ id, principal: 'ann', dialect: DIALECTS['2025-11-25'], keeper: undefined }, host, 0);
   const [mine, theirs] = [open('mine'), open('theirs')];
   const idsOf = (session: HttpSession): string[] => {
-    const stream = session.open('session');
+    const stream = session.open('session', undefined);
     for (let seq = 1; seq < 10; seq += 1) stream.send(`${seq}`);
     const { id } = stream;
     return Array.from({ length: 10 }, (_, seq) => `${id}_${seq}`);

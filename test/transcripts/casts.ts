@@ -1,4 +1,5 @@
 /** The servers that the transcripts are played against. What a test needs to happen on the server's side, a tool does. */
+import { assign, setup } from 'xstate';
 import {
   audio,
   createServer,
@@ -94,6 +95,45 @@ export function workshop(clock: SimulatedClock, limits: Partial<Limits>): Server
     });
     await pass(5_000);
     return colour.status === 'accepted' ? `painted ${colour.content.name}` : `not painted: ${colour.status}`;
+  });
+  return server;
+}
+
+/** A door that opens for who knock often enough, and shuts by itself. */
+const door = setup({
+  types: {
+    input: {} as { wants: number },
+    context: {} as { wants: number; knocks: number },
+    events: {} as { type: 'knock'; times: number } | { type: 'enter' },
+    output: {} as { knocks: number },
+  },
+  guards: { enough: ({ context }) => context.knocks >= context.wants },
+}).createMachine({
+  context: ({ input }) => ({ wants: input.wants, knocks: 0 }),
+  initial: 'shut',
+  states: {
+    shut: {
+      on: {
+        knock: { actions: assign({ knocks: ({ context, event }) => context.knocks + event.times }) },
+        enter: { guard: 'enough', target: 'passed' },
+      },
+      after: { 600000: 'bolted' },
+    },
+    bolted: { on: { enter: { guard: 'enough', target: 'passed' } } },
+    passed: { type: 'final' },
+  },
+  output: ({ context }) => ({ knocks: context.knocks }),
+});
+
+/** Has a machine whose instances live behind handles, for an hour. */
+export function doorkeeper(clock: SimulatedClock, limits: Partial<Limits>): Server {
+  const server = bare(clock, limits);
+  server.machine('door', door, {
+    description: 'A door',
+    input: { type: 'object', properties: { wants: { type: 'integer' } }, required: ['wants'] },
+    events: { knock: { type: 'object', properties: { times: { type: 'integer' } }, required: ['times'] }, enter: true },
+    view: ({ context }) => ({ knocks: context.knocks }),
+    ttlMs: 3_600_000,
   });
   return server;
 }

@@ -1,6 +1,5 @@
 /** What HTTP clients have open: the connection that all share, sessions, their streams, and the bus between these and the core. */
 import { nanoid } from 'nanoid';
-import type { Timer } from '../../clock.ts';
 import type { ConnectionEvents, ConnectionId, Exchange, Reader } from '../../messages/connection.ts';
 import { ErrorCode } from '../../protocol/errors.ts';
 import type { TransportHost } from '../transport.ts';
@@ -10,9 +9,11 @@ import type { Headers, HttpRequest, HttpResponse } from './message.ts';
 import { OldStream, type OldStreamHost } from './old-stream.ts';
 import { OpenList } from './open-list.ts';
 import type { ResolvedHttpOptions } from './options.ts';
+import { Rounds } from './rounds.ts';
 import type { Answers } from './routes.ts';
 import { HttpSession, type SessionHost } from './session.ts';
 import type { Tally } from './tally.ts';
+import { keptTexts, UNSAVED, Waking } from './waking.ts';
 
 /** Characters of the id of a stream of 2024-11-05: 132 random bits. */
 const OLD_ID_LENGTH = 22;
@@ -34,8 +35,8 @@ export class Connections {
   readonly #streams: SessionHost & OldStreamHost;
   #shared: ConnectionId;
   #lastExchange = 0;
-  #tending: Timer | undefined;
-  #sweeping: Timer | undefined;
+  readonly #rounds: Rounds;
+  readonly waking: Waking;
 
   constructor(options: ResolvedHttpOptions, tally: Tally, host: TransportHost, answers: Pick<Answers, 'headers'>) {
     this.#options = options;
@@ -44,7 +45,12 @@ export class Connections {
     const now = (): number => host.clock.now();
     const pace = (connection: ConnectionId, reader: Reader, slow: boolean): void =>
       host.bus.emit(slow ? 'connection.slow' : 'connection.drained', { connection, reader });
-    this.#streams = { ...options, pace, gone: (stream) => this.#oldGone(stream) };
+    this.#streams = {
+      ...options,
+      pace,
+      gone: (stream) => this.#oldGone(stream),
+      ...keptTexts(host),
+    };
     this.#exchanges = {
       response: options.response,
       now,
@@ -52,6 +58,8 @@ export class Connections {
       left: (exchange) => this.#left(exchange),
       settled: (exchange) => this.#settled(exchange),
       over: (exchange) => this.#over(exchange),
+      unsaved: (why, request) => host.refusal(ErrorCode.InternalError, `${UNSAVED}: ${why}`, request),
+      failed: (session) => this.end(session, UNSAVED),
       headers: (exchange, status) => {
         const more = answers.headers(exchange);
         const { opened } = exchange;
@@ -61,14 +69,32 @@ export class Connections {
     };
     this.#unhear = this.#hear();
     this.#shared = this.#openShared();
-    this.#tend();
-    this.#sweep();
+    this.waking = new Waking({
+      host,
+      streams: this.#streams,
+      enter: (session, connection) => this.#enter(session, connection),
+    });
+    this.#rounds = new Rounds({
+      host,
+      options,
+      open: this.#open,
+      sessions: () => this.#sessions.values(),
+      end: (session, reason) => this.end(session, reason),
+      sleep: (session) => this.#sleep(session),
+    });
   }
 
   /** The session of an id, if it is this principal's: whose it is else, nobody can tell from an answer. */
   session(id: string, principal: string): HttpSession | undefined {
     const session = this.#sessions.get(id);
     return session?.principal === principal ? session : undefined;
+  }
+
+  /** Lets a session leave memory: its next request wakes it. */
+  #sleep(session: HttpSession): void {
+    this.#forget(session);
+    session.keeper?.sleep();
+    this.host.bus.emit('connection.closed', { connection: session.connection, reason: 'nobody uses it: it sleeps' });
   }
 
   /** Hands a text to the core; its answers find their way back by the exchange. */
@@ -116,6 +142,7 @@ export class Connections {
     if (!this.#forget(session)) return;
     session.end(undefined, this.host.clock.now());
     this.host.bus.emit('connection.closed', { connection: session.connection, reason });
+    session.keeper?.end();
     // Nothing will be answered any more.
     if (session.busy > 0)
       for (const open of this.#open.all())
@@ -132,8 +159,7 @@ export class Connections {
     this.#open.add(stream);
     this.#old.set(stream.id, stream);
     this.#oldOf.set(connection, stream);
-    const { url } = request;
-    const path = url.includes('?') ? url.slice(0, url.indexOf('?')) : url;
+    const [path = ''] = request.url.split('?', 1);
     stream.begin(`${path}?sse=${stream.id}`, headers);
     this.host.bus.emit('connection.opened', { connection, transport: 'http+sse', principal });
   }
@@ -148,8 +174,8 @@ export class Connections {
 
   /** Ends every stream; clients that can come back are told when. Whatever is still without an answer is dropped. */
   close(): void {
-    this.#tending?.cancel();
-    this.#sweeping?.cancel();
+    this.waking.end();
+    this.#rounds.end();
     const now = this.host.clock.now();
     const reason = 'the server is closing';
     for (const session of [...this.#sessions.values()]) {
@@ -191,17 +217,23 @@ export class Connections {
 
   /** An exchange has opened a session. */
   #opened(
-    { opened, session: id, dialect }: ConnectionEvents['connection.session'],
+    { opened, session: id, dialect, keeper }: ConnectionEvents['connection.session'],
     exchange: PostExchange | undefined,
   ): void {
     if (!exchange) return;
     const { principal } = exchange;
     const now = this.host.clock.now();
-    const session = new HttpSession({ id, connection: opened, principal, dialect }, this.#streams, now);
-    this.#sessions.set(id, session);
-    this.#sessionOf.set(opened, session);
+    const session = new HttpSession({ id, principal, dialect, keeper }, this.#streams, now);
+    this.#enter(session, opened);
     session.busy += 1;
     exchange.adopt(session);
+  }
+
+  #enter(session: HttpSession, connection: ConnectionId): void {
+    session.connection = connection;
+    this.#sessions.set(session.id, session);
+    this.#sessionOf.set(connection, session);
+    session.used(this.host.clock.now());
   }
 
   /** The core has ended a connection. */
@@ -250,7 +282,7 @@ export class Connections {
 
   #unused(session: HttpSession): void {
     session.busy -= 1;
-    session.usedAt = this.host.clock.now();
+    session.used(this.host.clock.now());
   }
 
   #oldGone(stream: OldStream): void {
@@ -264,36 +296,5 @@ export class Connections {
   #forget(session: HttpSession): boolean {
     this.#sessionOf.delete(session.connection);
     return this.#sessions.delete(session.id);
-  }
-
-  /** From time to time: keeps silent streams open, drops clients that take nothing. */
-  #tend(): void {
-    const { keepAliveMs, stallMs } = this.#options;
-    const { clock } = this.host;
-    this.#tending = clock.after(Math.min(keepAliveMs, stallMs), () => {
-      let stalled = 0;
-      for (const open of this.#open.all()) if (!open.tend(clock.now(), keepAliveMs, stallMs)) stalled += 1;
-      if (stalled > 0)
-        this.host.log(
-          'warning',
-          `http: ${stalled} clients took nothing for ${stallMs} ms and were disconnected (http.stallMs)`,
-        );
-      this.#tend();
-    });
-  }
-
-  /** From time to time: ends sessions that nobody uses, forgets streams that nobody has come back for. */
-  #sweep(): void {
-    const { sessionIdleMs, replayMs } = this.#options;
-    const { clock } = this.host;
-    this.#sweeping = clock.after(Math.max(1, Math.min(sessionIdleMs, replayMs) / 4), () => {
-      const now = clock.now();
-      for (const session of [...this.#sessions.values()]) {
-        session.sweep(now, replayMs);
-        if (session.busy === 0 && now - session.usedAt >= sessionIdleMs)
-          this.end(session, `nobody has used it for ${sessionIdleMs} ms`);
-      }
-      this.#sweep();
-    });
   }
 }

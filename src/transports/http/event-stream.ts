@@ -20,6 +20,36 @@ interface Kept {
   readonly text: string;
 }
 
+/** A stream as its session sees it: this one, or one that is kept beyond the process (kept-stream.ts). */
+export interface Stream {
+  readonly finished: boolean;
+  readonly delivered: boolean;
+  readonly unreadSince: number | undefined;
+  readonly id: string | undefined;
+  readonly idle: boolean;
+  readonly length: number;
+  attach(response: HttpResponse, retryMs?: number): void;
+  resume(response: HttpResponse, seq: number): boolean;
+  saidAllBy(seq: number): boolean;
+  canResume(seq: number): boolean;
+  send(data: string, once?: boolean, last?: boolean): void;
+  finish(now: number): void;
+  release(retryMs: number, now: number): void;
+  detach(response: HttpResponse, now: number): void;
+  abandon(): void;
+  drained(): void;
+  keepAlive(): void;
+}
+
+/** Where a stream goes on that had said something before. */
+export interface Before {
+  /** The number of its last event. */
+  readonly seq: number;
+  /** The last that was given to a response, as far as is known. */
+  readonly written: number;
+  readonly kept: readonly Kept[];
+}
+
 export const EVENT_STREAM = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-cache, no-transform',
@@ -27,7 +57,7 @@ export const EVENT_STREAM = {
   'x-accel-buffering': 'no',
 } as const;
 
-export class EventStream {
+export class EventStream implements Stream {
   /** Its last event was written, or waits to be fetched. */
   finished = false;
   /** Its last event was written to a response: as far as can be told, its client has everything. */
@@ -47,9 +77,27 @@ export class EventStream {
   readonly #kept: Kept[] = [];
   #length = 0;
 
-  constructor(resumable: Resumable | undefined, pace: (slow: boolean) => void) {
+  constructor(resumable: Resumable | undefined, pace: (slow: boolean) => void, before?: Before) {
     this.#resumable = resumable;
     this.#pace = pace;
+    if (!before) return;
+    this.#seq = before.seq;
+    this.#written = before.written;
+    for (const kept of before.kept) {
+      this.#kept.push(kept);
+      this.#length += kept.text.length;
+    }
+    this.#trim();
+  }
+
+  /** The number of the first event that is kept, or of the next. */
+  get oldest(): number {
+    return this.#kept[0]?.seq ?? this.#seq + 1;
+  }
+
+  /** Somebody reads it. */
+  get read(): boolean {
+    return this.#response !== undefined;
   }
 
   get id(): string | undefined {
@@ -95,15 +143,14 @@ export class EventStream {
   }
 
   canResume(seq: number): boolean {
-    const oldest = this.#kept[0]?.seq ?? this.#seq + 1;
-    return Number.isSafeInteger(seq) && seq >= oldest - 1 && seq >= 0 && seq <= this.#seq;
+    return Number.isSafeInteger(seq) && seq >= this.oldest - 1 && seq >= 0 && seq <= this.#seq;
   }
 
   /** Sends one message, now or when somebody comes for it. `once`: not if the same text waits already. */
   send(data: string, once = false): void {
     if (!this.#resumable) return void this.#write(eventText(data));
     if (this.#abandoned) return;
-    if (once && !this.#response && this.#waits(data)) return;
+    if (once && this.waits(data)) return;
     this.#seq += 1;
     this.#kept.push({ seq: this.#seq, text: data });
     this.#length += data.length;
@@ -166,8 +213,9 @@ export class EventStream {
     return `${this.#resumable?.id ?? ''}_${seq}`;
   }
 
-  #waits(data: string): boolean {
-    return this.#kept.some(({ seq, text }) => seq > this.#written && text === data);
+  /** Nobody reads it, and the same text waits for somebody who does. */
+  waits(data: string): boolean {
+    return !this.#response && this.#kept.some(({ seq, text }) => seq > this.#written && text === data);
   }
 
   get #full(): boolean {

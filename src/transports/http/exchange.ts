@@ -1,6 +1,7 @@
 /** One POST: what came in, and the response that carries its answers, as one JSON body or as a stream of events. */
 import type { ConnectionId, Exchange } from '../../messages/connection.ts';
-import { EVENT_STREAM, EventStream } from './event-stream.ts';
+import type { RequestId } from '../../protocol/jsonrpc.ts';
+import { EVENT_STREAM, EventStream, type Stream } from './event-stream.ts';
 import type { Headers, HttpRequest, HttpResponse, Listener } from './message.ts';
 import type { Open } from './open-list.ts';
 import type { HttpSession } from './session.ts';
@@ -16,6 +17,10 @@ export interface ExchangeHost {
   left(exchange: PostExchange): void;
   /** The answer is with the response, or will never be. */
   settled(exchange: PostExchange): void;
+  /** The text of the error for what the store did not take. */
+  unsaved(why: string, request: RequestId | undefined): string;
+  /** The session that it was to open could not be kept. */
+  failed(session: HttpSession): void;
   /** It is settled, and its response is over. */
   over(exchange: PostExchange): void;
   /** Headers of its answer, beside those of its kind. */
@@ -40,6 +45,7 @@ export class PostExchange implements Exchange, Listener, Open {
   readonly id: number;
   readonly principal: string;
   readonly streams: boolean;
+  request: RequestId | undefined = undefined;
   readonly openedAt: number;
   /** The connection that its messages go to: an `initialize` moves to the one of its session. */
   connection: ConnectionId;
@@ -55,7 +61,7 @@ export class PostExchange implements Exchange, Listener, Open {
   readonly #response: HttpResponse;
   readonly #json: boolean;
   readonly #sse: boolean;
-  #stream: EventStream | undefined;
+  #stream: Stream | undefined;
   /** The client is gone. */
   #gone = false;
   #stall: Stall | undefined;
@@ -99,7 +105,7 @@ export class PostExchange implements Exchange, Listener, Open {
       if (this.#sse || (stays && this.streams)) this.#begin();
     }
     // Without a stream it is what comes before the one JSON body, or nobody is there any more.
-    this.#stream?.send(text);
+    this.#stream?.send(text, false, status !== undefined);
     if (status !== undefined) this.#settle();
   }
 
@@ -112,8 +118,13 @@ export class PostExchange implements Exchange, Listener, Open {
   accepted(): void {
     if (this.settled) return;
     this.settled = true;
-    this.#response.send(202, this.#headers(undefined, 202), undefined);
-    this.#settle();
+    const keeper = this.session?.keeper;
+    if (keeper)
+      keeper.gate(
+        () => this.#answer(202, NOTHING, undefined),
+        (why) => this.#unsaved(why),
+      );
+    else this.#answer(202, NOTHING, undefined);
   }
 
   /** Its requests were cancelled: ends the response without an answer. */
@@ -176,15 +187,34 @@ export class PostExchange implements Exchange, Listener, Open {
 
   #begin(retryMs?: number): void {
     this.#stream =
-      this.session?.open(this) ?? new EventStream(undefined, (slow) => this.host.pace(this.connection, this, slow));
+      this.session?.open(this, this.request) ??
+      new EventStream(undefined, (slow) => this.host.pace(this.connection, this, slow));
     this.#response.begin(200, this.#headers(EVENT_STREAM, 200));
     this.#stream.attach(this.#response, retryMs);
   }
 
   #whole(status: number, text: string): void {
     this.settled = true;
-    this.#response.send(status, this.#headers(JSON_BODY, status), text);
+    const keeper = this.session?.keeper;
+    if (keeper)
+      keeper.gate(
+        () => this.#answer(status, JSON_BODY, text),
+        (why) => this.#unsaved(why),
+      );
+    else this.#answer(status, JSON_BODY, text);
+  }
+
+  #answer(status: number, headers: Headers, text: string | undefined): void {
+    this.#response.send(status, this.#headers(headers, status), text);
     this.#settle();
+  }
+
+  /** What it came to could not be made durable: its client is told so, and not what that is. */
+  #unsaved(why: string): void {
+    const { session, request } = this;
+    this.#answer(503, JSON_BODY, this.host.unsaved(why, request));
+    // A session of which nothing is kept has not opened.
+    if (this.opened && session) this.host.failed(session);
   }
 
   #settle(): void {

@@ -1,5 +1,5 @@
 /** One GET of a session: a response that reads the session's own stream, or takes up one that was cut. */
-import type { EventStream } from './event-stream.ts';
+import type { Stream } from './event-stream.ts';
 import type { HttpResponse, Listener } from './message.ts';
 import type { Open } from './open-list.ts';
 import type { HttpSession } from './session.ts';
@@ -13,7 +13,7 @@ export class GetStream implements Listener, Open {
   readonly principal: string;
   readonly #response: HttpResponse;
   /** The stream that it takes up; undefined where it reads whatever the session says of its own accord. */
-  readonly #stream: EventStream | undefined;
+  readonly #stream: Stream | undefined;
   readonly #over: (stream: GetStream) => void;
   readonly #now: () => number;
   readonly #stall = new Stall();
@@ -21,7 +21,7 @@ export class GetStream implements Listener, Open {
   constructor(
     session: HttpSession,
     response: HttpResponse,
-    stream: EventStream | undefined,
+    stream: Stream | undefined,
     now: () => number,
     over: (stream: GetStream) => void,
   ) {

@@ -1,11 +1,13 @@
 /** What POST, GET and DELETE of the MCP endpoint mean: which connection, session or stream each is for. */
 import { ErrorCode, type ErrorCodeValue } from '../../protocol/errors.ts';
+import { messageOf } from '../../protocol/json.ts';
 import { isLegacyRevision, isModernRevision, SUPPORTED_REVISIONS } from '../../protocol/revisions.ts';
 import type { Connections } from './connections.ts';
 import { EVENT_STREAM } from './event-stream.ts';
 import type { Refusal } from './guard.ts';
 import type { Body, BodyFault, Headers, HttpRequest } from './message.ts';
 import { accepts, isJson } from './negotiate.ts';
+import type { HttpSession } from './session.ts';
 import type { Tally } from './tally.ts';
 
 export const METHODS = 'GET, POST, DELETE, OPTIONS';
@@ -61,10 +63,60 @@ export class Routes {
         return this.#connections.post(request, body.text, accepted, principal, undefined);
       }
       const session = this.#connections.session(id, principal);
-      if (!session) return refuse(404, NO_SESSION);
-      if (revision !== undefined && !isLegacyRevision(revision)) return refuse(400, unsupported(revision));
-      this.#connections.post(request, body.text, accepted, principal, session);
+      if (session) return this.#postTo(session, request, body.text, accepted);
+      this.#wake(
+        request,
+        principal,
+        (woken) => this.#postTo(woken, request, body.text, accepted),
+        (status, message) => refuse(status, message),
+      );
     });
+  }
+
+  #postTo(
+    session: HttpSession,
+    request: HttpRequest,
+    text: string,
+    accepted: { readonly json: boolean; readonly sse: boolean },
+  ): void {
+    const { principal } = session;
+    const revision = request.header('mcp-protocol-version');
+    if (revision === undefined || isLegacyRevision(revision))
+      return this.#connections.post(request, text, accepted, principal, session);
+    this.#tally.end(principal);
+    this.#answers.refuse(request, { status: 400, message: unsupported(revision) });
+  }
+
+  /** Finds the session that a request names, where it is kept and not awake. */
+  #wake(
+    request: HttpRequest,
+    principal: string,
+    found: (session: HttpSession) => void,
+    refuse: (status: number, message: string) => void,
+  ): void {
+    const waking = this.#connections.waking.wake(request.header('mcp-session-id') ?? '', principal);
+    if (!waking) return refuse(404, NO_SESSION);
+    waking
+      .then(
+        // Two that came at once both wake it; and what was awake is not asleep.
+        (woken) => woken ?? this.#connections.session(request.header('mcp-session-id') ?? '', principal),
+        (error: unknown) => {
+          this.#connections.host.log('error', `http: a session cannot be looked for: ${messageOf(error)}`);
+          refuse(
+            503,
+            'whether this session is open cannot be told now, because the store of the server fails: try again',
+          );
+          return null;
+        },
+      )
+      .then((session) => {
+        if (session) found(session);
+        else if (session === undefined) refuse(404, NO_SESSION);
+      })
+      .catch((error: unknown) => {
+        this.#connections.host.bus.emit('fault', { where: 'a session that woke', error });
+        request.response.destroy();
+      });
   }
 
   #unread(request: HttpRequest, fault: BodyFault, principal: string): void {
@@ -117,15 +169,46 @@ export class Routes {
       return this.#connections.openOld(request, principal, this.#answers.headers(request) ?? {});
     }
     const session = this.#connections.session(id, principal);
-    if (!session) return refuse(404, NO_SESSION);
+    if (session) return this.#getOf(session, request, refuse);
+    this.#wake(request, principal, (woken) => this.#getOf(woken, request, refuse), refuse);
+  }
+
+  #getOf(
+    session: HttpSession,
+    request: HttpRequest,
+    refuse: (status: number, message: string, headers?: Headers) => void,
+  ): void {
+    const revision = request.header('mcp-protocol-version');
     if (revision !== undefined && !isLegacyRevision(revision)) return refuse(400, unsupported(revision));
-    const headers = { ...EVENT_STREAM, ...this.#answers.headers(request), 'mcp-session-id': id };
+    const headers = { ...EVENT_STREAM, ...this.#answers.headers(request), 'mcp-session-id': session.id };
     const lastEventId = request.header('last-event-id');
     if (lastEventId === undefined) {
       if (!this.#connections.listen(request.response, session, headers))
         refuse(409, 'this session has several GET streams open already, and each message goes to one of them only');
       return;
     }
+    const resume = (): void => this.#resume(session, request, lastEventId, headers, refuse);
+    const fetching = session.bringBack(lastEventId, this.#connections.host.clock.now());
+    if (!fetching) return resume();
+    session.busy += 1;
+    fetching
+      .finally(() => {
+        session.busy -= 1;
+      })
+      .then(resume, (error: unknown) => {
+        this.#connections.host.log('error', `http: a stream cannot be looked for: ${messageOf(error)}`);
+        refuse(503, 'what this stream said cannot be told now, because the store of the server fails: try again');
+      });
+  }
+
+  #resume(
+    session: HttpSession,
+    request: HttpRequest,
+    lastEventId: string,
+    headers: Headers,
+    refuse: (status: number, message: string) => void,
+  ): void {
+    const { principal } = session;
     switch (this.#connections.resume(request.response, session, lastEventId, headers)) {
       case 'the rest':
         return;
@@ -154,13 +237,20 @@ export class Routes {
         status: 400,
         message: 'Mcp-Session-Id: expected the session to end, got none',
       });
-    const session = this.#connections.session(id, principal);
-    if (!session) return this.#answers.refuse(request, { status: 404, message: NO_SESSION });
     const revision = request.header('mcp-protocol-version');
-    if (revision !== undefined && !isLegacyRevision(revision))
-      return this.#answers.refuse(request, { status: 400, message: unsupported(revision) });
-    this.#connections.end(session, 'its client has ended it');
-    request.response.send(204, this.#answers.headers(request) ?? {}, undefined);
+    const refuse = (status: number, message: string): void => this.#answers.refuse(request, { status, message });
+    const end = (session: HttpSession): void => {
+      if (revision !== undefined && !isLegacyRevision(revision)) return refuse(400, unsupported(revision));
+      this.#connections.end(session, 'its client has ended it');
+      const ended = (): void => request.response.send(204, this.#answers.headers(request) ?? {}, undefined);
+      // No restart brings it back, or its client is told that one may.
+      if (session.keeper)
+        session.keeper.gate(ended, (why) => refuse(503, `the session is ended, but that cannot be kept: ${why}`));
+      else ended();
+    };
+    const session = this.#connections.session(id, principal);
+    if (session) return end(session);
+    this.#wake(request, principal, end, refuse);
   }
 }
 

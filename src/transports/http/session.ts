@@ -1,8 +1,11 @@
 /** A legacy client's session as HTTP knows it: whose it is, its streams, and when it was last used. The session actor is elsewhere. */
 import { nanoid } from 'nanoid';
 import type { ConnectionId, Reader } from '../../messages/connection.ts';
+import type { KeptEvent, SessionKeeper } from '../../messages/keeping.ts';
 import type { Dialect } from '../../protocol/dialects/index.ts';
-import { EventStream, type Resumable } from './event-stream.ts';
+import type { RequestId } from '../../protocol/jsonrpc.ts';
+import { EventStream, type Resumable, type Stream } from './event-stream.ts';
+import { KeptStream, type KeptStreamOptions } from './kept-stream.ts';
 import type { HttpResponse } from './message.ts';
 
 /** Characters of a stream's id: 72 random bits, so that no event id can be guessed. */
@@ -12,13 +15,18 @@ const MAX_RESERVES = 4;
 /** Most streams of one session that are kept to be replayed, and how many times one stream's bytes they may have together. */
 const MAX_STREAMS = 1_024;
 const MAX_STREAMS_FULL = 4;
+/** Events that the store may have of a stream beyond those that are replayed: what has yet to be trimmed, and its ends. */
+const MORE_EVENTS = 1_000;
+/** What the id of a session's own stream begins with, which no other's does: so it is found again. */
+const OWN = '~';
 
 export interface SessionOptions {
   /** The secret id, which the client sends with every request. */
   readonly id: string;
-  readonly connection: ConnectionId;
   readonly principal: string;
   readonly dialect: Dialect;
+  /** Keeps it beyond this process; undefined where nothing does. */
+  readonly keeper: SessionKeeper | undefined;
 }
 
 /** What a session is lent. */
@@ -26,57 +34,113 @@ export interface SessionHost {
   readonly maxReplayEvents: number;
   readonly maxReplayBytes: number;
   readonly retryMs: number;
+  readonly sessionIdleMs: number;
+  /** The text of the error for a request whose process is gone. */
+  lost(request: RequestId): string;
+  /** What is kept of a stream cannot be read. */
+  unreadable(error: unknown): void;
   /** Says that a reader of this connection is slow, or has caught up. */
   pace(connection: ConnectionId, reader: Reader, slow: boolean): void;
 }
 
 export class HttpSession {
   readonly id: string;
-  readonly connection: ConnectionId;
+  /** Set when it is entered: one that wakes has none before. */
+  connection: ConnectionId = '';
   readonly principal: string;
   readonly dialect: Dialect;
+  readonly keeper: SessionKeeper | undefined;
   /** Exchanges without an answer, and streams that are being read. */
   busy = 0;
   /** When it was last used, in milliseconds of the server's clock. */
   usedAt: number;
   readonly #host: SessionHost;
   /** Made when there is one: most sessions of a busy host have none. */
-  #streams: Map<string, EventStream> | undefined;
+  #streams: Map<string, Stream> | undefined;
+  /** The ids of streams that are kept, and that nobody has come back to since the session woke. */
+  #asleep: Set<string> | undefined;
   /** What the session says of its own accord. */
-  #own: EventStream | undefined;
+  #own: Stream | undefined;
+  readonly #wokeAt: number;
   #reader: HttpResponse | undefined;
   #reserves: HttpResponse[] | undefined;
 
-  constructor({ id, connection, principal, dialect }: SessionOptions, host: SessionHost, now: number) {
+  constructor({ id, principal, dialect, keeper }: SessionOptions, host: SessionHost, now: number) {
     this.id = id;
-    this.connection = connection;
     this.principal = principal;
     this.dialect = dialect;
+    this.keeper = keeper;
     this.usedAt = now;
+    this.#wokeAt = now;
     this.#host = host;
   }
 
-  /** A new stream, that a client can come back to. */
-  open(reader: Reader): EventStream {
-    const resumable: Resumable = {
-      id: nanoid(STREAM_ID_LENGTH),
-      maxEvents: this.#host.maxReplayEvents,
-      maxLength: this.#host.maxReplayBytes,
-      primes: this.dialect.primesStreams,
-      retryMs: this.#host.retryMs,
-    };
-    const stream = new EventStream(resumable, (slow) => this.#host.pace(this.connection, reader, slow));
+  /** A new stream, that a client can come back to. @param request what it answers */
+  open(reader: Reader, request: RequestId | undefined, own = false): Stream {
+    const id = own ? `${OWN}${nanoid(STREAM_ID_LENGTH)}` : nanoid(STREAM_ID_LENGTH);
+    const resumable = this.#resumable(id);
+    const pace = (slow: boolean): void => this.#host.pace(this.connection, reader, slow);
+    const { keeper } = this;
+    return this.#add(
+      id,
+      keeper ? new KeptStream({ resumable, keeper, pace }, request) : new EventStream(resumable, pace),
+    );
+  }
+
+  /** Takes up what is kept of its streams: what it says itself at once, the others when somebody comes back to them. */
+  async restore(now: number): Promise<void> {
+    const ids = await this.keeper?.streams();
+    if (!ids?.length) return;
+    this.#asleep = new Set(ids);
+    for (const id of ids) if (id.startsWith(OWN)) this.#own = (await this.#again(id, now)) ?? this.#own;
+  }
+
+  /** Takes up the stream of an event id, if it is kept and nobody has come back to it yet. */
+  bringBack(eventId: string, now: number): Promise<unknown> | undefined {
+    const id = streamOf(eventId);
+    return this.#asleep?.has(id) ? this.#again(id, now) : undefined;
+  }
+
+  async #again(id: string, now: number): Promise<Stream | undefined> {
+    const { keeper } = this;
+    if (!keeper) return undefined;
+    let before: readonly KeptEvent[];
+    try {
+      before = await keeper.events(id, this.#host.maxReplayEvents + MORE_EVENTS);
+    } catch (error) {
+      // Nobody is told anything else than what was said: its client learns that the event is gone.
+      this.#asleep?.delete(id);
+      keeper.trim(id, Number.MAX_SAFE_INTEGER);
+      this.#host.unreadable(error);
+      return undefined;
+    }
+    // Two may have come for it.
+    const found = this.#streams?.get(id);
+    this.#asleep?.delete(id);
+    if (found || before.length === 0) return found;
+    const own = id.startsWith(OWN);
+    const pace = own ? (slow: boolean): void => this.#host.pace(this.connection, 'session', slow) : nothing;
+    const options: KeptStreamOptions = { resumable: this.#resumable(id), keeper, pace };
+    return this.#add(id, KeptStream.again(options, before, own, this.#host.lost, now));
+  }
+
+  #resumable(id: string): Resumable {
+    const { maxReplayEvents, maxReplayBytes, retryMs } = this.#host;
+    return { id, maxEvents: maxReplayEvents, maxLength: maxReplayBytes, primes: this.dialect.primesStreams, retryMs };
+  }
+
+  #add(id: string, stream: Stream): Stream {
     this.#streams ??= new Map();
     this.#makeRoom(this.#streams);
-    this.#streams.set(resumable.id, stream);
+    this.#streams.set(id, stream);
     return stream;
   }
 
   /** The stream of an event id, and the event's number there. */
-  find(eventId: string): { readonly stream: EventStream; readonly seq: number } | undefined {
+  find(eventId: string): { readonly stream: Stream; readonly seq: number } | undefined {
     const at = eventId.lastIndexOf('_');
     const digits = eventId.slice(at + 1);
-    const stream = this.#streams?.get(eventId.slice(0, Math.max(0, at)));
+    const stream = this.#streams?.get(streamOf(eventId));
     if (!stream || !/^(0|[1-9]\d{0,15})$/.test(digits)) return undefined;
     const seq = Number(digits);
     return stream.canResume(seq) ? { stream, seq } : undefined;
@@ -103,19 +167,19 @@ export class HttpSession {
   }
 
   /** A response takes up a stream after an event; should it be the session's own, it is its reader from now on. */
-  resume(stream: EventStream, response: HttpResponse, seq: number): void {
+  resume(stream: Stream, response: HttpResponse, seq: number): void {
     if (stream === this.#own) this.#reader = response;
     stream.resume(response, seq);
   }
 
   /** A response has taken what was written to it. */
-  drained(response: HttpResponse, stream: EventStream | undefined): void {
+  drained(response: HttpResponse, stream: Stream | undefined): void {
     if (stream && stream !== this.#own) stream.drained();
     else if (response === this.#reader) this.#own?.drained();
   }
 
   /** A response that read is gone. */
-  left(response: HttpResponse, stream: EventStream | undefined, now: number): void {
+  left(response: HttpResponse, stream: Stream | undefined, now: number): void {
     const waiting = this.#reserves?.indexOf(response) ?? -1;
     if (waiting !== -1) return void this.#reserves?.splice(waiting, 1);
     if (stream && stream !== this.#own) return stream.detach(response, now);
@@ -126,24 +190,37 @@ export class HttpSession {
   }
 
   /** Forgets streams that have said everything, where there are too many: the oldest, and first those that were read to the end. */
-  #makeRoom(streams: Map<string, EventStream>): void {
+  #makeRoom(streams: Map<string, Stream>): void {
     let length = 0;
     for (const stream of streams.values()) length += stream.length;
     const most = MAX_STREAMS_FULL * this.#host.maxReplayBytes;
-    for (const fits of [({ delivered }: EventStream) => delivered, ({ finished }: EventStream) => finished]) {
+    for (const fits of [({ delivered }: Stream) => delivered, ({ finished }: Stream) => finished]) {
       for (const [id, stream] of streams) {
         if (streams.size < MAX_STREAMS && length <= most) return;
         if (!fits(stream)) continue;
         streams.delete(id);
         length -= stream.length;
+        if (this.keeper) stream.abandon();
       }
     }
   }
 
   /** The stream that the session speaks on of its own accord. */
-  #mine(): EventStream {
-    this.#own ??= this.open('session');
+  #mine(): Stream {
+    this.#own ??= this.open('session', undefined, true);
     return this.#own;
+  }
+
+  /** It was used just now. */
+  used(now: number): void {
+    this.usedAt = now;
+    this.keeper?.used(this.#host.sessionIdleMs);
+  }
+
+  /** Whether it leaves memory, because it is kept and nobody has used it for long enough. */
+  sleepy(now: number): boolean {
+    const after = this.busy === 0 && !this.#reader ? this.keeper?.sleepsAfterMs : undefined;
+    return after !== undefined && now - this.usedAt >= after;
   }
 
   /** Forgets the streams that nobody has come back for. */
@@ -153,6 +230,9 @@ export class HttpSession {
       this.#streams?.delete(id);
       stream.abandon();
     }
+    if (!this.#asleep || now - this.#wokeAt < replayMs) return;
+    for (const id of this.#asleep) this.keeper?.trim(id, Number.MAX_SAFE_INTEGER);
+    this.#asleep = undefined;
   }
 
   /** Ends what is being read. `retryMs`: its clients are to come back. */
@@ -165,3 +245,10 @@ export class HttpSession {
     this.#reader = undefined;
   }
 }
+
+/** The stream that an event id names. */
+function streamOf(eventId: string): string {
+  return eventId.slice(0, Math.max(0, eventId.lastIndexOf('_')));
+}
+
+const nothing = (): void => {};

@@ -46,6 +46,8 @@ function make(takes: boolean) {
       left: () => void said.push('left'),
       settled: () => void said.push('settled'),
       over: () => void said.push('over'),
+      unsaved: () => 'unsaved',
+      failed: () => void said.push('failed'),
       headers: () => undefined,
     },
   );

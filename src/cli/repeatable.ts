@@ -1,0 +1,73 @@
+/** Which requests may be sent to the next server when nobody knows whether the last one has carried them out. */
+import { isObject } from '../protocol/json.ts';
+import { messagesOf } from './scan.ts';
+
+/** A request that is in flight. */
+export interface Asked {
+  readonly method: string;
+  /** The whole line; undefined for a request of a batch, which cannot be sent again alone. */
+  readonly line: string | undefined;
+}
+
+/** The methods that leave something behind in a session. */
+export const REMEMBERED: ReadonlySet<string> = new Set([
+  'initialize',
+  'logging/setLevel',
+  'resources/subscribe',
+  'resources/unsubscribe',
+]);
+
+/** The methods that do no harm when they are done twice. `tools/call` is one for some tools. */
+const HARMLESS: ReadonlySet<string> = new Set([
+  ...REMEMBERED,
+  'ping',
+  'server/discover',
+  'tools/list',
+  'resources/list',
+  'resources/templates/list',
+  'resources/read',
+  'prompts/list',
+  'prompts/get',
+  'completion/complete',
+  'tasks/get',
+  'tasks/list',
+  'tasks/result',
+  'subscriptions/listen',
+]);
+
+// Not from protocol/meta.ts, which loads five modules more: a shim must start fast.
+const REVISION = 'io.modelcontextprotocol/protocolVersion';
+
+/** Makes of a request without a session one that a server with a durable store can tell from its repeat. */
+const IDEMPOTENCY_KEY = 'io.troupe/idempotency-key';
+
+export class Repeatable {
+  /** Tools that may be called twice, as far as the agent has asked for lists. */
+  readonly #tools = new Set<string>();
+
+  /** Takes in what a list says of its tools (MCP "ToolAnnotations"). */
+  learn(tools: unknown): void {
+    if (!Array.isArray(tools)) return;
+    for (const { name, annotations } of tools.filter(isObject)) {
+      const hints = isObject(annotations) ? annotations : {};
+      if (hints.readOnlyHint === true || hints.idempotentHint === true) this.#tools.add(String(name));
+      else this.#tools.delete(String(name));
+    }
+  }
+
+  /** True for what does no harm when it is done twice. */
+  isHarmless(asked: Asked): boolean {
+    if (asked.method !== 'tools/call') return HARMLESS.has(asked.method);
+    return this.#tools.size > 0 && this.#tools.has(String(paramsOf(asked).name));
+  }
+}
+
+/** True for what names itself so that a server with a durable store can tell it from its repeat: all but a modern request without a key. */
+export function namesItself(asked: Asked): boolean {
+  const { _meta: meta } = paramsOf(asked);
+  return !isObject(meta) || meta[REVISION] === undefined || meta[IDEMPOTENCY_KEY] !== undefined;
+}
+
+export function paramsOf({ line = '' }: Asked): Readonly<Record<string, unknown>> {
+  return messagesOf(line)[0]?.params ?? {};
+}

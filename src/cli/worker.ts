@@ -1,0 +1,93 @@
+/** The server's side of `troupe run`: it serves on stdio, alone or as the worker process of a supervisor. */
+import { Socket } from 'node:net';
+import { systemClock } from '../clock.ts';
+import { DEFAULT_LIMITS } from '../options.ts';
+import type { Server } from '../server.ts';
+import { stdio } from '../transports/stdio.ts';
+import { reserveStdout } from '../transports/stdout-guard.ts';
+import type { Transport } from '../transports/transport.ts';
+import { dataOf } from './data.ts';
+import { serveTarget } from './serving.ts';
+import type { Target } from './target.ts';
+import { blockedIn, watchLoop } from './watching.ts';
+
+/** The descriptor of the pipe to the supervisor, beside the agent's own three. */
+const CONTROL = 3;
+
+/** Serves until its client has gone. */
+export async function work(target: Target, data: string | undefined): Promise<void> {
+  // From here on stdout is the protocol, also for what the program says while it loads.
+  reserveStdout();
+  const mode = process.env.TROUPE_WORKER;
+  // What this process starts has another supervisor, or none.
+  delete process.env.TROUPE_WORKER;
+  const supervisor = mode === undefined ? undefined : new SupervisorEnd(mode === 'gated');
+  const serving = new Map<Server, Promise<void>>();
+  const store = await dataOf('run', data);
+  const blocked = blockedIn(data);
+  await serveTarget(target, {
+    command: 'run',
+    listen(server, transports) {
+      const before = serving.get(server);
+      if (before) return before;
+      const opened = open(server, transports, supervisor).then(() =>
+        watchLoop(server, blocked, supervisor !== undefined),
+      );
+      serving.set(server, opened);
+      return opened;
+    },
+    // A program that listens itself has to wait at the gate, too.
+    takesOver: supervisor !== undefined,
+    store,
+  });
+}
+
+async function open(
+  server: Server,
+  transports: readonly Transport[],
+  supervisor: SupervisorEnd | undefined,
+): Promise<void> {
+  await supervisor?.gate();
+  await server.listen(...(transports.length > 0 ? transports : [stdio()]));
+  supervisor?.serves(server);
+}
+
+/** The pipe to the supervisor. Said here: `loaded`, `grace MS`, `keeps`; heard: `go`. */
+class SupervisorEnd {
+  readonly #control = new Socket({ fd: CONTROL });
+  readonly #released: Promise<void>;
+  #serves = false;
+
+  constructor(gated: boolean) {
+    const control = this.#control;
+    this.#released = new Promise((resolve) => {
+      if (!gated) resolve();
+      control.once('data', () => resolve());
+    });
+    // While nothing is served yet, nothing else tells that the supervisor has gone: no orphan stays behind.
+    const gone = (): void => {
+      if (!this.#serves) process.exit(1);
+    };
+    control.on('end', gone).on('error', gone);
+    control.unref();
+  }
+
+  /** Resolves when this worker may serve: with one store, the worker before it must have let go of that. */
+  async gate(): Promise<void> {
+    this.#say('loaded');
+    const hold = systemClock.hold();
+    await this.#released;
+    hold.cancel();
+  }
+
+  serves({ options }: Server): void {
+    this.#serves = true;
+    this.#say(`grace ${options.limits?.graceMs ?? DEFAULT_LIMITS.graceMs}`);
+    // A store that outlives this process has what requests came to, under the name of the agent's session (TROUPE_SESSION).
+    if (options.store?.durable) this.#say('keeps');
+  }
+
+  #say(word: string): void {
+    this.#control.write(`${word}\n`);
+  }
+}

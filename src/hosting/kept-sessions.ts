@@ -1,0 +1,186 @@
+/** The legacy sessions of a durable store: which are awake, which sleep, and how one that sleeps is found by its secret id. */
+import { createHash } from 'node:crypto';
+import type { Clock, Timer } from '../clock.ts';
+import type { SessionState } from '../messages/session.ts';
+import type { Limits, OperatorLog } from '../options.ts';
+import { messageOf } from '../protocol/json.ts';
+import { type ActorRow, type Store, StoreError } from '../store/store.ts';
+import type { Keeping } from './keeping.ts';
+import { KeptSession, type Opening, readSession } from './kept-session.ts';
+
+export interface KeptSessionsOptions {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly limits: Pick<Limits, 'sessionSleepMs' | 'maxRepliesPerSession'>;
+  readonly log: OperatorLog;
+  incident(where: string, error: unknown): string;
+}
+
+/** A session as it was kept, on its way to being awake. */
+export interface Found extends Opening {
+  readonly state: SessionState;
+  readonly kept: KeptSession;
+  /** It was kept by a process that is gone: what has changed since, nobody has told it. */
+  readonly survived: boolean;
+}
+
+/** Rows that are read at once when the server starts. */
+const PAGE = 1_000;
+/** Milliseconds between two looks at which of those that sleep have ended. */
+const PRUNE_MS = 60_000;
+
+/** The sessions that the store of a server keeps; undefined where nothing of it outlives the process. */
+export function keepSessions(keeping: Keeping, options: Omit<KeptSessionsOptions, 'store'>): KeptSessions | undefined {
+  const { store } = keeping;
+  if (!store.durable) return undefined;
+  const kept = new KeptSessions({ ...options, store });
+  keeping.restoring(() => kept.restore());
+  return kept;
+}
+
+export class KeptSessions {
+  readonly #options: KeptSessionsOptions;
+  /** By the secret id. */
+  readonly #awake = new Map<string, KeptSession>();
+  /** By the id in the store. */
+  readonly #asleep = new Map<string, ActorRow>();
+  readonly #asleepOf = new Map<string, number>();
+  /** Those of {@link #asleep} that an earlier process has kept. */
+  readonly #survivors = new Set<string>();
+  #pruning: Timer | undefined;
+
+  constructor(options: KeptSessionsOptions) {
+    this.#options = options;
+  }
+
+  /** How many sleep. */
+  get size(): number {
+    return this.#asleep.size;
+  }
+
+  sizeOf(principal: string): number {
+    return this.#asleepOf.get(principal) ?? 0;
+  }
+
+  /** Takes up what earlier processes have kept: only rows, one for each session. */
+  async restore(): Promise<void> {
+    const { store, clock } = this.#options;
+    const now = clock.date();
+    let after: ActorRow | undefined;
+    for (;;) {
+      const rows = await store.list({ kind: 'session', after, limit: PAGE });
+      for (const row of rows) {
+        if (row.status !== 'open' || ended(row, now)) continue;
+        this.#sleeps(row);
+        this.#survivors.add(row.id);
+      }
+      after = rows.at(-1);
+      if (rows.length < PAGE) break;
+    }
+    this.#pruneLater();
+  }
+
+  /** Keeps a session from now on. */
+  open(id: string, principal: string, opening: Opening, state: SessionState): KeptSession {
+    const kept = this.#keep(id, actorOf(id), principal, this.#options.clock.date(), true);
+    kept.changed(opening, state);
+    return kept;
+  }
+
+  /** What is kept of a session that is awake. */
+  awake(id: string): KeptSession | undefined {
+    return this.#awake.get(id);
+  }
+
+  /**
+   * The session of this principal that sleeps. Whose it is else, nobody can tell from the answer, nor from how long it takes.
+   *
+   * @throws {StoreError} when the store cannot say
+   */
+  async find(id: string, principal: string): Promise<Found | undefined> {
+    const { store, clock, log } = this.#options;
+    const actor = actorOf(id);
+    const row = this.#asleep.get(actor);
+    if (row?.principal !== principal) return undefined;
+    const survived = this.#survivors.has(actor);
+    this.#wakes(row);
+    if (ended(row, clock.date())) return undefined;
+    try {
+      const stored = await store.load(actor);
+      if (stored?.actor.status !== 'open') return undefined;
+      const found = readSession(stored);
+      const kept = this.#keep(id, actor, principal, row.created, false);
+      return { ...found, kept, survived };
+    } catch (error) {
+      if (error instanceof StoreError && error.fault !== 'corrupt' && error.fault !== 'foreign') {
+        this.#sleeps(row);
+        if (survived) this.#survivors.add(actor);
+        throw error;
+      }
+      log('error', `a session cannot be taken up again: ${messageOf(error)}`);
+      return undefined;
+    }
+  }
+
+  /** Resolves when what the sessions have said is durable, as far as it can be. No more is kept. */
+  async close(): Promise<void> {
+    this.#pruning?.cancel();
+    await Promise.all([...this.#awake.values()].map(({ journal }) => journal.settled()));
+    for (const { journal } of this.#awake.values()) journal.close();
+    this.#awake.clear();
+  }
+
+  #keep(id: string, actor: string, principal: string, created: number, fresh: boolean): KeptSession {
+    const { store, clock, incident, limits } = this.#options;
+    const kept = new KeptSession({
+      store,
+      clock,
+      incident,
+      actor,
+      principal,
+      created,
+      sleepsAfterMs: limits.sessionSleepMs,
+      maxReplies: limits.maxRepliesPerSession,
+      fresh,
+      slept: (row) => {
+        this.#awake.delete(id);
+        this.#sleeps(row);
+      },
+      ended: () => this.#awake.delete(id),
+    });
+    this.#awake.set(id, kept);
+    return kept;
+  }
+
+  #sleeps(row: ActorRow): void {
+    this.#asleep.set(row.id, row);
+    this.#asleepOf.set(row.principal, this.sizeOf(row.principal) + 1);
+  }
+
+  #wakes({ id, principal }: ActorRow): void {
+    if (!this.#asleep.delete(id)) return;
+    this.#survivors.delete(id);
+    const left = this.sizeOf(principal) - 1;
+    if (left > 0) this.#asleepOf.set(principal, left);
+    else this.#asleepOf.delete(principal);
+  }
+
+  /** From time to time: those that have ended while they slept are no more. The store forgets them by itself. */
+  #pruneLater(): void {
+    const { clock } = this.#options;
+    this.#pruning = clock.after(PRUNE_MS, () => {
+      const now = clock.date();
+      for (const row of this.#asleep.values()) if (ended(row, now)) this.#wakes(row);
+      this.#pruneLater();
+    });
+  }
+}
+
+function ended({ expires }: ActorRow, now: number): boolean {
+  return expires !== undefined && expires <= now;
+}
+
+/** The id in the store. The secret one, by which whoever knows it is the client, is nowhere on the disk. */
+function actorOf(id: string): string {
+  return `session/${createHash('sha256').update(id).digest('base64url')}`;
+}

@@ -1,0 +1,212 @@
+/** What is kept of the requests that ask: which state was answered with what, and the results of their steps. With a durable store another process goes on from there. */
+import type { Clock } from '../clock.ts';
+import type { StepJournal } from '../execution/steps.ts';
+import type { Outcome } from '../messages/answers.ts';
+import type { Limits, OperatorLog } from '../options.ts';
+import { isObject, type JsonObject, messageOf } from '../protocol/json.ts';
+import type { Store, Write } from '../store/store.ts';
+import { fromText, toText } from '../store/text.ts';
+import { Journal, STEPS } from './journal.ts';
+
+export interface LedgerOptions {
+  readonly clock: Clock;
+  readonly limits: Limits;
+  readonly store: Store;
+  log: OperatorLog;
+}
+
+/** What became of a state that a client has brought back. */
+export type Taken =
+  /** Nobody has taken it, or whoever did is gone without an answer. */
+  | 'no'
+  | 'yes'
+  /** It was answered with this, which may not have reached its client. */
+  | Outcome;
+
+/** Most conversations that are remembered as over in memory. What is forgotten is refused all the same, as too old. */
+const MAX_SPENT = 100_000;
+/** Longest answer that is kept, in characters. */
+const MAX_LENGTH = 1024 * 1024;
+
+export class Ledger {
+  readonly #options: LedgerOptions;
+  /** Those that are over, and until when their states could be brought back. */
+  readonly #spent = new Map<string, number>();
+  readonly #journals = new Map<string, Journal>();
+  /** Until when what tasks have recorded is kept. */
+  readonly #lasting = new Map<string, number>();
+  #forgottenUntil = 0;
+  #leaving = false;
+
+  constructor(options: LedgerOptions) {
+    this.#options = options;
+  }
+
+  get durable(): boolean {
+    return this.#options.store.durable;
+  }
+
+  /** From now on what ends does so because this process does, and another may go on with it. */
+  leave(): void {
+    this.#leaving = true;
+  }
+
+  get leaving(): boolean {
+    return this.#leaving;
+  }
+
+  /** Where the results of a request's steps are kept. @param fresh whether no earlier run of it can have recorded any */
+  journal(id: string, fresh: boolean): StepJournal {
+    const found = this.#journals.get(id);
+    if (found) return found;
+    const { clock, limits, store } = this.#options;
+    const expires = (): number => clock.date() + limits.maxTimeoutMs + limits.askMs;
+    const journal = new Journal({
+      store,
+      limits,
+      actor: actorOf(id),
+      row: () => this.#row(id, 'open', expires()),
+      fresh,
+    });
+    this.#journals.set(id, journal);
+    return journal;
+  }
+
+  /** Whether this process knows a state to be answered. */
+  isSpent(id: string): boolean {
+    return this.#spent.has(id);
+  }
+
+  /** Whether a state is so old that this process may have forgotten about it. */
+  isForgotten(until: number): boolean {
+    return until <= this.#forgottenUntil;
+  }
+
+  /** What became of a state, as far as the store knows. */
+  async taken(id: string, round: number): Promise<Taken> {
+    const { store } = this.#options;
+    const stored = await store.load(actorOf(id));
+    const last = stored?.snapshot ? roundIn(fromText(stored.snapshot.data, actorOf(id))) : 0;
+    if (!stored || round > last) return 'no';
+    if (round < last) return 'yes';
+    const text = await store.reply(actorOf(id), String(round));
+    const outcome: unknown =
+      text === undefined ? undefined : fromText(text, `${actorOf(id)}, what it was answered with`);
+    return isOutcome(outcome) ? outcome : 'yes';
+  }
+
+  /**
+   * Keeps that a state was answered, and with what.
+   *
+   * @returns what resolves when the answer may leave; undefined where there was no state, or nothing is durable
+   */
+  keep(id: string, round: number, outcome: Outcome, ends: boolean): Promise<void> | undefined {
+    if (!this.durable || round === 0) return undefined;
+    const { clock, limits, store } = this.#options;
+    const actor = actorOf(id);
+    const expires = clock.date() + limits.askMs;
+    const writes: Write[] = [];
+    if (ends) writes.push({ type: 'forget', actor });
+    writes.push(...this.answered(id, round, outcome, ends ? expires : expires + limits.maxTimeoutMs));
+    return store.commit(writes).then(() => {
+      if (ends) this.#journals.get(id)?.end();
+    });
+  }
+
+  /** The same, to be committed with more. */
+  answered(id: string, round: number, outcome: Outcome, expires: number): readonly Write[] {
+    if (round === 0) return [];
+    const actor = actorOf(id);
+    const writes: Write[] = [
+      { type: 'actor', actor: this.#row(id, 'answered', expires) },
+      { type: 'snapshot', actor, version: '1', data: toText({ round }) },
+    ];
+    const data = this.#textOf(outcome);
+    if (data !== undefined) writes.push({ type: 'reply', actor, request: String(round), data, expires });
+    return writes;
+  }
+
+  /** What cannot be said again is answered once: whoever brings its state again is refused. */
+  #textOf(outcome: Outcome): string | undefined {
+    try {
+      const text = toText(outcome);
+      if (text.length <= MAX_LENGTH) return text;
+    } catch {
+      // It is told to the client as an error, and so it is no loss.
+    }
+    return undefined;
+  }
+
+  /** A conversation is over. @param kept it was answered, and that is durable; or it gave way, and its request may be run anew */
+  over(id: string, round: number, kept: 'answered' | 'gave way' | 'task' | undefined): void {
+    const { clock, limits } = this.#options;
+    // Of one that never waited nobody has a state; of one that gave way, it may come back still.
+    if (round > 0 && kept !== 'gave way') {
+      this.#spent.delete(id);
+      this.#spent.set(id, clock.date() + limits.askMs);
+      for (const [oldest, until] of this.#spent) {
+        if (this.#spent.size <= MAX_SPENT && until > clock.date()) break;
+        this.#spent.delete(oldest);
+        if (!this.durable) this.#forgottenUntil = Math.max(this.#forgottenUntil, until);
+      }
+    }
+    const journal = this.#journals.get(id);
+    this.#journals.delete(id);
+    this.#lasting.delete(id);
+    journal?.end();
+    if (!this.durable || this.#leaving || kept !== undefined) return;
+    if (round === 0 && !journal?.begun) return;
+    // Not in this turn: what its request is answered with is kept before.
+    clock.soon(() => this.#forget(id, round));
+  }
+
+  #forget(id: string, round: number): void {
+    const { clock, limits, store, log } = this.#options;
+    const actor = actorOf(id);
+    const writes: Write[] = [{ type: 'forget', actor }];
+    if (round > 0)
+      writes.push(
+        { type: 'actor', actor: this.#row(id, 'ended', clock.date() + limits.askMs) },
+        { type: 'snapshot', actor, version: '1', data: toText({ round }) },
+      );
+    store
+      .commit(writes)
+      .catch((error: unknown) =>
+        log('warning', `${store.name} has not forgotten a request that ended: ${messageOf(error)}`),
+      );
+  }
+
+  /** The results of the steps of a request, by name. */
+  async steps(id: string): Promise<JsonObject> {
+    return Journal.read(this.#options.store, actorOf(id), this.#options.limits.maxSteps);
+  }
+
+  /** From now on the steps of a request last as long as its task. @returns what makes that durable, where there are any */
+  lasts(id: string, expires: number): readonly Write[] {
+    this.#lasting.set(id, expires);
+    return this.#journals.get(id)?.begun ? [{ type: 'actor', actor: this.#row(id, 'task', expires) }] : [];
+  }
+
+  forgotten(id: string): Write {
+    return { type: 'forget', actor: actorOf(id) };
+  }
+
+  #row(id: string, status: string, expires: number) {
+    const created = this.#options.clock.date();
+    return { id: actorOf(id), kind: 'question', name: STEPS, principal: '', status, created, expires } as const;
+  }
+}
+
+function actorOf(id: string): string {
+  return `question/${id}`;
+}
+
+function roundIn(value: unknown): number {
+  return isObject(value) && typeof value.round === 'number' ? value.round : 0;
+}
+
+function isOutcome(value: unknown): value is Outcome {
+  if (!isObject(value)) return false;
+  const inner = value.ok === true ? value.result : value.error;
+  return isObject(inner);
+}

@@ -1,0 +1,278 @@
+/** At most one execution for each request identity: what a call came to is kept, and said again to whoever repeats it (docs/adr/0014). */
+import { createHash } from 'node:crypto';
+import type { Clock } from '../clock.ts';
+import type { Outcome } from '../messages/answers.ts';
+import type { EmitterMail } from '../messages/emitter.ts';
+import type { InFlight } from '../messages/in-flight.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
+import type { AnswerMail, RequestMail } from '../messages/requests.ts';
+import type { Limits } from '../options.ts';
+import { ErrorCode, ProtocolError, toWireError, wireError } from '../protocol/errors.ts';
+import { describe, isObject, messageOf } from '../protocol/json.ts';
+import { META } from '../protocol/meta.ts';
+import type { CallTool } from '../protocol/operations.ts';
+import type { Store, Write } from '../store/store.ts';
+import { StoreError } from '../store/store.ts';
+import { fromText, toText } from '../store/text.ts';
+import type { KeptSession } from './kept-session.ts';
+
+export interface RepliesOptions {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly limits: Pick<Limits, 'replyTtlMs' | 'maxRepliesPerSession'>;
+  /** What is kept of a session that is awake; undefined for one that is not kept. */
+  kept(session: string): KeptSession | undefined;
+  /** Whether a session that is not kept has an id that outlives this process: its supervisor repeats what was in flight. */
+  lasts(session: string): boolean;
+  /** A tool as clients see it; undefined where there is none. */
+  definitionOf(tool: string): unknown;
+  /** Passes a call on to what runs it. */
+  route(mail: RequestMail): void;
+  incident(where: string, error: unknown): string;
+}
+
+/** Names one call, for as long as what it came to is kept. */
+interface Identity {
+  /** In the store: a session, or the keys of a principal. */
+  readonly actor: string;
+  readonly request: string;
+  /** Of the tool and its arguments: another call is not answered by this one. */
+  readonly digest: string;
+  /** How it is called in messages. */
+  readonly name: string;
+  /** Where answers wait for what is kept of the session; undefined for a key, whose answer waits here. */
+  readonly session: KeptSession | undefined;
+}
+
+/** What the store has of a call: without an outcome, that it was begun. */
+interface Reply {
+  readonly digest: string;
+  readonly outcome?: Outcome;
+}
+
+/** Longest outcome that is kept, in characters. */
+const MAX_LENGTH = 1024 * 1024;
+const MIN_KEY = 16;
+const MAX_KEY = 256;
+/** Most principals and sessions whose replies are counted; those that were counted first are left to time. */
+const MAX_COUNTED = 10_000;
+
+export class Replies {
+  readonly #options: RepliesOptions;
+  /** The calls on their way whose outcome is to be kept. */
+  readonly #calls = new WeakMap<InFlight, Identity & { readonly pure: boolean }>();
+  /** Those with a key, by it: no in-flight table tells them apart. */
+  readonly #keyed = new Map<string, InFlight>();
+  /** The requests of each actor whose replies are kept, the oldest first. */
+  readonly #counted = new Map<string, string[]>();
+
+  constructor(options: RepliesOptions) {
+    this.#options = options;
+  }
+
+  /** Takes a request for a tool: runs it, or answers it with what it came to before. */
+  readonly route = (mail: RequestMail): void => {
+    const { request } = mail;
+    const { operation } = request;
+    if (operation.method !== 'tools/call') return this.#options.route(mail);
+    try {
+      const identity = this.#identityOf(request, operation);
+      if (!identity) return this.#options.route(mail);
+      this.#take(mail, identity, operation).catch((error: unknown) => {
+        this.#leave(request, identity);
+        this.#fail(request, error);
+      });
+    } catch (error) {
+      this.#fail(request, error);
+    }
+  };
+
+  /** The emitter as an in-flight table sees it: answers that are to be kept are, before they are said. */
+  says(emitter: Mailbox<EmitterMail>): Mailbox<EmitterMail> {
+    return {
+      address: emitter.address,
+      send: (mail) => {
+        const identity = mail.type === 'answer' ? this.#calls.get(mail.request) : undefined;
+        if (identity && mail.type === 'answer') this.#answered(mail, identity, emitter);
+        else emitter.send(mail);
+      },
+    };
+  }
+
+  #identityOf({ id, client, meta }: InFlight, operation: CallTool): Identity | undefined {
+    const key = meta?.[META.idempotencyKey];
+    const session = client.session && this.#options.kept(client.session.id);
+    const lasts = client.session !== undefined && this.#options.lasts(client.session.id);
+    if (key === undefined && !session && !lasts) return undefined;
+    const digest = hash(toText([operation.name, operation.arguments]));
+    if (key !== undefined) {
+      if (typeof key !== 'string' || key.length < MIN_KEY || key.length > MAX_KEY)
+        throw new ProtocolError(
+          ErrorCode.InvalidParams,
+          `params._meta["${META.idempotencyKey}"]: expected a random string of ${MIN_KEY} to ${MAX_KEY} characters, such as a UUID, got ${describe(key)}`,
+        );
+      const actor = `key/${hash(client.principal)}`;
+      return { actor, request: hash(key), digest, name: 'this idempotency key', session: undefined };
+    }
+    const actor = session?.actor ?? `session/lasting/${hash(client.session?.id ?? '')}`;
+    // A client that counts anew, against the specification, makes another call, and must not be answered with an old one.
+    const request = hash(`${typeof id} ${id} ${digest}`);
+    return { actor, request, digest, name: `id ${String(id).slice(0, 64)}`, session };
+  }
+
+  async #take(mail: RequestMail, identity: Identity, operation: CallTool): Promise<void> {
+    const { request } = mail;
+    const { store, route } = this.#options;
+    const { actor, request: name, digest, session } = identity;
+    const pure = isRepeatable(this.#options.definitionOf(operation.name));
+    if (!session) this.#enter(request, identity);
+    // A read waits for what is being written: most calls are new, and need none.
+    const text = session?.mayRepeat(name) === false ? undefined : await store.reply(actor, name);
+    // Its client has cancelled it meanwhile, or its time is over.
+    if (request.settled) return;
+    const before = text === undefined || text === '' ? undefined : readReply(text, identity);
+    if (before && before.digest !== digest)
+      throw new ProtocolError(
+        ErrorCode.InvalidRequest,
+        `${identity.name} was used for another call, of another tool or with other arguments: use one that no call has had`,
+      );
+    // What brings answers goes on with the call that was begun.
+    if (before?.outcome && !(request.continues && isQuestion(before.outcome))) {
+      this.#leave(request, identity);
+      return request.requests.send({ type: 'answer', request, outcome: before.outcome });
+    }
+    if (before && !before.outcome && !pure)
+      throw new ProtocolError(
+        ErrorCode.InvalidRequest,
+        `${identity.name}: this call was begun before, and what it came to is not known, because the server was restarted or the call was cancelled: it may have run, and is not run again; find out what it did, then call anew if need be`,
+      );
+    // While the store takes nothing, what changes nothing goes on (R-18); nothing would be gained by keeping it.
+    if (pure && session?.journal.failing) return route(mail);
+    if (!pure) await store.commit([this.#write(identity, { digest })]);
+    if (request.settled) return;
+    this.#calls.set(request, { ...identity, pure });
+    route(mail);
+  }
+
+  /** @throws {ProtocolError} when another request with this key is in flight */
+  #enter(request: InFlight, identity: Identity): void {
+    const key = keyOf(identity);
+    if (this.#keyed.get(key)?.settled === false)
+      throw new ProtocolError(
+        ErrorCode.InvalidRequest,
+        'a call with this idempotency key is in flight already: wait for its answer',
+      );
+    this.#keyed.set(key, request);
+    request.signal.addEventListener('abort', () => this.#leave(request, identity), { once: true });
+  }
+
+  #leave(request: InFlight, identity: Identity): void {
+    const key = keyOf(identity);
+    if (this.#keyed.get(key) === request) this.#keyed.delete(key);
+  }
+
+  #answered(mail: AnswerMail, identity: Identity & { readonly pure: boolean }, emitter: Mailbox<EmitterMail>): void {
+    const { request, outcome } = mail;
+    const { session, pure } = identity;
+    this.#calls.delete(request);
+    this.#leave(request, identity);
+    // It was ended by the server's own end: what it came to is not known, and a repeat is told so.
+    if (!outcome.ok && outcome.error.code === ErrorCode.ShuttingDown) return emitter.send(mail);
+    const writes = [...this.#makeRoom(identity), this.#reply(identity, outcome)];
+    if (pure) {
+      // Nothing has changed that a client could know of too early: a repeat whose result was lost is run again.
+      emitter.send(mail);
+      this.#options.store.commit(writes).catch(() => {});
+      return;
+    }
+    if (session) {
+      // The transport lets the answer out when this is durable, and the event that carries it.
+      for (const write of writes) session.journal.add(write);
+      return emitter.send(mail);
+    }
+    this.#options.store.commit(writes).then(
+      () => emitter.send(mail),
+      (error: unknown) => emitter.send({ ...mail, outcome: { ok: false, error: unsaved(error) } }),
+    );
+  }
+
+  /** What JSON cannot hold, or is too long, is not kept: that it was begun is. */
+  #reply(identity: Identity, outcome: Outcome): Write {
+    const { digest } = identity;
+    try {
+      const write = this.#write(identity, { digest, outcome });
+      if (write.type === 'reply' && write.data.length <= MAX_LENGTH) return write;
+    } catch {
+      // The door out says so to the client, and to the operator.
+    }
+    return this.#write(identity, { digest });
+  }
+
+  #write({ actor, request }: Identity, reply: Reply): Write {
+    const { clock, limits } = this.#options;
+    return { type: 'reply', actor, request, data: toText(reply), expires: clock.date() + limits.replyTtlMs };
+  }
+
+  /** The oldest replies beyond the bound are forgotten before their time. */
+  #makeRoom({ actor, request }: Identity): readonly Write[] {
+    const { clock, limits } = this.#options;
+    const requests = this.#counted.get(actor) ?? [];
+    this.#counted.delete(actor);
+    this.#counted.set(actor, requests);
+    if (!requests.includes(request)) requests.push(request);
+    for (const oldest of this.#counted.keys()) {
+      if (this.#counted.size <= MAX_COUNTED) break;
+      this.#counted.delete(oldest);
+    }
+    const gone = requests.splice(0, Math.max(0, requests.length - limits.maxRepliesPerSession));
+    return gone.map((name) => ({ type: 'reply', actor, request: name, data: '', expires: clock.date() }));
+  }
+
+  #fail(request: InFlight, error: unknown): void {
+    const known = error instanceof ProtocolError;
+    const wire = known
+      ? toWireError(error, '')
+      : error instanceof StoreError
+        ? wireError(ErrorCode.InternalError, `nothing was run, because the server cannot keep it: ${messageOf(error)}`)
+        : toWireError(error, this.#options.incident('the replies', error));
+    request.requests.send({ type: 'answer', request, outcome: { ok: false, error: wire } });
+  }
+}
+
+/** Whether running it twice does what running it once does. */
+function isRepeatable(tool: unknown): boolean {
+  const annotations = isObject(tool) ? tool.annotations : undefined;
+  return isObject(annotations) && (annotations.readOnlyHint === true || annotations.idempotentHint === true);
+}
+
+function isQuestion(outcome: Outcome): boolean {
+  return outcome.ok && outcome.result.kind === 'input';
+}
+
+function readReply(text: string, { actor }: Identity): Reply {
+  const read = fromText(text, `a reply of ${actor}`);
+  if (!isObject(read) || typeof read.digest !== 'string')
+    throw new StoreError('corrupt', `a reply of ${actor}: expected one as it was written, got something else`);
+  const { digest, outcome } = read;
+  return isOutcome(outcome) ? { digest, outcome } : { digest };
+}
+
+/** As it was written: what the store reads, it has checked. */
+function isOutcome(value: unknown): value is Outcome {
+  return isObject(value) && (value.ok === true ? isObject(value.result) : isObject(value.error));
+}
+
+function unsaved(error: unknown) {
+  return wireError(
+    ErrorCode.InternalError,
+    `the call has ended, but what it came to could not be kept: ${messageOf(error)}`,
+  );
+}
+
+function keyOf({ actor, request }: Identity): string {
+  return `${actor} ${request}`;
+}
+
+function hash(text: string): string {
+  return createHash('sha256').update(text).digest('base64url');
+}

@@ -1,0 +1,85 @@
+/** The request by which the call of a kept task is run anew, and whether it may be: nobody waits for its answer but the task. */
+import type { ToolImplementation } from '../execution/execution.ts';
+import type { Outcome } from '../messages/answers.ts';
+import type { Recorded } from '../messages/asking.ts';
+import type { InFlight } from '../messages/in-flight.ts';
+import { DIALECTS } from '../protocol/dialects/index.ts';
+import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
+import { readImplementation } from '../protocol/meta.ts';
+import { isLegacyRevision, isModernRevision } from '../protocol/revisions.ts';
+import type { Tool } from '../protocol/types.ts';
+import { InFlightRequest } from '../requests/in-flight.ts';
+import type { KeptCall, TaskRecord } from './task-records.ts';
+
+/** @param refused hears what the call is answered with where it does not come to run */
+export function requestAnew(
+  { tool, session }: TaskRecord,
+  call: KeptCall,
+  recorded: Recorded,
+  refused: (outcome: Outcome) => void,
+): InFlight {
+  const { revision } = call;
+  if (!isLegacyRevision(revision) && !isModernRevision(revision))
+    throw new ProtocolError(ErrorCode.InternalError, `this server no longer knows revision ${revision}`);
+  const nowhere = { address: 'task/nowhere', send: (): void => {} };
+  const client = {
+    dialect: DIALECTS[revision],
+    info: readImplementation(call.info, 'info'),
+    capabilities: call.capabilities,
+    logLevel: undefined,
+    principal: call.principal,
+    // What it asks goes to the task; its session may be gone.
+    session: session === undefined ? undefined : { id: session, mailbox: nowhere },
+  };
+  const operation = {
+    method: 'tools/call',
+    name: tool,
+    arguments: call.arguments,
+    input: undefined,
+    task: undefined,
+  } as const;
+  const requests = {
+    address: 'task/requests',
+    send(mail: Parameters<InFlight['requests']['send']>[0]): void {
+      if (mail.type !== 'answer' || mail.request.settled) return;
+      mail.request.settled = true;
+      const { outcome } = mail;
+      if (!(outcome.ok && outcome.result.kind === 'task created')) refused(outcome);
+    },
+  };
+  const request = new InFlightRequest(
+    call.id,
+    operation,
+    'tools',
+    client,
+    call.meta,
+    undefined,
+    undefined,
+    requests,
+    0,
+  );
+  request.recorded = recorded;
+  return request;
+}
+
+/**
+ * Nobody can tell how far a handler came that worked when its process ended. It is run anew where that is known to be no harm:
+ * its tool says so, or it has recorded steps, and so was written for it. One that waited for an answer stood where every
+ * handler that asks must bear to be run anew.
+ *
+ * @throws {ProtocolError} where it may not be
+ */
+export function checkRerun(
+  stood: 'working' | 'input_required',
+  steps: number,
+  { rerun }: ToolImplementation,
+  { name, annotations = {} }: Tool,
+): void {
+  if (rerun === true) return;
+  const harmless = annotations.readOnlyHint === true || annotations.idempotentHint === true || steps > 0;
+  if (rerun === undefined && (stood === 'input_required' || harmless)) return;
+  throw new ProtocolError(
+    ErrorCode.InternalError,
+    `the process that ran this task was restarted, and what tool "${name}" had done by then is not known: find out before you call it again`,
+  );
+}

@@ -1,0 +1,95 @@
+/** Takes up tasks whose handlers ended with the process that ran them: it runs their calls anew, with what was replied and recorded. */
+import type { RunningTask } from '../actors/task.ts';
+import type { Context, RequestContext } from '../execution/context.ts';
+import type { ToolImplementation } from '../execution/execution.ts';
+import type { Outcome } from '../messages/answers.ts';
+import type { InFlight } from '../messages/in-flight.ts';
+import type { RequestMail } from '../messages/requests.ts';
+import { isProtocolError, toWireError } from '../protocol/errors.ts';
+import type { Tool } from '../protocol/types.ts';
+import type { Asks } from './asks.ts';
+import type { Ledger } from './ledger.ts';
+import { checkRerun, requestAnew } from './revived.ts';
+import { expiryOf, type TaskRecord, type TaskRecords } from './task-records.ts';
+
+/** What a task was when its process ended. */
+export type Stood = 'working' | 'input_required';
+
+/** A task that was kept, as far as its handler goes. */
+export interface Left {
+  readonly task: RunningTask;
+  readonly record: TaskRecord;
+  /** What it was when it was taken up; undefined where nothing of it was under way. */
+  stood: Stood | undefined;
+  /** Its handler has not ended. */
+  running: boolean;
+}
+
+export interface RevivalOptions {
+  readonly records: TaskRecords;
+  readonly ledger: Ledger;
+  readonly asks: Asks;
+  /** Passes a call on to what runs it. */
+  route(mail: RequestMail): void;
+  incident(where: string, error: unknown): string;
+}
+
+export class Revival {
+  readonly #options: RevivalOptions;
+  readonly #reviving = new WeakMap<InFlight, { readonly left: Left; readonly stood: Stood }>();
+
+  constructor(options: RevivalOptions) {
+    this.#options = options;
+  }
+
+  /** Runs the call of a task anew, once. */
+  async revive(left: Left): Promise<void> {
+    const { asks, records, ledger, route, incident } = this.#options;
+    const { task, record, stood } = left;
+    if (stood === undefined || left.running) return;
+    left.stood = undefined;
+    const done = (outcome: Outcome): void => task.mailbox.send({ type: 'done', outcome });
+    try {
+      const call = await records.call(record);
+      const steps = await ledger.steps(record.identity);
+      if (asks.leaving) return;
+      ledger.lasts(record.identity, expiryOf(record));
+      const recorded = { id: record.identity, round: record.round, replies: task.replies(), steps };
+      const request = requestAnew(record, call, recorded, done);
+      this.#reviving.set(request, { left, stood });
+      route({ type: 'request', request });
+    } catch (error) {
+      const named = isProtocolError(error) ? '' : incident('a task that was to be run anew', error);
+      done({ ok: false, error: toWireError(error, named) });
+    }
+  }
+
+  /** Whether a request is the call of a task that is run anew. */
+  has(request: InFlight): boolean {
+    return this.#reviving.has(request);
+  }
+
+  /** Runs it. @throws {ProtocolError} where it may not be run twice */
+  run<R>(
+    request: InFlight,
+    implementation: ToolImplementation,
+    tool: Tool,
+    contextOf: () => RequestContext,
+    execute: (ctx: Context) => R | Promise<R>,
+  ): R | Promise<R> {
+    const { asks } = this.#options;
+    const reviving = this.#reviving.get(request);
+    const steps = Object.keys(request.recorded?.steps ?? {}).length;
+    if (reviving) checkRerun(reviving.stood, steps, implementation, tool);
+    const ctx = contextOf();
+    if (reviving) {
+      const { task } = reviving.left;
+      const conversation = asks.converse(request, ctx);
+      asks.tasked(conversation);
+      reviving.left.running = true;
+      task.mailbox.send({ type: 'revived', conversation });
+      conversation.send({ type: 'detach', task: task.mailbox });
+    }
+    return execute(ctx);
+  }
+}

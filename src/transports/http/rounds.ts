@@ -1,0 +1,88 @@
+/** What the connections of HTTP are looked after for from time to time: silent and stalled streams, sessions that nobody uses. */
+import type { Timer } from '../../clock.ts';
+import type { TransportHost } from '../transport.ts';
+import type { OpenList } from './open-list.ts';
+import type { ResolvedHttpOptions } from './options.ts';
+import type { HttpSession } from './session.ts';
+
+export interface RoundsOptions {
+  readonly host: TransportHost;
+  readonly options: ResolvedHttpOptions;
+  readonly open: OpenList;
+  sessions(): Iterable<HttpSession>;
+  /** Ends a session. */
+  end(session: HttpSession, reason: string): void;
+  /** Lets a session leave memory. */
+  sleep(session: HttpSession): void;
+}
+
+/** Sessions that may fall asleep in one round: the rest wait for the next, so that a round takes little time. */
+const MOST_TO_SLEEP = 2_000;
+/** Milliseconds between two looks at which sessions may leave memory. */
+const SLEEP_ROUND_MS = 5_000;
+
+export class Rounds {
+  readonly #options: RoundsOptions;
+  readonly #timers = new Map<() => void, Timer>();
+
+  constructor(options: RoundsOptions) {
+    this.#options = options;
+    const { keepAliveMs, stallMs, sessionIdleMs, replayMs } = options.options;
+    this.#every(Math.min(keepAliveMs, stallMs), this.#tend);
+    this.#every(Math.max(1, Math.min(sessionIdleMs, replayMs) / 4), this.#sweep);
+    if (options.host.sleepers) this.#every(SLEEP_ROUND_MS, this.#sleep);
+  }
+
+  end(): void {
+    for (const timer of this.#timers.values()) timer.cancel();
+  }
+
+  #every(ms: number, round: () => void): void {
+    const again = (): void => {
+      this.#timers.set(
+        round,
+        this.#options.host.clock.after(ms, () => {
+          round();
+          again();
+        }),
+      );
+    };
+    again();
+  }
+
+  /** Keeps silent streams open, drops clients that take nothing. */
+  readonly #tend = (): void => {
+    const { host, open, options } = this.#options;
+    const { keepAliveMs, stallMs } = options;
+    let stalled = 0;
+    for (const one of open.all()) if (!one.tend(host.clock.now(), keepAliveMs, stallMs)) stalled += 1;
+    if (stalled > 0)
+      host.log(
+        'warning',
+        `http: ${stalled} clients took nothing for ${stallMs} ms and were disconnected (http.stallMs)`,
+      );
+  };
+
+  /** Ends sessions that nobody uses, forgets streams that nobody has come back for. */
+  readonly #sweep = (): void => {
+    const { host, options, sessions, end } = this.#options;
+    const { sessionIdleMs, replayMs } = options;
+    const now = host.clock.now();
+    for (const session of [...sessions()]) {
+      session.sweep(now, replayMs);
+      if (session.busy === 0 && now - session.usedAt >= sessionIdleMs)
+        end(session, `nobody has used it for ${sessionIdleMs} ms`);
+    }
+  };
+
+  readonly #sleep = (): void => {
+    const { host, sessions, sleep } = this.#options;
+    const now = host.clock.now();
+    const sleepy: HttpSession[] = [];
+    for (const session of sessions()) {
+      if (session.sleepy(now)) sleepy.push(session);
+      if (sleepy.length >= MOST_TO_SLEEP) break;
+    }
+    for (const session of sleepy) sleep(session);
+  };
+}

@@ -1,0 +1,47 @@
+/** How often, and how soon, a server that crashes is started again. */
+import * as assert from 'uvu/assert';
+import { GaveUp, Restarts } from '../../src/cli/restarts.ts';
+import { SimulatedClock, settled } from '../../src/testing/clock.ts';
+import { suite } from '../harness/door.ts';
+
+const test = suite('restarts');
+
+/** Crashes, and says after how many milliseconds it may start again. */
+async function crash(restarts: Restarts, clock: SimulatedClock): Promise<number> {
+  const began = clock.now();
+  let over = false;
+  const waits = restarts.crashed('it died').finally(() => {
+    over = true;
+  });
+  waits.catch(() => {});
+  await settled();
+  while (!over && clock.now() - began < 10_000) {
+    await clock.advance(10);
+    await settled();
+  }
+  await waits;
+  return clock.now() - began;
+}
+
+test('three crashes within a minute are borne, each for longer than the one before, and the fourth is the end', async () => {
+  const clock = new SimulatedClock();
+  const said: string[] = [];
+  const restarts = new Restarts({ clock, say: (line) => void said.push(line) });
+  const waited = [];
+  for (let time = 0; time < 3; time += 1) waited.push(await crash(restarts, clock));
+  assert.equal(waited, [100, 200, 400]);
+  assert.match(said[2] ?? '', 'it died: it is started again (3 of 3 times within 60 seconds)');
+  const error = await crash(restarts, clock).catch((thrown: unknown) => thrown);
+  assert.instance(error, GaveUp);
+  assert.match(String(error), 'the server crashed 4 times within 60 seconds, last because it died');
+  assert.is(clock.timers, 0);
+});
+
+test('crashes that are further apart count for nothing', async () => {
+  const clock = new SimulatedClock();
+  const restarts = new Restarts({ clock, say: () => {} });
+  for (let time = 0; time < 20; time += 1) {
+    assert.is(await crash(restarts, clock), time % 2 === 0 ? 100 : 200);
+    await clock.advance(time % 2 === 0 ? 1_000 : 60_000);
+  }
+});

@@ -1,0 +1,45 @@
+/** A worker process under a supervisor, which keeps the pipes of stdio and repeats what was in flight: the same session, by TROUPE_SESSION. */
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import * as assert from 'uvu/assert';
+import { suite } from '../harness/door.ts';
+import { initialize } from '../http/support.ts';
+
+const test = suite('a session that outlives its worker');
+const FIXTURE = fileURLToPath(new URL('../fixtures/durable/worker.ts', import.meta.url));
+
+/** What a worker of this session answers to a call with the id 1; it is killed then. */
+async function answer(file: string, session: string): Promise<string> {
+  const env = { ...process.env, TROUPE_SESSION: session };
+  const child = spawn(process.execPath, ['--import', 'tsx', FIXTURE, file], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+    env,
+  });
+  const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'who', arguments: {} } };
+  child.stdin.write(`${JSON.stringify(initialize('2025-11-25'))}\n${JSON.stringify(call)}\n`);
+  try {
+    for await (const line of createInterface({ input: child.stdout })) {
+      const message = JSON.parse(line);
+      if (message.id === 1) return message.result.content[0].text;
+    }
+    return 'nothing';
+  } finally {
+    child.kill('SIGKILL');
+  }
+}
+
+test('R-01: a call that was answered is not run again by the next worker of the session, and is by another’s', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-lasting-'));
+  try {
+    const file = join(folder, 'a.db');
+    const first = await answer(file, 'one-session');
+    assert.is(await answer(file, 'one-session'), first);
+    assert.is.not(await answer(file, 'another-session'), first);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});

@@ -1,0 +1,23 @@
+/** All builds that are broken on purpose: a reliability test counts only if it finds its own. */
+import type { BrokenBuild } from './broken-build.ts';
+import { HANDLES } from './handles.ts';
+import { HTTP } from './http.ts';
+import { PROCESS } from './process.ts';
+import { SESSIONS } from './sessions.ts';
+import { SIMULATION } from './simulation.ts';
+import { STORE } from './store.ts';
+import { SUPERVISION } from './supervision.ts';
+import { TASKS } from './tasks.ts';
+import { TOOLSET } from './toolset.ts';
+
+export const BROKEN_BUILDS: readonly BrokenBuild[] = [
+  ...STORE,
+  ...HANDLES,
+  ...TOOLSET,
+  ...SESSIONS,
+  ...TASKS,
+  ...PROCESS,
+  ...SUPERVISION,
+  ...HTTP,
+  ...SIMULATION,
+];

@@ -1,0 +1,37 @@
+/** Builds that are broken on purpose: what holds in every simulated world. */
+import type { BrokenBuild } from './broken-build.ts';
+
+export const SIMULATION: readonly BrokenBuild[] = [
+  {
+    id: 'R-32',
+    test: 'test/simulation/simulation.test.ts',
+    file: 'src/execution/steps.ts',
+    find: 'await journal.record(name, kept);',
+    replace: 'void journal.record(name, kept).catch(() => {});',
+    why: 'what a step gave is used before it is durable',
+  },
+  {
+    id: 'R-32',
+    test: 'test/simulation/simulation.test.ts',
+    file: 'src/hosting/tasks.ts',
+    find: 'if (kept?.record.owner !== ownerOf(client)) return undefined;',
+    replace: 'if (!kept) return undefined;',
+    why: 'a task answers another principal',
+  },
+  {
+    id: 'R-32',
+    test: 'test/simulation/simulation.test.ts',
+    file: 'src/actors/requests.ts',
+    find: 'if (this.#table.size >= maxInFlight) {',
+    replace: 'if (this.#table.size >= 1_000) {',
+    why: 'the bound of requests in flight is not kept',
+  },
+  {
+    id: 'R-32',
+    test: 'test/simulation/simulation.test.ts',
+    file: 'src/hosting/kept-session.ts',
+    find: 'this.journal.gate(run, failed);',
+    replace: 'run(); void failed;',
+    why: 'a client sees what is not yet durable',
+  },
+];

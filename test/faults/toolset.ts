@@ -1,0 +1,46 @@
+/** Builds that are broken on purpose: what the tools of a machine promise. */
+import type { BrokenBuild } from './broken-build.ts';
+
+export const TOOLSET: readonly BrokenBuild[] = [
+  {
+    id: 'S-01',
+    test: 'test/handles/toolset.test.ts',
+    file: 'src/toolset/machine.ts',
+    find: "if (type.startsWith('xstate.')) refuse(",
+    replace: "if (type === 'xstate.') refuse(",
+    why: 'an author can list an event of XState',
+  },
+  {
+    id: 'S-01',
+    test: 'test/handles/toolset.test.ts',
+    file: 'src/toolset/arguments.ts',
+    find: "const members = typeof event === 'string' ? ready.get(event) : undefined;",
+    replace: "const members = typeof event === 'string' ? (ready.get(event) ?? [...ready.values()][1]) : undefined;",
+    why: 'an event that nobody listed is taken for another',
+  },
+  {
+    id: 'S-04',
+    test: 'test/handles/toolset.test.ts',
+    file: 'src/handles/handles.ts',
+    find: 'if (!entry || entry.principal !== principal) throw unknownHandle(name);',
+    replace: 'if (!entry) throw unknownHandle(name);',
+    why: 'a handle answers another principal',
+  },
+  {
+    id: 'S-04',
+    test: 'test/handles/toolset.test.ts',
+    file: 'src/actors/topics.ts',
+    find: "return 'owner' in change && change.owner !== undefined && change.owner !== principal;",
+    replace: 'return false;',
+    why: 'another principal hears that a handle has changed',
+  },
+  {
+    id: 'R-01',
+    test: 'test/examples/order-kill.test.ts',
+    file: 'src/handles/turns.ts',
+    find: 'this.#host.store.commit(more.length === 0 ? writes : [...writes, ...more]).then(',
+    replace: 'this.#host.store.commit([...writes, ...more].slice(0, 0)).then(',
+    why: 'nothing of a handle is kept',
+    built: true,
+  },
+];

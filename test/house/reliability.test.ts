@@ -1,0 +1,34 @@
+/** docs/reliability.md holds: each id of its table is in the tests that it names, and has a build that is broken on purpose, whose break is still there to be made. */
+import { existsSync } from 'node:fs';
+import * as assert from 'uvu/assert';
+import { BROKEN_BUILDS } from '../faults/broken-builds.ts';
+import { suite } from '../harness/door.ts';
+import { broken, promisesOf, read } from './promises.ts';
+
+const test = suite('the table of reliability');
+
+const PROMISED = [
+  'R-01 R-02 R-03 R-04 R-08 R-09 R-10 R-11 R-12 R-13 R-14 R-15 R-16 R-17 R-18 R-19 R-20 R-21 R-22',
+  'R-24 R-25 R-26 R-27 R-28 R-29 R-30 R-32 S-01 S-02 S-04 S-12',
+].flatMap((line) => line.split(' '));
+
+const rows = promisesOf('docs/reliability.md');
+
+test('every id that was promised has one row', () => {
+  assert.equal(rows.flatMap(({ ids }) => ids).sort(), [...PROMISED].sort());
+});
+
+test('each id is in a test that its row names, and each of these tests has one of its ids', () => {
+  assert.equal(broken(rows), []);
+});
+
+test('each id has a broken build, and each broken build has its place in one file and its id in a test', () => {
+  const without = PROMISED.filter((id) => !BROKEN_BUILDS.some((build) => build.id === id));
+  assert.equal(without, []);
+  const wrong: string[] = [];
+  for (const { id, test: file, file: source, find, why } of BROKEN_BUILDS) {
+    if (read(source).split(find).length !== 2) wrong.push(`${source} has not once what "${why}" breaks`);
+    if (!existsSync(file) || !read(file).includes(id)) wrong.push(`${file} has no ${id}`);
+  }
+  assert.equal(wrong, []);
+});
