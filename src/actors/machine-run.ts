@@ -3,8 +3,8 @@ import { type AnyStateMachine, createActor } from 'xstate';
 import { lendAsking } from '../asking/invocations.ts';
 import { type Clock, timersOf } from '../clock.ts';
 import type { Context } from '../execution/context.ts';
+import { pathOf } from '../execution/state-paths.ts';
 import type { Inspection } from '../inspect.ts';
-import { isObject } from '../protocol/json.ts';
 
 export interface MachineHost {
   readonly clock: Clock;
@@ -74,19 +74,5 @@ function run(
     signal.addEventListener('abort', stop, { once: true });
     inspection.born(address, { kind: 'machine', state });
     actor.start();
-  });
-}
-
-/** The state as paths, such as `order.asking`; those of parallel states side by side. A machine that fails to begin has none. */
-function pathOf({ status, value }: { readonly status: string; readonly value?: unknown }): string {
-  return value === undefined ? status : pathsIn(value).join(' & ');
-}
-
-function pathsIn(value: unknown): readonly string[] {
-  if (typeof value === 'string') return [value];
-  if (!isObject(value)) return [];
-  return Object.entries(value).flatMap(([name, inner]) => {
-    const paths = pathsIn(inner);
-    return paths.length === 0 ? [name] : paths.map((path) => `${name}.${path}`);
   });
 }

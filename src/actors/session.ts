@@ -13,6 +13,7 @@ import type { Dialect } from '../protocol/dialects/index.ts';
 import { ErrorCode, ProtocolError, toWireError } from '../protocol/errors.ts';
 import type { Initialize } from '../protocol/operations.ts';
 import type { ClientCapabilities, Implementation, LogLevel } from '../protocol/types.ts';
+import { settle } from '../requests/settle.ts';
 import { type Actor, type ActorHost, type Afterwards, type Behaviour, spawn } from './actor.ts';
 import { OpenAsks } from './open-asks.ts';
 import { isAnothers } from './topics.ts';
@@ -199,8 +200,4 @@ class Session implements Behaviour<SessionMail> {
     this.#step({ type: 'close' });
     this.#options.closed(`it failed (incident ${incident})`);
   }
-}
-
-function settle(request: InFlight, outcome: Outcome): void {
-  request.requests.send({ type: 'answer', request, outcome });
 }

@@ -1,6 +1,6 @@
 /** The subscriptions actor: it knows which client wants to hear of which change, in either era, and tells them. */
 import type { Timer } from '../clock.ts';
-import { EMPTY, type Outcome } from '../messages/answers.ts';
+import { EMPTY } from '../messages/answers.ts';
 import type { Client } from '../messages/client.ts';
 import type { InFlight } from '../messages/in-flight.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
@@ -11,6 +11,7 @@ import { ErrorCode, ProtocolError, toWireError } from '../protocol/errors.ts';
 import type { SubscriptionFilter } from '../protocol/subscriptions.ts';
 import { declaresTasks, tasksNotDeclared } from '../protocol/tasks.ts';
 import type { ServerCapabilities } from '../protocol/types.ts';
+import { settle } from '../requests/settle.ts';
 import { type Actor, type ActorHost, type Behaviour, spawn } from './actor.ts';
 import { misrouted } from './registry.ts';
 import { isAnothers, Topics } from './topics.ts';
@@ -252,8 +253,4 @@ function sessionOf(request: InFlight): Mailbox<SessionMail> {
 
 function tell(request: InFlight, told: Told): void {
   request.requests.send({ type: 'tell', request, told });
-}
-
-function settle(request: InFlight, outcome: Outcome): void {
-  request.requests.send({ type: 'answer', request, outcome });
 }

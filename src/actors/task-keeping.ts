@@ -4,6 +4,7 @@ import type { InFlight } from '../messages/in-flight.ts';
 import type { TaskSnapshot, TaskState } from '../messages/tasks.ts';
 import { ErrorCode } from '../protocol/errors.ts';
 import { messageOf } from '../protocol/json.ts';
+import { settle } from '../requests/settle.ts';
 import type { ActorHost } from './actor.ts';
 import { Saving } from './saving.ts';
 
@@ -80,10 +81,6 @@ export class TaskKeeping {
 /** The whole id is the key to the task. */
 export function addressOf(id: string): string {
   return `task/${id.slice(0, 8)}`;
-}
-
-export function settle(request: InFlight, outcome: Outcome): void {
-  request.requests.send({ type: 'answer', request, outcome });
 }
 
 function unkept(error: unknown): Outcome {

@@ -9,9 +9,10 @@ import type { Mailbox } from '../messages/mailbox.ts';
 import type { TaskMail, TaskState } from '../messages/tasks.ts';
 import { ErrorCode, toWireError } from '../protocol/errors.ts';
 import type { OneTask } from '../protocol/tasks.ts';
+import { settle } from '../requests/settle.ts';
 import { type Actor, type Behaviour, spawn } from './actor.ts';
 import { misrouted } from './registry.ts';
-import { addressOf, settle, TaskKeeping, type TaskOptions } from './task-keeping.ts';
+import { addressOf, TaskKeeping, type TaskOptions } from './task-keeping.ts';
 import { TaskQuestions } from './task-questions.ts';
 
 /** Where each begins. A snapshot never changes, so all begin with the same one. */
@@ -284,10 +285,8 @@ class Task implements Behaviour<TaskMail> {
 
   #changed(): void {
     this.#updatedAt = isoOf(this.#options.clock.date());
-    this.#keeping.changed(this.#now(), () => ({
-      questions: this.#questions.snapshot(),
-      replies: { ...this.#replies },
-    }));
+    const more = () => ({ questions: this.#questions.snapshot(), replies: { ...this.#replies } });
+    this.#keeping.changed(this.#now(), more);
   }
 
   crashed(mail: TaskMail, error: unknown): void {

@@ -6,7 +6,7 @@ import { type Clock, LONGEST_TIMER_MS } from '../clock.ts';
 import type { Carrier, ConversationMail } from '../messages/asking.ts';
 import type { InFlight } from '../messages/in-flight.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
-import { describe, isObject, type JsonObject } from '../protocol/json.ts';
+import { describe, isJsonObject, type JsonObject } from '../protocol/json.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { Era, Revision } from '../protocol/revisions.ts';
 import { type ClientCapabilities, type Implementation, LOG_LEVELS, type LogLevel } from '../protocol/types.ts';
@@ -246,10 +246,6 @@ function makeCloseStream(current: () => InFlight): Context['closeStream'] {
     const request = current();
     request.requests.send({ type: 'release', request, retryMs });
   };
-}
-
-function isJsonObject(value: unknown): value is JsonObject {
-  return isObject(value);
 }
 
 function makeLog(current: () => InFlight): Log {

@@ -1,11 +1,12 @@
 /** An instance in memory, and what of it is to be kept: its snapshot, its timers, the steps of what it invoked. */
-import type { AnyActorRef, AnyEventObject } from 'xstate';
+import type { AnyActorRef } from 'xstate';
 import { isObject, messageOf } from '../protocol/json.ts';
 import type { TimerRow, Write } from '../store/store.ts';
 import { fromText, toText } from '../store/text.ts';
 import { Desk } from './desk.ts';
 import type { Entry } from './entry.ts';
 import { actorAt, pathOfActor } from './held.ts';
+import { isEvent } from './history.ts';
 import type { InstanceHost } from './host.ts';
 import { keepSnapshot, Unkeepable } from './keep.ts';
 import type { MachineKind } from './kind.ts';
@@ -170,10 +171,6 @@ function readTimer({ actor, timer, data }: TimerRow): Omit<Scheduled, 'key' | 'm
       return { source, target, id, event };
   }
   throw new Error(`${actor}: timer ${timer}: expected what this server keeps of a timer, got ${data.slice(0, 80)}`);
-}
-
-function isEvent(value: unknown): value is AnyEventObject {
-  return isObject(value) && typeof value.type === 'string';
 }
 
 function isActive(actor: AnyActorRef | undefined): boolean {

@@ -60,7 +60,7 @@ function eventsOf(data: string, what: string): readonly AnyEventObject[] {
   throw new Error(`${what}: expected events in a list, got ${data.slice(0, 80)}`);
 }
 
-function isEvent(value: unknown): value is AnyEventObject {
+export function isEvent(value: unknown): value is AnyEventObject {
   return isObject(value) && typeof value.type === 'string';
 }
 

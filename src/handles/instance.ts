@@ -2,6 +2,7 @@
 import { type AnyEventObject, initialTransition, transition } from 'xstate';
 import type { HandleLifeEvent } from '../../machines/handle.ts';
 import { supervisorMachine } from '../../machines/supervisor.ts';
+import { pathOf } from '../execution/state-paths.ts';
 import type { HandleView } from '../messages/handles.ts';
 import { StoreError, type Write } from '../store/store.ts';
 import { Awake, type From } from './awake.ts';
@@ -11,7 +12,6 @@ import { addressOf, type Entry } from './entry.ts';
 import { HandleError } from './error.ts';
 import type { InstanceHost } from './host.ts';
 import { type Job, type JobKind, Mailroom } from './jobs.ts';
-import { pathOfState } from './judge.ts';
 import type { Caller } from './kind.ts';
 import { type Life, lifeOf, stepLife } from './life.ts';
 import { Leaving, loadInstance, storageError } from './load.ts';
@@ -54,7 +54,7 @@ export class Instance implements TurnsOwner {
 
   state(): string {
     const { awake } = this.#turns;
-    return this.#life === 'active' && awake ? pathOfState(awake.living.snapshot) : this.#life;
+    return this.#life === 'active' && awake ? pathOf(awake.living.snapshot) : this.#life;
   }
 
   /** Nothing is to be done, and nobody waits. */

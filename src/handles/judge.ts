@@ -1,5 +1,6 @@
 /** Which events an instance takes now, and why it does not take one: in words for the model that sent it. */
 import { type AnyEventObject, type AnyMachineSnapshot, getNextTransitions } from 'xstate';
+import { pathsIn } from '../execution/state-paths.ts';
 import { messageOf } from '../protocol/json.ts';
 
 type Transition = ReturnType<typeof getNextTransitions>[number];
@@ -57,20 +58,6 @@ function guardName(guard: unknown): string {
 export function inWords(value: unknown): string {
   const paths = pathsIn(value);
   return paths.length === 0 ? '(none)' : paths.map((path) => `"${path}"`).join(' and ');
-}
-
-function pathsIn(value: unknown): readonly string[] {
-  if (typeof value === 'string') return [value];
-  if (typeof value !== 'object' || value === null) return [];
-  return Object.entries(value).flatMap(([name, inner]) => {
-    const paths = pathsIn(inner);
-    return paths.length === 0 ? [name] : paths.map((path) => `${name}.${path}`);
-  });
-}
-
-/** The state as paths without quotes, for the inspector. */
-export function pathOfState({ status, value }: { readonly status: string; readonly value?: unknown }): string {
-  return value === undefined ? status : pathsIn(value).join(' & ');
 }
 
 /** Why a machine has failed, for clients. */

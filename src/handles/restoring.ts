@@ -7,7 +7,7 @@ import {
   getStateNodes,
   type StateValue,
 } from 'xstate';
-import { describe, isObject, type JsonObject, type JsonValue, messageOf } from '../protocol/json.ts';
+import { describe, isJsonObject, isObject, type JsonObject, type JsonValue, messageOf } from '../protocol/json.ts';
 import { fromText, toText } from '../store/text.ts';
 import { HandleError } from './error.ts';
 import { inWords } from './judge.ts';
@@ -35,14 +35,10 @@ export function readKept(data: string, what: string): KeptInstance {
   const value = fromText(data, what);
   if (isObject(value)) {
     const { snapshot, turn, used, entries, failure } = value;
-    if (isJson(snapshot) && typeof turn === 'number' && typeof used === 'number' && isCounts(entries))
+    if (isJsonObject(snapshot) && typeof turn === 'number' && typeof used === 'number' && isCounts(entries))
       return { snapshot, turn, used, entries, failure: typeof failure === 'string' ? failure : undefined };
   }
   throw new HandleError('failed', `${what}: expected what this server keeps of an instance, got ${describe(value)}`);
-}
-
-function isJson(value: unknown): value is JsonObject {
-  return isObject(value);
 }
 
 function isCounts(value: unknown): value is Record<string, number> {

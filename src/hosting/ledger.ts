@@ -1,7 +1,7 @@
 /** What is kept of the requests that ask: which state was answered with what, and the results of their steps. With a durable store another process goes on from there. */
 import type { Clock } from '../clock.ts';
 import type { StepJournal } from '../execution/steps.ts';
-import type { Outcome } from '../messages/answers.ts';
+import { isOutcome, type Outcome } from '../messages/answers.ts';
 import type { Limits, OperatorLog } from '../options.ts';
 import { isObject, type JsonObject, messageOf } from '../protocol/json.ts';
 import type { Store, Write } from '../store/store.ts';
@@ -203,10 +203,4 @@ function actorOf(id: string): string {
 
 function roundIn(value: unknown): number {
   return isObject(value) && typeof value.round === 'number' ? value.round : 0;
-}
-
-function isOutcome(value: unknown): value is Outcome {
-  if (!isObject(value)) return false;
-  const inner = value.ok === true ? value.result : value.error;
-  return isObject(inner);
 }

@@ -1,7 +1,7 @@
 /** At most one execution for each request identity: what a call came to is kept, and said again to whoever repeats it (docs/adr/0014). */
 import { createHash } from 'node:crypto';
 import type { Clock } from '../clock.ts';
-import type { Outcome } from '../messages/answers.ts';
+import { isOutcome, type Outcome } from '../messages/answers.ts';
 import type { EmitterMail } from '../messages/emitter.ts';
 import type { InFlight } from '../messages/in-flight.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
@@ -255,11 +255,6 @@ function readReply(text: string, { actor }: Identity): Reply {
     throw new StoreError('corrupt', `a reply of ${actor}: expected one as it was written, got something else`);
   const { digest, outcome } = read;
   return isOutcome(outcome) ? { digest, outcome } : { digest };
-}
-
-/** As it was written: what the store reads, it has checked. */
-function isOutcome(value: unknown): value is Outcome {
-  return isObject(value) && (value.ok === true ? isObject(value.result) : isObject(value.error));
 }
 
 function unsaved(error: unknown) {

@@ -16,6 +16,7 @@ import type { TaskSnapshot, TaskState } from '../messages/tasks.ts';
 import type { Limits } from '../options.ts';
 import { ErrorCode, isProtocolError, ProtocolError, toWireError } from '../protocol/errors.ts';
 import { declaresTasks, tasksNotDeclared, unknownTask } from '../protocol/tasks.ts';
+import { settle } from '../requests/settle.ts';
 import type { Asks } from './asks.ts';
 import type { Ledger } from './ledger.ts';
 import { pageOf } from './task-list.ts';
@@ -118,7 +119,7 @@ export class Tasks {
       this.#serve(mail);
     } catch (error) {
       const incident = isProtocolError(error) ? '' : this.#options.incident(request.operation.method, error);
-      answer(request, { ok: false, error: toWireError(error, incident) });
+      settle(request, { ok: false, error: toWireError(error, incident) });
     }
   };
 
@@ -146,7 +147,7 @@ export class Tasks {
       throw tasksNotDeclared(operation.method);
     switch (operation.method) {
       case 'tasks/list':
-        return answer(request, this.#list(client, operation.cursor));
+        return settle(request, this.#list(client, operation.cursor));
       case 'tasks/get':
       case 'tasks/update':
       case 'tasks/cancel':
@@ -284,8 +285,4 @@ export class Tasks {
     this.#shelf.orphans -= 1;
     kept.task.stop('its handler has ended');
   }
-}
-
-function answer(request: InFlight, outcome: Outcome): void {
-  request.requests.send({ type: 'answer', request, outcome });
 }

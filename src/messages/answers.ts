@@ -1,5 +1,6 @@
-/** What a request can be answered with, before a dialect shows it: types only. */
+/** What a request can be answered with, before a dialect shows it. */
 import type { WireError } from '../protocol/errors.ts';
+import { isObject } from '../protocol/json.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import type {
   CallToolResult,
@@ -61,3 +62,8 @@ export type Outcome =
   | { readonly ok: false; readonly error: WireError };
 
 export const EMPTY: Outcome = { ok: true, result: { kind: 'empty' } };
+
+/** Whether a value that was kept is an outcome: what is inside is as it was written. */
+export function isOutcome(value: unknown): value is Outcome {
+  return isObject(value) && isObject(value.ok === true ? value.result : value.error);
+}

@@ -1,5 +1,5 @@
 /** Every error that Troupe puts on the wire, and the one function that turns an unknown error into one of them. */
-import type { JsonValue } from './json.ts';
+import { describe, type JsonValue } from './json.ts';
 
 /**
  * JSON-RPC 2.0 codes; the codes of MCP 2026-07-28 (basic/index "Error Codes"); and Troupe's own, which that page asks to
@@ -45,6 +45,11 @@ export class ProtocolError extends Error {
     this.code = code;
     this.data = data;
   }
+}
+
+/** A parameter that does not fit. @param where from `params` on, such as `arguments` or `_meta["…"]` */
+export function misfit(where: string, expected: string, got: unknown): ProtocolError {
+  return new ProtocolError(ErrorCode.InvalidParams, `params.${where}: expected ${expected}, got ${describe(got)}`);
 }
 
 /** Whether what was thrown speaks for itself. Never throws, though anything can be thrown: a Proxy may refuse to be looked at. */

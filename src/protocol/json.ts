@@ -1,4 +1,4 @@
-/** JSON as types, and the one guard that narrows an unknown value to a JSON object. */
+/** JSON as types, and the guards that narrow an unknown value to a JSON object. */
 
 export type JsonPrimitive = string | number | boolean | null;
 export type JsonValue = JsonPrimitive | readonly JsonValue[] | JsonObject;
@@ -9,6 +9,11 @@ export interface JsonObject {
 /** True for a plain JSON object: not `null`, not an array. */
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The same for a value that is known to be JSON, whatever its type says: what was parsed, or checked. */
+export function isJsonObject(value: unknown): value is JsonObject {
+  return isObject(value);
 }
 
 /** Names what a value is, for an error that says what came: `"string "abc""`, `array of 3`, `null`. At most 60 characters. */

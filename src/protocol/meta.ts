@@ -1,5 +1,5 @@
 /** The `_meta` keys of the specification, and what a modern request says of itself in them. */
-import { ErrorCode, ProtocolError } from './errors.ts';
+import { ErrorCode, misfit, ProtocolError } from './errors.ts';
 import { describe, isObject } from './json.ts';
 import { isRequestId } from './jsonrpc.ts';
 import { isLegacyRevision, isModernRevision, type ModernRevision, SUPPORTED_REVISIONS } from './revisions.ts';
@@ -48,7 +48,7 @@ export function isModern(params: Params): boolean {
 export function readSelfDescription(params: Params): SelfDescription {
   const meta = metaOf(params) ?? {};
   const requested = meta[META.protocolVersion];
-  if (typeof requested !== 'string') throw misfit(META.protocolVersion, 'a string', requested);
+  if (typeof requested !== 'string') throw misfit(`_meta["${META.protocolVersion}"]`, 'a string', requested);
   if (!isModernRevision(requested)) {
     throw new ProtocolError(
       ErrorCode.UnsupportedProtocolVersion,
@@ -59,10 +59,11 @@ export function readSelfDescription(params: Params): SelfDescription {
     );
   }
   const capabilities = meta[META.clientCapabilities];
-  if (!isObject(capabilities)) throw misfit(META.clientCapabilities, 'an object (it may be empty)', capabilities);
+  if (!isObject(capabilities))
+    throw misfit(`_meta["${META.clientCapabilities}"]`, 'an object (it may be empty)', capabilities);
   const logLevel = meta[META.logLevel];
   if (logLevel !== undefined && !isLogLevel(logLevel))
-    throw misfit(META.logLevel, `one of ${LOG_LEVELS.join(', ')}`, logLevel);
+    throw misfit(`_meta["${META.logLevel}"]`, `one of ${LOG_LEVELS.join(', ')}`, logLevel);
   return {
     revision: requested,
     info: readImplementation(meta[META.clientInfo], `_meta["${META.clientInfo}"]`),
@@ -86,12 +87,5 @@ function isImplementation(value: unknown): value is Implementation {
 export function readProgressToken(params: Params): string | number | undefined {
   const token = metaOf(params)?.[META.progressToken];
   if (token === undefined || isRequestId(token)) return token;
-  throw misfit(META.progressToken, 'a string or an integer', token);
-}
-
-function misfit(key: string, expected: string, got: unknown): ProtocolError {
-  return new ProtocolError(
-    ErrorCode.InvalidParams,
-    `params._meta["${key}"]: expected ${expected}, got ${describe(got)}`,
-  );
+  throw misfit(`_meta["${META.progressToken}"]`, 'a string or an integer', token);
 }

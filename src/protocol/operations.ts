@@ -1,6 +1,6 @@
 /** What a client can ask for, read: one shape per method, and the readers that refuse params which do not fit with -32602. */
-import { ErrorCode, ProtocolError } from './errors.ts';
-import { describe, isObject } from './json.ts';
+import { misfit } from './errors.ts';
+import { isObject } from './json.ts';
 import { readImplementation } from './meta.ts';
 import type { Listen } from './subscriptions.ts';
 import type { ListTasks, OneTask } from './tasks.ts';
@@ -174,8 +174,4 @@ function texts(value: unknown, where: string): Readonly<Record<string, string>> 
     read[name] = entry;
   }
   return read;
-}
-
-function misfit(where: string, expected: string, got: unknown): ProtocolError {
-  return new ProtocolError(ErrorCode.InvalidParams, `params.${where}: expected ${expected}, got ${describe(got)}`);
 }

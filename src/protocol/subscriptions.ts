@@ -1,6 +1,6 @@
 /** The filter of `subscriptions/listen`: what a client wants to hear of, read from the wire and shown on it. */
-import { ErrorCode, ProtocolError } from './errors.ts';
-import { describe, isObject } from './json.ts';
+import { misfit } from './errors.ts';
+import { isObject } from './json.ts';
 
 /** The lists whose changes can be heard of. */
 export type ListName = 'tools' | 'resources' | 'prompts';
@@ -25,7 +25,7 @@ const LISTS: readonly (readonly [member: string, list: ListName])[] = [
 /** Members of the filter that are not known are kinds of changes that nobody can be told of: they are read over. */
 export function readListen(params: Readonly<Record<string, unknown>> | undefined): Listen {
   const notifications = params?.notifications;
-  if (!isObject(notifications)) throw misfit('', 'an object (it may be empty)', notifications);
+  if (!isObject(notifications)) throw misfit('notifications', 'an object (it may be empty)', notifications);
   const lists = LISTS.flatMap(([member, list]) => (readFlag(notifications, member) ? [list] : []));
   return {
     method: 'subscriptions/listen',
@@ -39,15 +39,16 @@ export function readListen(params: Readonly<Record<string, unknown>> | undefined
 
 function readFlag(notifications: Readonly<Record<string, unknown>>, member: string): boolean {
   const value = notifications[member];
-  if (value !== undefined && typeof value !== 'boolean') throw misfit(`.${member}`, 'true or false', value);
+  if (value !== undefined && typeof value !== 'boolean')
+    throw misfit(`notifications.${member}`, 'true or false', value);
   return value === true;
 }
 
 function readStrings(value: unknown, member: string, noun: string): readonly string[] | undefined {
   if (value === undefined) return undefined;
-  if (!Array.isArray(value)) throw misfit(`.${member}`, `an array of ${noun}s`, value);
+  if (!Array.isArray(value)) throw misfit(`notifications.${member}`, `an array of ${noun}s`, value);
   return value.map((each: unknown, index) => {
-    if (typeof each !== 'string') throw misfit(`.${member}[${index}]`, `a ${noun}, as a string`, each);
+    if (typeof each !== 'string') throw misfit(`notifications.${member}[${index}]`, `a ${noun}, as a string`, each);
     return each;
   });
 }
@@ -59,11 +60,4 @@ export function showFilter({ lists, resources, tasks }: SubscriptionFilter): Rea
   if (resources) shown.resourceSubscriptions = resources;
   if (tasks) shown.taskIds = tasks;
   return shown;
-}
-
-function misfit(where: string, expected: string, got: unknown): ProtocolError {
-  return new ProtocolError(
-    ErrorCode.InvalidParams,
-    `params.notifications${where}: expected ${expected}, got ${describe(got)}`,
-  );
 }

@@ -1,6 +1,6 @@
 /** Tasks as the wire knows them: what a client says to have them, and what it asks of one. */
-import { ErrorCode, ProtocolError } from './errors.ts';
-import { describe, isObject } from './json.ts';
+import { ErrorCode, misfit, ProtocolError } from './errors.ts';
+import { isObject } from './json.ts';
 import type { ClientCapabilities } from './types.ts';
 
 /** The extension of the modern era (`io.modelcontextprotocol/tasks`, SEP-2663). */
@@ -79,8 +79,4 @@ function taskIdOf(params: Params): string {
   const taskId = params?.taskId;
   if (typeof taskId !== 'string') throw misfit('taskId', 'a string', taskId);
   return taskId;
-}
-
-function misfit(where: string, expected: string, got: unknown): ProtocolError {
-  return new ProtocolError(ErrorCode.InvalidParams, `params.${where}: expected ${expected}, got ${describe(got)}`);
 }

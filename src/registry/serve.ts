@@ -2,7 +2,7 @@
 import type { Afterwards } from '../actors/actor.ts';
 import { misrouted } from '../actors/registry.ts';
 import type { CompletionCall, PromptCall, ResourceRead, ToolCall } from '../execution/execution.ts';
-import type { Outcome, Page } from '../messages/answers.ts';
+import type { Page } from '../messages/answers.ts';
 import type { ExecutorMail } from '../messages/executor.ts';
 import type { InFlight } from '../messages/in-flight.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
@@ -11,6 +11,7 @@ import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import type { Complete } from '../protocol/operations.ts';
 import type { Prompt, Resource, ResourceTemplate, Tool } from '../protocol/types.ts';
 import { parseTemplate, type UriTemplate } from '../protocol/uri-template.ts';
+import { settle } from '../requests/settle.ts';
 import type { Catalogue } from './catalogue.ts';
 import { checkParameterHeaders } from './headers.ts';
 
@@ -186,8 +187,7 @@ function pages(
 const MAX_KEPT_PAGES = 64;
 
 function list(request: InFlight, page: Page): void {
-  const outcome: Outcome = { ok: true, result: { kind: 'list', page } };
-  request.requests.send({ type: 'answer', request, outcome });
+  settle(request, { ok: true, result: { kind: 'list', page } });
 }
 
 function complete(

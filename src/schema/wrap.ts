@@ -1,5 +1,5 @@
 /** Wraps a schema as one member of an object: the rest of the object is described by plain JSON Schema. */
-import { isObject, type JsonObject } from '../protocol/json.ts';
+import { isJsonObject, isObject, type JsonObject } from '../protocol/json.ts';
 import { isStandard } from './standard.ts';
 import type { AuthorSchema, StandardResult, StandardSchema } from './types.ts';
 
@@ -55,10 +55,6 @@ function isLibrary(schema: AuthorSchema): schema is StandardSchema {
 
 function asJson(schema: Record<string, unknown>): JsonObject {
   return isJsonObject(schema) ? schema : {};
-}
-
-function isJsonObject(value: unknown): value is JsonObject {
-  return isObject(value);
 }
 
 function refers(schema: unknown): boolean {

@@ -1,5 +1,5 @@
 /** The arguments of a machine's tools: the author's, with the handle and the key that make a call one on an instance. */
-import { describe, isObject, type JsonObject } from '../protocol/json.ts';
+import { describe, isJsonObject, isObject, type JsonObject } from '../protocol/json.ts';
 import { DefinitionError } from '../registration/checks.ts';
 import { compileInput } from '../schema/compile.ts';
 import type { Checked, CompiledSchema, Problem } from '../schema/schema.ts';
@@ -216,10 +216,6 @@ function nameProblem(given: Readonly<Record<string, unknown>>, path: 'handle' | 
   const value = given[path];
   if (typeof value === 'string' && value.length > 0 && value.length <= 256) return [];
   return [{ path, expected: 'string of 1 to 256 characters', got: describe(value) }];
-}
-
-function isJsonObject(value: unknown): value is JsonObject {
-  return isObject(value);
 }
 
 /** The arguments of a call in a few words, for a model. @example 'sku: string, quantity?: integer' */

@@ -4,7 +4,7 @@ import type { Context } from '../execution/context.ts';
 import type { Handles } from '../handles/handles.ts';
 import type { Caller } from '../handles/kind.ts';
 import type { HandleView } from '../messages/handles.ts';
-import { describe, isObject, type JsonObject } from '../protocol/json.ts';
+import { describe, isJsonObject } from '../protocol/json.ts';
 import type { CallToolResult } from '../protocol/types.ts';
 import { answerRefused, answerWith, answerWithList, type Naming } from './answer.ts';
 import type { Called, CalledAny, Paging } from './arguments.ts';
@@ -77,8 +77,4 @@ async function ownKey(ctx: Context): Promise<string | undefined> {
   const { elicitation, sampling, roots } = capabilities;
   if (era !== 'modern' || !(elicitation ?? sampling ?? roots)) return undefined;
   return ctx.step('troupe.call', () => nanoid());
-}
-
-function isJsonObject(value: unknown): value is JsonObject {
-  return isObject(value);
 }

@@ -1,0 +1,17 @@
+/** The state of an author's statechart in words: the paths of what is active. */
+import { isObject } from '../protocol/json.ts';
+
+/** The state as paths, such as `order.asking`; those of parallel states side by side. A machine that fails to begin has none. */
+export function pathOf({ status, value }: { readonly status: string; readonly value?: unknown }): string {
+  return value === undefined ? status : pathsIn(value).join(' & ');
+}
+
+/** The paths in a state value of XState. */
+export function pathsIn(value: unknown): readonly string[] {
+  if (typeof value === 'string') return [value];
+  if (!isObject(value)) return [];
+  return Object.entries(value).flatMap(([name, inner]) => {
+    const paths = pathsIn(inner);
+    return paths.length === 0 ? [name] : paths.map((path) => `${name}.${path}`);
+  });
+}
