@@ -1,9 +1,9 @@
 /** Runs an author's statechart for one call, from its initial state to its final one: a statechart as a tool. */
 import { type AnyStateMachine, createActor } from 'xstate';
 import { lendAsking } from '../asking/invocations.ts';
+import { pathOf } from '../charts/paths.ts';
 import { type Clock, timersOf } from '../clock.ts';
 import type { Context } from '../execution/context.ts';
-import { pathOf } from '../execution/state-paths.ts';
 import type { Inspection } from '../inspect.ts';
 
 export interface MachineHost {

@@ -2,7 +2,7 @@
 import { type AnyEventObject, initialTransition, transition } from 'xstate';
 import type { HandleLifeEvent } from '../../machines/handle.ts';
 import { supervisorMachine } from '../../machines/supervisor.ts';
-import { pathOf } from '../execution/state-paths.ts';
+import { pathOf } from '../charts/paths.ts';
 import type { HandleView } from '../messages/handles.ts';
 import { StoreError, type Write } from '../store/store.ts';
 import { Awake, type From } from './awake.ts';

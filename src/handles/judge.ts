@@ -1,6 +1,6 @@
 /** Which events an instance takes now, and why it does not take one: in words for the model that sent it. */
 import { type AnyEventObject, type AnyMachineSnapshot, getNextTransitions } from 'xstate';
-import { pathsIn } from '../execution/state-paths.ts';
+import { pathsIn } from '../charts/paths.ts';
 import { messageOf } from '../protocol/json.ts';
 
 type Transition = ReturnType<typeof getNextTransitions>[number];

@@ -1,11 +1,12 @@
 /** What the tools of a machine answer: words for the model, the same as data, and what is accepted next. */
+
+import { pathsIn } from '../charts/paths.ts';
 import { HandleError } from '../handles/error.ts';
 import type { HandleView } from '../messages/handles.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import type { JsonObject } from '../protocol/json.ts';
 import type { CallToolResult } from '../protocol/types.ts';
 import { failed } from '../results/tool-result.ts';
-import { pathsOf } from './chart.ts';
 import { plain } from './plain.ts';
 
 /** How a machine's tools are called. */
@@ -78,7 +79,7 @@ function viewText(view: HandleView, naming: Naming): string {
 }
 
 function stateText({ state, status }: HandleView): string {
-  const paths = pathsOf(state).join(' & ');
+  const paths = pathsIn(state).join(' & ');
   return status === 'active' ? paths : `${status}${paths === '' || paths === status ? '' : ` (in ${paths})`}`;
 }
 

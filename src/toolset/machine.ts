@@ -1,5 +1,7 @@
 /** Turns a machine, as an author writes it, into what is offered of it: its tools, its resources, and what the handles need to know. */
 import type { AnyMachineSnapshot } from 'xstate';
+import { eventsOf, fingerprint, readChart, takers } from '../charts/chart.ts';
+import type { ChartNode } from '../charts/node.ts';
 import type { MachineKind } from '../handles/kind.ts';
 import { describe } from '../protocol/json.ts';
 import { checkMembers, DefinitionError } from '../registration/checks.ts';
@@ -7,7 +9,6 @@ import type { ResourceDefinition } from '../registration/define.ts';
 import type { AnyMachine } from '../registration/machine.ts';
 import { membersOf } from './arguments.ts';
 import type { HandlesPort } from './calls.ts';
-import { type ChartState, eventsOf, fingerprint, readChart, takers } from './chart.ts';
 import { resourcesOf } from './resources.ts';
 import { type CompiledTool, toolsOf } from './tools.ts';
 
@@ -51,7 +52,7 @@ function checkName(name: unknown): void {
 const OWN = ['create', 'get', 'list', 'end'];
 
 /** S-01: a client reaches the events that are written out, and no others. */
-function checkEvent(type: string, chart: ChartState, { name, single }: AnyMachine, where: string): void {
+function checkEvent(type: string, chart: ChartNode, { name, single }: AnyMachine, where: string): void {
   const refuse = (why: string): never => {
     throw new DefinitionError(`${where}: ${why}`);
   };
@@ -67,7 +68,7 @@ function checkEvent(type: string, chart: ChartState, { name, single }: AnyMachin
     );
 }
 
-function kindOf(definition: AnyMachine, chart: ChartState, events: readonly string[]): MachineKind {
+function kindOf(definition: AnyMachine, chart: ChartNode, events: readonly string[]): MachineKind {
   const { name, machine, previous, ttlMs, idleMs, view, migrate, version = fingerprint(chart) } = definition;
   return {
     name,

@@ -1,4 +1,8 @@
 /** The resources of a machine: each handle as JSON, and as a picture of its chart with the current state marked. */
+
+import type { ChartNode } from '../charts/node.ts';
+import { pathsIn } from '../charts/paths.ts';
+import { drawChart } from '../charts/picture.ts';
 import type { Context } from '../execution/context.ts';
 import { HandleError } from '../handles/error.ts';
 import type { HandleView } from '../messages/handles.ts';
@@ -7,9 +11,7 @@ import type { ResourceDefinition } from '../registration/define.ts';
 import type { AnyMachine } from '../registration/machine.ts';
 import { viewData } from './answer.ts';
 import type { HandlesPort } from './calls.ts';
-import { type ChartState, pathsOf } from './chart.ts';
 import { jsonText } from './json-text.ts';
-import { drawChart } from './picture.ts';
 
 /** Most handles that a completion goes through. */
 const MAX_COMPLETED = 100;
@@ -24,7 +26,7 @@ export function chartUri(machine: string, handle: string): string {
 
 export function resourcesOf(
   { name, title = name, icons }: AnyMachine,
-  chart: ChartState,
+  chart: ChartNode,
   handles: HandlesPort,
 ): readonly ResourceDefinition[] {
   const complete = {
@@ -62,7 +64,7 @@ export function resourcesOf(
       ...shared,
       async handler({ uri, variables }, ctx) {
         const { handle, state } = await look(uri, variables.handle, ctx);
-        const paths = pathsOf(state);
+        const paths = pathsIn(state);
         return drawChart(chart, `${name} ${handle}: ${paths.join(' & ')}`, paths);
       },
     },

@@ -1,13 +1,15 @@
 /** What a model is told of a machine's tools: what the machine is, and which event is taken in which state, as the chart says. */
+
+import { isFor, nodesOf, takers } from '../charts/chart.ts';
+import type { ChartNode } from '../charts/node.ts';
 import type { CompiledSchema } from '../schema/schema.ts';
-import { type ChartState, isFor, statesOf, takers } from './chart.ts';
 
 export interface Said {
   /** The machine's name. */
   readonly name: string;
   /** One tool sends all events. */
   readonly single: boolean;
-  readonly chart: ChartState;
+  readonly chart: ChartNode;
   /** Those that clients may send. */
   readonly events: readonly string[];
 }
@@ -17,8 +19,8 @@ const MAX_STATES = 12;
 
 export function createText(said: Said, description: string | undefined): string {
   const { name, chart } = said;
-  const begins = chart.states.filter(({ initial }) => initial).map(({ key }) => key);
-  const ends = chart.states.filter(({ type }) => type === 'final').map(({ key }) => key);
+  const begins = chart.nodes.filter(({ initial }) => initial).map(({ key }) => key);
+  const ends = chart.nodes.filter(({ type }) => type === 'final').map(({ key }) => key);
   return [
     ...(description === undefined ? [] : [description]),
     `Starts a new ${name} and gives its handle, which the other tools of the ${name} take. Each answer says what is accepted next.`,
@@ -59,8 +61,8 @@ function whereText({ chart }: Said, type: string): string {
 
 /** What the author has written at the first transition of an event. */
 function meaning({ chart }: Said, type: string): string | undefined {
-  for (const { transitions } of statesOf(chart)) {
-    const described = transitions.find((transition) => isFor(transition, type) && transition.description !== undefined);
+  for (const { edges } of nodesOf(chart)) {
+    const described = edges.find((transition) => isFor(transition, type) && transition.description !== undefined);
     if (described) return described.description;
   }
   return undefined;

@@ -58,16 +58,17 @@ const LAYERS: readonly {
     may: [/^src\/(execution|asking|results|schema|messages|protocol)\//, /^src\/clock\.ts$/],
     packages: ['node:async_hooks'],
   },
+  { of: /^src\/charts\//, may: [/^src\/(charts|protocol)\//], packages: ['node:crypto', 'xstate'] },
   {
     of: /^src\/toolset\//,
-    may: [/^src\/(toolset|handles|registration|execution|results|schema|messages|protocol)\//],
+    may: [/^src\/(toolset|charts|handles|registration|execution|results|schema|messages|protocol)\//],
     packages: ['nanoid', 'node:crypto', 'xstate'],
   },
   {
     of: /^src\/handles\//,
     may: [
       /^machines\//,
-      /^src\/(handles|asking|execution|results|store|messages|protocol)\//,
+      /^src\/(handles|charts|asking|execution|results|store|messages|protocol)\//,
       /^src\/(clock|inspect|options|process-wide)\.ts$/,
     ],
     packages: ['nanoid', 'node:crypto', 'xstate'],
@@ -76,7 +77,7 @@ const LAYERS: readonly {
     of: /^src\/actors\//,
     may: [
       /^machines\//,
-      /^src\/(actors|asking|execution|registry|requests|outbound|messages|protocol)\//,
+      /^src\/(actors|charts|asking|execution|registry|requests|outbound|messages|protocol)\//,
       /^src\/(clock|inspect)\.ts$/,
     ],
     packages: ['xstate'],

@@ -1,7 +1,7 @@
 /** Draws a statechart as SVG: states inside states from top to bottom, an arrow for each transition, the current states marked. */
 
-import type { ChartState } from './chart.ts';
 import { arrange, type Box, type Edge, ROW, type Row } from './layout.ts';
+import type { ChartNode } from './node.ts';
 
 const INK = '#1f2328';
 const FAINT = '#8c959f';
@@ -15,7 +15,7 @@ const NOW_FILL = '#dafbe1';
  * @param title what it shows, for those who cannot see it
  * @param active the paths of the states that the instance is in, without those around them
  */
-export function drawChart(chart: ChartState, title: string, active: readonly string[]): string {
+export function drawChart(chart: ChartNode, title: string, active: readonly string[]): string {
   const { boxes, edges, width, height, left } = arrange(chart);
   const current = new Set(active.flatMap(withAncestors));
   const isNow = (path: string): boolean => current.has(path);

@@ -1,4 +1,4 @@
-/** The state of an author's statechart in words: the paths of what is active. */
+/** The state of a statechart in words: the paths of what is active. */
 import { isObject } from '../protocol/json.ts';
 
 /** The state as paths, such as `order.asking`; those of parallel states side by side. A machine that fails to begin has none. */
@@ -6,7 +6,7 @@ export function pathOf({ status, value }: { readonly status: string; readonly va
   return value === undefined ? status : pathsIn(value).join(' & ');
 }
 
-/** The paths in a state value of XState. */
+/** The paths in a state value of XState: those of parallel states side by side. @example ['paying.charging'] */
 export function pathsIn(value: unknown): readonly string[] {
   if (typeof value === 'string') return [value];
   if (!isObject(value)) return [];

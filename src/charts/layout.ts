@@ -1,5 +1,5 @@
 /** Where each part of a statechart's picture goes: states one below the other, and a lane beside them for each arrow. */
-import type { ChartState, ChartTransition } from './chart.ts';
+import type { ChartEdge, ChartNode } from './node.ts';
 
 /** Height of a line of text. */
 export const ROW = 20;
@@ -16,7 +16,7 @@ const MAX_PARTS = 1_000;
 const MAX_LANES = 40;
 
 export interface Box {
-  readonly state: ChartState;
+  readonly state: ChartNode;
   readonly name: string;
   readonly x: number;
   readonly y: number;
@@ -59,7 +59,7 @@ interface Leaving {
 }
 
 /** Boxes hold their lines of text, then the states within them: to the right of a line there is nothing but the edges of the boxes around it. */
-export function arrange(chart: ChartState): Arranged {
+export function arrange(chart: ChartNode): Arranged {
   const boxes: Box[] = [];
   const leaving: Leaving[] = [];
   let parts = 0;
@@ -68,7 +68,7 @@ export function arrange(chart: ChartState): Arranged {
     parts += 1;
     return true;
   };
-  const place = (state: ChartState, x: number, y: number): { readonly width: number; readonly height: number } => {
+  const place = (state: ChartNode, x: number, y: number): { readonly width: number; readonly height: number } => {
     const name = clip(nameOf(state));
     const rows: Row[] = [];
     let below = y + ROW + 4;
@@ -81,19 +81,19 @@ export function arrange(chart: ChartState): Arranged {
     // A box is placed before the boxes in it, so that those are drawn over it.
     const at = boxes.push({ state, name, x, y, width: 0, height: 0, rows }) - 1;
     for (const invoked of state.invokes) if (fits()) line(clip(`does ${invoked}`), true);
-    for (const transition of state.transitions) {
+    for (const transition of state.edges) {
       if (!fits()) continue;
       const [to] = transition.targets;
       if (to !== undefined) leaving.push({ from: state.path, to, y: below + ROW / 2 });
       line(clip(textOf(transition)), false);
     }
-    for (const child of state.states) {
+    for (const child of state.nodes) {
       if (!fits()) continue;
       const inner = place(child, x + PAD, below + PAD / 2);
       width = Math.max(width, inner.width + 2 * PAD);
       below += inner.height + PAD;
     }
-    const height = below - y + (state.states.length > 0 ? PAD / 2 : 4);
+    const height = below - y + (state.nodes.length > 0 ? PAD / 2 : 4);
     boxes[at] = { state, name, x, y, width, height, rows };
     return { width, height };
   };
@@ -110,8 +110,8 @@ export function arrange(chart: ChartState): Arranged {
 }
 
 /** How many boxes and lines there are in a box. */
-function partsOf({ invokes, transitions, states }: ChartState): number {
-  return states.reduce((sum, state) => sum + 1 + partsOf(state), invokes.length + transitions.length);
+function partsOf({ invokes, edges, nodes }: ChartNode): number {
+  return nodes.reduce((sum, node) => sum + 1 + partsOf(node), invokes.length + edges.length);
 }
 
 /** Gives each arrow a lane in which no other runs beside it: the shortest get the nearest. */
@@ -145,11 +145,11 @@ function route(leaving: readonly Leaving[], boxes: readonly Box[], from: number)
   return { edges, lanes: lanes.length };
 }
 
-function nameOf({ key, type }: ChartState): string {
+function nameOf({ key, type }: ChartNode): string {
   return type === 'history' ? `${key} (history)` : type === 'parallel' ? `${key} (all at once)` : key;
 }
 
-function textOf({ label, guard, targets }: ChartTransition): string {
+function textOf({ label, guard, targets }: ChartEdge): string {
   const condition = guard === undefined ? '' : ` [${guard === '' ? 'if' : guard}]`;
   return `${label}${condition}${targets.length === 0 ? '' : ` → ${targets.join(', ')}`}`;
 }

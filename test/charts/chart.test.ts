@@ -1,8 +1,9 @@
 /** What is read from an author's statechart, and its picture. */
 import * as assert from 'uvu/assert';
 import { createMachine, fromPromise, setup } from 'xstate';
-import { eventsOf, fingerprint, pathsOf, readChart, statesOf, takers } from '../../src/toolset/chart.ts';
-import { drawChart } from '../../src/toolset/picture.ts';
+import { eventsOf, fingerprint, nodesOf, readChart, takers } from '../../src/charts/chart.ts';
+import { pathsIn } from '../../src/charts/paths.ts';
+import { drawChart } from '../../src/charts/picture.ts';
 import { plain } from '../../src/toolset/plain.ts';
 import { suite } from '../harness/door.ts';
 
@@ -34,8 +35,8 @@ const work = setup({
 const chart = readChart(work);
 
 test('each transition is named as people would', () => {
-  const labels = statesOf(chart).flatMap(({ path, transitions }) =>
-    transitions.map(({ label, guard, targets }) => [path, label, guard, ...targets]),
+  const labels = nodesOf(chart).flatMap(({ path, edges }) =>
+    edges.map(({ label, guard, targets }) => [path, label, guard, ...targets]),
   );
   assert.equal(labels, [
     ['', 'stop', undefined, 'over'],
@@ -57,8 +58,8 @@ test('it is known which states take an event, written out or by a pattern', () =
 });
 
 test('a state is read as paths, those of parallel states side by side', () => {
-  assert.equal(pathsOf('open'), ['open']);
-  assert.equal(pathsOf({ busy: { money: 'moving', goods: { here: {} } } }), ['busy.money.moving', 'busy.goods.here']);
+  assert.equal(pathsIn('open'), ['open']);
+  assert.equal(pathsIn({ busy: { money: 'moving', goods: { here: {} } } }), ['busy.money.moving', 'busy.goods.here']);
 });
 
 test('a fingerprint changes with the chart, and with nothing else', () => {
@@ -79,7 +80,7 @@ test('the picture marks the states that the instance is in, and those around the
   const marked = [...svg.matchAll(/font-weight="bold">([^<]*)</g)].filter(([text]) => text.length > 0);
   const green = [...svg.matchAll(/fill="#1a7f37" font-weight="bold">([^<]*)</g)].map(([, name]) => name);
   assert.equal(green, ['busy (all at once)', 'money', 'moving', 'goods', 'here']);
-  assert.is(marked.length, statesOf(chart).length);
+  assert.is(marked.length, nodesOf(chart).length);
 });
 
 test('an author cannot bring anything but text into the picture', () => {
