@@ -29,7 +29,7 @@ export { fromSteps, type StepsScope } from './handles/steps.ts';
 export type { PromptRegistration, RegisteredElement, Registration, ToolRegistration } from './hosting/elements.ts';
 export type { MachineRegistration } from './hosting/machines.ts';
 export type { Supervised } from './hosting/supervision.ts';
-export type { ActorKind, InspectionListener, InspectionRecord } from './inspect.ts';
+export type { ActorKind, InspectionListener, InspectionRecord } from './inspection/records.ts';
 export { DEFAULT_LIMITS, type Limits, type OperatorLog, type ServerOptions } from './options.ts';
 export { ErrorCode, type ErrorCodeValue, ProtocolError } from './protocol/errors.ts';
 export type { JsonObject, JsonValue } from './protocol/json.ts';

@@ -2,12 +2,14 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AnyStateMachine } from 'xstate';
+import { systemClock } from './clock.ts';
 import { type Discovered, type DiscoverOptions, discover } from './discovery/discover.ts';
 import { type Core, createCore } from './hosting/core.ts';
 import type { PromptRegistration, RegisteredElement, Registration, ToolRegistration } from './hosting/elements.ts';
+import { INSIDE, type Inside } from './hosting/inside.ts';
 import type { MachineRegistration } from './hosting/machines.ts';
 import type { Supervised } from './hosting/supervision.ts';
-import type { InspectionListener } from './inspect.ts';
+import type { InspectionListener } from './inspection/records.ts';
 import { launcher } from './launcher.ts';
 import { checkOptions, type ServerOptions } from './options.ts';
 import { describe, messageOf } from './protocol/json.ts';
@@ -263,6 +265,19 @@ export class Server {
    */
   inspect(listener: InspectionListener): () => void {
     return this.#core.inspection.listen(listener);
+  }
+
+  /** @internal What `troupe/inspector` looks through. */
+  get [INSIDE](): Inside {
+    const { inspection, log, machines, tools } = this.#core;
+    return {
+      inspection,
+      log,
+      clock: this.options.clock ?? systemClock,
+      machines: () =>
+        [...machines.definitions(), ...tools.definitions()].flatMap(({ machine }) => (machine ? [machine] : [])),
+      open: (transport) => this.#core.open(transport),
+    };
   }
 }
 

@@ -8,56 +8,14 @@ import {
   type Actor as XStateActor,
 } from 'xstate';
 import { type RestartPolicy, supervisorMachine } from '../../machines/supervisor.ts';
-import type { Clock } from '../clock.ts';
-import type { ActorKind, Inspection } from '../inspect.ts';
+import type { ActorKind, Charted, Facts, Live, Waits } from '../inspection/records.ts';
 import type { Mail, Mailbox } from '../messages/mailbox.ts';
 import { messageOf } from '../protocol/json.ts';
 import { acting, type Turn } from './acting.ts';
-import type { Quarantine } from './quarantine.ts';
-import type { Resting, Sleeper } from './resting.ts';
+import type { Actor, ActorHost, Afterwards, Behaviour, Identity } from './behaviour.ts';
+import type { Sleeper } from './resting.ts';
 
-/** Who an actor is. */
-export interface Identity {
-  readonly kind: ActorKind;
-  /** Unique within the server. */
-  readonly address: string;
-}
-
-/** What an actor does with mail, and with mail that crashed it. */
-export interface Behaviour<M extends Mail> {
-  /** Acts on one mail. It may throw: the crash is borne as the restart policy says. */
-  receive(mail: M): void;
-  /** Its state in one word or path, for the inspector. */
-  state?(): string;
-  /** Answers for mail that crashed the actor, or that reached it after it was set aside. Must not throw. */
-  crashed(mail: M, error: unknown, setAside: boolean): void;
-  readonly policy?: RestartPolicy;
-  /** Gives back what it can make again: no mail has come for a while. */
-  rest?(): void;
-}
-
-/**
- * Runs something when the actor's turn is over: what leads on to others, and at last to a handler, which may well send mail
- * back (a log, a registration) and must find every actor on its way free. It takes a function and what to call it with,
- * so that a request needs no closure at each step.
- */
-export type Afterwards = <T>(run: (value: T) => void, value: T) => void;
-
-/** What every actor of a server shares. */
-export interface ActorHost {
-  readonly clock: Clock;
-  readonly inspection: Inspection;
-  /** Where an actor rests that has had no mail for a while. Absent: it never does. */
-  readonly resting?: Resting | undefined;
-  /** Where it is told that one was set aside. */
-  readonly quarantine?: Quarantine | undefined;
-}
-
-export interface Actor<M extends Mail> {
-  readonly mailbox: Mailbox<M>;
-  /** Stops it: later mail is dropped. */
-  stop(why: string): void;
-}
+export type { Actor, ActorHost, Afterwards, Behaviour, Identity } from './behaviour.ts';
 
 /** A behaviour keeps what it knows itself, so the snapshot never changes and a send allocates nothing (docs/adr/0002). */
 type Still = Extract<Snapshot<undefined>, { status: 'active' }>;
@@ -90,9 +48,9 @@ export function spawn<M extends Mail>(
   return new Spawned(identity, host, behave);
 }
 
-class Spawned<M extends Mail> implements Actor<M>, Mailbox<M>, ActorLogic<Still, M>, Sleeper, Turn {
+class Spawned<M extends Mail> implements Actor<M>, Mailbox<M>, ActorLogic<Still, M>, Sleeper, Turn, Live {
   readonly address: string;
-  readonly #kind: ActorKind;
+  readonly #identity: Identity;
   readonly #host: ActorHost;
   readonly #behaviour: Behaviour<M>;
   /** The XState actor. Made when mail comes, and given back when none has come for a while (docs/adr/0009). */
@@ -101,7 +59,6 @@ class Spawned<M extends Mail> implements Actor<M>, Mailbox<M>, ActorLogic<Still,
   #busy = false;
   #status: 'live' | 'set aside' | 'stopped' = 'live';
   #supervisor: ReturnType<typeof initialTransition<typeof supervisorMachine>>[0] | undefined;
-  #lastState = '';
   #turn: M | undefined;
   /** What is to be done after the turn: nearly always one thing, which has its place without an object; the rest follow. */
   #dueMail: M | undefined;
@@ -109,17 +66,12 @@ class Spawned<M extends Mail> implements Actor<M>, Mailbox<M>, ActorLogic<Still,
   #dueValue: unknown;
   #more: Due<M>[] | undefined;
 
-  constructor(
-    { kind, address }: Identity,
-    host: ActorHost,
-    behave: (self: Mailbox<M>, afterwards: Afterwards) => Behaviour<M>,
-  ) {
-    this.address = address;
-    this.#kind = kind;
+  constructor(identity: Identity, host: ActorHost, behave: (self: Mailbox<M>, afterwards: Afterwards) => Behaviour<M>) {
+    this.address = identity.address;
+    this.#identity = identity;
     this.#host = host;
     this.#behaviour = behave(this, this.#afterwards);
-    this.#lastState = this.state();
-    host.inspection.born(address, { kind, state: () => this.state() });
+    host.inspection.born(this.address, this);
   }
 
   get mailbox(): Mailbox<M> {
@@ -129,7 +81,7 @@ class Spawned<M extends Mail> implements Actor<M>, Mailbox<M>, ActorLogic<Still,
   /** A function of its own: those who pass mail on hold it without the mailbox. */
   readonly send = (mail: M): void => {
     const { inspection } = this.#host;
-    if (inspection.on) inspection.mailed(this.address, mail);
+    if (inspection.full) inspection.mailed(this.address, mail, this.#fate());
     this.#busy = true;
     (this.#actor ?? this.#wake()).send(mail);
     if (this.#dueMail && !this.#turn) this.#finish();
@@ -164,6 +116,41 @@ class Spawned<M extends Mail> implements Actor<M>, Mailbox<M>, ActorLogic<Still,
     return this.#status === 'live' ? (this.#behaviour.state?.() ?? 'active') : this.#status;
   }
 
+  // What the inspection sees of it.
+
+  get kind(): ActorKind {
+    return this.#identity.kind;
+  }
+
+  get parent(): string | undefined {
+    return this.#identity.parent;
+  }
+
+  get connection(): string | undefined {
+    return this.#identity.connection;
+  }
+
+  get label(): string | undefined {
+    return this.#identity.label;
+  }
+
+  chart(): Charted | undefined {
+    return this.#behaviour.chart?.();
+  }
+
+  facts(): Facts | undefined {
+    return this.#behaviour.facts?.();
+  }
+
+  waits(): readonly Waits[] | undefined {
+    return this.#behaviour.waits?.();
+  }
+
+  #fate(): 'queued' | 'dropped' | undefined {
+    if (this.#status === 'stopped') return 'dropped';
+    return this.#turn ? 'queued' : undefined;
+  }
+
   // The logic of the XState actor: a snapshot that never changes, around a turn of the behaviour.
 
   transition(snapshot: Still, mail: M): Still {
@@ -173,8 +160,11 @@ class Spawned<M extends Mail> implements Actor<M>, Mailbox<M>, ActorLogic<Still,
     const before = acting.turn;
     acting.turn = this;
     this.#turn = mail;
-    if (inspection.on) inspection.during(mail, () => this.#watched(mail));
-    else this.#act(mail);
+    if (inspection.full) inspection.during(mail, () => this.#watched(mail));
+    else {
+      this.#act(mail);
+      if (inspection.on) inspection.passed(this);
+    }
     this.#turn = undefined;
     acting.turn = before;
     return snapshot;
@@ -213,15 +203,13 @@ class Spawned<M extends Mail> implements Actor<M>, Mailbox<M>, ActorLogic<Still,
 
   #watched(mail: M): void {
     this.#act(mail);
-    // It may have stopped itself: what is gone has no state any more.
-    if (this.#status !== 'stopped') this.#tellState();
+    this.tellState();
   }
 
-  #tellState(): void {
-    const now = this.state();
-    if (now === this.#lastState) return;
-    this.#lastState = now;
-    this.#host.inspection.record({ type: 'state', actor: this.address, state: now });
+  tellState(): void {
+    // It may have stopped itself: what is gone has no state any more.
+    if (this.#status === 'stopped') return;
+    this.#host.inspection.stated(this.address, this.state());
   }
 
   #crash(mail: M, error: unknown): void {
@@ -230,7 +218,7 @@ class Spawned<M extends Mail> implements Actor<M>, Mailbox<M>, ActorLogic<Still,
     [this.#supervisor] = transition(supervisorMachine, this.#supervisor, { type: 'crash', at: clock.now() });
     if (this.#supervisor.value === 'setAside' && this.#status === 'live') {
       this.#status = 'set aside';
-      quarantine?.add(this.address, this.#kind, messageOf(error), this.#release);
+      quarantine?.add(this.address, this.kind, messageOf(error), this.#release);
     }
     const setAside = this.#status === 'set aside';
     if (inspection.on) inspection.record({ type: 'crashed', actor: this.address, mail: mail.type, error, setAside });
@@ -242,7 +230,7 @@ class Spawned<M extends Mail> implements Actor<M>, Mailbox<M>, ActorLogic<Still,
     if (this.#status !== 'set aside') return;
     this.#status = 'live';
     this.#supervisor = undefined;
-    if (this.#host.inspection.on) this.#tellState();
+    if (this.#host.inspection.on) this.tellState();
   };
 
   readonly #afterwards: Afterwards = (run, value) => {
@@ -271,7 +259,7 @@ class Spawned<M extends Mail> implements Actor<M>, Mailbox<M>, ActorLogic<Still,
       this.#dueRun = next?.run ?? nothing;
       this.#dueValue = next?.value;
       try {
-        if (inspection.on) inspection.during(mail, () => run(value));
+        if (inspection.full) inspection.during(mail, () => run(value));
         else run(value);
       } catch (error) {
         this.#crash(mail, error);

@@ -1,10 +1,9 @@
-/**
- * A request that asks its client something, from its first question to its end. A session is asked over its stream; a modern
- * client by the answer to its request, which it then sends again. The handler is run once, and waits in between.
- */
-import { initialTransition, transition } from 'xstate';
+/** A request that asks its client something, to its end: a session over its stream, a modern client by the answer to its request, which it then sends again. The handler is run once, and waits in between. */
+import { initialTransition } from 'xstate';
 import { type RequestEvent, requestMachine } from '../../machines/request.ts';
-import type { Timer } from '../clock.ts';
+import { counted, factsOf, nameOfOperation } from '../inspection/names.ts';
+import type { Charted, Facts, Waits } from '../inspection/records.ts';
+import { step } from '../inspection/stepping.ts';
 import type { Outcome } from '../messages/answers.ts';
 import type { ConversationMail, Question, Reply } from '../messages/asking.ts';
 import type { InFlight } from '../messages/in-flight.ts';
@@ -12,9 +11,9 @@ import type { Mailbox } from '../messages/mailbox.ts';
 import type { TaskMail } from '../messages/tasks.ts';
 import { toWireError } from '../protocol/errors.ts';
 import { type Actor, type Behaviour, spawn } from './actor.ts';
-import { allow } from './allowance.ts';
 import type { ConversationOptions } from './conversation-options.ts';
-import { isStreaming, OpenQuestion, refuse, unaskable } from './open-question.ts';
+import { type OpenQuestion, refuse } from './open-question.ts';
+import { OpenQuestions } from './open-questions.ts';
 import { Replies } from './replies.ts';
 
 /** Where each begins. A snapshot never changes, so all begin with the same one. */
@@ -22,7 +21,12 @@ const INITIAL = initialTransition(requestMachine)[0];
 
 export function spawnConversation(options: ConversationOptions): Actor<ConversationMail> {
   return spawn(
-    { kind: 'request', address: `request/${options.id.slice(0, 8)}` },
+    {
+      kind: 'request',
+      address: `request/${options.id.slice(0, 8)}`,
+      parent: options.request.requests.address,
+      label: nameOfOperation(options.request.operation),
+    },
     options,
     (self) => new Conversation(options, self),
   );
@@ -31,13 +35,12 @@ export function spawnConversation(options: ConversationOptions): Actor<Conversat
 class Conversation implements Behaviour<ConversationMail> {
   readonly #options: ConversationOptions;
   readonly #self: Mailbox<ConversationMail>;
-  readonly #open = new Map<string, OpenQuestion>();
+  readonly #open: OpenQuestions;
   readonly #replies: Replies;
   #snapshot = INITIAL;
   #request: InFlight;
   #round: number;
   #waiting = false;
-  #timer: Timer | undefined;
   /** What the handler came to while nobody was there to hear it. */
   #outcome: Outcome | undefined;
   #over: Error | undefined;
@@ -50,12 +53,24 @@ class Conversation implements Behaviour<ConversationMail> {
     this.#request = options.request;
     this.#round = options.recorded?.round ?? 0;
     this.#replies = new Replies(options.recorded?.replies ?? {});
+    this.#open = new OpenQuestions(options, self.address, () => this.#request.client);
     options.request.signal.addEventListener('abort', () => this.#aborted(options.request), { once: true });
   }
 
   state(): string {
-    const state = String(this.#snapshot.value);
-    return this.#open.size === 0 ? state : `${state} (${this.#open.size})`;
+    return counted(this.#snapshot.value, this.#open.size);
+  }
+
+  chart(): Charted {
+    return { machine: requestMachine, snapshot: this.#snapshot };
+  }
+
+  facts(): Facts {
+    return { ...factsOf(this.#request), round: this.#round };
+  }
+
+  waits(): readonly Waits[] {
+    return this.#open.waits();
   }
 
   receive(mail: ConversationMail): void {
@@ -109,16 +124,16 @@ class Conversation implements Behaviour<ConversationMail> {
         question.reply({ ok: true, result: given });
         continue;
       }
-      const open = new OpenQuestion(question);
-      this.#open.set(key, open);
+      const open = this.#open.add(question);
       if (this.#task) this.#askByTask(this.#task, key, open);
       else if (!question.model) open.putTo(this.#request, (reply) => this.#self.send({ type: 'replied', key, reply }));
     }
     if (this.#open.size === 0) return this.#step({ type: 'answered' });
     // A task waits for as long as it lives.
     if (this.#task) return;
-    if (isStreaming(this.#open)) this.#watch();
-    else this.#soon();
+    if (!this.#open.streaming) return this.#soon();
+    // The user of a session is given time, anew from each question.
+    this.#open.allow(this.#request, () => this.#self.send({ type: 'expired', reason: this.#options.expired() }));
   }
 
   /** Answers the request that carries it with the task that it becomes. What is asked already, and was not put yet, the task asks. */
@@ -131,8 +146,7 @@ class Conversation implements Behaviour<ConversationMail> {
   /** A task ends once, with the result of its call: no model can be asked by it. */
   #askByTask(task: Mailbox<TaskMail>, key: string, { question }: OpenQuestion): void {
     if (!question.model) return task.send({ type: 'asked', key, request: question.request });
-    this.#open.delete(key);
-    question.fail(question.model.otherwise);
+    this.#open.fail([key], question.model.otherwise);
   }
 
   /** Waits for what the handler asks in the same turn. */
@@ -142,21 +156,14 @@ class Conversation implements Behaviour<ConversationMail> {
     this.#options.clock.soon(() => this.#self.send({ type: 'put' }));
   }
 
-  /** The user of a session is given time, anew from each question. */
-  #watch(): void {
-    this.#timer?.cancel();
-    const expire = (): void => this.#self.send({ type: 'expired', reason: this.#options.expired() });
-    this.#timer = allow(this.#options, this.#request, expire);
-  }
-
   /**
    * Answers the request with what is asked, and waits for the client to send it again (2026-07-28 MRTR, "Basic Workflow"). The
    * model is asked last: its client must not be asked anything meanwhile.
    */
   #park(): void {
-    if (this.#open.size === 0 || this.#request.settled || isStreaming(this.#open)) return;
+    if (this.#open.size === 0 || this.#request.settled || this.#open.streaming) return;
     this.#round += 1;
-    const open = [...this.#open.values()].map(({ question }) => question);
+    const open = this.#open.questions;
     const byClient = open.filter(({ model }) => !model);
     const request = this.#request;
     if (byClient.length > 0) return this.#input(byClient, request);
@@ -198,16 +205,15 @@ class Conversation implements Behaviour<ConversationMail> {
     request.signal.addEventListener('abort', () => this.#aborted(request), { once: true });
     this.#options.carrier.carryOn(request);
     for (const [key, result] of Object.entries(responses)) this.#replied(key, { ok: true, result });
-    for (const [key, why] of unaskable(this.#open, request.client)) this.#drop([key], why);
+    for (const [key, why] of this.#open.unaskable(request.client)) this.#drop([key], why);
     // What is still open is asked again (2026-07-28 MRTR, "Error Handling").
     if (this.#open.size > 0) this.#soon();
   }
 
   /** A reply that nobody waits for is ignored (2026-07-28 MRTR, "Error Handling"). */
   #replied(key: string, reply: Reply): void {
-    const open = this.#open.get(key);
+    const open = this.#open.take(key);
     if (!open) return;
-    this.#open.delete(key);
     if (reply.ok) this.#replies.add(key, reply.result);
     this.#closed();
     open.reply(reply);
@@ -216,18 +222,14 @@ class Conversation implements Behaviour<ConversationMail> {
   /** Its handler has asked these, and waits for them no longer. */
   #drop(keys: readonly string[], reason: Error): void {
     this.#task?.send({ type: 'dropped', keys });
-    for (const key of keys) {
-      this.#open.get(key)?.fail(this.#request.client, reason);
-      this.#open.delete(key);
-    }
+    this.#open.fail(keys, reason);
     this.#closed();
   }
 
   /** One question less: none is open any more, or only such as are put together. */
   #closed(): void {
-    if (isStreaming(this.#open)) return;
-    this.#timer?.cancel();
-    this.#timer = undefined;
+    if (this.#open.streaming) return;
+    this.#open.allowed();
     if (this.#open.size === 0) this.#step({ type: 'answered' });
     else if (!this.#task) this.#soon();
   }
@@ -242,10 +244,8 @@ class Conversation implements Behaviour<ConversationMail> {
     // The client of a session still waits for what the handler makes of it.
     const goesOn = event.type === 'expire' && !this.#request.settled;
     this.#step(goesOn ? { type: 'answered' } : event);
-    for (const open of this.#open.values()) open.fail(this.#request.client, reason);
-    this.#open.clear();
-    this.#timer?.cancel();
-    this.#timer = undefined;
+    this.#open.failAll(reason);
+    this.#open.allowed();
     this.#options.unpark();
     if (goesOn) return;
     const { request } = this.#options;
@@ -278,15 +278,14 @@ class Conversation implements Behaviour<ConversationMail> {
     if (this.#over) return;
     this.#over = why;
     // A handler may end without an answer that it has asked for.
-    for (const open of this.#open.values()) open.withdraw(this.#request.client, 'the call has ended');
-    this.#open.clear();
-    this.#timer?.cancel();
+    this.#open.withdrawAll('the call has ended');
+    this.#open.allowed();
     this.#options.unpark();
     this.#options.over();
   }
 
   #step(event: RequestEvent): void {
-    [this.#snapshot] = transition(requestMachine, this.#snapshot, event);
+    this.#snapshot = step(this.#options.inspection, this.#self.address, requestMachine, this.#snapshot, event);
     if (event.type === 'ask' || event.type === 'answered') this.#options.carrier.waits(event.type === 'ask');
   }
 

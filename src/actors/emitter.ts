@@ -1,6 +1,9 @@
 /** The one door out to the clients of one connection: order, coalescing, back-pressure. Results are never dropped; what can wait is bounded. */
-import { initialTransition, transition } from 'xstate';
+import { initialTransition } from 'xstate';
 import { type EmitterEvent, emitterMachine } from '../../machines/emitter.ts';
+import { counted } from '../inspection/names.ts';
+import type { Charted, Facts, Waits } from '../inspection/records.ts';
+import { step } from '../inspection/stepping.ts';
 import type { About, Exchange, Reader } from '../messages/connection.ts';
 import type { Answer, Ask, EmitterMail, Notification } from '../messages/emitter.ts';
 import type { Batch, InFlight } from '../messages/in-flight.ts';
@@ -15,6 +18,8 @@ const INITIAL = initialTransition(emitterMachine)[0];
 
 export interface EmitterOptions extends ActorHost {
   readonly address: string;
+  /** Absent where it serves none: in tests. */
+  readonly connection?: string;
   readonly outbound: Outbound;
   /** Hands one message to the transport; `status` is the HTTP status of an answer, undefined for what is none. */
   transmit(text: string, about: About, status: number | undefined): void;
@@ -33,7 +38,8 @@ export interface EmitterOptions extends ActorHost {
 }
 
 export function spawnEmitter(options: EmitterOptions): Actor<EmitterMail> {
-  return spawn({ kind: 'emitter', address: options.address }, options, (self) => new Emitter(options, self));
+  const { address, connection } = options;
+  return spawn({ kind: 'emitter', address, connection }, options, (self) => new Emitter(options, self));
 }
 
 const SESSION: About = { kind: 'session' };
@@ -57,9 +63,24 @@ class Emitter implements Behaviour<EmitterMail> {
     this.#self = self;
   }
 
+  chart(): Charted {
+    return { machine: emitterMachine, snapshot: this.#snapshot };
+  }
+
+  facts(): Facts {
+    return { held: this.#waiting, 'most held': this.#options.maxHeld, 'slow readers': this.#slow?.size ?? 0 };
+  }
+
+  waits(): readonly Waits[] {
+    return this.#waiting === 0 ? [] : [{ what: `a client that reads slowly: ${this.#waiting} messages are held` }];
+  }
+
+  get #waiting(): number {
+    return (this.#held?.size ?? 0) + [...(this.#slow ?? NONE).values()].reduce((sum, { size }) => sum + size, 0);
+  }
+
   state(): string {
-    const held = (this.#held?.size ?? 0) + [...(this.#slow ?? NONE).values()].reduce((sum, { size }) => sum + size, 0);
-    return held === 0 ? String(this.#snapshot.value) : `${String(this.#snapshot.value)} (${held})`;
+    return counted(this.#snapshot.value, this.#waiting);
   }
 
   receive(mail: EmitterMail): void {
@@ -105,7 +126,8 @@ class Emitter implements Behaviour<EmitterMail> {
   }
 
   #step(event: EmitterEvent): void {
-    [this.#snapshot] = transition(emitterMachine, this.#snapshot, event);
+    const { inspection, address } = this.#options;
+    this.#snapshot = step(inspection, address, emitterMachine, this.#snapshot, event);
     this.#flowing = this.#snapshot.value === 'flowing';
   }
 
@@ -212,8 +234,8 @@ function hears({ exchange }: InFlight): boolean {
 }
 
 /** What its response must be a stream for. */
-function stream({ id, exchange }: InFlight): About {
-  return { kind: 'request', id, exchange, stays: true };
+function stream({ id, exchange, cause }: InFlight): About {
+  return { kind: 'request', id, exchange, cause, stays: true };
 }
 
 /** Who reads this: the client of one exchange, or whoever listens to the session. */

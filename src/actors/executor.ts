@@ -2,6 +2,7 @@
 
 import { type Labelled, type Run, running } from '../execution/running.ts';
 import { isThenable } from '../execution/thenable.ts';
+import type { Facts } from '../inspection/records.ts';
 import type { Outcome, Result } from '../messages/answers.ts';
 import type { ExecutorMail } from '../messages/executor.ts';
 import type { InFlight } from '../messages/in-flight.ts';
@@ -42,6 +43,10 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
     this.#options = options;
     this.#self = self;
     this.#afterwards = afterwards;
+  }
+
+  facts(): Facts {
+    return { implementations: [...this.#implementations.values()].map(({ label }) => label), running: this.#waiting };
   }
 
   state(): string {
@@ -110,9 +115,12 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
   }
 
   #settle(request: InFlight, outcome: Outcome, cause: number): void {
-    const { inspection } = this.#options;
-    if (inspection.on) inspection.because(cause || request.cause, () => settle(request, outcome));
-    else settle(request, outcome);
+    const { inspection, address } = this.#options;
+    if (!inspection.on) return settle(request, outcome);
+    inspection.because(cause || request.cause, () => settle(request, outcome));
+    // No mail has told that this one runs no more.
+    const live = inspection.live(address);
+    if (live) inspection.passed(live);
   }
 
   #failure(where: string, error: unknown): Outcome {

@@ -1,14 +1,25 @@
 /** Runs an author's statechart for one call, from its initial state to its final one: a statechart as a tool. */
 import { type AnyStateMachine, createActor } from 'xstate';
 import { lendAsking } from '../asking/invocations.ts';
-import { pathOf } from '../charts/paths.ts';
-import { type Clock, timersOf } from '../clock.ts';
+import { type Clock, timersOf, type XStateTimers } from '../clock.ts';
 import type { Context } from '../execution/context.ts';
-import type { Inspection } from '../inspect.ts';
+import type { Inspection } from '../inspection/inspection.ts';
+import { liveMachine } from '../inspection/machine.ts';
 
 export interface MachineHost {
   readonly clock: Clock;
   readonly inspection: Inspection;
+  /** Runs a machine whose call outlives this process; undefined for one that does not. */
+  outliving?(run: MachineCall): Promise<unknown> | undefined;
+}
+
+/** A machine that runs for one call, and its place in the inspector. */
+export interface MachineCall {
+  readonly name: string;
+  readonly machine: AnyStateMachine;
+  readonly input: unknown;
+  readonly ctx: Context;
+  readonly address: string;
 }
 
 /** Makes the handler of a tool from its machine. */
@@ -23,42 +34,33 @@ export function machineRunner(host: MachineHost): MachineRunner {
   let runs = 0;
   return (name, machine) => (args, ctx) => {
     runs += 1;
-    return run(machine, args, ctx, timers, host.inspection, `machine/${name}/${runs}`);
+    const address = `machine/${name}/${runs}`;
+    const outliving = host.outliving?.({ name, machine, input: args, ctx, address });
+    return outliving ?? run({ name, machine, input: args, ctx, address }, host, timers);
   };
 }
 
 function run(
-  machine: AnyStateMachine,
-  input: unknown,
-  ctx: Context,
-  clock: ReturnType<typeof timersOf>,
-  inspection: Inspection,
-  address: string,
+  { name, machine, input, ctx, address }: MachineCall,
+  { inspection, clock }: MachineHost,
+  timers: XStateTimers,
 ): Promise<unknown> {
   const { signal } = ctx;
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();
     const actor = createActor(machine, {
       input,
-      clock,
+      clock: timers,
       // XState's own writes to stdout, which may belong to the protocol.
       logger: (...said: unknown[]) => ctx.log.debug(said.length === 1 ? said[0] : said),
     });
     lendAsking(actor, ctx);
-    const state = (): string => pathOf(actor.getSnapshot());
-    let last = state();
     const stop = (): void => void actor.stop();
     const ended = (why: string): void => {
       signal.removeEventListener('abort', stop);
       inspection.gone(address, why);
     };
     actor.subscribe({
-      next() {
-        const now = state();
-        if (now === last) return;
-        last = now;
-        if (inspection.on) inspection.record({ type: 'state', actor: address, state: now });
-      },
       complete() {
         const { status, output } = actor.getSnapshot();
         ended(status === 'done' ? 'it came to its final state' : 'its call ended');
@@ -72,7 +74,8 @@ function run(
       },
     });
     signal.addEventListener('abort', stop, { once: true });
-    inspection.born(address, { kind: 'machine', state });
+    const facts = () => ({ tool: name, arguments: input, principal: ctx.principal });
+    inspection.born(address, liveMachine({ actor, address, label: name, inspection, now: () => clock.now(), facts }));
     actor.start();
   });
 }

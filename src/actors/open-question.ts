@@ -1,8 +1,11 @@
 /** One question that a conversation has open: where it was put, and what became of it. */
-import { initialTransition, transition } from 'xstate';
+import { initialTransition } from 'xstate';
 import { type AskEvent, askMachine } from '../../machines/ask.ts';
 import { cannotAsk } from '../asking/declared.ts';
 import type { Clock } from '../clock.ts';
+import type { Inspection } from '../inspection/inspection.ts';
+import type { Waits } from '../inspection/records.ts';
+import { step } from '../inspection/stepping.ts';
 import type { Question, Reply } from '../messages/asking.ts';
 import type { Client } from '../messages/client.ts';
 import type { InFlight } from '../messages/in-flight.ts';
@@ -12,13 +15,44 @@ import { isObject } from '../protocol/json.ts';
 /** Where each begins. A snapshot never changes, so all begin with the same one. */
 const INITIAL = initialTransition(askMachine)[0];
 
+export interface OpenQuestionOptions {
+  readonly inspection: Inspection;
+  /** The address of the conversation. */
+  readonly parent: string;
+  readonly label: string;
+  waits(): Omit<Waits, 'what'>;
+}
+
 export class OpenQuestion {
   readonly question: Question;
+  readonly #options: OpenQuestionOptions;
+  readonly #address: string;
   #ask: AskMail | undefined;
   #snapshot = INITIAL;
 
-  constructor(question: Question) {
+  constructor(question: Question, options: OpenQuestionOptions) {
     this.question = question;
+    this.#options = options;
+    const { inspection, parent, label } = options;
+    this.#address = `ask/${parent}/${question.key}`;
+    inspection.born(this.#address, {
+      kind: 'ask',
+      parent,
+      label,
+      state: () => String(this.#snapshot.value),
+      chart: () => ({ machine: askMachine, snapshot: this.#snapshot }),
+      facts: () => ({ key: question.key, method: question.request.method, asks: question.request.params }),
+      waits: () => this.waits(),
+    });
+  }
+
+  waits(): readonly Waits[] {
+    return this.#snapshot.status === 'active' ? [{ ...this.#options.waits(), what: this.#options.label }] : [];
+  }
+
+  /** Why it may not be put to this client, who declares less than the one that was there when it was asked. */
+  refusedBy({ capabilities }: Client): Error | undefined {
+    return this.question.model ? undefined : cannotAsk(this.question.request, capabilities);
   }
 
   /** The client of a session has been asked over its stream. */
@@ -52,29 +86,16 @@ export class OpenQuestion {
   }
 
   #judge(event: AskEvent): void {
-    [this.#snapshot] = transition(askMachine, this.#snapshot, event);
+    const { inspection } = this.#options;
+    this.#snapshot = step(inspection, this.#address, askMachine, this.#snapshot, event);
+    inspection.stated(this.#address, String(this.#snapshot.value));
+    inspection.gone(this.#address, `it was ${this.#snapshot.value}`);
   }
-}
-
-/** What may not be put to this client, by key: it declares less than the one that was there when it was asked. */
-export function unaskable(
-  open: ReadonlyMap<string, OpenQuestion>,
-  { capabilities }: Client,
-): readonly (readonly [key: string, why: Error])[] {
-  return [...open].flatMap(([key, { question }]) => {
-    const why = question.model ? undefined : cannotAsk(question.request, capabilities);
-    return why ? [[key, why] as const] : [];
-  });
 }
 
 /** Nobody can be asked these. Not in this turn: a handler that asks on and on holds up nobody else. */
 export function refuse(questions: readonly Question[], why: Error, clock: Clock): void {
   for (const question of questions) clock.soon(() => question.fail(why));
-}
-
-/** Whether one of them is asked over the stream of a session. */
-export function isStreaming(open: ReadonlyMap<string, OpenQuestion>): boolean {
-  return [...open.values()].some(({ streaming }) => streaming);
 }
 
 function eventOf(reply: Reply): AskEvent {

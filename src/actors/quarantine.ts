@@ -1,6 +1,6 @@
 /** The actors of one server that crashed more often than their policy bears: each is set aside until it goes, or an operator lets it serve again. */
 import type { Clock } from '../clock.ts';
-import type { ActorKind } from '../inspect.ts';
+import type { ActorKind } from '../inspection/records.ts';
 
 /** An actor that serves no more. */
 export interface SetAside {

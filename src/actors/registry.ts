@@ -1,4 +1,5 @@
 /** A registry actor: it keeps a catalogue, answers lists, resolves names to references, and tells of each change. It runs nothing. */
+import type { Facts } from '../inspection/records.ts';
 import type { InFlight } from '../messages/in-flight.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { Registered, RegistryMail } from '../messages/registry.ts';
@@ -39,6 +40,12 @@ class Registry<D> implements Behaviour<RegistryMail<D>> {
   constructor(options: RegistryOptions<D>, afterwards: Afterwards) {
     this.#options = options;
     this.#afterwards = afterwards;
+  }
+
+  facts(): Facts {
+    const { catalogue } = this.#options;
+    const offers = catalogue.all().map(({ key, enabled }) => (enabled ? key : `${key} (disabled)`));
+    return { version: catalogue.version, offers };
   }
 
   state(): string {

@@ -1,5 +1,7 @@
 /** The in-flight table of one connection or session: one id, one answer; cancellation, deadlines, and a bound. */
 import type { Clock, Timer } from '../clock.ts';
+import { factsOf, waitOf } from '../inspection/names.ts';
+import type { Facts, Waits } from '../inspection/records.ts';
 import type { EmitterMail } from '../messages/emitter.ts';
 import type { InFlight } from '../messages/in-flight.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
@@ -7,11 +9,13 @@ import type { RequestMail, RequestsMail } from '../messages/requests.ts';
 import { ErrorCode, type ErrorCodeValue, toWireError, wireError } from '../protocol/errors.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import { Listens, type ListensOptions } from '../requests/listens.ts';
+import { type Room, whyFull } from '../requests/room.ts';
 import { InFlightTable } from '../requests/table.ts';
 import { type Actor, type ActorHost, type Afterwards, type Behaviour, spawn } from './actor.ts';
 
-export interface RequestsOptions extends ActorHost, ListensOptions {
+export interface RequestsOptions extends ActorHost, ListensOptions, Room {
   readonly address: string;
+  readonly connection?: string;
   readonly emitter: Mailbox<EmitterMail>;
   /** Passes an admitted request on to whoever serves it. */
   route(mail: RequestMail): void;
@@ -21,11 +25,6 @@ export interface RequestsOptions extends ActorHost, ListensOptions {
   incident(where: string, error: unknown): string;
   /** The table crashed too often, and serves no more: the connection cannot be trusted any more. */
   failed(error: unknown): void;
-  /** The name of the option that `maxInFlight` comes from. */
-  readonly limit: 'maxInFlight' | 'maxStatelessInFlight';
-  /** Most requests in flight at once, and most handlers running, with those that nobody waits for any more. */
-  readonly maxInFlight: number;
-  readonly maxRunning: number;
   /** Milliseconds until a request times out, and the most that its progress can make of it. */
   readonly timeoutMs: number;
   readonly maxTimeoutMs: number;
@@ -38,7 +37,7 @@ export class Aborted extends Error {
 
 export function spawnRequests(options: RequestsOptions): Actor<RequestsMail> {
   return spawn(
-    { kind: 'requests', address: options.address },
+    { kind: 'requests', address: options.address, connection: options.connection },
     options,
     (self, afterwards) => new Requests(options, self, afterwards),
   );
@@ -63,6 +62,14 @@ class Requests implements Behaviour<RequestsMail> {
     this.#afterwards = afterwards;
     this.#clock = options.clock;
     this.#listens = new Listens(options);
+  }
+
+  facts(): Facts {
+    return { 'in flight': this.#table.all().map(factsOf), subscriptions: this.#listens.size, 'run on': this.#orphans };
+  }
+
+  waits(): readonly Waits[] {
+    return this.#table.all().map(waitOf);
   }
 
   state(): string {
@@ -133,7 +140,7 @@ class Requests implements Behaviour<RequestsMail> {
 
   #admit(mail: RequestMail): void {
     const { request } = mail;
-    const { limit, maxInFlight, maxRunning, timeoutMs, maxTimeoutMs } = this.#options;
+    const { timeoutMs, maxTimeoutMs } = this.#options;
     if (this.#table.get(request.key) ?? this.#listens.get(request.key)) {
       return this.#refuse(
         request,
@@ -150,20 +157,8 @@ class Requests implements Behaviour<RequestsMail> {
         ? this.#afterwards(this.#options.route, mail)
         : this.#refuse(request, ErrorCode.Overloaded, full);
     }
-    if (this.#table.size + this.#orphans >= maxRunning) {
-      return this.#refuse(
-        request,
-        ErrorCode.Overloaded,
-        `${this.#orphans} handlers still run for requests of this connection that were cancelled or timed out, because they do not heed ctx.signal (the server's option is maxRunning)`,
-      );
-    }
-    if (this.#table.size >= maxInFlight) {
-      return this.#refuse(
-        request,
-        ErrorCode.Overloaded,
-        `${maxInFlight} requests are in flight ${limit === 'maxInFlight' ? 'on this connection' : 'without a session'}, which is the limit: wait for an answer (the server's option is ${limit})`,
-      );
-    }
+    const full = whyFull(this.#options, this.#table.size, this.#orphans);
+    if (full !== undefined) return this.#refuse(request, ErrorCode.Overloaded, full);
     request.timeoutMs = timeoutMs;
     request.admitted = now;
     request.deadline = now + timeoutMs;

@@ -1,7 +1,9 @@
 /** The server actor: it governs the server's lifecycle, and answers for the server itself. */
-import { initialTransition, transition } from 'xstate';
+import { initialTransition } from 'xstate';
 import { type ServerEvent, serverMachine } from '../../machines/server.ts';
 import type { Timer } from '../clock.ts';
+import type { Charted, Waits } from '../inspection/records.ts';
+import { step } from '../inspection/stepping.ts';
 import { EMPTY, type Introduction, type Outcome } from '../messages/answers.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { ServerMail } from '../messages/server.ts';
@@ -38,6 +40,15 @@ class ServerActor implements Behaviour<ServerMail> {
     this.#self = self;
   }
 
+  chart(): Charted {
+    return { machine: serverMachine, snapshot: this.#snapshot };
+  }
+
+  waits(): readonly Waits[] {
+    if (this.#snapshot.value !== 'draining') return [];
+    return [{ what: `${this.#busy.size} connections to finish what is in flight`, lasts: this.#options.graceMs }];
+  }
+
   state(): string {
     return String(this.#snapshot.value);
   }
@@ -52,7 +63,12 @@ class ServerActor implements Behaviour<ServerMail> {
         return this.#drain(mail.reason, mail.connections);
       case 'connection idle':
         this.#busy.delete(mail.connection);
-        if (this.#busy.size === 0) this.#step({ type: 'idle' });
+        // Connections that end while the server runs change nothing.
+        if (this.#busy.size === 0 && this.#snapshot.value === 'draining') this.#step({ type: 'idle' });
+        return;
+      case 'started':
+        // Each transport that opens says so: the first has started it.
+        if (this.#snapshot.value === 'starting') this.#step(mail);
         return;
       default:
         return this.#step(mail);
@@ -83,7 +99,7 @@ class ServerActor implements Behaviour<ServerMail> {
 
   #step(event: ServerEvent): void {
     const was = this.#snapshot.value;
-    [this.#snapshot] = transition(serverMachine, this.#snapshot, event);
+    this.#snapshot = step(this.#options.inspection, 'server', serverMachine, this.#snapshot, event);
     if (was === this.#snapshot.value) return;
     if (this.#snapshot.value === 'stopping') {
       this.#grace?.cancel();

@@ -1,6 +1,9 @@
 /** The session of one legacy client: it decides what is allowed now, and never waits. Governed by `machines/session.ts`. */
-import { initialTransition, transition } from 'xstate';
+import { initialTransition } from 'xstate';
 import { sessionMachine } from '../../machines/session.ts';
+import { nameOfClient } from '../inspection/names.ts';
+import type { Charted, Facts } from '../inspection/records.ts';
+import { step } from '../inspection/stepping.ts';
 import { EMPTY, type Introduction, type Outcome } from '../messages/answers.ts';
 import type { Client } from '../messages/client.ts';
 import type { ConnectionId } from '../messages/connection.ts';
@@ -50,7 +53,12 @@ export interface OpenSession {
 export function spawnSession(options: SessionOptions): OpenSession {
   let client: SessionClient | undefined;
   const actor = spawn<SessionMail>(
-    { kind: 'session', address: `session/${options.connection}` },
+    {
+      kind: 'session',
+      address: `session/${options.connection}`,
+      connection: options.connection,
+      label: nameOfClient(options.opening.clientInfo),
+    },
     options,
     (self, afterwards) => {
       client = new SessionClient(options, self);
@@ -102,6 +110,16 @@ class Session implements Behaviour<SessionMail> {
     const { was } = options;
     if (was?.initialized) this.#step({ type: 'initialized' });
     if (was && was.watches.length > 0) this.#watches = new Set(was.watches);
+  }
+
+  chart(): Charted {
+    return { machine: sessionMachine, snapshot: this.#snapshot };
+  }
+
+  facts(): Facts {
+    const { info, dialect, capabilities, principal, logLevel } = this.#client;
+    const watches = [...(this.#watches ?? [])];
+    return { client: info, revision: dialect.revision, principal, capabilities, 'log level': logLevel, watches };
   }
 
   state(): string {
@@ -166,7 +184,8 @@ class Session implements Behaviour<SessionMail> {
   }
 
   #step(event: { type: 'initialized' } | { type: 'close' }): void {
-    [this.#snapshot] = transition(sessionMachine, this.#snapshot, event);
+    const address = `session/${this.#options.connection}`;
+    this.#snapshot = step(this.#options.inspection, address, sessionMachine, this.#snapshot, event);
     this.#serving = this.#snapshot.hasTag('serving');
   }
 

@@ -10,6 +10,8 @@ import { Saving } from './saving.ts';
 
 export interface TaskOptions extends ActorHost {
   readonly id: string;
+  /** The name of the tool that is called. */
+  readonly tool: string;
   readonly ttlMs: number;
   readonly pollMs: number;
   /** It looks otherwise than before. */

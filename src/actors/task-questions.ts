@@ -1,4 +1,6 @@
 /** The questions of one task: shown under keys of which none is used twice, and put to a session where one waits for the task's end. */
+import { nameOfQuestion, whomOf } from '../inspection/names.ts';
+import type { Waits } from '../inspection/records.ts';
 import type { InputRequest, Reply } from '../messages/asking.ts';
 import type { InFlight } from '../messages/in-flight.ts';
 import type { AskMail } from '../messages/session.ts';
@@ -42,6 +44,15 @@ export class TaskQuestions {
 
   get size(): number {
     return this.#open.size;
+  }
+
+  /** What the task waits for, as long as it is kept. Its client may be anybody who may see it. */
+  waits(kept: Pick<Waits, 'until' | 'lasts'>): readonly Waits[] {
+    return [...this.#open.values()].map(({ request, ask }) => ({
+      what: nameOfQuestion(request),
+      whom: ask ? whomOf(request, ask.about.client) : 'whoever looks at the task',
+      ...kept,
+    }));
   }
 
   /** As they are shown. */

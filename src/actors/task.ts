@@ -1,7 +1,10 @@
 /** One task: a call that outlives its request. It is looked at, asked for its answers, waited for and cancelled by whoever may; its handler runs behind its conversation. */
-import { initialTransition, transition } from 'xstate';
+import { initialTransition } from 'xstate';
 import { type TaskEvent, taskMachine } from '../../machines/task.ts';
 import { isoOf } from '../clock.ts';
+import { counted } from '../inspection/names.ts';
+import type { Charted, Facts, Waits } from '../inspection/records.ts';
+import { step } from '../inspection/stepping.ts';
 import { EMPTY, type Outcome } from '../messages/answers.ts';
 import type { ConversationMail, InputRequest, Reply } from '../messages/asking.ts';
 import type { InFlight } from '../messages/in-flight.ts';
@@ -14,6 +17,7 @@ import { type Actor, type Behaviour, spawn } from './actor.ts';
 import { misrouted } from './registry.ts';
 import { addressOf, TaskKeeping, type TaskOptions } from './task-keeping.ts';
 import { TaskQuestions } from './task-questions.ts';
+import { TaskWaiters } from './task-waiters.ts';
 
 /** Where each begins. A snapshot never changes, so all begin with the same one. */
 const INITIAL = initialTransition(taskMachine)[0];
@@ -36,7 +40,9 @@ export class TaskCancelled extends Error {
 /** @param conversation where its handler's questions come from, and where their answers go; none, where no handler runs (yet) */
 export function spawnTask(options: TaskOptions, conversation: Mailbox<ConversationMail> | undefined): RunningTask {
   const task = new Task(options, conversation);
-  const actor = spawn<TaskMail>({ kind: 'task', address: addressOf(options.id) }, options, (self) => task.at(self));
+  const { id, tool } = options;
+  const identity = { kind: 'task', address: addressOf(id), ...(tool === '' ? {} : { label: tool }) } as const;
+  const actor = spawn<TaskMail>(identity, options, (self) => task.at(self));
   const stop = (why: string): void => {
     task.leave(new Error(why));
     actor.stop(why);
@@ -59,7 +65,7 @@ class Task implements Behaviour<TaskMail> {
   /** Let go when the handler has ended: a task that is only kept keeps no call. */
   #conversation: Mailbox<ConversationMail> | undefined;
   readonly #questions: TaskQuestions;
-  readonly #waiting = new Set<InFlight>();
+  readonly #waiters: TaskWaiters;
   readonly #createdAt: string;
   readonly #keeping: TaskKeeping;
   /** By the names that its handler asked under. */
@@ -78,6 +84,7 @@ class Task implements Behaviour<TaskMail> {
       (key, reply) => this.#self?.send({ type: 'replied', key, reply }),
       was?.questions,
     );
+    this.#waiters = new TaskWaiters(this.#questions, options.ttlMs);
     this.#replies = { ...was?.replies };
     this.#createdAt = was?.createdAt ?? isoOf(clock.date());
     this.#updatedAt = was?.updatedAt ?? this.#createdAt;
@@ -104,8 +111,22 @@ class Task implements Behaviour<TaskMail> {
   }
 
   state(): string {
-    const status = this.#snapshot.value;
-    return this.#questions.size === 0 ? status : `${status} (${this.#questions.size})`;
+    return counted(this.#snapshot.value, this.#questions.size);
+  }
+
+  chart(): Charted {
+    return { machine: taskMachine, snapshot: this.#snapshot };
+  }
+
+  facts(): Facts {
+    return { ...this.#now(), 'kept as': this.#keeping.durable?.status };
+  }
+
+  waits(): readonly Waits[] {
+    if (this.#ended) return [];
+    const { clock, ttlMs } = this.#options;
+    const until = clock.now() + Date.parse(this.#createdAt) + ttlMs - clock.date();
+    return this.#questions.waits({ until, lasts: ttlMs });
   }
 
   look(): TaskState {
@@ -148,7 +169,7 @@ class Task implements Behaviour<TaskMail> {
         this.#message = mail.message;
         return this.#changed();
       case 'left':
-        return this.#left(mail.request);
+        return this.#waiters.left(mail.request);
       case 'cancel':
         return this.#cancel(mail.reason);
       case 'done':
@@ -175,7 +196,8 @@ class Task implements Behaviour<TaskMail> {
         this.#update(operation);
         return this.#keeping.settle(request, () => EMPTY);
       case 'tasks/result':
-        return this.#ended ? this.#keeping.settle(request, () => this.#result()) : this.#wait(request);
+        if (this.#ended) return this.#keeping.settle(request, () => this.#result());
+        return this.#waiters.add(request, () => this.#self?.send({ type: 'left', request }));
       default:
         throw misrouted(request, 'a task');
     }
@@ -205,7 +227,7 @@ class Task implements Behaviour<TaskMail> {
     this.#questions.add(name, request);
     delete this.#replies[name];
     this.#step({ type: 'ask' });
-    this.#put();
+    this.#waiters.put();
   }
 
   #replied(key: string, reply: Reply): void {
@@ -220,27 +242,6 @@ class Task implements Behaviour<TaskMail> {
   #closed(): void {
     if (this.#questions.size === 0) this.#step({ type: 'answered' });
     else this.#changed();
-  }
-
-  /** Waits until the task has ended, which no deadline but the task's own cuts short (2025-11-25 tasks, "Result Retrieval"). */
-  #wait(request: InFlight): void {
-    this.#waiting.add(request);
-    request.signal.addEventListener('abort', () => this.#self?.send({ type: 'left', request }), { once: true });
-    request.requests.send({ type: 'allow', request, timeoutMs: this.#options.ttlMs + 1_000 });
-    this.#put();
-  }
-
-  #put(): void {
-    const [first] = this.#waiting;
-    this.#questions.put(first);
-  }
-
-  #left(request: InFlight): void {
-    if (!this.#waiting.delete(request)) return;
-    // Nobody hears it: it says that nothing runs for this request any more.
-    settle(request, EMPTY);
-    this.#questions.left(request);
-    this.#put();
   }
 
   #cancel(reason: string): void {
@@ -262,9 +263,7 @@ class Task implements Behaviour<TaskMail> {
 
   #end(event: TaskEvent): void {
     this.#step(event);
-    const waited = [...this.#waiting];
-    this.#waiting.clear();
-    for (const request of waited) this.#keeping.settle(request, () => this.#result());
+    for (const request of this.#waiters.take()) this.#keeping.settle(request, () => this.#result());
   }
 
   /** Exactly what the call would have been answered with (2025-11-25 tasks, "Result Retrieval"). */
@@ -279,7 +278,8 @@ class Task implements Behaviour<TaskMail> {
   }
 
   #step(event: TaskEvent): void {
-    [this.#snapshot] = transition(taskMachine, this.#snapshot, event);
+    const { inspection, id } = this.#options;
+    this.#snapshot = step(inspection, addressOf(id), taskMachine, this.#snapshot, event);
     this.#changed();
   }
 

@@ -6,6 +6,7 @@ export interface HookData {
   readonly port: { postMessage(url: string): void };
   /** See {@link inherit}. */
   readonly asModules: boolean;
+  readonly own: string;
 }
 
 interface Context {
@@ -23,15 +24,16 @@ type Next<R> = (specifier: string, context: Context) => R;
 const GENERATION = /([?&])troupe=(\d+)(&?)/;
 
 /** This package's own code is shared by all generations, also where it is imported by path, and also another copy of it. */
-const OWN = new URL('..', import.meta.url).href;
 const OWN_NAME = /^troupe(?:\/|$)/;
 
 let tell: (url: string) => void = () => {};
 let asModules = false;
+/** Where this package's own code begins. Until it is told, nothing does. */
+let home: string | undefined;
 
 /** Called by Node in the hooks' thread. */
 export function initialize(data: HookData): void {
-  inherit(data.asModules, (url) => data.port.postMessage(url));
+  inherit(data.asModules, data.own, (url) => data.port.postMessage(url));
 }
 
 /**
@@ -39,9 +41,11 @@ export function initialize(data: HookData): void {
  *
  * @param typescriptAsModules a `.ts` file is an ES module whatever its package.json says: this package is one, so that what
  *   imports it had better be one too, and a file in a directory without package.json can await at its top level
+ * @param own the beginning of the urls of this package's own code
  * @param told hears the url of each module of a later generation than the first
  */
-export function inherit(typescriptAsModules: boolean, told: (url: string) => void): void {
+export function inherit(typescriptAsModules: boolean, own: string, told: (url: string) => void): void {
+  home = own;
   asModules ||= typescriptAsModules;
   tell = told;
 }
@@ -62,7 +66,10 @@ function settle(resolved: Resolved, specifier: string, { parentURL }: Context): 
   const { url } = resolved;
   if (!url.startsWith('file:')) return resolved;
   // Packages outlive reloads: they do not change while somebody works on a tool, and a second copy of one would be a stranger to the first.
-  if (asked === undefined && (url.includes('/node_modules/') || url.startsWith(OWN) || OWN_NAME.test(specifier)))
+  if (
+    asked === undefined &&
+    (url.includes('/node_modules/') || (home !== undefined && url.startsWith(home)) || OWN_NAME.test(specifier))
+  )
     return resolved;
   const own = asked ?? generation(parentURL ?? '');
   const settled = { ...resolved, format: format(resolved, own) };

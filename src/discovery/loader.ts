@@ -1,9 +1,10 @@
 /** Gets Node ready to load the author's modules: TypeScript through tsx, and later generations through a hook. */
 import { existsSync } from 'node:fs';
 import module, { createRequire } from 'node:module';
-import { dirname, extname, join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { MessageChannel } from 'node:worker_threads';
+import { OWN, ownFile } from '../own.ts';
 import { messageOf } from '../protocol/json.ts';
 import { loading } from './generation.ts';
 import { inherit, resolveHere } from './inherit.ts';
@@ -52,15 +53,14 @@ function addHook(asModules: boolean): void {
     for (const listener of loading.listeners) listener(fileURLToPath(url.replace(/[?#].*$/, '')));
   };
   if ('registerHooks' in module && typeof module.registerHooks === 'function') {
-    inherit(asModules, heard);
+    inherit(asModules, OWN, heard);
     module.registerHooks({ resolve: resolveHere });
     return;
   }
   const { port1, port2 } = new MessageChannel();
   port1.on('message', heard).unref();
-  module.register(`./inherit${extname(import.meta.url)}`, {
-    parentURL: import.meta.url,
-    data: { port: port2, asModules },
+  module.register(ownFile('discovery/inherit'), {
+    data: { port: port2, asModules, own: OWN },
     transferList: [port2],
   });
 }

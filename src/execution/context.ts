@@ -79,8 +79,25 @@ export interface ContextHost {
   journal?(request: InFlight, carrier: Carrier): StepJournal | undefined;
   /** Where the client cannot be asked, the model that called is. */
   readonly model?: AskerOptions['model'];
+  /** The call is a task, or may become one: another process may go on with it, whether or not it has asked. */
+  readonly lasting?: boolean;
   /** From now on the handler runs for this request. */
   carried?(request: InFlight): void;
+}
+
+/** The places that a statechart comes to in its call. */
+export interface Places {
+  /** Where an earlier run of the call was, as it was kept; undefined where none was. */
+  readonly before: string | undefined;
+  /** The call may be gone on with although it has asked nothing. */
+  readonly lasting: boolean;
+  /** Undefined where nothing is kept of this call. */
+  journal(): StepJournal | undefined;
+}
+
+/** Of a context of ours: an author's executor may hand its handlers another. */
+export function placesOf(ctx: Context): Places | undefined {
+  return ctx instanceof RequestContext ? ctx.places : undefined;
 }
 
 /** The context of one request. Everything that costs is made when it is first asked for. */
@@ -213,6 +230,18 @@ export class RequestContext implements Context, Carrier {
   get closeStream(): Context['closeStream'] {
     this.#closeStream ??= makeCloseStream(() => this.#request);
     return this.#closeStream;
+  }
+
+  /** Where the place of a statechart that runs for it is kept; undefined for a call that ends with its process. */
+  get places(): Places | undefined {
+    const { client, recorded } = this.#first;
+    const { journal, lasting = false } = this.#host;
+    if (!journal || (client.session && !lasting)) return undefined;
+    return {
+      before: recorded?.place,
+      lasting: lasting || recorded?.id !== undefined,
+      journal: () => journal(this.#first, this),
+    };
   }
 
   get step(): Context['step'] {

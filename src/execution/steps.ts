@@ -4,12 +4,16 @@ import type { JsonObject, JsonValue } from '../protocol/json.ts';
 /** What a step gave, in a list: empty for nothing, which JSON cannot say. */
 export type Given = readonly JsonValue[];
 
-/** Where the results of steps are kept, so that they outlive the process. */
+/** Where the results of steps are kept, and the place that a statechart has come to, so that they outlive the process. */
 export interface StepJournal {
+  /** Names the request for others, the same in every run of it. */
+  readonly key: string;
   /** What an earlier run of the request has recorded of a step. @throws {Error} where no more steps are kept */
   before(name: string): Promise<Given | undefined>;
   /** Resolves when it is durable. @throws {Error} where it is not */
   record(name: string, given: Given): Promise<void>;
+  /** Keeps the place that a statechart has come to, instead of the one before. `due`: of the first of its timers, in milliseconds since 1970. Resolves when it is durable. @throws {Error} where it is not */
+  keepPlace(place: string, due: number | undefined): Promise<void>;
 }
 
 export class Steps {

@@ -1,11 +1,11 @@
 /** An instance in memory, and what of it is to be kept: its snapshot, its timers, the steps of what it invoked. */
 import type { AnyActorRef } from 'xstate';
+import { actorAt, pathOfActor } from '../charts/actors.ts';
 import { isObject, messageOf } from '../protocol/json.ts';
 import type { TimerRow, Write } from '../store/store.ts';
 import { fromText, toText } from '../store/text.ts';
 import { Desk } from './desk.ts';
 import type { Entry } from './entry.ts';
-import { actorAt, pathOfActor } from './held.ts';
 import { isEvent } from './history.ts';
 import type { InstanceHost } from './host.ts';
 import { keepSnapshot, Unkeepable } from './keep.ts';
@@ -61,6 +61,7 @@ export class Awake {
       asking: this.desk,
       steps: (actor) => this.#steps(actor),
       log: (said) => host.log('info', `${entry.id}: ${typeof said === 'string' ? said : messageOf(said)}`),
+      alone: (step) => host.suspects.noting(entry.id, step),
       stirred,
     });
   }

@@ -3,9 +3,9 @@ import type { AnyActorRef } from 'xstate';
 import { CannotAsk } from '../asking/errors.ts';
 import type { Invoked } from '../asking/invocations.ts';
 import type { Answers, AnyQuestion, Questions } from '../asking/questions.ts';
+import { pathOfActor } from '../charts/actors.ts';
 import type { Context } from '../execution/context.ts';
 import type { HandleAsk } from '../messages/handles.ts';
-import { pathOfActor } from './held.ts';
 
 interface Open {
   readonly by: AnyActorRef;

@@ -15,6 +15,7 @@ import { faultOf } from './keep.ts';
 import { Keyed } from './keyed.ts';
 import type { Caller, HandleChange, HandlePage, MachineKind, SendOptions } from './kind.ts';
 import { Leaving, unknownHandle } from './load.ts';
+import { Suspects } from './suspects.ts';
 
 export type { HandlesOptions } from './host.ts';
 
@@ -35,10 +36,12 @@ export class Handles {
 
   constructor(options: HandlesOptions) {
     this.#options = options;
+    const date = steadyDate(options.clock);
     this.#host = {
       ...options,
       timers: timersOf(options.clock),
-      date: steadyDate(options.clock),
+      date,
+      suspects: new Suspects({ ...options, date }),
       kindOf: (name) => this.#kindOf(name),
       changed: (entry, type, view) => {
         if (this.#listeners.size > 0) this.#tell({ type, view: view(), principal: entry.principal });
@@ -162,6 +165,7 @@ export class Handles {
 
   /** Takes up what the store has, before anything is served. */
   async restore(): Promise<void> {
+    await this.#host.suspects.restore();
     await this.#directory.restore((entry) => this.#gone(entry));
   }
 

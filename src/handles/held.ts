@@ -2,7 +2,8 @@
  * Holds back what the actors of an XState system do to the world, until what led to it is durable: an author's actions, and the
  * start of promises, callbacks and observables. What only changes the system goes on at once: it is part of the same turn.
  */
-import { type AnyActorRef, type AnyEventObject, isMachineSnapshot } from 'xstate';
+import { type AnyActorRef, isMachineSnapshot } from 'xstate';
+import { childrenOf, isActor } from '../charts/actors.ts';
 import { isObject } from '../protocol/json.ts';
 
 /** Something that is done once the turn is durable. It may throw. */
@@ -38,7 +39,8 @@ export class Held {
   /** What was held back since it was last asked. */
   take(): readonly Effect[] {
     const effects = this.#effects;
-    if (effects.length > 0) this.#effects = [];
+    // Also of none: what is held back from now on is not among what was taken.
+    this.#effects = [];
     return effects;
   }
 
@@ -123,10 +125,6 @@ function isChild(actor: AnyActorRef): boolean {
   return isObject(snapshot) && isObject(snapshot.children) && snapshot.children[actor.id] === actor;
 }
 
-export function isActor(value: unknown): value is AnyActorRef {
-  return isObject(value) && 'sessionId' in value && 'system' in value && typeof value.send === 'function';
-}
-
 function scopeOf(actor: AnyActorRef): Scope | undefined {
   const scope: unknown = '_actorScope' in actor ? actor._actorScope : undefined;
   return isScope(scope) ? scope : undefined;
@@ -136,38 +134,11 @@ function isScope(value: unknown): value is Scope {
   return isObject(value) && typeof value.actionExecutor === 'function' && typeof value.defer === 'function';
 }
 
-/** The ids that lead to an actor from its root, the root's own left out. */
-export function pathOfActor(actor: AnyActorRef): string {
-  const ids: string[] = [];
-  for (let at: AnyActorRef | undefined = actor; at?._parent; at = at._parent) ids.unshift(at.id);
-  return ids.join('/');
-}
-
-/** The actor at a path below this one, if it is there. */
-export function actorAt(root: AnyActorRef, path: string): AnyActorRef | undefined {
-  let at: AnyActorRef = root;
-  for (const id of path === '' ? [] : path.split('/')) {
-    const snapshot: unknown = at.getSnapshot();
-    const child: unknown = isObject(snapshot) && isObject(snapshot.children) ? snapshot.children[id] : undefined;
-    if (!isActor(child)) return undefined;
-    at = child;
-  }
-  return at;
-}
-
 /** Whether an actor below this one is at work: one that is no machine, and none of those that `waits` knows to wait. */
 export function isAtWork(actor: AnyActorRef, waits: (child: AnyActorRef) => boolean): boolean {
-  const snapshot: unknown = actor.getSnapshot();
-  if (!isObject(snapshot) || !isObject(snapshot.children)) return false;
-  return Object.values(snapshot.children).some((child) => {
-    if (!isActor(child)) return false;
+  return childrenOf(actor).some((child) => {
     const inner: unknown = child.getSnapshot();
     if (isMachineSnapshot(inner)) return isAtWork(child, waits);
     return isObject(inner) && inner.status === 'active' && hasEffects(child) && !waits(child);
   });
-}
-
-/** An event that XState sends an actor when it begins or is stopped: no part of its history. */
-export function isLifecycle({ type }: AnyEventObject): boolean {
-  return type === 'xstate.init' || type === 'xstate.stop';
 }

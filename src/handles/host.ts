@@ -1,11 +1,12 @@
 /** What instances are lent by the server that they live in. Types only. */
 import type { Clock, XStateTimers } from '../clock.ts';
-import type { Inspection } from '../inspect.ts';
+import type { Inspection } from '../inspection/inspection.ts';
 import type { HandleView } from '../messages/handles.ts';
 import type { Limits, OperatorLog } from '../options.ts';
 import type { Store } from '../store/store.ts';
 import type { Entry } from './entry.ts';
 import type { HandleChange, MachineKind } from './kind.ts';
+import type { Suspects } from './suspects.ts';
 
 export interface HandlesOptions {
   readonly clock: Clock;
@@ -18,6 +19,7 @@ export interface HandlesOptions {
 
 export interface InstanceHost extends HandlesOptions {
   readonly timers: XStateTimers;
+  readonly suspects: Suspects;
   /** Milliseconds since 1970, which no change of the wall clock moves. */
   date(): number;
   /** The machine of that name, as it is offered now. @throws {HandleError} where it is not */

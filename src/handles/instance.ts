@@ -15,11 +15,14 @@ import { type Job, type JobKind, Mailroom } from './jobs.ts';
 import type { Caller } from './kind.ts';
 import { type Life, lifeOf, stepLife } from './life.ts';
 import { Leaving, loadInstance, storageError } from './load.ts';
-import { beginsNot, poison, tooMany } from './mishaps.ts';
+import { beginsNot, endedBy, poison, tooMany } from './mishaps.ts';
+import { Seen } from './seen.ts';
+import { MOST_DEATHS, OWN } from './suspects.ts';
 import { Turns, type TurnsOwner } from './turns.ts';
 
 /** Crashes that are borne, beside those of an event that is tried twice (RELIABILITY 3.2). */
 const RESTARTS = { restarts: 3, windowMs: 10_000 };
+const CRASHES = RESTARTS.restarts + 1;
 /** How often an event is tried that crashes its instance. */
 const ATTEMPTS = 2;
 
@@ -28,6 +31,7 @@ export class Instance implements TurnsOwner {
   readonly #host: InstanceHost;
   readonly #mail: Mailroom;
   readonly #turns: Turns;
+  readonly #seen: Seen;
   #life: Life;
   #version = '';
   /** It is being read, or what becomes of it is being written. */
@@ -45,7 +49,8 @@ export class Instance implements TurnsOwner {
     this.#turns = new Turns(this, host, this.#mail);
     this.#life = lifeOf(entry.status);
     this.#lastUsed = host.clock.now();
-    host.inspection.born(addressOf(entry), { kind: 'handle', state: () => this.state() });
+    this.#seen = new Seen(host, this.#mail, this);
+    host.inspection.born(addressOf(entry), this.#seen);
   }
 
   get gone(): boolean {
@@ -92,7 +97,7 @@ export class Instance implements TurnsOwner {
   call(kind: JobKind, caller: Caller): Promise<HandleView> {
     this.#lastUsed = this.#host.clock.now();
     if (this.#gone) return Promise.reject(new Leaving());
-    const answer = this.#mail.add(kind, caller);
+    const answer = this.#mail.add(kind, caller, this.#seen.mailed(kind, this.#away));
     this.wake();
     return answer;
   }
@@ -135,8 +140,11 @@ export class Instance implements TurnsOwner {
   async #read(): Promise<void> {
     this.#step({ type: 'wake' });
     try {
-      const { from, data, kept } = await loadInstance(this.entry, this.#host);
+      const { from, data, kept, version } = await loadInstance(this.entry, this.#host);
       if (this.#gone) return;
+      const deaths = this.entry.status === 'active' ? this.#host.suspects.deaths(this.entry.id, OWN) : 0;
+      if (deaths >= MOST_DEATHS)
+        return this.#setAside([], endedBy(deaths), { kept: data, version, kind: from.kind }, deaths);
       this.#away = false;
       this.#turns.goOn(this.#open(from), kept, data, from.resumption.migrated);
       this.#step({ type: 'woken' });
@@ -167,13 +175,14 @@ export class Instance implements TurnsOwner {
       this.#turns.stir(awake);
     });
     this.#version = awake.version;
+    this.#seen.opened(awake);
     return awake;
   }
 
   // What its turns come to.
 
   changed(type: 'created' | 'changed', view: () => HandleView): void {
-    this.#inspected();
+    this.#seen.changed();
     this.#host.changed(this.entry, type, view);
   }
 
@@ -262,9 +271,9 @@ export class Instance implements TurnsOwner {
   }
 
   /** It is kept as it was, with why it failed: nothing more comes of it. */
-  #setAside(events: readonly AnyEventObject[], error: unknown): void {
+  #setAside(events: readonly AnyEventObject[], error: unknown, was = this.#was(), crashes = CRASHES): void {
     const { entry } = this;
-    const { letter, refusal } = tooMany(entry, this.#host, events, RESTARTS.restarts + 1, error);
+    const { letter, refusal } = tooMany(entry, this.#host, events, crashes, error);
     entry.status = 'failed';
     this.#away = true;
     const gone = (): void => {
@@ -273,24 +282,18 @@ export class Instance implements TurnsOwner {
       this.leave('it crashed too often, and was set aside');
       this.#host.lost(entry);
     };
-    const { kept, awake } = this.#turns;
     this.#turns.drop();
-    const { writes } = settingAside(
-      entry,
-      this.#host,
-      { kept, version: this.#version, kind: awake?.kind },
-      refusal.message,
-      letter,
-    );
+    const { writes } = settingAside(entry, this.#host, was, refusal.message, letter);
     this.#host.store.commit(writes).then(gone, (failed: unknown) => this.unkept([], failed));
+  }
+
+  #was(): Parameters<typeof settingAside>[2] {
+    const { kept, awake } = this.#turns;
+    return { kept, version: this.#version, kind: awake?.kind };
   }
 
   #step(event: HandleLifeEvent): void {
     this.#life = stepLife(this.#life, event);
-    this.#inspected();
-  }
-  #inspected(): void {
-    const { inspection } = this.#host;
-    if (inspection.on) inspection.record({ type: 'state', actor: addressOf(this.entry), state: this.state() });
+    this.#seen.changed();
   }
 }

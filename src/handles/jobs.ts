@@ -11,6 +11,8 @@ export type JobKind =
 
 export type Job = JobKind & {
   readonly caller: Caller;
+  /** The inspection record that told of it; 0 where nobody watched. */
+  readonly cause: number;
   /** How often it has crashed the instance. */
   attempts: number;
   /** How many questions the instance had asked before it. */
@@ -20,14 +22,18 @@ export type Job = JobKind & {
 };
 
 /** A job, and the promise of what it comes to. */
-export function jobOf(kind: JobKind, caller: Caller): { readonly job: Job; readonly answer: Promise<HandleView> } {
+export function jobOf(
+  kind: JobKind,
+  caller: Caller,
+  cause = 0,
+): { readonly job: Job; readonly answer: Promise<HandleView> } {
   let resolve: Job['resolve'] = () => {};
   let reject: Job['reject'] = () => {};
   const answer = new Promise<HandleView>((yes, no) => {
     resolve = yes;
     reject = no;
   });
-  return { job: { ...kind, caller, attempts: 0, asked: 0, resolve, reject }, answer };
+  return { job: { ...kind, caller, cause, attempts: 0, asked: 0, resolve, reject }, answer };
 }
 
 /** A bounded queue of what waits. */
@@ -44,7 +50,7 @@ export class Mailroom {
   }
 
   /** @throws {HandleError} `busy`, at once: nothing that was taken is dropped */
-  add(kind: JobKind, caller: Caller): Promise<HandleView> {
+  add(kind: JobKind, caller: Caller, cause: number): Promise<HandleView> {
     if (this.#jobs.length >= this.#most)
       return Promise.reject(
         new HandleError(
@@ -52,7 +58,7 @@ export class Mailroom {
           `${this.#most} calls wait for this instance, which is its limit: try again in a moment (the server's option is limits.handleMailbox)`,
         ),
       );
-    const { job, answer } = jobOf(kind, caller);
+    const { job, answer } = jobOf(kind, caller, cause);
     this.#jobs.push(job);
     return answer;
   }

@@ -9,9 +9,10 @@ import {
   type Actor as XStateActor,
 } from 'xstate';
 import { type Invoked, lendAsking } from '../asking/invocations.ts';
+import { actorAt, isActor, isLifecycle, pathOfActor } from '../charts/actors.ts';
 import type { XStateTimers } from '../clock.ts';
 import { isObject, type JsonObject } from '../protocol/json.ts';
-import { actorAt, type Effect, Held, isActor, isAtWork, isLifecycle, pathOfActor } from './held.ts';
+import { type Effect, Held, isAtWork } from './held.ts';
 import { Unkeepable } from './keep.ts';
 import { lendSteps, type StepsLent } from './steps.ts';
 
@@ -22,6 +23,8 @@ export interface LivingHost {
   readonly asking: Invoked;
   steps(actor: AnyActorRef): StepsLent | Promise<StepsLent>;
   log(said: unknown): void;
+  /** Runs a step that nobody called for. */
+  alone?<T>(step: () => T): T;
   /** It has changed, or failed, by itself: what it invoked came to something, or a time was over. */
   stirred(): void;
 }
@@ -178,8 +181,9 @@ export class Living {
   #logic(machine: AnyStateMachine): InstanceLogic {
     return {
       transition: (snapshot, event, scope) => {
+        const step = () => machine.transition(snapshot, event, scope);
         try {
-          return machine.transition(snapshot, event, scope);
+          return this.#within || !this.#host.alone ? step() : this.#host.alone(step);
         } catch (error) {
           this.#thrown = { error };
           throw error;

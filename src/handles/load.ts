@@ -10,6 +10,8 @@ export interface Loaded {
   readonly from: Extract<From, { readonly kept: unknown }>;
   readonly kept: KeptInstance;
   readonly data: string;
+  /** Of the machine that has left it so. */
+  readonly version: string;
 }
 
 /** @throws {StoreError | HandleError} where it is not there, or cannot be read by any machine here */
@@ -21,7 +23,7 @@ export async function loadInstance(entry: Entry, host: InstanceHost): Promise<Lo
   const kept = readKept(data, addressOf(entry));
   const resumption = resume(kind, version, kept);
   entry.used = Math.max(entry.used, kept.used);
-  return { from: { kind, resumption, kept, timers: stored.timers }, kept, data };
+  return { from: { kind, resumption, kept, timers: stored.timers }, kept, data, version };
 }
 
 /** The same for a handle that never was and for another's: nobody can tell which (S-04). */

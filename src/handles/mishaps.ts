@@ -63,6 +63,11 @@ export function tooMany(
   return { letter: letterOf(entry, host, what, crashes, error, incident), refusal };
 }
 
+/** Why mail, or an instance, is set aside that threw nothing: nobody was left to hear it. */
+export function endedBy(deaths: number): Error {
+  return new Error(`it has ended the whole process ${deaths} times`);
+}
+
 function letterOf(
   { id: actor }: Entry,
   { date }: InstanceHost,

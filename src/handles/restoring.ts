@@ -127,16 +127,21 @@ export function delaysOf(machine: AnyStateMachine, { value, context }: JsonObjec
 
 /** Nothing in a snapshot may choose what runs: states and children must be the machine's own (S-02). */
 function checkRestorable(machine: AnyStateMachine, snapshot: JsonObject, kind: MachineKind, version: string): void {
-  const { value, children, status } = snapshot;
-  // One that failed at its very beginning has no state.
-  if (status === 'error') return;
-  const fault =
-    !isValue(value) || !hasState(machine, value) ? `is in state ${inWords(value)}` : strangeChild(machine, children);
+  const fault = strangeTo(machine, snapshot);
   if (fault === undefined) return;
   throw new HandleError(
     'refused',
     `this instance ${fault}, which version ${version} of "${kind.name}" does not have: a machine that changes needs a new version, and a "migrate". The instance is kept as it is.`,
   );
+}
+
+/** What of a snapshot its machine does not have, in words; undefined where it has all of it. */
+export function strangeTo(machine: AnyStateMachine, { value, children, status }: JsonObject): string | undefined {
+  // One that failed at its very beginning has no state.
+  if (status === 'error') return undefined;
+  return !isValue(value) || !hasState(machine, value)
+    ? `is in state ${inWords(value)}`
+    : strangeChild(machine, children);
 }
 
 function strangeChild(machine: AnyStateMachine, children: JsonValue | undefined): string | undefined {

@@ -39,7 +39,8 @@ export function lendSteps(actor: AnyActorRef, lend: (actor: AnyActorRef) => Step
 /**
  * Logic that a machine invokes, for work whose parts must not be done twice. Behind a handle (`server.machine`), the result of
  * each step is durable before the work goes on with it; the work itself is run anew after a restart, and its steps give what
- * they gave. Elsewhere steps are kept for one run. What is invoked with `fromPromise` is run anew as a whole.
+ * they gave. In a tool that is a statechart its steps are those of the call (`ctx.step`), and as durable. Elsewhere steps are
+ * kept for one run. What is invoked with `fromPromise` is run anew as a whole.
  *
  * @example
  * const charge = fromSteps<{ total: number }, string>(async ({ input, step, key }) => {

@@ -4,14 +4,16 @@ import type { HandleView } from '../messages/handles.ts';
 import type { TimerRow, Write } from '../store/store.ts';
 import type { Awake } from './awake.ts';
 import { type Applied, type Batch, batchOf, type Own, undoing } from './batch.ts';
-import type { Entry } from './entry.ts';
+import { addressOf, type Entry } from './entry.ts';
 import type { Effect } from './held.ts';
 import { CREATED } from './history.ts';
 import type { InstanceHost } from './host.ts';
 import { type Job, jobOf, type Mailroom } from './jobs.ts';
 import type { Caller } from './kind.ts';
+import { endedBy } from './mishaps.ts';
 import type { KeptInstance } from './restoring.ts';
 import { follow, serve } from './serve.ts';
+import { MOST_DEATHS } from './suspects.ts';
 import { viewOf } from './view.ts';
 
 /** Most calls that are served before others are given a turn. */
@@ -96,7 +98,8 @@ export class Turns {
     this.#turn = kept.turn;
     this.#failure = kept.failure;
     throwCrash(awake);
-    if (this.#owner.entry.status === 'active') awake.start();
+    const { entry } = this.#owner;
+    if (entry.status === 'active') this.#host.suspects.noting(entry.id, () => awake.start());
     throwCrash(awake);
     awake.living.takeEvents();
     this.#stirred = false;
@@ -148,20 +151,33 @@ export class Turns {
 
   #pump(): void {
     const awake = this.#awake;
-    const { entry, gone } = this.#owner;
-    if (this.#busy || gone || !awake) return;
+    if (this.#busy || this.#owner.gone || !awake) return;
     // What changed by itself is a batch of its own: an event that crashes then takes nothing of it back.
     if (this.#stirred) return this.#changed(awake);
+    try {
+      this.#serveAll(awake);
+    } finally {
+      this.#host.suspects.over();
+    }
+  }
+
+  #serveAll(awake: Awake): void {
+    const { entry } = this.#owner;
+    const { suspects } = this.#host;
     const applied: Applied[] = [];
     let turn = this.#turn;
     while (applied.length < MOST_TURNS) {
       const job = this.#mail.first();
-      // One that crashed the instance is tried alone.
+      const deaths = job ? suspects.deathsOf(entry.id, job) : 0;
+      if (job && deaths > 0) job.attempts = Math.max(job.attempts, 1);
+      // One that crashed the instance, or ended the process, is tried alone.
       if (!job || (job.attempts > 0 && applied.length > 0)) break;
       this.#mail.take();
       job.asked = awake.desk.asked;
       try {
-        const one = serve(job, entry, awake.kind, awake, turn, (at) => this.view(at));
+        if (deaths >= MOST_DEATHS) throw endedBy(deaths);
+        suspects.begins(entry.id, job);
+        const one = this.#serve(job, awake, turn);
         turn = one.turn;
         applied.push(one);
       } catch (error) {
@@ -172,6 +188,21 @@ export class Turns {
     }
     this.#full = applied.length === MOST_TURNS;
     if (applied.length > 0) this.#commit(awake, applied, undefined);
+  }
+
+  #serve(job: Job, awake: Awake, turn: number): Applied {
+    const { inspection } = this.#host;
+    const run = (): Applied => serve(job, this.#owner.entry, awake.kind, awake, turn, (at) => this.view(at));
+    return inspection.on ? inspection.because(job.cause, () => this.#watched(job, awake, run())) : run();
+  }
+
+  /** An event that was refused never came to the machine. */
+  #watched(job: Job, { living: { snapshot } }: Awake, one: Applied): Applied {
+    if (job.type !== 'event' || !('refusal' in one.answer)) return one;
+    const event = { ...job.event.data, type: job.event.type };
+    const actor = addressOf(this.#owner.entry);
+    this.#host.inspection.record({ type: 'step', actor, event, edges: [], snapshot, handled: false });
+    return one;
   }
 
   #changed(awake: Awake): void {
@@ -228,11 +259,13 @@ export class Turns {
   }
 
   #durable(awake: Awake, applied: readonly Applied[], effects: readonly Effect[], before: Before | undefined): void {
-    const failed = awake.living.run(effects);
+    const { entry } = this.#owner;
+    const failed =
+      effects.length > 0 ? this.#host.suspects.noting(entry.id, () => awake.living.run(effects)) : undefined;
     if (failed && before) return this.#undo(awake, applied, before, failed.error);
     this.#owner.answer(applied);
     if (failed) return this.#owner.crashed([{ type: failed.effect }], failed.error);
-    if (this.#owner.entry.status !== 'active') this.#owner.ended();
+    if (entry.status !== 'active') this.#owner.ended();
     if (this.idle) this.tellSettled();
     this.again();
   }

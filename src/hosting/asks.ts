@@ -42,6 +42,11 @@ export class Asks {
     this.#models = new ModelAnswers(options.limits.askMs);
   }
 
+  /** Whether a conversation is there that goes by this id. */
+  has(id: string): boolean {
+    return this.#live.has(id);
+  }
+
   /** How many conversations wait for their clients. */
   get parked(): number {
     return this.#parking.size;
@@ -83,8 +88,10 @@ export class Asks {
     const round = request.recorded?.round ?? 0;
     this.#live.set(id, { actor, principal, round, until: undefined, bytes: 0, kept: undefined });
     this.#ids.set(actor.mailbox, id);
-    if (ledger.durable && request.recorded?.id !== undefined) ledger.journal(id, false);
+    if (ledger.durable && request.recorded?.id !== undefined) ledger.journal(id, false, request);
     request.conversation = actor.mailbox;
+    if (request.recorded?.waits) this.#wait(id, round, [request.operation]);
+    request.settled ||= request.recorded?.waits === true;
     return actor.mailbox;
   }
 
@@ -94,7 +101,7 @@ export class Asks {
     if (!ledger.durable) return undefined;
     const id = this.#ids.get(this.converse(request, carrier));
     // What cannot ask is never gone on with.
-    return id === undefined ? undefined : ledger.journal(id, request.recorded?.id === undefined);
+    return id === undefined ? undefined : ledger.journal(id, request.recorded?.id === undefined, request);
   }
 
   /** What names a conversation in the store, and the round that its client was last asked in. */
@@ -146,8 +153,8 @@ export class Asks {
       this.#record(state, request, responses);
       return false;
     }
-    ledger.taken(state.id, state.round).then(
-      (taken) => this.#look(state, taken, request, responses, again),
+    Promise.all([ledger.taken(state.id, state.round), ledger.place(state.id)]).then(
+      ([taken, place]) => this.#look({ ...state, place }, taken, request, responses, again),
       (error: unknown) => this.#refuse(request, error),
     );
     return true;
@@ -183,7 +190,7 @@ export class Asks {
   }
 
   #record(state: State, request: InFlight, responses: Responses): void {
-    if (!state.whole)
+    if (!state.whole && state.place === undefined)
       throw refused('its question is no longer open, and what was done before it is too much to be done again');
     // What was answered before stays: steps that are not run again may rest on it.
     request.recorded = { ...state, replies: { ...responses, ...state.replies } };

@@ -101,10 +101,14 @@ export function openConnection(id: ConnectionId, kind: ConnectionKind, host: Con
     resting: host.resting,
     outbound: host.outbound,
     address: `emitter/${id}`,
+    connection: id,
     maxHeld: limits.maxHeld,
     gatherMs: limits.gatherMs,
     transmit(text, about, status) {
-      if (inspection.on) inspection.record({ type: 'wire', connection: id, direction: 'out', text });
+      if (inspection.full) {
+        const request = about.kind === 'request' ? about.cause : undefined;
+        inspection.record({ type: 'wire', connection: id, direction: 'out', text, about: request });
+      }
       bus.emit('connection.send', { connection: id, text, about, status });
     },
     unanswered: (exchange) => bus.emit('connection.unanswered', { connection: id, exchange }),
@@ -132,6 +136,7 @@ export function openConnection(id: ConnectionId, kind: ConnectionKind, host: Con
     timeoutMs: limits.timeoutMs,
     maxTimeoutMs: limits.maxTimeoutMs,
     address: `requests/${id}`,
+    connection: id,
     emitter: host.replies?.says(emitter.mailbox) ?? emitter.mailbox,
     // One client can make do with a table that only refuses; where all share it, they are better off with another.
     failed: (error) => kind.shared && failed('requests', error),

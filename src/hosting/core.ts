@@ -6,8 +6,9 @@ import { spawnSubscriptions } from '../actors/subscriptions.ts';
 import { KeyRing } from '../asking/seal.ts';
 import { Bus } from '../bus.ts';
 import { type Clock, systemClock, type Timer } from '../clock.ts';
+import { running } from '../execution/running.ts';
 import { Handles } from '../handles/handles.ts';
-import { Inspection } from '../inspect.ts';
+import { Inspection } from '../inspection/inspection.ts';
 import type { InFlight } from '../messages/in-flight.ts';
 import type { RequestMail } from '../messages/requests.ts';
 import { guardLog, resolveLimits, type ServerOptions, stderrLog } from '../options.ts';
@@ -54,6 +55,7 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
   const inspection = new Inspection(
     clock,
     (error) => void incident('a listener of inspect, which hears no more', error),
+    () => running.getStore()?.request?.cause ?? 0,
   );
   const bus = new Bus();
   const transports: Transport[] = [];

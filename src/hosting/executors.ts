@@ -53,7 +53,8 @@ export function spawnExecutors(options: ExecutorsOptions) {
       run(request, implementation, { tool, arguments: args }) {
         const call = { tool, arguments: args, implementation };
         if (tasks.revival?.has(request)) {
-          const contextOf = (): RequestContext => new RequestContext(request, lent, implementation.timeoutMs);
+          const contextOf = (): RequestContext =>
+            new RequestContext(request, { ...lent, lasting: true }, implementation.timeoutMs);
           return tasks.revival.run(request, implementation, tool, contextOf, (ctx) => tools.execute(call, ctx));
         }
         if (request.recorded?.id !== undefined && implementation.rerun === false) throw notAgain(tool.name);
@@ -66,7 +67,7 @@ export function spawnExecutors(options: ExecutorsOptions) {
           request,
           way,
           own,
-          (host) => new RequestContext(request, host, implementation.timeoutMs),
+          (host) => new RequestContext(request, { ...host, lasting: true }, implementation.timeoutMs),
           (ctx) => tools.execute(call, ctx),
         );
       },

@@ -1,4 +1,5 @@
-/** The results of the steps of one request, each durable before it is used. */
+/** The results of the steps of one request, each durable before it is used; and the place that its statechart has come to. */
+import { createHash } from 'node:crypto';
 import type { Given, StepJournal } from '../execution/steps.ts';
 import type { Limits } from '../options.ts';
 import { describe, type JsonObject, type JsonValue, messageOf } from '../protocol/json.ts';
@@ -11,12 +12,22 @@ export interface JournalOptions {
   readonly actor: string;
   /** What is said of it in the store. */
   row(): ActorRow;
+  /** What it takes to run the request anew; undefined where somebody else keeps that. */
+  call(): string | undefined;
   /** No earlier run can have recorded anything. */
   readonly fresh: boolean;
 }
 
 /** The stream of an actor's events in which its steps are. */
 export const STEPS = 'steps';
+/** The stream whose last event is the place that a statechart has come to. */
+const PLACES = 'places';
+/** The stream of one event, by which a request is run anew whose client has not come back. */
+const CALL = 'call';
+/** The only timer of a request: the first of its statechart's. */
+const PLACE_TIMER = 'place';
+/** More than a stream of places has: each that is kept takes the one before away. */
+const MOST_PLACES = 8;
 
 export class Journal implements StepJournal {
   readonly #options: JournalOptions;
@@ -27,10 +38,16 @@ export class Journal implements StepJournal {
   #ended = false;
   #begun = false;
   #fresh: boolean;
+  /** The number of the last place; undefined until that is known. */
+  #placed: number | undefined;
+  #timed = true;
 
   constructor(options: JournalOptions) {
     this.#options = options;
     this.#fresh = options.fresh;
+    if (!options.fresh) return;
+    this.#placed = 0;
+    this.#timed = false;
   }
 
   /** What a journal holds, read from the store. */
@@ -43,6 +60,21 @@ export class Journal implements StepJournal {
       if (typeof name === 'string') steps[name] = given;
     }
     return steps;
+  }
+
+  /** The place that the statechart of a request had come to, read from the store; undefined where none was kept. */
+  static async place(store: Store, actor: string): Promise<string | undefined> {
+    return (await store.events(actor, PLACES, 0, MOST_PLACES)).at(-1)?.data;
+  }
+
+  /** What was kept of the request itself. */
+  static async call(store: Store, actor: string): Promise<JsonValue | undefined> {
+    const [event] = await store.events(actor, CALL, 0, 1);
+    return event && fromText(event.data, `${actor}, its call`);
+  }
+
+  get key(): string {
+    return createHash('sha256').update(this.#options.actor).digest('base64url');
   }
 
   /** There is something in the store, as far as this run knows. */
@@ -87,6 +119,29 @@ export class Journal implements StepJournal {
     }
   }
 
+  /** One at a time: whoever keeps the next waits for this one. Its row is written with each, and lives on with it. */
+  async keepPlace(place: string, due: number | undefined): Promise<void> {
+    if (this.#ended) return;
+    const { actor, store, row, call } = this.#options;
+    this.#placed ??= (await store.streams(actor)).find(({ stream }) => stream === PLACES)?.last ?? 0;
+    const seq = this.#placed + 1;
+    const writes: Write[] = [
+      { type: 'actor', actor: row() },
+      { type: 'event', actor, stream: PLACES, seq, kind: 'place', data: place },
+    ];
+    const kept = seq === 1 ? call() : undefined;
+    if (kept !== undefined) writes.push({ type: 'event', actor, stream: CALL, seq: 1, kind: CALL, data: kept });
+    if (seq > 1) writes.push({ type: 'trim', actor, stream: PLACES, upto: seq - 1 });
+    if (due !== undefined) writes.push({ type: 'timer', timer: { actor, timer: PLACE_TIMER, due, data: 'null' } });
+    else if (this.#timed) writes.push({ type: 'timer off', actor, timer: PLACE_TIMER });
+    this.#timed = due !== undefined;
+    // Whatever becomes of this batch, no later one may have its number.
+    this.#placed = undefined;
+    this.#begun = true;
+    await store.commit(writes);
+    this.#placed = seq;
+  }
+
   async #commit(data: string): Promise<void> {
     await this.#read();
     const { actor, store, row } = this.#options;
@@ -128,7 +183,7 @@ export class Journal implements StepJournal {
     const steps = await Journal.read(store, actor, limits.maxSteps);
     this.#count = Object.keys(steps).length;
     this.#length = toText(steps).length;
-    this.#begun = this.#count > 0;
+    this.#begun ||= this.#count > 0;
     return steps;
   }
 }

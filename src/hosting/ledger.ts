@@ -1,12 +1,15 @@
-/** What is kept of the requests that ask: which state was answered with what, and the results of their steps. With a durable store another process goes on from there. */
+/** What is kept of the requests that ask: which state was answered with what, the results of their steps, and the place of a statechart. With a durable store another process goes on from there. */
 import type { Clock } from '../clock.ts';
 import type { StepJournal } from '../execution/steps.ts';
 import { isOutcome, type Outcome } from '../messages/answers.ts';
+import type { Recorded } from '../messages/asking.ts';
+import type { InFlight } from '../messages/in-flight.ts';
 import type { Limits, OperatorLog } from '../options.ts';
-import { isObject, type JsonObject, messageOf } from '../protocol/json.ts';
+import { isObject, type JsonObject, type JsonValue, messageOf } from '../protocol/json.ts';
 import type { Store, Write } from '../store/store.ts';
 import { fromText, toText } from '../store/text.ts';
 import { Journal, STEPS } from './journal.ts';
+import { callOf } from './task-records.ts';
 
 export interface LedgerOptions {
   readonly clock: Clock;
@@ -56,16 +59,18 @@ export class Ledger {
   }
 
   /** Where the results of a request's steps are kept. @param fresh whether no earlier run of it can have recorded any */
-  journal(id: string, fresh: boolean): StepJournal {
+  journal(id: string, fresh: boolean, request: InFlight): StepJournal {
     const found = this.#journals.get(id);
     if (found) return found;
     const { clock, limits, store } = this.#options;
-    const expires = (): number => clock.date() + limits.maxTimeoutMs + limits.askMs;
+    const expires = (): number => this.#lasting.get(id) ?? clock.date() + limits.maxTimeoutMs + limits.askMs;
     const journal = new Journal({
       store,
       limits,
       actor: actorOf(id),
       row: () => this.#row(id, 'open', expires()),
+      // A task keeps it.
+      call: () => (this.#lasting.has(id) ? undefined : toText({ tool: toolOf(request), ...callOf(request) })),
       fresh,
     });
     this.#journals.set(id, journal);
@@ -181,6 +186,34 @@ export class Ledger {
     return Journal.read(this.#options.store, actorOf(id), this.#options.limits.maxSteps);
   }
 
+  /** The requests whose statecharts have timers, and when the first of each is due in milliseconds since 1970. */
+  async due(limit: number): Promise<readonly { readonly id: string; readonly due: number }[]> {
+    const rows = await this.#options.store.timers(Number.MAX_SAFE_INTEGER, limit);
+    return rows.flatMap(({ actor, due }) =>
+      actor.startsWith(PREFIX) ? [{ id: actor.slice(PREFIX.length), due }] : [],
+    );
+  }
+
+  /** What it takes to run a request anew that waits for its client; undefined where nothing of it is kept. */
+  async left(id: string): Promise<{ readonly call: JsonValue; readonly recorded: Recorded } | undefined> {
+    const { store } = this.#options;
+    const [call, place, stored] = await Promise.all([
+      Journal.call(store, actorOf(id)),
+      this.place(id),
+      store.load(actorOf(id)),
+    ]);
+    if (call === undefined || place === undefined) return undefined;
+    // It was asked once more than it was answered.
+    const last = stored?.snapshot ? roundIn(fromText(stored.snapshot.data, actorOf(id))) : 0;
+    const recorded = { id, round: last + 1, replies: {}, steps: await this.steps(id), place, waits: true };
+    return { call, recorded };
+  }
+
+  /** The place that the statechart of a request had come to; undefined where none was kept. */
+  place(id: string): Promise<string | undefined> {
+    return Journal.place(this.#options.store, actorOf(id));
+  }
+
   /** From now on the steps of a request last as long as its task. @returns what makes that durable, where there are any */
   lasts(id: string, expires: number): readonly Write[] {
     this.#lasting.set(id, expires);
@@ -197,8 +230,14 @@ export class Ledger {
   }
 }
 
+const PREFIX = 'question/';
+
 function actorOf(id: string): string {
-  return `question/${id}`;
+  return PREFIX + id;
+}
+
+function toolOf({ operation }: InFlight): string {
+  return 'name' in operation ? operation.name : '';
 }
 
 function roundIn(value: unknown): number {

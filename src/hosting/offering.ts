@@ -5,6 +5,7 @@ import type { Quarantine } from '../actors/quarantine.ts';
 import { spawnRegistry } from '../actors/registry.ts';
 import { ANSWER_DEFINITION, ANSWER_TOOL } from '../asking/through-model.ts';
 import type { PromptImplementation, ResourceImplementation, ToolImplementation } from '../execution/execution.ts';
+import { callRuns } from '../handles/call-run.ts';
 import { endlessCycle } from '../handles/cycles.ts';
 import type { Handles } from '../handles/handles.ts';
 import type { InFlight } from '../messages/in-flight.ts';
@@ -100,7 +101,7 @@ export function spawnOffering(host: OfferingOptions): Offering {
 
   let refs = 0;
   const nextRef = (): number => ++refs;
-  const runMachine = machineRunner(host);
+  const runMachine = machineRunner({ ...host, ...(host.tasks.revival ? { outliving: callRuns(host) } : {}) });
   const pool = new Pool(host);
   const completable = (completers: object): void => {
     if (Object.keys(completers).length > 0) introducer.add('completions');

@@ -1,4 +1,4 @@
-/** The request by which the call of a kept task is run anew, and whether it may be: nobody waits for its answer but the task. */
+/** The request by which a kept call is run anew, and whether it may be: nobody waits for its answer but its task, or its client when that comes back. */
 import type { ToolImplementation } from '../execution/execution.ts';
 import type { Outcome } from '../messages/answers.ts';
 import type { Recorded } from '../messages/asking.ts';
@@ -13,7 +13,7 @@ import type { KeptCall, TaskRecord } from './task-records.ts';
 
 /** @param refused hears what the call is answered with where it does not come to run */
 export function requestAnew(
-  { tool, session }: TaskRecord,
+  { tool, session }: Pick<TaskRecord, 'tool' | 'session'>,
   call: KeptCall,
   recorded: Recorded,
   refused: (outcome: Outcome) => void,
@@ -64,19 +64,21 @@ export function requestAnew(
 
 /**
  * Nobody can tell how far a handler came that worked when its process ended. It is run anew where that is known to be no harm:
- * its tool says so, or it has recorded steps, and so was written for it. One that waited for an answer stood where every
+ * its tool says so, or it has recorded steps, and so was written for it; a statechart goes on at the place that was kept. One that waited for an answer stood where every
  * handler that asks must bear to be run anew.
  *
  * @throws {ProtocolError} where it may not be
  */
 export function checkRerun(
   stood: 'working' | 'input_required',
-  steps: number,
+  recorded: Recorded | undefined,
   { rerun }: ToolImplementation,
   { name, annotations = {} }: Tool,
 ): void {
   if (rerun === true) return;
-  const harmless = annotations.readOnlyHint === true || annotations.idempotentHint === true || steps > 0;
+  const { steps = {}, place } = recorded ?? {};
+  const goesOn = Object.keys(steps).length > 0 || place !== undefined;
+  const harmless = annotations.readOnlyHint === true || annotations.idempotentHint === true || goesOn;
   if (rerun === undefined && (stood === 'input_required' || harmless)) return;
   throw new ProtocolError(
     ErrorCode.InternalError,

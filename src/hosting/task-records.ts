@@ -173,7 +173,8 @@ export function firstOf(created: number): TaskSnapshot {
   };
 }
 
-function callOf({ id, client, operation, meta }: InFlight): object {
+/** What it takes to run a call anew. */
+export function callOf({ id, client, operation, meta }: InFlight): object {
   const { dialect, principal, capabilities, info } = client;
   const args = operation.method === 'tools/call' ? operation.arguments : {};
   return { arguments: args, revision: dialect.revision, principal, capabilities, info, meta, id };
@@ -183,7 +184,7 @@ function damaged(what: string): StoreError {
   return new StoreError('corrupt', `${what}: expected it as it was written, got something else`);
 }
 
-function isCall(value: unknown): value is KeptCall {
+export function isCall(value: unknown): value is KeptCall {
   return (
     isObject(value) &&
     isObject(value.arguments) &&

@@ -52,9 +52,10 @@ export class Revival {
     try {
       const call = await records.call(record);
       const steps = await ledger.steps(record.identity);
+      const place = await ledger.place(record.identity);
       if (asks.leaving) return;
       ledger.lasts(record.identity, expiryOf(record));
-      const recorded = { id: record.identity, round: record.round, replies: task.replies(), steps };
+      const recorded = { id: record.identity, round: record.round, replies: task.replies(), steps, place };
       const request = requestAnew(record, call, recorded, done);
       this.#reviving.set(request, { left, stood });
       route({ type: 'request', request });
@@ -79,8 +80,7 @@ export class Revival {
   ): R | Promise<R> {
     const { asks } = this.#options;
     const reviving = this.#reviving.get(request);
-    const steps = Object.keys(request.recorded?.steps ?? {}).length;
-    if (reviving) checkRerun(reviving.stood, steps, implementation, tool);
+    if (reviving) checkRerun(reviving.stood, request.recorded, implementation, tool);
     const ctx = contextOf();
     if (reviving) {
       const { task } = reviving.left;

@@ -24,6 +24,7 @@ import { expiryOf, firstOf, type TaskRecord, type TaskRecords } from './task-rec
 import { Revival } from './task-revival.ts';
 import { type Kept, ownerOf, TaskShelf } from './task-shelf.ts';
 import { unfit, type Way, wayOf } from './task-ways.ts';
+import { Waiting } from './waiting.ts';
 
 export interface TasksOptions extends ActorHost {
   readonly limits: Limits;
@@ -48,12 +49,14 @@ export class Tasks {
   readonly #shelf: TaskShelf;
   /** By which calls are run anew; undefined where nothing is durable. */
   readonly revival: Revival | undefined;
+  readonly #waiting: Waiting | undefined;
 
   constructor(options: TasksOptions) {
     this.#options = options;
     this.#shelf = new TaskShelf(options.limits);
     const { records } = options;
     this.revival = records && new Revival({ ...options, records });
+    this.#waiting = records && new Waiting({ ...options, task: (identity) => this.#wake(identity) });
   }
 
   /** How a call of a tool is run. @throws {ProtocolError} for one that the tool, or its client, cannot have */
@@ -71,6 +74,7 @@ export class Tasks {
       const kept = this.#keep(record, undefined, task);
       if (kept.stood === 'working') working.push(kept);
     }
+    await this.#waiting?.restore();
     clock.soon(async () => {
       for (const kept of working) await this.revival?.revive(kept);
     });
@@ -130,6 +134,7 @@ export class Tasks {
 
   /** The server stops: whatever still works is cancelled. */
   stop(reason: string): void {
+    this.#waiting?.stop();
     for (const { task, timer } of this.#shelf.all()) {
       timer.cancel();
       // Where tasks are durable, another process goes on with them.
@@ -243,10 +248,10 @@ export class Tasks {
 
   #keep(record: TaskRecord, conversation: Mailbox<ConversationMail> | undefined, was: TaskSnapshot | undefined): Kept {
     const { clock, inspection, resting, limits, changed, incident, records } = this.#options;
-    const { id, ttlMs } = record;
+    const { id, tool, ttlMs } = record;
     const task = spawnTask(
       {
-        ...{ clock, inspection, resting, incident, id, ttlMs, was, pollMs: limits.taskPollMs },
+        ...{ clock, inspection, resting, incident, id, tool, ttlMs, was, pollMs: limits.taskPollMs },
         changed: (look) => {
           changed(look);
           if (look.status !== kept.told) kept.session?.mailbox.send({ type: 'task changed', task: look });
@@ -266,6 +271,12 @@ export class Tasks {
     };
     this.#shelf.add(kept);
     return kept;
+  }
+
+  #wake(identity: string): boolean {
+    const kept = this.#shelf.all().find(({ record }) => record.identity === identity);
+    if (kept) void this.revival?.revive(kept);
+    return kept !== undefined;
   }
 
   #forget(kept: Kept): void {

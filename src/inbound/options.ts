@@ -1,5 +1,5 @@
 /** What the door of a connection is lent, and how it asks for a session: types only. */
-import type { Inspection } from '../inspect.ts';
+import type { Inspection } from '../inspection/inspection.ts';
 import type { Client } from '../messages/client.ts';
 import type { Exchange } from '../messages/connection.ts';
 import type { EmitterMail } from '../messages/emitter.ts';

@@ -49,6 +49,10 @@ export interface Recorded {
   readonly replies: Readonly<Record<string, unknown>>;
   /** By name, what completed steps gave. */
   readonly steps: JsonObject;
+  /** The place that its statechart had come to, as it was last kept; undefined where none was. */
+  readonly place?: string | undefined;
+  /** Nobody waits for an answer now: its client may come back. */
+  readonly waits?: boolean;
 }
 
 /** Whoever runs the handler of a request, as its conversation sees it. */

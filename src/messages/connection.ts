@@ -27,6 +27,8 @@ export type About =
       readonly kind: 'request';
       readonly id: RequestId;
       readonly exchange: Exchange | undefined;
+      /** The inspection record of the message that brought it; 0 or absent where nobody watched. */
+      readonly cause?: number;
       /** It has no end of its own, so its response must be a stream. */
       readonly stays?: true;
     }

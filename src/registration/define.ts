@@ -108,8 +108,9 @@ export interface MachineToolOptions<
    * `elicitUrl`, `sample` or `roots` of this package, the client is asked, and the machine waits; give each such invocation an
    * `id`, which names the question. It is stopped when the client cancels, or at the deadline of the call.
    *
-   * When the process that waited for an answer is gone, the call is run anew with the recorded answers, as that of a handler
-   * is: the machine begins again at its initial state, and what it does on the way it does twice.
+   * When the process that waited for an answer is gone, another one goes on where the machine was, if the store is durable and
+   * the context is what JSON can say. Otherwise the call is run anew with the recorded answers, as that of a handler is: the
+   * machine begins again at its initial state, and what it does on the way it does twice.
    */
   readonly machine: M & TakesInput<M, Infer<I>>;
   readonly handler?: never;

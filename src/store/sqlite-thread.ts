@@ -1,7 +1,7 @@
 /** The thread of a store in a file, seen from the server: starts it, hands it what is asked, and starts it again when it dies. */
-import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { systemClock, type Timer } from '../clock.ts';
+import { EXTENSION, ownFile } from '../own.ts';
 import type { Answer, Found, FromThread, Job, Question, ThreadStart } from './sqlite-mail.ts';
 import type { SqliteOptions } from './sqlite-options.ts';
 import { StoreError, type StoreFault, type StoreHost } from './store.ts';
@@ -261,11 +261,10 @@ function busy(path: string, name: string, most: number, what: string): StoreErro
 
 /** As built, the thread is JavaScript. From source it is TypeScript, for which Node 20 hands a thread no loader: it registers one itself. */
 function createWorker(start: ThreadStart): Worker {
-  const extension = extname(import.meta.url);
-  const url = new URL(`./sqlite-worker${extension}`, import.meta.url);
+  const url = ownFile('store/sqlite-worker');
   // What the process was told to load first is not meant for this thread.
   const options = { workerData: start, name: 'troupe store', execArgv: [] };
-  if (extension === '.js') return new Worker(url, options);
+  if (EXTENSION === '.js') return new Worker(url, options);
   const loader = import.meta.resolve('tsx/esm/api');
   return new Worker(`import('${loader}').then(({ register }) => { register(); return import('${url.href}'); });`, {
     ...options,

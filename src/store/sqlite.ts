@@ -1,4 +1,5 @@
 /** A store in a file: SQLite, in a thread of its own, so that a slow disk makes acknowledgements slow and nothing else. */
+import { FileNotes } from './notes.ts';
 import type { Found, Question } from './sqlite-mail.ts';
 import { resolveSqliteOptions, type SqliteOptions } from './sqlite-options.ts';
 import { StoreThread } from './sqlite-thread.ts';
@@ -32,17 +33,20 @@ class SqliteStore implements Store {
   readonly durable = true;
   readonly #path: string;
   readonly #options: SqliteOptions;
+  readonly notes: FileNotes;
   #thread: StoreThread | undefined;
 
   constructor(path: string, options: SqliteOptions) {
     this.name = `sqlite(${path})`;
     this.#path = path;
     this.#options = options;
+    this.notes = new FileNotes(`${path}-notes`);
   }
 
-  open(host: StoreHost): Promise<void> {
+  async open(host: StoreHost): Promise<void> {
     this.#thread ??= new StoreThread(this.#path, this.#options, host);
-    return this.#thread.opened;
+    await this.#thread.opened;
+    this.notes.open();
   }
 
   async commit(writes: readonly Write[]): Promise<void> {
@@ -90,6 +94,7 @@ class SqliteStore implements Store {
   }
 
   async close(): Promise<void> {
+    this.notes.close();
     await this.#thread?.close();
   }
 

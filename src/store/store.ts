@@ -138,6 +138,8 @@ export interface Store {
   readonly name: string;
   /** Whether what it keeps outlives the process. Where it does not, only what has no other place is kept in it. */
   readonly durable: boolean;
+  /** Absent where nothing outlives the process. */
+  readonly notes?: Notes;
   /** @throws {StoreError} `locked`, `foreign`, `failed` */
   open(host: StoreHost): Promise<void>;
   /**
@@ -168,6 +170,15 @@ export interface Store {
   sweep(now: number): Promise<number>;
   /** Makes durable what was committed, and closes. Later calls fail with `closed`. */
   close(): Promise<void>;
+}
+
+/** What this process is in the middle of, so that the next one learns what ended it. Known once the store is open. */
+export interface Notes {
+  /** What the process before this one had noted when it ended; undefined where it was in the middle of nothing. */
+  readonly last: string | undefined;
+  /** In place of what was noted before: one line. At once, and without a sync: it outlives the process, and not the machine. */
+  write(what: string): void;
+  clear(): void;
 }
 
 export interface ListQuery {

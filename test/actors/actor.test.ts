@@ -2,7 +2,8 @@
 import * as assert from 'uvu/assert';
 import { type Behaviour, spawn } from '../../src/actors/actor.ts';
 import { systemClock } from '../../src/clock.ts';
-import { Inspection, type InspectionRecord } from '../../src/inspect.ts';
+import { Inspection } from '../../src/inspection/inspection.ts';
+import type { InspectionRecord } from '../../src/inspection/records.ts';
 import type { Mailbox } from '../../src/messages/mailbox.ts';
 import { suite } from '../harness/door.ts';
 

@@ -1,7 +1,7 @@
 /** The one door out: order, coalescing, bounds, batches. */
 import * as assert from 'uvu/assert';
 import { spawnEmitter } from '../../src/actors/emitter.ts';
-import { Inspection } from '../../src/inspect.ts';
+import { Inspection } from '../../src/inspection/inspection.ts';
 import type { Exchange } from '../../src/messages/connection.ts';
 import type { EmitterMail } from '../../src/messages/emitter.ts';
 import type { Batch } from '../../src/messages/in-flight.ts';

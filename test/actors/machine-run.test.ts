@@ -425,7 +425,7 @@ test('is seen by the inspector, with its states', async () => {
   server.tool('order', { input, machine: order });
   const seen: string[] = [];
   server.inspect((record) => {
-    if (!('actor' in record) || !record.actor.startsWith('machine/')) return;
+    if (!('actor' in record) || record.actor !== 'machine/order/1') return;
     seen.push(`${record.actor} ${record.type} ${record.type === 'state' ? record.state : ''}`.trim());
   });
   const client = await opened(server);
@@ -435,6 +435,9 @@ test('is seen by the inspector, with its states', async () => {
   assert.equal(seen, [
     'machine/order/1 created',
     'machine/order/1 state asking',
+    'machine/order/1 step',
+    'machine/order/1 mail',
+    'machine/order/1 step',
     'machine/order/1 state done',
     'machine/order/1 gone',
   ]);

@@ -2,7 +2,8 @@
 import * as assert from 'uvu/assert';
 import { spawn } from '../../src/actors/actor.ts';
 import { Resting } from '../../src/actors/resting.ts';
-import { Inspection, type InspectionRecord } from '../../src/inspect.ts';
+import { Inspection } from '../../src/inspection/inspection.ts';
+import type { InspectionRecord } from '../../src/inspection/records.ts';
 import { settled } from '../../src/testing/clock.ts';
 import { SimulatedClock } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { spawnExecutor } from '../../src/actors/executor.ts';
 import { spawnRegistry } from '../../src/actors/registry.ts';
 import { ErrorCode } from '../../src/index.ts';
-import { Inspection } from '../../src/inspect.ts';
+import { Inspection } from '../../src/inspection/inspection.ts';
 import type { RequestsMail } from '../../src/messages/requests.ts';
 import { DIALECTS } from '../../src/protocol/dialects/index.ts';
 import { Catalogue } from '../../src/registry/catalogue.ts';

@@ -82,6 +82,35 @@ test('R-29: what has ended stays what it was, with its result, in every process'
   await two.server.close();
 });
 
+test('R-29: what a task has recorded is kept for as long as the task', async () => {
+  const disk = new Disk();
+  let charges = 0;
+  const offer = (server: Server): void => {
+    server.tool('pay', { task: 'required' }, async (_, ctx) => {
+      const charge = await ctx.step('charge', () => {
+        charges += 1;
+        return charges;
+      });
+      await ctx.elicit(NAME);
+      return `charge ${charge}`;
+    });
+  };
+  const one = await start(disk, offer);
+  const id = await one.modern('ana').start('pay');
+  await settled();
+  // Longer than any request may take with the time that its client has to answer.
+  await one.clock.advance(1_800_000);
+  one.kill();
+  const two = await start(disk, offer, {}, new SimulatedClock(1_800_000));
+  await two.store.sweep(two.clock.date());
+  const again = two.modern('ana');
+  await again.update(id, { elicit: ANA });
+  await settled();
+  assert.is(await again.said(id), 'charge 1');
+  assert.is(charges, 1);
+  await two.server.close();
+});
+
 test('R-29: a question keeps its key over a restart, and no key is used twice', async () => {
   const disk = new Disk();
   let asked = 0;

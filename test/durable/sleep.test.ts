@@ -153,9 +153,15 @@ test('an idempotency key makes a request without a session unique: for its princ
 });
 
 /** A store that is durable by its own account, and refuses or delays what it is told to. */
-function faulty(): { readonly store: Store; full: boolean; hold: Promise<void> | undefined } {
+function faulty(): {
+  readonly store: Store;
+  full: boolean;
+  hold: Promise<void> | undefined;
+  holdLoad: Promise<void> | undefined;
+} {
   const inner = memoryStore();
-  const fault = { store: inner, full: false, hold: undefined as Promise<void> | undefined };
+  const none = undefined as Promise<void> | undefined;
+  const fault = { store: inner, full: false, hold: none, holdLoad: none };
   fault.store = new Proxy(inner, {
     get(target, name) {
       if (name === 'durable') return true;
@@ -165,12 +171,37 @@ function faulty(): { readonly store: Store; full: boolean; hold: Promise<void> |
           if (fault.full) throw new StoreError('full', 'the disk is full');
           await target.commit(writes);
         };
+      if (name === 'load')
+        return (actor: string) => (fault.holdLoad ?? Promise.resolve()).then(() => target.load(actor));
       const value: unknown = Reflect.get(target, name);
       return typeof value === 'function' ? value.bind(target) : value;
     },
   });
   return fault;
 }
+
+test('R-25: a session that is asked for while its server stops is not said to be gone', () => {
+  const fault = faulty();
+  return serving(
+    async (stage) => {
+      const session = await openSession(stage.url);
+      await sleepAll(stage);
+      let found = (): void => {};
+      fault.holdLoad = new Promise((resolve) => {
+        found = resolve;
+      });
+      const asked = session.post({ jsonrpc: '2.0', id: 1, method: 'ping' });
+      await settle();
+      const closed = stage.server.close();
+      await settle();
+      found();
+      // With 404 its client would open another, though this one is there after a restart.
+      assert.is((await asked).status, 503);
+      await closed;
+    },
+    { server: { store: fault.store } },
+  );
+});
 
 test('R-01: the output gate: no byte of an answer leaves before it is durable', () => {
   const fault = faulty();

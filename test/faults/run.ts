@@ -10,6 +10,7 @@ import { BROKEN_BUILDS } from './broken-builds.ts';
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 const COPIED = [
   'bench',
+  'bundle.ts',
   'dist',
   'src',
   'machines',
@@ -69,7 +70,10 @@ async function findsIt(copy: string, build: BrokenBuild): Promise<'found' | 'NOT
     text.replace(build.find, () => build.replace),
   );
   try {
-    if (build.built) await run(copy, [], {}, ['node_modules/typescript/bin/tsc', '-b', 'machines', 'src']);
+    if (build.built) {
+      await run(copy, [], {}, ['node_modules/typescript/bin/tsc', '-b', 'machines', 'src']);
+      await run(copy, [], {}, ['--import', 'tsx', 'bundle.ts']);
+    }
     const { code, output } = await run(copy, [build.test], { TROUPE_FULL: '' }, undefined);
     // Only a test that names the promise counts, or that took its whole file with it, as uvu says: a build that cannot even be
     // loaded proves nothing.

@@ -21,9 +21,9 @@ export const SIMULATION: readonly BrokenBuild[] = [
   {
     id: 'R-32',
     test: 'test/simulation/simulation.test.ts',
-    file: 'src/actors/requests.ts',
-    find: 'if (this.#table.size >= maxInFlight) {',
-    replace: 'if (this.#table.size >= 1_000) {',
+    file: 'src/requests/room.ts',
+    find: 'if (size < maxInFlight) return undefined;',
+    replace: 'if (size < 1_000) return undefined;',
     why: 'the bound of requests in flight is not kept',
   },
   {

@@ -5,9 +5,9 @@ export const SUPERVISION: readonly BrokenBuild[] = [
   {
     id: 'R-10',
     test: 'test/supervision/bounds.test.ts',
-    file: 'src/actors/requests.ts',
-    find: 'if (this.#table.size >= maxInFlight) {',
-    replace: 'if (this.#table.size >= Number.POSITIVE_INFINITY) {',
+    file: 'src/requests/room.ts',
+    find: 'if (size < maxInFlight) return undefined;',
+    replace: 'if (size < Number.POSITIVE_INFINITY) return undefined;',
     why: 'requests in flight have no bound',
   },
   {
@@ -78,7 +78,7 @@ export const SUPERVISION: readonly BrokenBuild[] = [
     id: 'R-16',
     test: 'test/supervision/quarantine.test.ts',
     file: 'src/actors/actor.ts',
-    find: 'quarantine?.add(this.address, this.#kind, messageOf(error), this.#release);',
+    find: 'quarantine?.add(this.address, this.kind, messageOf(error), this.#release);',
     replace: '',
     why: 'nobody sees what is set aside',
   },

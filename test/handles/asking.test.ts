@@ -129,7 +129,7 @@ test('an instance whose question nobody puts hibernates, and asks when it wakes'
   const gone: string[] = [];
   inspection.listen((record) => void (record.type === 'gone' && gone.push(record.why)));
   await clock.advance(60_000);
-  assert.equal(gone, ['it hibernates']);
+  assert.equal(gone, ['its parent was stopped', 'it hibernates']);
   assert.equal((await handles.get('parcel', handle, ALICE)).asks?.length, 1);
 });
 

@@ -28,6 +28,44 @@ test('R-01: an answer waits until what it says is durable, and no action runs be
   assert.equal(told, ['tea']);
 });
 
+test('R-01: an action that is held back while another change becomes durable waits for its own, and runs once', async () => {
+  const store = disk();
+  const work = new Work();
+  const told: string[] = [];
+  const machine = setup({
+    types: { context: {} as { count: number }, events: {} as { type: 'count' } },
+    actors: { work: work.logic },
+  }).createMachine({
+    context: { count: 0 },
+    initial: 'working',
+    on: { count: { actions: assign({ count: ({ context }) => context.count + 1 }) } },
+    states: {
+      working: { invoke: { src: 'work', input: () => null, onDone: 'worked' } },
+      worked: { entry: () => void told.push('worked') },
+    },
+  });
+  const kind = { name: 'counter', machine, version: '1', events: ['count'] };
+  const { handles } = await stage([kind], { store });
+  const { handle } = await handles.create('counter', {}, ALICE);
+  store.held = true;
+  const sent = handles.send('counter', handle, { type: 'count', data: {} }, ALICE);
+  await settled();
+  work.end('done');
+  await settled();
+  const before = store.batches.length;
+  let toldBefore: number | undefined;
+  const watch = (): void => {
+    if (store.batches.length > before) toldBefore ??= told.length;
+    else queueMicrotask(watch);
+  };
+  watch();
+  store.release();
+  await sent;
+  await settled();
+  assert.is(toldBefore, 0);
+  assert.equal(told, ['worked']);
+});
+
 test('R-01: a process that dies loses no event that was acknowledged, and keeps none that was not', async () => {
   const store = disk();
   const first = await stage([orderKind()], { store });

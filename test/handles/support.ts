@@ -3,7 +3,7 @@ import { assign, fromPromise, setup } from 'xstate';
 import { HandleError } from '../../src/handles/error.ts';
 import { Handles } from '../../src/handles/handles.ts';
 import type { Caller, MachineKind } from '../../src/handles/kind.ts';
-import { Inspection } from '../../src/inspect.ts';
+import { Inspection } from '../../src/inspection/inspection.ts';
 import { type Limits, resolveLimits } from '../../src/options.ts';
 import { memoryStore } from '../../src/store/memory.ts';
 import { type JournalEvent, type Store, StoreError, type Write } from '../../src/store/store.ts';

@@ -9,7 +9,7 @@ export interface RawResponse {
   readonly body: string;
 }
 
-const DEADLINE_MS = 5_000;
+const DEADLINE_MS = 20_000;
 
 /**
  * @example

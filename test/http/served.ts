@@ -146,7 +146,7 @@ class Reading implements Streamed {
   }
 
   until(part: string): Promise<void> {
-    const waiting: Waiting<void> = wait({ what: `"${part}"`, ms: 5_000, arrived: () => this.text });
+    const waiting: Waiting<void> = wait({ what: `"${part}"`, ms: 20_000, arrived: () => this.text });
     this.#look = () => {
       if (this.text.includes(part)) waiting.settle();
     };
@@ -177,7 +177,7 @@ function webRequest(url: string, asking: Asking): Request {
 /** Over a socket, with whatever headers `fetch` itself would not send; the answer as `fetch` gives it. */
 function asked(url: string, asking: Asking): Promise<Response> {
   const { method, headers, payload } = plain(asking);
-  const waiting = wait<Response>({ what: `the answer to ${method} ${url}`, ms: 5_000, arrived: () => 'none came' });
+  const waiting = wait<Response>({ what: `the answer to ${method} ${url}`, ms: 20_000, arrived: () => 'none came' });
   const sent = request(url, { method, agent: false }, (response) => {
     response.on('error', () => {});
     const status = response.statusCode ?? 0;

@@ -11,7 +11,7 @@ export interface SseEvent {
 }
 
 /** Bounds waiting in real time, whatever the server's clock says. */
-const DEADLINE_MS = 5_000;
+const DEADLINE_MS = 20_000;
 
 /**
  * The events of one response, in order. Nothing is lost between two calls of {@link next}.

@@ -16,7 +16,7 @@ import { EventReader, type Message } from './sse.ts';
 
 export type { Message, SseEvent } from './sse.ts';
 
-const DEADLINE_MS = 5_000;
+const DEADLINE_MS = 20_000;
 
 /** A call of the tool `held`, which the test ends. */
 export interface HeldCall {

@@ -4,7 +4,7 @@ import type { Random } from './random.ts';
 import { ROSTER } from './roster.ts';
 
 /** The tools of the simulated server (`tools.ts`). */
-export type ToolName = 'echo' | 'slow' | 'ask' | 'pay' | 'job' | 'maybe' | 'trip' | 'deposit';
+export type ToolName = 'echo' | 'slow' | 'ask' | 'pay' | 'job' | 'maybe' | 'chart' | 'trip' | 'deposit';
 
 /** What a client does with an instance of the machine (`handles.ts`); `pry`: with one of somebody else. */
 export type HandleAct = 'create' | 'add' | 'arm' | 'get' | 'end' | 'pry';
@@ -72,6 +72,7 @@ const TOOLS: readonly (readonly [number, ToolName])[] = [
   [4, 'pay'],
   [4, 'job'],
   [3, 'maybe'],
+  [4, 'chart'],
   [1, 'trip'],
   [5, 'deposit'],
 ];

@@ -2,6 +2,7 @@
 import * as z from 'zod';
 import type { Context, Server } from '../../src/index.ts';
 import type { JournalEvent } from '../../src/store/store.ts';
+import { chartMachine } from './chart.ts';
 import type { GenerationClock } from './clock.ts';
 import type { SimulatedStore } from './disk.ts';
 import { tallyMachine, tallyOptions } from './handles.ts';
@@ -62,13 +63,15 @@ export function offerTools(server: Server, world: ToolWorld): void {
     });
   };
   const said = ({ nonce, canary }: ToolArgs, what: string): string => `${nonce} ${canary} ${what}`;
-  const step = async (name: string, { nonce }: ToolArgs, ctx: Context): Promise<string> => {
+  const step = ({ nonce }: ToolArgs, name: string, ctx: Context): Promise<string> =>
+    taken(nonce, name, (run) => ctx.step(name, run));
+  const taken: Parameters<typeof chartMachine>[1] = async (nonce, name, keep) => {
     const run = async (): Promise<string> => {
       world.ran(nonce, name);
       await sleep(world, 3);
       return `${name} of ${nonce}`;
     };
-    const given = world.forgets ? await run() : await ctx.step(name, run);
+    const given = world.forgets ? await run() : await keep(run);
     world.recorded(nonce, name);
     if (given !== `${name} of ${nonce}`) world.violated(`I4: the step ${name} of ${nonce} gave "${given}"`);
     return given;
@@ -92,9 +95,9 @@ export function offerTools(server: Server, world: ToolWorld): void {
   });
   tool('ask', {}, async (args, ctx) => said(args, await ask(args, ctx, 'word')));
   tool('pay', {}, async (args, ctx) => {
-    const found = await step('look up', args, ctx);
+    const found = await step(args, 'look up', ctx);
     const first = await ask(args, ctx, 'first');
-    const paid = await step('pay', args, ctx);
+    const paid = await step(args, 'pay', ctx);
     await sleep(world, args.ms, args.heeds ? ctx.signal : undefined);
     const second = await ask(args, ctx, 'second');
     return said(args, `${found}, ${first}, ${paid}, ${second}`);
@@ -105,14 +108,15 @@ export function offerTools(server: Server, world: ToolWorld): void {
   ] as const) {
     tool(name, { task }, async (args, ctx) => {
       ctx.progress(1, 3, `${args.nonce} has begun ${args.canary}`);
-      const begun = await step('begin', args, ctx);
+      const begun = await step(args, 'begin', ctx);
       await sleep(world, args.ms, args.heeds ? ctx.signal : undefined);
       if (args.ms % 3 === 0) await ask(args, ctx, 'word');
       ctx.progress(2, 3);
-      const ended = await step('end', args, ctx);
+      const ended = await step(args, 'end', ctx);
       return said(args, `${begun}, ${ended}`);
     });
   }
+  server.tool('chart', { input: ARGS, machine: chartMachine(world, taken, said, wordFor) });
   tool('trip', {}, async (args) => {
     throw new Error(said(args, 'tripped'));
   });

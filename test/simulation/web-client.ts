@@ -35,6 +35,8 @@ type Session =
   | { readonly state: 'ended'; readonly id: string };
 
 const URL = 'http://localhost/mcp';
+/** Tools of which a session over HTTP calls one that asks once. */
+const ASKING: ReadonlySet<string> = new Set(['job', 'maybe', 'pay', 'chart']);
 
 export class WebClient implements Player {
   readonly #who: Who;
@@ -101,7 +103,7 @@ export class WebClient implements Player {
     if (state !== 'open') return;
     switch (act.type) {
       case 'call':
-        return this.#call(act.tool === 'job' || act.tool === 'maybe' || act.tool === 'pay' ? 'ask' : act.tool, act);
+        return this.#call(ASKING.has(act.tool) ? 'ask' : act.tool, act);
       case 'burst':
         for (let call = 0; call < act.calls; call += 1) this.#call('slow', { ms: act.ms, heeds: true });
         return;
@@ -245,7 +247,9 @@ export class WebClient implements Player {
       this.#hearsCanaries(body);
       if (this.#isGone(response.status)) return;
       const message: unknown = body.startsWith('{') ? JSON.parse(body) : undefined;
-      if (isObject(message) && (isObject(message.result) || isObject(message.error)))
+      // A refusal of the transport's has no id.
+      const refused = isObject(message) && message.id === undefined && this.#excused(call.sent, response.status);
+      if (!refused && isObject(message) && (isObject(message.result) || isObject(message.error)))
         return this.#answered(call, message);
       if (response.status === 202 && call.cancelled) return;
       if (response.status === 429 || this.#excused(call.sent, response.status)) {
@@ -440,6 +444,8 @@ export class WebClient implements Player {
       call.lost = true;
       return count('repeat refused');
     }
+    // Nor is that there is no room for a repetition: it may be sent once more.
+    if (call.answered !== undefined && error?.code === -31001) return count('busy');
     if (call.answered !== undefined && call.answered !== text && faultySince(call.sent)) return;
     if (call.answered !== undefined && call.answered !== text)
       violated(`answers: ${this.#name}: ${call.nonce} was answered ${call.answered}, and then ${text}`);

@@ -262,7 +262,7 @@ class World {
     this.#generation = generation;
   }
 
-  #offer({ server, clock, store, running, ended }: Generation): void {
+  #offer({ number, server, clock, store, running, ended }: Generation): void {
     const forgets = this.#breaks.forgetsSteps === true;
     offerTools(server, {
       clock,
@@ -282,7 +282,8 @@ class World {
           ended.add(nonce);
         };
       },
-      ran: (nonce, step) => this.#book.ran(nonce, step),
+      // Who is taken for dead, and does not know it yet, begins what another has done meanwhile: what it does is kept from the store.
+      ran: (nonce, step) => number === this.#generations && this.#book.ran(nonce, step),
       recorded: (nonce, step) => {
         if (this.#book.recorded(nonce, step)) this.#count('step not run again');
         if (KEEPS.steps) this.#book.owe(nonce, new Set([step]));

@@ -4,7 +4,8 @@ import { initialTransition, transition } from 'xstate';
 import { type RestartPolicy, supervisorMachine } from '../../machines/supervisor.ts';
 import { spawn } from '../../src/actors/actor.ts';
 import { Quarantine } from '../../src/actors/quarantine.ts';
-import { Inspection, type InspectionRecord } from '../../src/inspect.ts';
+import { Inspection } from '../../src/inspection/inspection.ts';
+import type { InspectionRecord } from '../../src/inspection/records.ts';
 import { SimulatedClock } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';
 

@@ -1,5 +1,5 @@
 /** The HTTP transport: Streamable HTTP of every revision, and HTTP+SSE of 2024-11-05, on one path of a `node:http` server of its own. */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Transport, TransportHost } from '../transport.ts';
 import { Endpoint } from './endpoint.ts';
@@ -64,6 +64,9 @@ class NodeTransport implements HttpTransport {
   async open(host: TransportHost): Promise<void> {
     if (this.#host) throw new Error('http: this transport is open already: each http() serves one server, once');
     this.#host = host;
+    // Not before it is needed: many servers have no port, and pay for what they import at each start.
+    const { createServer } = await import('node:http');
+    if (this.#closing) return;
     this.#endpoint.open(host);
     const server = createServer(
       {

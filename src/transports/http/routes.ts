@@ -68,7 +68,7 @@ export class Routes {
         request,
         principal,
         (woken) => this.#postTo(woken, request, body.text, accepted),
-        (status, message) => refuse(status, message),
+        (status, message, code) => refuse(status, message, code),
       );
     });
   }
@@ -92,15 +92,21 @@ export class Routes {
     request: HttpRequest,
     principal: string,
     found: (session: HttpSession) => void,
-    refuse: (status: number, message: string) => void,
+    refuse: (status: number, message: string, code?: ErrorCodeValue) => void,
   ): void {
-    const waking = this.#connections.waking.wake(request.header('mcp-session-id') ?? '', principal);
-    if (!waking) return refuse(404, NO_SESSION);
+    const { waking: all } = this.#connections;
+    // That a session is not here while all leave says nothing about whether it is open.
+    const none = (): void =>
+      all.closed ? refuse(503, 'this server is closed', ErrorCode.ShuttingDown) : refuse(404, NO_SESSION);
+    const waking = all.wake(request.header('mcp-session-id') ?? '', principal);
+    if (!waking) return none();
     waking
       .then(
         // Two that came at once both wake it; and what was awake is not asleep.
         (woken) => woken ?? this.#connections.session(request.header('mcp-session-id') ?? '', principal),
         (error: unknown) => {
+          // So is the store by then.
+          if (all.closed) return undefined;
           this.#connections.host.log('error', `http: a session cannot be looked for: ${messageOf(error)}`);
           refuse(
             503,
@@ -111,7 +117,7 @@ export class Routes {
       )
       .then((session) => {
         if (session) found(session);
-        else if (session === undefined) refuse(404, NO_SESSION);
+        else if (session === undefined) none();
       })
       .catch((error: unknown) => {
         this.#connections.host.bus.emit('fault', { where: 'a session that woke', error });
@@ -170,7 +176,8 @@ export class Routes {
     }
     const session = this.#connections.session(id, principal);
     if (session) return this.#getOf(session, request, refuse);
-    this.#wake(request, principal, (woken) => this.#getOf(woken, request, refuse), refuse);
+    const none = (status: number, message: string): void => refuse(status, message);
+    this.#wake(request, principal, (woken) => this.#getOf(woken, request, refuse), none);
   }
 
   #getOf(

@@ -57,6 +57,10 @@ export class Waking {
     return session;
   }
 
+  get closed(): boolean {
+    return this.#closed;
+  }
+
   /** Nobody wakes any more. */
   end(): void {
     this.#closed = true;

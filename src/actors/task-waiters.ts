@@ -1,0 +1,45 @@
+/** The requests that wait for the end of a task, which no deadline but the task's own cuts short (2025-11-25 tasks, "Result Retrieval"). */
+import { EMPTY } from '../messages/answers.ts';
+import type { InFlight } from '../messages/in-flight.ts';
+import { settle } from '../requests/settle.ts';
+import type { TaskQuestions } from './task-questions.ts';
+
+export class TaskWaiters {
+  readonly #questions: TaskQuestions;
+  readonly #ttlMs: number;
+  readonly #waiting = new Set<InFlight>();
+
+  constructor(questions: TaskQuestions, ttlMs: number) {
+    this.#questions = questions;
+    this.#ttlMs = ttlMs;
+  }
+
+  /** @param left its client no longer waits */
+  add(request: InFlight, left: () => void): void {
+    this.#waiting.add(request);
+    request.signal.addEventListener('abort', left, { once: true });
+    request.requests.send({ type: 'allow', request, timeoutMs: this.#ttlMs + 1_000 });
+    this.put();
+  }
+
+  /** Puts what the task asks to the session of the one that has waited longest. */
+  put(): void {
+    const [first] = this.#waiting;
+    this.#questions.put(first);
+  }
+
+  left(request: InFlight): void {
+    if (!this.#waiting.delete(request)) return;
+    // Nobody hears it: it says that nothing runs for this request any more.
+    settle(request, EMPTY);
+    this.#questions.left(request);
+    this.put();
+  }
+
+  /** Those that have waited until now. */
+  take(): readonly InFlight[] {
+    const waited = [...this.#waiting];
+    this.#waiting.clear();
+    return waited;
+  }
+}
