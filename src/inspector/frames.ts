@@ -56,6 +56,8 @@ export interface Mailed {
   /** The type of the mail. */
   readonly name: string;
   readonly data: Plain;
+  /** It waits until its receiver has done what it does now; or nobody is there any more to receive it. */
+  readonly fate?: 'queued' | 'dropped';
 }
 
 export interface Stated {
@@ -69,6 +71,8 @@ export interface Stated {
 export interface Stepped {
   readonly type: 'step';
   readonly actor: string;
+  /** The {@link ChartFrame.id} of the statechart: a handle has none yet when it is created, and another after its author's change. */
+  readonly chart?: string;
   readonly event: string;
   readonly data?: Plain;
   /** The transitions that were taken, in order, by {@link ChartEdge.id}; none for the beginning, and for an event that nothing took. */
@@ -178,6 +182,7 @@ export interface GapFrame {
   readonly from: number;
   readonly to: number;
   readonly at: number;
+  /** Those that are known of. In a flood there are more: most of what an exchange that is left out leads to is not even recorded. */
   readonly records: number;
   /** Exchanges that are missing whole. */
   readonly exchanges: number;

@@ -1,0 +1,260 @@
+/** Pairs what crossed the wire: a request with its answer, and the notifications that belong to it. */
+import type { ActorKind, Plain, Told, Wired } from '../frames.ts';
+import {
+  cancels,
+  clientOf,
+  type Exchange,
+  type Message,
+  messagesOf,
+  progressToken,
+  statusOf,
+  targetOf,
+} from './exchange.ts';
+import { LIVE, Log } from './log.ts';
+
+type WireRecord = Told & Wired;
+
+/** What an actor of that kind has served is told by the first of these that was there. */
+const SERVERS: readonly ActorKind[] = ['handle', 'machine', 'task', 'executor', 'registry'];
+
+export class Exchanges {
+  readonly all = new Log<Exchange>();
+  /** By the place of the record that the request came with; of a batch, all of them. */
+  readonly #bySeq = new Map<number, Exchange[]>();
+  /** Open requests by connection, direction and id. */
+  readonly #open = new Map<string, Exchange>();
+  readonly #byToken = new Map<string, Exchange>();
+  /** How near to the work the actor is that each is said to be served by. */
+  readonly #ranks = new WeakMap<Exchange, number>();
+
+  wire(record: WireRecord): void {
+    if (record.message === undefined) {
+      this.#add({
+        ...base(record, 0),
+        kind: 'unreadable',
+        method: 'no JSON',
+        message: undefined,
+        text: record.text ?? '',
+        status: 'error',
+        end: record.seq,
+        endAt: record.at,
+      });
+      return;
+    }
+    for (const [index, message] of messagesOf(record.message).entries()) this.#message(record, message, index);
+  }
+
+  /** The exchanges whose request came with a record. */
+  at(seq: number): readonly Exchange[] {
+    return this.#bySeq.get(seq) ?? [];
+  }
+
+  find(key: string): Exchange | undefined {
+    return this.at(Number.parseInt(key, 10)).find((exchange) => exchange.key === key);
+  }
+
+  /** The exchange that a wire record is a part of: its request, its answer, or a notification under it. */
+  of(record: WireRecord): Exchange | undefined {
+    return this.at(record.seq)[0] ?? this.at(record.about ?? 0)[0] ?? this.#answered(record);
+  }
+
+  /** An actor has acted on mail that an exchange led to. */
+  served(seq: number, actor: string, kind: ActorKind): void {
+    const rank = SERVERS.indexOf(kind);
+    if (rank < 0) return;
+    for (const exchange of this.at(seq)) {
+      const before = this.#ranks.get(exchange) ?? SERVERS.length;
+      if (rank >= before) continue;
+      this.#ranks.set(exchange, rank);
+      exchange.servedBy = actor;
+    }
+  }
+
+  /** A connection has ended: what was open on it gets no answer. */
+  closed(connection: string, seq: number, at: number): void {
+    for (const [key, exchange] of this.#open) {
+      if (exchange.connection !== connection) continue;
+      this.#open.delete(key);
+      end(exchange, 'cancelled', seq, at);
+    }
+  }
+
+  /** Those that are open at a place. */
+  open(seq: number): readonly Exchange[] {
+    if (seq === LIVE) return [...this.#open.values()];
+    return this.all.until(seq).filter(({ kind, end }) => kind === 'request' && (end === undefined || end > seq));
+  }
+
+  /** Lets go of what ended before a place, and of what has been open for so long that its request is forgotten. */
+  forget(seq: number): void {
+    for (const exchange of this.all.until(seq - 1)) {
+      this.#bySeq.delete(exchange.seq);
+      this.#close(exchange);
+    }
+    this.all.forget(seq);
+  }
+
+  clear(): void {
+    this.all.clear();
+    this.#bySeq.clear();
+    this.#open.clear();
+    this.#byToken.clear();
+  }
+
+  #message(record: WireRecord, message: Message, index: number): void {
+    switch (message.kind) {
+      case 'request':
+        return this.#request(record, message, index);
+      case 'answer':
+        return this.#answer(record, message);
+      case 'notification':
+        return this.#notification(record, message.method, message.message, index);
+      case 'unreadable':
+        this.#add({
+          ...base(record, index),
+          kind: 'unreadable',
+          method: 'no message',
+          message: message.message,
+          status: 'error',
+          end: record.seq,
+          endAt: record.at,
+        });
+    }
+  }
+
+  #request(record: WireRecord, { id, method, message }: Extract<Message, { kind: 'request' }>, index: number): void {
+    const target = targetOf(message);
+    const client = clientOf(message);
+    const exchange: Exchange = {
+      ...base(record, index),
+      kind: 'request',
+      method,
+      id,
+      message,
+      status: 'open',
+      ...(target === undefined ? {} : { target }),
+      ...(client === undefined ? {} : { client }),
+    };
+    this.#add(exchange);
+    this.#open.set(openKey(record.connection, record.direction, id), exchange);
+    const token = progressToken(message);
+    if (token !== undefined) this.#byToken.set(`${record.connection} ${record.direction} ${token}`, exchange);
+    if (record.about !== undefined && record.about !== record.seq) this.at(record.about)[0]?.asks.push(exchange);
+  }
+
+  #answer(record: WireRecord, { id, message }: Extract<Message, { kind: 'answer' }>): void {
+    // The server knows what its answers are about: ids of different clients can be equal on a shared connection.
+    const exchange =
+      this.at(record.about ?? 0).find((other) => other.id === id && other.direction !== record.direction) ??
+      this.#open.get(openKey(record.connection, record.direction === 'in' ? 'out' : 'in', id));
+    if (!exchange) {
+      // Its request is not here: it was before we began, or there never was one.
+      this.#add({
+        ...base(record, 0),
+        kind: 'notification',
+        method: 'an answer to a request from before',
+        message,
+        status: statusOf(message),
+        end: record.seq,
+        endAt: record.at,
+      });
+      return;
+    }
+    this.#close(exchange);
+    exchange.answer = message;
+    exchange.answerBytes = record.bytes;
+    // It was cancelled, and is answered all the same: whoever asked does not listen any more.
+    if (exchange.end === undefined) end(exchange, statusOf(message), record.seq, record.at);
+  }
+
+  #notification(record: WireRecord, method: string, message: Plain, index: number): void {
+    const exchange = this.#owner(record, method, message);
+    if (exchange) {
+      exchange.notices.push({ seq: record.seq, at: record.at, method, direction: record.direction, message });
+      if (method === 'notifications/cancelled' && exchange.end === undefined) {
+        this.#close(exchange);
+        end(exchange, 'cancelled', record.seq, record.at);
+      }
+      return;
+    }
+    const target = targetOf(message);
+    this.#add({
+      ...base(record, index),
+      kind: 'notification',
+      method,
+      message,
+      status: 'ok',
+      end: record.seq,
+      endAt: record.at,
+      ...(target === undefined ? {} : { target }),
+    });
+  }
+
+  /** The exchange that a notification belongs to. */
+  #owner(record: WireRecord, method: string, message: Plain): Exchange | undefined {
+    if (method === 'notifications/cancelled') {
+      const id = cancels(message);
+      const open = id === undefined ? undefined : this.#open.get(openKey(record.connection, record.direction, id));
+      if (open) return open;
+    }
+    const about = this.at(record.about ?? 0)[0];
+    if (about) return about;
+    if (method !== 'notifications/progress') return undefined;
+    const asker = record.direction === 'in' ? 'out' : 'in';
+    return this.#byToken.get(`${record.connection} ${asker} ${progressToken(message) ?? ''}`);
+  }
+
+  /** The exchange that a record has ended, found by the place of its end. */
+  #answered(record: WireRecord): Exchange | undefined {
+    for (let index = this.all.count(record.seq) - 1; index >= 0; index -= 1) {
+      const exchange = this.all.at(index);
+      if (exchange?.end === record.seq || exchange?.notices.some(({ seq }) => seq === record.seq)) return exchange;
+    }
+    return undefined;
+  }
+
+  #add(exchange: Exchange): void {
+    this.all.add(exchange);
+    const same = this.#bySeq.get(exchange.seq);
+    if (same) same.push(exchange);
+    else this.#bySeq.set(exchange.seq, [exchange]);
+  }
+
+  #close(exchange: Exchange): void {
+    if (exchange.id === undefined) return;
+    const key = openKey(exchange.connection, exchange.direction, exchange.id);
+    if (this.#open.get(key) === exchange) this.#open.delete(key);
+    const token = exchange.message === undefined ? undefined : progressToken(exchange.message);
+    if (token !== undefined) this.#byToken.delete(`${exchange.connection} ${exchange.direction} ${token}`);
+  }
+}
+
+function base(record: WireRecord, index: number) {
+  const { seq, at, connection, direction, bytes, about } = record;
+  return {
+    key: index === 0 ? `${seq}` : `${seq}.${index}`,
+    seq,
+    at,
+    connection,
+    direction,
+    bytes,
+    notices: [],
+    asks: [],
+    end: undefined,
+    endAt: undefined,
+    answer: undefined,
+    answerBytes: undefined,
+    servedBy: undefined,
+    ...(about === undefined || about === 0 || about === seq ? {} : { about }),
+  };
+}
+
+function openKey(connection: string, direction: 'in' | 'out', id: string): string {
+  return `${connection} ${direction} ${id}`;
+}
+
+function end(exchange: Exchange, status: Exchange['status'], seq: number, at: number): void {
+  exchange.status = status;
+  exchange.end = seq;
+  exchange.endAt = at;
+}

@@ -1,0 +1,91 @@
+/** Who told whom what, in the order of the stream: one row for each mail, message of the wire, event, emitted event and crash. */
+import type { ActorKind, Plain, TraceRecord } from '../frames.ts';
+import { messagesOf } from './exchange.ts';
+import { member, text } from './plain.ts';
+
+export interface MessageRow {
+  readonly seq: number;
+  readonly at: number;
+  /** The actor of the causing record; `client` for the wire. Absent: not known. */
+  readonly from?: string;
+  /** The actor that it went to; `client` for what leaves. */
+  readonly to: string;
+  readonly name: string;
+  readonly kind: 'mail' | 'wire' | 'event' | 'emit' | 'crash' | 'control';
+  readonly mark?: 'unhandled' | 'dropped' | 'queued' | 'crashed';
+}
+
+/** Where the wire ends. */
+export const CLIENT = 'client';
+
+/** What a row needs to know of others: who acted on a record, who serves a connection, and whether an actor lives. */
+export interface Around {
+  /** Of the causing record. */
+  readonly sender: string | undefined;
+  door(connection: string): string;
+  alive(actor: string): boolean;
+  /** Whether its statechart is an author's: ours ignore on purpose what they do not take. */
+  authored(actor: string): boolean;
+}
+
+export function messageRow(record: TraceRecord, { sender, door, alive, authored }: Around): MessageRow | undefined {
+  const { seq, at } = record;
+  const from = sender === undefined ? {} : { from: sender };
+  switch (record.type) {
+    case 'mail': {
+      const fate = record.fate ?? (alive(record.actor) ? undefined : 'dropped');
+      const mark = fate === undefined ? {} : { mark: fate };
+      return { seq, at, ...from, to: record.actor, name: record.name, kind: 'mail', ...mark };
+    }
+    case 'wire': {
+      const name = wireName(record.message, record.text);
+      const inside = door(record.connection);
+      return record.direction === 'in'
+        ? { seq, at, from: CLIENT, to: inside, name, kind: 'wire' }
+        : { seq, at, from: sender ?? inside, to: CLIENT, name, kind: 'wire' };
+    }
+    case 'step': {
+      const mark = record.handled || !authored(record.actor) ? {} : { mark: 'unhandled' as const };
+      return { seq, at, ...from, to: record.actor, name: record.event, kind: 'event', ...mark };
+    }
+    case 'emit':
+      return { seq, at, from: record.actor, to: sender ?? record.actor, name: record.event, kind: 'emit' };
+    case 'crashed':
+      return { seq, at, ...from, to: record.actor, name: record.mail, kind: 'crash', mark: 'crashed' };
+    case 'control':
+      return { seq, at, from: CLIENT, to: controlled(record.data), name: record.action, kind: 'control' };
+    default:
+      return undefined;
+  }
+}
+
+/** The actor that acted when it led to a record: it sent what the record tells. */
+export function actorOf(record: TraceRecord): string | undefined {
+  return record.type === 'wire' || record.type === 'control' ? CLIENT : record.actor;
+}
+
+function wireName(message: Plain | undefined, unread: string | undefined): string {
+  if (message === undefined) return `no JSON: ${(unread ?? '').slice(0, 40)}`;
+  const all = messagesOf(message);
+  const [first] = all;
+  if (!first) return 'an empty batch';
+  const more = all.length > 1 ? ` and ${all.length - 1} more` : '';
+  if (first.kind === 'request' || first.kind === 'notification') return `${first.method}${more}`;
+  if (first.kind === 'unreadable') return `no message${more}`;
+  const failed = member(first.message, 'error', 'code');
+  return `${failed === undefined ? 'result' : `error ${String(failed)}`}${more}`;
+}
+
+function controlled(data: Plain): string {
+  return text(member(data, 'actor')) ?? text(member(data, 'connection')) ?? 'server';
+}
+
+/** Whether an actor of that kind has the statechart of an author. */
+export function isAuthored(kind: ActorKind): boolean {
+  return kind === 'handle' || kind === 'machine' || kind === 'invoked';
+}
+
+/** Whether an actor of that kind is part of the machinery that every server has, and seldom what one looks for. */
+export function isMachinery(kind: ActorKind): boolean {
+  return ['requests', 'emitter', 'registry', 'executor', 'subscriptions'].includes(kind);
+}

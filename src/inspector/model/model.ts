@@ -1,0 +1,298 @@
+/**
+ * What a viewer knows of a server: it takes frames, and says how everything stood at any place of the stream. It never asks
+ * the server anything, and keeps a bounded number of records: what is older is forgotten, and told as a gap.
+ */
+import type {
+  ChartFrame,
+  Frame,
+  GapFrame,
+  HelloFrame,
+  Look,
+  Plain,
+  Stated,
+  Stepped,
+  Told,
+  TraceRecord,
+} from '../frames.ts';
+import { ActorLine } from './actor-line.ts';
+import { Doors, Machines } from './belonging.ts';
+import { Causes } from './causes.ts';
+import { Counter, type Coverage, KnownChart, type Visits } from './coverage.ts';
+import { Exchanges } from './exchanges.ts';
+import { LIVE } from './log.ts';
+import { actorOf, isAuthored, type MessageRow, messageRow } from './message-rows.ts';
+import { Visiting, visitsUntil } from './visiting.ts';
+
+export interface ModelOptions {
+  /** Most records that are kept. Default: 100,000. */
+  readonly maxRecords?: number;
+  /** Most actors that are kept after they have gone. Default: 2,000. */
+  readonly maxGone?: number;
+}
+
+export class Model {
+  readonly #maxRecords: number;
+  readonly #maxGone: number;
+  hello: HelloFrame | undefined;
+  /** Why the server said goodbye. */
+  bye: string | undefined;
+  /** Changes with each frame. */
+  version = 0;
+  /** How often another process has answered: everything before was forgotten. */
+  restarts = 0;
+  readonly charts = new Map<string, KnownChart>();
+  readonly actors = new Map<string, ActorLine>();
+  readonly causes = new Causes();
+  readonly exchanges = new Exchanges();
+  readonly gaps: GapFrame[] = [];
+  /** Ascending by place; pushed to in place, another when the oldest are forgotten. */
+  rows: MessageRow[] = [];
+  /** The times of all records, ascending, pushed to in place. */
+  moments: number[] = [];
+  /** Events that no state took, and mail that nobody received: their records. */
+  troubles: TraceRecord[] = [];
+  readonly #doors = new Doors();
+  readonly #machines = new Machines();
+  readonly #visiting = new Visiting();
+  /** Actors that were not yet told again, while what lives is told anew. */
+  #untold: Set<string> | undefined;
+  #gone: string[] = [];
+  #dropped = 0;
+
+  constructor({ maxRecords = 100_000, maxGone = 2_000 }: ModelOptions = {}) {
+    this.#maxRecords = maxRecords;
+    this.#maxGone = maxGone;
+  }
+
+  take(frame: Frame): void {
+    this.version += 1;
+    switch (frame.type) {
+      case 'hello':
+        return this.#hello(frame);
+      case 'chart':
+        return this.#chart(frame);
+      case 'records':
+        for (const record of frame.records) this.#record(record);
+        return this.#bound();
+      case 'gap':
+        this.gaps.push(frame);
+        if (this.gaps.length > 1_000) this.gaps.shift();
+        return;
+      case 'look':
+        return this.#line(frame.look.actor).looked(frame.look);
+      case 'bye':
+        this.bye = frame.why;
+    }
+  }
+
+  /** The place of the newest record; 0 where there is none. */
+  get newest(): number {
+    return this.causes.newest?.seq ?? 0;
+  }
+
+  /** The time at a place; of the newest record, or of the hello where there is none, for {@link LIVE}. */
+  timeAt(seq: number): number {
+    return this.causes.before(seq)?.at ?? this.causes.oldest?.at ?? this.hello?.now ?? 0;
+  }
+
+  actor(address: string): ActorLine | undefined {
+    return this.actors.get(address);
+  }
+
+  /** The statechart of an actor. */
+  chartOf(address: string): KnownChart | undefined {
+    return this.charts.get(this.actors.get(address)?.chart ?? '');
+  }
+
+  /** The actor that stands for a connection: its session, or its table of requests. */
+  doorOf(connection: string): string {
+    return this.#doors.of(connection);
+  }
+
+  /** How often an actor has visited the states and transitions of its chart until a place. */
+  visits(address: string, seq: number): Visits {
+    const line = this.actors.get(address);
+    return line ? visitsUntil(line, this.charts.get(line.chart ?? ''), seq) : new Counter();
+  }
+
+  /** What of each chart was visited, by all that it governs: until now, also by what is forgotten. */
+  coverage(): readonly Coverage[] {
+    return this.#visiting.coverage(this.charts.values());
+  }
+
+  /** The data that a record holds. */
+  dataOf(seq: number): Plain | undefined {
+    const record = this.causes.find(seq);
+    if (!record) return undefined;
+    if (record.type === 'wire') return record.message ?? record.text;
+    return 'data' in record ? record.data : undefined;
+  }
+
+  look(address: string, seq = LIVE): Look | undefined {
+    return this.actors.get(address)?.look(seq);
+  }
+
+  /** Forgets everything, as if nothing had been told. */
+  clear(): void {
+    this.hello = undefined;
+    this.bye = undefined;
+    for (const kept of [
+      this.charts,
+      this.actors,
+      this.#doors,
+      this.#visiting,
+      this.#machines,
+      this.causes,
+      this.exchanges,
+    ])
+      kept.clear();
+    this.gaps.length = 0;
+    this.rows = [];
+    this.moments = [];
+    this.troubles = [];
+    this.#untold = undefined;
+    this.#gone = [];
+    this.#dropped = 0;
+    this.version += 1;
+  }
+
+  #hello(frame: HelloFrame): void {
+    const before = this.hello;
+    if (before && (before.pid !== frame.pid || before.epoch !== frame.epoch)) {
+      this.clear();
+      this.restarts += 1;
+    }
+    this.hello = frame;
+    this.bye = undefined;
+  }
+
+  #chart({ id, chart }: ChartFrame): void {
+    if (!this.charts.has(id)) this.charts.set(id, new KnownChart(id, chart));
+  }
+
+  #record(record: TraceRecord): void {
+    // A stream that was taken up again may tell the last once more.
+    if (record.seq <= this.newest) return;
+    const root = this.causes.add(record);
+    this.moments.push(record.at);
+    const row = messageRow(record, {
+      sender: this.#sender(record),
+      door: (connection) => this.doorOf(connection),
+      alive: (actor) => this.actors.get(actor)?.aliveAt(record.seq) !== false,
+      authored: (actor) => isAuthored(this.actors.get(actor)?.kind ?? 'invoked'),
+    });
+    if (row) this.rows.push(row);
+    if (record.type === 'wire') return this.exchanges.wire(record);
+    if (record.type === 'control') return;
+    const line = this.#line(record.actor);
+    line.records.add(record);
+    if (row?.mark !== undefined && row.mark !== 'queued') {
+      line.troubles.add(record);
+      this.troubles.push(record);
+    }
+    this.#introduced(record);
+    switch (record.type) {
+      case 'created':
+        line.created(record);
+        line.origin ??= root;
+        this.#machines.add(line, this.actors);
+        return this.#doors.add(line, this.actors);
+      case 'mail':
+        line.mail.add(record);
+        return this.exchanges.served(root, record.actor, line.kind);
+      case 'state':
+        return this.#state(line, record);
+      case 'step':
+        return this.#step(line, record);
+      case 'timer':
+        return line.timers.add(record);
+      case 'gone':
+        return this.#ended(line, record.seq, record.at, record.why);
+    }
+  }
+
+  #state(line: ActorLine, record: Told & Stated): void {
+    const chart = this.charts.get(line.chart ?? '');
+    const before = line.standings.last?.active ?? [];
+    // What no chart has, such as that it hibernates, leaves it where it was.
+    const paths = chart?.activeOf(record.state) ?? [];
+    const active = paths.length === 0 ? before : paths;
+    if (line.state(record, active) && line.chart !== undefined)
+      this.#visiting.step(line.chart, before, { active, edges: [] }, chart);
+  }
+
+  #step(line: ActorLine, record: Told & Stepped): void {
+    const before = line.standings.last?.active ?? [];
+    if (record.chart !== undefined && record.chart !== line.chart) {
+      line.chart = record.chart;
+      this.#machines.add(line, this.actors);
+    }
+    line.step(record);
+    this.#visiting.step(line.chart ?? record.actor, before, record, this.charts.get(line.chart ?? ''));
+  }
+
+  #ended(line: ActorLine, seq: number, at: number, why: string): void {
+    line.gone(seq, at, why);
+    if (line.kind === 'requests' && line.connection !== undefined) this.exchanges.closed(line.connection, seq, at);
+    this.#gone.push(line.address);
+    while (this.#gone.length > this.#maxGone) {
+      const address = this.#gone.shift() ?? '';
+      // Its address may be another's by now.
+      if (this.actors.get(address)?.aliveAt(LIVE) === false) this.actors.delete(address);
+    }
+  }
+
+  /** A server that was not observed for a while tells anew what lives: what is not among it has gone in between. */
+  #introduced({ type, actor, seq, at }: Exclude<TraceRecord, { type: 'wire' | 'control' }>): void {
+    if (type === 'created' && this.actors.get(actor)?.kind === 'server' && this.actors.get(actor)?.aliveAt(LIVE))
+      this.#untold ??= new Set(
+        [...this.actors.values()].filter((line) => line.aliveAt(LIVE)).map((line) => line.address),
+      );
+    if (type === 'created') this.#untold?.delete(actor);
+    if (!this.#untold || type === 'created' || type === 'state') return;
+    for (const address of this.#untold) this.#ended(this.#line(address), seq, at, 'it ended while nobody was watching');
+    this.#untold = undefined;
+  }
+
+  #sender({ cause }: TraceRecord): string | undefined {
+    const causing = cause === 0 ? undefined : this.causes.find(cause);
+    if (!causing) return undefined;
+    return causing.type === 'wire' && causing.direction === 'in' ? this.doorOf(causing.connection) : actorOf(causing);
+  }
+
+  #line(address: string): ActorLine {
+    let line = this.actors.get(address);
+    if (!line) {
+      line = new ActorLine(address);
+      this.actors.set(address, line);
+    }
+    return line;
+  }
+
+  /** Lets go of the oldest tenth, when there is too much. */
+  #bound(): void {
+    if (this.causes.length <= this.#maxRecords) return;
+    const oldest = this.causes.oldest;
+    const seq = this.causes.newestFrom(Math.floor(this.#maxRecords * 0.9));
+    const records = this.causes.length - Math.floor(this.#maxRecords * 0.9);
+    this.#dropped += records;
+    this.causes.forget(seq);
+    this.exchanges.forget(seq);
+    for (const line of this.actors.values()) line.forget(seq);
+    this.rows = this.rows.filter((row) => row.seq >= seq);
+    this.moments.splice(0, this.moments.length - this.causes.length);
+    this.troubles = this.troubles.filter((record) => record.seq >= seq);
+    if (this.gaps[0]?.why === 'forgotten' && this.gaps[0].exchanges === 0) this.gaps.shift();
+    const at = this.causes.oldest?.at ?? 0;
+    const from = (oldest?.seq ?? seq) - this.#dropped + records;
+    this.gaps.unshift({
+      type: 'gap',
+      from: Math.max(1, from),
+      to: seq - 1,
+      at,
+      records: this.#dropped,
+      exchanges: 0,
+      why: 'forgotten',
+    });
+  }
+}

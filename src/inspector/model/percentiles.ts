@@ -1,0 +1,44 @@
+/** How long exchanges take, by their method: how many there were, the median, and what the slowest took. */
+import type { Exchange } from './exchange.ts';
+
+export interface Timing {
+  readonly method: string;
+  readonly count: number;
+  readonly failed: number;
+  /** Milliseconds. */
+  readonly p50: number;
+  readonly p99: number;
+  readonly slowest: number;
+}
+
+/** Of those that have ended, by method, and by tool for calls of tools; the most frequent first. */
+export function timings(exchanges: readonly Exchange[]): readonly Timing[] {
+  const groups = new Map<string, Exchange[]>();
+  for (const exchange of exchanges) {
+    if (exchange.kind !== 'request' || exchange.endAt === undefined) continue;
+    const method = exchange.method === 'tools/call' ? `tools/call ${exchange.target ?? ''}`.trim() : exchange.method;
+    const group = groups.get(method);
+    if (group) group.push(exchange);
+    else groups.set(method, [exchange]);
+  }
+  return [...groups]
+    .map(([method, group]) => timing(method, group))
+    .sort((a, b) => b.count - a.count || (a.method < b.method ? -1 : 1));
+}
+
+function timing(method: string, group: readonly Exchange[]): Timing {
+  const times = group.map(({ at, endAt }) => (endAt ?? at) - at).sort((a, b) => a - b);
+  return {
+    method,
+    count: times.length,
+    failed: group.filter(({ status }) => status === 'error' || status === 'isError').length,
+    p50: percentile(times, 0.5),
+    p99: percentile(times, 0.99),
+    slowest: times.at(-1) ?? 0,
+  };
+}
+
+/** The value that so large a part of all is not above. @param sorted ascending */
+export function percentile(sorted: readonly number[], part: number): number {
+  return sorted[Math.max(0, Math.ceil(sorted.length * part) - 1)] ?? 0;
+}

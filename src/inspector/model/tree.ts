@@ -1,0 +1,245 @@
+/** The actors of a server as people look for them: the server, its clients with what they wait for, handles, tasks, and the machinery. */
+import type { ActorKind } from '../frames.ts';
+import type { ActorLine } from './actor-line.ts';
+import { type Exchange, statusAt } from './exchange.ts';
+import { LIVE } from './log.ts';
+import { isMachinery } from './message-rows.ts';
+import type { Model } from './model.ts';
+import { type Unseen, unseenOf } from './unseen.ts';
+
+export interface TreeNode {
+  /** Unique: an actor's address, an exchange's key, or a group's name. */
+  readonly id: string;
+  readonly kind: ActorKind | 'group' | 'exchange';
+  readonly label: string;
+  readonly state?: string;
+  readonly actor?: string;
+  readonly exchange?: Exchange;
+  /** A request that no record has told of; `actor` is the table that holds it. */
+  readonly unseen?: Unseen;
+  /** It has gone, and why. */
+  readonly gone?: string;
+  /** It has left memory, and comes back when it is called or one of its delays is over. */
+  readonly asleep?: boolean;
+  readonly trouble?: 'crashed' | 'unhandled' | 'dropped';
+  /** When the first of its delays is over. */
+  readonly due?: number;
+  readonly children: readonly TreeNode[];
+  /** Those that have gone and are not shown. */
+  readonly more?: number;
+  /** Shown closed, until somebody opens it. */
+  readonly closed?: boolean;
+}
+
+/** Why a handle goes that will be back (`src/handles/instance.ts`). */
+export const HIBERNATES = 'it hibernates';
+
+/** Most of those that have gone that are shown in one place: the last of them. */
+const TOMBSTONES = 6;
+
+/** The tree at a place of the stream. */
+export function treeOf(model: Model, seq: number): readonly TreeNode[] {
+  return new Tree(model, seq).roots();
+}
+
+/** Who is at the other end of a connection. Modern clients have no session, and any number of them may share one. */
+export function doorName(model: Model, connection: string): string {
+  const line = model.actor(model.doorOf(connection));
+  return line?.kind === 'session' ? nameOf(line) : NO_SESSION;
+}
+
+const NO_SESSION = 'without a session';
+
+/** What an actor is called, with its kind where its label does not say it. */
+export function nameOf(line: Pick<ActorLine, 'label' | 'address'>): string {
+  return line.label ?? line.address;
+}
+
+class Tree {
+  readonly #model: Model;
+  readonly #seq: number;
+  readonly #children = new Map<string, ActorLine[]>();
+  readonly #loose: ActorLine[] = [];
+  readonly #open = new Map<string, Exchange[]>();
+  readonly #unseen = new Map<string, TreeNode[]>();
+  /** The messages that actors of their own serve. */
+  readonly #served = new Set<number>();
+
+  constructor(model: Model, seq: number) {
+    this.#model = model;
+    this.#seq = seq;
+    for (const line of model.actors.values()) {
+      const born = line.lives.first;
+      if (!born || (seq !== LIVE && born.seq > seq)) continue;
+      if (line.kind === 'request' && line.origin !== undefined) this.#served.add(line.origin);
+      if (line.kind === 'requests' && line.connection !== undefined && line.aliveAt(seq))
+        for (const unseen of unseenOf(model, line, seq))
+          push(this.#unseen, model.doorOf(line.connection), unseenNode(line.address, unseen));
+      const parent = this.#parentOf(line);
+      if (parent === undefined) this.#loose.push(line);
+      else push(this.#children, parent, line);
+    }
+    for (const exchange of model.exchanges.open(seq)) {
+      if (exchange.direction === 'in' && !this.#served.has(exchange.seq))
+        push(this.#open, model.doorOf(exchange.connection), exchange);
+    }
+  }
+
+  roots(): readonly TreeNode[] {
+    const of = (...kinds: readonly ActorKind[]): ActorLine[] => this.#loose.filter(({ kind }) => kinds.includes(kind));
+    const clients = [...of('session'), ...of('requests', 'emitter'), ...of('request', 'ask')];
+    return [
+      ...of('server').map((line) => this.#node(line)),
+      ...this.#group('clients', clients),
+      ...this.#byName('handles', of('handle')),
+      ...this.#group('tasks', of('task')),
+      ...this.#byName('machines', of('machine', 'invoked')),
+      ...this.#group('inside', of('registry', 'executor', 'subscriptions'), true),
+    ];
+  }
+
+  /** What serves a connection belongs to whoever stands for it. */
+  #parentOf(line: ActorLine): string | undefined {
+    const { parent, connection, address } = line;
+    const above = parent === address ? undefined : this.#model.actor(parent ?? '');
+    // What the machinery of a connection has made belongs to the client.
+    if (above && !(isMachinery(above.kind) && above.connection !== undefined)) return above.address;
+    if (above?.connection !== undefined) return this.#doorOf(above.connection, address);
+    if (connection === undefined || line.kind === 'task' || line.kind === 'handle') return undefined;
+    return this.#doorOf(connection, address);
+  }
+
+  #doorOf(connection: string, address: string): string | undefined {
+    const door = this.#model.doorOf(connection);
+    return door === address || !this.#model.actors.has(door) ? undefined : door;
+  }
+
+  #node(line: ActorLine): TreeNode {
+    const seq = this.#seq;
+    const alive = line.aliveAt(seq);
+    const state = line.standing(seq)?.state;
+    // A table of requests waits for nothing itself: what it holds does, and stands beside it.
+    const due = alive && line.kind !== 'requests' ? dueOf(line, seq) : undefined;
+    const trouble = this.#trouble(line);
+    const within = this.#children.get(line.address) ?? [];
+    const { shown, more } = this.#living(within.filter(({ kind }) => !isMachinery(kind)));
+    const machinery = within.filter(
+      ({ kind, address }) => isMachinery(kind) && this.#model.actors.get(address)?.aliveAt(seq),
+    );
+    const gone = alive ? undefined : (line.lives.before(seq)?.why ?? 'gone');
+    return {
+      id: line.address,
+      kind: line.kind,
+      label: this.#labelOf(line),
+      actor: line.address,
+      ...(state === undefined ? {} : { state }),
+      ...(gone === undefined ? {} : { gone }),
+      ...(gone === HIBERNATES ? { asleep: true } : {}),
+      ...(trouble === undefined ? {} : { trouble }),
+      ...(due === undefined ? {} : { due }),
+      ...(more === 0 ? {} : { more }),
+      children: [
+        ...(this.#open.get(line.address) ?? []).map((exchange) => this.#exchange(exchange)),
+        ...(this.#unseen.get(line.address) ?? []),
+        ...shown.map((child) => this.#node(child)),
+        ...machinery.map((child) => this.#node(child)),
+      ],
+      ...(gone === undefined ? {} : { closed: true }),
+    };
+  }
+
+  #labelOf(line: ActorLine): string {
+    if (!isMachinery(line.kind) || line.connection === undefined) return nameOf(line);
+    return this.#model.doorOf(line.connection) === line.address ? NO_SESSION : line.kind;
+  }
+
+  #exchange(exchange: Exchange): TreeNode {
+    return {
+      id: `exchange ${exchange.key}`,
+      kind: 'exchange',
+      label: exchange.target === undefined ? exchange.method : `${exchange.method} ${exchange.target}`,
+      state: statusAt(exchange, this.#seq),
+      exchange,
+      children: [],
+    };
+  }
+
+  #group(name: string, lines: readonly ActorLine[], closed = false): readonly TreeNode[] {
+    const { shown, more } = this.#living(lines);
+    if (shown.length === 0) return [];
+    return [
+      {
+        id: `group ${name}`,
+        kind: 'group',
+        label: name,
+        children: shown.map((line) => this.#node(line)),
+        ...(more === 0 ? {} : { more }),
+        ...(closed ? { closed } : {}),
+      },
+    ];
+  }
+
+  /** A group for each statechart. */
+  #byName(name: string, lines: readonly ActorLine[]): readonly TreeNode[] {
+    const groups = new Map<string, ActorLine[]>();
+    for (const line of lines) push(groups, this.#machineOf(line), line);
+    return [...groups].flatMap(([key, group]) => this.#group(key === '' ? name : `${name} · ${key}`, group));
+  }
+
+  /** Machines that look alike share a chart: a handle's address has the name of its own. */
+  #machineOf({ address, chart }: ActorLine): string {
+    const [, name] = /^handle\/([^/]+)\/[^/]+$/.exec(address) ?? [];
+    return name ?? this.#model.charts.get(chart ?? '')?.root.key ?? '';
+  }
+
+  /** Those that live, and the last of those that have gone. */
+  #living(lines: readonly ActorLine[]): { readonly shown: readonly ActorLine[]; readonly more: number } {
+    const gone = lines.filter((line) => !line.aliveAt(this.#seq));
+    const shown = new Set(
+      gone
+        .sort((a, b) => (b.lives.before(this.#seq)?.end ?? 0) - (a.lives.before(this.#seq)?.end ?? 0))
+        .slice(0, TOMBSTONES),
+    );
+    const living = lines.filter((line) => line.aliveAt(this.#seq));
+    return { shown: [...living, ...shown], more: gone.length - shown.size };
+  }
+
+  #trouble(line: ActorLine): TreeNode['trouble'] {
+    const last = line.troubles.before(this.#seq);
+    if (!last) return undefined;
+    return last.type === 'crashed' ? 'crashed' : last.type === 'step' ? 'unhandled' : 'dropped';
+  }
+}
+
+function unseenNode(table: string, unseen: Unseen): TreeNode {
+  const { id, name, until } = unseen;
+  return {
+    id: `unseen ${table} ${id}`,
+    kind: 'request',
+    label: name,
+    state: 'open',
+    actor: table,
+    unseen,
+    ...(until === undefined ? {} : { due: until }),
+    children: [],
+  };
+}
+
+/** When the first thing that it waits for is over. */
+function dueOf(line: ActorLine, seq: number): number | undefined {
+  const look = line.look(seq);
+  const told = look && look.seq >= (line.standing(seq)?.seq ?? 0) ? look.waits : [];
+  const dues = [...line.running(seq), ...told.flatMap(({ until }) => (until === undefined ? [] : [{ due: until }]))];
+  return dues.length === 0 ? undefined : Math.min(...dues.map(({ due }) => due));
+}
+
+function push<K, V>(map: Map<K, V[]>, key: K, value: V): void {
+  const there = map.get(key);
+  if (there) there.push(value);
+  else map.set(key, [value]);
+}
+
+/** Every node, each before those within it. */
+export function flatten(nodes: readonly TreeNode[]): readonly TreeNode[] {
+  return nodes.flatMap((node) => [node, ...flatten(node.children)]);
+}

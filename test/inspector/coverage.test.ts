@@ -1,0 +1,149 @@
+/** Coverage: which states and transitions of its author's statecharts a running server visits. */
+import * as assert from 'uvu/assert';
+import { setup } from 'xstate';
+import { readChart } from '../../src/charts/chart.ts';
+import { createServer } from '../../src/index.ts';
+import { Counter, KnownChart } from '../../src/inspector/model/coverage.ts';
+import { connect, watchCoverage } from '../../src/testing.ts';
+import { suite } from '../harness/door.ts';
+
+const test = suite('coverage');
+
+const order = setup({ types: { events: {} as { type: string } }, guards: { no: () => false } }).createMachine({
+  id: 'order',
+  initial: 'cart',
+  states: {
+    cart: { on: { pay: 'paying', note: { actions: () => {} }, leave: { guard: 'no', target: 'gone' } } },
+    paying: {
+      initial: 'checking',
+      states: {
+        checking: { always: 'charging' },
+        charging: { on: { charged: '#order.done' } },
+        was: { type: 'history' },
+      },
+      on: { cancel: 'cart' },
+    },
+    done: { type: 'final' },
+    gone: { type: 'final' },
+  },
+});
+const events = { pay: true, note: true, leave: true, charged: true, cancel: true } as const;
+
+async function open() {
+  const server = createServer({ name: 'coverage', version: '1.0.0' });
+  server.machine('order', order, { events });
+  const coverage = watchCoverage(server);
+  const client = await connect(server);
+  const { handle } = await client.callTool('order_create').then(({ structuredContent }) => Object(structuredContent));
+  return { server, coverage, client, handle, send: (event: string) => client.callTool(`order_${event}`, { handle }) };
+}
+
+test('what nothing has run is not visited, and is told of all the same', async () => {
+  const server = createServer({ name: 'coverage', version: '1.0.0' });
+  server.machine('order', order, { events });
+  const coverage = watchCoverage(server);
+  assert.is(
+    String(coverage),
+    `machine  states    transitions
+order    0/6  0 %  0/6  0 %
+
+order: not visited
+  states       cart, paying, paying.checking, paying.charging, done, gone
+  transitions  cart: pay → paying
+               cart: note
+               cart: leave [no] → gone
+               paying: cancel → cart
+               paying.checking: always → paying.charging
+               paying.charging: charged → done`,
+  );
+  coverage.stop();
+  await server.close();
+});
+
+test('states that a step only passes through, and transitions that stay, are visited', async () => {
+  const { server, coverage, send } = await open();
+  assert.equal(coverage.unvisited('order').slice(0, 3), ['paying', 'paying.checking', 'paying.charging']);
+  for (const event of ['note', 'pay', 'cancel', 'pay', 'charged']) await send(event);
+  assert.equal(coverage.unvisited('order'), ['gone', 'cart: leave [no] → gone']);
+  assert.match(String(coverage), 'order    5/6  83 %  5/6  83 %');
+  const [counted] = coverage.coverage();
+  assert.is(counted?.visits.states.get('cart'), 2);
+  assert.is(counted?.visits.states.get('paying.charging'), 2);
+  await server.close();
+});
+
+test('what an instance passes through before its first event is visited', async () => {
+  const server = createServer({ name: 'coverage', version: '1.0.0' });
+  const machine = setup({ types: { events: {} as { type: string } }, guards: { isNew: () => false } }).createMachine({
+    id: 'begin',
+    initial: 'start',
+    states: {
+      start: { always: [{ guard: 'isNew', target: 'fresh' }, { target: 'checking' }] },
+      checking: { always: 'ready' },
+      ready: { on: { go: 'gone' } },
+      fresh: { on: { go: 'gone' } },
+      gone: { on: { back: 'start' } },
+    },
+  });
+  server.machine('begin', machine, { events: { go: true, back: true } });
+  server.tool('run', {
+    machine: setup({}).createMachine({ initial: 'a', states: { a: { always: 'b' }, b: { type: 'final' } } }),
+  });
+  const coverage = watchCoverage(server);
+  const client = await connect(server);
+  const { structuredContent } = await client.callTool('begin_create');
+  // Two transitions can have led there: nobody knows which, and neither is counted.
+  const unknown = ['start: always [isNew] → fresh', 'start: always [otherwise] → checking'];
+  assert.equal(coverage.unvisited('begin'), [
+    'start',
+    'checking',
+    'fresh',
+    'gone',
+    ...unknown,
+    'checking: always → ready',
+    'ready: go → gone',
+    'fresh: go → gone',
+    'gone: back → start',
+  ]);
+  for (const event of ['go', 'back'])
+    await client.callTool(`begin_${event}`, { handle: Object(structuredContent).handle });
+  assert.equal(coverage.unvisited('begin'), ['fresh', unknown[0], 'fresh: go → gone']);
+  await client.callTool('run');
+  assert.equal(coverage.unvisited('run'), []);
+  await server.close();
+});
+
+test('a machine that replaces another of its name takes its place in the table', async () => {
+  const { server, coverage, send } = await open();
+  await send('pay');
+  const wider = setup({ types: { events: {} as { type: string } } }).createMachine({
+    id: 'order',
+    initial: 'cart',
+    states: { cart: { on: { pay: 'paid' } }, paid: {} },
+  });
+  server.machines.update({ name: 'order', machine: wider, events: { pay: true } });
+  assert.equal(
+    coverage.coverage().map(({ name, states, visitedStates }) => [name, states.length, visitedStates]),
+    [['order', 2, 0]],
+  );
+  assert.throws(() => coverage.unvisited('door'), 'coverage: expected the name of a machine, one of order; got door');
+  await server.close();
+});
+
+test('a visit is an entry: what stays active is not visited again, what is left for itself is', () => {
+  const chart = new KnownChart('c', readChart(order));
+  const counter = new Counter();
+  const edge = (path: string, on: string): string =>
+    chart.nodes.get(path)?.edges.find((each) => each.on === on)?.id ?? assert.unreachable() ?? '';
+  counter.step([], { edges: [], active: ['paying.charging'] }, chart);
+  counter.step(
+    ['paying.charging'],
+    {
+      edges: [edge('paying', 'cancel'), edge('cart', 'pay'), edge('paying.checking', '')],
+      active: ['paying.charging'],
+    },
+    chart,
+  );
+  counter.step(['paying.charging'], { edges: [], active: ['paying.charging'] }, chart);
+  assert.equal(Object.fromEntries(counter.states), { cart: 1, paying: 2, 'paying.checking': 1, 'paying.charging': 2 });
+});

@@ -1,0 +1,312 @@
+/** How everything stood at any place of the stream, and which record led to which. */
+import * as assert from 'uvu/assert';
+import {
+  changes,
+  flatten,
+  idleTimes,
+  LIVE,
+  lineOf,
+  Model,
+  timelineRows,
+  treeOf,
+  waitsOf,
+} from '../../../src/inspector/model/index.ts';
+import { suite } from '../../harness/door.ts';
+import { call, hello, result, shop, Teller } from './frames.ts';
+
+const test = suite('model');
+
+test('an actor has the state of any place of the stream, and its transitions', () => {
+  const shopping = shop();
+  const inCart = shopping.seq;
+  const checkout = shopping.step('order_1', 'checkout', ['cart#1'], ['confirming']);
+  shopping.state('order_1', 'confirming');
+  const paid = shopping.step('order_1', 'yes', ['confirming#0'], ['paid.packing', 'paid.billing']);
+  const line = shopping.model.actor('order_1');
+  assert.is(line?.standing(inCart)?.state, 'cart');
+  assert.is(line?.standing(checkout)?.state, 'confirming');
+  assert.is(line?.standing(paid - 1)?.state, 'confirming');
+  assert.equal(line?.standing(LIVE)?.active, ['paid.packing', 'paid.billing']);
+  assert.equal(line?.taken(paid - 1)?.edges, ['cart#1']);
+  assert.is(line?.taken(inCart), undefined);
+  assert.is(line?.standings.length, 3, 'a state that a step has told already is not told twice');
+});
+
+test('the state of an actor without steps is read as the paths of its chart', () => {
+  const shopping = shop();
+  shopping.state('order_1', 'paid.packing & paid.billing');
+  assert.equal(shopping.model.actor('order_1')?.standing(LIVE)?.active, ['paid.packing', 'paid.billing']);
+});
+
+test('visits are counted for an actor at a place, and for all that a chart governs', () => {
+  const shopping = shop();
+  shopping.step('order_1', 'add', ['cart#0'], ['cart']);
+  shopping.step('order_1', 'checkout', ['cart#1'], ['confirming']);
+  const back = shopping.step('order_1', 'no', ['confirming#1'], ['cart']);
+  shopping.step('order_1', 'checkout', ['cart#1'], ['confirming']);
+  shopping.step('order_1', 'yes', ['confirming#0'], ['paid.packing', 'paid.billing']);
+  const then = shopping.model.visits('order_1', back);
+  assert.equal(
+    [...then.states],
+    [
+      ['cart', 2],
+      ['confirming', 1],
+    ],
+  );
+  assert.equal(
+    [...then.edges],
+    [
+      ['cart#0', 1],
+      ['cart#1', 1],
+      ['confirming#1', 1],
+    ],
+  );
+  const [coverage] = shopping.model.coverage();
+  assert.is(coverage?.name, 'order');
+  assert.is(coverage?.visits.states.get('paid'), 1);
+  assert.equal([coverage?.visitedStates, coverage?.states.length], [5, 5]);
+  assert.equal([coverage?.visitedEdges, coverage?.edges.length], [4, 4]);
+});
+
+test('a chain of causes leads up to the message that began it, and down to the answer', () => {
+  const shopping = shop();
+  const asked = shopping.wire('in', call(1, 'order_checkout'));
+  const mail = shopping.tell({ type: 'mail', actor: 'executor tools', name: 'call', data: {} }, asked);
+  const other = shopping.tell({ type: 'mail', actor: 'session c1', name: 'other', data: {} }, asked);
+  const step = shopping.step('order_1', 'checkout', ['cart#1'], ['confirming'], mail);
+  const answer = shopping.wire('out', result(1), { cause: mail, about: asked });
+  const { causes } = shopping.model;
+  assert.equal(
+    causes.because(step).map(({ seq }) => seq),
+    [step, mail, asked],
+  );
+  assert.equal(
+    causes.followed(asked).map(({ seq }) => seq),
+    [mail, other, step, answer],
+  );
+  assert.is(causes.root(answer), asked);
+  assert.equal(
+    causes.because(step).map((record) => lineOf(shopping.model, record)),
+    ['order_1 took checkout, and is confirming', 'call to executor tools', 'tools/call order_checkout'],
+  );
+});
+
+test('an event that no state takes is flagged, and so is mail to one that has gone', () => {
+  const shopping = shop();
+  const asked = shopping.wire('in', call(1, 'order_send'));
+  const unhandled = shopping.step('order_1', 'pay', [], ['cart'], asked);
+  shopping.tell({ type: 'gone', actor: 'order_1', why: 'ended' });
+  const late = shopping.tell({ type: 'mail', actor: 'order_1', name: 'event', data: {} }, asked);
+  const queued = shopping.tell({ type: 'mail', actor: 'server', name: 'drain', data: {}, fate: 'queued' });
+  assert.equal(
+    shopping.model.rows.filter(({ mark }) => mark).map(({ seq, from, mark }) => [seq, from, mark]),
+    [
+      [unhandled, 'session c1', 'unhandled'],
+      [late, 'session c1', 'dropped'],
+      [queued, undefined, 'queued'],
+    ],
+  );
+  assert.equal(
+    shopping.model.troubles.map(({ seq }) => seq),
+    [unhandled, late],
+  );
+});
+
+test('the tree has the client with its open call and question, the handle, and the tombstone of what has gone', () => {
+  const shopping = shop();
+  const before = shopping.seq;
+  const asked = shopping.wire('in', call(1, 'slow'));
+  const then = shopping.seq;
+  shopping.tell(
+    { type: 'created', actor: 'request 1', kind: 'request', connection: 'c1', parent: 'requests c1', label: 'slow' },
+    asked,
+  );
+  shopping.tell(
+    { type: 'created', actor: 'ask 1', kind: 'ask', connection: 'c1', parent: 'request 1', label: 'Sure?' },
+    asked,
+  );
+  shopping.tell({ type: 'timer', actor: 'ask 1', id: 't', event: 'timeout', delay: 500, due: 900 });
+  shopping.tell({ type: 'gone', actor: 'order_1', why: 'it expired' });
+  const show = (seq: number): readonly string[] =>
+    flatten(treeOf(shopping.model, seq)).map(({ kind, label, gone }) => `${kind} ${label}${gone ? ` ✖ ${gone}` : ''}`);
+  const inside = ['group inside', 'executor executor tools'];
+  const head = ['server server', 'group clients', 'session claude'];
+  assert.equal(show(before), [...head, 'requests requests', 'group handles · order', 'handle order_1', ...inside]);
+  assert.equal(show(then)[3], 'exchange tools/call slow');
+  assert.equal(show(LIVE), [
+    ...head,
+    'request slow',
+    'ask Sure?',
+    'requests requests',
+    'group handles · order',
+    'handle order_1 ✖ it expired',
+    ...inside,
+  ]);
+  assert.is(flatten(treeOf(shopping.model, LIVE)).find(({ label }) => label === 'Sure?')?.due, 900);
+});
+
+test('a handle that hibernates is asleep, not gone, and one that sleeps has the chart of its machine', () => {
+  const shopping = shop();
+  shopping.tell({ type: 'created', actor: 'handle/order/a', kind: 'handle' });
+  shopping.state('handle/order/a', 'cart');
+  assert.is(shopping.model.chartOf('handle/order/a'), undefined);
+  shopping.tell({ type: 'created', actor: 'handle/order/b', kind: 'handle' });
+  shopping.tell({
+    ...{ type: 'step', actor: 'handle/order/b', chart: 'order-1', event: 'xstate.init', edges: [], active: ['cart'] },
+    ...{ status: 'active', handled: true },
+  });
+  assert.is(shopping.model.chartOf('handle/order/a')?.root.key, 'order');
+  shopping.tell({ type: 'gone', actor: 'handle/order/b', why: 'it hibernates' });
+  const asleep = flatten(treeOf(shopping.model, LIVE)).filter((node) => node.asleep);
+  assert.equal(
+    asleep.map(({ label }) => label),
+    ['handle/order/b'],
+  );
+  shopping.tell({ type: 'created', actor: 'handle/order/b', kind: 'handle' });
+  assert.is(shopping.model.actor('handle/order/b')?.lives.length, 2);
+});
+
+test('clients without a session have a place of their own, and say themselves who they are', () => {
+  const teller = new Teller();
+  teller.tell({ type: 'created', actor: 'requests h1', kind: 'requests', connection: 'h1' });
+  const info = { 'io.modelcontextprotocol/clientInfo': { name: 'goose', version: '1.4.0' } };
+  const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'slow', _meta: info } };
+  const asked = teller.wire('in', message, { connection: 'h1' });
+  assert.is(teller.model.exchanges.at(asked)[0]?.client, 'goose 1.4.0');
+  assert.equal(
+    flatten(treeOf(teller.model, LIVE)).map(({ label }) => label),
+    ['clients', 'without a session', 'tools/call slow'],
+  );
+});
+
+test('delays run from their beginning until they fire or are cancelled', () => {
+  const shopping = shop();
+  const begun = shopping.tell({ type: 'timer', actor: 'order_1', id: 'a', event: 'patience', delay: 100, due: 190 });
+  shopping.tell({ type: 'timer', actor: 'order_1', id: 'a', event: 'patience', delay: 100 });
+  const line = shopping.model.actor('order_1');
+  assert.equal(line?.running(begun), [{ id: 'a', event: 'patience', delay: 100, due: 190 }]);
+  assert.equal(line?.running(LIVE), []);
+  assert.equal(waitsOf(shopping.model, 'order_1', begun), [{ what: 'patience', until: 190, lasts: 100 }]);
+});
+
+test('two places are compared: states, what began, what ended, and contexts', () => {
+  const shopping = shop();
+  const a = shopping.step('order_1', 'add', ['cart#0'], ['cart'], 0, { items: [], customer: 'Ada' });
+  shopping.step('order_1', 'add', ['cart#0'], ['cart'], 0, { items: [{ sku: 'tea' }], customer: 'Ada' });
+  shopping.tell({ type: 'created', actor: 'order_2', kind: 'handle', chart: 'order-1' });
+  shopping.state('order_2', 'cart');
+  const expected = [
+    {
+      actor: 'order_1',
+      before: 'cart',
+      after: 'cart',
+      context: [{ path: 'items.0', after: { sku: 'tea' } }],
+    },
+    { actor: 'order_2', before: undefined, after: 'cart', context: [] },
+  ];
+  assert.equal(changes(shopping.model, a, LIVE), expected);
+  assert.equal(changes(shopping.model, LIVE, a), expected);
+});
+
+test('another process is another story: everything before is forgotten', () => {
+  const shopping = shop();
+  shopping.frame({ ...hello, control: true });
+  assert.ok(shopping.model.actors.size > 0);
+  shopping.frame({ ...hello, pid: 8 });
+  assert.is(shopping.model.actors.size, 0);
+  assert.is(shopping.model.causes.length, 0);
+  assert.is(shopping.model.restarts, 1);
+});
+
+test('what lives and is told anew has no second life, and what is not told anew has gone', () => {
+  const shopping = shop();
+  shopping.tell({ type: 'created', actor: 'server', kind: 'server' });
+  shopping.state('server', 'running');
+  shopping.tell({ type: 'created', actor: 'session c1', kind: 'session', connection: 'c1', label: 'claude' });
+  shopping.state('session c1', 'ready');
+  shopping.wire('in', call(1, 'a'));
+  shopping.tell({ type: 'mail', actor: 'session c1', name: 'call', data: {} });
+  assert.ok(shopping.model.actor('session c1')?.aliveAt(LIVE));
+  assert.is(shopping.model.actor('session c1')?.lives.length, 1);
+  assert.not.ok(shopping.model.actor('order_1')?.aliveAt(LIVE));
+  assert.match(shopping.model.actor('order_1')?.lives.last?.why ?? '', /nobody was watching/);
+});
+
+test('the oldest records are forgotten and told as a gap; how things stood there stays', () => {
+  const shopping = shop({ maxRecords: 100 });
+  for (let id = 1; id <= 500; id += 1) {
+    const asked = shopping.wire('in', call(id, 'a'));
+    shopping.wire('out', result(id), { about: asked });
+  }
+  const { model } = shopping;
+  assert.ok(model.causes.length <= 100);
+  assert.is(model.moments.length, model.causes.length);
+  assert.ok(model.exchanges.all.length <= 51);
+  assert.is(model.gaps.length, 1);
+  const [gap] = model.gaps;
+  assert.equal([gap?.from, gap?.why], [1, 'forgotten']);
+  assert.is((gap?.records ?? 0) + model.causes.length, shopping.seq);
+  assert.is(model.actor('order_1')?.standing(LIVE)?.state, 'cart');
+  assert.ok(model.actor('order_1')?.aliveAt(LIVE));
+});
+
+test('actors that have gone are bounded', () => {
+  const teller = new Teller({ maxGone: 10 });
+  for (let id = 1; id <= 50; id += 1) {
+    teller.tell({ type: 'created', actor: `request ${id}`, kind: 'request' });
+    teller.tell({ type: 'gone', actor: `request ${id}`, why: 'done' });
+  }
+  assert.is(teller.model.actors.size, 10);
+});
+
+test('a record that is told twice is taken once', () => {
+  const shopping = shop();
+  const before = shopping.model.causes.length;
+  const record = shopping.model.causes.newest;
+  assert.ok(record);
+  shopping.frame({ type: 'records', records: [record] });
+  assert.is(shopping.model.causes.length, before);
+});
+
+test('a timeline has a row for each connection and each actor; idle time is where nothing happened', () => {
+  const shopping = shop();
+  const asked = shopping.wire('in', call(1, 'a'), { after: 5_000 });
+  shopping.wire('out', result(1), { about: asked });
+  const rows = timelineRows(shopping.model);
+  assert.equal(
+    rows.map(({ id, depth = 0 }) => `${depth} ${id}`),
+    ['0 wire c1', '1 session c1', '0 order_1'],
+  );
+  assert.equal(
+    rows[0]?.wire?.map(({ label, outcome }) => [label, outcome]),
+    [['tools/call a', 'ok']],
+  );
+  assert.equal(idleTimes(shopping.model.moments, 1_000), [{ from: 80, to: 5_080 }]);
+});
+
+test('twenty thousand records are taken, and any place is found, quickly', () => {
+  const teller = shop();
+  const started = process.cpuUsage();
+  for (let id = 1; id <= 5_000; id += 1) {
+    const asked = teller.wire('in', call(id, 'a'));
+    const mail = teller.tell({ type: 'mail', actor: 'executor tools', name: 'call', data: {} }, asked);
+    teller.step('order_1', 'add', ['cart#0'], ['cart'], mail);
+    teller.wire('out', result(id), { cause: mail, about: asked });
+  }
+  const taken = process.cpuUsage(started).user / 1_000;
+  const moved = process.cpuUsage();
+  for (let seq = 1; seq < 20_000; seq += 100) treeOf(teller.model, seq);
+  const each = process.cpuUsage(moved).user / 200_000;
+  // Of the processor, and generous: other tests run beside this one. On a quiet machine 0.4 s and 1 ms.
+  assert.ok(taken < 2_000, `20,000 records took ${taken.toFixed(0)} ms`);
+  assert.ok(each < 20, `a tree took ${each.toFixed(1)} ms`);
+});
+
+test('a model that was told nothing says so', () => {
+  const model = new Model();
+  assert.equal(treeOf(model, LIVE), []);
+  assert.equal(timelineRows(model), []);
+  assert.is(model.newest, 0);
+  assert.is(model.timeAt(LIVE), 0);
+  assert.equal(changes(model, 0, LIVE), []);
+});

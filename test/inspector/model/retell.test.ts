@@ -1,0 +1,38 @@
+/** A model tells another what it knows: for a tab that comes later, and for a file. */
+import * as assert from 'uvu/assert';
+import { framesOf, LIVE, Model, recordingOf, treeOf } from '../../../src/inspector/model/index.ts';
+import { suite } from '../../harness/door.ts';
+import { call, result, shop } from './frames.ts';
+
+const test = suite('model: retelling');
+
+test('another model knows the same', () => {
+  const shopping = shop();
+  const asked = shopping.wire('in', call(1, 'order_checkout'));
+  shopping.step('order_1', 'checkout', ['cart#1'], ['confirming'], asked, { items: [] });
+  shopping.tell({ type: 'gone', actor: 'executor tools', why: 'replaced' });
+  const other = new Model();
+  for (const frame of framesOf(shopping.model)) other.take(frame);
+  assert.equal(treeOf(other, LIVE), treeOf(shopping.model, LIVE));
+  assert.equal(other.rows, shopping.model.rows);
+  assert.equal(other.actor('order_1')?.context(LIVE), { items: [] });
+  assert.is(other.hello?.live, false);
+});
+
+test('what began before the oldest record that is kept is told as it stands', () => {
+  const shopping = shop({ maxRecords: 50 });
+  for (let id = 1; id <= 200; id += 1) {
+    const asked = shopping.wire('in', call(id, 'a'));
+    shopping.wire('out', result(id), { about: asked });
+  }
+  const other = new Model();
+  for (const frame of recordingOf(shopping.model).frames) other.take(frame);
+  assert.is(other.actor('order_1')?.standing(LIVE)?.state, 'cart');
+  assert.is(other.actor('order_1')?.chart, 'order-1');
+  assert.is(other.actor('session c1')?.label, 'claude');
+  assert.is(other.gaps[0]?.why, 'forgotten');
+});
+
+test('a model that was told nothing has nothing to tell', () => {
+  assert.equal(framesOf(new Model()), []);
+});

@@ -1,0 +1,143 @@
+/** What is waited for, for whom, until when and why: from what the server tells of an actor, and from what can be seen. */
+import * as assert from 'uvu/assert';
+import type { Look } from '../../../src/inspector/frames.ts';
+import {
+  eventName,
+  exchangeWaits,
+  flatten,
+  holdsUnseen,
+  LIVE,
+  treeOf,
+  unseenOf,
+  waitsOf,
+} from '../../../src/inspector/model/index.ts';
+import { suite } from '../../harness/door.ts';
+import { call, result, shop, type Teller } from './frames.ts';
+
+const test = suite('model: waiting');
+
+const ask = { jsonrpc: '2.0', id: 9, method: 'elicitation/create', params: { message: 'Charge Ada 17?' } };
+
+function look(shopping: Teller, actor: string, more: Partial<Look>): void {
+  const { seq, now } = shopping;
+  const nothing = { state: 'cart', mailbox: 0, facts: {}, waits: [], next: [] };
+  shopping.frame({ type: 'look', look: { actor, kind: 'handle', at: now, seq, ...nothing, ...more } });
+}
+
+test('a question of a handle says whom it was put to, by the call that is open', () => {
+  const shopping = shop();
+  const asked = shopping.wire('in', call(1, 'order_checkout'));
+  const question = shopping.wire('out', ask, { about: asked, cause: asked });
+  look(shopping, 'order_1', {
+    waits: [{ what: 'Charge Ada 17?', whom: 'the client of the next call that uses this handle' }],
+  });
+  assert.equal(waitsOf(shopping.model, 'order_1', LIVE), [
+    { what: 'Charge Ada 17?', whom: 'the user of claude', because: question, untold: true },
+  ]);
+  shopping.wire('in', result(9));
+  assert.equal(
+    waitsOf(shopping.model, 'order_1', LIVE)?.[0]?.whom,
+    'the client of the next call that uses this handle',
+  );
+});
+
+test('a session waits for what its open calls wait for, and says which', () => {
+  const shopping = shop();
+  look(shopping, 'session c1', { kind: 'session' });
+  assert.equal(waitsOf(shopping.model, 'session c1', LIVE), []);
+  const asked = shopping.wire('in', call(1, 'order_checkout'));
+  const question = shopping.wire('out', ask, { about: asked, cause: asked });
+  assert.equal(
+    waitsOf(shopping.model, 'session c1', LIVE)?.map(({ who, what, because }) => [who, what, because]),
+    [['tools/call order_checkout', 'Charge Ada 17?', question]],
+  );
+});
+
+test('a session waits for calls that came before anybody watched: the table of its requests knows them', () => {
+  const shopping = shop();
+  const table = 'requests/c1';
+  shopping.tell({ type: 'created', actor: table, kind: 'requests', connection: 'c1' });
+  shopping.state(table, 'admitting (2)');
+  look(shopping, 'session c1', { kind: 'session' });
+  const slow = { id: 4, operation: { method: 'tools/call', name: 'slow' }, deadline: 61_000 };
+  const later = { id: 5, operation: { method: 'tools/call', name: 'later' }, deadline: 62_000 };
+  const { model } = shopping;
+  const line = model.actor(table);
+  assert.ok(line && holdsUnseen(model, line, LIVE));
+  look(shopping, table, { kind: 'requests', state: 'admitting (2)', facts: { 'in flight': [slow, later] } });
+  shopping.wire('in', call(5, 'later'));
+  assert.equal(unseenOf(model, line, LIVE), [{ id: '4', name: 'tools/call slow', until: 61_000 }]);
+  assert.equal(
+    waitsOf(model, 'session c1', LIVE)?.map(({ who, until }) => [who, until]),
+    [
+      ['tools/call later', 62_000],
+      ['tools/call slow', 61_000],
+    ],
+  );
+  const client = flatten(treeOf(model, LIVE)).find(({ id }) => id === 'session c1');
+  const [known] = model.exchanges.open(LIVE);
+  assert.is(known && exchangeWaits(model, known, LIVE)[0]?.until, 62_000, 'the table knows when its time is up');
+  assert.equal(
+    client?.children.filter(({ unseen }) => unseen).map(({ label, due }) => [label, due]),
+    [['tools/call slow', 61_000]],
+  );
+  shopping.state(table, 'admitting (1)');
+  assert.equal(unseenOf(model, line, LIVE), [], 'the one that is left is known');
+  assert.not.ok(holdsUnseen(model, line, LIVE));
+});
+
+test('a delay that began before anybody watched is told as the transition that it leads along', () => {
+  const shopping = shop();
+  const on = 'xstate.after.grow.plant.seed';
+  const seed = { id: 'seed#0', on, label: 'after grow', targets: ['ripe'] };
+  const leaf = { type: 'atomic', initial: true, invokes: [], nodes: [] } as const;
+  const chart = {
+    ...leaf,
+    key: 'plant',
+    path: '',
+    edges: [],
+    nodes: [{ ...leaf, key: 'seed', path: 'seed', edges: [seed] }],
+  };
+  shopping.frame({ type: 'chart', id: 'plant-1', chart: { ...chart, type: 'compound' } });
+  shopping.tell({ type: 'created', actor: 'plant', kind: 'handle', chart: 'plant-1' });
+  shopping.state('plant', 'seed');
+  look(shopping, 'plant', { state: 'seed', waits: [{ what: `#${on}`, until: 20_000 }] });
+  assert.equal(waitsOf(shopping.model, 'plant', LIVE), [{ what: 'after grow', until: 20_000, after: seed }]);
+});
+
+test('a call that asks nothing waits for whoever serves it', () => {
+  const shopping = shop();
+  const asked = shopping.wire('in', call(1, 'slow'));
+  shopping.tell({ type: 'mail', actor: 'executor tools', name: 'execute', data: {} }, asked);
+  const [exchange] = shopping.model.exchanges.at(asked);
+  assert.ok(exchange);
+  assert.equal(exchangeWaits(shopping.model, exchange, LIVE), [
+    { what: 'its result', whom: 'executor tools', because: asked, untold: true },
+  ]);
+  shopping.wire('out', result(1), { about: asked });
+  assert.equal(exchangeWaits(shopping.model, exchange, LIVE), []);
+});
+
+test('a look that is older than the last change of its actor is not believed', () => {
+  const shopping = shop();
+  look(shopping, 'order_1', { waits: [{ what: 'something' }] });
+  shopping.step('order_1', 'checkout', ['cart#1'], ['confirming']);
+  assert.is(waitsOf(shopping.model, 'order_1', LIVE), undefined);
+});
+
+test('a delay says along which transition it leads on', () => {
+  const shopping = shop();
+  shopping.tell({ type: 'timer', actor: 'order_1', id: 't', event: 'add', delay: 50, due: 500 });
+  look(shopping, 'order_1', { waits: [{ what: '#add', until: 500 }] });
+  const [wait, ...more] = waitsOf(shopping.model, 'order_1', LIVE) ?? [];
+  assert.equal([wait?.after?.id, wait?.until, wait?.lasts, more.length], ['cart#0', 500, 50, 0]);
+});
+
+test("XState's own events are told in words", () => {
+  const { model } = shop();
+  assert.is(eventName(model, 'order_1', 'pay'), 'pay');
+  assert.is(eventName(model, 'order_1', 'xstate.init'), 'its beginning');
+  assert.is(eventName(model, 'order_1', 'xstate.after.patience.order.cart'), 'after patience');
+  assert.is(eventName(model, 'order_1', 'xstate.done.actor.consent'), 'consent done');
+  assert.is(eventName(model, 'order_1', 'xstate.error.actor.consent'), 'consent failed');
+});
