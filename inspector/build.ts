@@ -1,0 +1,105 @@
+/** Builds the page into dist/inspector/, and the template of an exported page beside it. Does nothing when its inputs are those of the last time. */
+import { createHash } from 'node:crypto';
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const here = fileURLToPath(new URL('.', import.meta.url));
+const root = join(here, '..');
+const out = join(root, 'dist/inspector');
+const stamp = join(root, 'dist/inspector.inputs');
+
+/** Where the recording goes in the template. It stands in a block of data, so whoever fills it in writes `<` as `\u003c`. */
+const PLACE = '"TROUPE-RECORDING"';
+
+const inputs = digest();
+const built = existsSync(join(out, 'export.html')) && existsSync(stamp) && readFileSync(stamp, 'utf8') === inputs;
+if (!built || process.argv.includes('--force')) {
+  const { build } = await import('vite');
+  const configFile = join(here, 'vite.config.ts');
+  // Beside each other, and in place all at once: a server that runs, and another build, never see half of it.
+  const making = mkdtempSync(join(root, 'dist/inspector-'));
+  try {
+    const [page, alone] = [join(making, 'page'), join(making, 'export')];
+    await build({ configFile, mode: 'page', build: { outDir: page } });
+    await build({ configFile, mode: 'export', build: { outDir: alone } });
+    writeFileSync(join(page, 'export.html'), single(alone));
+    rmSync(out, { recursive: true, force: true });
+    renameSync(page, out);
+    writeFileSync(stamp, inputs);
+  } finally {
+    rmSync(making, { recursive: true, force: true });
+  }
+}
+
+/** Names what the page is built of: every file of it, the model that it shares, and the versions of the packages. */
+function digest(): string {
+  const hash = createHash('sha256');
+  const folders = ['inspector', 'src/inspector/model', 'src/charts'];
+  const files = [
+    'package-lock.json',
+    'src/inspector/frames.ts',
+    ...folders.flatMap((folder) =>
+      readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((file) => join(folder, file)),
+    ),
+  ];
+  for (const file of files.sort()) {
+    if (/^inspector.dev/.test(file) || !statSync(join(root, file)).isFile()) continue;
+    hash.update(`${file}\n`).update(readFileSync(join(root, file)));
+  }
+  return hash.digest('hex');
+}
+
+/** One file with everything in it, which opens without a server: its policy allows its own script and styles, and nothing from anywhere. */
+function single(alone: string): string {
+  const assets = readdirSync(join(alone, 'assets'));
+  const only = (ending: string): string => {
+    const [name, ...more] = assets.filter((file) => file.endsWith(ending));
+    if (name === undefined || more.length > 0)
+      throw new Error(`expected one ${ending} file in ${alone}/assets: ${assets.join(', ')}`);
+    return readFileSync(join(alone, 'assets', name), 'utf8');
+  };
+  const script = only('.js').replaceAll('</script', '<\\/script').replaceAll('<!--', '<\\!--');
+  const style = only('.css').replaceAll('</style', '<\\/style');
+  const policy = [
+    "default-src 'none'",
+    `script-src '${hashOf(script)}'`,
+    `style-src '${hashOf(style)}'`,
+    'img-src data: blob:',
+    "base-uri 'none'",
+    "form-action 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ].join('; ');
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="${policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>troupe recording</title>
+<link rel="icon" href="data:,">
+<style>${style}</style>
+</head>
+<body>
+<div id="page"></div>
+<script type="application/json" id="recording">${PLACE}</script>
+<script type="module">${script}</script>
+</body>
+</html>
+`;
+}
+
+function hashOf(text: string): string {
+  return `sha256-${createHash('sha256').update(text).digest('base64')}`;
+}

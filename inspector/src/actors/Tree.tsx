@@ -1,0 +1,208 @@
+/** The actors: folded by kind, each with its state, what it waits for, and the tombstones of those that have gone. */
+import { signal } from '@preact/signals';
+import { useMemo } from 'preact/hooks';
+import type { TreeNode } from '../../../src/inspector/model/index.ts';
+import { Icon, type Shape, Sign } from '../parts/icons.tsx';
+import { List } from '../parts/List.tsx';
+import { countdown, short } from '../parts/time.ts';
+import { type Filter, fits } from '../store/filter.ts';
+import { filter, now, select, selection, tree } from '../store/state.ts';
+import './tree.css';
+
+interface Row {
+  readonly node: TreeNode;
+  readonly depth: number;
+  readonly open: boolean;
+  readonly parent: number;
+}
+
+const ROW = 26;
+/** Nodes that the reader has opened or closed, against what they are at first. */
+const turned = signal<ReadonlySet<string>>(new Set());
+
+export function Tree() {
+  const nodes = tree.value;
+  const rows = useMemo(() => rowsOf(nodes, filter.value, turned.value), [nodes, filter.value, turned.value]);
+  const { actor, exchange } = selection.value;
+  const chosen = rows.findIndex(({ node }) =>
+    node.exchange ? node.exchange.key === exchange : node.actor !== undefined && node.id === actor,
+  );
+  const choose = (index: number): void => {
+    const node = rows[index]?.node;
+    if (node?.exchange) select({ exchange: node.exchange.key });
+    else if (node?.actor !== undefined) select({ actor: node.actor });
+    else if (node) here.value = node.id;
+  };
+  const at = here.value === undefined ? -1 : rows.findIndex(({ node }) => node.id === here.value);
+  const current = at >= 0 && rows[at]?.node.kind === 'group' ? at : chosen;
+  return (
+    <List
+      class="tree"
+      id="actor"
+      label="actors"
+      role="tree"
+      count={rows.length}
+      height={ROW}
+      chosen={current}
+      onChoose={(index) => {
+        here.value = undefined;
+        choose(index);
+      }}
+      onKey={(event, index) => {
+        const row = rows[index];
+        if (!row) return false;
+        if (event.key === 'Enter' || event.key === ' ') turn(row.node);
+        else if (event.key === 'ArrowRight' && !row.open && row.node.children.length > 0) turn(row.node);
+        else if (event.key === 'ArrowLeft' && row.open && row.node.children.length > 0) turn(row.node);
+        else if (event.key === 'ArrowLeft' && row.parent >= 0) choose(row.parent);
+        else return false;
+        return true;
+      }}
+      row={(index) => (
+        <TreeRow
+          key={rows[index]?.node.id}
+          row={rows[index]}
+          index={index}
+          chosen={index === current}
+          choose={choose}
+        />
+      )}
+      empty="No actor yet."
+    />
+  );
+}
+
+/** A group that the keyboard has walked to: it is nothing that is selected. */
+const here = signal<string | undefined>(undefined);
+
+function turn({ id }: TreeNode): void {
+  const next = new Set(turned.value);
+  if (!next.delete(id)) next.add(id);
+  turned.value = next;
+}
+
+interface TreeRowProps {
+  readonly row: Row | undefined;
+  readonly index: number;
+  readonly chosen: boolean;
+  readonly choose: (index: number) => void;
+}
+
+function TreeRow({ row, index, chosen, choose }: TreeRowProps) {
+  if (!row) return null;
+  const { node, depth, open } = row;
+  const inner = node.children.length > 0;
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the tree has the focus, and its keys.
+    <div
+      id={`actor-${index}`}
+      role="treeitem"
+      tabIndex={-1}
+      class={`node ${node.kind}${node.gone === undefined ? '' : node.asleep ? ' asleep' : ' gone'}`}
+      aria-level={depth + 1}
+      aria-selected={chosen}
+      {...(inner ? { 'aria-expanded': open } : {})}
+      style={{ paddingLeft: `${8 + depth * 14}px` }}
+      title={titleOf(node)}
+      onClick={() => {
+        here.value = node.kind === 'group' ? node.id : undefined;
+        if (node.kind === 'group') turn(node);
+        else choose(index);
+      }}
+      onDblClick={() => turn(node)}
+    >
+      {inner ? (
+        <span
+          class={`twist${open ? ' open' : ''}`}
+          aria-hidden="true"
+          onClick={(event) => {
+            event.stopPropagation();
+            turn(node);
+          }}
+        />
+      ) : (
+        <span class="twist leaf" aria-hidden="true" />
+      )}
+      {node.kind === 'group' ? null : <Icon name={node.kind} size={14} />}
+      <span class={nameClass(node)}>{short(node.label, 40)}</span>
+      <Beside node={node} />
+    </div>
+  );
+}
+
+/** Said of the name itself: Chromium 156 does not always style anew what stands in a row whose class has changed. */
+function nameClass({ kind, gone, asleep }: TreeNode): string {
+  if (gone !== undefined) return asleep === true ? 'node-name asleep' : 'node-name gone';
+  return kind === 'session' || kind === 'server' ? 'node-name main' : 'node-name';
+}
+
+function Beside({ node }: { readonly node: TreeNode }) {
+  if (node.kind === 'group') return <span class="node-state">{node.children.length + (node.more ?? 0)}</span>;
+  const shape = shapeOf(node);
+  return (
+    <span class="node-state">
+      {node.due === undefined ? null : <span class="node-due">{countdown(node.due - now.value)}</span>}
+      {shape === 'waiting' && QUIET.has(node.kind) ? null : (
+        <span class="node-word">{node.asleep ? node.state : (node.gone ?? node.state)}</span>
+      )}
+      <Sign shape={shape} title={WORDS[shape]} />
+    </span>
+  );
+}
+
+const WORDS: Readonly<Record<Shape, string>> = {
+  here: 'lives',
+  waiting: 'waits',
+  asleep: 'hibernates',
+  gone: 'gone',
+  trouble: 'in trouble',
+  open: 'open',
+  ok: 'done',
+  failed: 'failed',
+  cancelled: 'cancelled',
+  asked: 'asked',
+};
+
+/** Of these, that they wait is all that their state says. */
+const QUIET = new Set<TreeNode['kind']>(['ask', 'request', 'exchange']);
+
+/** States in which something waits for somebody, whatever it is. */
+const WAITING = new Set(['awaiting input', 'input_required', 'asked', 'paused', 'initializing']);
+
+export function shapeOf(node: TreeNode): Shape {
+  if (node.gone !== undefined) return node.asleep === true ? 'asleep' : 'gone';
+  if (node.trouble === 'crashed') return 'trouble';
+  if (node.kind === 'exchange' || WAITING.has((node.state ?? '').replace(/ \(\d+\)$/, ''))) return 'waiting';
+  if (node.due !== undefined || node.children.some(({ kind, gone }) => kind === 'ask' && gone === undefined))
+    return 'waiting';
+  return node.trouble === undefined ? 'here' : 'trouble';
+}
+
+function titleOf({ label, actor, state, gone, trouble }: TreeNode): string {
+  const about = [label, actor === label ? undefined : actor, gone === undefined ? state : `gone: ${gone}`, trouble];
+  return about.filter((part) => part !== undefined).join(' · ');
+}
+
+function rowsOf(nodes: readonly TreeNode[], filter: Filter, turned: ReadonlySet<string>): readonly Row[] {
+  const rows: Row[] = [];
+  const add = (node: TreeNode, depth: number, parent: number): void => {
+    if (!within(node, filter)) return;
+    const open = node.children.length > 0 && (filter.any || turned.has(node.id) === (node.closed === true));
+    const at = rows.push({ node, depth, open, parent }) - 1;
+    if (open) for (const child of node.children) add(child, depth + 1, at);
+  };
+  for (const node of nodes) add(node, 0, -1);
+  return rows;
+}
+
+/** Whether it fits the filter, or something in it does. */
+function within(node: TreeNode, filter: Filter): boolean {
+  const { kind, label, actor, state, gone, trouble, exchange } = node;
+  const status = trouble === undefined ? (gone === undefined ? (state ?? '') : 'gone') : `${state} ${trouble} error`;
+  const fit = fits(filter, {
+    types: [kind, ...(exchange ? [exchange.method] : [])],
+    status,
+    actors: [label, actor],
+  });
+  return (fit && kind !== 'group') || node.children.some((child) => within(child, filter));
+}

@@ -1,0 +1,68 @@
+/** The pictures that an exported page brings along: it has no worker, and shows what was shown. */
+import type { Placed } from './placed.ts';
+
+/** By the charts' ids. */
+export interface Carried {
+  readonly [id: string]: readonly Placed[];
+}
+
+const PLACE = 'pictures';
+/** What stands before the recording in the template of an exported page. */
+const BEFORE = '<script type="application/json" id="recording">';
+
+/** Puts pictures into an exported page, as a block of data beside its recording; it is as it was, where there is none. */
+export function withPictures(html: string, pictures: Carried): string {
+  const at = html.indexOf(BEFORE);
+  if (at === -1) return html;
+  const block = `<script type="application/json" id="${PLACE}">${JSON.stringify(pictures).replaceAll('<', '\\u003c')}</script>\n`;
+  return html.slice(0, at) + block + html.slice(at);
+}
+
+/** Reads what this page has brought along; nothing where it is no exported page, or its data is no longer what it was. */
+export function carriedPictures(): Carried {
+  const text = document.getElementById(PLACE)?.textContent ?? '{}';
+  try {
+    return readPictures(JSON.parse(text));
+  } catch {
+    return {};
+  }
+}
+
+export function readPictures(data: unknown): Carried {
+  if (!isObject(data)) return {};
+  const read: [string, readonly Placed[]][] = [];
+  for (const [id, pictures] of Object.entries(data))
+    if (Array.isArray(pictures) && pictures.length > 0 && pictures.every(isPlaced)) read.push([id, pictures]);
+  return Object.fromEntries(read);
+}
+
+function isPlaced(data: unknown): data is Placed {
+  return (
+    isObject(data) &&
+    (data.engine === 'elk' || data.engine === 'dagre' || data.engine === 'grid') &&
+    (data.direction === 'right' || data.direction === 'down') &&
+    [data.width, data.height].every(Number.isFinite) &&
+    Array.isArray(data.nodes) &&
+    data.nodes.every((node) => isObject(node) && typeof node.id === 'string' && isRect(node)) &&
+    Array.isArray(data.edges) &&
+    data.edges.every(isEdge)
+  );
+}
+
+function isEdge(data: unknown): boolean {
+  return (
+    isObject(data) &&
+    typeof data.id === 'string' &&
+    Array.isArray(data.points) &&
+    data.points.every((point) => isObject(point) && [point.x, point.y].every(Number.isFinite)) &&
+    (data.label === undefined || (isObject(data.label) && isRect(data.label)))
+  );
+}
+
+function isRect({ x, y, width, height }: { readonly [key: string]: unknown }): boolean {
+  return [x, y, width, height].every(Number.isFinite);
+}
+
+function isObject(data: unknown): data is { readonly [key: string]: unknown } {
+  return typeof data === 'object' && data !== null;
+}

@@ -1,0 +1,44 @@
+/** How hard a picture is to read: crossings most of all, then turns, then the way that the eye has to go. */
+import type { Placed, Point } from './placed.ts';
+
+const CROSSING = 8;
+/** A turn in the line of a beginning or an end that could be straight is no less a turn. */
+const TURN = 1;
+const LENGTH = 1 / 260;
+
+interface Part {
+  readonly line: number;
+  readonly from: Point;
+  readonly to: Point;
+}
+
+export function costOf({ edges, width, height }: Placed): number {
+  const level: Part[] = [];
+  const upright: Part[] = [];
+  let turns = 0;
+  let length = 0;
+  edges.forEach(({ points }, line) => {
+    turns += Math.max(0, points.length - 2);
+    points.forEach((to, index) => {
+      const from = points[index - 1];
+      if (from === undefined) return;
+      length += Math.abs(to.x - from.x) + Math.abs(to.y - from.y);
+      (from.y === to.y ? level : upright).push({ line, from, to });
+    });
+  });
+  let crossings = 0;
+  for (const one of level)
+    for (const other of upright) if (one.line !== other.line && cross(one, other)) crossings += 1;
+  return crossings * CROSSING + turns * TURN + (length + width + height) * LENGTH;
+}
+
+function cross(level: Part, upright: Part): boolean {
+  const { x } = upright.from;
+  const { y } = level.from;
+  return (
+    x > Math.min(level.from.x, level.to.x) &&
+    x < Math.max(level.from.x, level.to.x) &&
+    y > Math.min(upright.from.y, upright.to.y) &&
+    y < Math.max(upright.from.y, upright.to.y)
+  );
+}

@@ -1,0 +1,162 @@
+/** Where the page gets its pictures from: a worker that starts with the first chart, a cache, and what an exported page brings along. */
+
+import type { ChartNode } from '../../../../src/inspector/frames.ts';
+import { type Carried, carriedPictures } from './carried.ts';
+import { type Engine, layoutSketch } from './layout.ts';
+import { DIRECTIONS, type Direction, type Pane, type Placed } from './placed.ts';
+import { type Measure, type Sketch, sketch } from './sketch.ts';
+import type { LayoutAnswer, LayoutRequest } from './worker.ts';
+import workerUrl from './worker.ts?worker&url';
+
+/** A picture of each direction. */
+export type Pictures = readonly Placed[];
+
+/** The only policy of Trusted Types that the chart needs; the page's header names it in `trusted-types`. */
+export const POLICY = 'troupe-worker';
+/** How long the worker may take for one chart before the page lays it out itself. */
+const PATIENCE_MS = 20_000;
+const MOST_KEPT = 200;
+
+/** What a chart is laid out for ahead of being shown: the pane of the last one. */
+let lastPane: Pane = { width: 800, height: 600 };
+
+const done = new Map<string, Pictures>(Object.entries(carriedPictures()));
+const kept = new Map([...done].map(([id, ready]) => [id, Promise.resolve(ready)]));
+
+/** The pictures of a chart, in both directions; the one that fills the pane better is the better drawn. Equal ids have equal charts, so that each is laid out once. */
+export function picturesOf(id: string, chart: ChartNode, measure: Measure, pane = lastPane): Promise<Pictures> {
+  lastPane = pane;
+  const known = kept.get(id);
+  hurry(id);
+  if (known !== undefined) return known;
+  const oldest = kept.size >= MOST_KEPT ? kept.keys().next().value : undefined;
+  if (oldest !== undefined) forget(oldest);
+  const pictures = draw(id, sketch(chart, measure), pane);
+  kept.set(id, pictures);
+  pictures.then(
+    (ready) => done.set(id, ready),
+    () => forget(id),
+  );
+  return pictures;
+}
+
+/** The pictures that are ready. */
+export function readyPictures(id: string): Pictures | undefined {
+  return done.get(id);
+}
+
+/** Every picture that is ready, for an exported page to bring along. */
+export function allPictures(): Carried {
+  return Object.fromEntries(done);
+}
+
+function forget(id: string): void {
+  kept.delete(id);
+  done.delete(id);
+}
+
+async function draw(id: string, sketched: Sketch, pane: Pane): Promise<Pictures> {
+  const placed = await inWorker(id, sketched, pane);
+  if (placed !== undefined) return placed;
+  const layoutHere = await hereLayout();
+  return Promise.all(DIRECTIONS.map((direction) => layoutHere(sketched, direction, pane)));
+}
+
+/** Without a worker the page lays out itself, with dagre: in files of its own, which a page that was opened as a file cannot load. */
+async function hereLayout(): Promise<(sketched: Sketch, direction: Direction, pane: Pane) => Promise<Placed>> {
+  try {
+    const [{ dagreLayout }, { layoutPacked }] = await Promise.all([import('./dagre.ts'), import('./pack.ts')]);
+    const dagre: Engine = (sketched, direction) => Promise.resolve(dagreLayout(sketched, direction));
+    return (sketched, direction, pane) => layoutPacked(sketched, direction, [dagre], pane);
+  } catch {
+    return (sketched, direction) => layoutSketch(sketched, direction, []);
+  }
+}
+
+/** What the worker is asked for: one after the other, so that a chart that somebody looks at need not wait for those that nobody does. */
+interface Asked {
+  readonly id: string;
+  readonly sketch: Sketch;
+  readonly pane: Pane;
+  readonly settle: (placed: Pictures | undefined) => void;
+}
+
+let worker: Worker | undefined;
+let broken = false;
+let asked = 0;
+let current: Asked | undefined;
+let timer: ReturnType<typeof setTimeout> | undefined;
+const queue: Asked[] = [];
+
+function inWorker(id: string, sketched: Sketch, pane: Pane): Promise<Pictures | undefined> {
+  if (theWorker() === undefined) return Promise.resolve(undefined);
+  return new Promise((settle) => {
+    queue.push({ id, sketch: sketched, pane, settle });
+    askNext();
+  });
+}
+
+/** Lets a chart be the next, for it is looked at. */
+function hurry(id: string): void {
+  const at = queue.findIndex((each) => each.id === id);
+  queue.unshift(...(at > 0 ? queue.splice(at, 1) : []));
+}
+
+function askNext(): void {
+  if (current !== undefined || worker === undefined) return;
+  current = queue.shift();
+  if (current === undefined) return;
+  asked += 1;
+  timer = setTimeout(giveUp, PATIENCE_MS);
+  const request: LayoutRequest = { id: asked, sketch: current.sketch, pane: current.pane };
+  worker.postMessage(request);
+}
+
+function answered({ data: { id, placed } }: MessageEvent<LayoutAnswer>): void {
+  if (id !== asked || current === undefined) return;
+  clearTimeout(timer);
+  const { settle } = current;
+  current = undefined;
+  settle(placed.length === 0 ? undefined : placed);
+  askNext();
+}
+
+function theWorker(): Worker | undefined {
+  if (broken || worker !== undefined) return worker;
+  if (location.protocol === 'file:') return undefined;
+  try {
+    worker = new Worker(trusted(new URL(workerUrl, import.meta.url).href), { type: 'module', name: 'layout' });
+    worker.onmessage = answered;
+    worker.onerror = giveUp;
+  } catch {
+    broken = true;
+  }
+  return worker;
+}
+
+/** The worker does not start, or is stuck: the page goes on without it. */
+function giveUp(): void {
+  broken = true;
+  worker?.terminate();
+  worker = undefined;
+  clearTimeout(timer);
+  const unanswered = current === undefined ? queue.splice(0) : [current, ...queue.splice(0)];
+  current = undefined;
+  for (const { settle } of unanswered) settle(undefined);
+}
+
+let policy: { createScriptURL(url: string): string } | undefined;
+
+/** Chromium wants the address of a worker to be vouched for. Only ever our own. */
+function trusted(url: string): string {
+  const { trustedTypes } = globalThis;
+  if (trustedTypes === undefined) return url;
+  policy ??= trustedTypes.createPolicy(POLICY, {
+    createScriptURL: (asked: string) => {
+      if (new URL(asked).origin !== location.origin)
+        throw new TypeError(`the layout worker is not from ${location.origin}`);
+      return asked;
+    },
+  });
+  return policy.createScriptURL(url);
+}

@@ -1,0 +1,47 @@
+/** The worker that lays charts out: ELK first, then dagre. It is started when the first chart is shown. */
+import { dagreLayout } from './dagre.ts';
+import { improveWithElk, layoutWithElk } from './elk.ts';
+import { elkHere } from './elk-here.ts';
+import { betterIn, type Engine } from './layout.ts';
+import { isMany, layoutPacked } from './pack.ts';
+import { DIRECTIONS, type Pane, type Placed } from './placed.ts';
+import type { Sketch } from './sketch.ts';
+
+export interface LayoutRequest {
+  readonly id: number;
+  readonly sketch: Sketch;
+  /** What the picture is to fill. */
+  readonly pane: Pane;
+}
+
+export interface LayoutAnswer {
+  readonly id: number;
+  /** Empty: it failed. */
+  readonly placed: readonly Placed[];
+}
+
+const elk = elkHere();
+
+self.onmessage = async ({ data: { id, sketch, pane } }: MessageEvent<LayoutRequest>) => {
+  // Whatever happens, there is an answer: without one the page waits until its patience ends.
+  const placed = await draw(sketch, pane).catch(() => []);
+  const answer: LayoutAnswer = { id, placed };
+  self.postMessage(answer);
+};
+
+async function draw(sketch: Sketch, pane: Pane): Promise<readonly Placed[]> {
+  const plain: Engine = (asked, way) => layoutWithElk(asked, way, elk);
+  const improved: Engine = async (asked, way) => improveWithElk(asked, await plain(asked, way), elk);
+  const dagre: Engine = (asked, way) => Promise.resolve(dagreLayout(asked, way));
+  const first: Placed[] = [];
+  for (const direction of DIRECTIONS) first.push(await layoutPacked(sketch, direction, [plain, dagre], pane));
+  // Only the picture that will be seen is worth more tries; one of many regions is improved region by region.
+  const better = betterIn(pane, first);
+  const placed: Placed[] = [];
+  for (const each of first) {
+    if (each !== better) placed.push(each);
+    else if (isMany(sketch)) placed.push(await layoutPacked(sketch, each.direction, [improved, dagre], pane));
+    else placed.push(await improveWithElk(sketch, each, elk));
+  }
+  return placed;
+}

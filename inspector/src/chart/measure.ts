@@ -1,0 +1,20 @@
+/** The width of texts, as the page will draw them. */
+import type { Measure, TextStyle } from './layout/sketch.ts';
+
+/** As chart.css has them. */
+const FONTS: Readonly<Record<TextStyle, string>> = { name: '600 13px', row: '400 11.5px', label: '500 11.5px' };
+/** Fonts of the page that reads an export may be a little wider than those here. */
+const SLACK = 1.03;
+
+let context: CanvasRenderingContext2D | null | undefined;
+let family = '';
+
+export const measure: Measure = (text, style) => {
+  if (context === undefined) {
+    context = document.createElement('canvas').getContext('2d');
+    family = getComputedStyle(document.documentElement).getPropertyValue('--sans').trim() || 'sans-serif';
+  }
+  if (context === null) return text.length * 7;
+  context.font = `${FONTS[style]} ${family}`;
+  return context.measureText(text).width * SLACK;
+};

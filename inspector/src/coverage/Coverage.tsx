@@ -1,0 +1,110 @@
+/** Which states and transitions this run has visited, of each statechart; what was not is dimmed in its picture, and listed. */
+import { signal } from '@preact/signals';
+import { useMemo } from 'preact/hooks';
+import { type Coverage as Covered, isAuthored } from '../../../src/inspector/model/index.ts';
+import { Chart } from '../chart/Chart.tsx';
+import { charted } from '../shell/charted.ts';
+import { known, version } from '../store/state.ts';
+import './coverage.css';
+
+const chosenChart = signal<string | undefined>(undefined);
+
+export function Coverage() {
+  const all = useMemo(authoredFirst, [version.value, known()]);
+  const wanted = chosenChart.value ?? charted()?.chart;
+  const chosen = all.find(({ chart }) => chart === wanted) ?? all[0];
+  if (!chosen) return <div class="none">No statechart has been used yet.</div>;
+  return (
+    <div class="covering">
+      <div class="coverage-list" role="listbox" aria-label="statecharts">
+        {all.map((covered) => (
+          <ChartRow key={covered.chart} covered={covered} chosen={covered === chosen} />
+        ))}
+      </div>
+      <div class="coverage-chart">
+        <Chart id={chosen.chart} chart={chartOf(chosen)} active={[]} visits={chosen.visits} coverage={true} />
+      </div>
+      <Unvisited covered={chosen} />
+    </div>
+  );
+}
+
+/** What authors have written is what they look for; our own charts follow. */
+function authoredFirst(): readonly Covered[] {
+  const model = known();
+  const authored = new Set([...model.actors.values()].flatMap(({ kind, chart }) => (isAuthored(kind) ? [chart] : [])));
+  return [...model.coverage()].sort((a, b) => Number(authored.has(b.chart)) - Number(authored.has(a.chart)));
+}
+
+function chartOf({ chart }: Covered) {
+  const found = known().charts.get(chart);
+  if (!found) throw new Error(`the chart ${chart} has gone`);
+  return found.root;
+}
+
+function ChartRow({ covered, chosen }: { readonly covered: Covered; readonly chosen: boolean }) {
+  const { name, states, edges, visitedStates, visitedEdges, chart } = covered;
+  return (
+    <button
+      type="button"
+      role="option"
+      aria-selected={chosen}
+      class="coverage-row"
+      onClick={() => {
+        chosenChart.value = chart;
+      }}
+    >
+      <span class="coverage-name">{name}</span>
+      <Part what="states" visited={visitedStates} of={states.length} />
+      <Part what="transitions" visited={visitedEdges} of={edges.length} />
+    </button>
+  );
+}
+
+function Part({ what, visited, of }: { readonly what: string; readonly visited: number; readonly of: number }) {
+  return (
+    <span class="part">
+      <span class="part-bar" aria-hidden="true">
+        <span style={{ width: `${of === 0 ? 100 : (visited / of) * 100}%` }} />
+      </span>
+      <span class="part-words">
+        {visited} of {of} {what}
+      </span>
+    </span>
+  );
+}
+
+function Unvisited({ covered }: { readonly covered: Covered }) {
+  const states = covered.states.filter(({ path }) => !covered.visits.states.has(path));
+  const edges = covered.edges.filter(({ edge }) => !covered.visits.edges.has(edge.id));
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is scrolled with the keys.
+    // biome-ignore lint/a11y/useSemanticElements: a region of the page, not a section of its text.
+    <div class="unvisited scroll" tabIndex={0} role="region" aria-label="what was not visited">
+      {states.length + edges.length === 0 ? (
+        <p>Every state and every transition was visited.</p>
+      ) : (
+        <>
+          <h2>Not visited</h2>
+          <ul>
+            {states.map(({ path }) => (
+              <li key={path} class="mono">
+                {path}
+              </li>
+            ))}
+            {edges.map(({ edge, from }) => (
+              <li key={edge.id}>
+                <span class="mono">{from.path === '' ? 'anywhere' : from.path}</span>
+                <span class="beside">
+                  {edge.label}
+                  {edge.guard === undefined ? '' : ` [${edge.guard || 'if'}]`}
+                  {edge.targets.length === 0 ? '' : ` → ${edge.targets.join(', ')}`}
+                </span>
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+    </div>
+  );
+}

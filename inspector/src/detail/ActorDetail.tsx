@@ -1,0 +1,143 @@
+/** One actor: its state and since when, what it waits for, what it knows, what could happen next, and what has happened. */
+import { useMemo } from 'preact/hooks';
+import type { Plain } from '../../../src/inspector/frames.ts';
+import { type ActorLine, differences, HIBERNATES, LIVE, nameOf, waitsOf } from '../../../src/inspector/model/index.ts';
+import { Icon } from '../parts/icons.tsx';
+import { Json } from '../parts/Json.tsx';
+import { ActorLink, At, Section } from '../parts/parts.tsx';
+import { duration, plural } from '../parts/time.ts';
+import { connection, cursor, isLive, known, mark, now, place } from '../store/state.ts';
+import { Act } from './Act.tsx';
+import { History } from './History.tsx';
+import { NextSteps } from './NextSteps.tsx';
+import { Waiting } from './Waiting.tsx';
+import { WhatIfForm } from './WhatIfForm.tsx';
+
+export function ActorDetail({ line }: { readonly line: ActorLine }) {
+  const data = known();
+  const at = place.value;
+  const { address } = line;
+  const alive = line.aliveAt(at);
+  const standing = line.standing(at);
+  const life = line.lives.before(at);
+  const look = line.look(at);
+  const fresh = look !== undefined && look.seq >= (standing?.seq ?? 0);
+  const waits = waitsOf(data, address, at);
+  const context = line.context(at);
+  return (
+    <article class="what">
+      <header>
+        <p class="kind">
+          <Icon name={line.kind} size={14} />
+          {line.kind}
+          {line.label === undefined ? null : <span class="mono beside">{address}</span>}
+        </p>
+        <h2>{nameOf(line)}</h2>
+        {alive ? (
+          <p class="stands">
+            <span class="state-word">{standing?.state ?? 'not told yet'}</span>
+            {standing === undefined ? null : <span class="beside">for {lasting(standing.at)}</span>}
+          </p>
+        ) : (
+          <p class="stands">
+            <span class="state-word gone">{life?.why === HIBERNATES ? (standing?.state ?? 'hibernates') : 'gone'}</span>
+            <span class="beside">
+              {life?.why} {life?.endAt === undefined ? null : <At at={life.endAt} />}
+            </span>
+          </p>
+        )}
+      </header>
+      {alive ? <Waiting waits={waits} /> : null}
+      {alive && waits?.length === 0 ? <p class="idle">It waits for nobody: it acts when the next mail comes.</p> : null}
+      {context === undefined || isEmpty(context) ? null : <Context line={line} />}
+      {line.chart === undefined || !alive ? null : <NextSteps line={line} {...(fresh ? { next: look.next } : {})} />}
+      {line.chart !== undefined && alive && isLive.value && connection.value.state === 'live' ? (
+        <WhatIfForm key={address} line={line} />
+      ) : null}
+      {isLive.value && data.hello?.control === true ? <Act line={line} /> : null}
+      <Section title="Facts">
+        <dl class="facts">
+          {fresh && look.mailbox > 0 ? (
+            <Fact name="mailbox">{plural(look.mailbox, 'mail', 'mails')} waiting</Fact>
+          ) : null}
+          <Fact name="rate">{line.rate(now.value, 10_000).toFixed(1)} records/s</Fact>
+          {life === undefined ? null : <Fact name="age">{lasting(life.at, life.endAt)}</Fact>}
+          {line.parent === undefined ? null : (
+            <Fact name="belongs to">
+              <ActorLink address={line.parent} />
+            </Fact>
+          )}
+          {line.connection === undefined || data.doorOf(line.connection) === address ? null : (
+            <Fact name="connection">
+              <ActorLink address={data.doorOf(line.connection)} />
+            </Fact>
+          )}
+          {fresh
+            ? Object.entries(look.facts).map(([name, value]) => (
+                <Fact key={name} name={name}>
+                  <FactValue name={name} value={value} />
+                </Fact>
+              ))
+            : null}
+        </dl>
+      </Section>
+      <History line={line} />
+      {cursor.value === LIVE ? null : <p class="beside note">This is how it was. The server has gone on.</p>}
+    </article>
+  );
+}
+
+/** What was there already when this page was opened may be older than what was told of it. */
+function lasting(at: number, until = now.value): string {
+  return `${duration(until - at)}${at < (known().hello?.now ?? 0) ? ' or longer' : ''}`;
+}
+
+function Fact({ name, children }: { readonly name: string; readonly children: preact.ComponentChildren }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}
+
+/** Facts that are times of the server's clock. */
+const TIMES = new Set(['deadline', 'until', 'due', 'since']);
+
+function FactValue({ name, value }: { readonly name: string; readonly value: Plain }) {
+  const epoch = known().hello?.epoch ?? 0;
+  if (typeof value === 'object' && value !== null) return <Json value={value} open={1} />;
+  if (typeof value === 'boolean') return <span>{value ? 'yes' : 'no'}</span>;
+  if (typeof value !== 'number') return <span>{String(value)}</span>;
+  // What is as large as that is no count, but milliseconds since 1970.
+  if (value > 1e12) return <At at={value - epoch} />;
+  return TIMES.has(name) ? <At at={value} /> : <span>{value.toLocaleString('en')}</span>;
+}
+
+function isEmpty(value: Plain): boolean {
+  return typeof value === 'object' && value !== null && Object.keys(value).length === 0;
+}
+
+function Context({ line }: { readonly line: ActorLine }) {
+  const at = place.value;
+  const context = line.context(at);
+  const standing = line.standing(at);
+  // Against the moment that is marked, or else against what was before its last step.
+  const against = mark.value ?? (line.taken(at)?.seq ?? standing?.seq ?? 1) - 1;
+  const before = line.context(against);
+  const changed = useMemo(
+    () => new Set(before === undefined ? [] : differences(before, context).map(({ path }) => path)),
+    [before, context],
+  );
+  if (context === undefined) return null;
+  return (
+    <Section
+      title="Context"
+      beside={
+        changed.size === 0 ? undefined : mark.value === undefined ? 'Δ by the last step' : 'Δ since the marked moment'
+      }
+    >
+      <Json value={context} changed={changed} />
+    </Section>
+  );
+}

@@ -1,0 +1,27 @@
+/** What is selected, in full: first of all what it waits for, for whom, until when, and why. */
+import { known, selection } from '../store/state.ts';
+import { ActorDetail } from './ActorDetail.tsx';
+import { ExchangeDetail } from './ExchangeDetail.tsx';
+import { Overview } from './Overview.tsx';
+import { RecordCard } from './RecordCard.tsx';
+import './detail.css';
+
+export function Detail() {
+  const { actor, exchange, record } = selection.value;
+  const found = exchange === undefined ? undefined : known().exchanges.find(exchange);
+  const line = actor === undefined ? undefined : known().actor(actor);
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is scrolled with the keys.
+    // biome-ignore lint/a11y/useSemanticElements: a region of the page, not a section of its text.
+    <div class="scroll" key={`${actor} ${exchange} ${record}`} tabIndex={0} role="region" aria-label="what is selected">
+      {record === undefined ? null : <RecordCard seq={record} />}
+      {found ? (
+        <ExchangeDetail exchange={found} />
+      ) : line ? (
+        <ActorDetail line={line} />
+      ) : record === undefined ? (
+        <Overview />
+      ) : null}
+    </div>
+  );
+}

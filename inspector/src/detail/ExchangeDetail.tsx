@@ -1,0 +1,136 @@
+/** One exchange of the wire: what was asked and answered, how long it took, who served it; to copy and send again. */
+import { type Exchange, exchangeWaits, statusAt } from '../../../src/inspector/model/index.ts';
+import { Icon } from '../parts/icons.tsx';
+import { Json } from '../parts/Json.tsx';
+import { ActorLink, At, copy, Section } from '../parts/parts.tsx';
+import { bytes, duration } from '../parts/time.ts';
+import { known, now, place, say, select } from '../store/state.ts';
+import { curlOf } from '../wire/curl.ts';
+import { Outcome } from '../wire/Wire.tsx';
+import { Waiting } from './Waiting.tsx';
+
+export function ExchangeDetail({ exchange }: { readonly exchange: Exchange }) {
+  const data = known();
+  const at = place.value;
+  const open = statusAt(exchange, at) === 'open';
+  const { message, answer, text, notices, asks } = exchange;
+  const until = open ? now.value : (exchange.endAt ?? exchange.at);
+  const door = data.doorOf(exchange.connection);
+  const shown = notices.filter(({ seq }) => seq <= at);
+  const asked = asks.filter(({ seq }) => seq <= at);
+  return (
+    <article class="what">
+      <header>
+        <p class="kind">
+          <Icon name="exchange" size={14} />
+          {exchange.kind}
+          <span class="beside">{exchange.direction === 'in' ? 'from the client' : 'to the client'}</span>
+        </p>
+        <h2>{exchange.target ?? exchange.method}</h2>
+        <p class="stands">
+          {exchange.kind === 'notification' ? null : <Outcome exchange={exchange} at={at} />}
+          {exchange.kind === 'request' ? (
+            <span class="beside">
+              {open ? 'for' : 'after'} {duration(until - exchange.at)}
+            </span>
+          ) : null}
+        </p>
+      </header>
+      {open ? <Waiting waits={exchangeWaits(data, exchange, at)} /> : null}
+      <dl class="facts">
+        <div>
+          <dt>method</dt>
+          <dd class="mono">{exchange.method}</dd>
+        </div>
+        <div>
+          <dt>client</dt>
+          <dd>
+            {exchange.client} <ActorLink address={door} />
+          </dd>
+        </div>
+        {exchange.servedBy === undefined ? null : (
+          <div>
+            <dt>served by</dt>
+            <dd>
+              <ActorLink address={exchange.servedBy} />
+            </dd>
+          </div>
+        )}
+        <div>
+          <dt>at</dt>
+          <dd>
+            <At at={exchange.at} />
+          </dd>
+        </div>
+        <div>
+          <dt>size</dt>
+          <dd>
+            {bytes(exchange.bytes)}
+            {exchange.answerBytes === undefined ? '' : `, and ${bytes(exchange.answerBytes)} back`}
+          </dd>
+        </div>
+      </dl>
+      <p class="buttons">
+        {exchange.direction === 'in' && message !== undefined ? (
+          <button type="button" onClick={() => void copy(curlOf(exchange), say)}>
+            <Icon name="copy" size={13} /> Copy as curl
+          </button>
+        ) : null}
+        <button
+          type="button"
+          onClick={() =>
+            void copy(
+              JSON.stringify(
+                { request: message ?? text, notifications: shown.map((notice) => notice.message), answer },
+                null,
+                2,
+              ),
+              say,
+            )
+          }
+        >
+          <Icon name="copy" size={13} /> Copy as JSON
+        </button>
+        <button type="button" onClick={() => select({ exchange: exchange.key, record: exchange.seq })}>
+          What followed
+        </button>
+      </p>
+      {message === undefined ? null : (
+        <Section title={exchange.kind === 'request' ? 'Request' : 'Message'}>
+          <Json value={message} open={4} />
+        </Section>
+      )}
+      {text === undefined ? null : (
+        <Section title="Text">
+          <pre>{text}</pre>
+        </Section>
+      )}
+      {asked.length === 0 ? null : (
+        <Section title="Questions to the client">
+          <ul class="chain">
+            {asked.map((question) => (
+              <li key={question.key}>
+                <button type="button" class="moment" onClick={() => select({ exchange: question.key })}>
+                  <Outcome exchange={question} at={at} />
+                  <span>{question.target ?? question.method}</span>
+                </button>
+              </li>
+            ))}
+          </ul>
+        </Section>
+      )}
+      {shown.length === 0 ? null : (
+        <Section title="Notifications">
+          {shown.map((notice) => (
+            <Json key={notice.seq} value={notice.message} open={2} />
+          ))}
+        </Section>
+      )}
+      {answer === undefined || open ? null : (
+        <Section title="Answer">
+          <Json value={answer} open={4} />
+        </Section>
+      )}
+    </article>
+  );
+}

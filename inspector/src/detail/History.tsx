@@ -1,0 +1,95 @@
+/** What has happened to an actor, the last first: each moment can be gone back to. */
+import { useState } from 'preact/hooks';
+import type { TraceRecord } from '../../../src/inspector/frames.ts';
+import { type ActorLine, eventName, LIVE } from '../../../src/inspector/model/index.ts';
+import { At, Section } from '../parts/parts.tsx';
+import { cursor, known, place, select } from '../store/state.ts';
+
+const FEW = 12;
+
+export function History({ line }: { readonly line: ActorLine }) {
+  const [most, setMost] = useState(FEW);
+  const until = line.records.count(place.value);
+  const told = line.records
+    .slice(Math.max(0, until - most * 3), until)
+    .filter((record, index, all) => !repeats(record, all[index - 1]))
+    .slice(-most)
+    .reverse();
+  if (told.length === 0) return null;
+  return (
+    <Section title="What has happened" beside={cursor.value === LIVE ? undefined : 'until then'}>
+      <ol class="history">
+        {told.map((record) => (
+          <li key={record.seq}>
+            <button type="button" class="moment" onClick={() => select({ actor: line.address, record: record.seq })}>
+              <At at={record.at} />
+              <Told record={record} />
+            </button>
+            <button
+              type="button"
+              class="go"
+              title="Move the cursor there"
+              aria-label="move the cursor there"
+              onClick={() => {
+                cursor.value = record.seq;
+              }}
+            >
+              ↤
+            </button>
+          </li>
+        ))}
+      </ol>
+      {until > most && told.length >= most ? (
+        <button type="button" class="link" onClick={() => setMost(most * 4)}>
+          earlier
+        </button>
+      ) : null}
+    </Section>
+  );
+}
+
+/** The state that a step has told already. */
+function repeats(record: TraceRecord, before: TraceRecord | undefined): boolean {
+  return record.type === 'state' && before?.type === 'step' && before.active.join(' & ') === record.state;
+}
+
+function Told({ record }: { readonly record: TraceRecord }) {
+  switch (record.type) {
+    case 'step':
+      return record.handled ? (
+        <span>
+          <b>{eventName(known(), record.actor, record.event)}</b>
+          {record.edges.length === 0 ? '' : ` → ${record.active.join(' & ') || record.status}`}
+        </span>
+      ) : (
+        <span class="bad">
+          <b>{eventName(known(), record.actor, record.event)}</b> was taken by no state
+        </span>
+      );
+    case 'state':
+      return <span>{record.state}</span>;
+    case 'mail':
+      return (
+        <span class={record.fate === 'dropped' ? 'bad' : 'quiet'}>
+          {record.name}
+          {record.fate === undefined ? '' : ` (${record.fate})`}
+        </span>
+      );
+    case 'timer':
+      return (
+        <span class="quiet">
+          {eventName(known(), record.actor, record.event)} {record.due === undefined ? 'ended' : 'began'}
+        </span>
+      );
+    case 'emit':
+      return <span>emitted {record.event}</span>;
+    case 'crashed':
+      return <span class="bad">crashed: {record.error}</span>;
+    case 'gone':
+      return <span>ended: {record.why}</span>;
+    case 'created':
+      return <span>began</span>;
+    default:
+      return <span>{record.type}</span>;
+  }
+}

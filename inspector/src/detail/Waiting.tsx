@@ -1,0 +1,98 @@
+/** The sentence that leads: what it waits for, for whom, until when, and why. */
+import { lineOf, type Waited } from '../../../src/inspector/model/index.ts';
+import { Icon } from '../parts/icons.tsx';
+import { At, Left } from '../parts/parts.tsx';
+import { duration } from '../parts/time.ts';
+import { known, select, selection } from '../store/state.ts';
+
+export function Waiting({ waits }: { readonly waits: readonly Waited[] | undefined }) {
+  if (waits === undefined || waits.length === 0) return null;
+  return (
+    <ul class="waits">
+      {waits.map((wait) => (
+        <li key={`${wait.what} ${wait.because ?? ''} ${wait.until ?? ''}`}>
+          <Icon name="clock" size={15} />
+          <p>
+            <What wait={wait} />
+            {wait.until === undefined ? endOf(wait) : null}
+            {wait.until === undefined ? null : (
+              <>
+                {wait.after ? ', at ' : ', until '}
+                <At at={wait.until} />.
+                <Left until={wait.until} {...(wait.lasts === undefined ? {} : { lasts: wait.lasts })} />
+              </>
+            )}
+            {wait.because === undefined ? null : <Because seq={wait.because} />}
+          </p>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function endOf({ untold, lasts }: Waited): string {
+  if (lasts !== undefined) return `, for ${duration(lasts)} at most.`;
+  return untold === true ? '.' : ', for as long as it takes.';
+}
+
+function What({ wait }: { readonly wait: Waited }) {
+  const { what, whom, after, who } = wait;
+  const waits =
+    who === undefined ? (
+      'Waits'
+    ) : (
+      <>
+        <b>{who}</b> waits
+      </>
+    );
+  if (after)
+    return (
+      <>
+        {who === undefined ? 'Goes' : `${who} goes`} on by itself <b>{after.label}</b>
+        {after.targets.length === 0 ? null : (
+          <>
+            {' '}
+            to <b>{after.targets.join(', ')}</b>
+          </>
+        )}
+      </>
+    );
+  if (whom === undefined)
+    return (
+      <>
+        {waits} for <b>{what}</b>
+      </>
+    );
+  // What a request waits for says itself what it is; a question is only quoted.
+  const quoted = !/^(the|its|an?) /.test(what);
+  return (
+    <>
+      {waits} for {quoted ? 'an answer to ' : ''}
+      <b>{quoted ? `“${what}”` : what}</b> from <b>{whom}</b>
+    </>
+  );
+}
+
+function Because({ seq }: { readonly seq: number }) {
+  const chain = known().causes.because(seq);
+  const first = chain.at(-1);
+  const [itself] = chain;
+  if (!itself) return null;
+  const root = first && first.seq !== itself.seq ? first : undefined;
+  return (
+    <span class="because">
+      because{' '}
+      <button type="button" class="link" onClick={() => select({ ...selection.value, record: itself.seq })}>
+        {lineOf(known(), itself)}
+      </button>
+      {root ? (
+        <>
+          , since{' '}
+          <button type="button" class="link" onClick={() => select({ ...selection.value, record: root.seq })}>
+            {lineOf(known(), root)}
+          </button>
+        </>
+      ) : null}
+    </span>
+  );
+}

@@ -1,0 +1,210 @@
+/** Lanes per actor or kind, an arrow per message, time downwards; only the rows in view are drawn. */
+import './messages.css';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { Hover } from './Hover.tsx';
+import { endsOf, type Lanes, lanesOf, rowFrom, windowOf } from './lanes.ts';
+import type { MessageRow, MessagesProps } from './props.ts';
+import { ROW, Row } from './Row.tsx';
+
+export type { MessageLane, MessageRow, MessagesProps } from './props.ts';
+
+/** The width of the column with the times. */
+const TIMES = 92;
+/** So near to the end is at the end. */
+const NEAR = ROW * 2;
+
+export function Messages(props: MessagesProps) {
+  const { lanes: given, rows, version, by, onBy, selected, onSelect, cursor } = props;
+  const box = useRef<HTMLDivElement>(null);
+  const [size, setSize] = useState({ width: 0, height: 0 });
+  const [{ top, left }, setScroll] = useState({ top: 0, left: 0 });
+  const [following, setFollowing] = useState(true);
+  const lanes = useMemo(
+    () => lanesOf(given, by, Math.max(0, size.width - TIMES - 12)),
+    [given, by, size.width, version],
+  );
+  const { first, last } = windowOf(top, size.height, ROW, rows.length);
+  const shown = rows.slice(first, last);
+  const seen = { left, right: left + size.width - TIMES };
+  const clock = props.clock ?? ((at: number) => `+${((at - (rows[0]?.at ?? at)) / 1_000).toFixed(3)}`);
+
+  useLayoutEffect(() => {
+    const pane = box.current;
+    if (pane === null) return;
+    const watch = new ResizeObserver(() => setSize({ width: pane.clientWidth, height: pane.clientHeight }));
+    watch.observe(pane);
+    setSize({ width: pane.clientWidth, height: pane.clientHeight });
+    return () => watch.disconnect();
+  }, []);
+  // Live, the newest row is kept in view, unless someone has scrolled away from it.
+  useLayoutEffect(() => {
+    const pane = box.current;
+    if (pane !== null && cursor === undefined && following && selected === undefined)
+      pane.scrollTop = pane.scrollHeight;
+  }, [version, size.height, cursor, following, selected]);
+  useEffect(() => {
+    if (selected === undefined) return;
+    const index = rowFrom(rows, selected);
+    show(box.current, index);
+    const row = rows[index];
+    if (row?.seq === selected) showLane(box.current, endsOf(row, lanes).to);
+  }, [selected]);
+  useEffect(() => {
+    if (cursor !== undefined) show(box.current, rowFrom(rows, cursor + 1) - 1);
+  }, [cursor]);
+
+  const scrolled = (event: Event): void => {
+    const pane = event.currentTarget;
+    if (!(pane instanceof HTMLElement)) return;
+    setScroll({ top: pane.scrollTop, left: pane.scrollLeft });
+    setFollowing(pane.scrollHeight - pane.scrollTop - pane.clientHeight < NEAR);
+  };
+  const choose = (event: Event): void => {
+    const seq = seqAt(event);
+    if (seq !== undefined) onSelect(seq === selected ? undefined : seq);
+  };
+  const keys = (event: KeyboardEvent): void => {
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
+    const at = selected === undefined ? -1 : rowFrom(rows, selected);
+    const to = MOVES[event.key]?.(at === -1 ? first : at, rows.length, Math.max(1, Math.floor(size.height / ROW) - 2));
+    if (to !== undefined) onSelect(rows[Math.min(rows.length - 1, Math.max(0, to))]?.seq);
+    else if (event.key === 'Escape') onSelect(undefined);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  return (
+    <section class="messages" aria-label="messages">
+      <header class="messages-head">
+        <fieldset class="messages-by">
+          <legend>lanes per</legend>
+          {(['actor', 'kind'] as const).map((each) => (
+            <button key={each} type="button" aria-pressed={by === each} onClick={() => onBy(each)}>
+              {each}
+            </button>
+          ))}
+        </fieldset>
+        <span class="messages-count">{`${rows.length.toLocaleString('en')} messages`}</span>
+        {!following && cursor === undefined && (
+          <button
+            type="button"
+            class="messages-newest"
+            onClick={() => {
+              setFollowing(true);
+              onSelect(undefined);
+            }}
+          >
+            ↓ newest
+          </button>
+        )}
+      </header>
+      <div
+        class="messages-pane"
+        ref={box}
+        role="listbox"
+        tabIndex={0}
+        aria-label="messages in the order of time"
+        aria-activedescendant={selected === undefined ? undefined : `message-${selected}`}
+        onScroll={scrolled}
+        onClick={choose}
+        onKeyDown={keys}
+      >
+        <Heads lanes={lanes} />
+        <div
+          class="messages-rows"
+          role="presentation"
+          style={{ height: `${rows.length * ROW}px`, width: `${TIMES + lanes.width}px` }}
+        >
+          <svg
+            class="messages-lines"
+            aria-hidden="true"
+            style={{ top: `${first * ROW}px`, left: `${TIMES}px` }}
+            width={lanes.width}
+            height={(last - first) * ROW}
+          >
+            {lanes.all.map(({ id, x, gone }) => (
+              <path key={id} class={gone ? 'lane gone' : 'lane'} d={`M${x} 0V${(last - first) * ROW}`} />
+            ))}
+          </svg>
+          {shown.map((row, index) => (
+            <Row
+              key={row.seq}
+              row={row}
+              index={first + index}
+              count={rows.length}
+              before={rows[first + index - 1]}
+              lanes={lanes}
+              classes={classesOf(row, props)}
+              selected={row.seq === selected}
+              time={clock(row.at)}
+              seen={seen}
+            />
+          ))}
+        </div>
+      </div>
+      {rows.length === 0 && <p class="messages-none">nothing has been said yet</p>}
+      <Hover pane={box} data={props.data} />
+    </section>
+  );
+}
+
+function Heads({ lanes }: { readonly lanes: Lanes }) {
+  return (
+    <div class="messages-lanes" role="presentation" style={{ width: `${TIMES + lanes.width}px` }}>
+      <div class="messages-corner" style={{ width: `${TIMES}px` }} />
+      {lanes.all.map(({ id, label, kind, gone, x }) => (
+        <div
+          key={id}
+          class={gone ? 'lane-head gone' : 'lane-head'}
+          title={label}
+          style={{ left: `${TIMES + x - lanes.each / 2}px`, width: `${lanes.each}px` }}
+        >
+          <strong>{label}</strong>
+          <span>{kind}</span>
+        </div>
+      ))}
+    </div>
+  );
+}
+
+/** Which row a key leads to, from one row. */
+const MOVES: Readonly<Record<string, (at: number, count: number, page: number) => number>> = {
+  ArrowDown: (at) => at + 1,
+  ArrowUp: (at) => at - 1,
+  PageDown: (at, _, page) => at + page,
+  PageUp: (at, _, page) => at - page,
+  Home: () => 0,
+  End: (_, count) => count - 1,
+};
+
+function classesOf({ seq }: MessageRow, { selected, chain, cursor }: MessagesProps): string {
+  const names: string[] = [];
+  if (seq === selected) names.push('is-selected');
+  else if (chain?.causes.has(seq) === true) names.push('is-cause');
+  else if (chain?.effects.has(seq) === true) names.push('is-effect');
+  else if (selected !== undefined && chain !== undefined) names.push('is-beside');
+  if (cursor !== undefined && seq > cursor) names.push('is-later');
+  return names.join(' ');
+}
+
+export function seqAt({ target }: Event): number | undefined {
+  const row = target instanceof Element ? target.closest('[data-seq]') : null;
+  const seq = Number(row?.getAttribute('data-seq') ?? Number.NaN);
+  return Number.isNaN(seq) ? undefined : seq;
+}
+
+/** Brings a row into view, if it is not. */
+function show(pane: HTMLElement | null, index: number): void {
+  if (pane === null || index < 0) return;
+  const head = pane.querySelector('.messages-lanes')?.clientHeight ?? 0;
+  const y = index * ROW;
+  if (y < pane.scrollTop + ROW) pane.scrollTop = y - pane.clientHeight / 3;
+  else if (y + 2 * ROW + head > pane.scrollTop + pane.clientHeight) pane.scrollTop = y - (pane.clientHeight * 2) / 3;
+}
+
+/** Brings the lane of a receiver into view, if it is not. */
+function showLane(pane: HTMLElement | null, x: number): void {
+  if (pane === null) return;
+  const room = pane.clientWidth - TIMES;
+  if (x < pane.scrollLeft + 40 || x > pane.scrollLeft + room - 40) pane.scrollLeft = x - room / 2;
+}

@@ -1,0 +1,87 @@
+/** Where each lane is, and which of them a message goes between: one for each actor, or one for each kind of them. Pure. */
+import type { MessageLane, MessageRow } from './props.ts';
+
+export interface Lane {
+  readonly id: string;
+  readonly label: string;
+  readonly kind: string;
+  /** How many actors it stands for. */
+  readonly actors: number;
+  readonly gone: boolean;
+  /** Its middle, from the left. */
+  readonly x: number;
+}
+
+export interface Lanes {
+  readonly all: readonly Lane[];
+  /** The lane of each actor. */
+  readonly of: ReadonlyMap<string, Lane>;
+  readonly width: number;
+  readonly each: number;
+}
+
+/** The least and the most width of a lane. */
+const LEAST = 88;
+const MOST = 220;
+/** Most lanes side by side: those beyond share the last. */
+const MOST_LANES = 60;
+
+export function lanesOf(given: readonly MessageLane[], by: 'actor' | 'kind', room: number): Lanes {
+  const groups = new Map<string, { readonly first: MessageLane; readonly members: MessageLane[] }>();
+  for (const lane of given) {
+    const wanted = by === 'kind' ? lane.kind : lane.id;
+    const key = groups.size >= MOST_LANES && !groups.has(wanted) ? OTHERS : wanted;
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, { first: lane, members: [lane] });
+    else group.members.push(lane);
+  }
+  const each = Math.min(MOST, Math.max(LEAST, Math.floor(room / Math.max(1, groups.size))));
+  const of = new Map<string, Lane>();
+  const all = [...groups].map(([id, { first, members }], index): Lane => {
+    const lane: Lane = {
+      id,
+      label: id === OTHERS ? 'others' : by === 'kind' ? first.kind : first.label,
+      kind: by === 'actor' && id !== OTHERS ? first.kind : members.length === 1 ? '' : `${members.length} actors`,
+      actors: members.length,
+      gone: members.every(({ gone = false }) => gone),
+      x: index * each + each / 2,
+    };
+    for (const member of members) of.set(member.id, lane);
+    return lane;
+  });
+  return { all, of, each, width: Math.max(room, all.length * each) };
+}
+
+const OTHERS = '\n';
+
+/** From where to where an arrow is drawn. Undefined: from nowhere that is known. */
+export function endsOf(row: MessageRow, { of }: Lanes): { readonly from: number | undefined; readonly to: number } {
+  const to = of.get(row.to)?.x ?? of.get('client')?.x ?? 0;
+  return { from: row.from === undefined ? undefined : of.get(row.from)?.x, to };
+}
+
+/** The number of the first row that is at or after a place in the stream. @param rows ascending */
+export function rowFrom(rows: readonly MessageRow[], seq: number): number {
+  let low = 0;
+  let high = rows.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((rows[middle]?.seq ?? 0) < seq) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** The rows that a window shows, with some before and after it. */
+export function windowOf(
+  top: number,
+  height: number,
+  row: number,
+  count: number,
+): { readonly first: number; readonly last: number } {
+  const spare = 8;
+  return {
+    first: Math.max(0, Math.min(count, Math.floor(top / row) - spare)),
+    last: Math.max(0, Math.min(count, Math.ceil((top + height) / row) + spare)),
+  };
+}

@@ -1,0 +1,2 @@
+/** What the page's builder understands as an import, and TypeScript does not. */
+declare module '*.css';

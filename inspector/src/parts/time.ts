@@ -1,0 +1,50 @@
+/** Times and durations, as people read them. */
+
+/** @param at milliseconds since 1970 */
+export function wallClock(at: number, precise = true): string {
+  const date = new Date(at);
+  const pad = (value: number, length = 2): string => String(value).padStart(length, '0');
+  const time = `${pad(date.getHours())}:${pad(date.getMinutes())}:${pad(date.getSeconds())}`;
+  return precise ? `${time}.${pad(date.getMilliseconds(), 3)}` : time;
+}
+
+/** Such as `0.4 ms`, `12 ms`, `3.4 s`, `4:41`, `2 h 05 min`, `3 d`. */
+export function duration(ms: number): string {
+  const value = Math.max(0, ms);
+  if (value < 1) return value === 0 ? '0 ms' : '< 1 ms';
+  if (value < 1_000) return `${Math.round(value)} ms`;
+  if (value < 10_000) return `${(value / 1_000).toFixed(1)} s`;
+  if (value < 60_000) return `${Math.round(value / 1_000)} s`;
+  const seconds = Math.round(value / 1_000);
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')} min`;
+  const minutes = Math.round(seconds / 60);
+  if (minutes < 48 * 60) return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, '0')} min`;
+  return `${Math.round(minutes / 1_440)} d`;
+}
+
+/** What is left of a delay: `4:41`, in whole seconds, so that it does not flicker. */
+export function countdown(ms: number): string {
+  if (ms <= 0) return 'now';
+  const seconds = Math.ceil(ms / 1_000);
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
+  const minutes = Math.round(seconds / 60);
+  if (minutes < 48 * 60) return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, '0')}`;
+  return `${Math.round(minutes / 1_440)} d`;
+}
+
+export function bytes(count: number): string {
+  if (count < 1_000) return `${count} B`;
+  return count < 1_000_000 ? `${(count / 1_000).toFixed(1)} KB` : `${(count / 1_000_000).toFixed(1)} MB`;
+}
+
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
+}
+
+/** A long name with its middle left out. */
+export function short(name: string, most = 24): string {
+  if (name.length <= most) return name;
+  const tail = Math.floor(most / 3);
+  return `${name.slice(0, most - tail - 1)}…${name.slice(-tail)}`;
+}

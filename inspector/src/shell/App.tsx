@@ -1,0 +1,62 @@
+/** The page: a header, the actors at the left, what is looked at in the middle, its detail at the right, time along the bottom. */
+import { useEffect } from 'preact/hooks';
+import { Tree } from '../actors/Tree.tsx';
+import { Detail } from '../detail/Detail.tsx';
+import { Guarded } from '../parts/Guarded.tsx';
+import { notice, show, tab } from '../store/state.ts';
+import { Compare } from './Compare.tsx';
+import { Drop } from './Drop.tsx';
+import { Header } from './Header.tsx';
+import { Help, helpOpen } from './Help.tsx';
+import { keys } from './keys.ts';
+import { Middle } from './Middle.tsx';
+import { Splitter, sizes } from './panes.tsx';
+import { Strip } from './Strip.tsx';
+import { Tabs } from './Tabs.tsx';
+import { Trouble } from './Trouble.tsx';
+
+export function App() {
+  useEffect(() => {
+    addEventListener('keydown', keys);
+    return () => removeEventListener('keydown', keys);
+  }, []);
+  const { left, right, bottom } = sizes.value;
+  return (
+    <div class="page" style={{ '--left': `${left}px`, '--right': `${right}px`, '--bottom': `${bottom}px` }}>
+      <Header />
+      <Trouble />
+      <main class="panes">
+        <nav class="pane actors" aria-label="actors">
+          <Guarded what="The tree of actors">
+            <Tree />
+          </Guarded>
+        </nav>
+        <Splitter pane="left" label="width of the actors" />
+        <div class="pane middle">
+          <Tabs chosen={tab.value} onChoose={show} />
+          <Compare />
+          <Middle />
+        </div>
+        <Splitter pane="right" label="width of the detail" />
+        <aside class="pane detail" aria-label="detail">
+          <Guarded what="The detail">
+            <Detail />
+          </Guarded>
+        </aside>
+      </main>
+      <footer class="foot">
+        <Splitter pane="bottom" label="height of the timeline" />
+        <div class="pane strip">
+          <Guarded what="The timeline">
+            <Strip />
+          </Guarded>
+        </div>
+      </footer>
+      {helpOpen.value ? <Help /> : null}
+      <Drop />
+      <div class="notice" role="status" aria-live="polite">
+        {notice.value === undefined ? null : <span>{notice.value}</span>}
+      </div>
+    </div>
+  );
+}

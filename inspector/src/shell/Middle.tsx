@@ -1,0 +1,33 @@
+/** The view that the tab says. */
+import { Guarded } from '../parts/Guarded.tsx';
+import { later } from '../parts/Later.tsx';
+import { tab } from '../store/state.ts';
+import { Wire } from '../wire/Wire.tsx';
+import { ChartView, MessagesView, TimelineView } from './views.tsx';
+
+const Coverage = later('This view', async () => (await import('../coverage/Coverage.tsx')).Coverage);
+
+export function Middle() {
+  return (
+    <div class={`view view-${tab.value}`} id="view" role="tabpanel" aria-labelledby={`tab-${tab.value}`}>
+      <Guarded what="This view" key={tab.value}>
+        <View />
+      </Guarded>
+    </div>
+  );
+}
+
+function View() {
+  switch (tab.value) {
+    case 'chart':
+      return <ChartView />;
+    case 'messages':
+      return <MessagesView />;
+    case 'wire':
+      return <Wire />;
+    case 'timeline':
+      return <TimelineView />;
+    case 'coverage':
+      return <Coverage />;
+  }
+}

@@ -1,0 +1,6 @@
+/** Time, along the bottom of the page. */
+import { TimelineView } from './views.tsx';
+
+export function Strip() {
+  return <TimelineView form="strip" />;
+}

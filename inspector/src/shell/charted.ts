@@ -1,0 +1,28 @@
+/** Whose statechart is shown: that of the selected actor, or of the nearest to it that has one. */
+import type { ActorLine, Model } from '../../../src/inspector/model/index.ts';
+import { known, selection } from '../store/state.ts';
+
+export function charted(): ActorLine | undefined {
+  const { actor, exchange } = selection.value;
+  if (actor !== undefined) return above(known(), actor);
+  const found = exchange === undefined ? undefined : known().exchanges.find(exchange);
+  if (!found) return undefined;
+  return servingOf(known(), found.seq) ?? above(known(), found.servedBy ?? '');
+}
+
+/** The actor itself, or the nearest of those that it belongs to. */
+function above(from: Model, address: string): ActorLine | undefined {
+  const seen = new Set<string>();
+  for (let line = from.actor(address); line && !seen.has(line.address); line = from.actor(line.parent ?? '')) {
+    if (line.chart !== undefined) return line;
+    seen.add(line.address);
+  }
+  return undefined;
+}
+
+/** The actor that was made for a message of the wire. */
+function servingOf(from: Model, seq: number): ActorLine | undefined {
+  for (const line of from.actors.values())
+    if (line.origin === seq && line.chart !== undefined && line.kind !== 'ask') return line;
+  return undefined;
+}

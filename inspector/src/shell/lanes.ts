@@ -1,0 +1,98 @@
+/** The rows and lanes of the messages, as the filter leaves them: derived once for each row, however many there are. */
+import { CLIENT, type MessageRow, type Model, nameOf } from '../../../src/inspector/model/index.ts';
+import type { MessageLane } from '../messages/Messages.tsx';
+import { type Filter, fits } from '../store/filter.ts';
+
+export interface Shown {
+  readonly by: 'actor' | 'kind';
+  readonly filter: Filter;
+  readonly brush: { readonly from: number; readonly to: number } | undefined;
+}
+
+/** Most lanes: those that were heard of last. */
+const MOST = 40;
+
+/** Keeps what it has derived, and goes on from there. */
+export class RowFeed {
+  #rows: MessageRow[] = [];
+  #of: readonly MessageRow[] = [];
+  #taken = 0;
+  #shown: Shown | undefined;
+
+  rows(model: Model, shown: Shown): readonly MessageRow[] {
+    const same =
+      this.#of === model.rows &&
+      this.#shown?.by === shown.by &&
+      this.#shown.filter === shown.filter &&
+      this.#shown.brush === shown.brush;
+    if (!same) {
+      this.#rows = [];
+      this.#of = model.rows;
+      this.#taken = 0;
+      this.#shown = shown;
+    }
+    for (; this.#taken < model.rows.length; this.#taken += 1) {
+      const row = model.rows[this.#taken];
+      if (row && isShown(model, row, shown)) this.#rows.push(shown.by === 'actor' ? row : byKind(model, row));
+    }
+    return this.#rows;
+  }
+}
+
+function isShown(model: Model, row: MessageRow, { filter, brush }: Shown): boolean {
+  if (brush && (row.at < brush.from || row.at > brush.to)) return false;
+  return fits(filter, {
+    types: [row.name, row.kind],
+    status: row.mark ?? 'ok',
+    actors: [row.from, row.to].flatMap((actor) => [actor, model.actor(actor ?? '')?.label]),
+  });
+}
+
+function byKind(model: Model, row: MessageRow): MessageRow {
+  const { from, to } = row;
+  return { ...row, to: kindOf(model, to), ...(from === undefined ? {} : { from: kindOf(model, from) }) };
+}
+
+const kindOf = (model: Model, actor: string): string =>
+  actor === CLIENT ? CLIENT : (model.actor(actor)?.kind ?? 'unknown');
+
+/** Kinds in the order of a message's way: the client at the edge, then what it meets. */
+const WAY = [
+  CLIENT,
+  'session',
+  'requests',
+  'registry',
+  'executor',
+  'request',
+  'ask',
+  'task',
+  'handle',
+  'machine',
+  'invoked',
+  'subscriptions',
+  'emitter',
+  'server',
+];
+
+export function lanesOf(model: Model, rows: readonly MessageRow[], by: 'actor' | 'kind'): readonly MessageLane[] {
+  const heard = new Set<string>();
+  for (let index = rows.length - 1; index >= 0 && heard.size < MOST; index -= 1) {
+    const row = rows[index];
+    if (!row) continue;
+    heard.add(row.to);
+    if (row.from !== undefined) heard.add(row.from);
+  }
+  const rank = (id: string): number => WAY.indexOf(by === 'kind' ? id : kindOf(model, id));
+  const age = (id: string): number => model.actor(id)?.lives.first?.seq ?? 0;
+  return [...heard]
+    .sort((a, b) => rank(a) - rank(b) || age(a) - age(b))
+    .map((id) => {
+      const line = by === 'actor' ? model.actor(id) : undefined;
+      return {
+        id,
+        label: line ? nameOf(line) : id,
+        kind: by === 'kind' ? id : kindOf(model, id),
+        ...(line && !line.aliveAt(Number.POSITIVE_INFINITY) ? { gone: true } : {}),
+      };
+    });
+}

@@ -1,0 +1,216 @@
+/** Gives the chart, the lanes and the timeline what they show, at the moment of the cursor. */
+import { signal } from '@preact/signals';
+import { useMemo } from 'preact/hooks';
+import {
+  type ActorLine,
+  isAuthored,
+  isMachinery,
+  LIVE,
+  nameOf,
+  type TimelineRow,
+  timelineRows,
+} from '../../../src/inspector/model/index.ts';
+import { Chart, type ChartProps, type ChartSelection } from '../chart/Chart.tsx';
+import { later } from '../parts/Later.tsx';
+import { ActorLink } from '../parts/parts.tsx';
+import { wallClock } from '../parts/time.ts';
+import { type Filtered, fits } from '../store/filter.ts';
+import { recall, remember } from '../store/memory.ts';
+import {
+  brush,
+  cursor,
+  filter,
+  goLive,
+  isLive,
+  known,
+  moveTo,
+  now,
+  place,
+  select,
+  selection,
+  step,
+  supposed,
+  version,
+} from '../store/state.ts';
+import { Timeline } from '../timeline/Timeline.tsx';
+import { chainOf } from './chain.ts';
+import { charted } from './charted.ts';
+import { lanesOf, RowFeed } from './lanes.ts';
+
+const inChart = signal<{ readonly actor: string; readonly selected: ChartSelection } | undefined>(undefined);
+
+export function ChartView() {
+  const line = charted();
+  if (!line) return <NoChart />;
+  return <ChartOf line={line} />;
+}
+
+function ChartOf({ line }: { readonly line: ActorLine }) {
+  const { address } = line;
+  const chart = known().chartOf(address);
+  const at = place.value;
+  const visits = useMemo(() => known().visits(address, at), [address, at, version.value]);
+  if (!chart) return <NoChart />;
+  const standing = line.standing(at);
+  const taken = line.taken(at);
+  const look = line.look(at);
+  const status = line.steps.before(at)?.status;
+  const suppose = supposed.value?.actor === address ? supposed.value.result : undefined;
+  const chosen = inChart.value?.actor === address ? inChart.value.selected : undefined;
+  const props: ChartProps = {
+    id: chart.id,
+    chart: chart.root,
+    active: standing?.active ?? [],
+    delays: line.running(at).map(({ event, due, delay }) => ({ event, due, lasts: delay })),
+    // Read only: the chart's delays drain by themselves.
+    now: now.peek(),
+    running: isLive.value,
+    visits,
+    onSelect: (selected) => {
+      inChart.value = selected === undefined ? undefined : { actor: address, selected };
+      if (selection.value.actor !== address) select({ actor: address });
+    },
+    ...(status === undefined ? {} : { status }),
+    // What a chart took before its last change is not what it took now.
+    ...(taken && standing && taken.active.join() === standing.active.join()
+      ? { taken: { seq: taken.seq, edges: taken.edges } }
+      : {}),
+    ...(look && standing && look.seq >= standing.seq ? { next: look.next } : {}),
+    ...(chosen === undefined ? {} : { selected: chosen }),
+    ...(suppose ? { whatIf: { edges: suppose.edges, active: suppose.active } } : {}),
+  };
+  return <Chart {...props} />;
+}
+
+function NoChart() {
+  const { actor, exchange } = selection.value;
+  const line = known().actor(actor ?? '');
+  const governed = [...known().actors.values()].filter(
+    (line) => line.chart !== undefined && !isMachinery(line.kind) && line.aliveAt(cursor.value),
+  );
+  // What authors have written is what they look for.
+  const authored = governed.filter(({ kind }) => isAuthored(kind));
+  const shown = [...authored.slice(-6), ...governed.filter(({ kind }) => !isAuthored(kind)).slice(-6)].slice(0, 6);
+  return (
+    <div class="none">
+      <p>
+        {line
+          ? `${nameOf(line)} has no statechart.`
+          : exchange === undefined
+            ? 'Select an actor to see its statechart.'
+            : 'No actor with a statechart has served this yet.'}
+      </p>
+      {shown.length === 0 ? null : (
+        <p class="beside">
+          These have one:{' '}
+          {shown.map(({ address }, index) => (
+            <span key={address}>
+              {index === 0 ? null : ' · '}
+              <ActorLink address={address} />
+            </span>
+          ))}
+        </p>
+      )}
+    </div>
+  );
+}
+
+const Messages = later('This view', async () => (await import('../messages/Messages.tsx')).Messages);
+const lanesBy = signal<'actor' | 'kind'>(recall('lanes') === 'kind' ? 'kind' : 'actor');
+const feed = new RowFeed();
+
+export function MessagesView() {
+  const by = lanesBy.value;
+  const { actor, record } = selection.value;
+  const rows = feed.rows(known(), { by, filter: filter.value, brush: brush.value });
+  const lanes = lanesOf(known(), rows, by);
+  const chain = useMemo(() => (record === undefined ? undefined : chainOf(known(), record)), [record, version.value]);
+  return (
+    <Messages
+      lanes={lanes}
+      rows={rows}
+      version={version.value}
+      by={by}
+      onBy={(next) => {
+        lanesBy.value = next;
+        remember('lanes', next);
+      }}
+      onSelect={(seq) => {
+        if (seq === undefined) return select(actor === undefined ? {} : { actor });
+        const found = known().causes.find(seq);
+        const exchange = found?.type === 'wire' ? known().exchanges.of(found) : undefined;
+        const about = found && 'actor' in found ? { actor: found.actor } : {};
+        select({ record: seq, ...about, ...(exchange ? { exchange: exchange.key } : {}) });
+      }}
+      data={(seq) => known().dataOf(seq)}
+      clock={clockOf()}
+      {...(record === undefined ? {} : { selected: record })}
+      {...(chain ? { chain } : {})}
+      {...(cursor.value === LIVE ? {} : { cursor: cursor.value })}
+    />
+  );
+}
+
+export function TimelineView({ form = 'full' }: { readonly form?: 'full' | 'strip' }) {
+  const { actor, exchange } = selection.value;
+  const rows = useMemo(
+    () =>
+      timelineRows(known(), actor).filter(
+        (row) => (form === 'full' || isInStrip(row, actor)) && fits(filter.value, asked(row)),
+      ),
+    [version.value, actor, filter.value, known(), form],
+  );
+  return (
+    <Timeline
+      form={form}
+      rows={rows}
+      moments={known().moments}
+      version={version.value}
+      until={isLive.value ? now.value : known().timeAt(LIVE)}
+      live={isLive.value}
+      onCursor={moveTo}
+      onStep={step}
+      onLive={goLive}
+      onBrush={(next) => {
+        brush.value = next;
+      }}
+      onSelect={(id, seq) => {
+        if (!id.startsWith('wire ')) return select({ actor: id, ...(seq === undefined ? {} : { record: seq }) });
+        const [first] = known().exchanges.at(seq ?? 0);
+        if (first) select({ exchange: first.key });
+        else select({ actor: known().doorOf(id.slice(5)) });
+      }}
+      clock={clockOf()}
+      {...(cursor.value === LIVE ? {} : { cursor: known().timeAt(cursor.value) })}
+      {...(brush.value ? { brush: brush.value } : {})}
+      {...(actor === undefined
+        ? exchange === undefined
+          ? {}
+          : { selected: `wire ${known().exchanges.find(exchange)?.connection ?? ''}` }
+        : { selected: actor })}
+    />
+  );
+}
+
+/** The strip has little room: what lives, or went wrong, and of a client its wire, which tells more than its session. */
+function isInStrip({ id, kind, until, marks }: TimelineRow, selected: string | undefined): boolean {
+  if (id === selected) return true;
+  if (kind === 'wire')
+    return (
+      known()
+        .actor(known().doorOf(id.slice(5)))
+        ?.aliveAt(LIVE) !== false
+    );
+  if (kind === 'session' || kind === 'ask' || kind === 'invoked') return marks.length > 0;
+  return until === undefined || marks.length > 0;
+}
+
+/** What the filter asks of a row. */
+function asked({ id, label, kind, states }: TimelineRow): Filtered {
+  return { actors: [id, label], types: [kind], words: states.slice(-1).map(({ state }) => state) };
+}
+
+function clockOf(): (at: number) => string {
+  const epoch = known().hello?.epoch ?? 0;
+  return (at) => wallClock(epoch + at);
+}

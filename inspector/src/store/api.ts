@@ -1,0 +1,63 @@
+/** Asks the server that is inspected: each request has the token, and a refusal is an error in the server's words. */
+import type { Control, Look, Plain, WhatIf } from '../../../src/inspector/frames.ts';
+
+export class Refused extends Error {
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+let token: string | undefined;
+
+export function useToken(given: string | undefined): void {
+  token = given;
+}
+
+/** @throws {Refused} when the server says no */
+export async function ask(
+  path: string,
+  { body, signal }: { body?: unknown; signal?: AbortSignal } = {},
+): Promise<Response> {
+  const response = await fetch(path, {
+    method: body === undefined ? 'GET' : 'POST',
+    cache: 'no-store',
+    credentials: 'omit',
+    headers: {
+      authorization: `Bearer ${token ?? ''}`,
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    ...(signal ? { signal } : {}),
+  });
+  if (!response.ok) throw new Refused(response.status, await reasonOf(response));
+  return response;
+}
+
+export async function askWhatIf(actor: string, event: Plain): Promise<WhatIf> {
+  const response = await ask('api/what-if', { body: { actor, event } });
+  return response.json();
+}
+
+export async function askLook(actor: string): Promise<Look> {
+  const response = await ask(`api/look?actor=${encodeURIComponent(actor)}`);
+  return response.json();
+}
+
+/** @returns what the server says of it */
+export async function control(body: Control | { readonly [key: string]: Plain }): Promise<string> {
+  const response = await ask('api/control', { body });
+  return response.text();
+}
+
+async function reasonOf(response: Response): Promise<string> {
+  const text = await response.text().catch(() => '');
+  try {
+    const parsed: unknown = JSON.parse(text);
+    if (typeof parsed === 'object' && parsed !== null && 'error' in parsed && typeof parsed.error === 'string')
+      return parsed.error;
+  } catch {}
+  return text === '' ? `the server answered ${response.status}` : text.slice(0, 500);
+}

@@ -1,0 +1,249 @@
+/** Where frames come from: the server's stream, shared among tabs; the recording in this file; or a file that was dropped on the page. */
+import { effect } from '@preact/signals';
+import { FORMAT, type Frame, type Recording } from '../../../src/inspector/frames.ts';
+import { type ActorLine, framesOf, holdsUnseen, LIVE, Model, tableOf } from '../../../src/inspector/model/index.ts';
+import { ask, useToken } from './api.ts';
+import { type Shared, share } from './share.ts';
+import {
+  brush,
+  changed,
+  connection,
+  cursor,
+  goLive,
+  heardAt,
+  mark,
+  model,
+  say,
+  select,
+  selection,
+  tick,
+  version,
+} from './state.ts';
+import { openStream, type Stream, type StreamStatus } from './stream.ts';
+import { takeToken } from './token.ts';
+
+/** Most of them: a viewer may look at some actors at once, and all tabs are one viewer. */
+const MOST_QUESTIONS = 3;
+const MOST_TABLES = 3;
+
+/** The live model, which goes on while a recording is shown. */
+let live: Model | undefined;
+let shared: Shared | undefined;
+let stream: Stream | undefined;
+let last: StreamStatus = { state: 'connecting' };
+
+/** Begins: with the recording in this page, where there is one, or with the server that it came from. */
+export function begin(): void {
+  const inside = document.getElementById('recording')?.textContent;
+  if (inside) return openRecording(inside, 'this file');
+  const token = takeToken();
+  if (token === undefined) {
+    connection.value = {
+      state: 'refused',
+      why: 'this address has no token. Open the address that the server has printed, with what is behind its #',
+    };
+    return;
+  }
+  useToken(token);
+  live = model.value;
+  const viewer = crypto.randomUUID();
+  shared = share({
+    name: `troupe ${nameOf(token)}`,
+    tab: viewer,
+    lead: () => {
+      stream = openStream({
+        viewer,
+        since: () => live?.newest ?? 0,
+        frames: (frames) => {
+          shared?.tell(frames);
+          take(frames);
+        },
+        status: (status) => {
+          shared?.tellStatus(status);
+          stands(status);
+        },
+      });
+      return () => stream?.close();
+    },
+    all: () => (live ? framesOf(live, true) : []),
+    frames: take,
+    status: stands,
+    focus: (actors) => {
+      // The server looks at what it is told to, until it is told otherwise. A stream that is not open yet says it again.
+      focused = actors;
+      if (last.state === 'live') tellFocus(viewer);
+    },
+  });
+  let told = '';
+  effect(() => {
+    version.value;
+    const { actor, exchange } = selection.value;
+    const { connection } = (exchange === undefined ? live?.actor(actor ?? '') : live?.exchanges.find(exchange)) ?? {};
+    const actors = [
+      ...(actor === undefined ? [] : [actor]),
+      ...(connection === undefined ? [] : [tableOf(connection)]),
+      ...tables(),
+      ...questions(),
+    ];
+    if (actors.join(' ') === told) return;
+    told = actors.join(' ');
+    shared?.look(actors);
+  });
+  addEventListener('online', () => stream?.hurry());
+  addEventListener('visibilitychange', () => {
+    if (!document.hidden) stream?.hurry();
+  });
+  // Countdowns and the timeline move on while nothing happens.
+  setInterval(() => {
+    if (!document.hidden && connection.value.state === 'live') tick.value = performance.now();
+  }, 250);
+
+  function tellFocus(name: string): void {
+    ask('api/focus', { body: { viewer: name, actors: focused } }).catch(() => {});
+  }
+
+  function stands(status: StreamStatus): void {
+    last = status;
+    if (status.state === 'live' && shared?.leads) tellFocus(viewer);
+    if (connection.value.state !== 'recording') present(status);
+  }
+}
+
+/** Tabs of two tokens are of two starts of a server: one must not wait for the other. */
+function nameOf(token: string): string {
+  let hash = 0x811c9dc5;
+  for (const character of token) hash = Math.imul(hash ^ character.charCodeAt(0), 0x01000193);
+  return (hash >>> 0).toString(36);
+}
+
+/** Questions that are open, and tasks that have one: the tree tells until when. */
+function questions(): readonly string[] {
+  const open: string[] = [];
+  for (const line of live?.actors.values() ?? [])
+    if ((line.kind === 'ask' || (line.kind === 'task' && asks(line))) && line.aliveAt(LIVE)) open.push(line.address);
+  return open.slice(-MOST_QUESTIONS);
+}
+
+/** Its state has the number of its questions in it. */
+function asks({ standings }: ActorLine): boolean {
+  return standings.last?.state.startsWith('input_required') === true;
+}
+
+/** Tables that hold requests from before anybody watched. */
+function tables(): readonly string[] {
+  if (!live) return [];
+  const found: string[] = [];
+  for (const line of live.actors.values()) {
+    if (line.kind !== 'requests' || !line.aliveAt(LIVE) || !holdsUnseen(live, line, LIVE)) continue;
+    if (found.push(line.address) === MOST_TABLES) break;
+  }
+  return found;
+}
+
+let focused: readonly string[] = [];
+
+function take(frames: readonly Frame[]): void {
+  if (!live) return;
+  const { restarts } = live;
+  for (const frame of frames) {
+    if (frame.type === 'hello') heardAt.value = performance.now();
+    live.take(frame);
+  }
+  if (live.restarts !== restarts && model.value === live) {
+    select({});
+    mark.value = undefined;
+    goLive();
+    say('The server was restarted: this is its new process.');
+  }
+  if (live.bye !== undefined && connection.value.state === 'live') connection.value = { state: 'ended', why: live.bye };
+  if (model.value === live) changed();
+}
+
+function present(status: StreamStatus): void {
+  switch (status.state) {
+    case 'live':
+      connection.value = { state: 'live', shared: shared?.leads === false };
+      return;
+    case 'lost':
+      connection.value = { state: 'lost', why: live?.bye ?? status.why, retryAt: performance.now() + status.waitMs };
+      return;
+    default:
+      connection.value = status;
+  }
+}
+
+export function retry(): void {
+  stream?.hurry();
+}
+
+/** Shows a recording: the JSON document, or its lines. The stream goes on behind it. */
+export function openRecording(text: string, name: string): void {
+  const frames = framesIn(text);
+  if (typeof frames === 'string') return say(`${name} cannot be shown: ${frames}`);
+  const shown = new Model({ maxRecords: 500_000 });
+  try {
+    for (const frame of frames) shown.take(frame);
+  } catch {
+    return say(`${name} cannot be shown: it has frames that no server tells`);
+  }
+  model.value = shown;
+  connection.value = { state: 'recording', name };
+  select({});
+  brush.value = undefined;
+  mark.value = undefined;
+  cursor.value = LIVE;
+  version.value += 1;
+}
+
+/** Back to the server, from a recording. */
+export function backToLive(): void {
+  if (!live) return;
+  model.value = live;
+  select({});
+  brush.value = undefined;
+  mark.value = undefined;
+  goLive();
+  present(last);
+  version.value += 1;
+}
+
+export const hasServer = (): boolean => live !== undefined;
+
+/** @returns the frames, or why there are none */
+function framesIn(text: string): readonly Frame[] | string {
+  try {
+    const whole: unknown = JSON.parse(text);
+    if (!isRecording(whole)) return 'it is no recording of troupe';
+    if (whole.version !== FORMAT) return `it has version ${whole.version} of the format, and this page reads ${FORMAT}`;
+    return whole.frames;
+  } catch {
+    return linesIn(text);
+  }
+}
+
+/** A recording whose server was killed has no end: each line of it is a frame. */
+function linesIn(text: string): readonly Frame[] | string {
+  const frames: Frame[] = [];
+  for (const line of text.split('\n')) {
+    const bare = line.trim().replace(/,$/, '');
+    if (!bare.startsWith('{"type"')) continue;
+    try {
+      const frame: Frame = JSON.parse(bare);
+      frames.push(frame);
+    } catch {
+      // The last line may be cut.
+    }
+  }
+  return frames[0]?.type === 'hello' ? frames : 'it is no JSON, and its lines are no frames';
+}
+
+function isRecording(value: unknown): value is Recording {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'format' in value &&
+    value.format === 'troupe-recording' &&
+    'frames' in value &&
+    Array.isArray(value.frames)
+  );
+}

@@ -1,0 +1,99 @@
+/** Reads frames from the server for as long as the page is open, and begins again when the stream breaks. */
+import type { Frame } from '../../../src/inspector/frames.ts';
+import { ask, Refused } from './api.ts';
+
+export type StreamStatus =
+  | { readonly state: 'connecting' }
+  | { readonly state: 'live' }
+  | { readonly state: 'lost'; readonly why: string; readonly waitMs: number }
+  | { readonly state: 'refused'; readonly why: string };
+
+export interface StreamOptions {
+  /** Names this viewer, so that it can say what it looks at. */
+  readonly viewer: string;
+  /** The place of the last record that is known. */
+  since(): number;
+  frames(frames: readonly Frame[]): void;
+  status(status: StreamStatus): void;
+}
+
+export interface Stream {
+  /** Tries again at once. */
+  hurry(): void;
+  close(): void;
+}
+
+const FIRST_WAIT_MS = 400;
+const LONGEST_WAIT_MS = 8_000;
+
+export function openStream({ viewer, since, frames, status }: StreamOptions): Stream {
+  const closed = new AbortController();
+  let hurry = (): void => {};
+  let wait = FIRST_WAIT_MS;
+
+  const run = async (): Promise<void> => {
+    while (!closed.signal.aborted) {
+      let why = 'the server has ended the stream';
+      try {
+        const query = `viewer=${encodeURIComponent(viewer)}&since=${since()}`;
+        const response = await ask(`api/stream?${query}`, { signal: closed.signal });
+        status({ state: 'live' });
+        await read(response, (told) => {
+          // It is only well again when it has told something.
+          wait = FIRST_WAIT_MS;
+          frames(told);
+        });
+      } catch (error) {
+        if (closed.signal.aborted) return;
+        if (error instanceof Refused && (error.status === 401 || error.status === 403))
+          return status({ state: 'refused', why: error.message });
+        why = error instanceof Refused ? error.message : 'the server cannot be reached';
+      }
+      if (closed.signal.aborted) return;
+      status({ state: 'lost', why, waitMs: wait });
+      await pause(wait);
+      wait = Math.min(wait * 2, LONGEST_WAIT_MS);
+    }
+  };
+  const pause = (ms: number): Promise<void> =>
+    new Promise((done) => {
+      const timer = setTimeout(done, ms);
+      hurry = () => {
+        clearTimeout(timer);
+        done();
+      };
+    });
+  void run();
+  return {
+    hurry: () => hurry(),
+    close: () => {
+      closed.abort();
+      hurry();
+    },
+  };
+}
+
+/** Takes the events of a stream apart: `data:` lines up to an empty one. Those that came together are told together. */
+async function read(response: Response, tell: (frames: readonly Frame[]) => void): Promise<void> {
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+  if (!reader) return;
+  let rest = '';
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    rest += value;
+    const events = rest.split('\n\n');
+    rest = events.pop() ?? '';
+    const told: Frame[] = [];
+    for (const event of events) {
+      const data = event
+        .split('\n')
+        .filter((line) => line.startsWith('data:'))
+        .map((line) => line.slice(line.startsWith('data: ') ? 6 : 5));
+      if (data.length === 0) continue;
+      const frame: Frame | undefined = JSON.parse(data.join('\n'));
+      if (frame) told.push(frame);
+    }
+    if (told.length > 0) tell(told);
+  }
+}

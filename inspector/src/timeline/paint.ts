@@ -1,0 +1,298 @@
+/** Draws the timeline: only the rows and spans that can be seen, at most one for each pixel, and without making anything anew for each frame. */
+import { drawAxis, drawCursor, drawFolds } from './paint-time.ts';
+import type { StateSpan, TimelineMark, TimelineRow } from './props.ts';
+import type { RowPlace } from './rows.ts';
+import { firstFrom, type Scale, stretchAt, timeAt, xIn, xOf } from './scale.ts';
+import { type Theme, toneOf } from './theme.ts';
+
+export interface Scene {
+  readonly form: 'strip' | 'full';
+  readonly places: readonly RowPlace[];
+  readonly scale: Scale;
+  readonly theme: Theme;
+  readonly width: number;
+  readonly height: number;
+  /** Where time begins, from the left. */
+  readonly left: number;
+  readonly axis: number;
+  readonly until: number;
+  readonly live: boolean;
+  readonly scroll: number;
+  readonly cursor: number | undefined;
+  readonly brush: { readonly from: number; readonly to: number } | undefined;
+  readonly selected: string | undefined;
+  readonly hovered: string | undefined;
+  readonly clock: (at: number) => string;
+}
+
+const TAU = Math.PI * 2;
+/** The least height of a row with a name in it. */
+const LABELLED = 11;
+
+export function paint(context: CanvasRenderingContext2D, scene: Scene): void {
+  const { theme, width, height, left, axis, places, scroll } = scene;
+  context.clearRect(0, 0, width, height);
+  context.font = `11px ${theme.sans}`;
+  context.textBaseline = 'middle';
+  context.save();
+  context.beginPath();
+  context.rect(0, axis, width, height - axis);
+  context.clip();
+  context.translate(0, -scroll);
+  for (const place of places) {
+    if (place.y + place.height < scroll + axis || place.y > scroll + height) continue;
+    drawBack(context, scene, place);
+  }
+  context.save();
+  context.beginPath();
+  context.rect(left, scroll, width - left, height);
+  context.clip();
+  context.translate(left, 0);
+  for (const place of places) {
+    if (place.y + place.height < scroll + axis || place.y > scroll + height) continue;
+    drawStates(context, scene, place);
+    drawWire(context, scene, place);
+    drawMarks(context, scene, place);
+  }
+  context.restore();
+  context.restore();
+  drawFolds(context, scene);
+  if (scene.form === 'strip') drawLabels(context, scene);
+  drawAxis(context, scene);
+  drawCursor(context, scene);
+}
+
+/** A strip has no column for names: they stand in the rows, where these are high enough, and upon the folds. */
+function drawLabels(context: CanvasRenderingContext2D, { theme, places, left, scroll }: Scene): void {
+  context.globalAlpha = 0.75;
+  context.fillStyle = theme.spanInk;
+  context.font = `9.5px ${theme.sans}`;
+  for (const { row, y, height } of places)
+    if (height >= LABELLED) context.fillText(row.label, left + 5, y - scroll + height / 2 + 0.5);
+  context.font = `11px ${theme.sans}`;
+  context.globalAlpha = 1;
+}
+
+function drawBack(context: CanvasRenderingContext2D, scene: Scene, { row, y, height }: RowPlace): void {
+  const { theme, width, form, left, selected, hovered } = scene;
+  if (row.id === selected || row.id === hovered) {
+    context.fillStyle = row.id === selected ? theme.accentSoft : theme.hover;
+    context.fillRect(0, y, width, height);
+  }
+  if (form === 'strip') return;
+  context.fillStyle = theme.rule;
+  context.fillRect(0, y + height - 0.5, width, 0.5);
+  context.save();
+  context.beginPath();
+  context.rect(0, y, left - 8, height);
+  context.clip();
+  context.fillStyle = row.until === undefined ? theme.ink : theme.ink3;
+  const x = 12 + (row.depth ?? 0) * 12;
+  context.fillText(row.label, x, y + height / 2);
+  context.fillStyle = theme.ink3;
+  context.fillText(row.kind, x + widthOf(context, row.label) + 8, y + height / 2);
+  context.restore();
+}
+
+function drawStates(context: CanvasRenderingContext2D, scene: Scene, { row, y, height }: RowPlace): void {
+  const { scale, theme, width, left, form } = scene;
+  const { states } = row;
+  const ended = row.until ?? scene.until;
+  const seen = width - left;
+  const first = Math.max(0, firstFrom(states, timeAt(scale, 0)) - 1);
+  let stretch = stretchAt(scale.starts, states[first]?.at ?? 0);
+  let drawn = -1;
+  const inset = form === 'full' ? 3 : 0.5;
+  for (let index = first; index < states.length; index += 1) {
+    const span = states[index];
+    if (span === undefined) break;
+    stretch = forward(scale, stretch, span.at);
+    const from = xIn(scale, stretch, span.at);
+    if (from > seen) break;
+    const end = Math.min(ended, states[index + 1]?.at ?? ended);
+    const to = xOf(scale, end);
+    // Of spans that are thinner than a pixel, one for each pixel is enough.
+    if (to <= drawn) continue;
+    drawn = Math.max(from + 1, to);
+    drawSpan(context, theme, span, Math.max(from, -4), Math.min(to, seen + 4), y + inset, height - 2 * inset, form);
+    if (form === 'full' && to - from > 24)
+      nameSpan(context, scene, span.state, stretch, from, to, y + height / 2 + 0.5);
+  }
+}
+
+function drawSpan(
+  context: CanvasRenderingContext2D,
+  theme: Theme,
+  { state }: StateSpan,
+  from: number,
+  to: number,
+  y: number,
+  height: number,
+  form: 'strip' | 'full',
+): void {
+  const wide = Math.max(1, to - from - 1);
+  context.fillStyle = theme.spans[toneOf(state)] ?? theme.idle;
+  if (wide < 5 || form === 'strip') context.fillRect(from, y, wide, height);
+  else {
+    context.beginPath();
+    context.roundRect(from, y, wide, height, 3);
+    context.fill();
+  }
+}
+
+/** The name stays in view while its span is, and stands in no fold. */
+function nameSpan(
+  context: CanvasRenderingContext2D,
+  { scale, theme }: Scene,
+  state: string,
+  stretch: number,
+  from: number,
+  to: number,
+  y: number,
+): void {
+  const text = widthOf(context, state) + 12;
+  for (let index = stretch; index < scale.starts.length; index += 1) {
+    const left = Math.max(from, 0, index === stretch ? 0 : xIn(scale, index, scale.starts[index] ?? 0));
+    const right = Math.min(to, xIn(scale, index, scale.ends[index] ?? 0));
+    if (left > to) return;
+    if (right - left < text) continue;
+    context.fillStyle = theme.spanInk;
+    context.fillText(state, left + 6, y);
+    return;
+  }
+}
+
+function drawWire(context: CanvasRenderingContext2D, scene: Scene, { row, y, height, lanes, count }: RowPlace): void {
+  const { wire } = row;
+  if (wire === undefined) return;
+  const { scale, theme, width, left, until, form } = scene;
+  const seen = width - left;
+  const inset = form === 'full' ? 4 : 1;
+  const each = (height - 2 * inset) / count;
+  let stretch = 0;
+  for (let index = 0; index < wire.length; index += 1) {
+    const span = wire[index];
+    if (span === undefined) break;
+    stretch = forward(scale, stretch, span.at);
+    const from = xIn(scale, stretch, span.at);
+    if (from > seen) break;
+    const to = Math.max(from + 2, xOf(scale, span.end ?? until));
+    if (to < 0) continue;
+    const top = y + inset + (lanes[index] ?? 0) * each;
+    context.fillStyle = span.outcome === 'error' ? theme.bad : span.outcome === 'open' ? theme.wait : theme.good;
+    context.fillRect(
+      Math.max(-2, from),
+      top + (each > 4 ? 1 : 0),
+      Math.min(to, seen + 2) - Math.max(-2, from),
+      Math.max(1, each - 2),
+    );
+  }
+}
+
+function drawMarks(
+  context: CanvasRenderingContext2D,
+  { scale, theme, width, left }: Scene,
+  { row, y, height }: RowPlace,
+): void {
+  const { marks } = row;
+  const middle = y + height / 2;
+  for (let index = firstFrom(marks, timeAt(scale, -8)); index < marks.length; index += 1) {
+    const mark = marks[index];
+    if (mark === undefined) break;
+    const x = xOf(scale, mark.at);
+    if (x > width - left + 8) break;
+    drawMark(context, theme, mark, x, middle, Math.min(5, height / 2));
+  }
+}
+
+/** Told by shape as well as by colour: a cross, a triangle, a hollow ring, a bar. */
+function drawMark(
+  context: CanvasRenderingContext2D,
+  theme: Theme,
+  { kind }: TimelineMark,
+  x: number,
+  y: number,
+  r: number,
+): void {
+  context.lineWidth = 1.8;
+  context.beginPath();
+  context.strokeStyle = kind === 'crashed' ? theme.bad : theme.hot;
+  context.fillStyle = theme.hot;
+  if (kind === 'crashed') {
+    context.moveTo(x - r, y - r);
+    context.lineTo(x + r, y + r);
+    context.moveTo(x + r, y - r);
+    context.lineTo(x - r, y + r);
+    context.stroke();
+  } else if (kind === 'unhandled') {
+    context.moveTo(x, y - r);
+    context.lineTo(x + r, y + r);
+    context.lineTo(x - r, y + r);
+    context.fill();
+  } else if (kind === 'dropped') {
+    context.arc(x, y, r - 0.5, 0, TAU);
+    context.stroke();
+  } else {
+    context.moveTo(x, y - r);
+    context.lineTo(x, y + r);
+    context.stroke();
+  }
+}
+
+/** Times only grow along a row: the stretch of the next is this one, or one soon after. */
+function forward({ starts }: Scale, from: number, at: number): number {
+  let index = from;
+  for (let next = starts[index + 1]; next !== undefined && next <= at; next = starts[index + 1]) index += 1;
+  return index;
+}
+
+const widths = new Map<string, number>();
+let measuredIn = '';
+
+function widthOf(context: CanvasRenderingContext2D, text: string): number {
+  if (measuredIn !== context.font || widths.size > 4_000) {
+    widths.clear();
+    measuredIn = context.font;
+  }
+  let width = widths.get(text);
+  if (width === undefined) {
+    width = context.measureText(text).width;
+    widths.set(text, width);
+  }
+  return width;
+}
+
+/** What is at a place of a row: a mark, an exchange, or a state. */
+export function recordAt(
+  scale: Scale,
+  place: RowPlace,
+  x: number,
+  y: number,
+): { readonly seq: number; readonly text: string } | undefined {
+  const { row, lanes, count } = place;
+  const mark = row.marks.find(({ at }) => Math.abs(xOf(scale, at) - x) <= 6);
+  if (mark !== undefined) return { seq: mark.seq, text: mark.text };
+  const at = timeAt(scale, x);
+  const lane = Math.floor(((y - place.y) / place.height) * count);
+  const { wire = [] } = row;
+  for (let index = firstFrom(wire, at + 1) - 1; index >= 0; index -= 1) {
+    const span = wire[index];
+    if (
+      span !== undefined &&
+      (count === 1 || lanes[index] === lane) &&
+      xOf(scale, span.end ?? Number.MAX_VALUE) + 3 >= x
+    )
+      return { seq: span.seq, text: `${span.label}: ${span.outcome}` };
+  }
+  return stateAt(row, at);
+}
+
+function stateAt(
+  { states, until }: TimelineRow,
+  at: number,
+): { readonly seq: number; readonly text: string } | undefined {
+  const span = states[Math.max(0, firstFrom(states, at + 0.001) - 1)];
+  return span === undefined || span.at > at || (until !== undefined && at > until)
+    ? undefined
+    : { seq: span.seq, text: span.state };
+}

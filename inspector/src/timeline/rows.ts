@@ -1,0 +1,53 @@
+/** How high each row of the timeline is, and in which lane of it each exchange. */
+import type { TimelineRow, WireSpan } from './props.ts';
+
+export const AXIS = 22;
+export const GUTTER = 168;
+const ROW = 24;
+const LANE = 9;
+const MOST_LANES = 4;
+const STRIP_ROW = 15;
+const STRIP_LEAST = 4;
+export const STRIP_AXIS = 16;
+
+export interface RowPlace {
+  readonly row: TimelineRow;
+  readonly y: number;
+  readonly height: number;
+  /** The lane of each of its exchanges, in their order; those that find none share the last. */
+  readonly lanes: readonly number[];
+  readonly count: number;
+}
+
+/** Rows from the upper to the lower. In a strip they are as high as there is room for, and those without room are left out. */
+export function placeRows(rows: readonly TimelineRow[], form: 'strip' | 'full', height: number): readonly RowPlace[] {
+  const places: RowPlace[] = [];
+  let y = form === 'full' ? AXIS : STRIP_AXIS;
+  const each = Math.max(STRIP_LEAST, Math.min(STRIP_ROW, Math.floor((height - y) / Math.max(1, rows.length))));
+  for (const row of rows) {
+    const { lanes, count } = lanesOf(row.wire ?? [], form === 'full' ? MOST_LANES : 1);
+    const high = form === 'full' ? Math.max(ROW, count * LANE + 8) : each;
+    places.push({ row, y, height: high, lanes, count });
+    y += high;
+  }
+  return places;
+}
+
+/** The first lane in which the one before has ended. */
+function lanesOf(
+  spans: readonly WireSpan[],
+  most: number,
+): { readonly lanes: readonly number[]; readonly count: number } {
+  const ends: number[] = [];
+  const lanes = spans.map(({ at, end }) => {
+    const free = ends.findIndex((ended) => ended <= at);
+    const lane = free !== -1 ? free : Math.min(ends.length, most - 1);
+    ends[lane] = Math.max(ends[lane] ?? 0, end ?? Number.POSITIVE_INFINITY);
+    return lane;
+  });
+  return { lanes, count: Math.max(1, ends.length) };
+}
+
+export function rowAt(places: readonly RowPlace[], y: number): RowPlace | undefined {
+  return places.find((place) => y >= place.y && y < place.y + place.height);
+}

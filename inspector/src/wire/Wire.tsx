@@ -1,0 +1,277 @@
+/** What crossed the wire: a row for each exchange, with its answer, how long it took, and who served it. */
+import { signal } from '@preact/signals';
+import { useMemo } from 'preact/hooks';
+import {
+  doorName,
+  type Exchange,
+  type Model,
+  nameOf,
+  statusAt,
+  type Timing,
+  timings,
+} from '../../../src/inspector/model/index.ts';
+import { Icon, type Shape, Sign } from '../parts/icons.tsx';
+import { List } from '../parts/List.tsx';
+import { bytes, duration, plural, short, wallClock } from '../parts/time.ts';
+import { fits } from '../store/filter.ts';
+import { brush, cursor, filter, isLive, known, now, place, select, selection, version } from '../store/state.ts';
+import './wire.css';
+
+const ROW = 28;
+
+/** Whether the percentiles are shown instead of the rows. */
+const summed = signal(false);
+/** The exchanges whose notifications are shown below them. */
+const opened = signal<ReadonlySet<string>>(new Set());
+
+interface Row {
+  readonly exchange: Exchange;
+  /** A notification under it. */
+  readonly notice?: number;
+}
+
+export function Wire() {
+  const exchanges = useMemo(shown, [version.value, place.value, filter.value, brush.value, known()]);
+  return (
+    <div class="wire">
+      <div class="view-bar">
+        <fieldset class="switch">
+          <legend class="unseen">exchanges or percentiles</legend>
+          <button type="button" aria-pressed={!summed.value} onClick={() => setSummed(false)}>
+            Exchanges
+          </button>
+          <button type="button" aria-pressed={summed.value} onClick={() => setSummed(true)}>
+            Percentiles
+          </button>
+        </fieldset>
+        <span class="beside">{exchanges.length.toLocaleString('en')} shown</span>
+      </div>
+      {summed.value ? (
+        <Percentiles rows={timings(exchanges.filter(({ end = Infinity }) => end <= place.value))} />
+      ) : (
+        <Rows exchanges={exchanges} />
+      )}
+    </div>
+  );
+}
+
+function setSummed(next: boolean): void {
+  summed.value = next;
+}
+
+function shown(): readonly Exchange[] {
+  const data = known();
+  return data.exchanges.all.until(cursor.value).filter((exchange) => {
+    const { at, endAt, connection, method, target, servedBy, kind } = exchange;
+    if (brush.value && (at > brush.value.to || (endAt ?? at) < brush.value.from)) return false;
+    return fits(filter.value, {
+      types: [method, kind],
+      status: statusAt(exchange, place.value),
+      actors: [connection, exchange.client, doorName(data, connection), servedBy, data.actor(servedBy ?? '')?.label],
+      words: [target],
+    });
+  });
+}
+
+function Rows({ exchanges }: { readonly exchanges: readonly Exchange[] }) {
+  const rows: Row[] = [];
+  for (const exchange of exchanges) {
+    rows.push({ exchange });
+    if (!opened.value.has(exchange.key)) continue;
+    for (const [notice, { seq }] of exchange.notices.entries()) if (seq <= place.value) rows.push({ exchange, notice });
+  }
+  const { exchange: chosen, record } = selection.value;
+  const at = rows.findIndex(
+    ({ exchange, notice }) =>
+      exchange.key === chosen &&
+      (notice === undefined ? !isNotice(exchange, record) : exchange.notices[notice]?.seq === record),
+  );
+  return (
+    <div class="wire-table">
+      <div class="wire-head" aria-hidden="true">
+        <span />
+        <span>time</span>
+        <span>client</span>
+        <span>method</span>
+        <span>served by</span>
+        <span class="right">size</span>
+        <span class="right">took</span>
+        <span>status</span>
+      </div>
+      <List
+        id="wire"
+        label="exchanges of the wire"
+        role="listbox"
+        count={rows.length}
+        height={ROW}
+        chosen={at}
+        follow={isLive.value}
+        onChoose={(index) => {
+          const row = rows[index];
+          const seq = row?.notice === undefined ? undefined : row.exchange.notices[row.notice]?.seq;
+          if (row) select({ exchange: row.exchange.key, ...(seq === undefined ? {} : { record: seq }) });
+        }}
+        onKey={(event, index) => {
+          const row = rows[index];
+          if (!row || (event.key !== 'Enter' && event.key !== ' ')) return false;
+          fold(row.exchange);
+          return true;
+        }}
+        row={(index) => <WireRow key={index} row={rows[index]} index={index} chosen={index === at} />}
+        empty={filter.value.any || brush.value ? 'Nothing fits the filter.' : 'Nothing has crossed the wire yet.'}
+      />
+    </div>
+  );
+}
+
+function isNotice({ notices }: Exchange, record: number | undefined): boolean {
+  return notices.some(({ seq }) => seq === record);
+}
+
+function fold({ key }: Exchange): void {
+  const next = new Set(opened.value);
+  if (!next.delete(key)) next.add(key);
+  opened.value = next;
+}
+
+interface WireRowProps {
+  readonly row: Row | undefined;
+  readonly index: number;
+  readonly chosen: boolean;
+}
+
+function WireRow({ row, index, chosen }: WireRowProps) {
+  if (!row) return null;
+  const { exchange, notice } = row;
+  const told = notice === undefined ? undefined : exchange.notices[notice];
+  const data = known();
+  const epoch = data.hello?.epoch ?? 0;
+  const status = statusAt(exchange, place.value);
+  const notices = exchange.notices.filter(({ seq }) => seq <= place.value).length;
+  const choose = (): void => select({ exchange: exchange.key, ...(told === undefined ? {} : { record: told.seq }) });
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the grid has the focus, and its keys.
+    <div
+      id={`wire-${index}`}
+      role="option"
+      tabIndex={-1}
+      class={`wire-row${told ? ' notice' : ''} ${status}`}
+      aria-selected={chosen}
+      aria-posinset={index + 1}
+      onClick={choose}
+    >
+      <span class="direction">
+        <Icon
+          name={(told ?? exchange).direction === 'in' ? 'outward' : 'in'}
+          size={13}
+          title={(told ?? exchange).direction === 'in' ? 'from the client' : 'to the client'}
+        />
+      </span>
+      <span class="time">{wallClock(epoch + (told ?? exchange).at)}</span>
+      <span class="who">{told ? '' : (exchange.client ?? doorName(data, exchange.connection))}</span>
+      <span class="method">
+        {told ? (
+          told.method
+        ) : (
+          <>
+            <span>{exchange.method}</span>
+            {exchange.target === undefined ? null : <b>{short(exchange.target, 60)}</b>}
+            {notices === 0 ? null : (
+              // biome-ignore lint/a11y/noStaticElementInteractions: Enter does the same.
+              // biome-ignore lint/a11y/useKeyWithClickEvents: Enter does the same.
+              <span
+                class="notices"
+                title={`${plural(notices, 'notification')} (Enter)`}
+                onClick={(event) => {
+                  event.stopPropagation();
+                  fold(exchange);
+                }}
+              >
+                +{notices}
+              </span>
+            )}
+          </>
+        )}
+      </span>
+      <span class="who">{told || exchange.servedBy === undefined ? '' : nameIn(data, exchange.servedBy)}</span>
+      <span class="right">{told ? '' : bytes(exchange.bytes + (exchange.answerBytes ?? 0))}</span>
+      <span class={`right took ${status}`}>
+        {told || exchange.kind !== 'request' ? '' : <Took exchange={exchange} open={status === 'open'} />}
+      </span>
+      <span class="outcome">
+        {told || exchange.kind === 'notification' ? '' : <Outcome exchange={exchange} at={place.value} />}
+      </span>
+    </div>
+  );
+}
+
+function Took({ exchange, open }: { readonly exchange: Exchange; readonly open: boolean }) {
+  const until = open ? now.value : (exchange.endAt ?? exchange.at);
+  return <>{duration(until - exchange.at)}</>;
+}
+
+const SHAPES: Readonly<Record<Exchange['status'], readonly [Shape, string]>> = {
+  open: ['open', 'open'],
+  ok: ['ok', 'ok'],
+  asked: ['asked', 'asks'],
+  isError: ['failed', 'isError'],
+  error: ['failed', 'error'],
+  cancelled: ['cancelled', 'cancelled'],
+};
+
+export function Outcome({ exchange, at }: { readonly exchange: Exchange; readonly at: number }) {
+  const [shape, word] = SHAPES[statusAt(exchange, at)];
+  return (
+    <span class={`outcome-word ${shape}`}>
+      <Sign shape={shape} />
+      {word}
+    </span>
+  );
+}
+
+function nameIn(data: Model, address: string): string {
+  const line = data.actor(address);
+  return short(line ? nameOf(line) : address, 26);
+}
+
+function Percentiles({ rows }: { readonly rows: readonly Timing[] }) {
+  if (rows.length === 0) return <div class="none">No request has been answered yet.</div>;
+  const most = Math.max(...rows.map(({ p99 }) => p99), 1);
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a table that scrolls is scrolled with the keys.
+    // biome-ignore lint/a11y/useSemanticElements: a region of the page, not a section of its text.
+    <div class="scroll" tabIndex={0} role="region" aria-label="percentiles">
+      <table class="table">
+        <thead>
+          <tr>
+            <th>method</th>
+            <th class="right">answered</th>
+            <th class="right">failed</th>
+            <th class="right">median</th>
+            <th class="right">99 of 100</th>
+            <th class="right">slowest</th>
+            <th>
+              <span class="unseen">share</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(({ method, count, failed, p50, p99, slowest }) => (
+            <tr key={method}>
+              <td class="mono">{method}</td>
+              <td class="right">{count.toLocaleString('en')}</td>
+              <td class={`right${failed > 0 ? ' bad' : ''}`}>{failed}</td>
+              <td class="right">{duration(p50)}</td>
+              <td class="right">{duration(p99)}</td>
+              <td class="right">{duration(slowest)}</td>
+              <td class="bars" aria-hidden="true">
+                <span class="p99" style={{ width: `${(p99 / most) * 100}%` }} />
+                <span class="p50" style={{ width: `${(p50 / most) * 100}%` }} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

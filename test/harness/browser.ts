@@ -1,0 +1,89 @@
+/** A headless Chromium for the tests of the page: found by the variable CHROMIUM, or on the PATH. */
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { type Suite, suite } from './door.ts';
+
+/** The browser's program; undefined where there is none. */
+export const program = find();
+
+function find(): string | undefined {
+  const named = process.env.CHROMIUM;
+  const names = ['chromium', 'chromium-browser', 'google-chrome'];
+  const folders = (process.env.PATH ?? '').split(delimiter);
+  const places = [...(named ? [named] : []), ...folders.flatMap((folder) => names.map((name) => join(folder, name)))];
+  return places.find((place) => {
+    try {
+      accessSync(place, constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
+
+export interface Look {
+  readonly theme?: 'light' | 'dark';
+  readonly width?: number;
+  readonly height?: number;
+  readonly scale?: number;
+}
+
+/** Pages of one browser; what goes wrong in any of them is kept. */
+export class Browsing {
+  /** What a page wrote to its console as an error, or threw. */
+  readonly complaints: string[] = [];
+  #browser: Promise<Browser> | undefined;
+  readonly #contexts: BrowserContext[] = [];
+
+  /** Another reader: what one tab remembers is known to the others of the same. */
+  async reader({ theme = 'light', width = 1440, height = 900, scale = 1 }: Look = {}): Promise<BrowserContext> {
+    this.#browser ??= chromium.launch({
+      ...(program === undefined ? {} : { executablePath: program }),
+      args: ['--no-sandbox', '--disable-gpu'],
+    });
+    const browser = await this.#browser;
+    const context = await browser.newContext({
+      colorScheme: theme,
+      viewport: { width, height },
+      deviceScaleFactor: scale,
+      acceptDownloads: true,
+    });
+    this.#contexts.push(context);
+    context.on('page', (page) => this.#listen(page));
+    return context;
+  }
+
+  async page(look?: Look): Promise<Page> {
+    const context = await this.reader(look);
+    return context.newPage();
+  }
+
+  async close(): Promise<void> {
+    for (const context of this.#contexts.splice(0)) await context.close();
+    await (await this.#browser)?.close();
+    this.#browser = undefined;
+  }
+
+  #listen(page: Page): void {
+    page.setDefaultTimeout(30_000);
+    page.on('pageerror', (error) => this.complaints.push(error.message));
+    page.on('console', (message) => {
+      if (message.type() === 'error' || message.type() === 'warning') this.complaints.push(message.text());
+    });
+  }
+}
+
+/** A suite that needs a browser: where there is none, each of its tests is skipped, and says so. */
+export function browserSuite(name: string): Suite {
+  const test = suite(name);
+  if (program !== undefined) return test;
+  const skip = (title: string): void => test.skip(title, 'no Chromium: set CHROMIUM, or install it');
+  return Object.assign((title: string) => skip(title), {
+    skip: test.skip,
+    before: () => {},
+    after: () => {},
+    beforeEach: () => {},
+    afterEach: () => {},
+  });
+}

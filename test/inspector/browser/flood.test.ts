@@ -1,0 +1,54 @@
+/** Twenty thousand events in one go: the page stays usable, and says what it does not show. */
+import { createServer } from 'troupe';
+import { openInspector } from 'troupe/inspector';
+import { connect } from 'troupe/testing';
+import * as assert from 'uvu/assert';
+import { Browsing, browserSuite } from '../../harness/browser.ts';
+import { timeLimit } from '../../harness/door.ts';
+
+timeLimit(120_000);
+const test = browserSuite('the page, in a flood');
+const browsing = new Browsing();
+test.after(() => browsing.close());
+
+const CALLS = 20_000;
+
+test('a flood of 20,000 calls leaves the page usable', async () => {
+  const server = createServer({ name: 'flooded', version: '1.0.0' });
+  server.tool('nothing', { description: 'Does nothing.' }, () => 'done');
+  const inspector = await openInspector(server);
+  const client = await connect(server, { deadlineMs: 100_000 });
+  await client.initialize();
+  const page = await browsing.page();
+  await page.goto(inspector.url);
+  await page.waitForSelector('.node.session');
+  // As text: what builds this file would put names into it that the page does not have.
+  await page.evaluate(`
+    window.longest = 0;
+    let last = performance.now();
+    setInterval(() => {
+      const now = performance.now();
+      window.longest = Math.max(window.longest, now - last);
+      last = now;
+    }, 4);
+  `);
+  let left = CALLS;
+  const caller = async (): Promise<void> => {
+    while (left-- > 0) await client.callTool('nothing');
+  };
+  await Promise.all(Array.from({ length: 64 }, caller));
+  // It answers to its reader at once.
+  const before = performance.now();
+  await page.click('#tab-wire');
+  await page.locator('.wire-row', { hasText: 'nothing' }).first().waitFor();
+  const clicked = performance.now() - before;
+  await page.click('#tab-messages');
+  await page.locator('.message').first().waitFor();
+  await page.click('#tab-timeline');
+  await page.waitForTimeout(500);
+  const longest = Number(await page.evaluate('window.longest'));
+  assert.ok(clicked < 5_000, `the wire was shown after ${clicked.toFixed(0)} ms`);
+  assert.ok(longest < 2_000, `the page did not answer for ${longest.toFixed(0)} ms`);
+  assert.equal(browsing.complaints, []);
+  await server.close();
+});

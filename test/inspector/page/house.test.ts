@@ -1,0 +1,54 @@
+/** The house rules of the page: everything that it shows is untrusted, so there are text nodes only; and no file is long. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import * as assert from 'uvu/assert';
+import { suite } from '../../harness/door.ts';
+
+const root = fileURLToPath(new URL('../../../inspector/src/', import.meta.url));
+const test = suite('house rules of the page');
+
+const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((file) => /\.tsx?$/.test(file));
+const read = (file: string): string => readFileSync(join(root, file), 'utf8');
+
+test('nothing becomes HTML or code that was data before', () => {
+  const pattern = /innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function|srcdoc|javascript:/;
+  assert.ok(files.length > 20);
+  assert.equal(
+    files.filter((file) => pattern.test(read(file))),
+    [],
+  );
+});
+
+test('the page asks nobody but the server that it came from', () => {
+  const told = files.filter((file) => /https?:\/\//.test(read(file).replace(/\/\*[\s\S]*?\*\/|\/\/ .*/g, '')));
+  // What is copied as a command names the reader's own machine; SVG has its name in the shape of an address.
+  assert.equal(
+    told.filter((file) => !/curl\.ts$/.test(file) && /https?:\/\/(?!www\.w3\.org)/.test(read(file))),
+    [],
+  );
+});
+
+test('each file opens with what it is, and none is longer than 300 lines', () => {
+  assert.equal(
+    files.filter((file) => !/^(\/\/ [^\n]*\n)*\/\*\* [^\n]*/.test(read(file)) || read(file).split('\n').length > 301),
+    [],
+  );
+});
+
+test('before the layout worker, the scripts are at most 60 kB gzipped', () => {
+  const dist = fileURLToPath(new URL('../../../dist/inspector/', import.meta.url));
+  const html = readFileSync(`${dist}index.html`, 'utf8');
+  const scripts = [...html.matchAll(/(?:src|href)="\.\/(assets\/[^"]+\.js)"/g)].map(([, file = '']) => file);
+  assert.ok(scripts.length > 0 && readdirSync(`${dist}assets`).length > scripts.length);
+  const sizes = scripts.map((file) => gzipSync(readFileSync(dist + file)).length);
+  const all = sizes.reduce((sum, size) => sum + size, 0);
+  assert.ok(all <= 60_000, `${scripts.join(', ')}: ${all} bytes gzipped`);
+});
+
+test('the page is one sheet of files of its own: nothing inline, nothing from outside', () => {
+  const dist = fileURLToPath(new URL('../../../dist/inspector/', import.meta.url));
+  const html = readFileSync(`${dist}index.html`, 'utf8');
+  assert.not.match(html, /<style|<script(?![^>]*src=)|https?:|style="|\son\w+="/);
+});
