@@ -12,7 +12,10 @@ export const emitterMachine = setup({
   initial: 'flowing',
   states: {
     flowing: { on: { slow: 'paused', close: 'closed' } },
-    paused: { on: { drained: 'flowing', close: 'closed' } },
+    paused: {
+      description: 'results wait, progress keeps its latest, logs are bounded',
+      on: { drained: 'flowing', close: 'closed' },
+    },
     closed: { type: 'final' },
   },
 });

@@ -27,19 +27,27 @@ export const handleMachine = setup({
 }).createMachine({
   id: 'handle',
   initial: 'hibernating',
-  on: { expire: '.expired' },
+  on: { expire: { target: '.expired', description: 'its time is over' } },
   states: {
-    hibernating: { tags: ['living'], on: { wake: 'waking' } },
-    waking: { tags: ['living'], on: { woken: 'active', unread: 'hibernating', 'set aside': 'quarantined' } },
+    hibernating: { description: 'it is in the store only', tags: ['living'], on: { wake: 'waking' } },
+    waking: {
+      description: 'it is being read',
+      tags: ['living'],
+      on: {
+        woken: 'active',
+        unread: { target: 'hibernating', description: 'it cannot be read now' },
+        'set aside': 'quarantined',
+      },
+    },
     active: {
       tags: ['living', 'awake'],
       on: {
-        rest: 'hibernating',
-        restart: 'waking',
+        rest: { target: 'hibernating', description: 'nothing is to be done' },
+        restart: { target: 'waking', description: 'it crashed, or could not be kept' },
         finish: 'done',
         fail: 'failed',
-        'set aside': 'quarantined',
-        end: 'ended',
+        'set aside': { target: 'quarantined', description: 'it crashed too often' },
+        end: { target: 'ended', description: 'by a client' },
       },
     },
     done: {},

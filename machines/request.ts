@@ -22,11 +22,23 @@ export const requestMachine = setup({
   states: {
     running: {
       tags: ['open'],
-      on: { ask: 'awaiting input', succeed: 'succeeded', fail: 'failed', cancel: 'cancelled', expire: 'timed out' },
+      on: {
+        ask: { target: 'awaiting input', description: 'its handler asks something' },
+        succeed: 'succeeded',
+        fail: 'failed',
+        cancel: 'cancelled',
+        expire: 'timed out',
+      },
     },
     'awaiting input': {
       tags: ['open'],
-      on: { answered: 'running', succeed: 'succeeded', fail: 'failed', cancel: 'cancelled', expire: 'timed out' },
+      on: {
+        answered: { target: 'running', description: 'nothing is open any more' },
+        succeed: 'succeeded',
+        fail: 'failed',
+        cancel: 'cancelled',
+        expire: { target: 'timed out', description: 'nobody answered in time, and nobody waits' },
+      },
     },
     succeeded: { type: 'final' },
     failed: { type: 'final' },

@@ -21,8 +21,11 @@ export const serverMachine = setup({
   states: {
     starting: { on: { started: 'running', drain: 'stopping' } },
     running: { tags: ['accepting'], on: { drain: 'draining' } },
-    draining: { tags: ['finishing'], on: { idle: 'stopping', 'grace over': 'stopping' } },
-    stopping: { on: { stopped: 'stopped' } },
+    draining: {
+      tags: ['finishing'],
+      on: { idle: { target: 'stopping', description: 'nothing is in flight' }, 'grace over': 'stopping' },
+    },
+    stopping: { on: { stopped: { target: 'stopped', description: 'every transport is closed' } } },
     stopped: { type: 'final' },
   },
 });

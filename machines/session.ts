@@ -17,7 +17,11 @@ export const sessionMachine = setup({
   id: 'session',
   initial: 'initializing',
   states: {
-    initializing: { tags: ['serving'], on: { initialized: 'ready', close: 'closed' } },
+    initializing: {
+      description: 'the answer to `initialize` is on its way or was given',
+      tags: ['serving'],
+      on: { initialized: 'ready', close: 'closed' },
+    },
     ready: { tags: ['serving', 'announcing'], on: { close: 'closed' } },
     closed: { type: 'final' },
   },

@@ -58,8 +58,18 @@ export const supervisorMachine = setup({
     bearing: {
       on: {
         crash: [
-          { guard: 'tooMany', target: 'setAside', actions: 'remember' },
-          { guard: 'backsOff', target: 'waiting', actions: 'remember' },
+          {
+            guard: 'tooMany',
+            target: 'setAside',
+            actions: 'remember',
+            description: 'as many as `restarts` in the last `windowMs` already',
+          },
+          {
+            guard: 'backsOff',
+            target: 'waiting',
+            actions: 'remember',
+            description: 'its policy has a `backOff`',
+          },
           { actions: 'remember' },
         ],
       },
@@ -68,13 +78,21 @@ export const supervisorMachine = setup({
       on: {
         crash: [
           { guard: 'tooMany', target: 'setAside', actions: 'remember' },
-          { target: 'waiting', actions: 'remember' },
+          { target: 'waiting', actions: 'remember', description: 'a longer wait' },
         ],
         waited: 'bearing',
         release: { target: 'bearing', actions: 'forget' },
       },
     },
-    setAside: { on: { release: { target: 'bearing', actions: 'forget' } } },
+    setAside: {
+      on: {
+        release: {
+          target: 'bearing',
+          actions: 'forget',
+          description: 'by an operator; what it crashed of is forgotten',
+        },
+      },
+    },
   },
 });
 

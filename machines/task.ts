@@ -20,11 +20,21 @@ export const taskMachine = setup({
   states: {
     working: {
       tags: ['open'],
-      on: { ask: 'input_required', complete: 'completed', fail: 'failed', cancel: 'cancelled' },
+      on: {
+        ask: { target: 'input_required', description: 'its handler asks something' },
+        complete: { target: 'completed', description: 'also with a result that tells of a failure' },
+        fail: { target: 'failed', description: 'with an error' },
+        cancel: { target: 'cancelled', description: "by its client, its time to live, or the server's stop" },
+      },
     },
     input_required: {
       tags: ['open'],
-      on: { answered: 'working', complete: 'completed', fail: 'failed', cancel: 'cancelled' },
+      on: {
+        answered: { target: 'working', description: 'nothing is open any more' },
+        complete: 'completed',
+        fail: 'failed',
+        cancel: 'cancelled',
+      },
     },
     completed: { type: 'final' },
     failed: { type: 'final' },

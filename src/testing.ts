@@ -1,4 +1,6 @@
-/** The testing kit (`troupe/testing`): a client in memory, a clock that is moved by hand, and a player of wire transcripts. */
+/** The testing kit (`troupe/testing`): a client in memory, a clock that is moved by hand, a player of wire transcripts, and the coverage of statecharts. */
+export { type CoverageWatch, watchCoverage } from './inspector/coverage.ts';
+export type { Coverage } from './inspector/model/coverage.ts';
 export { TestClient, type TestClientOptions } from './testing/client.ts';
 export { SimulatedClock, settled } from './testing/clock.ts';
 export { connect } from './testing/connect.ts';

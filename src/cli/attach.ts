@@ -7,11 +7,11 @@ import { checkPath, codeOf } from '../transports/socket-path.ts';
 import { type Link, socketLink } from './link.ts';
 import { readOptions, wholeNumber } from './options.ts';
 import { Hopeless, Patience } from './patience.ts';
-import type { SharedServer } from './shared-server.ts';
+import type { SharedServer, SharedServerOptions } from './shared-server.ts';
 import { Shim } from './shim.ts';
 import { say, UsageError } from './usage.ts';
 
-const OPTIONS = { spawn: 'FILE', 'idle-exit': 'MS', wait: 'MS' };
+const OPTIONS = { spawn: 'FILE', 'idle-exit': 'MS', wait: 'MS', inspect: '' };
 
 const HELP = `Usage: troupe attach PATH
        troupe attach --spawn FILE|DIR [PATH] [-- ARGS]
@@ -22,6 +22,7 @@ next one: requests that were lost get an error, those that come meanwhile wait.
 
   --spawn FILE|DIR   start the server when there is none: one does, the others join it
   --idle-exit MS     the server that it starts ends when no client was connected for so long (30000)
+  --inspect          the server that it starts has an inspector, at an address that is in PATH.log; troupe top finds it, too
   --wait MS          how long to try to reach a server before giving up with exit code 1 (30000)
 
 PATH, when it is left out, lies in the user's runtime directory, under a name made of the real path of FILE (and ARGS).
@@ -44,11 +45,14 @@ export async function main(args: readonly string[]): Promise<void> {
     throw new UsageError(`troupe attach: expected one PATH, got ${positionals.length}: ${positionals.join(' ')}`);
   const patience = new Patience(wholeNumber('attach', 'wait', values.wait, 30_000), tell);
   const idleMs = wholeNumber('attach', 'idle-exit', values['idle-exit'], 30_000);
-  const shared = values.spawn === undefined ? undefined : await load(values.spawn, rest, given, idleMs);
+  const shared =
+    values.spawn === undefined
+      ? undefined
+      : await load(values.spawn, rest, given, { idleMs, inspect: values.inspect !== undefined });
   const path = shared?.path ?? given;
   if (path === undefined) throw new UsageError('troupe attach: expected the PATH of a socket, or --spawn FILE');
-  if (!shared && (rest.length > 0 || values['idle-exit'] !== undefined))
-    throw new UsageError('troupe attach: --idle-exit and ARGS are for the server that --spawn FILE starts');
+  if (!shared && (rest.length > 0 || values['idle-exit'] !== undefined || values.inspect !== undefined))
+    throw new UsageError('troupe attach: --idle-exit, --inspect and ARGS are for the server that --spawn FILE starts');
   let code = 0;
   try {
     checkPath(path);
@@ -73,9 +77,14 @@ async function run(path: string, patience: Patience, shared: SharedServer | unde
   await shim.run();
 }
 
-async function load(file: string, rest: readonly string[], path: string | undefined, idleMs: number) {
+async function load(
+  file: string,
+  rest: readonly string[],
+  path: string | undefined,
+  options: Omit<SharedServerOptions, 'path'>,
+) {
   const { SharedServer } = await import('./shared-server.ts');
-  return new SharedServer(file, rest, { path, idleMs });
+  return new SharedServer(file, rest, { ...options, path });
 }
 
 /** Connects; with --spawn it starts the server where there is none. */

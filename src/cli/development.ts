@@ -6,6 +6,7 @@ import { load } from '../discovery/discover.ts';
 import { findModules, isBelow, isFoundModule, isModule, isPrivate } from '../discovery/files.ts';
 import { loading, nextGeneration, onModule } from '../discovery/generation.ts';
 import { launchedBy } from '../launcher.ts';
+import type { ServerOptions } from '../options.ts';
 import { isServer, type Server } from '../server.ts';
 import type { Store } from '../store/store.ts';
 import { stdio } from '../transports/stdio.ts';
@@ -36,10 +37,15 @@ export class Development {
   #attempt = 0;
   #failed = false;
   #listens: () => void = () => {};
+  readonly #watching: (server: Server) => Promise<void>;
 
-  /** @param store for a server that has none of its own */
-  constructor(target: Target, store?: Store) {
+  /**
+   * @param store for a server that has none of its own
+   * @param watching is told of the one server that serves, before it does: it outlives every load
+   */
+  constructor(target: Target, store?: Store, watching: (server: Server) => Promise<void> = async () => {}) {
     this.#target = target;
+    this.#watching = watching;
     this.#watch = new Watch({
       matters: (path) => this.#matters(path),
       onChange: () => void this.load(),
@@ -102,7 +108,7 @@ export class Development {
     }
     const loaded = await load([this.#target.path], () => generation, LOAD_MS);
     if (overtaken()) return false;
-    this.#host ??= new Host(identityOf(this.#target));
+    this.#host ??= this.#newHost(identityOf(this.#target));
     this.#host.offer(loaded);
     await this.#host.open(stdio());
     return loaded.failed.length > 0;
@@ -117,10 +123,14 @@ export class Development {
     return host.open(...transports);
   }
 
+  #newHost(options: ServerOptions): Host {
+    return new Host(options, this.#watching);
+  }
+
   #hostFor({ options }: Server): Host {
     const outdated = this.#host?.outdated(options) ?? [];
     if (outdated.length > 0) say(`troupe dev: start again for the new ${outdated.join(', ')} of the server`);
-    this.#host ??= new Host(options);
+    this.#host ??= this.#newHost(options);
     return this.#host;
   }
 
@@ -129,7 +139,7 @@ export class Development {
     if (this.#host) return;
     say('troupe dev: nothing is served yet: waiting for a change');
     this.#failed = true;
-    this.#host = new Host(identityOf(this.#target));
+    this.#host = this.#newHost(identityOf(this.#target));
     await this.#host.open(stdio());
   }
 

@@ -1,7 +1,7 @@
 /** The server that outlives reloads: clients stay connected to it, and each reload gives it what the program offers now. */
 import { type Loaded, offer, withdrawAll } from '../discovery/discover.ts';
 import type { Registration } from '../hosting/elements.ts';
-import type { InspectionRecord } from '../inspect.ts';
+import type { InspectionRecord } from '../inspection/records.ts';
 import { type ServerOptions, stderrLog } from '../options.ts';
 import { createServer, type Server } from '../server.ts';
 import type { Transport } from '../transports/transport.ts';
@@ -19,12 +19,17 @@ export class Host {
   readonly #options: ServerOptions;
   readonly #server: Server;
   readonly #opened = new Set<string>();
+  readonly #watched: Promise<void>;
   #unfollow: (() => void) | undefined;
 
-  /** @param options those of the first load: they hold until the process ends */
-  constructor(options: ServerOptions) {
+  /**
+   * @param options those of the first load: they hold until the process ends
+   * @param watching is told of the server that serves, whatever is loaded, before it listens
+   */
+  constructor(options: ServerOptions, watching: (server: Server) => Promise<void> = async () => {}) {
     this.#options = options;
     this.#server = createServer({ ...options, offers: MAY_COME });
+    this.#watched = watching(this.#server);
   }
 
   /** True for the server that this host serves with. */
@@ -37,6 +42,7 @@ export class Host {
     for (const transport of transports) {
       if (this.#opened.has(transport.name)) continue;
       this.#opened.add(transport.name);
+      await this.#watched;
       await this.#server.listen(transport);
     }
   }

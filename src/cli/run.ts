@@ -1,19 +1,26 @@
 /** `troupe run FILE|DIR`: serves a program, or modules that need none, over stdio, in a worker process that is started again when it dies. */
-import { extname } from 'node:path';
+import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
+import { ownFile } from '../own.ts';
+import { argumentsOf, INSPECTING, INSPECTING_HELP, readInspecting } from './inspecting-options.ts';
 import { readOptions } from './options.ts';
 import { readTarget } from './target.ts';
 import { TARGETS } from './usage.ts';
 
-const OPTIONS = { data: 'DIR', 'no-supervisor': '' };
+const OPTIONS = { data: 'DIR', 'no-supervisor': '', ...INSPECTING };
 
-const HELP = `Usage: troupe run FILE|DIR [--data DIR] [--no-supervisor] [-- ARGS]
+/** Bytes of the inspector's token: what nobody guesses. */
+const TOKEN_BYTES = 32;
+
+const HELP = `Usage: troupe run FILE|DIR [--data DIR] [--no-supervisor] [--inspect] [--record FILE] [-- ARGS]
 
 Serves one client over stdin and stdout. A process that holds these stays; the server runs in another one behind it, which
 is started again when it crashes: the client keeps its session. SIGHUP puts a new version of the server in place.
 
-  --data DIR        keep what must survive in DIR: handles, tasks, questions, sessions, what requests came to
-  --no-supervisor   serve in this process: when it dies, the client has to start it again
+  --data DIR         keep what must survive in DIR: handles, tasks, questions, sessions, what requests came to
+  --no-supervisor    serve in this process: when it dies, the client has to start it again
+${INSPECTING_HELP}
+                     Both go on when the server is started again: the page at the same address.
 
 ${TARGETS}
 `;
@@ -24,16 +31,21 @@ export async function main(args: readonly string[]): Promise<void> {
   const target = line && readTarget('run', [...line.positionals, '--', ...line.rest]);
   if (!target) return void process.stdout.write(HELP);
   const { data, 'no-supervisor': alone } = line.values;
+  const inspecting = readInspecting('run', line);
   // A debugger is attached to the process that it has started.
   if (alone !== undefined || process.execArgv.some((option) => option.startsWith('--inspect'))) {
     const { work } = await import('./worker.ts');
-    return work(target, data);
+    return work(target, data, inspecting);
   }
-  const itself = fileURLToPath(new URL(`./main${extname(import.meta.url)}`, import.meta.url));
-  const options = ['--no-supervisor', ...(data === undefined ? [] : ['--data', data])];
+  const itself = fileURLToPath(ownFile('cli/main'));
+  const options = ['--no-supervisor', ...(data === undefined ? [] : ['--data', data]), ...argumentsOf(inspecting)];
   const command = [...process.execArgv, itself, 'run', ...options, target.path, '--', ...line.rest];
   const { WorkerProcess } = await import('./worker-process.ts');
-  const start = (gated: boolean) => new WorkerProcess({ command, gated });
+  // Made once: the page that knows the token goes on with the next worker.
+  const token = randomBytes(TOKEN_BYTES).toString('base64url');
+  const isWatched = inspecting.inspect || inspecting.record !== undefined;
+  const watched = isWatched ? { port: 0, token, turns: 0, free: Promise.resolve() } : undefined;
+  const start = (gated: boolean) => new WorkerProcess({ command, gated, watched });
   // What supervises it is loaded while it starts.
   const first = start(false);
   const { supervise } = await import('./supervisor.ts');

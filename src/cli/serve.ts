@@ -8,6 +8,7 @@ import { socket } from '../transports/socket.ts';
 import type { Transport } from '../transports/transport.ts';
 import { howToConnect, plainName } from './connecting.ts';
 import { dataOf } from './data.ts';
+import { INSPECTING, INSPECTING_HELP, readInspecting } from './inspecting-options.ts';
 import { type CommandLine, readOptions, wholeNumber } from './options.ts';
 import { serveTarget } from './serving.ts';
 import { readTarget } from './target.ts';
@@ -23,9 +24,10 @@ const OPTIONS = {
   'max-connections': 'N',
   'idle-exit': 'MS',
   data: 'DIR',
+  ...INSPECTING,
 };
 
-const HELP = `Usage: troupe serve FILE|DIR [--http [HOST:]PORT] [--socket PATH] [-- ARGS]
+const HELP = `Usage: troupe serve FILE|DIR [--http [HOST:]PORT] [--socket PATH] [--inspect] [-- ARGS]
 
 Serves as troupe run does, but over HTTP, on a socket, or both, to any number of clients in one process: each has a
 session of its own, or needs none.
@@ -39,6 +41,7 @@ session of its own, or needs none.
   --max-connections N   most clients at once on the socket (256)
   --idle-exit MS        end when nobody has been connected to the socket for so many milliseconds (never)
   --data DIR            keep what must survive this process in DIR
+${INSPECTING_HELP}
 
 SIGTERM, SIGINT and SIGHUP let what runs finish, and end the process with code 0.
 
@@ -54,7 +57,12 @@ export async function main(args: readonly string[]): Promise<void> {
   const line = readOptions('serve', args, OPTIONS);
   const target = line && readTarget('serve', [...line.positionals, '--', ...line.rest]);
   if (!target) return void process.stdout.write(HELP);
-  const service = new Service(line);
+  const inspecting = readInspecting('serve', line);
+  const service = new Service(line, async (server) => {
+    if (!inspecting.inspect && inspecting.record === undefined) return;
+    const { inspect } = await import('./inspecting.ts');
+    await inspect(server, { ...inspecting, command: 'serve', target: target.path });
+  });
   await serveTarget(target, {
     command: 'serve',
     listen: (server, transports) => service.open(server, transports),
@@ -101,12 +109,15 @@ class Service {
   readonly #told: string[] = [];
   readonly #idleMs: number;
   readonly #http: HttpTransport | undefined;
+  readonly #watch: (server: Server) => Promise<void>;
   #server: Server | undefined;
   #idle: Timer | undefined;
   #connected = 0;
   #ending = false;
 
-  constructor({ values }: CommandLine) {
+  /** @param watch shows what happens in the server, before it listens */
+  constructor({ values }: CommandLine, watch: (server: Server) => Promise<void>) {
+    this.#watch = watch;
     const { 'idle-exit': idleExit, 'max-connections': maxConnections, socket: path } = values;
     this.#idleMs = idleExit === undefined ? 0 : wholeNumber('serve', 'idle-exit', idleExit, 0);
     const transports: Transport[] = [];
@@ -136,6 +147,7 @@ class Service {
     if (this.#server)
       throw new Error('troupe serve serves one server, and this program has told another one to listen before');
     this.#server = server;
+    await this.#watch(server);
     await server.listen(...this.#transports, ...transports.filter(({ name }) => name !== 'stdio'));
     // Nobody may be there to start it again: it is told, and not ended.
     watchLoop(server, undefined, false);

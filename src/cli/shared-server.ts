@@ -2,24 +2,16 @@
 import { Buffer } from 'node:buffer';
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import {
-  closeSync,
-  fstatSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  readSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { closeSync, fstatSync, openSync, readFileSync, readSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
-import { dirname, extname, isAbsolute, join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { ownFile } from '../own.ts';
 import { messageOf } from '../protocol/json.ts';
 import { checkDirectory, codeOf, isListening, isWindows } from '../transports/socket-path.ts';
 import { BeingStarted, Hopeless } from './patience.ts';
+import { runtimeDirectory } from './runtime-directory.ts';
 import { readTarget } from './target.ts';
 import { UsageError } from './usage.ts';
 
@@ -39,6 +31,8 @@ export interface SharedServerOptions {
   readonly path: string | undefined;
   /** Milliseconds without a client after which it ends. */
   readonly idleMs: number;
+  /** It has an inspector. */
+  readonly inspect: boolean;
 }
 
 export class SharedServer {
@@ -47,18 +41,20 @@ export class SharedServer {
   readonly #file: string;
   readonly #args: readonly string[];
   readonly #idleMs: number;
+  readonly #inspect: boolean;
   #failures = 0;
 
   /**
    * @param args what `file` finds in `process.argv.slice(2)`
    * @throws {UsageError} when `file` is nothing that can be served
    */
-  constructor(file: string, args: readonly string[], { path, idleMs }: SharedServerOptions) {
+  constructor(file: string, args: readonly string[], { path, idleMs, inspect }: SharedServerOptions) {
     const target = readTarget('attach --spawn', [file]);
     if (!target) throw new UsageError(`troupe attach --spawn: expected FILE or DIR, got ${file}`);
     this.#file = target.path;
     this.#args = args;
     this.#idleMs = idleMs;
+    this.#inspect = inspect;
     this.path = path === undefined ? defaultPath(target.path, args) : isWindows ? path : resolve(path);
   }
 
@@ -88,8 +84,9 @@ export class SharedServer {
   async #spawn(logFile: string): Promise<void> {
     const log = openLog(logFile);
     const from = fstatSync(log).size;
-    const main = fileURLToPath(new URL(`./main${extname(import.meta.url)}`, import.meta.url));
-    const options = ['--socket', this.path, '--idle-exit', String(this.#idleMs)];
+    const main = fileURLToPath(ownFile('cli/main'));
+    const inspected = this.#inspect ? ['--inspect'] : [];
+    const options = ['--socket', this.path, '--idle-exit', String(this.#idleMs), ...inspected];
     const child = spawn(
       process.execPath,
       [...process.execArgv, main, 'serve', this.#file, ...options, '--', ...this.#args],
@@ -139,14 +136,7 @@ export class SharedServer {
 export function defaultPath(file: string, args: readonly string[]): string {
   const name = hashOf([file, ...args]);
   if (isWindows) return `\\\\.\\pipe\\troupe-${userInfo().username}-${name}`;
-  const { XDG_RUNTIME_DIR: runtime } = process.env;
-  const directory =
-    runtime !== undefined && isAbsolute(runtime) && statSync(runtime, { throwIfNoEntry: false })?.isDirectory()
-      ? join(runtime, 'troupe')
-      : join(tmpdir(), `troupe-${userInfo().uid}`);
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
-  checkDirectory(directory);
-  return join(directory, `${name}.sock`);
+  return join(runtimeDirectory(), `${name}.sock`);
 }
 
 function hashOf(parts: readonly string[]): string {

@@ -1,5 +1,6 @@
 /** What the command line understands, and how it says that it did not. */
 
+import { OWN } from '../own.ts';
 import { stackOf } from '../protocol/json.ts';
 
 /** The command line was not understood: exit code 2. The message says what was expected and what came. */
@@ -16,8 +17,11 @@ export const USAGE = `Usage: troupe <command>
   troupe attach PATH              connect a client on stdio to such a socket
   troupe attach --spawn FILE|DIR [PATH] [-- ARGS]
                                   the same, and start the server when there is none
+  troupe top [URL|PID]            show in the terminal what happens in a server that is inspected
+  troupe graph FILE|DIR [MACHINE] print a statechart as a picture, as Mermaid, or as a table
 
-run, dev and serve take --data DIR: what must survive the process is kept there.
+run, dev and serve take --data DIR: what must survive the process is kept there. They take --inspect: a page that shows
+what happens in the server, which dev has in any case; and --record FILE, which writes it down.
 
   --help, -h       this text, or that of a command
   --version, -v    the version of troupe
@@ -39,11 +43,10 @@ export function say(line: string): void {
 
 /** An error for the author of a program: the frames of the stack that are theirs, without those of Node, of packages and of ours. */
 export function traceOf(error: unknown): string {
-  const own = new URL('..', import.meta.url).href;
   return stackOf(error)
     .split('\n')
     .filter(
-      (line) => !/^\s+at /.test(line) || !(/node:|\/node_modules\/|\(<anonymous>\)$/.test(line) || line.includes(own)),
+      (line) => !/^\s+at /.test(line) || !(/node:|\/node_modules\/|\(<anonymous>\)$/.test(line) || line.includes(OWN)),
     )
     .join('\n');
 }

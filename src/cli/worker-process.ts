@@ -17,11 +17,24 @@ const LAST_WORDS_MS = 250;
 /** The agent's session, under which a server with a durable store keeps what it must know again: the same for every worker. */
 const SESSION = randomUUID();
 
+/** What the workers of a server that is inspected or recorded have one after the other. */
+export interface Watched {
+  /** Of the inspector: the first worker finds it, and those after it come back there. */
+  port: number;
+  readonly token: string;
+  /** How many workers have had it. */
+  turns: number;
+  /** Settled when no worker has it any more. */
+  free: Promise<unknown>;
+}
+
 export interface WorkerOptions {
   /** What node is told to run. */
   readonly command: readonly string[];
   /** Whether it waits for {@link WorkerProcess.release} before it serves. */
   readonly gated: boolean;
+  /** What it has if it is inspected or recorded. */
+  readonly watched?: Watched | undefined;
   readonly clock?: Clock;
 }
 
@@ -44,14 +57,16 @@ export class WorkerProcess {
   replaced = false;
   readonly #child: ChildProcess;
   readonly #control: Duplex | undefined;
+  readonly #watched: Watched | undefined;
   readonly #clock: Clock;
   #graceMs = UNKNOWN_GRACE_MS;
   #keeps = false;
   #deadline: Timer | undefined;
   #atGate: (loaded: boolean) => void = () => {};
 
-  constructor({ command, gated, clock = systemClock }: WorkerOptions) {
+  constructor({ command, gated, watched, clock = systemClock }: WorkerOptions) {
     this.#clock = clock;
+    this.#watched = watched;
     const child = spawn(process.execPath, command, {
       // What it says to people goes where ours does, without a copy of it being made.
       stdio: ['pipe', 'pipe', 'inherit', 'pipe'],
@@ -81,6 +96,18 @@ export class WorkerProcess {
       this.#atGate(false);
     });
     this.link = this.#linkTo(stdout, stdin);
+    if (watched) this.#handOver(watched);
+  }
+
+  /** It may be inspected once those before it have ended: there is one port, and one file. */
+  #handOver(watched: Watched): void {
+    const { free } = watched;
+    watched.free = Promise.all([free, this.ended]);
+    // Arguments and environments can be read by others: this pipe cannot.
+    void free.then(() => {
+      this.#control?.write(`watch ${watched.turns} ${watched.port} ${watched.token}\n`);
+      watched.turns += 1;
+    });
   }
 
   /** Lets it serve. */
@@ -155,5 +182,6 @@ export class WorkerProcess {
     if (name === 'loaded') this.#atGate(true);
     else if (name === 'keeps') this.#keeps = true;
     else if (name === 'grace') this.#graceMs = Number(value) || UNKNOWN_GRACE_MS;
+    else if (name === 'inspecting' && this.#watched) this.#watched.port = Number(value) || 0;
   }
 }

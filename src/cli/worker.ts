@@ -7,6 +7,8 @@ import { stdio } from '../transports/stdio.ts';
 import { reserveStdout } from '../transports/stdout-guard.ts';
 import type { Transport } from '../transports/transport.ts';
 import { dataOf } from './data.ts';
+import type { Place } from './inspecting.ts';
+import type { Inspecting } from './inspecting-options.ts';
 import { serveTarget } from './serving.ts';
 import type { Target } from './target.ts';
 import { blockedIn, watchLoop } from './watching.ts';
@@ -15,7 +17,7 @@ import { blockedIn, watchLoop } from './watching.ts';
 const CONTROL = 3;
 
 /** Serves until its client has gone. */
-export async function work(target: Target, data: string | undefined): Promise<void> {
+export async function work(target: Target, data: string | undefined, inspecting: Inspecting): Promise<void> {
   // From here on stdout is the protocol, also for what the program says while it loads.
   reserveStdout();
   const mode = process.env.TROUPE_WORKER;
@@ -23,6 +25,14 @@ export async function work(target: Target, data: string | undefined): Promise<vo
   delete process.env.TROUPE_WORKER;
   const supervisor = mode === undefined ? undefined : new SupervisorEnd(mode === 'gated');
   const serving = new Map<Server, Promise<void>>();
+  const isWatched = inspecting.inspect || inspecting.record !== undefined;
+  const watch = async (server: Server): Promise<void> => {
+    // There is one page, and one file: of the server that listens first.
+    if (!isWatched || serving.size > 1) return;
+    const onPort = (port: number): void => supervisor?.inspects(port);
+    const { inspect } = await import('./inspecting.ts');
+    await inspect(server, { ...inspecting, command: 'run', target: target.path, place: supervisor?.place, onPort });
+  };
   const store = await dataOf('run', data);
   const blocked = blockedIn(data);
   await serveTarget(target, {
@@ -30,14 +40,14 @@ export async function work(target: Target, data: string | undefined): Promise<vo
     listen(server, transports) {
       const before = serving.get(server);
       if (before) return before;
-      const opened = open(server, transports, supervisor).then(() =>
+      const opened = open(server, transports, supervisor, watch).then(() =>
         watchLoop(server, blocked, supervisor !== undefined),
       );
       serving.set(server, opened);
       return opened;
     },
-    // A program that listens itself has to wait at the gate, too.
-    takesOver: supervisor !== undefined,
+    // A program that listens itself has to wait at the gate, too, and for what watches it.
+    takesOver: supervisor !== undefined || isWatched,
     store,
   });
 }
@@ -46,23 +56,42 @@ async function open(
   server: Server,
   transports: readonly Transport[],
   supervisor: SupervisorEnd | undefined,
+  watch: (server: Server) => Promise<void>,
 ): Promise<void> {
   await supervisor?.gate();
+  await watch(server);
   await server.listen(...(transports.length > 0 ? transports : [stdio()]));
   supervisor?.serves(server);
 }
 
-/** The pipe to the supervisor. Said here: `loaded`, `grace MS`, `keeps`; heard: `go`. */
+/** The pipe to the supervisor. Said here: `loaded`, `grace MS`, `keeps`, `inspecting PORT`; heard: `go`, `watch TURNS PORT TOKEN`. */
 class SupervisorEnd {
   readonly #control = new Socket({ fd: CONTROL });
   readonly #released: Promise<void>;
+  /** Where the inspector is to be: settled when no worker before this one has what there is one of, its port and its file. */
+  readonly place: Promise<Place>;
   #serves = false;
 
   constructor(gated: boolean) {
     const control = this.#control;
+    let release = (): void => {};
+    let watch = (_: Place): void => {};
     this.#released = new Promise((resolve) => {
-      if (!gated) resolve();
-      control.once('data', () => resolve());
+      release = resolve;
+    });
+    this.place = new Promise((resolve) => {
+      watch = resolve;
+    });
+    if (!gated) release();
+    let rest = '';
+    control.setEncoding('utf8').on('data', (chunk: string) => {
+      const words = (rest + chunk).split('\n');
+      rest = words.pop() ?? '';
+      for (const word of words) {
+        const [name, turns, port, token = ''] = word.split(' ');
+        if (name === 'go') release();
+        else if (name === 'watch') watch({ again: turns !== '0', port: Number(port) || 0, token });
+      }
     });
     // While nothing is served yet, nothing else tells that the supervisor has gone: no orphan stays behind.
     const gone = (): void => {
@@ -85,6 +114,10 @@ class SupervisorEnd {
     this.#say(`grace ${options.limits?.graceMs ?? DEFAULT_LIMITS.graceMs}`);
     // A store that outlives this process has what requests came to, under the name of the agent's session (TROUPE_SESSION).
     if (options.store?.durable) this.#say('keeps');
+  }
+
+  inspects(port: number): void {
+    this.#say(`inspecting ${port}`);
   }
 
   #say(word: string): void {

@@ -19,7 +19,7 @@ function test(title: string, body: () => Promise<void> | void): void {
   else all(title, body);
 }
 
-const MAIN = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../dist/lib/cli/main.js', import.meta.url));
 const SHARED = fileURLToPath(new URL('../fixtures/socket/shared.ts', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'troupe-attach-'));
 /** Whatever a test leaves behind, when it fails or on purpose. */
@@ -415,5 +415,5 @@ test('it loads no server: neither the core, nor a package', () => {
   const source = fileURLToPath(new URL('../../src/', import.meta.url));
   for (const file of ['main', 'attach', 'shared-server']) visit(join(source, 'cli', `${file}.ts`));
   const layers = [...seen].map((file) => relative(source, file).split(sep)[0]);
-  assert.equal([...new Set(layers)].sort(), ['cli', 'clock.ts', 'discovery', 'protocol', 'transports']);
+  assert.equal([...new Set(layers)].sort(), ['cli', 'clock.ts', 'discovery', 'own.ts', 'protocol', 'transports']);
 });

@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const SOURCE = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
-const BUILT = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));
+const BUILT = fileURLToPath(new URL('../../dist/lib/cli/main.js', import.meta.url));
 
 /** The command as it is published: JavaScript, under plain node. */
 export const isBuilt: boolean = existsSync(BUILT);

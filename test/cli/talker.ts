@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
-const BUILT = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));
+const BUILT = fileURLToPath(new URL('../../dist/lib/cli/main.js', import.meta.url));
 
 export interface Answer {
   readonly result?: Readonly<Record<string, unknown>>;

@@ -33,6 +33,8 @@ test('--help and --version answer on stdout', async () => {
     'dev FILE|DIR',
     'serve FILE|DIR [--http [HOST:]PORT] [--socket PATH]',
     'attach PATH',
+    'graph FILE|DIR [MACHINE]',
+    'top [URL|PID]',
   ]) {
     const { code, out, err } = await run(command.split(' ')[0] ?? '', '--help');
     assert.equal({ code, err }, { code: 0, err: '' });
@@ -55,7 +57,7 @@ for (const [title, args, expected] of [
   [
     'an option of serve that it has not',
     ['serve', 'a.ts', '--sockets', 'x'],
-    "troupe serve: expected no options but --http [HOST:]PORT, --path PATH, --allow-host NAMES, --allow-origin ORIGINS, --socket PATH, --max-connections N, --idle-exit MS, --data DIR, --help: Unknown option '--sockets'",
+    "troupe serve: expected no options but --http [HOST:]PORT, --path PATH, --allow-host NAMES, --allow-origin ORIGINS, --socket PATH, --max-connections N, --idle-exit MS, --data DIR, --inspect, --inspect-control, --record FILE, --help: Unknown option '--sockets'",
   ],
   [
     'a number that is none',
@@ -72,12 +74,12 @@ for (const [title, args, expected] of [
   [
     'an option for a server that is not to be started',
     ['attach', 'x', '--idle-exit', '5'],
-    '--idle-exit and ARGS are for the server that --spawn FILE starts',
+    '--idle-exit, --inspect and ARGS are for the server that --spawn FILE starts',
   ],
   [
     'an unknown option',
     ['run', '--fast', 'a.ts'],
-    "troupe run: expected no options but --data DIR, --no-supervisor, --help: Unknown option '--fast'",
+    "troupe run: expected no options but --data DIR, --no-supervisor, --inspect, --inspect-control, --record FILE, --help: Unknown option '--fast'",
   ],
   [
     'a file to keep data in',

@@ -1,0 +1,9 @@
+/** When a transition of a statechart is taken, in a word. */
+import type { ChartEdge, ChartNode } from './node.ts';
+
+/** Undefined for one that is always taken. @example 'hasItems', 'otherwise' */
+export function conditionOf(node: ChartNode, edge: ChartEdge): string | undefined {
+  if (edge.guard !== undefined) return edge.guard === '' ? 'if' : edge.guard;
+  const before = node.edges.slice(0, node.edges.indexOf(edge));
+  return before.some(({ on, guard }) => on === edge.on && guard !== undefined) ? 'otherwise' : undefined;
+}

@@ -1,0 +1,83 @@
+/** `troupe graph`: a statechart of a program, as a picture or as text, without serving anything. */
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import * as assert from 'uvu/assert';
+import { TROUPE, Tree } from '../discovery/tree.ts';
+import { suite, timeLimit } from '../harness/door.ts';
+import { Cli, isBuilt } from './cli.ts';
+
+timeLimit(30_000);
+const test = suite('troupe graph');
+
+const XSTATE = import.meta.resolve('xstate');
+const tree = new Tree({
+  'package.json': '{ "type": "module" }',
+  '_machines.ts': `import { createMachine } from '${XSTATE}';
+const states = { open: { on: { shut: 'closed' } }, closed: {} };
+export const door = createMachine({ id: 'door', initial: 'open', states });
+export const lift = createMachine({ id: 'lift', initial: 'open', states });`,
+  'bare.ts': `export { door } from './_machines.ts';`,
+  'server.ts': `import { createServer, stdio } from '${TROUPE}';
+import { door, lift } from './_machines.ts';
+console.log('loading');
+const server = createServer({ name: 's', version: '1.0.0' });
+server.machine('gate', door, { events: { shut: true } });
+server.tool('ride', { machine: lift });
+setInterval(() => {}, 1_000);
+await server.listen(stdio());
+console.log('listens');`,
+  'none.ts': 'export const x = 1;',
+  'broken.ts': 'throw new Error("no database");',
+});
+
+async function graph(...args: readonly string[]): Promise<{ code: number | null; out: string; err: string }> {
+  const cli = new Cli(['graph', ...args], { cwd: tree.path, built: isBuilt });
+  let out = '';
+  cli.process.stdout?.removeAllListeners('data').on('data', (text: string) => {
+    out += text;
+  });
+  return { code: await cli.exit, out, err: cli.err };
+}
+
+test('the only machine that a module exports is printed as a picture', async () => {
+  const { code, out, err } = await graph('bare.ts');
+  assert.equal({ code, err }, { code: 0, err: '' });
+  assert.match(out, /^<svg [\s\S]*<title>The statechart door<\/title>[\s\S]*shut → closed[\s\S]*<\/svg>\n$/);
+});
+
+test('of a program that would serve several machines are listed, and one is printed by its name; nothing is served', async () => {
+  const listed = await graph('server.ts');
+  assert.equal(listed, { code: 0, out: 'gate\nride\n', err: 'loading\n' });
+  const { code, out } = await graph('server.ts', 'gate', '--mermaid');
+  assert.is(code, 0);
+  assert.match(out, 'stateDiagram-v2\n  accTitle: The statechart door\n  [*] --> open\n  open --> closed : shut\n');
+});
+
+test('the order example is written to a file', async () => {
+  const example = fileURLToPath(new URL('../../examples/order/server.ts', import.meta.url));
+  const { code, out } = await graph(example, '--table', '--out', 'order.md');
+  assert.equal({ code, out }, { code: 0, out: '' });
+  assert.match(
+    readFileSync(tree.at('order.md'), 'utf8'),
+    '`checkout` (Asks the customer, and charges them) | filled | confirming |',
+  );
+});
+
+for (const [title, args, expected, exit] of [
+  ['a machine that is not there', ['server.ts', 'door2'], 'expected one of the machines gate, ride, got door2', 2],
+  ['a program without machines', ['none.ts'], 'none.ts has no machine: expected a server with server.machine(…)', 2],
+  [
+    'a file for several',
+    ['server.ts', '--out', 'x.svg'],
+    '--out: expected a MACHINE to write there, one of gate, ride',
+    2,
+  ],
+  ['two forms at once', ['server.ts', '--mermaid', '--table'], 'expected --mermaid or --table, got both', 2],
+  ['a program that fails', ['broken.ts'], /broken\.ts cannot be read: Error: no database\n/, 1],
+] as const) {
+  test(`${title} is refused in words`, async () => {
+    const { code, out, err } = await graph(...args);
+    assert.equal({ code, out }, { code: exit, out: '' });
+    assert.match(err, expected);
+  });
+}

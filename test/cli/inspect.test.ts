@@ -1,0 +1,215 @@
+/** `--inspect`, `--record` and `troupe top`: where the inspector is, who finds it, and what outlives a worker that is killed. */
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import * as assert from 'uvu/assert';
+import type { HelloFrame } from '../../src/inspector/frames.ts';
+import { readRecording } from '../../src/inspector/recording.ts';
+import { suite, timeLimit } from '../harness/door.ts';
+import { Cli, isBuilt } from './cli.ts';
+
+timeLimit(30_000);
+const all = suite('the inspector on the command line');
+function test(title: string, body: () => Promise<void>): void {
+  if (!isBuilt) all.skip(title, 'dist is not built: npm run build');
+  else if (process.platform === 'win32') all.skip(title, 'the signals of this file are those of POSIX');
+  else all(title, body);
+}
+
+const SERVER = fileURLToPath(new URL('../fixtures/supervised/server.mjs', import.meta.url));
+const root = mkdtempSync(join(tmpdir(), 'troupe-inspect-'));
+// Nobody else's servers are found here, and ours by nobody else.
+process.env.XDG_RUNTIME_DIR = root;
+const announced = join(root, 'troupe', 'inspectors');
+all.after(() => rmSync(root, { recursive: true, force: true }));
+
+const HEAD = '{"format":"troupe-recording","version":1,"frames":[';
+const URL_LINE = /inspector at (http:\/\/127\.0\.0\.1:(\d+)\/#([\w-]{43}))( \(it may control the server\))?\n/;
+
+function start(command: string, ...options: readonly string[]): Cli {
+  const folder = mkdtempSync(join(root, 'agent-'));
+  return new Cli([command, SERVER, ...options, '--', folder], { built: true });
+}
+
+interface Place {
+  readonly url: string;
+  readonly base: string;
+  readonly token: string;
+}
+
+async function placeOf(cli: Cli): Promise<Place> {
+  await cli.said('inspector at');
+  const [, url = '', port = '', token = ''] = URL_LINE.exec(cli.err) ?? assert.unreachable(cli.err) ?? [];
+  return { url, base: `http://127.0.0.1:${port}`, token };
+}
+
+/** The first frame of the stream, from whoever serves there now. */
+async function hello({ base, token }: Place): Promise<HelloFrame> {
+  for (;;) {
+    const ending = new AbortController();
+    const options = { headers: { Authorization: `Bearer ${token}` }, signal: ending.signal };
+    const answer = await fetch(`${base}/api/stream?viewer=test`, options).catch(() => undefined);
+    const chunk = await answer?.body?.getReader().read();
+    ending.abort();
+    const [first = ''] = new TextDecoder().decode(chunk?.value).split('\n\n');
+    const [frame] = first.startsWith('data: ') ? readRecording(`${HEAD}${first.slice(6)}]}`).frames : [];
+    if (frame?.type === 'hello') return frame;
+    await delay();
+  }
+}
+
+function delay(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 20));
+}
+
+/** What a command that ends by itself says. */
+async function run(...args: readonly string[]): Promise<{ code: number | null; out: string; err: string }> {
+  const cli = new Cli(args, { built: true });
+  let out = '';
+  cli.process.stdout?.removeAllListeners('data').on('data', (text: string) => {
+    out += text;
+  });
+  return { code: await cli.exit, out, err: cli.err };
+}
+
+test('--inspect says on stderr where the page is, with a token; without the token nothing is told; stdout is the protocol', async () => {
+  const cli = start('run', '--inspect', '--no-supervisor');
+  await cli.initialize();
+  const { base, token, url } = await placeOf(cli);
+  const page = await fetch(`${base}/`);
+  assert.is(page.status, 200);
+  assert.match(await page.text(), '<!doctype html>');
+  assert.is((await fetch(`${base}/api/stream?viewer=x`)).status, 401);
+  assert.is((await hello({ base, token, url })).control, false);
+  assert.is(cli.err.split(token).length, 2, 'the token is said once');
+  assert.is(await cli.end(), 0);
+  assert.ok(cli.lines.every((line) => line.startsWith('{"jsonrpc":"2.0"')));
+});
+
+test('without --inspect there is no inspector', async () => {
+  const cli = start('run', '--no-supervisor');
+  await cli.initialize();
+  assert.is(await cli.end(), 0);
+  assert.not.match(cli.err, 'inspector');
+  assert.equal(existsSync(announced) ? readdirSync(announced) : [], []);
+});
+
+test('troupe dev is inspected unless it is told not to be, and only --inspect-control lets a viewer act', async () => {
+  // On a machine without one, the command that opens a browser.
+  const path = process.env.PATH;
+  for (const name of ['xdg-open', 'open'])
+    writeFileSync(join(root, name), `#!/bin/sh\nprintf %s "$*" > "${root}/opened"\n`, { mode: 0o755 });
+  process.env.PATH = `${root}:${path}`;
+  const cli = start('dev', '--inspect-control', '--open');
+  process.env.PATH = path;
+  await cli.initialize();
+  const place = await placeOf(cli);
+  while (!existsSync(join(root, 'opened')) || readFileSync(join(root, 'opened'), 'utf8') === '') await delay();
+  assert.is(readFileSync(join(root, 'opened'), 'utf8'), place.url);
+  assert.match(cli.err, '(it may control the server)');
+  assert.is((await hello(place)).control, true);
+  assert.is(await cli.end(), 0);
+  const without = start('dev', '--no-inspect');
+  await without.initialize();
+  assert.is(await without.end(), 0);
+  assert.not.match(without.err, 'inspector');
+  const { code, err } = await run('dev', SERVER, '--no-inspect', '--inspect-control');
+  assert.is(code, 2);
+  assert.match(err, 'expected --no-inspect, or the options of the inspector, got both');
+});
+
+test('a page finds the next worker where the last one was, after a crash and after a deployment', async () => {
+  const file = join(root, 'run.json');
+  const cli = start('run', '--inspect', '--record', file);
+  await cli.initialize();
+  await cli.list('tools');
+  const place = await placeOf(cli);
+  const first = Number(await cli.call('pid'));
+  assert.is((await hello(place)).pid, first);
+  process.kill(first, 'SIGKILL');
+  const second = Number(await cli.call('pid'));
+  assert.is.not(second, first);
+  assert.is((await hello(place)).pid, second);
+  cli.process.kill('SIGHUP');
+  await cli.said('a new worker has loaded');
+  const third = async (): Promise<number> => {
+    for (;;) {
+      const pid = Number(await cli.call('pid'));
+      if (pid !== second && (await hello(place)).pid === pid) return pid;
+    }
+  };
+  assert.ok((await third()) > 0);
+  assert.is(await cli.end(), 0);
+  assert.is(cli.err.split('inspector at').length, 2, 'the address is said once');
+
+  // It is one recording of three processes, of which the first was killed.
+  assert.is(statSync(file).mode & 0o777, 0o600);
+  const text = readFileSync(file, 'utf8');
+  JSON.parse(text);
+  const { frames } = readRecording(text);
+  assert.equal(
+    frames.flatMap((frame) => (frame.type === 'hello' ? [frame.pid === first, frame.pid === second] : [])),
+    [true, false, false, true, false, false],
+  );
+  assert.ok(frames.some((frame) => frame.type === 'records' && frame.records.some(({ type }) => type === 'wire')));
+  assert.not.match(text, place.token);
+});
+
+test('troupe top prints what happens in the one server that has an inspector, and asks for its process where there are more', async () => {
+  const cli = start('dev');
+  await cli.initialize();
+  await placeOf(cli);
+  void cli.call('wait').catch(() => {});
+  await cli.said('waits');
+  const top = await run('top', '--once');
+  assert.equal({ code: top.code, err: top.err }, { code: 0, err: '' });
+  assert.match(top.out, /^◆ supervised 1\.0\.0 · pid \d+ · live\n1 session {2}1 request {2}0 questions/);
+  assert.match(top.out, /^ {2}cli-test 1\.0\.0 +ready /m);
+  assert.match(top.out, /^ {4}tools\/call wait +open +\d+:\d\d {2}its result$/m);
+
+  const other = start('dev');
+  await other.initialize();
+  const { url } = await placeOf(other);
+  const asked = await run('top');
+  assert.is(asked.code, 1);
+  assert.match(asked.err, /2 servers have an inspector: choose one by its process, such as troupe top \d+\n/);
+  const wrong = `${url.slice(0, -1)}${url.endsWith('A') ? 'B' : 'A'}`;
+  const [byPid, byUrl, refused, foreign] = await Promise.all([
+    run('top', String(other.process.pid), '--once'),
+    run('top', url, '--once'),
+    run('top', wrong, '--once'),
+    run('top', 'http://example.com/#x'),
+  ]);
+  for (const { out } of [byPid, byUrl]) assert.match(out, `pid ${other.process.pid} `);
+  assert.is(refused.code, 1);
+  assert.match(refused.err, 'refuses: Authorization');
+  assert.is(foreign.code, 2);
+  assert.equal(await Promise.all([other.end(), cli.end()]), [0, 0]);
+
+  assert.equal(readdirSync(announced), []);
+  const none = await run('top');
+  assert.is(none.code, 1);
+  assert.match(none.err, 'no server with an inspector runs: start one with troupe dev FILE, or with --inspect');
+});
+
+test('the server that troupe attach starts has an inspector where it is asked for', async () => {
+  const path = join(root, 'shared.sock');
+  const folder = mkdtempSync(join(root, 'agent-'));
+  const options = ['--spawn', SERVER, path, '--inspect', '--idle-exit', '200'];
+  const cli = new Cli(['attach', ...options, '--', folder], { built: true });
+  await cli.initialize();
+  assert.match(readFileSync(`${path}.log`, 'utf8'), URL_LINE);
+  assert.match((await run('top', '--once')).out, /^ {2}cli-test 1\.0\.0 +ready /m);
+  assert.is(await cli.end(), 0);
+});
+
+test('a recording of troupe serve is whole once the server has closed', async () => {
+  const file = join(root, 'serve.json');
+  const cli = start('serve', '--http', '0', '--record', file);
+  await cli.said('connect clients with');
+  cli.process.kill('SIGTERM');
+  assert.is(await cli.exit, 0);
+  const { frames } = JSON.parse(readFileSync(file, 'utf8'));
+  assert.is(frames[0].type, 'hello');
+});

@@ -1,0 +1,73 @@
+/** Who can be inspected: told in files that only their user may read. */
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  rmdirSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import * as assert from 'uvu/assert';
+import { announce, announcedNow } from '../../src/cli/inspectors.ts';
+import { Tree } from '../discovery/tree.ts';
+import { suite } from '../harness/door.ts';
+
+const test = suite('inspectors, announced');
+const { path } = new Tree();
+process.env.XDG_RUNTIME_DIR = path;
+const directory = join(path, 'troupe', 'inspectors');
+
+const mine = { pid: process.pid, url: 'http://127.0.0.1:1/#secret', server: 'notes 1.0.0', target: '/notes.ts' };
+
+test('what is announced is found until it is taken back, in a file that only its user may read', () => {
+  const takeBack = announce(mine);
+  assert.equal(announcedNow(), [mine]);
+  if (process.platform !== 'win32') {
+    assert.is(statSync(join(directory, `${process.pid}.json`)).mode & 0o777, 0o600);
+    assert.is(statSync(directory).mode & 0o777, 0o700);
+  }
+  announce({ ...mine, url: 'http://127.0.0.1:2/#secret' });
+  assert.equal(
+    announcedNow().map(({ url }) => url),
+    ['http://127.0.0.1:2/#secret'],
+  );
+  takeBack();
+  assert.equal(announcedNow(), []);
+});
+
+test('what a dead process has left behind, and what is no announcement, is removed', () => {
+  mkdirSync(directory, { recursive: true });
+  writeFileSync(join(directory, '4194305.json'), JSON.stringify({ ...mine, pid: 4_194_305 }));
+  writeFileSync(join(directory, '12.json'), '{');
+  writeFileSync(join(directory, 'notes.txt'), 'not ours');
+  mkdirSync(join(directory, '13.json'));
+  assert.equal(announcedNow(), []);
+  assert.equal(readdirSync(directory), ['13.json', 'notes.txt']);
+  rmdirSync(join(directory, '13.json'));
+});
+
+if (process.platform === 'win32') test.skip('a directory of others', 'the modes of this test are those of POSIX');
+else
+  test('in a directory in which others may write nothing is announced', () => {
+    const open = join(path, 'open');
+    mkdirSync(join(open, 'troupe'), { recursive: true });
+    process.env.XDG_RUNTIME_DIR = open;
+    chmodSync(join(open, 'troupe'), 0o777);
+    assert.throws(() => announce(mine), /others may write to the directory/);
+    assert.not.ok(existsSync(join(open, 'troupe', 'inspectors')));
+    process.env.XDG_RUNTIME_DIR = path;
+  });
+
+test('a link in place of the directory is not followed', () => {
+  const linked = join(path, 'linked');
+  mkdirSync(join(path, 'elsewhere'), { mode: 0o700 });
+  mkdirSync(linked);
+  symlinkSync(join(path, 'elsewhere'), join(linked, 'troupe'), 'junction');
+  process.env.XDG_RUNTIME_DIR = linked;
+  assert.throws(() => announce(mine), /expected a directory that is no link/);
+  assert.equal(readdirSync(join(path, 'elsewhere')), []);
+  process.env.XDG_RUNTIME_DIR = path;
+});

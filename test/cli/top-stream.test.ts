@@ -1,0 +1,31 @@
+/** What `troupe top` hears from whoever has the port: its refusal is shown as text, and nothing of it is obeyed. */
+import { createServer } from 'node:http';
+import * as assert from 'uvu/assert';
+import { Stream } from '../../src/cli/top/stream.ts';
+import { suite } from '../harness/door.ts';
+
+const test = suite('troupe top, the stream');
+
+test('a refusal has nothing in it that a terminal would obey, and is no longer than can be read', async () => {
+  const error = `\u001b]0;owned\u0007\u001b[31mred\u202e${'x'.repeat(100_000)}`;
+  const server = createServer((_, response) => {
+    response.writeHead(401, { 'Content-Type': 'application/json' }).end(JSON.stringify({ error }));
+  });
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  const address = server.address();
+  const port = typeof address === 'object' ? address?.port : undefined;
+  const stream = new Stream({
+    url: new URL(`http://127.0.0.1:${port}/#token`),
+    since: () => 0,
+    hear: () => {},
+    is: () => {},
+  });
+  const told = await stream.once().then(
+    () => 'it was not refused',
+    (refused: Error) => refused.message,
+  );
+  assert.match(told, /refuses: ·\]0;owned··\[31mred·xxx/);
+  assert.ok(told.length < 1_000, String(told.length));
+  server.closeAllConnections();
+  await new Promise((closed) => server.close(closed));
+});

@@ -1,0 +1,136 @@
+/** `troupe top`: what it shows of a given model, as text. */
+import * as assert from 'uvu/assert';
+import { SORTS, type Sort, viewOf } from '../../src/cli/top/view.ts';
+import { clip, countdown, fill, lasting } from '../../src/cli/top/words.ts';
+import { suite } from '../harness/door.ts';
+import { shop, type Teller } from '../inspector/model/frames.ts';
+
+const test = suite('troupe top, the view');
+
+/** A shop in which one call asks, one is under way, one has failed, and a delay runs. */
+function busy(): Teller {
+  const teller = shop();
+  const call = (id: number, name: string): number =>
+    teller.wire('in', { jsonrpc: '2.0', id, method: 'tools/call', params: { name } });
+  const refund = call(1, 'refund');
+  teller.wire(
+    'out',
+    { jsonrpc: '2.0', id: 7, method: 'elicitation/create', params: { message: 'Refund 20 €?' } },
+    { about: refund },
+  );
+  call(2, 'add');
+  teller.state('requests c1', 'admitting (2)');
+  const failed = call(3, 'pay');
+  teller.wire('out', { jsonrpc: '2.0', id: 3, error: { code: 1, message: 'no' } }, { about: failed, after: 1_200 });
+  teller.tell({
+    type: 'timer',
+    actor: 'order_1',
+    id: 'x',
+    event: 'after 30 s',
+    delay: 30_000,
+    due: teller.now + 30_000,
+  });
+  return teller;
+}
+
+function shown(
+  teller: Teller,
+  { columns = 120, rows = 40, sort = 'tree' as Sort, offset = 0, after = 1_000 } = {},
+): string {
+  const options = { now: teller.now + after, columns, rows, sort, offset, status: 'live', keys: 'q quit' };
+  return viewOf(teller.model, options)
+    .map(({ text }) => text.trimEnd())
+    .join('\n');
+}
+
+test('it shows who is there, what each waits for and until when, and how long requests take', () => {
+  assert.is(
+    shown(busy()),
+    `◆ shop 1.0.0 · pid 7 · live                                                                      sorted by tree · q quit
+1 session  2 requests  0 questions  1 handle  0 tasks  1.7 requests/s  p50 1.2 s  p99 1.2 s
+
+who                                           state                     age     left  waits for
+clients
+  claude                                      ready                    0:02
+    tools/call refund                         open                     0:02           Refund 20 €? · the user of claude
+    tools/call add                            open                     0:02           its result
+handles · order
+  handle order_1                              cart                     0:02     0:28  after 30 s
+
+method                                           count   failed      p50      p99  slowest
+tools/call pay                                       1        1    1.2 s    1.2 s    1.2 s`,
+  );
+});
+
+test('it is sorted by what is due first, by age, or by name, without the tree', () => {
+  const names = (sort: Sort): string[] =>
+    shown(busy(), { sort })
+      .split('\n')
+      .slice(4, 8)
+      .map((line) => line.slice(0, 20).trim());
+  assert.equal(names('deadline'), ['handle order_1', 'claude', 'tools/call refund', 'tools/call add']);
+  assert.equal(names('age'), ['claude', 'handle order_1', 'tools/call refund', 'tools/call add']);
+  assert.equal(names('name'), ['claude', 'handle order_1', 'tools/call add', 'tools/call refund']);
+  assert.equal(SORTS, ['tree', 'deadline', 'age', 'name']);
+});
+
+test('no line is wider than the terminal, there are no more lines than fit, and what is left out is counted', () => {
+  const teller = busy();
+  for (let id = 10; id < 60; id += 1)
+    teller.wire('in', { jsonrpc: '2.0', id, method: 'tools/call', params: { name: `tool ${id} 日本語` } });
+  for (const [columns, rows] of [
+    [110, 20],
+    [60, 12],
+    [30, 10],
+    [200, 50],
+  ] as const) {
+    const lines = shown(teller, { columns, rows }).split('\n');
+    assert.ok(lines.length <= rows, `${lines.length} lines of ${rows}`);
+    for (const line of lines) assert.ok([...line].length <= columns, line);
+  }
+  assert.match(shown(teller, { rows: 20 }), /… and \d+ more/);
+  const first = shown(teller, { rows: 20 }).split('\n')[4];
+  assert.is.not(shown(teller, { rows: 20, offset: 3 }).split('\n')[4], first);
+});
+
+test('a name that a terminal would obey is shown, not obeyed', () => {
+  const teller = shop();
+  teller.wire('in', { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: '\u001b[2J\u202eevil\n' } });
+  const text = viewOf(teller.model, { now: 0, columns: 80, rows: 30, sort: 'tree', offset: 0, status: '', keys: '' });
+  for (const line of text) assert.not.match(line.text, /[\p{Cc}\p{Cf}]/u);
+  assert.match(text.map((line) => line.text).join('\n'), 'tools/call ·[2J·evil·');
+});
+
+test('a request that came before anybody watched is known from the table that has it', () => {
+  const teller = shop();
+  teller.state('requests c1', 'admitting (1)');
+  const slow = { id: 4, operation: { method: 'tools/call', name: 'slow' }, deadline: teller.now + 61_000 };
+  const look = {
+    actor: 'requests c1',
+    kind: 'requests',
+    at: teller.now,
+    seq: teller.seq,
+    state: 'admitting (1)',
+    mailbox: 0,
+  } as const;
+  teller.frame({ type: 'look', look: { ...look, facts: { 'in flight': [slow] }, waits: [], next: [] } });
+  assert.match(shown(teller), /^1 session {2}1 request /m);
+  assert.match(shown(teller), /^ {4}tools\/call slow +open +1:00 {2}its result$/m);
+});
+
+test('records that are not shown and events that nothing took are told', () => {
+  const teller = shop();
+  teller.step('order_1', 'fly', [], ['cart']);
+  teller.frame({ type: 'gap', from: 100, to: 300, at: teller.now, records: 1_200, exchanges: 40, why: 'flood' });
+  assert.match(shown(teller), '1 event that nothing took · 40 exchanges not shown: there were too many');
+  assert.match(shown(teller, { after: 910 }), '40.0 requests/s');
+});
+
+test('texts are cut by what they take on the screen, and times are short', () => {
+  assert.equal(
+    [clip('日本語', 5), clip('日本語', 6), fill('日本', 6), clip('abcdef', 4)],
+    ['日本…', '日本語', '日本  ', 'abc…'],
+  );
+  assert.equal([0, 41_000, 3_723_000, 183_600_000].map(countdown), ['0:00', '0:41', '1:02:03', '2 d 3 h']);
+  assert.equal([0.42, 12.4, 1_234, 61_000].map(lasting), ['0.4 ms', '12 ms', '1.2 s', '1:01']);
+});
