@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util';
 import { assign, setup } from 'xstate';
 import { systemClock } from '../src/clock.ts';
 import { Handles } from '../src/handles/handles.ts';
-import { Inspection } from '../src/inspect.ts';
+import { Inspection } from '../src/inspection/inspection.ts';
 import { type Limits, resolveLimits } from '../src/options.ts';
 import { memoryStore } from '../src/store/memory.ts';
 import { sqlite } from '../src/store/sqlite.ts';

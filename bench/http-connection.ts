@@ -5,7 +5,7 @@ import { connect, type Socket } from 'node:net';
 type OnAnswer = (status: number, body: string, head: string) => void;
 
 /** The end of a body in chunks, which is how a server says that an answer of unknown length is whole. */
-const ENDED = /(^|\r\n)0\r\n\r\n$/;
+const LAST_CHUNK = '0\r\n\r\n';
 const NO_BODY = /^HTTP\/1\.1 204 /;
 
 export class HttpConnection {
@@ -74,7 +74,8 @@ export class HttpConnection {
     const head = text.slice(0, end);
     const body = text.slice(end + 4);
     const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1];
-    if (length === undefined ? !ENDED.test(body) && !NO_BODY.test(head) : body.length < Number(length)) return;
+    const isEnded = body === LAST_CHUNK || body.endsWith(`\r\n${LAST_CHUNK}`);
+    if (length === undefined ? !isEnded && !NO_BODY.test(head) : body.length < Number(length)) return;
     if (length !== undefined && body.length > Number(length))
       return this.#onFailure(new Error(`expected one answer at a time, got ${text.slice(0, 1000)}`));
     this.#rest = '';

@@ -3,12 +3,22 @@
 export const LEGACY = '2025-06-18';
 export const MODERN = '2026-07-28';
 
-const SELF = { name: 'bench', version: '1.0.0' };
-const META = {
+/** How a client speaks over HTTP: the modern era; the legacy one in a session; the legacy one to a server that keeps no sessions. */
+export type Way = 'modern' | 'session' | 'stateless';
+
+/** Who calls: in a session it is told which. */
+export interface Caller {
+  readonly way: Way;
+  readonly session?: string;
+}
+
+export const SELF = { name: 'bench', version: '1.0.0' };
+export const META = {
   'io.modelcontextprotocol/protocolVersion': MODERN,
   'io.modelcontextprotocol/clientInfo': SELF,
   'io.modelcontextprotocol/clientCapabilities': {},
 };
+export const INITIALIZE = { protocolVersion: LEGACY, capabilities: {}, clientInfo: SELF };
 
 /** Ids have seven digits, so that a request keeps its length. */
 const FIRST = 1_000_000;
@@ -33,45 +43,55 @@ export class PreparedCall {
   }
 }
 
-/** A `tools/call` of echo, as a client in a session sends it. */
-export function callInSession(url: URL, session: string, text: string): PreparedCall {
-  return new PreparedCall(post(url, inSession(session), request(FIRST, 'tools/call', echo(text))));
+/** A request of any method. */
+export function request(url: URL, caller: Caller, method: string, params: Params = {}): PreparedCall {
+  const { headers, message } = parts(caller, method, params);
+  return new PreparedCall(post(url, headers, message));
 }
 
-/** A `tools/call` of echo, as a modern client sends it. */
-export function modernCall(url: URL, text: string): PreparedCall {
-  const headers = { 'MCP-Protocol-Version': MODERN, 'Mcp-Method': 'tools/call', 'Mcp-Name': 'echo' };
-  return new PreparedCall(post(url, headers, request(FIRST, 'tools/call', { ...echo(text), _meta: META })));
+/** A `tools/call` of echo. */
+export function echo(url: URL, caller: Caller, text: string): PreparedCall {
+  return request(url, caller, 'tools/call', { name: 'echo', arguments: { text } });
 }
 
 export function initialize(url: URL): Buffer {
-  const params = { protocolVersion: LEGACY, capabilities: {}, clientInfo: SELF };
-  return post(url, {}, request(0, 'initialize', params));
+  return post(url, {}, { jsonrpc: '2.0', id: 0, method: 'initialize', params: INITIALIZE });
 }
 
 export function initialized(url: URL, session: string): Buffer {
-  return post(url, inSession(session), { jsonrpc: '2.0', method: 'notifications/initialized' });
-}
-
-export function ping(url: URL, session: string): Buffer {
-  return post(url, inSession(session), request(0, 'ping'));
+  const message = { jsonrpc: '2.0', method: 'notifications/initialized' };
+  return post(url, headersOf({ way: 'session', session }), message);
 }
 
 /** Ends a session. */
 export function end(url: URL, session: string): Buffer {
-  return written('DELETE', url, inSession(session));
+  return written('DELETE', url, headersOf({ way: 'session', session }));
 }
 
-function inSession(session: string): Record<string, string> {
-  return { 'Mcp-Session-Id': session, 'MCP-Protocol-Version': LEGACY };
+/** What a request has in its params beside the `_meta` that the era wants. */
+export interface Params {
+  readonly name?: string;
+  readonly arguments?: object;
+  readonly _meta?: object;
 }
 
-function echo(text: string): object {
-  return { name: 'echo', arguments: { text } };
+/** The headers and the message of a request, for a client that writes them itself. */
+export function parts(
+  caller: Caller,
+  method: string,
+  params: Params,
+): { readonly headers: Record<string, string>; readonly message: object } {
+  const message = { jsonrpc: '2.0', id: FIRST, method };
+  if (caller.way !== 'modern') return { headers: headersOf(caller), message: { ...message, params } };
+  const named: Record<string, string> = params.name === undefined ? {} : { 'Mcp-Name': params.name };
+  return {
+    headers: { 'MCP-Protocol-Version': MODERN, 'Mcp-Method': method, ...named },
+    message: { ...message, params: { ...params, _meta: { ...META, ...params._meta } } },
+  };
 }
 
-function request(id: number, method: string, params?: object): object {
-  return { jsonrpc: '2.0', id, method, ...(params === undefined ? {} : { params }) };
+function headersOf({ session }: Caller): Record<string, string> {
+  return { ...(session === undefined ? {} : { 'Mcp-Session-Id': session }), 'MCP-Protocol-Version': LEGACY };
 }
 
 function post(url: URL, headers: Record<string, string>, message: object): Buffer {

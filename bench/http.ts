@@ -1,52 +1,28 @@
-/** Measures echo over HTTP: a child process serves, this process keeps a number of requests in flight, one on each keep-alive connection. */
+/** Calls a server over HTTP: keeps a number of requests in flight, one on each keep-alive connection, and looks at each answer. */
 import { HttpConnection } from './http-connection.ts';
-import { callInSession, initialize, initialized, modernCall, type PreparedCall } from './http-requests.ts';
+import { initialize, initialized } from './http-requests.ts';
 import { type Measured, measured } from './measured.ts';
-import { type Serving, serve } from './serving.ts';
-import type { Echo } from './turns.ts';
 
-/** A session id as long as Troupe's, for a floor that has no sessions. */
-const NO_SESSION = '0123456789abcdefghijkl';
+/** When to stop: after so many calls, or when so many milliseconds are over. */
+export type Amount = { readonly calls: number } | { readonly ms: number };
 
-export interface Served {
-  /** A file below this folder. */
-  readonly server: string;
-  readonly era: 'legacy' | 'modern';
-  /** A floor has no session to open. */
-  readonly handshake: boolean;
+/** What one connection sends: the same bytes each time, but for the id. */
+export interface Sendable {
+  withId(id: number): Buffer;
+  readonly id: number;
 }
 
-/** Starts a server, and opens the session that its calls need. @throws {Error} when it does not start, or opens no session */
-export async function startHttp({ server, era, handshake }: Served, text = 'x'.repeat(64)): Promise<Echo> {
-  const serving = await serve(server);
-  const { url, stop } = serving;
-  try {
-    const session = handshake && era === 'legacy' ? await openSession(url) : NO_SESSION;
-    const prepare = (): PreparedCall => (era === 'modern' ? modernCall(url, text) : callInSession(url, session, text));
-    return {
-      stop,
-      async run(count, inFlight) {
-        const before = await processorTime(serving);
-        const result = await callAll(url, text, count, inFlight, prepare);
-        return { ...result, serverMicros: ((await processorTime(serving)) - before) / count };
-      },
-    };
-  } catch (error) {
-    await stop();
-    throw error;
-  }
-}
+/** Says what is wrong with an answer, or nothing. @param id that of its request */
+export type Check = (body: string, id: number) => string | undefined;
 
-/** Microseconds of processor time that a server has used so far. */
-async function processorTime(serving: Serving): Promise<number> {
-  const used = await serving.ask('cpu');
-  if (typeof used !== 'object' || used === null || !('user' in used) || !('system' in used))
-    throw new Error(`expected what process.cpuUsage() tells, got ${JSON.stringify(used)}`);
-  return Number(used.user) + Number(used.system);
+/** The answer of echo. */
+export function isEcho(text: string): Check {
+  const holds = `"${text}"`;
+  return (body, id) => (body.includes(`"id":${id}`) && body.includes(holds) ? undefined : 'expected the echo');
 }
 
 /** Opens a session as a client does, on a connection of its own. @returns its id */
-async function openSession(url: URL): Promise<string> {
+export async function openSession(url: URL): Promise<string> {
   const connection = await HttpConnection.open(url);
   const session = await openSessionOn(connection, url);
   connection.close();
@@ -65,45 +41,81 @@ export async function openSessionOn(connection: HttpConnection, url: URL): Promi
   return session;
 }
 
+/** Opens sessions on `inFlight` connections. @returns their ids, and the milliseconds that each took */
+export async function openSessions(
+  url: URL,
+  amount: Amount,
+  inFlight: number,
+): Promise<{ readonly ids: readonly string[]; readonly took: readonly number[]; readonly perSecond: number }> {
+  const connections = await Promise.all(Array.from({ length: inFlight }, () => HttpConnection.open(url)));
+  const ids: string[] = [];
+  const took: number[] = [];
+  const started = performance.now();
+  const wants = wanting(amount, started);
+  let begun = 0;
+  await Promise.all(
+    connections.map(async (connection) => {
+      while (wants(begun)) {
+        begun += 1;
+        const at = performance.now();
+        ids.push(await openSessionOn(connection, url));
+        took.push(performance.now() - at);
+      }
+      connection.close();
+    }),
+  );
+  return { ids, took, perSecond: (ids.length / (performance.now() - started)) * 1_000 };
+}
+
+/** Tells whether one more is to be begun. */
+export function wanting(amount: Amount, started: number): (begun: number) => boolean {
+  if ('calls' in amount) return (begun) => begun < amount.calls;
+  // One at least: a machine that stalls for as long as a run lasts has measured nothing otherwise.
+  return (begun) => begun === 0 || performance.now() - started < amount.ms;
+}
+
 /**
- * Calls echo `count` times, on `inFlight` connections that are opened before the clock starts.
+ * Calls until the amount is done, on `inFlight` connections that are opened before the clock starts.
  *
  * @param prepare the bytes that one connection sends; asked once for each
- * @throws {Error} when an answer is not 200, has another id, or is not the echo
+ * @throws {Error} when an answer is not 200, or fails the check
  */
 export async function callAll(
   url: URL,
-  text: string,
-  count: number,
+  check: Check,
+  amount: Amount,
   inFlight: number,
-  prepare: (connection: number) => { withId(id: number): Buffer; readonly id: number },
+  prepare: (connection: number) => Sendable,
 ): Promise<Measured> {
   // Opened anew for each run: a server closes connections that were idle while the others had their turn.
   const connections = await Promise.all(Array.from({ length: inFlight }, () => HttpConnection.open(url)));
-  const holds = `"${text}"`;
   try {
     return await new Promise((resolve, reject) => {
       const took: number[] = [];
       let sent = 0;
+      let open = 0;
       const before = performance.eventLoopUtilization();
       const started = performance.now();
+      const wants = wanting(amount, started);
       for (const [index, connection] of connections.entries()) {
         const call = prepare(index);
         let sentAt = 0;
         const next = (): void => {
-          if (sent === count) return;
           sent += 1;
+          open += 1;
           sentAt = performance.now();
           connection.send(call.withId(sent));
         };
         connection.heard((status, body, head) => {
-          if (status !== 200 || !body.includes(`"id":${call.id}`) || !body.includes(holds))
-            return reject(new Error(`expected 200 with the echo for id ${call.id}, got ${head}\n${body}`));
+          const fault = status === 200 ? check(body, call.id) : 'expected 200';
+          if (fault !== undefined)
+            return reject(new Error(`request ${call.id}: ${fault}, got ${head}\n${body.slice(0, 1_000)}`));
           took.push(performance.now() - sentAt);
-          if (took.length === count) return resolve(measured(took, started, before));
-          next();
+          open -= 1;
+          if (wants(sent)) next();
+          else if (open === 0) resolve(measured(took, started, before));
         }, reject);
-        next();
+        if (wants(sent)) next();
       }
     });
   } finally {

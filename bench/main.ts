@@ -1,70 +1,86 @@
-/** The benchmark: floors and ours in one run, over stdio and over HTTP. `--quick` takes a minute, and fails below a goal. */
+/**
+ * The benchmark: the floor, Troupe and its peers in one run. `--quick` takes two minutes and writes nothing, `--only PART` measures
+ * one part, `--write` writes in any case, `--no-peers` leaves them out, `--tiny` only shows that the suite works.
+ */
+import { loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
-import { startHttp } from './http.ts';
-import { StdioEcho } from './stdio.ts';
-import { type Comparison, compare } from './turns.ts';
+import { type Contender, contenders, FLOOR, OURS } from './contenders.ts';
+import { judge } from './goals.ts';
+import { machine } from './machine.ts';
+import { measureHttp } from './parts/http.ts';
+import { measureLarge } from './parts/large.ts';
+import { measureLists } from './parts/lists.ts';
+import { measureSessions } from './parts/sessions.ts';
+import { measureStart } from './parts/start.ts';
+import { measureStdio } from './parts/stdio.ts';
+import { measureStreams } from './parts/streams.ts';
+import { installPeers } from './peers.ts';
+import { keep, type Results } from './results.ts';
+import { tell } from './rounds.ts';
+import { SCALES, type Scale } from './scale.ts';
+import { PARTS, type Part, type Series } from './series.ts';
+import { show } from './tables.ts';
+import { findWrk } from './wrk.ts';
 
-const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false }, only: { type: 'string' } } });
-const { quick, only } = values;
-if (only !== undefined && only !== 'stdio' && only !== 'http') {
-  process.stderr.write(`--only: expected stdio or http, got ${only}\n`);
+const MEASURES: Readonly<Record<Part, (all: readonly Contender[], scale: Scale) => Promise<readonly Series[]>>> = {
+  http: measureHttp,
+  stdio: measureStdio,
+  sessions: measureSessions,
+  lists: measureLists,
+  start: measureStart,
+  streams: measureStreams,
+  large: measureLarge,
+};
+
+const { values } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    tiny: { type: 'boolean', default: false },
+    write: { type: 'boolean', default: false },
+    'no-peers': { type: 'boolean', default: false },
+    only: { type: 'string', multiple: true },
+  },
+});
+const scale = SCALES[values.tiny ? 'tiny' : values.quick ? 'quick' : 'full'];
+const parts = PARTS.filter((part) => values.only === undefined || values.only.includes(part));
+const unknown = values.only?.find((part) => !PARTS.some((known) => known === part));
+if (unknown !== undefined) {
+  process.stderr.write(`--only: expected one of ${PARTS.join(', ')}, got ${unknown}\n`);
   process.exit(2);
 }
-const rounds = quick ? 5 : 15;
-const line = (server: string, era: 'legacy' | 'modern', handshake: boolean) => () =>
-  StdioEcho.start({ server, era, handshake });
-const posted = (server: string, era: 'legacy' | 'modern', handshake: boolean) => () =>
-  startHttp({ server, era, handshake });
 
-const overStdio: Comparison = {
-  title: 'echo over stdio',
-  rounds,
-  runs: [
-    { inFlight: 1, calls: quick ? 3_000 : 20_000 },
-    { inFlight: 64, calls: quick ? 40_000 : 200_000 },
-  ],
-  contenders: [
-    { name: 'bare line loop, legacy messages', start: line('servers/floor.mjs', 'legacy', false) },
-    {
-      name: 'troupe, legacy session',
-      start: line('servers/troupe.mjs', 'legacy', true),
-      floor: 'bare line loop, legacy messages',
-      goal: 0.6,
-    },
-    { name: 'bare line loop, modern messages', start: line('servers/floor.mjs', 'modern', false) },
-    {
-      name: 'troupe, modern',
-      start: line('servers/troupe.mjs', 'modern', false),
-      floor: 'bare line loop, modern messages',
-      goal: 0.6,
-    },
-  ],
+const [load = 0] = loadavg();
+if (!values['no-peers'] && !values.tiny) installPeers();
+const compared = contenders()
+  .filter(({ kind }) => kind !== 'peer' || !values['no-peers'])
+  // No goal asks for it, and each server takes its time to start.
+  .map((one) => (scale.name === 'quick' ? { ...one, ways: one.ways.filter((way) => way !== 'stateless') } : one));
+const series: Series[] = [];
+let failed = false;
+for (const part of parts) {
+  const began = performance.now();
+  try {
+    series.push(...(await MEASURES[part](compared, scale)));
+  } catch (error) {
+    // What the other parts measure is worth keeping.
+    tell('the suite', part, error);
+    failed = true;
+  }
+  process.stderr.write(`${part}: ${((performance.now() - began) / 1_000).toFixed(0)} s\n`);
+}
+const results: Results = {
+  machine: machine(load),
+  at: new Date().toISOString(),
+  scale: scale.name,
+  load:
+    scale.name === 'full' && (await findWrk())
+      ? 'wrk, after a pass in which each answer was looked at'
+      : 'our own generator, which looks at each answer',
+  series,
 };
-
-const overHttp: Comparison = {
-  title: 'echo over HTTP',
-  rounds: quick ? 11 : 21,
-  runs: [
-    { inFlight: 1, calls: quick ? 1_000 : 5_000 },
-    { inFlight: 32, calls: quick ? 6_000 : 30_000 },
-  ],
-  contenders: [
-    { name: 'bare node:http, legacy messages', start: posted('servers/floor-http.mjs', 'legacy', false) },
-    {
-      name: 'troupe, legacy session',
-      start: posted('servers/troupe-http.mjs', 'legacy', true),
-      floor: 'bare node:http, legacy messages',
-      goal: 0.75,
-    },
-    { name: 'bare node:http, modern messages', start: posted('servers/floor-http.mjs', 'modern', false) },
-    {
-      name: 'troupe, modern',
-      start: posted('servers/troupe-http.mjs', 'modern', false),
-      floor: 'bare node:http, modern messages',
-      goal: 0.8,
-    },
-  ],
-};
-
-if (only !== 'http' && !(await compare(overStdio))) process.exitCode = 1;
-if (only !== 'stdio' && !(await compare(overHttp))) process.exitCode = 1;
+const judged = judge(series);
+process.stdout.write(`${show(results, judged)}\n`);
+if (scale.name === 'full' || values.write) keep(results);
+// Of a machine that only sees whether the suite works, the figures say nothing; that something failed does.
+failed ||= series.some(({ who, rounds }) => (who === OURS || who === FLOOR) && rounds.includes(null));
+if (failed || (scale.name !== 'tiny' && judged.some(({ met }) => !met))) process.exitCode = 1;

@@ -2,6 +2,8 @@
 
 export interface Measured {
   readonly perSecond: number;
+  /** How many were made. */
+  readonly calls: number;
   /** Milliseconds from a request's sending to its answer. */
   readonly p50: number;
   readonly p99: number;
@@ -17,6 +19,7 @@ export function measured(took: readonly number[], started: number, before: Event
   const sorted = Float64Array.from(took).sort();
   return {
     perSecond: took.length / seconds,
+    calls: took.length,
     p50: at(sorted, 0.5),
     p99: at(sorted, 0.99),
     busy: performance.eventLoopUtilization(before).utilization,

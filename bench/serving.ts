@@ -1,11 +1,13 @@
 /** A server in a process of its own, which says its url in the first line that it writes, and ends when its stdin does. */
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
 export interface Serving {
   readonly url: URL;
   /** Asks the server over IPC, and waits for its answer. */
   ask(question: string): Promise<unknown>;
+  /** Microseconds of processor time that it has used so far. */
+  processorTime(): Promise<number>;
   stop(): Promise<void>;
 }
 
@@ -34,19 +36,11 @@ export async function serve(...args: readonly string[]): Promise<Serving> {
       throw new Error(`${args.join(' ')}: expected its url in a line on stdout, but it ended with code ${code}`);
     }),
   ]);
+  const ask = (question: string): Promise<unknown> => askOver(child, closed, question, args.join(' '));
   return {
     url: new URL(url),
-    ask(question) {
-      return Promise.race([
-        new Promise((resolve, reject) => {
-          child.once('message', resolve);
-          child.send(question, (error) => error && reject(error));
-        }),
-        closed.then((code) => {
-          throw new Error(`${args.join(' ')}: expected an answer to "${question}", but it ended with code ${code}`);
-        }),
-      ]);
-    },
+    ask,
+    processorTime: async () => microsOf(await ask('cpu')),
     async stop() {
       const timer = setTimeout(() => child.kill('SIGKILL'), 5_000);
       child.stdin?.end();
@@ -54,4 +48,29 @@ export async function serve(...args: readonly string[]): Promise<Serving> {
       clearTimeout(timer);
     },
   };
+}
+
+/** Asks a process over IPC. @param closed resolves with its code when it ends */
+export function askOver(
+  child: ChildProcess,
+  closed: Promise<number | null>,
+  question: string,
+  name: string,
+): Promise<unknown> {
+  return Promise.race([
+    new Promise((resolve, reject) => {
+      child.once('message', resolve);
+      child.send(question, (error) => error && reject(error));
+    }),
+    closed.then((code) => {
+      throw new Error(`${name}: expected an answer to "${question}", but it ended with code ${code}`);
+    }),
+  ]);
+}
+
+/** Reads what `process.cpuUsage()` told. */
+export function microsOf(used: unknown): number {
+  if (typeof used !== 'object' || used === null || !('user' in used) || !('system' in used))
+    throw new Error(`expected what process.cpuUsage() tells, got ${JSON.stringify(used)}`);
+  return Number(used.user) + Number(used.system);
 }

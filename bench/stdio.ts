@@ -1,7 +1,11 @@
 /** Measures echo over stdio: a child process serves, this process keeps a number of requests in flight. */
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
+import type { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import { type Amount, wanting } from './http.ts';
+import { INITIALIZE, META } from './http-requests.ts';
 import { type Measured, measured } from './measured.ts';
+import { askOver, microsOf } from './serving.ts';
 import type { Echo } from './turns.ts';
 
 export interface Served {
@@ -14,26 +18,26 @@ export interface Served {
   readonly handshake: boolean;
 }
 
-const META = {
-  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-  'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1.0.0' },
-  'io.modelcontextprotocol/clientCapabilities': {},
-};
-
 /** One served child, and the means to call its echo. */
 export class StdioEcho implements Echo {
-  readonly #child: ChildProcessWithoutNullStreams;
+  readonly #child: ChildProcess;
+  readonly #stdin: Writable;
+  readonly #closed: Promise<number | null>;
   readonly #era: Served['era'];
   readonly #text: string;
   #rest = '';
   #nextId = 1;
   #onLine: (line: string) => void = () => {};
 
-  private constructor(child: ChildProcessWithoutNullStreams, era: Served['era'], text: string) {
+  private constructor(child: ChildProcess, stdin: Writable, stdout: Readable, era: Served['era'], text: string) {
     this.#child = child;
+    this.#stdin = stdin;
+    this.#closed = new Promise((resolve) => void child.once('close', resolve));
+    // A server that died is told of by its closing.
+    stdin.on('error', () => {});
     this.#era = era;
     this.#text = text;
-    child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    stdout.setEncoding('utf8').on('data', (chunk: string) => {
       const lines = (this.#rest + chunk).split('\n');
       this.#rest = lines.pop() ?? '';
       for (const line of lines) this.#onLine(line);
@@ -43,17 +47,17 @@ export class StdioEcho implements Echo {
   static async start({ server, args = [], era, handshake }: Served, text = 'x'.repeat(64)): Promise<StdioEcho> {
     const child = spawn(process.execPath, [server, ...args], {
       cwd: fileURLToPath(new URL('.', import.meta.url)),
-      stdio: 'pipe',
+      stdio: ['pipe', 'pipe', 'inherit', 'ipc'],
     });
-    child.stderr.pipe(process.stderr);
-    const echo = new StdioEcho(child, era, text);
+    const { stdin, stdout } = child;
+    if (!stdin || !stdout) throw new Error(`${server}: expected to be started with pipes`);
+    const echo = new StdioEcho(child, stdin, stdout, era, text);
     if (era === 'legacy' && handshake) {
       const opened = echo.#once();
-      child.stdin.write(
-        `${JSON.stringify({ jsonrpc: '2.0', id: 'open', method: 'initialize', params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'bench', version: '1.0.0' } } })}\n`,
-      );
-      await opened;
-      child.stdin.write('{"jsonrpc":"2.0","method":"notifications/initialized"}\n');
+      const initialize = { jsonrpc: '2.0', id: 'open', method: 'initialize', params: INITIALIZE };
+      stdin.write(`${JSON.stringify(initialize)}\n`);
+      await Promise.race([opened, echo.#death()]);
+      stdin.write('{"jsonrpc":"2.0","method":"notifications/initialized"}\n');
     }
     return echo;
   }
@@ -64,8 +68,27 @@ export class StdioEcho implements Echo {
     });
   }
 
+  /** Fails when the child ends, which it must not while it is asked something. */
+  async #death(): Promise<never> {
+    throw new Error(`expected an answer, but the server ended with code ${await this.#closed}`);
+  }
+
+  /** Microseconds of processor time that the child has used so far: one of `bench/servers` or `bench/peers` tells it. */
+  async processorTime(): Promise<number> {
+    return microsOf(await askOver(this.#child, this.#closed, 'cpu', 'server'));
+  }
+
   /** Calls echo `count` times with `inFlight` at once. @throws when an answer is not the echo */
   run(count: number, inFlight: number): Promise<Measured> {
+    return this.call({ calls: count }, inFlight);
+  }
+
+  /** Calls echo until the amount is done, with `inFlight` at once. @throws when an answer is not the echo */
+  call(amount: Amount, inFlight: number): Promise<Measured> {
+    return Promise.race([this.#call(amount, inFlight), this.#death()]);
+  }
+
+  #call(amount: Amount, inFlight: number): Promise<Measured> {
     const sentAt = new Map<number, number>();
     const took: number[] = [];
     let sent = 0;
@@ -79,19 +102,24 @@ export class StdioEcho implements Echo {
     return new Promise((resolve, reject) => {
       const before = performance.eventLoopUtilization();
       const started = performance.now();
+      const wants = wanting(amount, started);
       let due = 0;
       const refill = (): void => {
         let batch = '';
-        for (; due > 0 && sent < count; due -= 1) batch += request();
+        for (; due > 0 && wants(sent); due -= 1) batch += request();
         due = 0;
-        if (batch !== '') this.#child.stdin.write(batch);
+        if (batch !== '') this.#stdin.write(batch);
+        else if (sentAt.size === 0) resolve(measured(took, started, before));
       };
       this.#onLine = (line) => {
-        const { id, result } = JSON.parse(line) as { id: number; result?: { content?: { text?: string }[] } };
-        if (result?.content?.[0]?.text !== this.#text) return reject(new Error(`not the echo: ${line.slice(0, 300)}`));
-        took.push(performance.now() - (sentAt.get(id) ?? 0));
+        const { id, method, result } = JSON.parse(line) as Answer;
+        // A server may ask for itself, as one that pings its client.
+        if (method !== undefined) return;
+        const at = sentAt.get(id);
+        if (at === undefined || result?.content?.[0]?.text !== this.#text)
+          return reject(new Error(`not the echo: ${line.slice(0, 300)}`));
+        took.push(performance.now() - at);
         sentAt.delete(id);
-        if (took.length === count) return resolve(measured(took, started, before));
         // Refilled once a turn, as the contenders answer once a turn.
         if (due === 0) setImmediate(refill);
         due += 1;
@@ -101,11 +129,16 @@ export class StdioEcho implements Echo {
     });
   }
 
-  stop(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#child.once('close', () => resolve());
-      this.#child.stdin.end();
-      setTimeout(() => this.#child.kill('SIGKILL'), 3_000).unref();
-    });
+  async stop(): Promise<void> {
+    const timer = setTimeout(() => this.#child.kill('SIGKILL'), 3_000);
+    this.#stdin.end();
+    await this.#closed;
+    clearTimeout(timer);
   }
+}
+
+interface Answer {
+  readonly id: number;
+  readonly method?: string;
+  readonly result?: { readonly content?: readonly { readonly text?: string }[] };
 }

@@ -8,7 +8,7 @@ import { StdioEcho } from './stdio.ts';
 const CALLS = process.argv.includes('--quick') ? 20_000 : 100_000;
 const ROUNDS = process.argv.includes('--quick') ? 3 : 7;
 
-const main = fileURLToPath(new URL('../dist/src/cli/main.js', import.meta.url));
+const main = fileURLToPath(new URL('../dist/lib/cli/main.js', import.meta.url));
 const echo = fileURLToPath(new URL('./servers/troupe.mjs', import.meta.url));
 const hello = fileURLToPath(new URL('../examples/hello/server.ts', import.meta.url));
 

@@ -1,5 +1,5 @@
 /** The server of the durable benchmark: `durable.mjs FILE PORT SLEEP_MS`. Says its url in a line on stdout. */
-import { createServer, http, sqlite } from '../../dist/src/index.js';
+import { createServer, http, sqlite } from '../../dist/lib/index.js';
 
 const [file, port, sessionSleepMs] = process.argv.slice(2);
 const limits = { sessionSleepMs: Number(sessionSleepMs) };

@@ -1,4 +1,6 @@
 /** The floor: a bare loop that parses each line, and answers an echo with hand-made JSON. No server can be faster by much. */
+if (process.channel) await import('./telling.mjs');
+
 let rest = '';
 process.stdin.setEncoding('utf8').on('data', (/** @type {string} */ chunk) => {
   const lines = (rest + chunk).split('\n');

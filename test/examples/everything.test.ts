@@ -14,7 +14,7 @@ const readme = readFileSync(`${root}examples/everything/README.md`, 'utf8');
 
 const PING = '{"jsonrpc":"2.0","id":1,"method":"ping"}\n';
 const title = 'npm run --silent everything:stdio serves, writes nothing but the protocol, and ends with its input';
-if (existsSync(`${root}dist/src/index.js`))
+if (existsSync(`${root}dist/lib/index.js`))
   test(title, async () => {
     const script: string = JSON.parse(readFileSync(`${root}package.json`, 'utf8')).scripts['everything:stdio'];
     const [node, ...args] = script.split(' ');

@@ -50,7 +50,7 @@ export function openShop(more: Record<string, string> = {}, from: 'source' | 'bu
   process.once('exit', end);
   const source = server('src/cli/main.ts', env);
   const { args, ...how }: Spawning =
-    from === 'source' ? source : { ...source, args: ['dist/src/cli/main.js'], env: { ...env, NODE_NO_WARNINGS: '1' } };
+    from === 'source' ? source : { ...source, args: ['dist/lib/cli/main.js'], env: { ...env, NODE_NO_WARNINGS: '1' } };
   return {
     stdio: { ...how, args: [...args, 'run', FILE] },
     charges: () => (existsSync(ledger) ? readFileSync(ledger, 'utf8').split('\n').filter(Boolean) : []),

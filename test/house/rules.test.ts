@@ -48,17 +48,22 @@ const LAYERS: readonly {
     may: [/^src\/(asking|schema|messages|protocol)\//, /^src\/process-wide\.ts$/],
     packages: ['nanoid', 'node:crypto', 'xstate'],
   },
-  { of: /^src\/store\//, may: [/^src\/(store|protocol)\//, /^src\/clock\.ts$/], packages: ['node:', 'libsql'] },
+  { of: /^src\/store\//, may: [/^src\/(store|protocol)\//, /^src\/(clock|own)\.ts$/], packages: ['node:', 'libsql'] },
   { of: /^src\/results\//, may: [/^src\/(results|schema|protocol)\//], packages: [] },
   { of: /^src\/outbound\//, may: [/^src\/(outbound|messages|protocol)\//], packages: [] },
   { of: /^src\/requests\//, may: [/^src\/(requests|messages|protocol)\//], packages: [] },
-  { of: /^src\/inbound\//, may: [/^src\/(inbound|requests|messages|protocol)\//, /^src\/inspect\.ts$/], packages: [] },
+  { of: /^src\/inbound\//, may: [/^src\/(inbound|inspection|requests|messages|protocol)\//], packages: [] },
   {
     of: /^src\/execution\//,
     may: [/^src\/(execution|asking|results|schema|messages|protocol)\//, /^src\/clock\.ts$/],
     packages: ['node:async_hooks'],
   },
   { of: /^src\/charts\//, may: [/^src\/(charts|protocol)\//], packages: ['node:crypto', 'xstate'] },
+  {
+    of: /^src\/inspection\//,
+    may: [/^src\/(inspection|charts|messages|protocol)\//, /^src\/clock\.ts$/],
+    packages: ['xstate'],
+  },
   {
     of: /^src\/toolset\//,
     may: [/^src\/(toolset|charts|handles|registration|execution|results|schema|messages|protocol)\//],
@@ -68,8 +73,8 @@ const LAYERS: readonly {
     of: /^src\/handles\//,
     may: [
       /^machines\//,
-      /^src\/(handles|charts|asking|execution|results|store|messages|protocol)\//,
-      /^src\/(clock|inspect|options|process-wide)\.ts$/,
+      /^src\/(handles|charts|inspection|asking|execution|results|store|messages|protocol)\//,
+      /^src\/(clock|options|process-wide)\.ts$/,
     ],
     packages: ['nanoid', 'node:crypto', 'xstate'],
   },
@@ -77,8 +82,8 @@ const LAYERS: readonly {
     of: /^src\/actors\//,
     may: [
       /^machines\//,
-      /^src\/(actors|charts|asking|execution|registry|requests|outbound|messages|protocol)\//,
-      /^src\/(clock|inspect)\.ts$/,
+      /^src\/(actors|charts|inspection|asking|execution|registry|requests|outbound|messages|protocol)\//,
+      /^src\/clock\.ts$/,
     ],
     packages: ['xstate'],
   },
@@ -88,9 +93,24 @@ const LAYERS: readonly {
     may: [
       /^machines\//,
       /^src\/(supervision|discovery|execution|registration|results|messages|protocol)\//,
-      /^src\/(actors\/quarantine|store\/text|options|clock|process-wide)\.ts$/,
+      /^src\/(actors\/quarantine|inspection\/records|store\/text|options|clock|own|process-wide)\.ts$/,
     ],
     packages: ['node:', 'nanoid', 'xstate'],
+  },
+  {
+    of: /^src\/inspector\/(model\/|frames\.ts)/,
+    // A page and an exported file have them too: they know neither Node nor the server.
+    may: [/^src\/inspector\/(model\/|frames\.ts)/, /^src\/charts\/(node|condition)\.ts$/],
+    packages: [],
+  },
+  {
+    of: /^src\/inspector\//,
+    // It is opened with a server, and is a transport to it: so it hears of its end, and may end connections.
+    may: [
+      /^src\/(inspector|inspection|charts|messages|protocol)\//,
+      /^src\/(hosting\/inside|transports\/(memory|transport|http\/negotiate)|clock|server)\.ts$/,
+    ],
+    packages: ['node:', 'xstate'],
   },
   {
     of: /^src\/transports\//,
@@ -123,6 +143,8 @@ test('only the doors turn text into values and values into text', () => {
   const doors = /^src\/(inbound\/parse|outbound\/outbound)\.ts$/;
   // What is sealed is read by nobody else; a schema is told to a model in the middle of a text; a handle is read as a JSON file.
   const inside = ['src/asking/seal.ts', 'src/asking/through-model.ts', 'src/store/text.ts', 'src/toolset/json-text.ts'];
+  // The inspector has a door of its own: to its viewers, and to the texts that it shows them.
+  inside.push('src/inspector/json.ts');
   // The command line and discovery read package.json, which is no message.
   const others = /^src\/(cli|discovery|testing)(\/|\.ts)/;
   const wrong = files('src').filter(
@@ -154,7 +176,13 @@ test('no code below the dialects asks which revision it is', () => {
 test('actors are made in one place', () => {
   // A statechart of an author's is no actor of ours: it has no mailbox that another could reach, and lives as long as its call,
   // or as the instance behind its handle; restoring makes what a new version invokes, to persist it, and starts nothing.
-  const authors = ['src/actors/machine-run.ts', 'src/handles/living.ts', 'src/handles/restoring.ts'];
+  // What traces the steps of a chart needs one that is never started.
+  const authors = [
+    'src/inspection/stepping.ts',
+    'src/actors/machine-run.ts',
+    'src/handles/living.ts',
+    'src/handles/restoring.ts',
+  ];
   const places = ['src/actors/actor.ts', ...authors];
   const wrong = files('src').filter((file) => !places.includes(file) && /\bcreateActor\b/.test(code(file)));
   assert.equal(wrong, []);
@@ -219,6 +247,11 @@ test('every error code has its heading in docs/errors.md, and every heading its 
   );
 });
 
+test('machines/README.md is as the machines are: npm run machines writes it', async () => {
+  const { machinesPage } = await import('./machines-page.ts');
+  assert.is(await machinesPage(), read('machines/README.md'));
+});
+
 test('every machine is described in machines/README.md, with its states and events', async () => {
   const readme = read('machines/README.md');
   for (const file of files('machines')) {
@@ -233,4 +266,17 @@ test('every machine is described in machines/README.md, with its states and even
     for (const event of (machine as unknown as { events: string[] }).events)
       assert.ok(section.includes(`\`${event}\``), `machines/README.md, ${name}: event ${event}`);
   }
+});
+
+test('git ignores no folder that the build needs: a fresh clone has all of it', () => {
+  const ignored = read('.gitignore')
+    .split('\n')
+    .flatMap((line) => /^([\w-]+)\/$/.exec(line)?.[1] ?? []);
+  assert.ok(ignored.includes('node_modules'));
+  const hidden = ['src', 'machines', 'inspector', 'examples', 'test', 'docs'].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).filter((file) =>
+      file.split(sep).some((part) => ignored.includes(part)),
+    ),
+  );
+  assert.equal(hidden, [], 'write such a line of .gitignore with a slash before it');
 });

@@ -1,0 +1,212 @@
+/** The goals of speed and scale, each judged from what was measured in one run. */
+import { FLOOR, OURS, SDK_1, SDK_2 } from './contenders.ts';
+import { RUN, SCRIPT } from './parts/start.ts';
+import { type Part, ratio, type Series, type Spread, spread } from './series.ts';
+
+export interface Judged {
+  readonly measure: string;
+  /** Such as `≥ 0.8 × the floor`. */
+  readonly goal: string;
+  readonly measured: string;
+  readonly met: boolean;
+  /** By how much it is missed, as a share of the goal. 0 where it is met. */
+  readonly missedBy: number;
+}
+
+type Key = Pick<Series, 'part' | 'measure' | 'who' | 'way' | 'size'>;
+
+/** What is judged: the middle of a ratio or of a figure, at least or at most so much. */
+interface Goal {
+  readonly measure: string;
+  readonly bound: 'at least' | 'at most';
+  readonly value: number;
+  /** What the value counts: `× the floor`, `ms`. */
+  readonly unit: string;
+  read(find: Find): Spread | undefined;
+}
+
+type Find = (key: Key) => Series | undefined;
+
+const LEAST_SIZE = 0;
+
+function calls(part: Part, who: string, way: string, size: number): Key {
+  return { part, measure: 'calls', who, way, size };
+}
+
+/** Calls for each second of ours beside another's. */
+function beside(part: Part, way: string, size: number, who: string, theirs = way): (find: Find) => Spread | undefined {
+  return (find) => ratio(find(calls(part, OURS, way, size)), find(calls(part, who, theirs, size)));
+}
+
+function goals(all: readonly Series[]): readonly Goal[] {
+  const most = (part: Part, measure: string): number =>
+    Math.max(LEAST_SIZE, ...all.filter((one) => one.part === part && one.measure === measure).map(({ size }) => size));
+  const sessions = most('sessions', 'a call in one session');
+  const tools = most('lists', 'lists');
+  const peers = [...new Set(all.map(({ who }) => who))].filter((who) => who !== FLOOR && who !== OURS);
+  const modern = 'modern tools/call over HTTP, 32 in flight';
+  const legacy = 'legacy session tools/call over HTTP, 32 in flight';
+  return [
+    { measure: modern, bound: 'at least', value: 0.8, unit: '× the floor', read: beside('http', 'modern', 32, FLOOR) },
+    { measure: modern, bound: 'at least', value: 9, unit: `× ${SDK_2}`, read: beside('http', 'modern', 32, SDK_2) },
+    {
+      measure: legacy,
+      bound: 'at least',
+      value: 0.75,
+      unit: '× the floor',
+      read: beside('http', 'session', 32, FLOOR),
+    },
+    { measure: legacy, bound: 'at least', value: 7, unit: `× ${SDK_1}`, read: beside('http', 'session', 32, SDK_1) },
+    ...(['legacy', 'modern'] as const).flatMap((era): readonly Goal[] => [
+      {
+        measure: `stdio, ${era}, 64 in flight`,
+        bound: 'at least',
+        value: 0.6,
+        unit: '× the floor',
+        read: beside('stdio', era, 64, FLOOR),
+      },
+      {
+        measure: `stdio, ${era}, 64 in flight`,
+        bound: 'at least',
+        value: 2.5,
+        unit: '× the fastest peer',
+        read: (find) => leastOf(peers.map((who) => beside('stdio', era, 64, who)(find))),
+      },
+      {
+        measure: `stdio, ${era}, 64 in flight`,
+        bound: 'at least',
+        value: 6,
+        unit: `× ${SDK_2}, modern`,
+        read: beside('stdio', era, 64, SDK_2, 'modern'),
+      },
+      {
+        measure: `stdio, ${era}, 1 in flight, p50`,
+        bound: 'at most',
+        value: 1.3,
+        unit: '× the floor',
+        read: (find) => {
+          const p50 = (who: string): Series | undefined => find({ ...calls('stdio', who, era, 1), measure: 'p50' });
+          return ratio(p50(OURS), p50(FLOOR));
+        },
+      },
+    ]),
+    ...[1, 200].map(
+      (count): Goal => ({
+        measure: `memory of an idle session, ${count === 1 ? '1 tool' : `${count} tools`}`,
+        bound: 'at most',
+        value: 8_192,
+        unit: 'bytes',
+        read: (find) => spreadOf(find({ part: 'sessions', measure: 'heap', who: OURS, way: 'session', size: count })),
+      }),
+    ),
+    {
+      measure: `a call among ${sessions} idle sessions, p50`,
+      bound: 'at most',
+      value: 1.1,
+      unit: '× a call alone',
+      read: (find) => crowded(find, 'a call in one session', sessions),
+    },
+    {
+      measure: `opening the ${sessions}th session`,
+      bound: 'at most',
+      value: 1.2,
+      unit: '× the 100th',
+      read: (find) => crowded(find, 'opening one', sessions),
+    },
+    {
+      measure: `tools/list of ${tools} tools, legacy session`,
+      bound: 'at least',
+      value: 20,
+      unit: `× ${SDK_1}`,
+      read: (find) => {
+        const lists = (who: string): Key => ({ part: 'lists', measure: 'lists', who, way: 'session', size: tools });
+        return ratio(find(lists(OURS)), find(lists(SDK_1)));
+      },
+    },
+    {
+      measure: `tools/list of ${tools} tools, modern`,
+      bound: 'at least',
+      value: 20,
+      unit: `× ${SDK_2}`,
+      read: (find) => {
+        const lists = (who: string): Key => ({ part: 'lists', measure: 'lists', who, way: 'modern', size: tools });
+        return ratio(find(lists(OURS)), find(lists(SDK_2)));
+      },
+    },
+    {
+      measure: 'cold start of `troupe run` on a compiled file, to the first answer',
+      bound: 'at most',
+      value: 120,
+      unit: 'ms',
+      read: (find) => spreadOf(find(started(OURS, RUN))),
+    },
+    {
+      measure: "cold start of a user's own script, to the first answer",
+      bound: 'at most',
+      value: 1.5,
+      unit: '× a bare script',
+      read: (find) => ratio(find(started(OURS, SCRIPT)), find(started(FLOOR, SCRIPT))),
+    },
+    ...(['modern', 'session'] as const).map(
+      (way): Goal => ({
+        measure: `p99 over HTTP with 256 in flight, ${way}`,
+        bound: 'at most',
+        value: 3,
+        unit: '× its p50',
+        read: (find) => {
+          const time = (measure: string): Series | undefined => find({ ...calls('http', OURS, way, 256), measure });
+          return ratio(time('p99'), time('p50'));
+        },
+      }),
+    ),
+  ];
+}
+
+function started(who: string, way: string): Key {
+  return { part: 'start', measure: 'first answer', who, way, size: 0 };
+}
+
+function spreadOf(series: Series | undefined): Spread | undefined {
+  return series && spread(series.rounds);
+}
+
+/** The same with all sessions there, beside one. */
+function crowded(find: Find, measure: string, sessions: number): Spread | undefined {
+  const of = (size: number): Series | undefined => find({ part: 'sessions', measure, who: OURS, way: 'session', size });
+  return ratio(of(sessions), of(1));
+}
+
+function leastOf(ratios: readonly (Spread | undefined)[]): Spread | undefined {
+  return ratios.reduce((least, one) => (!one || (least && least.median <= one.median) ? least : one), undefined);
+}
+
+/** Judges those goals for which this has figures. */
+export function judge(all: readonly Series[]): readonly Judged[] {
+  const find: Find = (key) =>
+    all.find(
+      ({ part, measure, who, way, size }) =>
+        part === key.part && measure === key.measure && who === key.who && way === key.way && size === key.size,
+    );
+  return goals(all).flatMap(({ measure, bound, value, unit, read }) => {
+    const got = read(find);
+    if (!got) return [];
+    const off = bound === 'at least' ? 1 - got.median / value : got.median / value - 1;
+    const met = off <= 0;
+    return [
+      {
+        measure,
+        goal: `${bound === 'at least' ? '≥' : '≤'} ${figure(value)} ${unit}`,
+        measured: `${figure(got.median)} (${figure(got.least)} to ${figure(got.most)})`,
+        met,
+        missedBy: met ? 0 : off,
+      },
+    ];
+  });
+}
+
+/** A number with as many digits as say something. */
+export function figure(value: number): string {
+  if (Math.abs(value) >= 100) return Math.round(value).toLocaleString('en');
+  const digits = Math.abs(value) >= 10 ? 1 : Math.abs(value) >= 1 ? 2 : 3;
+  return value.toFixed(digits).replace(/\.?0+$/, '');
+}

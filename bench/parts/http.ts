@@ -1,0 +1,54 @@
+/** Echo over HTTP: calls for each second, how long one takes, and what it costs the server, with 1, 32 and 256 in flight. */
+import type { Contender } from '../contenders.ts';
+import { callAll, isEcho } from '../http.ts';
+import { echo, type PreparedCall } from '../http-requests.ts';
+import type { Measured } from '../measured.ts';
+import { inTurns, warmUp } from '../rounds.ts';
+import type { Scale } from '../scale.ts';
+import { Gathering, type Series } from '../series.ts';
+import { type Called, callerOf, inEachWay } from '../serving-ways.ts';
+import { findWrk, wrk } from '../wrk.ts';
+
+const TEXT = 'x'.repeat(64);
+
+/** Echo over HTTP, with wrk where it is installed and there is the time for it. */
+export async function measureHttp(contenders: readonly Contender[], scale: Scale): Promise<readonly Series[]> {
+  const found = scale.name === 'full' ? await findWrk() : undefined;
+  const gathering = new Gathering('http');
+  const call = (running: Called, connection: number): PreparedCall =>
+    echo(running.url, callerOf(running, connection), TEXT);
+  const verified = (running: Called, inFlight: number, ms: number): Promise<Measured> =>
+    callAll(running.url, isEcho(TEXT), { ms }, inFlight, (connection) => call(running, connection));
+  const figures = ['calls', 'p50', 'p99', 'cpu'] as const;
+  const warm = new WeakSet<Called>();
+  const most = Math.max(...scale.inFlight);
+  await inTurns({
+    runners: inEachWay(contenders),
+    sizes: scale.inFlight,
+    rounds: scale.rounds,
+    async turn(running, { who, way }, size) {
+      // Each answer of this is looked at, also where wrk measures then, which looks at the status alone.
+      if (!warm.has(running)) await warmUp(scale.warmMs, (ms) => verified(running, most, ms));
+      warm.add(running);
+      const before = await running.processorTime();
+      const { perSecond, p50, p99, calls } = found
+        ? await wrk(
+            found,
+            running.url,
+            running.callers.map((_, connection) => call(running, connection)),
+            size,
+            scale.ms,
+          )
+        : await verified(running, size, scale.ms);
+      const cpu = ((await running.processorTime()) - before) / calls;
+      gathering.add({ measure: 'calls', unit: '/s', who, way, size }, perSecond);
+      gathering.add({ measure: 'p50', unit: 'ms', who, way, size }, p50);
+      gathering.add({ measure: 'p99', unit: 'ms', who, way, size }, p99);
+      gathering.add({ measure: 'cpu', unit: 'µs', who, way, size }, cpu);
+    },
+    failed({ who, way }, size) {
+      for (const measure of figures) gathering.add({ measure, unit: '', who, way, size }, null);
+    },
+  });
+  return gathering.all;
+}

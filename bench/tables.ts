@@ -1,0 +1,157 @@
+/** Shows what was measured as tables in Markdown. */
+import { FLOOR } from './contenders.ts';
+import { figure, type Judged } from './goals.ts';
+import type { Results } from './results.ts';
+import { type Part, ratio, type Series, spread } from './series.ts';
+
+interface Column {
+  readonly title: string;
+  /** The measure whose figures it shows; with `beside`, as shares of that contender's. */
+  readonly measure: string;
+  readonly beside?: string;
+}
+
+interface Table {
+  readonly part: Part;
+  readonly title: string;
+  readonly note: string;
+  readonly size?: string;
+  readonly columns: readonly Column[];
+}
+
+const SHARE = { title: '× the floor', measure: 'calls', beside: FLOOR };
+const TIMES = [
+  { title: 'p50 ms', measure: 'p50' },
+  { title: 'p99 ms', measure: 'p99' },
+  { title: "server's µs a call", measure: 'cpu' },
+];
+
+const TABLES: readonly Table[] = [
+  {
+    part: 'http',
+    title: 'Echo over HTTP',
+    note: 'On keep-alive connections, each with one call in flight. The floor is a `node:http` server that parses the body and answers one as long as Troupe’s; it knows no sessions, checks no header, no Host, no arguments.',
+    size: 'in flight',
+    columns: [{ title: 'calls/s', measure: 'calls' }, SHARE, ...TIMES],
+  },
+  {
+    part: 'stdio',
+    title: 'Echo over stdio',
+    note: 'The floor is a loop that parses each line and answers with `JSON.stringify`.',
+    size: 'in flight',
+    columns: [{ title: 'calls/s', measure: 'calls' }, SHARE, ...TIMES],
+  },
+  {
+    part: 'sessions',
+    title: 'Sessions',
+    note: 'Opened over HTTP by `initialize` and `notifications/initialized`. Weighed when they have been idle for 12 s; what is left out of a row was not measured for that contender.',
+    size: 'connections, tools or sessions',
+    columns: [
+      { title: 'opened/s', measure: 'opened' },
+      { title: 'heap of an idle one, bytes', measure: 'heap' },
+      { title: 'resident, bytes', measure: 'resident' },
+      { title: 'a call in one, p50 ms', measure: 'a call in one session' },
+      { title: 'calls/s, each in the next one', measure: 'calls, each in the next session' },
+      { title: 'opening one, ms', measure: 'opening one' },
+      { title: 'longest call while all go to rest, ms', measure: 'longest call while all go to rest' },
+      { title: 'heap given back by each that ends, bytes', measure: 'heap given back' },
+    ],
+  },
+  {
+    part: 'lists',
+    title: '`tools/list` over HTTP',
+    note: 'Four requests in flight; each answer holds every tool.',
+    size: 'tools',
+    columns: [
+      { title: 'lists/s', measure: 'lists' },
+      { title: "server's µs a list", measure: 'cpu' },
+    ],
+  },
+  {
+    part: 'start',
+    title: 'Cold start over stdio',
+    note: 'From the start of the process to its answer to `initialize`, and to that of a first call. The floor is a bare script.',
+    columns: [
+      { title: 'first answer, ms', measure: 'first answer' },
+      { title: '× the floor', measure: 'first answer', beside: FLOOR },
+      { title: 'first call, ms', measure: 'first call' },
+    ],
+  },
+  {
+    part: 'streams',
+    title: 'Progress events over HTTP',
+    note: 'Eight streams at once, each of a call that reports 1,000 times and ends; every event has come, in order.',
+    columns: [
+      { title: 'events/s', measure: 'events' },
+      { title: '× the floor', measure: 'events', beside: FLOOR },
+      { title: "server's µs an event", measure: 'cpu' },
+    ],
+  },
+  {
+    part: 'large',
+    title: 'An argument of 10 MB over HTTP',
+    note: 'Peers that refuse bodies of more than 4 MB by default are told to take them, where they can be.',
+    columns: [
+      { title: 'ms', measure: 'call' },
+      { title: '× the floor', measure: 'call', beside: FLOOR },
+      { title: "server's processor time, ms", measure: 'cpu' },
+    ],
+  },
+];
+
+/** All tables, with a line on the machine first. */
+export function show({ machine, at, scale, load, series }: Results, judged: readonly Judged[]): string {
+  const { node, cores, cpu, gigabytes, platform } = machine;
+  const lines = [
+    `Node ${node.replace(/^v/, '')}, ${cores} cores (${cpu}), ${gigabytes} GB, ${platform}; ${at.slice(0, 10)}, ${scale} run, load of the machine before it ${machine.load}; HTTP echo by ${load}. Medians of all rounds, in brackets the least and the most; shares are taken round by round.`,
+    '',
+    ...goalTable(judged),
+  ];
+  for (const table of TABLES) {
+    const rows = series.filter(({ part }) => part === table.part);
+    if (rows.length > 0) lines.push('', `### ${table.title}`, '', table.note, '', ...tableOf(table, rows));
+  }
+  return lines.join('\n');
+}
+
+function goalTable(judged: readonly Judged[]): readonly string[] {
+  if (judged.length === 0) return [];
+  return [
+    '### The goals',
+    '',
+    '| measure | goal | measured | |',
+    '|---|---|---|---|',
+    ...judged.map(
+      ({ measure, goal, measured, met, missedBy }) =>
+        `| ${measure} | ${goal} | ${measured} | ${met ? 'met' : `missed by ${Math.ceil(missedBy * 100)} %`} |`,
+    ),
+  ];
+}
+
+function tableOf({ columns, size }: Table, series: readonly Series[]): readonly string[] {
+  const isShown = (value: string): boolean => value !== '';
+  const keys = [...new Set(series.map((one) => JSON.stringify([one.size, one.who, one.way])))];
+  const titles = ['server', 'way', size ?? '', ...columns.map(({ title }) => title)];
+  const rows = keys.map((key) => {
+    const same = series.filter((one) => JSON.stringify([one.size, one.who, one.way]) === key);
+    const [first] = same;
+    const cells = columns.map((column) => cell(column, same, series));
+    return [first?.who ?? '', first?.way ?? '', size === undefined ? '' : String(first?.size), ...cells];
+  });
+  const used = titles.map((_, at) => rows.some((row) => isShown(row[at] ?? '')));
+  const line = (cells: readonly string[]): string => `| ${cells.filter((_, at) => used[at]).join(' | ')} |`;
+  return [line(titles), line(titles.map(() => '---')), ...rows.map(line)];
+}
+
+function cell({ measure, beside }: Column, row: readonly Series[], all: readonly Series[]): string {
+  const own = row.find((one) => one.measure === measure);
+  if (!own) return '';
+  if (beside === undefined) {
+    const got = spread(own.rounds);
+    return got ? figure(got.median) : 'failed';
+  }
+  const other = all.filter((one) => one.measure === measure && one.who === beside && one.size === own.size);
+  // A way that the floor does not know is set beside the floor that gets the same messages, but for a header.
+  const got = ratio(own, other.find(({ way }) => way === own.way) ?? other.find(({ way }) => way !== 'modern'));
+  return got ? `${figure(got.median)} (${figure(got.least)}–${figure(got.most)})` : '';
+}

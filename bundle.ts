@@ -1,0 +1,115 @@
+/**
+ * Bundles what `tsc` has checked into `dist/lib`: a few files to read instead of three hundred, which is most of what starting costs
+ * (docs/adr/0018). What is started or loaded by name stays a file of its own, at the same path as below `src`.
+ */
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build, type Plugin } from 'vite';
+
+const root = fileURLToPath(new URL('.', import.meta.url));
+const out = join(root, 'dist/lib');
+const source = (path: string): string => join(root, `src/${path}.ts`);
+
+/** What others import by name. */
+const PUBLIC = ['index', 'testing', 'inspector'];
+/** What Node starts or loads by its file, and what tells where all this lies. */
+const STARTED = [
+  'own',
+  'cli/main',
+  'discovery/inherit',
+  'store/sqlite-worker',
+  'supervision/pool-thread',
+  'supervision/watchdog-thread',
+];
+/** What runs without a server in its process. What it shares with one is a chunk apart. */
+const LIGHT = [...STARTED, 'cli/run', 'cli/supervisor', 'cli/worker-process', 'cli/attach'];
+
+/** Packages of a page or two, which cost more to be found than to be read. */
+const INSIDE = ['nanoid', 'eventemitter3'];
+
+/** A process that runs may still load parts of the build before this one. */
+const KEPT_MS = 600_000;
+
+const core = new Set<string>();
+const light = new Set<string>();
+
+/** Looks at which modules come with which, when all are known. */
+const reach: Plugin = {
+  name: 'troupe:reach',
+  buildEnd() {
+    const add = (id: string, to: Set<string>): void => {
+      if (to.has(id)) return;
+      to.add(id);
+      for (const next of this.getModuleInfo(id)?.importedIds ?? []) add(next, to);
+    };
+    add(source('index'), core);
+    for (const entry of LIGHT) add(source(entry), light);
+    // Node loads it into a thread of its own, where it comes alone.
+    core.delete(source('discovery/inherit'));
+  },
+};
+
+/**
+ * XState as `require` gives it: the same module as an author's `import` gives, which is a wrapper of it, but read in half the time,
+ * for Node need not look through its seven files for what they export.
+ */
+const required: Plugin = {
+  name: 'troupe:required',
+  enforce: 'pre',
+  resolveId: (id) => (id === 'xstate' ? '\0xstate' : undefined),
+  async load(id) {
+    if (id !== '\0xstate') return undefined;
+    const names = Object.keys(await import('xstate')).filter((name) => name !== 'default');
+    return `import { createRequire } from 'node:module';
+export const { ${names.join(', ')} } = createRequire(import.meta.url)('xstate');`;
+  },
+};
+
+const result = await build({
+  configFile: false,
+  root,
+  logLevel: 'warn',
+  publicDir: false,
+  ssr: { noExternal: INSIDE },
+  plugins: [reach, required],
+  build: {
+    ssr: true,
+    target: 'node20',
+    outDir: out,
+    emptyOutDir: false,
+    minify: false,
+    sourcemap: true,
+    rollupOptions: {
+      input: Object.fromEntries([...PUBLIC, ...STARTED].map((entry) => [entry, source(entry)])),
+      output: {
+        entryFileNames: '[name].js',
+        // Beside each other, so that all of them find src/own.ts at the same distance.
+        chunkFileNames: 'chunk-[name]-[hash].js',
+        // The names that stacks show stay, and so do lines: Node prints the one that threw above an uncaught error.
+        minify: { compress: false, mangle: { toplevel: false, keepNames: true }, codegen: { removeWhitespace: false } },
+        // Reading a file costs as much as 20 KB in it.
+        codeSplitting: {
+          groups: [
+            { name: 'base', priority: 2, test: (id) => core.has(id) && light.has(id) },
+            { name: 'core', priority: 1, test: (id) => core.has(id) },
+          ],
+        },
+      },
+    },
+  },
+});
+
+if ('close' in result) throw new Error('expected a build that ends, got a watcher');
+const written = new Set([result].flat().flatMap(({ output }) => output.map(({ fileName }) => fileName)));
+const licences = INSIDE.map(
+  (name) => `${name}\n\n${readFileSync(join(root, 'node_modules', name, 'LICENSE'), 'utf8')}`,
+);
+writeFileSync(join(out, 'LICENSES.txt'), licences.join('\n'));
+written.add('LICENSES.txt');
+if (existsSync(out))
+  for (const file of readdirSync(out, { recursive: true, encoding: 'utf8' })) {
+    const path = join(out, file);
+    if (written.has(file) || !statSync(path).isFile() || Date.now() - statSync(path).mtimeMs < KEPT_MS) continue;
+    rmSync(path);
+  }

@@ -1,0 +1,84 @@
+/** The benchmark in a few seconds, so that it does not rot: tiny numbers, and figures that nobody judges. */
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import * as assert from 'uvu/assert';
+import { hasPeers } from '../../bench/contenders.ts';
+import { judge } from '../../bench/goals.ts';
+import { ratio, type Series } from '../../bench/series.ts';
+import { suite, timeLimit } from '../harness/door.ts';
+
+timeLimit(120_000);
+const test = suite('the benchmark');
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+function run(...args: readonly string[]): {
+  readonly status: number | null;
+  readonly out: string;
+  readonly said: string;
+} {
+  const command = ['--import', 'tsx', 'bench/main.ts', '--tiny', ...args];
+  const { status, stdout, stderr } = spawnSync(process.execPath, command, { cwd: root, encoding: 'utf8' });
+  return { status, out: stdout, said: stderr };
+}
+
+test('every part measures the floor and Troupe, whose answers are right', () => {
+  const { status, out, said } = run('--no-peers');
+  assert.is(status, 0, said);
+  assert.is(said.match(/failed/)?.[0], undefined, said);
+  const titles = Array.from(out.matchAll(/^### (.*)$/gm), ([, title]) => title);
+  assert.equal(titles, [
+    'The goals',
+    'Echo over HTTP',
+    'Echo over stdio',
+    'Sessions',
+    '`tools/list` over HTTP',
+    'Cold start over stdio',
+    'Progress events over HTTP',
+    'An argument of 10 MB over HTTP',
+  ]);
+  assert.ok(!/ failed \|/.test(out), out);
+});
+
+if (hasPeers())
+  test('each peer answers in each way that it is compared in', () => {
+    const { status, out, said } = run('--only', 'http');
+    assert.is(status, 0, said);
+    assert.is(said.match(/failed/)?.[0], undefined, said);
+    for (const row of ['server 2.4 | modern', 'sdk 1.32 | session', 'fastmcp 4.20 | stateless', 'tmcp 1.20 | session'])
+      assert.ok(out.includes(row), `${row} is not in ${out}`);
+  });
+else test.skip('each peer answers in each way that it is compared in', 'npm run bench installs them');
+
+test('a part that it does not know is refused with those that it knows', () => {
+  const { status, said } = run('--only', 'https');
+  assert.is(status, 2);
+  assert.is(said, '--only: expected one of http, stdio, sessions, lists, start, streams, large, got https\n');
+});
+
+const calls = (who: string, way: string, rounds: readonly (number | null)[]): Series => ({
+  part: 'http',
+  measure: 'calls',
+  unit: '/s',
+  who,
+  way,
+  size: 32,
+  rounds,
+});
+
+test('shares are taken round by round, without those in which one failed', () => {
+  const [slow, fast] = [calls('troupe', 'modern', [80, 400, null, 9]), calls('floor', 'modern', [100, 800, 5, 10])];
+  assert.equal(ratio(slow, fast), { median: 0.8, least: 0.5, most: 0.9 });
+});
+
+test('a goal is met or missed by its share, and one without figures is not judged', () => {
+  const judged = judge([calls('troupe', 'modern', [40]), calls('floor', 'modern', [100])]);
+  assert.equal(judged, [
+    {
+      measure: 'modern tools/call over HTTP, 32 in flight',
+      goal: '≥ 0.8 × the floor',
+      measured: '0.4 (0.4 to 0.4)',
+      met: false,
+      missedBy: 0.5,
+    },
+  ]);
+});

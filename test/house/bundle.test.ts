@@ -1,0 +1,76 @@
+/** What is published is bundled so that little is read at a start (docs/adr/0018): who loads which files of it. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { basename, dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import * as assert from 'uvu/assert';
+import { suite } from '../harness/door.ts';
+
+const test = suite('the bundle');
+const lib = fileURLToPath(new URL('../../dist/lib', import.meta.url));
+const IMPORT = /(?:^|[;}\s])(?:import|export)(?:[^;'"()]*?from)?\s*"([^"]+)"/g;
+
+interface Loaded {
+  /** Our own files, named as the build names them, without their hashes. */
+  readonly files: readonly string[];
+  /** Packages, without what is built into Node. */
+  readonly packages: readonly string[];
+}
+
+/** What comes with a file at once: what it imports later, when it needs it, is not in it. */
+function loadedWith(file: string): Loaded {
+  const [files, packages] = [new Set<string>(), new Set<string>()];
+  const visit = (path: string): void => {
+    if (files.has(path)) return;
+    files.add(path);
+    for (const [, from = ''] of readFileSync(path, 'utf8').matchAll(IMPORT))
+      if (from.startsWith('.')) visit(join(dirname(path), from));
+      else if (!from.startsWith('node:')) packages.add(from);
+  };
+  visit(join(lib, file));
+  const named = (path: string): string => relative(lib, path).replace(/^(chunk-.*)-[\w-]{8}\.js$/, '$1');
+  return { files: [...files].map(named).sort(), packages: [...packages].sort() };
+}
+
+/** The chunk of that name that the library imports. */
+function latest(name: string): string {
+  const found = new RegExp(`"\\./(${name}-[^"]+)"`).exec(readFileSync(join(lib, 'index.js'), 'utf8'))?.[1];
+  assert.ok(found, `index.js imports no ${name}`);
+  return found ?? '';
+}
+
+/** The chunk of a command, of the latest build: of those before it, some may lie there yet. */
+function chunkOf(command: string): string {
+  const main = readFileSync(join(lib, 'cli/main.js'), 'utf8');
+  const found = new RegExp(`import\\(["'\`]\\.\\./(chunk-${command}-[^"'\`]*)["'\`]\\)`).exec(main)?.[1];
+  assert.ok(found, `cli/main.js imports no chunk of ${command}`);
+  return basename(found ?? '');
+}
+
+if (existsSync(lib)) {
+  test('a program that imports troupe reads three files of it, and looks for no package but XState', () => {
+    const { files, packages } = loadedWith('index.js');
+    assert.equal(files, ['chunk-base', 'chunk-core', 'index.js']);
+    assert.equal(packages, []);
+    const chunk = latest('chunk-core');
+    assert.match(readFileSync(join(lib, chunk), 'utf8'), /createRequire\(import\.meta\.url\)\(["'`]xstate/);
+  });
+
+  test('troupe run, where it only supervises, and troupe attach load no server and no package', () => {
+    for (const chunk of [chunkOf('run'), chunkOf('attach')]) {
+      const { files, packages } = loadedWith(chunk);
+      assert.not.ok(files.includes('chunk-core'), chunk);
+      assert.equal(packages, [], chunk);
+    }
+  });
+
+  test('what Node starts by its file lies where src/own.ts says', () => {
+    const built = readdirSync(lib, { recursive: true, encoding: 'utf8' });
+    for (const file of ['cli/main', 'discovery/inherit', 'store/sqlite-worker'])
+      assert.ok(built.includes(`${file}.js`), file);
+    for (const thread of ['pool-thread', 'watchdog-thread'])
+      assert.ok(built.includes(`supervision/${thread}.js`), thread);
+    const own = readFileSync(join(lib, 'own.js'), 'utf8');
+    const [, from = ''] = /from\s*"(\.\/[^"]+)"/.exec(own) ?? [];
+    assert.is(dirname(join(lib, from)), lib, own);
+  });
+} else test.skip('all of it', 'npm run build makes it');
