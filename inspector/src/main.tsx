@@ -16,7 +16,11 @@ import { beginTheme } from './store/theme.ts';
 beginTheme();
 begin();
 const page = document.getElementById('page');
-if (page) render(<App />, page);
+if (page) {
+  // What stood there before any script ran.
+  page.replaceChildren();
+  render(<App />, page);
+}
 effect(() => {
   if (version.value > 0) layOutAhead();
 });
