@@ -36,6 +36,8 @@ export class Journal implements StepJournal {
   #length = 0;
   #last: Promise<void> = Promise.resolve();
   #ended = false;
+  /** Another process goes on with the request. */
+  #left = false;
   #begun = false;
   #fresh: boolean;
   /** The number of the last place; undefined until that is known. */
@@ -82,12 +84,19 @@ export class Journal implements StepJournal {
     return this.#begun;
   }
 
-  /** The request has ended, and is not run anew: what still runs is recorded no more. */
-  end(): void {
+  /**
+   * The request has ended: what still runs is recorded no more.
+   *
+   * @param left another process runs it anew, so that no step may begin here, or be relied on
+   */
+  end(left = false): void {
     this.#ended = true;
+    this.#left ||= left;
   }
 
   async before(name: string): Promise<Given | undefined> {
+    if (this.#left)
+      throw new Error(`ctx.step("${name}") is not run: this server stops, and the next process goes on with the call`);
     const { limits } = this.#options;
     const given = (await this.#read())[name];
     if (isList(given)) return given;
@@ -99,6 +108,10 @@ export class Journal implements StepJournal {
   }
 
   async record(name: string, given: Given): Promise<void> {
+    if (this.#left)
+      throw new Error(
+        `ctx.step("${name}") has run, and its result could not be kept: this server stops, and the next process goes on with the call`,
+      );
     if (this.#ended) return;
     const { limits } = this.#options;
     const data = this.#text(name, given);

@@ -158,7 +158,7 @@ export class Ledger {
     const journal = this.#journals.get(id);
     this.#journals.delete(id);
     this.#lasting.delete(id);
-    journal?.end();
+    journal?.end(this.#leaving);
     if (!this.durable || this.#leaving || kept !== undefined) return;
     if (round === 0 && !journal?.begun) return;
     // Not in this turn: what its request is answered with is kept before.
