@@ -10,6 +10,7 @@ import type { InFlight } from '../messages/in-flight.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { TaskMail } from '../messages/tasks.ts';
 import { toWireError } from '../protocol/errors.ts';
+import { settle } from '../requests/settle.ts';
 import { type Actor, type Behaviour, spawn } from './actor.ts';
 import type { ConversationOptions } from './conversation-options.ts';
 import { type OpenQuestion, refuse } from './open-question.ts';
@@ -111,7 +112,7 @@ class Conversation implements Behaviour<ConversationMail> {
 
   #answer(outcome: Outcome): void {
     if (this.#task) this.#task.send({ type: 'done', outcome });
-    else this.#request.requests.send({ type: 'answer', request: this.#request, outcome });
+    else settle(this.#request, outcome);
     this.#options.gone();
   }
 
@@ -168,7 +169,7 @@ class Conversation implements Behaviour<ConversationMail> {
     const request = this.#request;
     if (byClient.length > 0) return this.#input(byClient, request);
     const result = this.#options.askModel(this.#round, open, request);
-    request.requests.send({ type: 'answer', request, outcome: { ok: true, result } });
+    settle(request, { ok: true, result });
   }
 
   #input(questions: readonly Question[], request: InFlight): void {
@@ -180,7 +181,7 @@ class Conversation implements Behaviour<ConversationMail> {
 
   /** Answers a request once what that rests on is durable: nobody hears of it before. */
   #answerOnce(kept: Promise<void> | undefined, request: InFlight, outcome: Outcome): void {
-    if (!kept) return request.requests.send({ type: 'answer', request, outcome });
+    if (!kept) return settle(request, outcome);
     const tell = (error?: unknown): void => this.#self.send({ type: 'kept', request, outcome, error });
     kept.then(() => tell(), tell);
   }
@@ -189,12 +190,12 @@ class Conversation implements Behaviour<ConversationMail> {
   #kept({ request, outcome, error }: Extract<ConversationMail, { type: 'kept' }>): void {
     const ends = outcome === this.#outcome;
     if (error === undefined && ends) return this.#finish(outcome);
-    if (error === undefined) return request.requests.send({ type: 'answer', request, outcome });
+    if (error === undefined) return settle(request, outcome);
     // It has asked, and the client does not know of it.
     if (!ends) this.#round -= 1;
     this.#options.parkAgain(this.#round, request);
     const incident = this.#options.incident(this.#self.address, error);
-    request.requests.send({ type: 'answer', request, outcome: { ok: false, error: toWireError(error, incident) } });
+    settle(request, { ok: false, error: toWireError(error, incident) });
   }
 
   #resume(request: InFlight, responses: Readonly<Record<string, unknown>>): void {

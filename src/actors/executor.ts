@@ -8,6 +8,7 @@ import type { ExecutorMail } from '../messages/executor.ts';
 import type { InFlight } from '../messages/in-flight.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import { ErrorCode, isProtocolError, ProtocolError, toWireError } from '../protocol/errors.ts';
+import { settle } from '../requests/settle.ts';
 import { type Actor, type ActorHost, type Afterwards, type Behaviour, spawn } from './actor.ts';
 
 export interface ExecutorOptions<I extends Labelled, T, R> extends ActorHost {
@@ -116,8 +117,8 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
 
   #settle(request: InFlight, outcome: Outcome, cause: number): void {
     const { inspection, address } = this.#options;
-    if (!inspection.on) return settle(request, outcome);
-    inspection.because(cause || request.cause, () => settle(request, outcome));
+    if (!inspection.on) return conclude(request, outcome);
+    inspection.because(cause || request.cause, () => conclude(request, outcome));
     // No mail has told that this one runs no more.
     const live = inspection.live(address);
     if (live) inspection.passed(live);
@@ -138,7 +139,7 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
 function never(): void {}
 
 /** A request that has asked its client something may be answered as another one. */
-function settle(request: InFlight, outcome: Outcome): void {
+function conclude(request: InFlight, outcome: Outcome): void {
   if (request.conversation) request.conversation.send({ type: 'done', outcome });
-  else request.requests.send({ type: 'answer', request, outcome });
+  else settle(request, outcome);
 }

@@ -5,6 +5,7 @@ import type { Mailbox } from '../messages/mailbox.ts';
 import type { Registered, RegistryMail } from '../messages/registry.ts';
 import { ErrorCode, ProtocolError, toWireError } from '../protocol/errors.ts';
 import type { Catalogue } from '../registry/catalogue.ts';
+import { settle } from '../requests/settle.ts';
 import { type Actor, type ActorHost, type Afterwards, type Behaviour, spawn } from './actor.ts';
 
 export interface RegistryOptions<D> extends ActorHost {
@@ -65,7 +66,7 @@ class Registry<D> implements Behaviour<RegistryMail<D>> {
       this.#options.serve(request, this.#afterwards);
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
-      request.requests.send({ type: 'answer', request, outcome: { ok: false, error: toWireError(error, '') } });
+      settle(request, { ok: false, error: toWireError(error, '') });
     }
   }
 
@@ -94,11 +95,7 @@ class Registry<D> implements Behaviour<RegistryMail<D>> {
   crashed(mail: RegistryMail<D>, error: unknown): void {
     const incident = this.#options.incident(this.#options.address, error);
     if (mail.type === 'request') {
-      mail.request.requests.send({
-        type: 'answer',
-        request: mail.request,
-        outcome: { ok: false, error: toWireError(error, incident) },
-      });
+      settle(mail.request, { ok: false, error: toWireError(error, incident) });
     } else {
       mail.reply({ ok: false, why: `the registry failed (incident ${incident})` });
     }

@@ -8,6 +8,7 @@ import { EMPTY, type Introduction, type Outcome } from '../messages/answers.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { ServerMail } from '../messages/server.ts';
 import { toWireError } from '../protocol/errors.ts';
+import { settle } from '../requests/settle.ts';
 import { type Actor, type ActorHost, type Behaviour, spawn } from './actor.ts';
 import { misrouted } from './registry.ts';
 
@@ -57,7 +58,7 @@ class ServerActor implements Behaviour<ServerMail> {
     switch (mail.type) {
       case 'request': {
         const { request } = mail;
-        return request.requests.send({ type: 'answer', request, outcome: this.#answer(mail) });
+        return settle(request, this.#answer(mail));
       }
       case 'drain':
         return this.#drain(mail.reason, mail.connections);
@@ -109,11 +110,6 @@ class ServerActor implements Behaviour<ServerMail> {
 
   crashed(mail: ServerMail, error: unknown): void {
     const incident = this.#options.incident('server', error);
-    if (mail.type === 'request')
-      mail.request.requests.send({
-        type: 'answer',
-        request: mail.request,
-        outcome: { ok: false, error: toWireError(error, incident) },
-      });
+    if (mail.type === 'request') settle(mail.request, { ok: false, error: toWireError(error, incident) });
   }
 }

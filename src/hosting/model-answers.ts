@@ -6,6 +6,7 @@ import type { Client } from '../messages/client.ts';
 import type { InFlight } from '../messages/in-flight.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { CallToolResult } from '../protocol/types.ts';
+import { settle } from '../requests/settle.ts';
 import { failed } from '../results/tool-result.ts';
 import { ANONYMOUS } from './directory.ts';
 
@@ -50,7 +51,7 @@ export class ModelAnswers {
     const refusal = this.#answer(request, operation.arguments);
     if (refusal !== undefined) {
       const outcome = { ok: true, result: { kind: 'call', result: failed(refusal) } } as const;
-      request.requests.send({ type: 'answer', request, outcome });
+      settle(request, outcome);
     }
     return true;
   }

@@ -11,6 +11,7 @@ import { ErrorCode, ProtocolError, toWireError, wireError } from '../protocol/er
 import { describe, isObject, messageOf } from '../protocol/json.ts';
 import { META } from '../protocol/meta.ts';
 import type { CallTool } from '../protocol/operations.ts';
+import { settle } from '../requests/settle.ts';
 import type { Store, Write } from '../store/store.ts';
 import { StoreError } from '../store/store.ts';
 import { fromText, toText } from '../store/text.ts';
@@ -139,7 +140,7 @@ export class Replies {
     // What brings answers goes on with the call that was begun.
     if (before?.outcome && !(request.continues && isQuestion(before.outcome))) {
       this.#leave(request, identity);
-      return request.requests.send({ type: 'answer', request, outcome: before.outcome });
+      return settle(request, before.outcome);
     }
     if (before && !before.outcome && !pure)
       throw new ProtocolError(
@@ -235,7 +236,7 @@ export class Replies {
       : error instanceof StoreError
         ? wireError(ErrorCode.InternalError, `nothing was run, because the server cannot keep it: ${messageOf(error)}`)
         : toWireError(error, this.#options.incident('the replies', error));
-    request.requests.send({ type: 'answer', request, outcome: { ok: false, error: wire } });
+    settle(request, { ok: false, error: wire });
   }
 }
 

@@ -1,29 +1,9 @@
 /** What an inspection tells: one record for each thing that happens to an actor. Types only. Records hold live values: whoever keeps one copies what it needs. */
 import type { AnyEventObject, AnyMachineSnapshot, AnyStateMachine } from 'xstate';
 import type { Mail } from '../messages/mailbox.ts';
+import type { ActorKind, Told } from './told.ts';
 
-/** `invoked`: an actor that an author's statechart has invoked or spawned. */
-export type ActorKind =
-  | 'server'
-  | 'session'
-  | 'requests'
-  | 'registry'
-  | 'executor'
-  | 'emitter'
-  | 'request'
-  | 'ask'
-  | 'machine'
-  | 'handle'
-  | 'invoked'
-  | 'subscriptions'
-  | 'task';
-
-/** What the stream tells of each record: its place, its time in milliseconds of the server's clock, and the record that caused it (0: none known). */
-export interface Told {
-  readonly seq: number;
-  readonly at: number;
-  readonly cause: number;
-}
+export type { ActorKind, Told } from './told.ts';
 
 export type InspectionRecord = Told &
   (

@@ -1,8 +1,10 @@
 /** What an inspected server tells its viewers: plain JSON, the same on the stream, in a recording, and in an exported page. Types only; it knows neither Node nor a browser. */
 
 import type { ChartNode } from '../charts/node.ts';
+import type { ActorKind, Told } from '../inspection/told.ts';
 
 export type { ChartEdge, ChartNode } from '../charts/node.ts';
+export type { ActorKind, Told } from '../inspection/told.ts';
 
 /** The version of this format: a recording of another one is refused. */
 export const FORMAT = 1;
@@ -12,29 +14,6 @@ export type Plain = null | boolean | number | string | readonly Plain[] | { read
 
 /** What stands where a secret was. */
 export const REDACTED = '«redacted»';
-
-/** The kinds of actors. `invoked`: an actor that an author's statechart has invoked or spawned. */
-export type ActorKind =
-  | 'server'
-  | 'session'
-  | 'requests'
-  | 'registry'
-  | 'executor'
-  | 'emitter'
-  | 'request'
-  | 'ask'
-  | 'machine'
-  | 'handle'
-  | 'invoked'
-  | 'subscriptions'
-  | 'task';
-
-/** Each record's place in the stream, its time in milliseconds of the server's clock, and the record that caused it (0: none known). */
-export interface Told {
-  readonly seq: number;
-  readonly at: number;
-  readonly cause: number;
-}
 
 export interface Created {
   readonly type: 'created';

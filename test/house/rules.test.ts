@@ -100,7 +100,11 @@ const LAYERS: readonly {
   {
     of: /^src\/inspector\/(model\/|frames\.ts)/,
     // A page and an exported file have them too: they know neither Node nor the server.
-    may: [/^src\/inspector\/(model\/|frames\.ts)/, /^src\/charts\/(node|condition)\.ts$/],
+    may: [
+      /^src\/inspector\/(model\/|frames\.ts)/,
+      /^src\/charts\/(node|condition)\.ts$/,
+      /^src\/inspection\/told\.ts$/,
+    ],
     packages: [],
   },
   {
