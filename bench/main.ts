@@ -19,6 +19,7 @@ import { keep, type Results } from './results.ts';
 import { tell } from './rounds.ts';
 import { SCALES, type Scale } from './scale.ts';
 import { PARTS, type Part, type Series } from './series.ts';
+import { repeated } from './stolen.ts';
 import { show } from './tables.ts';
 import { findWrk } from './wrk.ts';
 
@@ -76,6 +77,7 @@ const results: Results = {
     scale.name === 'full' && (await findWrk())
       ? 'wrk, after a pass in which each answer was looked at'
       : 'our own generator, which looks at each answer',
+  repeated: repeated(),
   series,
 };
 const judged = judge(series);

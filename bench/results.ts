@@ -12,6 +12,8 @@ export interface Results {
   readonly scale: string;
   /** What made the load of the HTTP echo. */
   readonly load: string;
+  /** Turns that were made again because the machine's host kept its processors from it. */
+  readonly repeated: number;
   readonly series: readonly Series[];
   readonly goals?: readonly Judged[];
 }

@@ -1,4 +1,6 @@
 /** Runs contenders in turns, round by round, so that whatever else the machine does hits all of them. */
+import type { Gathering } from './series.ts';
+import { undisturbed } from './stolen.ts';
 
 /** A contender that runs, in one way of calling it. */
 export interface Runner<R> {
@@ -7,14 +9,17 @@ export interface Runner<R> {
   start(): Promise<R & { stop(): Promise<void> }>;
 }
 
-export interface Turns<R> {
+export interface Turns<R, M extends string> {
+  readonly gathering: Gathering;
+  /** What a turn measures, each with its unit. */
+  readonly figures: Readonly<Record<M, string>>;
   readonly runners: readonly Runner<R>[];
   readonly sizes: readonly number[];
   readonly rounds: number;
+  /** What comes before the first turn of a server that was started. */
+  readonly prepare?: (running: R) => Promise<unknown>;
   /** One turn of a contender, with so many in flight. */
-  turn(running: R, runner: Runner<R>, size: number): Promise<void>;
-  /** Told of a turn that failed. */
-  failed(runner: Runner<R>, size: number): void;
+  turn(running: R, size: number): Promise<Readonly<Record<M, number>>>;
 }
 
 /** How long a turn may last before its contender counts as stuck. */
@@ -37,28 +42,41 @@ export function tell(who: string, way: string, error: unknown): void {
   process.stderr.write(`${who} (${way}) failed: ${why.slice(0, 400)}\n`);
 }
 
-/** Starts all, warms them up, and gives each its turns. A contender that fails is started again for its next turn. */
-export async function inTurns<R>({ runners, sizes, rounds, turn, failed }: Turns<R>): Promise<void> {
+/** Starts all, and gives each its turns. A contender that fails is started again for its next turn. */
+export async function inTurns<R, M extends string>(turns: Turns<R, M>): Promise<void> {
+  const { gathering, figures, runners, sizes, rounds, prepare, turn } = turns;
   const running = new Map<Runner<R>, R & { stop(): Promise<void> }>();
-  const attempt = async (runner: Runner<R>, run: (running: R) => Promise<void>): Promise<boolean> => {
+  const started = async (runner: Runner<R>): Promise<R> => {
+    const there = running.get(runner);
+    if (there) return there;
+    const fresh = await within(runner.start());
+    running.set(runner, fresh);
+    await within(Promise.resolve(prepare?.(fresh)));
+    return fresh;
+  };
+  const attempt = async (runner: Runner<R>, size: number): Promise<Readonly<Record<M, number>> | undefined> => {
     try {
-      const there = running.get(runner) ?? (await within(runner.start()));
-      running.set(runner, there);
-      await within(run(there));
-      return true;
+      const there = await started(runner);
+      return await undisturbed(() => within(turn(there, size)));
     } catch (error) {
       tell(runner.who, runner.way, error);
       const there = running.get(runner);
       running.delete(runner);
       await there?.stop();
-      return false;
+      return undefined;
     }
   };
   try {
     for (let round = 0; round < rounds; round += 1)
       for (const size of sizes)
-        for (const runner of runners)
-          if (!(await attempt(runner, (there) => turn(there, runner, size)))) failed(runner, size);
+        for (const runner of runners) {
+          const measured = await attempt(runner, size);
+          for (const measure in figures)
+            gathering.add(
+              { measure, unit: figures[measure], who: runner.who, way: runner.way, size },
+              measured?.[measure] ?? null,
+            );
+        }
   } finally {
     await Promise.all([...running.values()].map((there) => there.stop()));
   }

@@ -8,7 +8,7 @@ export interface Scale {
   /** How long a server is called before it is measured: compilers take their time. */
   readonly warmMs: number;
   readonly inFlight: readonly number[];
-  /** Idle sessions: in Troupe, and in a peer. */
+  /** Idle sessions: in Troupe, and in a peer (0: none is weighed). */
   readonly sessions: number;
   readonly peerSessions: number;
   /** After how many milliseconds a session that nobody uses is at rest (docs/adr/0009 says ten seconds at most). */
@@ -45,7 +45,7 @@ export const SCALES: Readonly<Record<Scale['name'], Scale>> = {
     warmMs: 400,
     inFlight: [1, 32, 256],
     sessions: 2_000,
-    peerSessions: 24,
+    peerSessions: 0,
     restMs: 11_000,
     tools: [1_000],
     starts: 3,

@@ -99,11 +99,14 @@ const TABLES: readonly Table[] = [
   },
 ];
 
+/** How few turns are told of. */
+const AGAIN: Readonly<Record<number, string>> = { 0: 'No turn was', 1: 'One turn was' };
+
 /** All tables, with a line on the machine first. */
-export function show({ machine, at, scale, load, series }: Results, judged: readonly Judged[]): string {
+export function show({ machine, at, scale, load, repeated, series }: Results, judged: readonly Judged[]): string {
   const { node, cores, cpu, gigabytes, platform } = machine;
   const lines = [
-    `Node ${node.replace(/^v/, '')}, ${cores} cores (${cpu}), ${gigabytes} GB, ${platform}; ${at.slice(0, 10)}, ${scale} run, load of the machine before it ${machine.load}; HTTP echo by ${load}. Medians of all rounds, in brackets the least and the most; shares are taken round by round.`,
+    `Node ${node.replace(/^v/, '')}, ${cores} cores (${cpu}), ${gigabytes} GB, ${platform}; ${at.slice(0, 10)}, ${scale} run, load of the machine before it ${machine.load}; HTTP echo by ${load}. Medians of all rounds, in brackets the least and the most; shares are taken round by round. ${AGAIN[repeated] ?? `${repeated} turns were`} made again, for the machine’s host kept its processors from it for more than a fiftieth of their time.`,
     '',
     ...goalTable(judged),
   ];

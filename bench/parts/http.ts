@@ -19,17 +19,16 @@ export async function measureHttp(contenders: readonly Contender[], scale: Scale
     echo(running.url, callerOf(running, connection), TEXT);
   const verified = (running: Called, inFlight: number, ms: number): Promise<Measured> =>
     callAll(running.url, isEcho(TEXT), { ms }, inFlight, (connection) => call(running, connection));
-  const figures = ['calls', 'p50', 'p99', 'cpu'] as const;
-  const warm = new WeakSet<Called>();
   const most = Math.max(...scale.inFlight);
   await inTurns({
+    gathering,
+    figures: { calls: '/s', p50: 'ms', p99: 'ms', cpu: 'µs' },
     runners: inEachWay(contenders),
     sizes: scale.inFlight,
     rounds: scale.rounds,
-    async turn(running, { who, way }, size) {
-      // Each answer of this is looked at, also where wrk measures then, which looks at the status alone.
-      if (!warm.has(running)) await warmUp(scale.warmMs, (ms) => verified(running, most, ms));
-      warm.add(running);
+    // Each answer of this is looked at, also where wrk measures then, which looks at the status alone.
+    prepare: (running) => warmUp(scale.warmMs, (ms) => verified(running, most, ms)),
+    async turn(running, size) {
       const before = await running.processorTime();
       const { perSecond, p50, p99, calls } = found
         ? await wrk(
@@ -40,14 +39,7 @@ export async function measureHttp(contenders: readonly Contender[], scale: Scale
             scale.ms,
           )
         : await verified(running, size, scale.ms);
-      const cpu = ((await running.processorTime()) - before) / calls;
-      gathering.add({ measure: 'calls', unit: '/s', who, way, size }, perSecond);
-      gathering.add({ measure: 'p50', unit: 'ms', who, way, size }, p50);
-      gathering.add({ measure: 'p99', unit: 'ms', who, way, size }, p99);
-      gathering.add({ measure: 'cpu', unit: 'µs', who, way, size }, cpu);
-    },
-    failed({ who, way }, size) {
-      for (const measure of figures) gathering.add({ measure, unit: '', who, way, size }, null);
+      return { calls: perSecond, p50, p99, cpu: ((await running.processorTime()) - before) / calls };
     },
   });
   return gathering.all;

@@ -11,10 +11,12 @@ export async function measureLarge(contenders: readonly Contender[], scale: Scal
   const agent = keepingAgent();
   const text = 'x'.repeat(scale.characters);
   await inTurns({
+    gathering,
+    figures: { call: 'ms', cpu: 'ms' },
     runners: inEachWay(contenders),
     sizes: [scale.characters],
     rounds: scale.rounds,
-    async turn(running, { who, way }, size) {
+    async turn(running) {
       const { url, processorTime } = running;
       const post = prepare(url, callerOf(running, 0), 'tools/call', { name: 'size', arguments: { text } }, agent);
       const before = await processorTime();
@@ -22,11 +24,7 @@ export async function measureLarge(contenders: readonly Contender[], scale: Scal
       const answer = await post();
       const took = performance.now() - started;
       if (!answer.includes(`"${text.length}"`)) throw new Error(`expected its length, got ${answer.slice(0, 300)}`);
-      gathering.add({ measure: 'call', unit: 'ms', who, way, size }, took);
-      gathering.add({ measure: 'cpu', unit: 'ms', who, way, size }, ((await processorTime()) - before) / 1_000);
-    },
-    failed({ who, way }, size) {
-      for (const measure of ['call', 'cpu']) gathering.add({ measure, unit: '', who, way, size }, null);
+      return { call: took, cpu: ((await processorTime()) - before) / 1_000 };
     },
   });
   agent.destroy();

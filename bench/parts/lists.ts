@@ -1,7 +1,7 @@
 /** `tools/list` over HTTP, of catalogues of several sizes: lists for each second, and what one costs the server. */
 import type { Contender } from '../contenders.ts';
 import { type Check, callAll } from '../http.ts';
-import { type PreparedCall, request } from '../http-requests.ts';
+import { request } from '../http-requests.ts';
 import type { Measured } from '../measured.ts';
 import { inTurns } from '../rounds.ts';
 import type { Scale } from '../scale.ts';
@@ -16,25 +16,25 @@ export async function measureLists(contenders: readonly Contender[], scale: Scal
   const listing = contenders.filter(({ kind }) => kind !== 'floor');
   for (const tools of scale.tools) {
     const checks = new WeakMap<Called, Check>();
+    const call = (running: Called, check: Check, ms: number): Promise<Measured> =>
+      callAll(running.url, check, { ms }, IN_FLIGHT, (connection) =>
+        request(running.url, callerOf(running, connection), 'tools/list'),
+      );
     await inTurns({
+      gathering,
+      figures: { lists: '/s', cpu: 'µs' },
       runners: inEachWay(listing, tools),
       sizes: [tools],
       rounds: scale.rounds,
-      async turn(running, { who, way }, size) {
-        const { url } = running;
-        const check = checks.get(running) ?? isWhole(tools);
-        const prepare = (connection: number): PreparedCall => request(url, callerOf(running, connection), 'tools/list');
-        const call = (ms: number): Promise<Measured> => callAll(url, check, { ms }, IN_FLIGHT, prepare);
-        if (!checks.has(running)) await call(scale.warmMs);
+      prepare(running) {
+        const check = isWhole(tools);
         checks.set(running, check);
-        const before = await running.processorTime();
-        const { perSecond, calls } = await call(scale.ms);
-        const cpu = ((await running.processorTime()) - before) / calls;
-        gathering.add({ measure: 'lists', unit: '/s', who, way, size }, perSecond);
-        gathering.add({ measure: 'cpu', unit: 'µs', who, way, size }, cpu);
+        return call(running, check, scale.warmMs);
       },
-      failed({ who, way }, size) {
-        for (const measure of ['lists', 'cpu']) gathering.add({ measure, unit: '', who, way, size }, null);
+      async turn(running) {
+        const before = await running.processorTime();
+        const { perSecond, calls } = await call(running, checks.get(running) ?? isWhole(tools), scale.ms);
+        return { lists: perSecond, cpu: ((await running.processorTime()) - before) / calls };
       },
     });
   }

@@ -8,6 +8,7 @@ import type { Scale } from '../scale.ts';
 import { Gathering, type Series } from '../series.ts';
 import { type Serving, serve } from '../serving.ts';
 import { inEachWay } from '../serving-ways.ts';
+import { undisturbed } from '../stolen.ts';
 
 /** The young generation has all its room at once: Node would enlarge it in steps, and a session would seem to weigh that. */
 const STEADY = ['--expose-gc', '--min-semi-space-size=16', '--max-semi-space-size=16'];
@@ -30,7 +31,8 @@ export async function measureSessions(contenders: readonly Contender[], scale: S
   const hosting = contenders.filter(({ kind, ways }) => kind !== 'floor' && ways.includes('session'));
   const there: Hosted[] = [];
   try {
-    for (const contender of hosting)
+    // No goal asks what a session of a peer weighs, and to open enough of them takes its time.
+    for (const contender of hosting.filter(({ kind }) => kind === 'ours' || scale.peerSessions > 0))
       for (const tools of CATALOGUES) {
         try {
           there.push(await within(hosted(contender, tools, scale), LONGEST_MS));
@@ -52,16 +54,13 @@ export async function measureSessions(contenders: readonly Contender[], scale: S
 }
 
 async function measureOpening(gathering: Gathering, hosting: readonly Contender[], scale: Scale): Promise<void> {
-  const what = { measure: 'opened', unit: '/s', way: 'session', size: AT_ONCE };
   await inTurns({
+    gathering,
+    figures: { opened: '/s' },
     runners: inEachWay(hosting).filter(({ way }) => way === 'session'),
     sizes: [AT_ONCE],
     rounds: scale.rounds,
-    async turn({ url }, { who }, size) {
-      const { perSecond } = await openSessions(url, { ms: scale.ms }, size);
-      gathering.add({ ...what, who }, perSecond);
-    },
-    failed: ({ who }) => gathering.add({ ...what, who }, null),
+    turn: async ({ url }, size) => ({ opened: (await openSessions(url, { ms: scale.ms }, size)).perSecond }),
   });
 }
 
@@ -125,9 +124,9 @@ async function measureAmong(gathering: Gathering, crowded: Hosted, scale: Scale)
   try {
     for (let round = 0; round < scale.rounds; round += 1)
       for (const { serving, ids, sessions } of both) {
-        const one = await callIn(serving.url, ids.slice(0, 1), scale.ms, 1);
+        const one = await undisturbed(() => callIn(serving.url, ids.slice(0, 1), scale.ms, 1));
         gathering.add({ measure: 'a call in one session', unit: 'ms', who, way, size: sessions }, one.p50);
-        const each = await callIn(serving.url, ids, scale.ms, 32);
+        const each = await undisturbed(() => callIn(serving.url, ids, scale.ms, 32));
         gathering.add(
           { measure: 'calls, each in the next session', unit: '/s', who, way, size: sessions },
           each.perSecond,

@@ -6,6 +6,7 @@ import { INITIALIZE } from '../http-requests.ts';
 import { tell } from '../rounds.ts';
 import type { Scale } from '../scale.ts';
 import { Gathering, type Series } from '../series.ts';
+import { undisturbed } from '../stolen.ts';
 
 const here = fileURLToPath(new URL('..', import.meta.url));
 const LONGEST_MS = 20_000;
@@ -27,7 +28,7 @@ export async function measureStart(contenders: readonly Contender[], scale: Scal
   for (let round = 0; round < scale.starts; round += 1) {
     for (const { who, way, args } of commands) {
       try {
-        const { answered, called } = await start(args);
+        const { answered, called } = await undisturbed(() => start(args));
         gathering.add({ measure: 'first answer', unit: 'ms', who, way, size: 0 }, answered);
         gathering.add({ measure: 'first call', unit: 'ms', who, way, size: 0 }, called);
       } catch (error) {

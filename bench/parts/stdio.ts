@@ -9,9 +9,9 @@ const IN_FLIGHT = [1, 64];
 
 export async function measureStdio(contenders: readonly Contender[], scale: Scale): Promise<readonly Series[]> {
   const gathering = new Gathering('stdio');
-  const figures = ['calls', 'p50', 'p99', 'cpu'] as const;
-  const warm = new WeakSet<StdioEcho>();
-  await inTurns<StdioEcho>({
+  await inTurns<StdioEcho, 'calls' | 'p50' | 'p99' | 'cpu'>({
+    gathering,
+    figures: { calls: '/s', p50: 'ms', p99: 'ms', cpu: 'µs' },
     runners: contenders.flatMap(({ name, kind, stdio, eras }) =>
       eras.map((era) => ({
         who: name,
@@ -21,19 +21,11 @@ export async function measureStdio(contenders: readonly Contender[], scale: Scal
     ),
     sizes: IN_FLIGHT,
     rounds: scale.rounds,
-    async turn(running, { who, way }, size) {
-      if (!warm.has(running)) await warmUp(scale.warmMs, (ms) => running.call({ ms }, Math.max(...IN_FLIGHT)));
-      warm.add(running);
+    prepare: (running) => warmUp(scale.warmMs, (ms) => running.call({ ms }, Math.max(...IN_FLIGHT))),
+    async turn(running, size) {
       const before = await running.processorTime();
       const { perSecond, p50, p99, calls } = await running.call({ ms: scale.ms }, size);
-      const cpu = ((await running.processorTime()) - before) / calls;
-      gathering.add({ measure: 'calls', unit: '/s', who, way, size }, perSecond);
-      gathering.add({ measure: 'p50', unit: 'ms', who, way, size }, p50);
-      gathering.add({ measure: 'p99', unit: 'ms', who, way, size }, p99);
-      gathering.add({ measure: 'cpu', unit: 'µs', who, way, size }, cpu);
-    },
-    failed({ who, way }, size) {
-      for (const measure of figures) gathering.add({ measure, unit: '', who, way, size }, null);
+      return { calls: perSecond, p50, p99, cpu: ((await running.processorTime()) - before) / calls };
     },
   });
   return gathering.all;

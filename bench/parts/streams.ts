@@ -14,10 +14,12 @@ export async function measureStreams(contenders: readonly Contender[], scale: Sc
   const agent = keepingAgent();
   const { events } = scale;
   await inTurns({
+    gathering,
+    figures: { events: '/s', cpu: 'µs' },
     runners: inEachWay(contenders),
     sizes: [events],
     rounds: scale.rounds,
-    async turn(running, { who, way }, size) {
+    async turn(running) {
       const { url, processorTime } = running;
       const post = (stream: number): (() => Promise<string>) => {
         const params = { name: 'count', arguments: { n: events }, _meta: { progressToken: `token ${stream}` } };
@@ -26,11 +28,7 @@ export async function measureStreams(contenders: readonly Contender[], scale: Sc
       const before = await processorTime();
       const { streams, ms } = await readFor(scale.ms, events, post);
       const cpu = (await processorTime()) - before;
-      gathering.add({ measure: 'events', unit: '/s', who, way, size }, (streams * events * 1_000) / ms);
-      gathering.add({ measure: 'cpu', unit: 'µs', who, way, size }, cpu / (streams * events));
-    },
-    failed({ who, way }, size) {
-      for (const measure of ['events', 'cpu']) gathering.add({ measure, unit: '', who, way, size }, null);
+      return { events: (streams * events * 1_000) / ms, cpu: cpu / (streams * events) };
     },
   });
   agent.destroy();

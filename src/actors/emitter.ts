@@ -4,7 +4,7 @@ import { type EmitterEvent, emitterMachine } from '../../machines/emitter.ts';
 import { counted } from '../inspection/names.ts';
 import type { Charted, Facts, Waits } from '../inspection/records.ts';
 import { step } from '../inspection/stepping.ts';
-import type { About, Exchange, Reader } from '../messages/connection.ts';
+import type { About, Bytes, Exchange, Reader } from '../messages/connection.ts';
 import type { Answer, Ask, EmitterMail, Notification } from '../messages/emitter.ts';
 import type { Batch, InFlight } from '../messages/in-flight.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
@@ -21,8 +21,8 @@ export interface EmitterOptions extends ActorHost {
   /** Absent where it serves none: in tests. */
   readonly connection?: string;
   readonly outbound: Outbound;
-  /** Hands one message to the transport; `status` is the HTTP status of an answer, undefined for what is none. */
-  transmit(text: string, about: About, status: number | undefined): void;
+  /** Hands one message to the transport; `status` is the HTTP status of an answer, undefined for what is none; `bytes` are the same text. */
+  transmit(text: string, about: About, status: number | undefined, bytes?: Bytes): void;
   /** The requests of an exchange will get no answer. */
   unanswered(exchange: Exchange): void;
   /** A handler lets go of an exchange for so many milliseconds. */
@@ -148,7 +148,7 @@ class Emitter implements Behaviour<EmitterMail> {
         const { request, outcome } = mail;
         const text = outbound.answer(mail);
         if (request.batch) return this.#batch(request.batch, text);
-        return transmit(text, request, outcome.ok ? 200 : statusOfAnswer(outcome.error));
+        return transmit(text, request, outcome.ok ? 200 : statusOfAnswer(outcome.error), outbound.bytes(mail));
       }
       case 'refusal': {
         const { id, exchange, batch, status } = mail;

@@ -104,12 +104,12 @@ export function openConnection(id: ConnectionId, kind: ConnectionKind, host: Con
     connection: id,
     maxHeld: limits.maxHeld,
     gatherMs: limits.gatherMs,
-    transmit(text, about, status) {
+    transmit(text, about, status, bytes) {
       if (inspection.full) {
         const request = about.kind === 'request' ? about.cause : undefined;
         inspection.record({ type: 'wire', connection: id, direction: 'out', text, about: request });
       }
-      bus.emit('connection.send', { connection: id, text, about, status });
+      bus.emit('connection.send', { connection: id, text, about, status, bytes });
     },
     unanswered: (exchange) => bus.emit('connection.unanswered', { connection: id, exchange }),
     release: (exchange, retryMs) => bus.emit('connection.release', { connection: id, exchange, retryMs }),

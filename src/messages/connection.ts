@@ -39,6 +39,9 @@ export type About =
 /** What reads slowly: the whole connection, the responses of one exchange, or what the session says of its own accord. */
 export type Reader = 'connection' | 'session' | Exchange;
 
+/** Makes the bytes of one message, in pieces; only a transport that writes them asks for them. */
+export type Bytes = () => readonly Uint8Array[];
+
 export interface ConnectionEvents {
   /**
    * A transport opened a connection. A `shared` one is used by any number of clients, each of whose messages comes with an
@@ -95,6 +98,8 @@ export interface ConnectionEvents {
     readonly about: About;
     /** For an answer, the HTTP status that goes with it; undefined for what is none. Only HTTP reads it. */
     readonly status: number | undefined;
+    /** The same text as bytes, of which the greater part was made before: for a transport that can write them as they are. */
+    readonly bytes?: Bytes | undefined;
   };
   /** The core has nothing more to send: flush, then close. */
   'connection.end': { readonly connection: ConnectionId; readonly reason: string };

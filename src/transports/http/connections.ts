@@ -200,9 +200,9 @@ export class Connections {
     const mine = (exchange: Exchange | undefined): PostExchange | undefined =>
       exchange instanceof PostExchange && exchange.host === this.#exchanges ? exchange : undefined;
     return [
-      bus.on('connection.send', ({ connection, text, about, status }) => {
+      bus.on('connection.send', ({ connection, text, about, status, bytes }) => {
         const exchange = about.kind === 'session' ? undefined : mine(about.exchange);
-        if (exchange) return exchange.receive(text, status, about.kind === 'request' && about.stays);
+        if (exchange) return exchange.receive(text, status, about.kind === 'request' && about.stays, bytes);
         const session = this.#sessionOf.get(connection);
         if (session) return session.say(text);
         this.#oldOf.get(connection)?.send(text);

@@ -1,5 +1,5 @@
 /** One POST: what came in, and the response that carries its answers, as one JSON body or as a stream of events. */
-import type { ConnectionId, Exchange } from '../../messages/connection.ts';
+import type { Bytes, ConnectionId, Exchange } from '../../messages/connection.ts';
 import type { RequestId } from '../../protocol/jsonrpc.ts';
 import { EVENT_STREAM, EventStream, type Stream } from './event-stream.ts';
 import type { Headers, HttpRequest, HttpResponse, Listener } from './message.ts';
@@ -98,10 +98,10 @@ export class PostExchange implements Exchange, Listener, Open {
   }
 
   /** Sends one message of its own; `status` says that it is the answer, `stays` that only a stream will do. */
-  receive(text: string, status: number | undefined, stays = false): void {
+  receive(text: string, status: number | undefined, stays = false, bytes?: Bytes): void {
     if (this.settled) return;
     if (!this.#stream && !this.#gone) {
-      if (status !== undefined && (this.#json || status >= 400 || !this.#sse)) return this.#whole(status, text);
+      if (status !== undefined && (this.#json || status >= 400 || !this.#sse)) return this.#whole(status, text, bytes);
       if (this.#sse || (stays && this.streams)) this.#begin();
     }
     // Without a stream it is what comes before the one JSON body, or nobody is there any more.
@@ -193,19 +193,19 @@ export class PostExchange implements Exchange, Listener, Open {
     this.#stream.attach(this.#response, retryMs);
   }
 
-  #whole(status: number, text: string): void {
+  #whole(status: number, text: string, bytes?: Bytes): void {
     this.settled = true;
     const keeper = this.session?.keeper;
     if (keeper)
       keeper.gate(
-        () => this.#answer(status, JSON_BODY, text),
+        () => this.#answer(status, JSON_BODY, text, bytes),
         (why) => this.#unsaved(why),
       );
-    else this.#answer(status, JSON_BODY, text);
+    else this.#answer(status, JSON_BODY, text, bytes);
   }
 
-  #answer(status: number, headers: Headers, text: string | undefined): void {
-    this.#response.send(status, this.#headers(headers, status), text);
+  #answer(status: number, headers: Headers, text: string | undefined, bytes?: Bytes): void {
+    this.#response.send(status, this.#headers(headers, status), text, bytes);
     this.#settle();
   }
 

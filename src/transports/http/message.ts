@@ -1,5 +1,7 @@
 /** One HTTP request and its response as the endpoint sees them, be they of `node:http` or of the web standard. Types only. */
 
+import type { Bytes } from '../../messages/connection.ts';
+
 export type Headers = Readonly<Record<string, string>>;
 
 /** Why a body could not be had. */
@@ -34,8 +36,8 @@ export interface HttpResponse {
   readonly gone: boolean;
   /** At most one hears; set before anything is sent. */
   listener: Listener | undefined;
-  /** Answers with one whole body, or with none. */
-  send(status: number, headers: Headers, body: string | undefined): void;
+  /** Answers with one whole body, or with none; `bytes` make the same body, where it need not be put into UTF-8 again. */
+  send(status: number, headers: Headers, body: string | undefined, bytes?: Bytes): void;
   /** Begins a body that is written bit by bit. */
   begin(status: number, headers: Headers): void;
   /** @returns false when the client reads slower than we write; `drained` follows */

@@ -3,6 +3,7 @@ import { AsyncResource } from 'node:async_hooks';
 import { Buffer, isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Bytes } from '../../messages/connection.ts';
 import { type Complete, joinCohort } from './cohort.ts';
 import type { Body, Headers, HttpRequest, HttpResponse, Listener } from './message.ts';
 
@@ -16,6 +17,8 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
   readonly #response: ServerResponse;
   /** Waits for the body. */
   #done: ((body: Body) => void) | undefined;
+  /** What was written in this turn, and is not yet with the response. */
+  #unwritten = '';
   /** What has come of the body: nearly always one chunk. */
   #chunks: Buffer | Buffer[] | undefined;
 
@@ -100,15 +103,18 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
     this.listener?.closed();
   };
 
-  send(status: number, headers: Headers, body: string | undefined): void {
+  send(status: number, headers: Headers, body: string | undefined, bytes?: Bytes): void {
     const response = this.#response;
     if (response.headersSent || response.destroyed) return;
     // As a list: Node writes it as it stands.
     const list: (string | number)[] = [];
     for (const name in headers) list.push(name, headers[name] ?? '');
-    if (status !== 204) list.push('content-length', body === undefined ? 0 : Buffer.byteLength(body));
+    const pieces = bytes?.();
+    if (status !== 204) list.push('content-length', pieces ? lengthOf(pieces) : Buffer.byteLength(body ?? ''));
     response.writeHead(status, list);
-    response.end(body);
+    if (!pieces) return void response.end(body);
+    for (const piece of pieces) response.write(piece);
+    response.end();
   }
 
   begin(status: number, headers: Headers): void {
@@ -120,15 +126,32 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
     response.flushHeaders();
   }
 
+  /** What is written in one turn leaves as one chunk: a chunk costs as much as what it says. */
   write(text: string): boolean {
-    return this.#response.destroyed || this.#response.write(text);
+    const response = this.#response;
+    if (response.destroyed) return true;
+    if (this.#unwritten === '') process.nextTick(NodeRequest.#flushed, this);
+    this.#unwritten += text;
+    if (this.#unwritten.length >= MOST_UNWRITTEN) this.#flush();
+    return !response.writableNeedDrain;
+  }
+
+  static #flushed(this: void, request: NodeRequest): void {
+    request.#flush();
+  }
+
+  #flush(): void {
+    const text = this.#unwritten;
+    this.#unwritten = '';
+    if (text !== '' && !this.#response.destroyed) this.#response.write(text);
   }
 
   get pending(): number {
-    return this.#response.writableLength;
+    return this.#response.writableLength + this.#unwritten.length;
   }
 
   end(): void {
+    this.#flush();
     this.#response.end();
   }
 
@@ -137,7 +160,16 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
   }
 }
 
+/** Characters that wait for the end of a turn at most. */
+const MOST_UNWRITTEN = 16_384;
+
 const NOTHING = Buffer.alloc(0);
+
+function lengthOf(pieces: readonly Uint8Array[]): number {
+  let length = 0;
+  for (const piece of pieces) length += piece.length;
+  return length;
+}
 
 function ignore(): void {}
 
