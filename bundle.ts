@@ -3,9 +3,9 @@
  * (docs/adr/0018). What is started or loaded by name stays a file of its own, at the same path as below `src`.
  */
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { build, type Plugin } from 'vite';
+import { build, type InlineConfig, type Plugin } from 'vite';
 
 const root = fileURLToPath(new URL('.', import.meta.url));
 const out = join(root, 'dist/lib');
@@ -14,16 +14,15 @@ const source = (path: string): string => join(root, `src/${path}.ts`);
 /** What others import by name. */
 const PUBLIC = ['index', 'testing', 'inspector'];
 /** What Node starts or loads by its file, and what tells where all this lies. */
-const STARTED = [
-  'own',
-  'cli/main',
-  'discovery/inherit',
-  'store/sqlite-worker',
-  'supervision/pool-thread',
-  'supervision/watchdog-thread',
-];
+const STARTED = ['own', 'discovery/inherit', 'store/sqlite-worker', 'supervision/pool-thread', 'worker-main'];
+/** Threads that need little of it: each has that in its own file, for it starts with the server. */
+const THREADS = ['supervision/watchdog-thread'];
 /** What runs without a server in its process. What it shares with one is a chunk apart. */
-const LIGHT = [...STARTED, 'cli/run', 'cli/supervisor', 'cli/worker-process', 'cli/attach'];
+const LIGHT = [...STARTED, 'cli/attach'];
+/** What the command loads beside itself: what each of its commands needs, and the server of `troupe run`. */
+const COMMANDS = ['dev', 'serve', 'attach', 'graph', 'top', 'worker'];
+/** The command itself, with all that supervises: one file. */
+const COMMAND = 'cli/main';
 
 /** Packages of a page or two, which cost more to be found than to be read. */
 const INSIDE = ['nanoid', 'eventemitter3'];
@@ -33,6 +32,7 @@ const KEPT_MS = 600_000;
 
 const core = new Set<string>();
 const light = new Set<string>();
+const worker = new Set<string>();
 
 /** Looks at which modules come with which, when all are known. */
 const reach: Plugin = {
@@ -45,7 +45,9 @@ const reach: Plugin = {
     };
     add(source('index'), core);
     for (const entry of LIGHT) add(source(entry), light);
-    // Node loads it into a thread of its own, where it comes alone.
+    add(source('cli/worker'), worker);
+    // What is loaded by its name is a file of its own.
+    worker.delete(source('cli/worker'));
     core.delete(source('discovery/inherit'));
   },
 };
@@ -66,47 +68,91 @@ export const { ${names.join(', ')} } = createRequire(import.meta.url)('xstate');
   },
 };
 
-const result = await build({
-  configFile: false,
-  root,
-  logLevel: 'warn',
-  publicDir: false,
-  ssr: { noExternal: INSIDE },
-  plugins: [reach, required],
-  build: {
-    ssr: true,
-    target: 'node20',
-    outDir: out,
-    emptyOutDir: false,
-    minify: false,
-    sourcemap: true,
-    rollupOptions: {
-      input: Object.fromEntries([...PUBLIC, ...STARTED].map((entry) => [entry, source(entry)])),
-      output: {
-        entryFileNames: '[name].js',
-        // Beside each other, so that all of them find src/own.ts at the same distance.
-        chunkFileNames: 'chunk-[name]-[hash].js',
-        // The names that stacks show stay, and so do lines: Node prints the one that threw above an uncaught error.
-        minify: { compress: false, mangle: { toplevel: false, keepNames: true }, codegen: { removeWhitespace: false } },
-        // Reading a file costs as much as 20 KB in it.
-        codeSplitting: {
-          groups: [
-            { name: 'base', priority: 2, test: (id) => core.has(id) && light.has(id) },
-            { name: 'core', priority: 1, test: (id) => core.has(id) },
-          ],
+/** The rest as the command finds it, which lies a directory further down: its own place, and what it loads beside itself. */
+const beside: Plugin = {
+  name: 'troupe:beside',
+  enforce: 'pre',
+  resolveId(id) {
+    const name = basename(id, '.ts');
+    return COMMANDS.includes(name) && id === `./${name}.ts`
+      ? { id: `../command-${name}.js`, external: true }
+      : undefined;
+  },
+  transform: (code, id) =>
+    id === source('own')
+      ? { code: code.replaceAll('import.meta.url', "new URL('../own.js', import.meta.url).href"), map: null }
+      : undefined,
+};
+
+type Output = NonNullable<NonNullable<InlineConfig['build']>['rollupOptions']>['output'];
+
+/** @param input what there is to be, by its path in `dist/lib` */
+async function bundled(input: Readonly<Record<string, string>>, plugins: Plugin[], output: Output) {
+  const result = await build({
+    configFile: false,
+    root,
+    logLevel: 'warn',
+    publicDir: false,
+    ssr: { noExternal: INSIDE },
+    plugins,
+    build: {
+      ssr: true,
+      target: 'node20',
+      outDir: out,
+      emptyOutDir: false,
+      minify: false,
+      sourcemap: true,
+      rollupOptions: {
+        input: { ...input },
+        output: {
+          entryFileNames: '[name].js',
+          // Beside each other, so that all of them find src/own.ts at the same distance.
+          chunkFileNames: 'chunk-[name]-[hash].js',
+          // The names that stacks show stay, and so do lines: Node prints the one that threw above an uncaught error.
+          minify: {
+            compress: false,
+            mangle: { toplevel: false, keepNames: true },
+            codegen: { removeWhitespace: false },
+          },
+          ...output,
         },
       },
     },
-  },
-});
+  });
+  if ('close' in result) throw new Error('expected a build that ends, got a watcher');
+  return [result].flat().flatMap(({ output }) => output.map(({ fileName }) => fileName));
+}
 
-if ('close' in result) throw new Error('expected a build that ends, got a watcher');
-const written = new Set([result].flat().flatMap(({ output }) => output.map(({ fileName }) => fileName)));
+const library = await bundled(
+  {
+    ...Object.fromEntries([...PUBLIC, ...STARTED].map((entry) => [entry, source(entry)])),
+    ...Object.fromEntries(COMMANDS.map((name) => [`command-${name}`, source(`cli/${name}`)])),
+  },
+  [reach, required],
+  {
+    // Reading a file costs as much as 20 KB in it.
+    codeSplitting: {
+      groups: [
+        { name: 'base', priority: 2, test: (id) => light.has(id) && (core.has(id) || worker.has(id)) },
+        { name: 'core', priority: 1, test: (id) => core.has(id) },
+        { name: 'serving', test: (id) => worker.has(id) },
+      ],
+    },
+  },
+);
+// Until it has started its worker nothing else can begin: it is CommonJS, for which Node need not load its loader of modules.
+const command = await bundled({ [COMMAND]: source(COMMAND) }, [beside], { format: 'cjs', codeSplitting: false });
+const threads = [];
+for (const thread of THREADS)
+  threads.push(...(await bundled({ [thread]: source(thread) }, [], { codeSplitting: false })));
+const scope = join(dirname(COMMAND), 'package.json');
+writeFileSync(join(out, scope), '{ "type": "commonjs" }\n');
 const licences = INSIDE.map(
   (name) => `${name}\n\n${readFileSync(join(root, 'node_modules', name, 'LICENSE'), 'utf8')}`,
 );
 writeFileSync(join(out, 'LICENSES.txt'), licences.join('\n'));
-written.add('LICENSES.txt');
+
+const written = new Set([...library, ...command, ...threads, scope, 'LICENSES.txt']);
 if (existsSync(out))
   for (const file of readdirSync(out, { recursive: true, encoding: 'utf8' })) {
     const path = join(out, file);

@@ -16,7 +16,7 @@ export interface Inspecting {
   readonly inspect: boolean;
   readonly control: boolean;
   readonly open: boolean;
-  readonly record: string | undefined;
+  readonly record?: string | undefined;
 }
 
 /** @param always whether it is open unless `--no-inspect` says otherwise @throws {UsageError} */
@@ -31,13 +31,4 @@ export function readInspecting(command: string, { values }: CommandLine, always 
     open: open !== undefined,
     record: record === undefined ? undefined : resolve(record),
   };
-}
-
-/** The same as arguments, for the process that serves. */
-export function argumentsOf({ inspect, control, record }: Inspecting): readonly string[] {
-  return [
-    ...(inspect ? ['--inspect'] : []),
-    ...(control ? ['--inspect-control'] : []),
-    ...(record === undefined ? [] : ['--record', record]),
-  ];
 }

@@ -1,10 +1,14 @@
 #!/usr/bin/env node
 /** The `troupe` command: it hands its arguments to one file per command. */
-import module, { createRequire } from 'node:module';
-import { say, USAGE, UsageError } from './usage.ts';
+import { createRequire } from 'node:module';
+import { ownFile } from '../own.ts';
+import { keepCompiled } from './compile-cache.ts';
+import { main as run } from './run.ts';
+import { USAGE, UsageError, understood } from './usage.ts';
 
 const commands: Readonly<Record<string, () => Promise<{ main(args: readonly string[]): Promise<void> }>>> = {
-  run: () => import('./run.ts'),
+  // At once: its worker is to be started first of all.
+  run: async () => ({ main: run }),
   dev: () => import('./dev.ts'),
   serve: () => import('./serve.ts'),
   attach: () => import('./attach.ts'),
@@ -12,17 +16,8 @@ const commands: Readonly<Record<string, () => Promise<{ main(args: readonly stri
   top: () => import('./top.ts'),
 };
 
-// What is loaded from here on is compiled once, and not at each start, where Node can keep it (22.8 and later).
-if ('enableCompileCache' in module && typeof module.enableCompileCache === 'function') module.enableCompileCache();
-
-/** Exit codes: 0 for what went well, 1 for a program that failed, 2 for arguments that were not understood. */
-try {
-  await main(process.argv.slice(2));
-} catch (error) {
-  if (!(error instanceof UsageError)) throw error;
-  say(`${error.message}\nSee troupe --help.`);
-  process.exitCode = 2;
-}
+keepCompiled();
+void understood(() => main(process.argv.slice(2)));
 
 async function main([first, ...rest]: readonly string[]): Promise<void> {
   if (first === '--help' || first === '-h') return void process.stdout.write(`${USAGE}\n`);
@@ -35,6 +30,7 @@ async function main([first, ...rest]: readonly string[]): Promise<void> {
 }
 
 function version(): string {
-  const { version }: { version: string } = createRequire(import.meta.url)('troupe/package.json');
+  // As our own files find it: where the command lies is no place of the package's (bundle.ts).
+  const { version }: { version: string } = createRequire(ownFile('own'))('troupe/package.json');
   return version;
 }

@@ -2,10 +2,12 @@
 import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { ownFile } from '../own.ts';
-import { argumentsOf, INSPECTING, INSPECTING_HELP, readInspecting } from './inspecting-options.ts';
+import { INSPECTING, INSPECTING_HELP, readInspecting } from './inspecting-options.ts';
 import { readOptions } from './options.ts';
 import { readTarget } from './target.ts';
 import { TARGETS } from './usage.ts';
+import type { Work } from './worker.ts';
+import { WorkerProcess } from './worker-process.ts';
 
 const OPTIONS = { data: 'DIR', 'no-supervisor': '', ...INSPECTING };
 
@@ -31,20 +33,19 @@ export async function main(args: readonly string[]): Promise<void> {
   const target = line && readTarget('run', [...line.positionals, '--', ...line.rest]);
   if (!target) return void process.stdout.write(HELP);
   const { data, 'no-supervisor': alone } = line.values;
-  const inspecting = readInspecting('run', line);
+  const work: Work = { target, data, inspecting: readInspecting('run', line) };
   // A debugger is attached to the process that it has started.
   if (alone !== undefined || process.execArgv.some((option) => option.startsWith('--inspect'))) {
-    const { work } = await import('./worker.ts');
-    return work(target, data, inspecting);
+    const { serve } = await import('./worker.ts');
+    return serve(work);
   }
-  const itself = fileURLToPath(ownFile('cli/main'));
-  const options = ['--no-supervisor', ...(data === undefined ? [] : ['--data', data]), ...argumentsOf(inspecting)];
-  const command = [...process.execArgv, itself, 'run', ...options, target.path, '--', ...line.rest];
-  const { WorkerProcess } = await import('./worker-process.ts');
+  const worker = fileURLToPath(ownFile('worker-main'));
+  const command = [...process.execArgv, worker, JSON.stringify(work), ...line.rest];
   // Made once: the page that knows the token goes on with the next worker.
-  const token = randomBytes(TOKEN_BYTES).toString('base64url');
-  const isWatched = inspecting.inspect || inspecting.record !== undefined;
-  const watched = isWatched ? { port: 0, token, turns: 0, free: Promise.resolve() } : undefined;
+  const isWatched = work.inspecting.inspect || work.inspecting.record !== undefined;
+  const watched = isWatched
+    ? { port: 0, token: randomBytes(TOKEN_BYTES).toString('base64url'), turns: 0, free: Promise.resolve() }
+    : undefined;
   const start = (gated: boolean) => new WorkerProcess({ command, gated, watched });
   // What supervises it is loaded while it starts.
   const first = start(false);

@@ -8,6 +8,18 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
+/** Runs a command. Exit codes: 0 for what went well, 1 for a program that failed, 2 for arguments that were not understood. */
+export async function understood(command: () => Promise<void>): Promise<void> {
+  try {
+    await command();
+  } catch (error) {
+    // By its name: the file that runs the commands has a class of its own (bundle.ts).
+    if (!(error instanceof Error && error.name === 'UsageError')) throw error;
+    say(`${error.message}\nSee troupe --help.`);
+    process.exitCode = 2;
+  }
+}
+
 export const USAGE = `Usage: troupe <command>
 
   troupe run FILE|DIR [-- ARGS]   serve what FILE, or the modules below DIR, offer; start it again when it crashes

@@ -11,13 +11,22 @@ import type { Place } from './inspecting.ts';
 import type { Inspecting } from './inspecting-options.ts';
 import { serveTarget } from './serving.ts';
 import type { Target } from './target.ts';
+import { understood } from './usage.ts';
 import { blockedIn, watchLoop } from './watching.ts';
 
 /** The descriptor of the pipe to the supervisor, beside the agent's own three. */
 const CONTROL = 3;
 
-/** Serves until its client has gone. */
-export async function work(target: Target, data: string | undefined, inspecting: Inspecting): Promise<void> {
+/** What is to be served, and how: what `troupe run` has read, which its worker process is told as JSON. */
+export interface Work {
+  readonly target: Target;
+  /** The directory in which is kept what must survive. */
+  readonly data?: string | undefined;
+  readonly inspecting: Inspecting;
+}
+
+/** Serves until its client has gone. @throws {UsageError} for data that cannot be kept where it is to be */
+export async function serve({ target, data, inspecting }: Work): Promise<void> {
   // From here on stdout is the protocol, also for what the program says while it loads.
   reserveStdout();
   const mode = process.env.TROUPE_WORKER;
@@ -50,6 +59,14 @@ export async function work(target: Target, data: string | undefined, inspecting:
     takesOver: supervisor !== undefined || isWatched,
     store,
   });
+}
+
+/** The same, in a process of its own: its arguments are the work, as JSON, and what the program is to find. */
+export function workFor([node = '', , told = '', ...rest]: readonly string[]): Promise<void> {
+  const work: Work = JSON.parse(told);
+  // As if node had been told to run the program.
+  process.argv = [node, work.target.path, ...rest];
+  return understood(() => serve(work));
 }
 
 async function open(

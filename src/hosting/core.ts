@@ -78,12 +78,12 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
   const kept = keepSessions(keeping, { clock, limits, log, incident });
 
   // Who waits for an answer of its client.
-  let keys = options.keys ? new KeyRing(options.keys) : KeyRing.random();
+  let keys = options.keys && new KeyRing(options.keys);
   keeping.restoring(async () => {
     if (!options.keys && keeping.store.durable) keys = await keysIn(keeping.store, clock);
   });
   const ledger = new Ledger({ clock, limits, store: keeping.store, log });
-  const asks = new Asks({ ...actors, keys: () => keys, ledger, limits, log, incident });
+  const asks = new Asks({ ...actors, keys: () => (keys ??= KeyRing.random()), ledger, limits, log, incident });
 
   // What outlives its request.
   const introducer = introduce(options, info);

@@ -1,6 +1,7 @@
 /** What is published is bundled so that little is read at a start (docs/adr/0018): who loads which files of it. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { basename, dirname, join, relative } from 'node:path';
+import { isBuiltin } from 'node:module';
+import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import { suite } from '../harness/door.ts';
@@ -38,14 +39,6 @@ function latest(name: string): string {
   return found ?? '';
 }
 
-/** The chunk of a command, of the latest build: of those before it, some may lie there yet. */
-function chunkOf(command: string): string {
-  const main = readFileSync(join(lib, 'cli/main.js'), 'utf8');
-  const found = new RegExp(`import\\(["'\`]\\.\\./(chunk-${command}-[^"'\`]*)["'\`]\\)`).exec(main)?.[1];
-  assert.ok(found, `cli/main.js imports no chunk of ${command}`);
-  return basename(found ?? '');
-}
-
 if (existsSync(lib)) {
   test('a program that imports troupe reads three files of it, and looks for no package but XState', () => {
     const { files, packages } = loadedWith('index.js');
@@ -55,17 +48,38 @@ if (existsSync(lib)) {
     assert.match(readFileSync(join(lib, chunk), 'utf8'), /createRequire\(import\.meta\.url\)\(["'`]xstate/);
   });
 
-  test('troupe run, where it only supervises, and troupe attach load no server and no package', () => {
-    for (const chunk of [chunkOf('run'), chunkOf('attach')]) {
-      const { files, packages } = loadedWith(chunk);
-      assert.not.ok(files.includes('chunk-core'), chunk);
-      assert.equal(packages, [], chunk);
-    }
+  test('troupe run, where it only supervises, is one file without modules, and troupe attach loads no server and no package', () => {
+    const command = readFileSync(join(lib, 'cli/main.js'), 'utf8');
+    assert.not.match(command, IMPORT);
+    const required = [...command.matchAll(/\brequire\("([^"]+)"\)/g)].map(([, from = '']) => from);
+    assert.ok(required.length > 0);
+    assert.equal(
+      required.filter((from) => !isBuiltin(from)),
+      [],
+    );
+    const { files, packages } = loadedWith('command-attach.js');
+    assert.not.ok(files.includes('chunk-core'));
+    assert.equal(packages, []);
+  });
+
+  test('a worker of troupe run reads five files, and what starts it nothing before its cache is on', () => {
+    assert.equal(loadedWith('worker-main.js').files, ['worker-main.js']);
+    assert.equal(loadedWith('command-worker.js').files, [
+      'chunk-base',
+      'chunk-core',
+      'chunk-serving',
+      'command-worker.js',
+    ]);
+  });
+
+  test('the thread that watches the loop reads one file', () => {
+    const thread = 'supervision/watchdog-thread.js';
+    assert.equal(loadedWith(thread), { files: [thread], packages: [] });
   });
 
   test('what Node starts by its file lies where src/own.ts says', () => {
     const built = readdirSync(lib, { recursive: true, encoding: 'utf8' });
-    for (const file of ['cli/main', 'discovery/inherit', 'store/sqlite-worker'])
+    for (const file of ['cli/main', 'worker-main', 'discovery/inherit', 'store/sqlite-worker'])
       assert.ok(built.includes(`${file}.js`), file);
     for (const thread of ['pool-thread', 'watchdog-thread'])
       assert.ok(built.includes(`supervision/${thread}.js`), thread);
