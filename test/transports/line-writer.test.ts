@@ -1,4 +1,4 @@
-/** Newline framing on the way out: one write a turn, a slow reader told of once, a broken pipe no crash. */
+/** Newline framing on the way out: one write a turn or for every eight texts, a slow reader told of once, a broken pipe no crash. */
 import { PassThrough } from 'node:stream';
 import * as assert from 'uvu/assert';
 import { LineWriter } from '../../src/transports/line-writer.ts';
@@ -21,7 +21,7 @@ function writerOn(sink: Sink, highWater?: number) {
   return { clock, said, writer };
 }
 
-test('all texts of one turn leave in one write, in order', () => {
+test('the few texts of one turn leave in one write, in order', () => {
   const sink = new Sink();
   const { clock, said, writer } = writerOn(sink);
   writer.send('a');
@@ -33,6 +33,32 @@ test('all texts of one turn leave in one write, in order', () => {
   clock.turn();
   assert.equal(sink.writes, ['a\né\n', 'c\n']);
   assert.equal(said, []);
+});
+
+test('eight texts do not wait for the end of their turn, and what comes after them is no less in order', () => {
+  const sink = new Sink();
+  const { clock, said, writer } = writerOn(sink);
+  const texts = Array.from({ length: 19 }, (_, index) => `${index}`);
+  for (const text of texts) writer.send(text);
+  assert.equal(sink.writes, ['0\n1\n2\n3\n4\n5\n6\n7\n', '8\n9\n10\n11\n12\n13\n14\n15\n']);
+  clock.turn();
+  assert.equal(sink.writes.slice(2), ['16\n17\n18\n']);
+  clock.turn();
+  assert.is(sink.writes.length, 3);
+  assert.equal(said, []);
+});
+
+test('a stream that has enough gets no eight texts more', async () => {
+  const sink = new Sink(10);
+  sink.holding = true;
+  const { clock, said, writer } = writerOn(sink);
+  for (let index = 0; index < 24; index += 1) writer.send(`text ${index}`);
+  clock.turn();
+  assert.is(sink.writes.length, 1);
+  assert.equal(said, ['slow']);
+  await sink.take();
+  assert.is(sink.writes.join('').split('\n').length, 25);
+  assert.equal(said, ['slow', 'drained']);
 });
 
 test('a stream that takes a long write at once is not slow', () => {
