@@ -10,6 +10,11 @@ const BUILT = fileURLToPath(new URL('../../dist/lib/cli/main.js', import.meta.ur
 /** The command as it is published: JavaScript, under plain node. */
 export const isBuilt: boolean = existsSync(BUILT);
 
+/** Where a program finds the package that the command is of: two copies of it in one process are a test of their own. */
+export const TROUPE: string = isBuilt
+  ? new URL('../../dist/lib/index.js', import.meta.url).href
+  : new URL('../../src/index.ts', import.meta.url).href;
+
 interface Message {
   readonly id?: number;
   readonly method?: string;
@@ -19,7 +24,7 @@ interface Message {
 
 export interface CliOptions {
   readonly cwd?: string;
-  /** Run what was built instead of the sources. */
+  /** Run what was built instead of the sources. Default: where it is built, for it starts in a fifth of the time. */
   readonly built?: boolean;
 }
 
@@ -34,7 +39,7 @@ export class Cli {
   #wake: (() => void)[] = [];
   #id = 0;
 
-  constructor(args: readonly string[], { cwd = process.cwd(), built = false }: CliOptions = {}) {
+  constructor(args: readonly string[], { cwd = process.cwd(), built = isBuilt }: CliOptions = {}) {
     const tsx = import.meta.resolve('tsx');
     this.process = spawn(process.execPath, [...(built ? [BUILT] : ['--import', tsx, SOURCE]), ...args], {
       cwd,

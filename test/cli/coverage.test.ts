@@ -1,8 +1,8 @@
 /** `troupe dev --coverage`: what was visited is said when it ends, on stderr. */
 import * as assert from 'uvu/assert';
-import { TROUPE, Tree } from '../discovery/tree.ts';
+import { Tree } from '../discovery/tree.ts';
 import { suite, timeLimit } from '../harness/door.ts';
-import { Cli } from './cli.ts';
+import { Cli, TROUPE } from './cli.ts';
 
 timeLimit(30_000);
 const test = suite('troupe dev --coverage');

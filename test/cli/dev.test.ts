@@ -1,8 +1,8 @@
 /** `troupe dev`: the program changes, the client's session lives on, and it hears once of each list that changed. */
 import * as assert from 'uvu/assert';
-import { TROUPE, Tree, toolModule } from '../discovery/tree.ts';
+import { TROUPE as SOURCES, Tree, toolModule } from '../discovery/tree.ts';
 import { suite, timeLimit } from '../harness/door.ts';
-import { Cli, isBuilt } from './cli.ts';
+import { Cli, isBuilt, TROUPE } from './cli.ts';
 
 timeLimit(30_000);
 const test = suite('troupe dev');
@@ -11,8 +11,8 @@ const TOOLS = 'notifications/tools/list_changed';
 const PROMPTS = 'notifications/prompts/list_changed';
 
 /** A program with a tool that answers a word of another module, and a prompt. */
-function program(more: string, name = 'program'): string {
-  return `import { createServer, stdio } from '${TROUPE}';
+function program(more: string, name = 'program', troupe = TROUPE): string {
+  return `import { createServer, stdio } from '${troupe}';
 import { word } from './lib/word.ts';
 console.log('loading');
 const server = createServer({ name: '${name}', version: '2.0.0' });
@@ -35,9 +35,9 @@ interface Stage {
   told(): Promise<string[]>;
 }
 
-async function open(files: Readonly<Record<string, string>>, target: string, built = false): Promise<Stage> {
+async function open(files: Readonly<Record<string, string>>, target: string): Promise<Stage> {
   const tree = new Tree({ 'package.json': '{ "name": "my-package", "type": "module" }', ...files });
-  const cli = new Cli(['dev', target], { cwd: tree.path, built });
+  const cli = new Cli(['dev', target], { cwd: tree.path });
   await cli.initialize();
   let seen = 0;
   return {
@@ -231,13 +231,13 @@ await server.listen(stdio());`;
 if (!isBuilt) test.skip('the built command', 'dist is not built: npm run build');
 else
   test('the built command adopts from a program that imports another copy of the package', async () => {
+    const foreign = (more: string): string => program(more, 'program', SOURCES);
     const { cli, change, told } = await open(
-      { 'server.ts': program(LISTENS), 'lib/word.ts': word('one') },
+      { 'server.ts': foreign(LISTENS), 'lib/word.ts': word('one') },
       'server.ts',
-      true,
     );
     assert.is(await cli.call('say'), 'one');
-    await change('server.ts', program(`server.tool('more', {}, () => 'more');\n${LISTENS}`));
+    await change('server.ts', foreign(`server.tool('more', {}, () => 'more');\n${LISTENS}`));
     assert.equal(await told(), [TOOLS]);
     assert.equal(await cli.list('tools'), ['say', 'more']);
     assert.is(await cli.end(), 0);

@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
-import { TROUPE, Tree } from '../discovery/tree.ts';
+import { Tree } from '../discovery/tree.ts';
 import { suite, timeLimit } from '../harness/door.ts';
-import { Cli, isBuilt } from './cli.ts';
+import { Cli, isBuilt, TROUPE } from './cli.ts';
 
 timeLimit(30_000);
 const test = suite('troupe graph');

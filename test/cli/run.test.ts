@@ -1,8 +1,8 @@
 /** `troupe run`: programs that listen, that export a server, and modules that need none, each in a real process. */
 import * as assert from 'uvu/assert';
-import { TROUPE, Tree, toolModule } from '../discovery/tree.ts';
+import { Tree, toolModule } from '../discovery/tree.ts';
 import { suite, timeLimit } from '../harness/door.ts';
-import { Cli, isBuilt } from './cli.ts';
+import { Cli, isBuilt, TROUPE } from './cli.ts';
 
 timeLimit(30_000);
 const test = suite('troupe run');

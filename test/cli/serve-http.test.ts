@@ -1,9 +1,9 @@
 /** `troupe serve --http`: where it serves, how clients are told to connect, and how it ends. */
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
-import { TROUPE, Tree } from '../discovery/tree.ts';
+import { Tree } from '../discovery/tree.ts';
 import { suite, timeLimit } from '../harness/door.ts';
-import { Cli, isBuilt } from './cli.ts';
+import { Cli, isBuilt, TROUPE } from './cli.ts';
 
 timeLimit(30_000);
 const test = suite('troupe serve --http');

@@ -2,9 +2,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
-import { TROUPE, Tree, toolModule } from '../discovery/tree.ts';
+import { Tree, toolModule } from '../discovery/tree.ts';
 import { suite, timeLimit } from '../harness/door.ts';
-import { Cli, isBuilt } from './cli.ts';
+import { Cli, isBuilt, TROUPE } from './cli.ts';
 
 timeLimit(30_000);
 const all = suite('troupe serve');
