@@ -7,11 +7,9 @@ export interface Machine {
   readonly gigabytes: number;
   readonly node: string;
   readonly platform: string;
-  /** Processor time that others had before the suite began: the load of the last minute, 0 where the system does not tell. */
-  readonly load: number;
 }
 
-export function machine(load: number): Machine {
+export function machine(): Machine {
   const all = cpus();
   return {
     cores: all.length,
@@ -19,6 +17,5 @@ export function machine(load: number): Machine {
     gigabytes: Math.round(totalmem() / 2 ** 30),
     node: process.version,
     platform: `${process.platform} ${process.arch}`,
-    load: Math.round(load * 100) / 100,
   };
 }

@@ -70,17 +70,16 @@ for (const part of parts) {
   process.stderr.write(`${part}: ${((performance.now() - began) / 1_000).toFixed(0)} s\n`);
 }
 const results: Results = {
-  machine: machine(load),
-  at: new Date().toISOString(),
+  machine: machine(),
   scale: scale.name,
-  load:
+  generator:
     scale.name === 'full' && (await findWrk())
       ? 'wrk, after a pass in which each answer was looked at'
       : 'our own generator, which looks at each answer',
-  repeated: repeated(),
+  runs: [{ parts, at: new Date().toISOString(), load: Math.round(load * 100) / 100, repeated: repeated() }],
   series,
 };
-const judged = judge(series);
+const judged = judge(series, scale.name === 'quick');
 process.stdout.write(`${show(results, judged)}\n`);
 if (scale.name === 'full' || values.write) keep(results);
 // Of a machine that only sees whether the suite works, the figures say nothing; that something failed does.

@@ -2,18 +2,26 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { type Judged, judge } from './goals.ts';
 import type { Machine } from './machine.ts';
-import type { Series } from './series.ts';
+import type { Part, Series } from './series.ts';
 import { show } from './tables.ts';
+
+/** One run of the suite, and which parts are of it. */
+export interface Run {
+  readonly parts: readonly Part[];
+  /** When it ended, in ISO 8601. */
+  readonly at: string;
+  /** How much else the machine had to do before it: the load of the last minute, 0 where the system does not tell. */
+  readonly load: number;
+  /** Turns that were made again because the machine's host kept its processors from it. */
+  readonly repeated: number;
+}
 
 export interface Results {
   readonly machine: Machine;
-  /** When it was measured, in ISO 8601. */
-  readonly at: string;
   readonly scale: string;
   /** What made the load of the HTTP echo. */
-  readonly load: string;
-  /** Turns that were made again because the machine's host kept its processors from it. */
-  readonly repeated: number;
+  readonly generator: string;
+  readonly runs: readonly Run[];
   readonly series: readonly Series[];
   readonly goals?: readonly Judged[];
 }
@@ -26,9 +34,13 @@ const END = '<!-- up to here -->';
 /** Writes both. The parts that this run did not measure stay as they were in the file. */
 export function keep(results: Results): void {
   const parts = new Set(results.series.map(({ part }) => part));
-  const series = [...before().filter(({ part }) => !parts.has(part)), ...results.series];
+  const there = before();
+  const series = [...(there?.series ?? []).filter(({ part }) => !parts.has(part)), ...results.series];
+  const runs = (there?.runs ?? [])
+    .map((run) => ({ ...run, parts: run.parts.filter((part) => !parts.has(part)) }))
+    .filter((run) => run.parts.length > 0);
   const goals = judge(series);
-  const whole = { ...results, series, goals };
+  const whole = { ...results, runs: [...runs, ...results.runs], series, goals };
   writeFileSync(FILE, written(whole));
   const page = readFileSync(PAGE, 'utf8');
   const [from, to] = [page.indexOf(BEGIN), page.indexOf(END)];
@@ -48,8 +60,6 @@ function rounded(_: string, value: unknown): unknown {
   return typeof value === 'number' ? Number(value.toPrecision(5)) : value;
 }
 
-function before(): readonly Series[] {
-  if (!existsSync(FILE)) return [];
-  const { series }: Results = JSON.parse(readFileSync(FILE, 'utf8'));
-  return series;
+function before(): Results | undefined {
+  return existsSync(FILE) ? JSON.parse(readFileSync(FILE, 'utf8')) : undefined;
 }

@@ -99,14 +99,16 @@ const TABLES: readonly Table[] = [
   },
 ];
 
-/** How few turns are told of. */
-const AGAIN: Readonly<Record<number, string>> = { 0: 'No turn was', 1: 'One turn was' };
-
-/** All tables, with a line on the machine first. */
-export function show({ machine, at, scale, load, repeated, series }: Results, judged: readonly Judged[]): string {
+/** All tables, with a line on the machine and one on each run first. */
+export function show({ machine, scale, generator, runs, series }: Results, judged: readonly Judged[]): string {
   const { node, cores, cpu, gigabytes, platform } = machine;
   const lines = [
-    `Node ${node.replace(/^v/, '')}, ${cores} cores (${cpu}), ${gigabytes} GB, ${platform}; ${at.slice(0, 10)}, ${scale} run, load of the machine before it ${machine.load}; HTTP echo by ${load}. Medians of all rounds, in brackets the least and the most; shares are taken round by round. ${AGAIN[repeated] ?? `${repeated} turns were`} made again, for the machine’s host kept its processors from it for more than a fiftieth of their time.`,
+    `Node ${node.replace(/^v/, '')}, ${cores} cores (${cpu}), ${gigabytes} GB, ${platform}; ${scale} run; HTTP echo by ${generator}. Medians of all rounds, in brackets the least and the most; shares are taken round by round. A turn during which the machine’s host kept its processors from it for more than a fiftieth of the time is made again, three times at most.`,
+    '',
+    ...runs.map(
+      ({ parts, at, load, repeated }) =>
+        `- ${at.slice(0, 10)}: ${parts.join(', ')}; load of the machine before it ${load}, turns made again ${repeated}`,
+    ),
     '',
     ...goalTable(judged),
   ];
