@@ -32,7 +32,7 @@ function freshPath(): string {
 }
 
 function troupe(...args: readonly string[]): Cli {
-  const cli = new Cli(args, { built: true });
+  const cli = new Cli(args);
   started.add(cli.process.pid ?? 0);
   return cli;
 }

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import { Tree } from '../discovery/tree.ts';
 import { suite, timeLimit } from '../harness/door.ts';
-import { Cli, isBuilt, TROUPE } from './cli.ts';
+import { Cli, TROUPE } from './cli.ts';
 
 timeLimit(30_000);
 const test = suite('troupe graph');
@@ -31,7 +31,7 @@ console.log('listens');`,
 });
 
 async function graph(...args: readonly string[]): Promise<{ code: number | null; out: string; err: string }> {
-  const cli = new Cli(['graph', ...args], { cwd: tree.path, built: isBuilt });
+  const cli = new Cli(['graph', ...args], { cwd: tree.path });
   let out = '';
   cli.process.stdout?.removeAllListeners('data').on('data', (text: string) => {
     out += text;

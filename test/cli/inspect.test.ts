@@ -29,7 +29,7 @@ const URL_LINE = /inspector at (http:\/\/127\.0\.0\.1:(\d+)\/#([\w-]{43}))( \(it
 
 function start(command: string, ...options: readonly string[]): Cli {
   const folder = mkdtempSync(join(root, 'agent-'));
-  return new Cli([command, SERVER, ...options, '--', folder], { built: true });
+  return new Cli([command, SERVER, ...options, '--', folder]);
 }
 
 interface Place {
@@ -65,7 +65,7 @@ function delay(): Promise<void> {
 
 /** What a command that ends by itself says. */
 async function run(...args: readonly string[]): Promise<{ code: number | null; out: string; err: string }> {
-  const cli = new Cli(args, { built: true });
+  const cli = new Cli(args);
   let out = '';
   cli.process.stdout?.removeAllListeners('data').on('data', (text: string) => {
     out += text;
@@ -197,7 +197,7 @@ test('the server that troupe attach starts has an inspector where it is asked fo
   const path = join(root, 'shared.sock');
   const folder = mkdtempSync(join(root, 'agent-'));
   const options = ['--spawn', SERVER, path, '--inspect', '--idle-exit', '200'];
-  const cli = new Cli(['attach', ...options, '--', folder], { built: true });
+  const cli = new Cli(['attach', ...options, '--', folder]);
   await cli.initialize();
   assert.match(readFileSync(`${path}.log`, 'utf8'), URL_LINE);
   assert.match((await run('top', '--once')).out, /^ {2}cli-test 1\.0\.0 +ready /m);

@@ -117,7 +117,7 @@ for (const [title, text, reason] of [
 if (!isBuilt) test.skip('the built command', 'dist is not built: npm run build');
 else {
   const built = async (target: string, cwd: string): Promise<Cli> => {
-    const cli = new Cli(['run', target], { cwd, built: true });
+    const cli = new Cli(['run', target], { cwd });
     await cli.initialize();
     return cli;
   };
@@ -131,7 +131,7 @@ else {
 
   test('a tsconfig.json that cannot be used is named', async () => {
     const tree = new Tree({ 'tools.ts': toolModule('a'), 'tsconfig.json': '{ "extends": "./gone.json" }' });
-    const cli = new Cli(['run', 'tools.ts'], { cwd: tree.path, built: true });
+    const cli = new Cli(['run', 'tools.ts'], { cwd: tree.path });
     assert.is(await cli.exit, 1);
     assert.match(cli.err, `${tree.at('tsconfig.json')} cannot be used: `);
   });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { Tree } from '../discovery/tree.ts';
 import { suite, timeLimit } from '../harness/door.ts';
-import { Cli, isBuilt, TROUPE } from './cli.ts';
+import { Cli, TROUPE } from './cli.ts';
 
 timeLimit(30_000);
 const test = suite('troupe serve --http');
@@ -38,7 +38,7 @@ async function call(url: string, name: string): Promise<Response> {
 
 async function serve(...options: readonly string[]): Promise<{ server: Cli; url: string; folder: string }> {
   const { path } = new Tree({ 'package.json': '{ "type": "module" }', 'server.ts': PROGRAM });
-  const server = new Cli(['serve', 'server.ts', '--http', '0', ...options], { cwd: path, built: isBuilt });
+  const server = new Cli(['serve', 'server.ts', '--http', '0', ...options], { cwd: path });
   await server.said('Claude Desktop');
   const url = /at (http:\S+);/.exec(server.err)?.[1] ?? '';
   return { server, url, folder: path };
@@ -60,11 +60,11 @@ test('HTTP and a socket share one process', async () => {
   if (process.platform === 'win32') return;
   const { path } = new Tree({ 'package.json': '{ "type": "module" }', 'server.ts': PROGRAM });
   const socket = join(path, 's.sock');
-  const server = new Cli(['serve', 'server.ts', '--http', '0', '--socket', socket], { cwd: path, built: isBuilt });
+  const server = new Cli(['serve', 'server.ts', '--http', '0', '--socket', socket], { cwd: path });
   await server.said('Claude Desktop');
   await server.said(`troupe attach ${socket}`);
   const url = /at (http:\S+);/.exec(server.err)?.[1] ?? '';
-  const attached = new Cli(['attach', socket], { built: isBuilt });
+  const attached = new Cli(['attach', socket]);
   await attached.initialize();
   assert.is(await attached.call('count'), '1');
   assert.match(await (await call(url, 'count')).text(), '"content":[{"type":"text","text":"2"}]');
@@ -91,7 +91,7 @@ for (const [title, options, expected] of [
 ] as const) {
   test(`${title} is refused with code 2`, async () => {
     const { path } = new Tree({ 'package.json': '{ "type": "module" }', 'server.ts': PROGRAM });
-    const server = new Cli(['serve', 'server.ts', ...options], { cwd: path, built: isBuilt });
+    const server = new Cli(['serve', 'server.ts', ...options], { cwd: path });
     assert.is(await server.exit, 2);
     assert.match(server.err, expected);
   });
@@ -101,7 +101,7 @@ test('a port that is in use is an error, with code 1', async () => {
   const { server, url } = await serve();
   const { port } = new URL(url);
   const { path } = new Tree({ 'package.json': '{ "type": "module" }', 'server.ts': PROGRAM });
-  const second = new Cli(['serve', 'server.ts', '--http', port], { cwd: path, built: isBuilt });
+  const second = new Cli(['serve', 'server.ts', '--http', port], { cwd: path });
   assert.is(await second.exit, 1);
   assert.match(second.err, `port ${port} is in use`);
   server.process.kill('SIGTERM');

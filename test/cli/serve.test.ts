@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { Tree, toolModule } from '../discovery/tree.ts';
 import { suite, timeLimit } from '../harness/door.ts';
-import { Cli, isBuilt, TROUPE } from './cli.ts';
+import { Cli, TROUPE } from './cli.ts';
 
 timeLimit(30_000);
 const all = suite('troupe serve');
@@ -35,7 +35,7 @@ ${end}
 async function serve(files: Readonly<Record<string, string>>, target: string): Promise<{ server: Cli; path: string }> {
   const tree = new Tree({ ...PACKAGE, ...files });
   const path = join(tree.path, 's.sock');
-  const server = new Cli(['serve', target, '--socket', path], { cwd: tree.path, built: isBuilt });
+  const server = new Cli(['serve', target, '--socket', path], { cwd: tree.path });
   server.process.stdout?.removeAllListeners('data').on('data', (text: string) => {
     server.err += text;
   });
@@ -44,7 +44,7 @@ async function serve(files: Readonly<Record<string, string>>, target: string): P
 }
 
 async function attach(path: string): Promise<Cli> {
-  const cli = new Cli(['attach', path], { built: isBuilt });
+  const cli = new Cli(['attach', path]);
   clients.push(cli);
   await cli.initialize();
   return cli;
@@ -103,7 +103,6 @@ test('a path that another server has is an error, with code 1', async () => {
   for (const end of ['await server.listen(stdio());', 'server.listen(stdio());', 'export default server;']) {
     const second = new Cli(['serve', 'server.ts', '--socket', path], {
       cwd: new Tree({ ...PACKAGE, 'server.ts': program(end) }).path,
-      built: isBuilt,
     });
     assert.is(await second.exit, 1);
     assert.match(second.err, /cannot be served: .*a server is listening on .* already/);

@@ -41,7 +41,7 @@ class Agent extends Cli {
   readonly folder: string;
 
   constructor(folder: string, ...options: readonly string[]) {
-    super(['run', SERVER, ...options, '--', folder], { built: true });
+    super(['run', SERVER, ...options, '--', folder]);
     this.folder = folder;
     pids.add(this.process.pid ?? 0);
   }
@@ -262,7 +262,7 @@ test('no process stays behind when the supervisor is killed: neither a server, n
 writeFileSync(${JSON.stringify(join(folder, 'pid'))}, String(process.pid));
 await new Promise((resolve) => setTimeout(resolve, 1_000_000));`,
   );
-  const other = new Cli(['run', loads], { built: true });
+  const other = new Cli(['run', loads]);
   await until(() => existsSync(join(folder, 'pid')) && readFileSync(join(folder, 'pid'), 'utf8') !== '');
   const loading = Number(readFileSync(join(folder, 'pid'), 'utf8'));
   pids.add(loading);

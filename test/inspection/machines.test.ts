@@ -119,6 +119,15 @@ function linesOf(seen: readonly InspectionRecord[], below: string, parts: number
   });
 }
 
+/** A server, a client of it, and whatever it tells from now on. */
+async function watched() {
+  const server = make();
+  const client = await opened(server);
+  const seen: InspectionRecord[] = [];
+  server.inspect((record) => void seen.push(record));
+  return { client, seen };
+}
+
 /** The records that led to one, from the last to the first. */
 function causesOf(seen: readonly InspectionRecord[], record: InspectionRecord): readonly string[] {
   const chain: string[] = [];
@@ -128,10 +137,7 @@ function causesOf(seen: readonly InspectionRecord[], record: InspectionRecord): 
 }
 
 test('a handle tells each event, the transition that was taken, its delays, what it invokes, and what it emits', async () => {
-  const server = make();
-  const client = await opened(server);
-  const seen: InspectionRecord[] = [];
-  server.inspect((record) => void seen.push(record));
+  const { client, seen } = await watched();
   const handle = handleOf(await client.callTool('shop_create', {}));
   await client.callTool('shop_add', { handle });
   await client.callTool('shop_pay', { handle });
@@ -140,10 +146,7 @@ test('a handle tells each event, the transition that was taken, its delays, what
 });
 
 test('a step is followed back to the line that the client sent', async () => {
-  const server = make();
-  const client = await opened(server);
-  const seen: InspectionRecord[] = [];
-  server.inspect((record) => void seen.push(record));
+  const { client, seen } = await watched();
   const handle = handleOf(await client.callTool('shop_create', {}));
   await client.callTool('shop_add', { handle });
   const step = seen.find((record) => record.type === 'step' && record.event.type === 'add');
@@ -164,10 +167,7 @@ test('an event that no state takes is told as such', async () => {
 });
 
 test('a tool that is a statechart tells its last step before it is gone', async () => {
-  const server = make();
-  const client = await opened(server);
-  const seen: InspectionRecord[] = [];
-  server.inspect((record) => void seen.push(record));
+  const { client, seen } = await watched();
   const result = client.callTool('waits', {});
   await answerNext(client, { action: 'decline' });
   await result;
@@ -187,10 +187,7 @@ test('a tool that is a statechart tells its last step before it is gone', async 
 });
 
 test('a question is an actor of its own, below the request that asks it', async () => {
-  const server = make();
-  const client = await opened(server);
-  const seen: InspectionRecord[] = [];
-  server.inspect((record) => void seen.push(record));
+  const { client, seen } = await watched();
   const result = client.callTool('waits', {});
   await answerNext(client, { action: 'decline' });
   await result;
@@ -209,10 +206,7 @@ test('a question is an actor of its own, below the request that asks it', async 
 });
 
 test('an answer names the line that asked for it', async () => {
-  const server = make();
-  const client = await opened(server);
-  const seen: InspectionRecord[] = [];
-  server.inspect((record) => void seen.push(record));
+  const { client, seen } = await watched();
   await client.callTool('shop_create', {});
   const [asked, answered] = seen.filter((record) => record.type === 'wire');
   assert.ok(asked?.type === 'wire' && answered?.type === 'wire');
