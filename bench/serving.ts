@@ -11,6 +11,16 @@ export interface Serving {
   stop(): Promise<void>;
 }
 
+/** Runs it. @returns what came of it, and the microseconds of processor time that the server used meanwhile */
+export async function costing<T>(
+  server: Pick<Serving, 'processorTime'>,
+  run: () => Promise<T>,
+): Promise<readonly [value: T, micros: number]> {
+  const before = await server.processorTime();
+  const value = await run();
+  return [value, (await server.processorTime()) - before];
+}
+
 /**
  * Starts a server of `bench/servers`.
  *

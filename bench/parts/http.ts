@@ -6,6 +6,7 @@ import type { Measured } from '../measured.ts';
 import { inTurns, warmUp } from '../rounds.ts';
 import type { Scale } from '../scale.ts';
 import { Gathering, type Series } from '../series.ts';
+import { costing } from '../serving.ts';
 import { type Called, callerOf, inEachWay } from '../serving-ways.ts';
 import { findWrk, wrk } from '../wrk.ts';
 
@@ -29,17 +30,18 @@ export async function measureHttp(contenders: readonly Contender[], scale: Scale
     // Each answer of this is looked at, also where wrk measures then, which looks at the status alone.
     prepare: (running) => warmUp(scale.warmMs, (ms) => verified(running, most, ms)),
     async turn(running, size) {
-      const before = await running.processorTime();
-      const { perSecond, p50, p99, calls } = found
-        ? await wrk(
-            found,
-            running.url,
-            running.callers.map((_, connection) => call(running, connection)),
-            size,
-            scale.ms,
-          )
-        : await verified(running, size, scale.ms);
-      return { calls: perSecond, p50, p99, cpu: ((await running.processorTime()) - before) / calls };
+      const [{ perSecond, p50, p99, calls }, micros] = await costing(running, () =>
+        found
+          ? wrk(
+              found,
+              running.url,
+              running.callers.map((_, connection) => call(running, connection)),
+              size,
+              scale.ms,
+            )
+          : verified(running, size, scale.ms),
+      );
+      return { calls: perSecond, p50, p99, cpu: micros / calls };
     },
   });
   return gathering.all;

@@ -4,6 +4,7 @@ import { keepingAgent, prepare } from '../posting.ts';
 import { inTurns } from '../rounds.ts';
 import type { Scale } from '../scale.ts';
 import { Gathering, type Series } from '../series.ts';
+import { costing } from '../serving.ts';
 import { callerOf, inEachWay } from '../serving-ways.ts';
 
 export async function measureLarge(contenders: readonly Contender[], scale: Scale): Promise<readonly Series[]> {
@@ -17,14 +18,19 @@ export async function measureLarge(contenders: readonly Contender[], scale: Scal
     sizes: [scale.characters],
     rounds: scale.rounds,
     async turn(running) {
-      const { url, processorTime } = running;
-      const post = prepare(url, callerOf(running, 0), 'tools/call', { name: 'size', arguments: { text } }, agent);
-      const before = await processorTime();
-      const started = performance.now();
-      const answer = await post();
-      const took = performance.now() - started;
+      const post = prepare(
+        running.url,
+        callerOf(running, 0),
+        'tools/call',
+        { name: 'size', arguments: { text } },
+        agent,
+      );
+      const [{ answer, took }, micros] = await costing(running, async () => {
+        const started = performance.now();
+        return { answer: await post(), took: performance.now() - started };
+      });
       if (!answer.includes(`"${text.length}"`)) throw new Error(`expected its length, got ${answer.slice(0, 300)}`);
-      return { call: took, cpu: ((await processorTime()) - before) / 1_000 };
+      return { call: took, cpu: micros / 1_000 };
     },
   });
   agent.destroy();

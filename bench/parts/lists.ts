@@ -6,6 +6,7 @@ import type { Measured } from '../measured.ts';
 import { inTurns } from '../rounds.ts';
 import type { Scale } from '../scale.ts';
 import { Gathering, type Series } from '../series.ts';
+import { costing } from '../serving.ts';
 import { type Called, callerOf, inEachWay } from '../serving-ways.ts';
 
 const IN_FLIGHT = 4;
@@ -32,9 +33,9 @@ export async function measureLists(contenders: readonly Contender[], scale: Scal
         return call(running, check, scale.warmMs);
       },
       async turn(running) {
-        const before = await running.processorTime();
-        const { perSecond, calls } = await call(running, checks.get(running) ?? isWhole(tools), scale.ms);
-        return { lists: perSecond, cpu: ((await running.processorTime()) - before) / calls };
+        const check = checks.get(running) ?? isWhole(tools);
+        const [{ perSecond, calls }, micros] = await costing(running, () => call(running, check, scale.ms));
+        return { lists: perSecond, cpu: micros / calls };
       },
     });
   }

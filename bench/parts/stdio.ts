@@ -3,6 +3,7 @@ import type { Contender } from '../contenders.ts';
 import { inTurns, warmUp } from '../rounds.ts';
 import type { Scale } from '../scale.ts';
 import { Gathering, type Series } from '../series.ts';
+import { costing } from '../serving.ts';
 import { StdioEcho } from '../stdio.ts';
 
 const IN_FLIGHT = [1, 64];
@@ -23,9 +24,10 @@ export async function measureStdio(contenders: readonly Contender[], scale: Scal
     rounds: scale.rounds,
     prepare: (running) => warmUp(scale.warmMs, (ms) => running.call({ ms }, Math.max(...IN_FLIGHT))),
     async turn(running, size) {
-      const before = await running.processorTime();
-      const { perSecond, p50, p99, calls } = await running.call({ ms: scale.ms }, size);
-      return { calls: perSecond, p50, p99, cpu: ((await running.processorTime()) - before) / calls };
+      const [{ perSecond, p50, p99, calls }, micros] = await costing(running, () =>
+        running.call({ ms: scale.ms }, size),
+      );
+      return { calls: perSecond, p50, p99, cpu: micros / calls };
     },
   });
   return gathering.all;

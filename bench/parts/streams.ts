@@ -4,6 +4,7 @@ import { keepingAgent, prepare } from '../posting.ts';
 import { inTurns } from '../rounds.ts';
 import type { Scale } from '../scale.ts';
 import { Gathering, type Series } from '../series.ts';
+import { costing } from '../serving.ts';
 import { callerOf, inEachWay } from '../serving-ways.ts';
 
 /** Streams that are read at once. */
@@ -20,14 +21,12 @@ export async function measureStreams(contenders: readonly Contender[], scale: Sc
     sizes: [events],
     rounds: scale.rounds,
     async turn(running) {
-      const { url, processorTime } = running;
+      const { url } = running;
       const post = (stream: number): (() => Promise<string>) => {
         const params = { name: 'count', arguments: { n: events }, _meta: { progressToken: `token ${stream}` } };
         return prepare(url, callerOf(running, stream), 'tools/call', params, agent);
       };
-      const before = await processorTime();
-      const { streams, ms } = await readFor(scale.ms, events, post);
-      const cpu = (await processorTime()) - before;
+      const [{ streams, ms }, cpu] = await costing(running, () => readFor(scale.ms, events, post));
       return { events: (streams * events * 1_000) / ms, cpu: cpu / (streams * events) };
     },
   });

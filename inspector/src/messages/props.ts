@@ -1,5 +1,8 @@
 /** What the lanes are given: who there is, and every message in the order of the stream. */
 import type { Plain } from '../../../src/inspector/frames.ts';
+import type { MessageRow } from '../../../src/inspector/model/index.ts';
+
+export type { MessageRow } from '../../../src/inspector/model/index.ts';
 
 export interface MessagesProps {
   /** In the order in which they stand side by side. Senders that are none of them stand in a lane at the edge. */
@@ -31,18 +34,4 @@ export interface MessageLane {
   readonly kind: string;
   /** It is gone. */
   readonly gone?: boolean;
-}
-
-export interface MessageRow {
-  readonly seq: number;
-  readonly at: number;
-  /** The lane of the sender: the actor of the causing record; `client` for the wire. Absent: not known. */
-  readonly from?: string;
-  /** The lane of the receiver. */
-  readonly to: string;
-  /** The type of the mail, or the method. */
-  readonly name: string;
-  /** `event`: given to a statechart. */
-  readonly kind: 'mail' | 'wire' | 'event' | 'emit' | 'crash' | 'control';
-  readonly mark?: 'unhandled' | 'dropped' | 'queued' | 'crashed';
 }

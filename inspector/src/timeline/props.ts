@@ -1,4 +1,7 @@
 /** What the timeline is given: rows of spans that only grow at their end, and where the cursor is. Times are milliseconds of the server's clock, ascending. */
+import type { TimelineRow } from '../../../src/inspector/model/index.ts';
+
+export type { StateSpan, TimelineMark, TimelineRow, WireSpan } from '../../../src/inspector/model/index.ts';
 
 export interface TimelineProps {
   /** `strip`: along the bottom, only the rows' colours; `full`: the tab. */
@@ -26,42 +29,4 @@ export interface TimelineProps {
   readonly onSelect: (id: string, seq?: number) => void;
   /** A time, for people: for the axis and the slider's text. Default: `+1.234 s` from the first moment. */
   readonly clock?: (at: number) => string;
-}
-
-export interface TimelineRow {
-  /** An actor's address, or `wire` and the connection. */
-  readonly id: string;
-  readonly label: string;
-  /** A glyph or word for the kind, shown before the label. */
-  readonly kind: string;
-  readonly depth?: number;
-  /** Each lasts until the next begins; the last until {@link TimelineRow.until}. */
-  readonly states: readonly StateSpan[];
-  /** Exchanges: they may overlap, and are packed below each other. */
-  readonly wire?: readonly WireSpan[];
-  readonly marks: readonly TimelineMark[];
-  /** When it was gone. Absent: it lives. */
-  readonly until?: number;
-}
-
-export interface StateSpan {
-  readonly at: number;
-  readonly seq: number;
-  readonly state: string;
-}
-
-export interface WireSpan {
-  readonly seq: number;
-  readonly at: number;
-  /** Absent: it is open. */
-  readonly end?: number;
-  readonly label: string;
-  readonly outcome: 'ok' | 'error' | 'open';
-}
-
-export interface TimelineMark {
-  readonly at: number;
-  readonly seq: number;
-  readonly kind: 'crashed' | 'unhandled' | 'dropped' | 'gap';
-  readonly text: string;
 }

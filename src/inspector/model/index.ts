@@ -11,7 +11,7 @@ export { Model, type ModelOptions } from './model.ts';
 export { percentile, type Timing, timings } from './percentiles.ts';
 export { type Difference, differences } from './plain.ts';
 export { framesOf, recordingOf } from './retell.ts';
-export { type TimelineRow, timelineRows } from './timeline-rows.ts';
+export { type StateSpan, type TimelineMark, type TimelineRow, timelineRows, type WireSpan } from './timeline-rows.ts';
 export { doorName, flatten, HIBERNATES, nameOf, type TreeNode, treeOf } from './tree.ts';
 export { holdsUnseen, sizeOf, tableOf, type Unseen, unseenOf } from './unseen.ts';
 export { eventName, exchangeWaits, lineOf, type Waited, waitsOf } from './waiting.ts';

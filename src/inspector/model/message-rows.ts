@@ -6,11 +6,13 @@ import { member, text } from './plain.ts';
 export interface MessageRow {
   readonly seq: number;
   readonly at: number;
-  /** The actor of the causing record; `client` for the wire. Absent: not known. */
+  /** The actor of the causing record, or its lane; `client` for the wire. Absent: not known. */
   readonly from?: string;
-  /** The actor that it went to; `client` for what leaves. */
+  /** The actor that it went to, or its lane; `client` for what leaves. */
   readonly to: string;
+  /** The type of the mail, or the method. */
   readonly name: string;
+  /** `event`: given to a statechart. */
   readonly kind: 'mail' | 'wire' | 'event' | 'emit' | 'crash' | 'control';
   readonly mark?: 'unhandled' | 'dropped' | 'queued' | 'crashed';
 }

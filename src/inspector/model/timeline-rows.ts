@@ -8,26 +8,37 @@ import type { Model } from './model.ts';
 import { doorName, nameOf } from './tree.ts';
 
 export interface TimelineRow {
+  /** An actor's address, or `wire` and the connection. */
   readonly id: string;
   readonly label: string;
+  /** A glyph or word for the kind, shown before the label. */
   readonly kind: string;
   readonly depth?: number;
-  readonly states: readonly { readonly at: number; readonly seq: number; readonly state: string }[];
+  /** Each lasts until the next begins; the last until {@link TimelineRow.until}. */
+  readonly states: readonly StateSpan[];
+  /** Exchanges: they may overlap, and are packed below each other. */
   readonly wire?: readonly WireSpan[];
-  readonly marks: readonly Mark[];
-  /** When it was gone. */
+  readonly marks: readonly TimelineMark[];
+  /** When it was gone. Absent: it lives. */
   readonly until?: number;
+}
+
+export interface StateSpan {
+  readonly at: number;
+  readonly seq: number;
+  readonly state: string;
 }
 
 export interface WireSpan {
   readonly seq: number;
   readonly at: number;
+  /** Absent: it is open. */
   readonly end?: number;
   readonly label: string;
   readonly outcome: 'ok' | 'error' | 'open';
 }
 
-interface Mark {
+export interface TimelineMark {
   readonly at: number;
   readonly seq: number;
   readonly kind: 'crashed' | 'unhandled' | 'dropped' | 'gap';
@@ -53,7 +64,12 @@ export function timelineRows(model: Model, also?: string): readonly TimelineRow[
   const wires = wiresOf(model);
   const rows: TimelineRow[] = [];
   const gaps = model.gaps.map(
-    (gap): Mark => ({ at: gap.at, seq: gap.from, kind: 'gap', text: `not shown: ${missing([gap])} (${gap.why})` }),
+    (gap): TimelineMark => ({
+      at: gap.at,
+      seq: gap.from,
+      kind: 'gap',
+      text: `not shown: ${missing([gap])} (${gap.why})`,
+    }),
   );
   for (const [connection, spans] of wires) {
     const label = doorName(model, connection);
