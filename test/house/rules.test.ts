@@ -217,13 +217,6 @@ test('every file of src and machines opens with one sentence that says what it i
   assert.equal(wrong, []);
 });
 
-test('no file is longer than 300 lines', () => {
-  const long = [...files('src'), ...files('machines'), ...files('examples')].filter(
-    (file) => read(file).split('\n').length > 301,
-  );
-  assert.equal(long, []);
-});
-
 test('nothing escapes the types: no any, no ignored errors', () => {
   const wrong = [...files('src'), ...files('machines')].filter(
     (file) => /\bas any\b|: any\b|<any>/.test(code(file)) || /@ts-(ignore|expect-error|nocheck)/.test(read(file)),
