@@ -52,16 +52,7 @@ const CASTS: Readonly<Record<string, readonly [Cast, Partial<Limits>?]>> = {
   'handle-resources': [doorkeeper],
 };
 
-const SERVER_META = {
-  'io.modelcontextprotocol/serverInfo': {
-    name: 'cast',
-    version: '1.2.3',
-    title: 'The cast',
-    description: 'Plays in transcripts',
-    icons: [{ src: 'https://example.com/cast.png', mimeType: 'image/png', sizes: ['48x48'] }],
-    websiteUrl: 'https://example.com/cast',
-  },
-};
+const SERVER_META = { 'io.modelcontextprotocol/serverInfo': { name: 'cast', version: '1.2.3' } };
 
 /** What a modern request says of itself, at the least. */
 const META: JsonObject = {

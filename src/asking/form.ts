@@ -47,7 +47,7 @@ export function compileForm(schema: AuthorSchema, where: string): Form {
 }
 
 function compile(schema: AuthorSchema, where: string): Form {
-  // Authors without a type checker leave it out, and `compileInput` would take that for "any object".
+  // Authors without a type checker leave it out, and `compileInput` would take that for a tool without parameters.
   if (schema === undefined) guardSchema(schema, where, 'input');
   const input = compileInput(schema, where);
   const { fields, required } = readForm(input.json, where);

@@ -36,11 +36,12 @@ export class Outbound {
   readonly #unwritable: Unwritable;
   /** A page is one object for as long as its registry does not change: its text is made once for each dialect. */
   readonly #pages = new WeakMap<Page, Map<Dialect, PageText>>();
-  /** How the server names itself, in each dialect that has it do so. */
-  readonly #infos = new Map<Dialect, string>();
+  /** The server's name and version as a member of `_meta`. */
+  readonly #named: string;
 
   constructor(info: Implementation, listTtlMs: number, unwritable: Unwritable) {
     this.#info = info;
+    this.#named = serverInfo(pick(info, ['name', 'version']));
     this.#listTtlMs = listTtlMs;
     this.#unwritable = unwritable;
   }
@@ -176,7 +177,7 @@ export class Outbound {
 
   #show(result: Result, dialect: Dialect): string {
     const shown: object & { readonly _meta?: unknown } = showResult(result, dialect, this.#listTtlMs);
-    const own = this.#own(dialect);
+    const own = result.kind === 'discover' ? this.#fullInfo(dialect) : this.#own(dialect);
     const type = RESULT_TYPES[result.kind] ?? 'complete';
     if (own === undefined || !isObject(shown._meta)) return sign(objectText(shown), own, type);
     const { [META.serverInfo]: _, ...meta } = shown._meta;
@@ -184,21 +185,27 @@ export class Outbound {
     return sign(objectText({ ...shown, _meta: undefined }), members === '' ? own : `${own},${members}`);
   }
 
-  /** The member of `_meta` in which the server names itself, where the dialect has results do so (2026-07-28 basic/index, "Per-response protocol fields"). */
+  /**
+   * The member of `_meta` that names the server, in dialects whose results name it (2026-07-28 basic/index, "Per-response protocol
+   * fields"): name and version only, because icons in every result can be longer than the result.
+   */
   #own(dialect: Dialect): string | undefined {
-    if (!dialect.selfDescribing) return undefined;
-    let own = this.#infos.get(dialect);
-    if (own === undefined) {
-      own = `"${META.serverInfo}":${JSON.stringify(pick(this.#info, dialect.shown.implementation))}`;
-      this.#infos.set(dialect, own);
-    }
-    return own;
+    return dialect.selfDescribing ? this.#named : undefined;
+  }
+
+  /** The same member with everything that the dialect knows of an implementation: discovery is where clients look for title and icons. */
+  #fullInfo(dialect: Dialect): string | undefined {
+    return dialect.selfDescribing ? serverInfo(pick(this.#info, dialect.shown.implementation)) : undefined;
   }
 
   #error(id: RequestId | undefined, error: WireError, dialect: Dialect): string {
     const unknown = dialect.errorWithoutId === 'null' ? '"id":null,' : '';
     return `{"jsonrpc":"2.0",${id === undefined ? unknown : `"id":${JSON.stringify(id)},`}"error":${JSON.stringify(showError(error, dialect))}}`;
   }
+}
+
+function serverInfo(info: object): string {
+  return `"${META.serverInfo}":${JSON.stringify(info)}`;
 }
 
 /** How an answer with a result begins. */

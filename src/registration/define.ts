@@ -33,7 +33,7 @@ export interface ToolOptions<
   I extends AuthorSchema | undefined = AuthorSchema | undefined,
   O extends AuthorSchema | undefined = AuthorSchema | undefined,
 > extends Described {
-  /** What the arguments must be: a schema of zod, arktype, valibot…, or plain JSON Schema. Absent: any object. */
+  /** What the arguments must be: a schema of zod, arktype, valibot…, or plain JSON Schema. Absent: the tool is listed without parameters. */
   readonly input?: I;
   /** What the structured result is; checked before it is sent. */
   readonly output?: O;

@@ -6,8 +6,8 @@ import type { CompiledSchema } from './schema.ts';
 import { compileStandard, isStandard } from './standard.ts';
 import type { AuthorSchema } from './types.ts';
 
-/** A tool without a schema takes any object, as the specification's "tools with no parameters" do (server/tools, "Tool"). */
-const ANY_OBJECT: CompiledSchema = {
+/** Takes any object. */
+export const ANY_OBJECT: CompiledSchema = {
   json: Object.freeze({ type: 'object' }),
   check: (value) =>
     isObject(value)
@@ -16,10 +16,19 @@ const ANY_OBJECT: CompiledSchema = {
 };
 
 /**
+ * A tool without a schema is listed without parameters (2025-11-25 server/tools, "Tool"). A call with arguments still runs, and
+ * the handler receives them: clients that read the open schema of an earlier version send some.
+ */
+const NO_INPUT: CompiledSchema = {
+  json: Object.freeze({ type: 'object', additionalProperties: false }),
+  check: ANY_OBJECT.check,
+};
+
+/**
  * Compiles a tool's `input`. The root must describe an object; a root that only composes others gets `type: "object"` added.
  *
  * @param schema a Standard Schema that can give JSON Schema (zod >= 4.2, arktype, valibot through toStandardJsonSchema), or a
- *   plain JSON Schema of 2020-12 or draft-07, at most 256 KiB and 32 levels deep; without one any object fits
+ *   plain JSON Schema of 2020-12 or draft-07, at most 256 KiB and 32 levels deep; without one the tool is listed without parameters, and any object fits
  * @param where begins every error message, such as `tool "add": input`
  * @throws SchemaError if the schema cannot be registered; its message says how to put it right
  * @example
@@ -27,7 +36,7 @@ const ANY_OBJECT: CompiledSchema = {
  * await input.check({}); // { ok: false, problems: [{ path: 'a', expected: 'number', got: 'nothing' }] }
  */
 export function compileInput(schema: AuthorSchema | undefined, where: string): CompiledSchema {
-  return schema === undefined ? ANY_OBJECT : compile(schema, where, 'input');
+  return schema === undefined ? NO_INPUT : compile(schema, where, 'input');
 }
 
 /**

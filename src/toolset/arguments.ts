@@ -1,7 +1,7 @@
 /** The arguments of a machine's tools: the author's, with the handle and the key that make a call one on an instance. */
 import { describe, isJsonObject, isObject, type JsonObject } from '../protocol/json.ts';
 import { DefinitionError } from '../registration/checks.ts';
-import { compileInput } from '../schema/compile.ts';
+import { ANY_OBJECT, compileInput } from '../schema/compile.ts';
 import type { Checked, CompiledSchema, Problem } from '../schema/schema.ts';
 import type { AuthorSchema } from '../schema/types.ts';
 
@@ -61,7 +61,7 @@ const NONE: CompiledSchema = {
 
 /** The arguments of the tool that makes an instance. @throws {DefinitionError | SchemaError} */
 export function creating(input: AuthorSchema | undefined, where: string): CompiledSchema<Called> {
-  return around(compileInput(input, where), where, { idempotencyKey: MAKING_KEY });
+  return around(input === undefined ? ANY_OBJECT : compileInput(input, where), where, { idempotencyKey: MAKING_KEY });
 }
 
 /** The members of an event, as the author has described them. @throws {SchemaError} */

@@ -32,9 +32,9 @@ test('keeps a frozen copy, so that later changes of the author reach no client',
   assert.ok(Object.isFrozen(json) && Object.isFrozen(json.properties));
 });
 
-test('takes a missing input for any object', async () => {
+test('lists a missing input as an object without members, and still takes one that has some', async () => {
   const { json, check } = input(undefined);
-  assert.equal(json, { type: 'object' });
+  assert.equal(json, { type: 'object', additionalProperties: false });
   assert.equal(await check({ x: 1 }), { ok: true, value: { x: 1 } });
   assert.equal(await check([]), { ok: false, problems: [{ path: '', expected: 'object', got: 'array of 0' }] });
 });
