@@ -95,6 +95,10 @@ export class KeptSession implements SessionKeeper {
     this.journal.gate(run, failed);
   }
 
+  readGate(run: () => void, failed: (why: string) => void): void {
+    this.journal.readGate(run, failed);
+  }
+
   async streams(): Promise<readonly string[]> {
     const rows = await this.#options.store.streams(this.actor);
     return rows.map(({ stream }) => stream).filter((stream) => stream !== '');

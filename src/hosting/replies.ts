@@ -61,7 +61,7 @@ const MAX_COUNTED = 10_000;
 export class Replies {
   readonly #options: RepliesOptions;
   /** The calls on their way whose outcome is to be kept. */
-  readonly #calls = new WeakMap<InFlight, Identity & { readonly pure: boolean }>();
+  readonly #calls = new WeakMap<InFlight, Identity & { readonly repeatable: boolean }>();
   /** Those with a key, by it: no in-flight table tells them apart. */
   readonly #keyed = new Map<string, InFlight>();
   /** The requests of each actor whose replies are kept, the oldest first. */
@@ -77,9 +77,12 @@ export class Replies {
     const { operation } = request;
     if (operation.method !== 'tools/call') return this.#options.route(mail);
     try {
-      const identity = this.#identityOf(request, operation);
+      const tool = this.#options.definitionOf(operation.name);
+      const key = keyIn(request);
+      if (leavesNothing(tool, request, operation)) return this.#options.route(mail);
+      const identity = this.#identityOf(request, operation, key);
       if (!identity) return this.#options.route(mail);
-      this.#take(mail, identity, operation).catch((error: unknown) => {
+      this.#take(mail, identity, isRepeatable(tool)).catch((error: unknown) => {
         this.#leave(request, identity);
         this.#fail(request, error);
       });
@@ -100,18 +103,12 @@ export class Replies {
     };
   }
 
-  #identityOf({ id, client, meta }: InFlight, operation: CallTool): Identity | undefined {
-    const key = meta?.[META.idempotencyKey];
+  #identityOf({ id, client }: InFlight, operation: CallTool, key: string | undefined): Identity | undefined {
     const session = client.session && this.#options.kept(client.session.id);
     const lasts = client.session !== undefined && this.#options.lasts(client.session.id);
     if (key === undefined && !session && !lasts) return undefined;
     const digest = hash(toText([operation.name, operation.arguments]));
     if (key !== undefined) {
-      if (typeof key !== 'string' || key.length < MIN_KEY || key.length > MAX_KEY)
-        throw new ProtocolError(
-          ErrorCode.InvalidParams,
-          `params._meta["${META.idempotencyKey}"]: expected a random string of ${MIN_KEY} to ${MAX_KEY} characters, such as a UUID, got ${describe(key)}`,
-        );
       const actor = `key/${hash(client.principal)}`;
       return { actor, request: hash(key), digest, name: 'this idempotency key', session: undefined };
     }
@@ -121,11 +118,10 @@ export class Replies {
     return { actor, request, digest, name: `id ${String(id).slice(0, 64)}`, session };
   }
 
-  async #take(mail: RequestMail, identity: Identity, operation: CallTool): Promise<void> {
+  async #take(mail: RequestMail, identity: Identity, repeatable: boolean): Promise<void> {
     const { request } = mail;
     const { store, route } = this.#options;
     const { actor, request: name, digest, session } = identity;
-    const pure = isRepeatable(this.#options.definitionOf(operation.name));
     if (!session) this.#enter(request, identity);
     // A read waits for what is being written: most calls are new, and need none.
     const text = session?.mayRepeat(name) === false ? undefined : await store.reply(actor, name);
@@ -140,18 +136,19 @@ export class Replies {
     // What brings answers goes on with the call that was begun.
     if (before?.outcome && !(request.continues && isQuestion(before.outcome))) {
       this.#leave(request, identity);
+      storesReply(request);
       return settle(request, before.outcome);
     }
-    if (before && !before.outcome && !pure)
+    if (before && !before.outcome && !repeatable)
       throw new ProtocolError(
         ErrorCode.InvalidRequest,
         `${identity.name}: this call was begun before, and what it came to is not known, because the server was restarted or the call was cancelled: it may have run, and is not run again; find out what it did, then call anew if need be`,
       );
-    // While the store takes nothing, what changes nothing goes on (R-18); nothing would be gained by keeping it.
-    if (pure && session?.journal.failing) return route(mail);
-    if (!pure) await store.commit([this.#write(identity, { digest })]);
+    // While the store takes nothing, what may be repeated goes on (R-18); nothing would be gained by keeping it.
+    if (repeatable && session?.journal.failing) return route(mail);
+    if (!repeatable) await store.commit([this.#write(identity, { digest })]);
     if (request.settled) return;
-    this.#calls.set(request, { ...identity, pure });
+    this.#calls.set(request, { ...identity, repeatable });
     route(mail);
   }
 
@@ -172,16 +169,20 @@ export class Replies {
     if (this.#keyed.get(key) === request) this.#keyed.delete(key);
   }
 
-  #answered(mail: AnswerMail, identity: Identity & { readonly pure: boolean }, emitter: Mailbox<EmitterMail>): void {
+  #answered(
+    mail: AnswerMail,
+    identity: Identity & { readonly repeatable: boolean },
+    emitter: Mailbox<EmitterMail>,
+  ): void {
     const { request, outcome } = mail;
-    const { session, pure } = identity;
+    const { session, repeatable } = identity;
     this.#calls.delete(request);
     this.#leave(request, identity);
     // It was ended by the server's own end: what it came to is not known, and a repeat is told so.
     if (!outcome.ok && outcome.error.code === ErrorCode.ShuttingDown) return emitter.send(mail);
     const writes = [...this.#makeRoom(identity), this.#reply(identity, outcome)];
-    if (pure) {
-      // Nothing has changed that a client could know of too early: a repeat whose result was lost is run again.
+    if (repeatable) {
+      // A repeat whose result was lost may run again.
       emitter.send(mail);
       this.#options.store.commit(writes).catch(() => {});
       return;
@@ -189,6 +190,7 @@ export class Replies {
     if (session) {
       // The transport lets the answer out when this is durable, and the event that carries it.
       for (const write of writes) session.journal.add(write);
+      storesReply(request);
       return emitter.send(mail);
     }
     this.#options.store.commit(writes).then(
@@ -240,10 +242,43 @@ export class Replies {
   }
 }
 
+/** The idempotency key of a call. @throws {ProtocolError} for one that is none */
+function keyIn({ meta }: InFlight): string | undefined {
+  const key = meta?.[META.idempotencyKey];
+  if (key === undefined) return undefined;
+  if (typeof key === 'string' && key.length >= MIN_KEY && key.length <= MAX_KEY) return key;
+  throw new ProtocolError(
+    ErrorCode.InvalidParams,
+    `params._meta["${META.idempotencyKey}"]: expected a random string of ${MIN_KEY} to ${MAX_KEY} characters, such as a UUID, got ${describe(key)}`,
+  );
+}
+
+function hints(tool: unknown): Readonly<Record<string, unknown>> {
+  const annotations = isObject(tool) ? tool.annotations : undefined;
+  return isObject(annotations) ? annotations : NONE;
+}
+
+const NONE: Readonly<Record<string, never>> = Object.freeze({});
+
 /** Whether running it twice does what running it once does. */
 function isRepeatable(tool: unknown): boolean {
-  const annotations = isObject(tool) ? tool.annotations : undefined;
-  return isObject(annotations) && (annotations.readOnlyHint === true || annotations.idempotentHint === true);
+  const { readOnlyHint, idempotentHint } = hints(tool);
+  return readOnlyHint === true || idempotentHint === true;
+}
+
+/** Whether nothing of a call is stored: it may run again. What its handler does that must be durable waits for that by itself. */
+function leavesNothing(tool: unknown, request: InFlight, operation: CallTool): boolean {
+  return tool === undefined || (hints(tool).readOnlyHint === true && !mayBecomeTask(tool, request, operation));
+}
+
+/** A repeat of such a call must find its task, and not create another. */
+function mayBecomeTask(tool: unknown, { client }: InFlight, { task }: CallTool): boolean {
+  return task !== undefined || (client.dialect.tasks === 'extension' && isObject(tool) && tool.execution !== undefined);
+}
+
+/** The response of this request waits for the replies that its session has stored. */
+function storesReply({ exchange }: InFlight): void {
+  if (exchange) exchange.storesReply = true;
 }
 
 function isQuestion(outcome: Outcome): boolean {

@@ -28,6 +28,8 @@ export class SessionJournal {
   readonly #latest = new Map<'snapshot' | 'actor', Write>();
   #added = 0;
   #durable = 0;
+  /** How many writes had been added with the last that changed the state of the session: its snapshot, or its row. */
+  #stated = 0;
   /** One batch at a time: a later one that the store took while it refused this one would leave a gap. */
   #state: 'still' | 'due' | 'committing' | 'failing' | 'closed' = 'still';
   readonly #waiting: Waiting[] = [];
@@ -53,8 +55,10 @@ export class SessionJournal {
   add(write: Write): void {
     if (this.#state === 'closed' || this.#sealed) return;
     this.#added += 1;
-    if (write.type === 'snapshot' || write.type === 'actor') this.#latest.set(write.type, write);
-    else this.#batch.push(write);
+    if (write.type === 'snapshot' || write.type === 'actor') {
+      this.#latest.set(write.type, write);
+      this.#stated = this.#added;
+    } else this.#batch.push(write);
     if (this.#state !== 'still') return;
     this.#state = 'due';
     queueMicrotask(this.#commit);
@@ -62,8 +66,18 @@ export class SessionJournal {
 
   gate(run: () => void, failed?: (why: string) => void): void {
     if (this.still) return run();
-    if (this.#state === 'closed') return failed?.('the store is closed');
-    this.#waiting.push({ after: this.#added, run, failed });
+    this.#wait({ after: this.#added, run, failed });
+  }
+
+  /** Waits for the last snapshot and the last row only. */
+  readGate(run: () => void, failed: (why: string) => void): void {
+    if (this.#durable >= this.#stated) return run();
+    this.#wait({ after: this.#stated, run, failed });
+  }
+
+  #wait(waiting: Waiting): void {
+    if (this.#state === 'closed') return waiting.failed?.('the store is closed');
+    this.#waiting.push(waiting);
   }
 
   /** Resolves when everything is durable that was added; or will not be, for now. */

@@ -19,6 +19,8 @@ export interface Exchange {
   readonly streams?: boolean;
   /** The id of the request that it brought: the door says so. */
   request?: RequestId | undefined;
+  /** The store keeps a reply to a call that it brought: its response leaves when that is durable, too. The core says so. */
+  storesReply?: boolean;
 }
 
 /** What an outbound message belongs to. stdio ignores it; HTTP routes by it. */

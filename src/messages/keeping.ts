@@ -31,6 +31,11 @@ export interface SessionKeeper {
    * always in order. Where the store fails, `failed` is run instead; without one, it waits until the store does its work again.
    */
   gate(run: () => void, failed?: (why: string) => void): void;
+  /**
+   * The gate of a response that changed nothing: it waits for the state of the session alone. No request can observe a reply
+   * of another call, nor an event of a stream that is not its own.
+   */
+  readGate(run: () => void, failed: (why: string) => void): void;
   /** The ids of the streams of which anything is kept. */
   streams(): Promise<readonly string[]>;
   /** What is kept of a stream, at most `limit` events. @throws when it is not what was written */

@@ -46,6 +46,7 @@ export class PostExchange implements Exchange, Listener, Open {
   readonly principal: string;
   readonly streams: boolean;
   request: RequestId | undefined = undefined;
+  storesReply = false;
   readonly openedAt: number;
   /** The connection that its messages go to: an `initialize` moves to the one of its session. */
   connection: ConnectionId;
@@ -196,12 +197,11 @@ export class PostExchange implements Exchange, Listener, Open {
   #whole(status: number, text: string, bytes?: Bytes): void {
     this.settled = true;
     const keeper = this.session?.keeper;
-    if (keeper)
-      keeper.gate(
-        () => this.#answer(status, JSON_BODY, text, bytes),
-        (why) => this.#unsaved(why),
-      );
-    else this.#answer(status, JSON_BODY, text, bytes);
+    if (!keeper) return this.#answer(status, JSON_BODY, text, bytes);
+    const answer = (): void => this.#answer(status, JSON_BODY, text, bytes);
+    const unsaved = (why: string): void => this.#unsaved(why);
+    if (this.storesReply) keeper.gate(answer, unsaved);
+    else keeper.readGate(answer, unsaved);
   }
 
   #answer(status: number, headers: Headers, text: string | undefined, bytes?: Bytes): void {
