@@ -1,5 +1,6 @@
 /** What a server may be told when it is created, and what holds when it is not. */
 import { availableParallelism } from 'node:os';
+import { getHeapStatistics } from 'node:v8';
 import { type Clock, LONGEST_TIMER_MS } from './clock.ts';
 import type { ExecutionOptions } from './execution/execution.ts';
 import { describe, type JsonObject, messageOf } from './protocol/json.ts';
@@ -17,6 +18,21 @@ export interface Limits {
   /** Most sessions open at once, in all and for each principal (but for `anonymous`, which anybody is). */
   readonly maxSessions: number;
   readonly maxSessionsPerPrincipal: number;
+  /**
+   * Most memory, in bytes, that everything takes together which clients make the server hold: sessions, tasks, handles, questions,
+   * streams, and requests in flight beyond a few kilobytes each. It is an estimate of what values take in the heap, which is
+   * more than their text. What does not fit is refused. Default: three eighths of the heap that Node.js may have.
+   */
+  readonly maxRetainedBytes: number;
+  /** The same for each principal, and for each session where nobody authenticates. Default: a quarter of that default. */
+  readonly maxRetainedBytesPerPrincipal: number;
+  /**
+   * Most that anonymous clients together may have of `maxSessions`, `maxTasks`, `maxHandles`, `maxParked` and `maxRetainedBytes`,
+   * in percent (100 at most), where one of the server's transports authenticates. Where none does, they may have everything.
+   */
+  readonly anonymousPercent: number;
+  /** Most memory that `clientInfo` and `capabilities` of one client may take together, in bytes, by the same estimate. */
+  readonly maxClientInfoBytes: number;
   /** Milliseconds until a request times out; progress starts them anew where the revision allows. */
   readonly timeoutMs: number;
   /** The most that progress can make of it, in milliseconds. */
@@ -103,11 +119,18 @@ export interface Limits {
   readonly sessionSleepMs: number;
 }
 
+/** Three eighths: the rest is for the server itself, messages being read, and the garbage collector. */
+const RETAINED_BYTES = Math.floor((getHeapStatistics().heap_size_limit * 3) / 8);
+
 export const DEFAULT_LIMITS: Limits = {
   maxInFlight: 128,
   maxStatelessInFlight: 4_096,
   maxSessions: 100_000,
   maxSessionsPerPrincipal: 100,
+  maxRetainedBytes: RETAINED_BYTES,
+  maxRetainedBytesPerPrincipal: Math.floor(RETAINED_BYTES / 4),
+  anonymousPercent: 50,
+  maxClientInfoBytes: 65_536,
   timeoutMs: 60_000,
   maxTimeoutMs: 600_000,
   maxRunning: 1_024,
@@ -219,6 +242,8 @@ export function resolveLimits(given: Partial<Limits> = {}): Limits {
       throw new RangeError(`limits.${name}: expected a whole number of at least 1, got ${String(value)}`);
     if (name.endsWith('Ms') && value > LONGEST_TIMER_MS)
       throw new RangeError(`limits.${name}: expected at most ${LONGEST_TIMER_MS} milliseconds, got ${value}`);
+    if (name.endsWith('Percent') && value > 100)
+      throw new RangeError(`limits.${name}: expected at most 100, got ${value}`);
     if (!(name in DEFAULT_LIMITS))
       throw new RangeError(`limits.${name}: no such limit; there are ${Object.keys(DEFAULT_LIMITS).join(', ')}`);
   }

@@ -1,8 +1,9 @@
 /** Which handles there are, whose, and which of them are in memory; who wakes, who rests, and when one is forgotten. */
 import type { Timer } from '../clock.ts';
 import { messageOf } from '../protocol/json.ts';
+import { ANONYMOUS } from '../quota.ts';
 import type { ActorRow, Write } from '../store/store.ts';
-import { ANONYMOUS, deadlineOf, type Entry, entryOf, lifetimeOf } from './entry.ts';
+import { deadlineOf, type Entry, entryOf, lifetimeOf } from './entry.ts';
 import { HandleError } from './error.ts';
 import type { InstanceHost } from './host.ts';
 import { Instance } from './instance.ts';

@@ -1,12 +1,10 @@
 /** What a server knows of each handle while it is not in memory: whose it is, how long it lives, and what became of it. */
 import type { HandleStatus } from '../messages/handles.ts';
 import type { Limits } from '../options.ts';
+import { ANONYMOUS } from '../quota.ts';
 import type { ActorRow } from '../store/store.ts';
 import type { Instance } from './instance.ts';
 import type { MachineKind } from './kind.ts';
-
-/** Who a caller is where nothing authenticates: anybody. */
-export const ANONYMOUS = 'anonymous';
 
 /** All dates in milliseconds since 1970. */
 export interface Entry {

@@ -34,8 +34,8 @@ export interface ConnectionHost extends ActorHost {
   /** Opens a connection for the session that an `initialize` on a shared connection asks for. @throws {ProtocolError} when there are too many */
   adopt(connection: ConnectionId, exchange: Exchange, opening: Initialize, dialect: Dialect): Opened;
   /** @throws {ProtocolError} when there are too many */
-  sessionOpens(principal: string): void;
-  sessionOpened(connection: ConnectionId, session: OpenSession): void;
+  sessionOpens(principal: string, opening: Initialize): void;
+  sessionOpened(connection: ConnectionId, session: OpenSession, opening: Initialize): void;
   sessionClosed(connection: ConnectionId): void;
   /** Takes answers that are to be kept before they are said. Absent where nothing is. */
   readonly replies?: Pick<Replies, 'says'> | undefined;
@@ -154,7 +154,7 @@ export function openConnection(id: ConnectionId, kind: ConnectionKind, host: Con
   const openSession = (opening: Initialize, dialect: Dialect, keep?: Keep): Opened & { readonly id: string } => {
     const { principal } = kind;
     // One that woke is counted already.
-    if (!keep?.was) host.sessionOpens(principal);
+    if (!keep?.was) host.sessionOpens(principal, opening);
     const sessionId = keep?.id ?? kind.sessionId ?? newSessionId();
     const opened = spawnSession({
       clock: host.clock,
@@ -180,7 +180,7 @@ export function openConnection(id: ConnectionId, kind: ConnectionKind, host: Con
       },
     });
     session = opened;
-    host.sessionOpened(id, opened);
+    host.sessionOpened(id, opened, opening);
     const watches = keep?.was?.watches;
     if (watches?.length) host.subscriptions.send({ type: 'session woke', session: opened.actor.mailbox, watches });
     return { id: sessionId, client: opened.client, requests: requests.mailbox };
@@ -190,6 +190,7 @@ export function openConnection(id: ConnectionId, kind: ConnectionKind, host: Con
     maxDepth: limits.maxDepth,
     maxBatch: limits.maxBatch,
     maxMessageBytes: limits.maxMessageBytes,
+    maxClientInfoBytes: limits.maxClientInfoBytes,
     connection: id,
     inspection,
     requests: requests.mailbox,

@@ -15,12 +15,13 @@ import { guardLog, resolveLimits, type ServerOptions, stderrLog } from '../optio
 import { Outbound } from '../outbound/outbound.ts';
 import { stackOf } from '../protocol/json.ts';
 import type { Implementation } from '../protocol/types.ts';
+import { ANONYMOUS } from '../quota.ts';
 import { memoryStore } from '../store/memory.ts';
 import type { Store } from '../store/store.ts';
 import { chartUri, handleUri } from '../toolset/resources.ts';
 import type { Transport } from '../transports/transport.ts';
 import { Asks } from './asks.ts';
-import { ANONYMOUS, openDirectory } from './directory.ts';
+import { openDirectory } from './directory.ts';
 import { introduce } from './introduction.ts';
 import { Keeping } from './keeping.ts';
 import { keepSessions } from './kept-sessions.ts';
@@ -28,6 +29,7 @@ import { Ledger } from './ledger.ts';
 import { mostAwake } from './memory.ts';
 import { type Offering, spawnOffering } from './offering.ts';
 import { guardProcess } from './process-guard.ts';
+import { quotasOf } from './quotas.ts';
 import { Replies } from './replies.ts';
 import { keysIn } from './secret.ts';
 import { Supervision } from './supervision.ts';
@@ -52,6 +54,7 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
   const clock = options.clock ?? systemClock;
   const log = guardLog(options.log ?? stderrLog);
   const limits = resolveLimits(options.limits);
+  const quotas = quotasOf(limits);
   const inspection = new Inspection(
     clock,
     (error) => void incident('a listener of inspect, which hears no more', error),
@@ -75,7 +78,7 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
   keeping.restoring(supervision.restore);
   const actors = { clock, inspection, quarantine: supervision.quarantine };
 
-  const kept = keepSessions(keeping, { clock, limits, log, incident });
+  const kept = keepSessions(keeping, { clock, limits, quotas, log, incident });
 
   // Who waits for an answer of its client.
   let keys = options.keys && new KeyRing(options.keys);
@@ -183,6 +186,7 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
     resting,
     bus,
     limits,
+    quotas,
     kept,
     replies,
     outbound,
@@ -264,6 +268,7 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
         },
       });
       transports.push(transport);
+      if (transport.authenticates) quotas.authenticates();
       supervision.begin(options.watchdog);
       await keeping.open();
       await transport.open({

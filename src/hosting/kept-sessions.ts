@@ -7,11 +7,14 @@ import { messageOf } from '../protocol/json.ts';
 import { type ActorRow, type Store, StoreError } from '../store/store.ts';
 import type { Keeping } from './keeping.ts';
 import { KeptSession, type Opening, readSession } from './kept-session.ts';
+import type { Quotas } from './quotas.ts';
 
 export interface KeptSessionsOptions {
   readonly store: Store;
   readonly clock: Clock;
   readonly limits: Pick<Limits, 'sessionSleepMs' | 'maxRepliesPerSession'>;
+  /** Those that sleep count as well. */
+  readonly quotas: Pick<Quotas, 'sessions' | 'retained'>;
   readonly log: OperatorLog;
   incident(where: string, error: unknown): string;
 }
@@ -26,6 +29,8 @@ export interface Found extends Opening {
 
 /** Rows that are read at once when the server starts. */
 const PAGE = 1_000;
+/** About how many bytes a session takes in memory that sleeps: its row. */
+const ASLEEP_BYTES = 600;
 /** Milliseconds between two looks at which of those that sleep have ended. */
 const PRUNE_MS = 60_000;
 
@@ -44,22 +49,12 @@ export class KeptSessions {
   readonly #awake = new Map<string, KeptSession>();
   /** By the id in the store. */
   readonly #asleep = new Map<string, ActorRow>();
-  readonly #asleepOf = new Map<string, number>();
   /** Those of {@link #asleep} that an earlier process has kept. */
   readonly #survivors = new Set<string>();
   #pruning: Timer | undefined;
 
   constructor(options: KeptSessionsOptions) {
     this.#options = options;
-  }
-
-  /** How many sleep. */
-  get size(): number {
-    return this.#asleep.size;
-  }
-
-  sizeOf(principal: string): number {
-    return this.#asleepOf.get(principal) ?? 0;
   }
 
   /** Takes up what earlier processes have kept: only rows, one for each session. */
@@ -153,16 +148,18 @@ export class KeptSessions {
   }
 
   #sleeps(row: ActorRow): void {
+    const { sessions, retained } = this.#options.quotas;
     this.#asleep.set(row.id, row);
-    this.#asleepOf.set(row.principal, this.sizeOf(row.principal) + 1);
+    sessions.add(row.principal);
+    retained.add(row.principal, ASLEEP_BYTES);
   }
 
   #wakes({ id, principal }: ActorRow): void {
     if (!this.#asleep.delete(id)) return;
     this.#survivors.delete(id);
-    const left = this.sizeOf(principal) - 1;
-    if (left > 0) this.#asleepOf.set(principal, left);
-    else this.#asleepOf.delete(principal);
+    const { sessions, retained } = this.#options.quotas;
+    sessions.remove(principal);
+    retained.remove(principal, ASLEEP_BYTES);
   }
 
   /** From time to time: those that have ended while they slept are no more. The store forgets them by itself. */

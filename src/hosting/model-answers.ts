@@ -6,9 +6,9 @@ import type { Client } from '../messages/client.ts';
 import type { InFlight } from '../messages/in-flight.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { CallToolResult } from '../protocol/types.ts';
+import { ANONYMOUS } from '../quota.ts';
 import { settle } from '../requests/settle.ts';
 import { failed } from '../results/tool-result.ts';
-import { ANONYMOUS } from './directory.ts';
 
 interface Waiting {
   readonly conversation: Mailbox<ConversationMail>;

@@ -4,8 +4,8 @@ import { Unanswered } from '../asking/errors.ts';
 import type { Clock, Timer } from '../clock.ts';
 import type { ConversationMail } from '../messages/asking.ts';
 import type { Limits } from '../options.ts';
+import { ANONYMOUS } from '../quota.ts';
 import { jsonLength } from '../results/size.ts';
-import { ANONYMOUS } from './directory.ts';
 
 /** One conversation that is not over. */
 export interface Live {

@@ -3,7 +3,7 @@ import type { Timer } from '../clock.ts';
 import type { Client } from '../messages/client.ts';
 import type { Limits } from '../options.ts';
 import type { TaskStatus } from '../protocol/tasks.ts';
-import { ANONYMOUS } from './directory.ts';
+import { ANONYMOUS } from '../quota.ts';
 import type { Left } from './task-revival.ts';
 
 export interface Kept extends Left {

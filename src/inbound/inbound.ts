@@ -7,12 +7,14 @@ import type { RequestsMail } from '../messages/requests.ts';
 import type { SessionMail } from '../messages/session.ts';
 import { DIALECTS, type Dialect, FIRST_DIALECT } from '../protocol/dialects/index.ts';
 import { ErrorCode, type ErrorCodeValue, ProtocolError, toWireError, wireError } from '../protocol/errors.ts';
+import { heapBytes } from '../protocol/heap.ts';
 import { type Incoming, isRequestId, type RequestId, readIncoming } from '../protocol/jsonrpc.ts';
 import { isModern, META, metaOf, readProgressToken, readSelfDescription } from '../protocol/meta.ts';
 import { SERVED, type ServedMethod } from '../protocol/methods.ts';
 import { type Params, readInitialize } from '../protocol/operations.ts';
 import { isLegacyRevision, LATEST_LEGACY, LATEST_MODERN } from '../protocol/revisions.ts';
 import { statusOfRefusal } from '../protocol/status.ts';
+import type { ClientCapabilities, Implementation } from '../protocol/types.ts';
 import { InFlightRequest } from '../requests/in-flight.ts';
 import { announces, checkKnownRevision, checkRevisionHeader, checkStandardHeaders } from './headers.ts';
 import type { InboundOptions } from './options.ts';
@@ -31,6 +33,8 @@ export class Inbound {
   #heard: Dialect = FIRST_DIALECT;
   /** What the text that is being read came in with. */
   #exchange: Exchange | undefined;
+  /** About how much memory the message takes that is being read; of a batch, each of its messages on average. */
+  #bytes = 0;
   /** That says of itself to be of the modern era. */
   #announced = false;
 
@@ -73,6 +77,7 @@ export class Inbound {
   #read(text: string): void {
     const parsed = parseText(text, this.#options);
     if (!parsed.ok) return this.#unparsed(parsed.value, parsed.error);
+    this.#bytes = parsed.bytes;
     if (Array.isArray(parsed.value)) return this.#batch(parsed.value);
     this.#dispatch(readIncoming(parsed.value), undefined);
   }
@@ -105,6 +110,7 @@ export class Inbound {
         `a batch has 1 to ${maxBatch} messages, this one has ${messages.length} (the server's option is maxBatch)`,
       );
     }
+    this.#bytes = Math.ceil(this.#bytes / messages.length);
     const incoming = messages.map(readIncoming);
     const owed = incoming.filter(
       (message) => message.kind === 'request' || (message.kind === 'invalid' && message.answer),
@@ -165,6 +171,7 @@ export class Inbound {
     if (exchange && typeof named === 'string') checkRevisionHeader(exchange, named);
     const { revision, info, capabilities, logLevel } = readSelfDescription(message.params);
     if (exchange) checkStandardHeaders(exchange, message.method, message.params);
+    this.#checkClientInfo(info, capabilities);
     const dialect = DIALECTS[revision];
     this.#admit(
       message,
@@ -185,12 +192,25 @@ export class Inbound {
     const opening = readInitialize(message.params);
     // Before the session is there: what is refused for this must have opened nothing.
     readProgressToken(message.params);
+    this.#checkClientInfo(opening.clientInfo, opening.capabilities);
     // The server answers with the same revision if it speaks it, else with its latest (MCP 2025-11-25 lifecycle, "Version Negotiation").
     const dialect = DIALECTS[isLegacyRevision(opening.protocolVersion) ? opening.protocolVersion : LATEST_LEGACY];
     this.#heard = dialect;
     const method = served(message.method, dialect);
     const { client, requests } = this.#options.openSession(opening, dialect, this.#exchange);
     this.#admit(message, method, client, undefined, requests);
+  }
+
+  /** What a client says of itself stays for as long as its session, or its request. @throws {ProtocolError} for too much of it */
+  #checkClientInfo(info: Implementation | undefined, capabilities: ClientCapabilities): void {
+    const most = this.#options.maxClientInfoBytes;
+    if (this.#bytes <= most) return;
+    const bytes = heapBytes(info, most) + heapBytes(capabilities, most);
+    if (bytes > most)
+      throw new ProtocolError(
+        ErrorCode.InvalidParams,
+        `clientInfo and capabilities: expected at most ${most} bytes in memory, got at least ${bytes}: leave out large icons and experimental data (the server's option is limits.maxClientInfoBytes)`,
+      );
   }
 
   #principal(): string {
@@ -245,6 +265,7 @@ export class Inbound {
       inspection.cause,
       exchange,
       shared && exchange && !client.session ? exchange.id : message.id,
+      this.#bytes,
     );
     const gate: Mailbox<SessionMail | RequestsMail> =
       client.session && request.operation.method !== 'initialize' ? client.session.mailbox : requests;

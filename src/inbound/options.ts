@@ -27,6 +27,7 @@ export interface InboundOptions extends ParseLimits {
   readonly shared: boolean;
   readonly maxBatch: number;
   readonly maxMessageBytes: number;
+  readonly maxClientInfoBytes: number;
   /** The session that a legacy client has open on this connection, if any. */
   session(): Client | undefined;
   /** Opens one: here, where none is open when this is called, or for a shared connection on one of its own. @throws {ProtocolError} when there are too many */

@@ -1,5 +1,6 @@
 /** Turns one text into one JSON value, and refuses what JSON allows but no two readers agree on: duplicate keys, `__proto__`, lone surrogates, endless nesting. */
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
+import { HEAP_BYTES } from '../protocol/heap.ts';
 
 export interface ParseLimits {
   /** Deepest nesting of arrays and objects. */
@@ -7,7 +8,8 @@ export interface ParseLimits {
 }
 
 export type Parsed =
-  | { readonly ok: true; readonly value: unknown }
+  /** `bytes`: about how much memory the value takes. */
+  | { readonly ok: true; readonly value: unknown; readonly bytes: number }
   /** `value` is there when the text was JSON: the request's id may still be readable. */
   | { readonly ok: false; readonly error: ProtocolError; readonly value?: unknown };
 
@@ -26,7 +28,7 @@ export function parseText(text: string, { maxDepth }: ParseLimits): Parsed {
     const why = error instanceof Error ? error.message.slice(0, 160) : 'unreadable';
     return refused(ErrorCode.ParseError, `not valid JSON: ${why}`);
   }
-  const found: Found = { keys: 0, forbidden: undefined, tooDeep: false };
+  const found: Found = { keys: 0, bytes: text.length, forbidden: undefined, tooDeep: false };
   inspect(value, maxDepth, found);
   // Not answered by id: what is too deep for us would be too deep for whoever it is passed on to.
   if (found.tooDeep) return depth();
@@ -46,7 +48,7 @@ export function parseText(text: string, { maxDepth }: ParseLimits): Parsed {
     const why = 'a string has half of a surrogate pair, which UTF-8 cannot carry';
     return { ...refused(ErrorCode.InvalidRequest, why), value };
   }
-  return { ok: true, value };
+  return { ok: true, value, bytes: found.bytes };
 }
 
 function refused(
@@ -93,6 +95,8 @@ function endOfString(text: string, start: number): number {
 
 interface Found {
   keys: number;
+  /** As {@link heapBytes} counts: the characters of the text stand for those of its strings and numbers. */
+  bytes: number;
   forbidden: string | undefined;
   tooDeep: boolean;
 }
@@ -105,12 +109,15 @@ function inspect(value: unknown, room: number, found: Found): void {
     return;
   }
   if (Array.isArray(value)) {
+    found.bytes += HEAP_BYTES.array + HEAP_BYTES.item * value.length;
     for (const item of value) if (typeof item === 'object') inspect(item, room - 1, found);
     return;
   }
+  found.bytes += HEAP_BYTES.object;
   // Parsed from JSON, so every enumerable key is its own.
   for (const key in value) {
     found.keys += 1;
+    found.bytes += HEAP_BYTES.key;
     const member: unknown = value[key as keyof typeof value];
     if (key === '__proto__') found.forbidden = '"__proto__"';
     if (typeof member !== 'object' || member === null) continue;

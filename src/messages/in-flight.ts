@@ -37,6 +37,8 @@ export interface InFlight {
   readonly requests: Mailbox<RequestsMail>;
   /** The inspection record that it came from; 0 while nobody watches. */
   readonly cause: number;
+  /** About how much memory its message takes. */
+  readonly bytes: number;
   /** Answered, cancelled or timed out: nothing more is sent for it. Set by the in-flight table only. */
   settled: boolean;
   /** Its handler runs on although it was cancelled or timed out. Set by the in-flight table only. */

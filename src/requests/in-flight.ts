@@ -22,6 +22,7 @@ export class InFlightRequest implements InFlight {
   readonly batch: Batch | undefined;
   readonly requests: Mailbox<RequestsMail>;
   readonly cause: number;
+  readonly bytes: number;
   settled = false;
   orphaned = false;
   timeoutMs = 0;
@@ -47,6 +48,7 @@ export class InFlightRequest implements InFlight {
     cause: number,
     exchange?: Exchange,
     key: RequestId = id,
+    bytes = 0,
   ) {
     this.id = id;
     this.key = key;
@@ -60,6 +62,7 @@ export class InFlightRequest implements InFlight {
     this.batch = batch;
     this.requests = requests;
     this.cause = cause;
+    this.bytes = bytes;
   }
 
   get signal(): AbortSignal {

@@ -27,6 +27,8 @@ export interface Transport {
   readonly name: string;
   /** It has the process to itself, as stdio has: nobody else answers for what goes wrong in it. */
   readonly ownsProcess?: boolean;
+  /** It says who its clients are: those that nobody knows are then not all that there are. */
+  readonly authenticates?: boolean;
   /** Starts to accept connections. @throws when it cannot, with what to do about it. */
   open(host: TransportHost): void | Promise<void>;
   /** Takes no new connections: the server is closing. Those that are open live on, until `close`. */

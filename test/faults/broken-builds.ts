@@ -2,6 +2,7 @@
 import type { BrokenBuild } from './broken-build.ts';
 import { HANDLES } from './handles.ts';
 import { HTTP } from './http.ts';
+import { LIMITS } from './limits.ts';
 import { PROCESS } from './process.ts';
 import { SESSIONS } from './sessions.ts';
 import { SIMULATION } from './simulation.ts';
@@ -19,5 +20,6 @@ export const BROKEN_BUILDS: readonly BrokenBuild[] = [
   ...PROCESS,
   ...SUPERVISION,
   ...HTTP,
+  ...LIMITS,
   ...SIMULATION,
 ];

@@ -74,7 +74,7 @@ const LAYERS: readonly {
     may: [
       /^machines\//,
       /^src\/(handles|charts|inspection|asking|execution|results|store|messages|protocol)\//,
-      /^src\/(clock|options|process-wide)\.ts$/,
+      /^src\/(clock|options|process-wide|quota)\.ts$/,
     ],
     packages: ['nanoid', 'node:crypto', 'xstate'],
   },
@@ -118,7 +118,7 @@ const LAYERS: readonly {
   },
   {
     of: /^src\/transports\//,
-    may: [/^src\/(transports|messages|protocol)\//, /^src\/(bus|clock|process-wide)\.ts$/],
+    may: [/^src\/(transports|messages|protocol)\//, /^src\/(bus|clock|process-wide|quota)\.ts$/],
     packages: ['node:', 'nanoid'],
   },
 ];

@@ -23,7 +23,8 @@ test('passes plain JSON through as JSON.parse reads it', () => {
     '{"a":{"b":[1,2,{"c":"\\\\"}]}}',
     ' { "x" : "\\u0041" } ',
   ]) {
-    assert.equal(parseText(text, limits), { ok: true, value: JSON.parse(text) });
+    const parsed = parseText(text, limits);
+    assert.equal(parsed.ok && parsed.value, JSON.parse(text));
   }
 });
 
@@ -33,7 +34,7 @@ test('agrees with JSON.parse on every JSON value', () => {
       const parsed = parseText(text, limits);
       const hidesPrototype = /__proto__|constructor/.test(text);
       const halves = !text.isWellFormed() || /\\u[dD][89a-fA-F]/.test(text);
-      if (!hidesPrototype && !halves) assert.equal(parsed, { ok: true, value: JSON.parse(text) });
+      if (!hidesPrototype && !halves) assert.equal(parsed.ok && { value: parsed.value }, { value: JSON.parse(text) });
     }),
     { numRuns: 2_000 },
   );

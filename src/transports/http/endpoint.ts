@@ -1,12 +1,13 @@
 /** The MCP endpoint: admits HTTP requests, and takes each to the connection that it belongs to. */
 import { ErrorCode, type ErrorCodeValue } from '../../protocol/errors.ts';
+import { ANONYMOUS } from '../../quota.ts';
 import type { TransportHost } from '../transport.ts';
 import { Connections } from './connections.ts';
 import { Guard, type Refusal } from './guard.ts';
 import type { Headers, HttpRequest } from './message.ts';
 import type { ResolvedHttpOptions } from './options.ts';
 import { type Answers, METHODS, Routes } from './routes.ts';
-import { ANONYMOUS, type Excess, Tally } from './tally.ts';
+import { type Excess, Tally } from './tally.ts';
 
 export interface EndpointOptions extends ResolvedHttpOptions {
   /** Only this machine can reach it, as far as is known. */

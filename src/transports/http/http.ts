@@ -40,6 +40,7 @@ export function http(options: HttpOptions = {}): HttpTransport {
 class NodeTransport implements HttpTransport {
   readonly name = 'http';
   readonly ownsProcess: boolean;
+  readonly authenticates: boolean;
   readonly #options: ResolvedHttpOptions;
   readonly #endpoint: Endpoint;
   #server: Server | undefined;
@@ -52,6 +53,7 @@ class NodeTransport implements HttpTransport {
   constructor(options: ResolvedHttpOptions) {
     this.#options = options;
     this.ownsProcess = options.ownsProcess;
+    this.authenticates = options.authenticate !== undefined;
     this.#endpoint = new Endpoint({ ...options, loopback: isLoopback(options.host), mounted: false });
   }
 

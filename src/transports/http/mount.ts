@@ -8,11 +8,13 @@ import { WebRequest } from './web.ts';
 
 export class MountedTransport implements Transport {
   readonly name = 'http';
+  readonly authenticates: boolean;
   readonly #endpoint: Endpoint;
 
   /** @throws {TypeError | RangeError} for an option that does not fit */
   constructor(options: HttpOptions) {
     const resolved = resolveHttpOptions(options);
+    this.authenticates = resolved.authenticate !== undefined;
     // Whether others can reach it is not known here: without a list, only loopback names pass.
     this.#endpoint = new Endpoint({ ...resolved, loopback: !resolved.allowedHosts, mounted: true });
   }

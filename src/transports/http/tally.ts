@@ -1,4 +1,5 @@
 /** Counts what each principal has open, and how often it asks. */
+import { Quota } from '../../quota.ts';
 import { TokenBucket } from './rate.ts';
 
 export interface TallyLimits {
@@ -13,19 +14,23 @@ export interface Excess {
   readonly retryMs: number;
 }
 
-/** Who a client is that nobody asked. */
-export const ANONYMOUS = 'anonymous';
 /** Most buckets kept; above it, those that are full again are forgotten. */
 const MAX_BUCKETS = 10_000;
 
 export class Tally {
   readonly #limits: TallyLimits;
-  readonly #open = new Map<string, number>();
+  readonly #exchanges: Quota;
   readonly #buckets = new Map<string, TokenBucket>();
-  #all = 0;
 
   constructor(limits: TallyLimits) {
     this.#limits = limits;
+    const { maxExchanges: max, maxExchangesPerPrincipal } = limits;
+    this.#exchanges = new Quota({
+      what: 'exchanges open',
+      max,
+      option: 'http.maxExchanges',
+      perPrincipal: { max: maxExchangesPerPrincipal, option: 'http.maxExchangesPerPrincipal' },
+    });
   }
 
   /** @param who the principal, or what tells anonymous clients apart */
@@ -46,25 +51,14 @@ export class Tally {
 
   /** Counts one more exchange, unless there are too many. */
   begin(principal: string): Excess | undefined {
-    const { maxExchanges, maxExchangesPerPrincipal } = this.#limits;
-    if (this.#all >= maxExchanges)
-      return excess(`${this.#all} exchanges are open, which is the limit of this server`, 'maxExchanges');
-    if (principal !== ANONYMOUS) {
-      const own = this.#open.get(principal) ?? 0;
-      if (own >= maxExchangesPerPrincipal)
-        return excess(`this principal has ${own} exchanges open, which is its limit`, 'maxExchangesPerPrincipal');
-      this.#open.set(principal, own + 1);
-    }
-    this.#all += 1;
+    const excess = this.#exchanges.excess(principal);
+    if (excess) return { message: `${excess.message}: end one, or wait for an answer`, retryMs: 1_000 };
+    this.#exchanges.add(principal);
     return undefined;
   }
 
   end(principal: string): void {
-    this.#all -= 1;
-    if (principal === ANONYMOUS) return;
-    const left = (this.#open.get(principal) ?? 0) - 1;
-    if (left > 0) this.#open.set(principal, left);
-    else this.#open.delete(principal);
+    this.#exchanges.remove(principal);
   }
 
   #forget(refillMs: number, now: number): void {
@@ -72,8 +66,4 @@ export class Tally {
     // All of them are in use: rather one client too often than memory without end.
     if (this.#buckets.size >= MAX_BUCKETS) this.#buckets.clear();
   }
-}
-
-function excess(what: string, option: string): Excess {
-  return { message: `${what}: end one, or wait for an answer (the server's option is http.${option})`, retryMs: 1_000 };
 }

@@ -1,0 +1,155 @@
+/** What clients make a server hold is limited in bytes: for each principal, for anonymous clients together, and in total. */
+import * as assert from 'uvu/assert';
+import { createServer, type Limits, type Server } from '../../src/index.ts';
+import { heapBytes } from '../../src/protocol/heap.ts';
+import { isExcess, Quota } from '../../src/quota.ts';
+import { connect, type TestClient } from '../../src/testing.ts';
+import { suite } from '../harness/door.ts';
+import { call as callModern, refused } from '../http/modern.ts';
+import { refusal, serving } from '../http/session.ts';
+import { ask, openSession } from '../http/support.ts';
+
+const test = suite('retained bytes');
+const KB = 1_024;
+const authenticate = ({ header }: { header(name: string): string | undefined }): string | undefined =>
+  header('authorization');
+
+/** An `initialize` whose client has a name this long. */
+function introducing(length: number): object {
+  return {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'initialize',
+    params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x'.repeat(length), version: '1' } },
+  };
+}
+
+async function opened(server: Server): Promise<TestClient> {
+  const client = await connect(server);
+  await client.initialize();
+  return client;
+}
+
+test('a quota limits each principal, anonymous clients together, and all; what is released makes room', () => {
+  const anonymous = { percent: 50 };
+  const quota = new Quota({
+    what: 'bytes',
+    max: 100,
+    option: 'limits.all',
+    perPrincipal: { max: 40, option: 'limits.each' },
+    anonymous,
+  });
+  const reserve = (principal: string, amount: number, session?: string) => {
+    const taken = quota.reserve(principal, amount, session);
+    if (isExcess(taken)) throw new Error(taken.message);
+    return taken;
+  };
+  const ann = reserve('ann', 40);
+  assert.match(quota.excess('ann', 1)?.message ?? '', 'limits.each');
+  reserve('anonymous', 40, 'session a');
+  assert.match(quota.excess('anonymous', 1, 'session a')?.message ?? '', 'limits.each');
+  assert.match(quota.excess('anonymous', 11)?.message ?? '', 'limits.anonymousPercent');
+  assert.is(quota.excess('anonymous', 10), undefined);
+  assert.match(quota.excess('bob', 21)?.message ?? '', 'limits.all');
+  assert.match(ann.resize(41)?.message ?? '', 'limits.each');
+  assert.is(ann.amount, 40);
+  assert.is(ann.resize(10), undefined);
+  assert.is(quota.of('ann'), 10);
+  ann.release();
+  ann.release();
+  assert.equal([quota.of('ann'), quota.of('anonymous'), quota.all], [0, 40, 40]);
+  anonymous.percent = 100;
+  assert.is(quota.excess('anonymous', 60), undefined);
+});
+
+test('the estimate of what JSON takes in memory is at least its text, and counts what is small but many', () => {
+  assert.ok(heapBytes('x'.repeat(KB)) >= KB);
+  assert.ok(heapBytes('\u0416'.repeat(KB)) >= 2 * KB);
+  // Measured: 64 bytes for each, with its place in the list.
+  assert.ok(heapBytes(Array.from({ length: KB }, () => ({}))) >= 64 * KB);
+  assert.ok(heapBytes(Array.from({ length: KB }, () => 1)) >= 8 * KB);
+  assert.ok(
+    heapBytes(
+      Array.from({ length: KB }, () => 'x'.repeat(KB)),
+      KB,
+    ) <
+      10 * KB,
+  );
+});
+
+test('S-41: a client that says more of itself than maxClientInfoBytes is refused, in both eras, and opens no session', () =>
+  serving(
+    async ({ url, sessions }) => {
+      const { status, code, message } = await refusal(ask(url, { body: introducing(64 * KB) }));
+      assert.equal([status, code], [400, -32602]);
+      assert.match(message, 'limits.maxClientInfoBytes');
+      assert.is(sessions(), 0);
+      await (await ask(url, { body: introducing(KB) })).text();
+      assert.is(sessions(), 1);
+      const meta = { 'io.modelcontextprotocol/clientCapabilities': { experimental: { x: 'x'.repeat(64 * KB) } } };
+      const { error } = await refused(await callModern(url, 'echo', { text: 'x' }, { meta }), 400, -32602, 1);
+      assert.match(error?.message ?? '', 'limits.maxClientInfoBytes');
+    },
+    { server: { limits: { maxClientInfoBytes: 32 * KB } } },
+  ));
+
+test('S-41: sessions are limited in bytes, by what their clients say of themselves; one that ends makes room', () =>
+  serving(
+    async ({ url, sessions }) => {
+      const ids: string[] = [];
+      let message = '';
+      for (let count = 0; count < 20 && message === ''; count += 1) {
+        const answer = await ask(url, { body: introducing(50 * KB) });
+        const id = answer.headers['mcp-session-id'];
+        if (typeof id === 'string') ids.push(id);
+        const { error } = await answer.json();
+        message = error?.message ?? '';
+      }
+      assert.match(message, 'limits.maxRetainedBytes)');
+      assert.is(ids.length, 8);
+      assert.is(sessions(), 8);
+      await (await ask(url, { method: 'DELETE', headers: { 'mcp-session-id': ids[0] } })).text();
+      await (await ask(url, { body: introducing(50 * KB) })).text();
+      assert.is(sessions(), 8);
+    },
+    { server: { limits: { maxRetainedBytes: 500 * KB, maxRetainedBytesPerPrincipal: 100 * KB } } },
+  ));
+
+test('S-41: a principal has its own limit of bytes, and another principal is not refused for it', () =>
+  serving(
+    async ({ url }) => {
+      const ann = { authorization: 'ann' };
+      await (await ask(url, { body: introducing(50 * KB), headers: ann })).text();
+      const { status, message } = await refusal(ask(url, { body: introducing(50 * KB), headers: ann }));
+      assert.is(status, 429);
+      assert.match(message, 'limits.maxRetainedBytesPerPrincipal');
+      await openSession(url, '2025-11-25', { authorization: 'bob' });
+    },
+    { authenticate, server: { limits: { maxRetainedBytesPerPrincipal: 100 * KB } } },
+  ));
+
+test('S-41: anonymous clients have a share of the sessions where a transport authenticates, and all where none does', async () => {
+  const limits = { maxSessions: 4, anonymousPercent: 50 };
+  await serving(
+    async ({ server, url }) => {
+      const first = await opened(server);
+      const second = await opened(server);
+      const refusedClient = await opened(server).then(String, String);
+      assert.match(refusedClient, 'limits.anonymousPercent');
+      await openSession(url, '2025-11-25', { authorization: 'ann' });
+      await openSession(url, '2025-11-25', { authorization: 'ann' });
+      await Promise.all([first.close(), second.close()]);
+    },
+    { authenticate, server: { limits } },
+  );
+  const server = createServer({ name: 'alone', version: '1.0.0', limits: limits satisfies Partial<Limits> });
+  await Promise.all(Array.from({ length: 4 }, () => opened(server)));
+  await server.close();
+});
+
+test('anonymousPercent is at most 100', () => {
+  assert.throws(
+    () => createServer({ name: 'x', version: '1.0.0', limits: { anonymousPercent: 101 } }),
+    /limits\.anonymousPercent: expected at most 100, got 101/,
+  );
+});
