@@ -61,7 +61,8 @@ export function messagesOf(line: string): readonly Seen[] {
   });
 }
 
-function parsed(text: string): unknown {
+/** What a text is as JSON; undefined where it is none. */
+export function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -84,7 +85,7 @@ const COLON = 58;
 const SPACE = 32;
 
 /** How nearly every message begins. */
-const USUAL = '{"jsonrpc":"2.0",';
+export const USUAL = '{"jsonrpc":"2.0",';
 
 /**
  * What a line is, by the keys of its outermost object. It reads no further than it must: what is wrong behind that is for

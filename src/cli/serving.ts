@@ -19,6 +19,8 @@ export interface Serving {
   listen(server: Server, transports: readonly Transport[]): Promise<void>;
   /** Whether `listen` is called also for a server whose program tells it to listen, in place of that. */
   readonly takesOver: boolean;
+  /** Hears why a server closes that its transport, and not its program, wants closed. */
+  ends?(reason: string): void;
   /** For a server that has none of its own. */
   readonly store?: Store | undefined;
 }
@@ -41,6 +43,7 @@ export async function serveTarget(target: Target, serving: Serving): Promise<voi
         return listening;
       },
       reads() {},
+      ends: (reason) => serving.ends?.(reason),
       store: () => serving.store,
     });
   });

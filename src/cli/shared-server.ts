@@ -110,7 +110,7 @@ export class SharedServer {
           continue;
         }
         const late = `it did not listen within ${START_MS} ms`;
-        if (over === undefined) child.kill();
+        if (over === undefined) child.kill('SIGKILL');
         this.#failed(`${over ?? late}, and said in ${logFile}:\n${tail(logFile, from)}`);
       }
     } finally {

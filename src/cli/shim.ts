@@ -1,9 +1,11 @@
 /** A shim between one agent on stdio and a server, whichever process that may be: it takes the agent's session from one to the next. */
 import type { Readable, Writable } from 'node:stream';
+import { type Clock, systemClock } from '../clock.ts';
 import { messageOf } from '../protocol/json.ts';
 import { LineReader } from '../transports/lines.ts';
 import { Conversation } from './conversation.ts';
 import type { Link } from './link.ts';
+import { StrayOutput } from './stray-output.ts';
 
 /** Longest line that passes, in bytes: the server's own bound lies below. */
 const LONGEST = 256 * 1024 * 1024;
@@ -32,6 +34,8 @@ export interface ShimOptions {
   /** Reaches a server, once. @throws {Error} when that fails */
   dial(): Promise<Link>;
   readonly patience: Persistence;
+  /** Default: the real one. */
+  readonly clock?: Clock;
   /** Tells people. */
   say(line: string): void;
 }
@@ -188,22 +192,24 @@ export class Shim {
     this.#link = link;
     this.#unread = [];
     this.#conversation.refusal = '';
+    const { clock = systemClock, say } = this.#options;
+    const output = new StrayOutput({ clock, say });
     let problem: unknown;
     let over = false;
     const reader = new LineReader({
       maxBytes: LONGEST,
       onLine: (line) => {
-        if (over) return;
+        const message = over ? undefined : output.messageIn(line);
+        if (message === undefined) return;
         try {
-          over = !this.#heard(line, link);
+          over = !this.#heard(message, link);
         } catch (error) {
           problem = error;
           over = true;
         }
         if (over) link.destroy();
       },
-      onUnreadable: (reason, bytes) =>
-        this.#options.say(`the server sent a line that is ${reason} (${bytes} bytes): it is left out`),
+      onUnreadable: (reason, bytes) => say(`the server sent a line that is ${reason} (${bytes} bytes): it is left out`),
     });
     link.input.on('data', (chunk: Buffer) => {
       reader.push(chunk);

@@ -145,11 +145,11 @@ class Supervisor {
   async #lost(refusal: string): Promise<void> {
     const worker = this.#worker;
     if (!worker || worker.replaced) return;
-    const { code, why } = await worker.ended;
-    if (code === 0) throw new Ended('the server has ended', 0);
+    const { code, byItself, why } = await worker.ended;
+    if (byItself) throw new Ended('the server has ended', 0);
     // What has never worked is for its author to mend: it has said why.
     if (code !== null && !this.#spoke && !worker.spoke)
-      throw new Ended(`${why} before it could serve: it says why on stderr`, code);
+      throw new Ended(`${why} before it could serve: it says why on stderr`, code || 1);
     await this.#restarts.crashed(refusal === '' ? why : `the server would not go on with the session (${refusal})`);
   }
 

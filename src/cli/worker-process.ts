@@ -11,6 +11,9 @@ const SLACK_MS = 5_000;
 /** The same, and the grace time, of a worker that has not said what its server's is. */
 const UNKNOWN_GRACE_MS = 5_000;
 
+/** How long a worker of which a pipe has closed may take to end, in milliseconds: the pipes of a process close when it ends, too. */
+const CLOSED_MS = 1_000;
+
 /** Between two looks whether a dead worker's last words are still coming, in milliseconds. */
 const LAST_WORDS_MS = 250;
 
@@ -41,8 +44,17 @@ export interface WorkerOptions {
 /** How a worker ended. */
 export interface Ending {
   readonly code: number | null;
+  /** Its program has ended it, with code 0: it is not started again. */
+  readonly byItself: boolean;
   /** In words, such as "the server was killed by SIGKILL". */
   readonly why: string;
+}
+
+interface Exit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  /** It was never started. */
+  readonly error: Error | undefined;
 }
 
 export class WorkerProcess {
@@ -62,6 +74,8 @@ export class WorkerProcess {
   #graceMs = UNKNOWN_GRACE_MS;
   #keeps = false;
   #deadline: Timer | undefined;
+  /** Why it cannot go on, or was asked to end by somebody else. */
+  #broken: string | undefined;
   #atGate: (loaded: boolean) => void = () => {};
 
   constructor({ command, gated, watched, clock = systemClock }: WorkerOptions) {
@@ -82,15 +96,7 @@ export class WorkerProcess {
     this.loaded = new Promise((resolve) => {
       this.#atGate = resolve;
     });
-    this.ended = new Promise((resolve) => {
-      child.once('error', ({ message }) => resolve({ code: null, why: `the server cannot be started (${message})` }));
-      child.once('exit', (code, signal) =>
-        resolve({
-          code,
-          why: signal === null ? `the server ended with code ${code}` : `the server was killed by ${signal}`,
-        }),
-      );
-    });
+    this.ended = this.#end(child);
     void this.ended.then(() => {
       this.#deadline?.cancel();
       this.#atGate(false);
@@ -110,6 +116,47 @@ export class WorkerProcess {
     });
   }
 
+  async #end(child: ChildProcess): Promise<Ending> {
+    const { code, signal, error } = await new Promise<Exit>((resolve) => {
+      child.once('error', (error) => resolve({ code: null, signal: null, error }));
+      child.once('exit', (code, signal) => resolve({ code, signal, error: undefined }));
+    });
+    await this.#lastWord();
+    const why = error
+      ? `cannot be started (${error.message})`
+      : (this.#broken ?? (signal === null ? `ended with code ${code}` : `was killed by ${signal}`));
+    return { code, byItself: code === 0 && this.#broken === undefined, why: `the server ${why}` };
+  }
+
+  /** What it said before it died is still in the private channel. That ends, unless a process which it started holds it open. */
+  async #lastWord(): Promise<void> {
+    const control = this.#control;
+    if (!control || control.readableEnded || control.destroyed) return;
+    const hold = this.#clock.hold();
+    await new Promise<void>((resolve) => {
+      control.once('end', resolve).once('close', resolve);
+      this.#clock.after(LAST_WORDS_MS, resolve);
+    });
+    hold.cancel();
+  }
+
+  /** The supervisor wants it to end: with its input over, or in favour of another. */
+  get #ending(): boolean {
+    return this.replaced || this.link.output.writableEnded;
+  }
+
+  /** It can serve no more, though it lives: nothing that it does now would reach the agent. */
+  #breaks(why: string): void {
+    if (this.#ending || this.#broken !== undefined) return;
+    this.#broken = why;
+    this.kill();
+  }
+
+  /** One of its pipes has closed: it has ended, or closed the pipe itself. */
+  #closed(pipe: string): void {
+    if (!this.#ending) this.#clock.after(CLOSED_MS, () => this.#breaks(`has closed its ${pipe}`));
+  }
+
   /** Lets it serve. */
   release(): void {
     this.#control?.write('go\n');
@@ -121,8 +168,10 @@ export class WorkerProcess {
   }
 
   #linkTo(input: Readable, output: Writable): Link {
-    // 'exit' says all that there is to say.
+    // 'close' follows.
     for (const stream of [input, output]) stream.on('error', () => {});
+    input.once('end', () => this.#closed('stdout'));
+    output.once('close', () => this.#closed('stdin'));
     input.once('data', () => {
       this.spoke = true;
     });
@@ -170,6 +219,7 @@ export class WorkerProcess {
   #listen(control: Duplex | undefined): void {
     let rest = '';
     control?.setEncoding('utf8').on('error', () => {});
+    control?.once('close', () => this.#closed('private channel'));
     control?.on('data', (chunk: string) => {
       const words = (rest + chunk).split('\n');
       rest = words.pop() ?? '';
@@ -181,6 +231,9 @@ export class WorkerProcess {
     const [name, value] = word.split(' ');
     if (name === 'loaded') this.#atGate(true);
     else if (name === 'keeps') this.#keeps = true;
+    else if (name === 'cut') this.#breaks(`has lost its connection (${word.slice('cut '.length)})`);
+    // It finishes what it has.
+    else if (name === 'asked' && !this.#ending) this.#broken ??= `was asked to end by ${value}`;
     else if (name === 'grace') this.#graceMs = Number(value) || UNKNOWN_GRACE_MS;
     else if (name === 'inspecting' && this.#watched) this.#watched.port = Number(value) || 0;
   }

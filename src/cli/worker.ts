@@ -57,6 +57,7 @@ export async function serve({ target, data, inspecting }: Work): Promise<void> {
     },
     // A program that listens itself has to wait at the gate, too, and for what watches it.
     takesOver: supervisor !== undefined || isWatched,
+    ends: (reason) => supervisor?.ends(reason),
     store,
   });
 }
@@ -81,7 +82,7 @@ async function open(
   supervisor?.serves(server);
 }
 
-/** The pipe to the supervisor. Said here: `loaded`, `grace MS`, `keeps`, `inspecting PORT`; heard: `go`, `watch TURNS PORT TOKEN`. */
+/** The pipe to the supervisor. Said here: `loaded`, `grace MS`, `keeps`, `inspecting PORT`, `asked SIGNAL`, `cut REASON`; heard: `go`, `watch TURNS PORT TOKEN`. */
 class SupervisorEnd {
   readonly #control = new Socket({ fd: CONTROL });
   readonly #released: Promise<void>;
@@ -131,6 +132,11 @@ class SupervisorEnd {
     this.#say(`grace ${options.limits?.graceMs ?? DEFAULT_LIMITS.graceMs}`);
     // A store that outlives this process has what requests came to, under the name of the agent's session (TROUPE_SESSION).
     if (options.store?.durable) this.#say('keeps');
+  }
+
+  /** Its server closes, and the program has not asked for it: a signal has, or the connection to the agent is broken. */
+  ends(reason: string): void {
+    this.#say(reason.startsWith('SIG') ? `asked ${reason}` : `cut ${reason.replaceAll('\n', ' ')}`);
   }
 
   inspects(port: number): void {

@@ -9,6 +9,7 @@ import { type Clock, systemClock, type Timer } from '../clock.ts';
 import { running } from '../execution/running.ts';
 import { Handles } from '../handles/handles.ts';
 import { Inspection } from '../inspection/inspection.ts';
+import { launcher } from '../launcher.ts';
 import type { InFlight } from '../messages/in-flight.ts';
 import type { RequestMail } from '../messages/requests.ts';
 import { guardLog, resolveLimits, type ServerOptions, stderrLog } from '../options.ts';
@@ -279,7 +280,10 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
         log,
         refusal: (code, message, id) => outbound.refusal({ code, message }, id),
         sleepers: kept && directory,
-        requestClose: (reason) => void close(reason),
+        requestClose(reason) {
+          launcher()?.ends?.(reason);
+          void close(reason);
+        },
       });
       server.mailbox.send({ type: 'started' });
     },

@@ -1,0 +1,80 @@
+/** `troupe run`: a server that loses its pipes, or writes to them what is no message, is not an agent that has gone. */
+import { fileURLToPath } from 'node:url';
+import * as assert from 'uvu/assert';
+import { suite, timeLimit } from '../harness/door.ts';
+import { Cli, isBuilt } from './cli.ts';
+
+timeLimit(60_000);
+const all = suite('the pipes of troupe run');
+function test(title: string, body: () => Promise<void> | void): void {
+  if (!isBuilt) all.skip(title, 'dist is not built: npm run build');
+  else if (process.platform === 'win32') all.skip(title, 'the signals of this file are those of POSIX');
+  else all(title, body);
+}
+
+const SERVER = fileURLToPath(new URL('../fixtures/supervised/pipes.mjs', import.meta.url));
+
+/** With an open session, which knows the tools. */
+async function agent(): Promise<Cli> {
+  const cli = new Cli(['run', SERVER]);
+  await cli.initialize();
+  await cli.list('tools');
+  return cli;
+}
+
+for (const how of [
+  'close stdin',
+  'close stdout',
+  'close the private channel',
+  'destroy stdin',
+  'destroy stdout',
+  'end stdout',
+])
+  test(`R-37: a tool that does "${how}" costs its server, and not the agent its session`, async () => {
+    const cli = await agent();
+    const before = await cli.call('pid');
+    const waits = cli.call('wait').then(String, String);
+    await cli.said('waits\n');
+    assert.match(await cli.call('break', { how }).then(String, String), /broken|the server restarted/);
+    // That a descriptor is closed shows when it is written to.
+    const next = cli.call('pid');
+    await cli.said('it is started again');
+    await next;
+    assert.is.not(await cli.call('pid'), before);
+    // What was in flight follows the rules of a crash.
+    assert.match(await waits, /-32603.*the server restarted/);
+    assert.match(cli.err, /troupe run: the server .*: it is started again \(1 of 3 times/);
+    assert.is(await cli.end(), 0);
+  });
+
+test('R-37: a program that ends with code 0 of its own accord ends the command with 0, and its call gets an error', async () => {
+  const exits = await agent();
+  assert.match(await exits.call('exit', { code: 0 }).then(String, String), /-32603/);
+  assert.is(await exits.exit, 0);
+  const stops = await agent();
+  assert.is(await stops.call('stop'), 'stopping');
+  assert.is(await stops.exit, 0);
+});
+
+test('R-37: a server that somebody else asks to end is replaced once it has finished what it had', async () => {
+  const cli = await agent();
+  const before = await cli.call('pid');
+  process.kill(Number(before), 'SIGTERM');
+  await cli.said('it is started again');
+  assert.is.not(await cli.call('pid'), before);
+  assert.is(await cli.end(), 0);
+});
+
+test('R-37: nothing but messages reaches the agent, and what else is on stdout is reported once per burst', async () => {
+  const cli = await agent();
+  const before = await cli.call('pid');
+  assert.is(await cli.call('write', { text: 'a progress bar: 10 %\n'.repeat(100) }), 'written');
+  assert.is(await cli.call('write', { text: 'no end of line' }), 'written');
+  assert.is(await cli.call('write', { text: '{"level":30,"msg":"a log line"}\n[1]\nnull\n{}\n[]\n' }), 'written');
+  assert.is(await cli.call('child', { text: 'said by a child process' }), 'ran');
+  assert.is(await cli.call('pid'), before);
+  assert.is(await cli.end(), 0);
+  for (const line of cli.lines) assert.is(JSON.parse(line).jsonrpc, '2.0');
+  assert.is(cli.err.split('is no JSON-RPC message').length, 2);
+  assert.match(cli.err, 'the agent does not get it: "a progress bar: 10 %"');
+});
