@@ -18,4 +18,28 @@ export const HTTP: readonly BrokenBuild[] = [
     replace: '    if (!this.#mail.has(key)) this.#mail.set(key, mail);\n    if (this',
     why: 'of what a handler says the first counts, not the last',
   },
+  {
+    id: 'S-38',
+    test: 'test/transports/http/health.test.ts',
+    file: 'src/transports/http/endpoint.ts',
+    find: '    if (refusal) return this.refuse(request, refusal);',
+    replace: '    if (refusal && !health) return this.refuse(request, refusal);',
+    why: 'health answers a page of another site',
+  },
+  {
+    id: 'S-39',
+    test: 'test/http/guard.test.ts',
+    file: 'src/transports/http/endpoint.ts',
+    find: "if (version !== undefined && version !== '1.1'",
+    replace: "if (version !== undefined && version !== '0.9' && version !== '1.1'",
+    why: 'a request line without a version is served',
+  },
+  {
+    id: 'S-39',
+    test: 'test/http/limits.test.ts',
+    file: 'src/transports/http/http.ts',
+    find: 'bytes += part.length + 2;',
+    replace: 'bytes += part.length;',
+    why: 'separators and line ends of headers are not counted',
+  },
 ];

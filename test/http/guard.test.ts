@@ -96,6 +96,47 @@ test('S-06: judges every method alike, and opens nothing for a stranger', async 
   assert.is(stage.sessions(), 0);
 });
 
+test('S-38: judges every path alike, those of health and those that are not there too', async () => {
+  for (const headers of [{ host: 'evil.example.com' }, { origin: 'http://evil.example.com' }])
+    for (const path of ['/healthz', '/readyz', '/sse', '/nowhere']) {
+      const answer = await ask(new URL(path, stage.url).href, { method: 'GET', headers, agent: false });
+      assert.is(answer.status, 403, path);
+      assert.not.match(await answer.text(), '/mcp');
+    }
+});
+
+test('S-39: takes HTTP/1.1 and HTTP/1.0, and refuses a request line without a version or with another', async () => {
+  for (const path of ['/mcp', '/healthz', '/sse', '/nowhere'])
+    for (const [version, expected] of [
+      ['', 400],
+      [' HTTP/0.9', 400],
+      [' HTTP/2.0', 505],
+    ] as const)
+      for (const method of ['GET', 'POST']) {
+        const connection = await Raw.open(stage.url);
+        connection.write(`${method} ${path}${version}\r\nHost: localhost\r\n\r\n`);
+        assert.is((await connection.response()).status, expected, `${method} ${path}${version}`);
+        await connection.closed();
+      }
+  const connection = await Raw.open(stage.url);
+  connection.write('GET /healthz HTTP/1.0\r\nHost: localhost\r\n\r\n');
+  assert.is((await connection.response()).status, 200);
+});
+
+test('S-39: refuses a charset other than UTF-8 with 415, and says so', async () => {
+  for (const charset of ['utf-16', 'ISO-8859-1', '"us-ascii"', 'utf-8; charset=utf-7']) {
+    calls = 0;
+    const type = `application/json; charset=${charset}`;
+    const { error } = await refused(
+      await call(stage.url, 'act', {}, { headers: { 'content-type': type } }),
+      415,
+      undefined,
+    );
+    assert.match(error?.message ?? '', /charset=utf-8/);
+    assert.is(calls, 0);
+  }
+});
+
 const LOCAL = ['Host: localhost', 'Content-Type: application/json', 'Accept: application/json, text/event-stream'];
 const SAID = ['MCP-Protocol-Version: 2026-07-28', 'Mcp-Method: tools/call', 'Mcp-Name: act'];
 const ACT = JSON.stringify(modern('tools/call', { params: { name: 'act' } }).body);

@@ -59,7 +59,7 @@ const REQUESTS: readonly (readonly [what: string, asking: Asking])[] = [
   ['a body that is too long', { ...modern('tools/list'), body: ' '.repeat(20_001) }],
   ['a preflight', { method: 'OPTIONS', headers: { origin: APP, 'access-control-request-method': 'POST' } }],
   ['a GET of the modern revision', { method: 'GET', headers: { 'mcp-protocol-version': '2026-07-28' } }],
-  ['a GET without a session', { method: 'GET', headers: { 'mcp-protocol-version': '2025-11-25' } }],
+  ['a GET without a session', { method: 'GET', headers: { 'last-event-id': 'abcdefghijkl_3' } }],
   ['a DELETE without a session', { method: 'DELETE' }],
   ['a DELETE of no session', { method: 'DELETE', headers: { 'mcp-session-id': 'unknown' } }],
   ['a method that is none', { method: 'PUT' }],

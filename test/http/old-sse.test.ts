@@ -1,5 +1,8 @@
 /** HTTP with SSE, as clients of 2024-11-05 speak it: one stream for all that the server says, and an endpoint for what the client says. */
+import { once } from 'node:events';
+import { createServer as createNodeServer } from 'node:http';
 import * as assert from 'uvu/assert';
+import { createServer } from '../../src/index.ts';
 import { suite } from '../harness/door.ts';
 import { wireChecker } from '../harness/wire.ts';
 import { change, crowd, LEGACY, PING, serving } from './session.ts';
@@ -18,9 +21,9 @@ interface OldClient {
   call(id: string | number, name: string, args?: object, meta?: object): Promise<number>;
 }
 
-/** Opens a stream, and reads where to post to. */
-async function connect(url: string, headers: Headers = {}): Promise<OldClient> {
-  const stream = await ask(url, { method: 'GET', headers });
+/** Opens a stream, and reads where to post to. @param opening headers of the GET only */
+async function connect(url: string, headers: Headers = {}, opening: Headers = {}): Promise<OldClient> {
+  const stream = await ask(url, { method: 'GET', headers: { ...headers, ...opening } });
   assert.is(stream.status, 200);
   assert.match(stream.headers['content-type'] ?? '', /^text\/event-stream/);
   const { event, data = '' } = await stream.events.next();
@@ -79,6 +82,117 @@ test('GET opens a stream that first names the endpoint, with an id of at least 1
       cut();
     }
   }));
+
+/** What clients have been seen to send with the GET that opens HTTP+SSE. */
+const OPENINGS: readonly (readonly [who: string, headers: Headers])[] = [
+  ['the official SDKs', {}],
+  ['the Vercel AI SDK', { 'mcp-protocol-version': '2025-06-18' }],
+  ['a client of the latest session revision', { 'mcp-protocol-version': '2025-11-25' }],
+  ['supergateway', { accept: '*/*' }],
+  ['supergateway with a revision', { accept: '*/*', 'mcp-protocol-version': '2024-11-05' }],
+];
+for (const [who, opening] of OPENINGS)
+  test(`a GET without a session opens HTTP+SSE: as ${who} sends it`, () =>
+    serving(async ({ url }) => {
+      for (const at of [url, new URL('/sse', url).href]) {
+        const client = await connect(at, {}, opening);
+        assert.is(new URL(client.endpoint).pathname, new URL(at).pathname);
+        assert.is(await client.post(initialize('2024-11-05')), 202);
+        assert.is((await client.next()).result?.protocolVersion, '2024-11-05');
+        client.stream.cut();
+      }
+    }));
+
+test('a GET that belongs to Streamable HTTP opens no HTTP+SSE: with a session, an event to go on from, or a revision without it', () =>
+  serving(async ({ url }) => {
+    for (const [headers, status] of [
+      [{ 'mcp-session-id': 'unknown' }, 404],
+      [{ 'last-event-id': 'abcdefghijkl_3' }, 400],
+      [{ 'mcp-protocol-version': '2026-07-28' }, 405],
+      [{ 'mcp-protocol-version': '1999-01-01' }, 400],
+      [{ accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }, 406],
+      [{ accept: undefined }, 406],
+    ] as const) {
+      const answer = await ask(url, { method: 'GET', headers });
+      await answer.text();
+      assert.is(answer.status, status, JSON.stringify(headers));
+    }
+  }));
+
+test('/sse beside the endpoint serves HTTP+SSE whatever else its GET says, and nothing else', () =>
+  serving(
+    async ({ url, sessions }) => {
+      const at = new URL('sse', url).href;
+      assert.is(new URL(at).pathname, '/tools/sse');
+      for (const headers of [
+        { 'mcp-protocol-version': '2026-07-28' },
+        { 'mcp-protocol-version': '2099-01-01' },
+        { 'mcp-session-id': 'unknown', 'last-event-id': 'abcdefghijkl_3' },
+      ]) {
+        const client = await connect(at, {}, headers);
+        assert.is(await client.post(initialize('2024-11-05')), 202);
+        assert.is((await client.next()).result?.protocolVersion, '2024-11-05');
+        client.stream.cut();
+      }
+      await until(() => sessions() === 0, url);
+      // What a client finds out by: it tries Streamable HTTP first, and goes on with a GET.
+      for (const method of ['POST', 'DELETE', 'PUT']) {
+        const answer = await ask(at, { method, body: initialize('2025-11-25') });
+        assert.is(answer.status, 405, method);
+        assert.is(answer.headers.allow, 'GET, POST, OPTIONS');
+        assert.match(await answer.text(), '/tools/mcp');
+      }
+      assert.is((await ask(at, { method: 'GET', headers: { accept: 'application/json' } })).status, 406);
+      assert.is(sessions(), 0);
+    },
+    { path: '/tools/mcp' },
+  ));
+
+test('where the endpoint itself lies at /sse, it serves every revision', () =>
+  serving(
+    async ({ url }) => {
+      const client = await opened(url);
+      assert.is((await ask(url, { body: initialize('2025-11-25') })).status, 200);
+      client.stream.cut();
+    },
+    { path: '/sse' },
+  ));
+
+test('a mounted server serves HTTP+SSE on a path that ends in /sse, and names the whole path in its endpoint', async () => {
+  const server = createServer({ name: 'mounted', version: '1.0.0' });
+  const host = createNodeServer((request, response) => {
+    // As Express does under app.use('/deep', …).
+    const originalUrl = request.url ?? '';
+    request.url = originalUrl.replace(/^\/deep/, '') || '/';
+    server.node(Object.assign(request, { originalUrl }), response);
+  });
+  await once(host.listen(0, '127.0.0.1'), 'listening');
+  const address = host.address();
+  const base = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
+  for (const path of ['/deep/sse', '/sse', '/deep/mcp']) {
+    const client = await connect(
+      `${base}${path}`,
+      {},
+      path === '/deep/mcp' ? {} : { 'mcp-protocol-version': '2026-07-28' },
+    );
+    assert.is(new URL(client.endpoint).pathname, path);
+    assert.is(await client.post(initialize('2024-11-05')), 202);
+    assert.is((await client.next()).result?.protocolVersion, '2024-11-05');
+    client.stream.cut();
+  }
+  assert.is((await ask(`${base}/deep/sse`, { body: initialize('2025-11-25') })).status, 405);
+  assert.is((await ask(`${base}/deep/mcp`, { body: initialize('2025-11-25') })).status, 200);
+  const { status, body } = await server.fetch(
+    new Request('http://localhost/api/sse', { headers: { accept: 'text/event-stream' } }),
+  );
+  assert.is(status, 200);
+  const reader = body?.getReader();
+  assert.match(new TextDecoder().decode((await reader?.read())?.value), 'data: /api/sse?sse=');
+  await reader?.cancel();
+  host.closeAllConnections();
+  host.close();
+  await server.close();
+});
 
 test('the endpoint lies at the path that the author chose', () =>
   serving(

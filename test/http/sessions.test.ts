@@ -125,7 +125,7 @@ test('a message outside of any session is refused with 400, and told what would 
       assert.match(message, /Mcp-Session-Id|"initialize"|batch/i);
     }
     for (const method of ['GET', 'DELETE']) {
-      const headers = { 'mcp-protocol-version': '2025-11-25' };
+      const headers = { 'mcp-protocol-version': '2025-11-25', 'last-event-id': 'abcdefghijkl_3' };
       const { status, message } = await refusal(ask(url, { method, headers }));
       assert.is(status, 400, method);
       assert.match(message, /Mcp-Session-Id/i);

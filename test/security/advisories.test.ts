@@ -165,7 +165,7 @@ test('GHSA-9pj6-vhgr-3mwh, python-sdk 0f12dae: 100,000 refused requests and heal
     const stranger = { ...json, 'mcp-session-id': 'x'.repeat(22) };
     const opening = JSON.stringify(initialize('2025-11-25'));
     const kinds: readonly (readonly [Flooding, number])[] = [
-      [{ method: 'GET', headers: { accept: '*/*' } }, 0],
+      [{ method: 'GET', headers: { accept: 'application/json' } }, 0],
       [{ method: 'GET' }, 0],
       [{ method: 'GET', headers: { ...stranger, accept: 'text/event-stream' } }, 404],
       [{ method: 'DELETE', headers: stranger }, 404],

@@ -6,7 +6,7 @@ import { Connections } from './connections.ts';
 import { Guard, type Refusal } from './guard.ts';
 import type { Headers, HttpRequest } from './message.ts';
 import type { ResolvedHttpOptions } from './options.ts';
-import { type Answers, METHODS, Routes } from './routes.ts';
+import { type Answers, METHODS, namesStream, Routes, SSE_METHODS } from './routes.ts';
 import { type Excess, Tally } from './tally.ts';
 
 export interface EndpointOptions extends ResolvedHttpOptions {
@@ -20,6 +20,8 @@ export class Endpoint implements Answers {
   readonly #options: EndpointOptions;
   readonly #guard: Guard;
   readonly #tally: Tally;
+  /** The path at which a GET opens HTTP+SSE whatever its headers say; undefined where it is the endpoint's own. */
+  readonly #ssePath: string | undefined;
   #open: { readonly host: TransportHost; readonly connections: Connections; readonly routes: Routes } | undefined;
   #draining = false;
   #closed = false;
@@ -30,6 +32,8 @@ export class Endpoint implements Answers {
     const { loopback, allowedHosts, allowedOrigins, rate } = options;
     this.#guard = new Guard({ loopback, allowedHosts, allowedOrigins });
     this.#tally = new Tally({ ...options, rate });
+    const beside = options.path.replace(/[^/]*$/, 'sse');
+    this.#ssePath = beside === options.path ? undefined : beside;
   }
 
   open(host: TransportHost): void {
@@ -52,7 +56,12 @@ export class Endpoint implements Answers {
   /** Answers one request. Never throws. */
   handle(request: HttpRequest): void {
     const { path, mounted } = this.#options;
-    const { url } = request;
+    const { url, version } = request;
+    if (version !== undefined && version !== '1.1' && version !== '1.0' && !(mounted && version === '2.0'))
+      return this.refuse(request, {
+        status: version === '0.9' ? 400 : 505,
+        message: `request line: expected HTTP/1.1, got ${version === '0.9' ? 'no version' : `HTTP/${version}`}`,
+      });
     // RFC 9112 section 3.2: the host of an absolute target would overrule the Host header, and two of those are none.
     if (!url.startsWith('/') || request.repeats('host'))
       return this.refuse(request, {
@@ -61,47 +70,59 @@ export class Endpoint implements Answers {
       });
     const at = url.indexOf('?');
     const asked = at === -1 ? url : url.slice(0, at);
-    if (!mounted && asked !== path) return this.#elsewhere(request, asked);
-    const refusal = this.#guard.check(request.header('host'), request.header('origin'));
+    const here = mounted || asked === path;
+    const health = !here && (asked === '/healthz' || asked === '/readyz');
+    // Whoever probes a process by its address need not know its names: Kubernetes sends the address of the pod.
+    const address = health ? request.localAddress : undefined;
+    const refusal = this.#guard.check(request.header('host'), request.header('origin'), address);
     if (refusal) return this.refuse(request, refusal);
+    if (health) return this.#health(request, asked);
+    const old = mounted ? asked.endsWith('/sse') : asked === this.#ssePath;
+    if (!here && !old)
+      return this.refuse(request, {
+        status: 404,
+        message: `path: the MCP endpoint of this server is ${path} (http.path), got ${asked.slice(0, 100)}`,
+      });
     if (!this.#open || this.#closed)
       return this.refuse(
         request,
         { status: 503, message: 'this server is closed', headers: { 'retry-after': '1' } },
         ErrorCode.ShuttingDown,
       );
+    const query = at === -1 ? '' : url.slice(at + 1);
+    const methods = old ? SSE_METHODS : METHODS;
     switch (request.method) {
       case 'POST':
+        if (old && !namesStream(query)) break;
+        return this.#authenticate(request, query, old);
       case 'GET':
+        return this.#authenticate(request, query, old);
       case 'DELETE':
-        return this.#authenticate(request, at === -1 ? '' : url.slice(at + 1));
+        if (old) break;
+        return this.#authenticate(request, query, old);
       case 'OPTIONS':
         return request.response.send(
           204,
           {
-            allow: METHODS,
+            allow: methods,
             ...this.#guard.preflight(request.header('origin'), request.header('access-control-request-headers')),
           },
           undefined,
         );
-      default:
-        return this.refuse(request, {
-          status: 405,
-          message: `method: expected one of ${METHODS}, got ${request.method}`,
-          headers: { allow: METHODS },
-        });
     }
+    // A client that finds out by a POST what a server speaks takes 405 for HTTP+SSE (2025-11-25 transports, "Backwards Compatibility").
+    const advice = old
+      ? `: this path serves HTTP+SSE (2024-11-05), which a GET opens; other revisions use ${mounted ? 'another path' : path}`
+      : '';
+    this.refuse(request, {
+      status: 405,
+      message: `method: expected one of ${methods}, got ${request.method}${advice}`,
+      headers: { allow: methods },
+    });
   }
 
-  /** Health, for whoever watches the process; it says nothing that a stranger may not know, so any Host may ask. */
-  #elsewhere(request: HttpRequest, asked: string): void {
-    const { path } = this.#options;
-    const known = asked === '/healthz' || asked === '/readyz';
-    if (!known)
-      return this.refuse(request, {
-        status: 404,
-        message: `path: the MCP endpoint of this server is ${path} (http.path), got ${asked.slice(0, 100)}`,
-      });
+  /** Health, for whoever watches the process. */
+  #health(request: HttpRequest, asked: string): void {
     if (request.method !== 'GET' && request.method !== 'HEAD')
       return this.refuse(request, {
         status: 405,
@@ -116,9 +137,9 @@ export class Endpoint implements Answers {
     );
   }
 
-  #authenticate(request: HttpRequest, query: string): void {
+  #authenticate(request: HttpRequest, query: string, old: boolean): void {
     const { authenticate } = this.#options;
-    if (!authenticate) return this.#admit(request, query, ANONYMOUS);
+    if (!authenticate) return this.#admit(request, query, old, ANONYMOUS);
     const { method, url, remoteAddress } = request;
     const header = (name: string): string | undefined => request.header(name.toLowerCase());
     const failed = (error: unknown): void => {
@@ -126,7 +147,7 @@ export class Endpoint implements Answers {
       this.#unauthenticated(request);
     };
     const named = (principal: unknown): void => {
-      if (typeof principal === 'string' && principal !== '') this.#admit(request, query, principal);
+      if (typeof principal === 'string' && principal !== '') this.#admit(request, query, old, principal);
       else this.#unauthenticated(request);
     };
     try {
@@ -147,7 +168,7 @@ export class Endpoint implements Answers {
     });
   }
 
-  #admit(request: HttpRequest, query: string, principal: string): void {
+  #admit(request: HttpRequest, query: string, old: boolean, principal: string): void {
     const open = this.#open;
     // While somebody was asked who it is, it may have left.
     if (!open || request.response.gone) return;
@@ -160,7 +181,7 @@ export class Endpoint implements Answers {
       case 'POST':
         return routes.post(request, query, principal);
       case 'GET':
-        return routes.get(request, principal);
+        return old ? routes.getOld(request, principal) : routes.get(request, principal);
       default:
         return routes.delete(request, principal);
     }

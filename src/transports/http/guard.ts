@@ -93,11 +93,14 @@ export class Guard {
    *
    * @param host as it came; a missing or malformed one is refused with 400 (RFC 9112 section 3.2), an unknown one with 403
    * @param origin as it came; browsers send it, others mostly do not: `undefined` passes, an unknown one is refused with 403
+   * @param address where the connection arrived, if a Host that is this address passes, too: no name led a client there, so none
+   *   was rebound
    */
-  check(host: string | undefined, origin: string | undefined): Refusal | undefined {
+  check(host: string | undefined, origin: string | undefined, address?: string): Refusal | undefined {
     const known = host === undefined ? undefined : this.#hostVerdicts.get(host);
     const { refusal } = known ?? remember(this.#hostVerdicts, host, this.#judgeHost(host));
-    if (refusal !== undefined || origin === undefined) return refusal;
+    if (refusal !== undefined && !isAddress(host, address)) return refusal;
+    if (origin === undefined) return undefined;
     return (this.#originVerdicts.get(origin) ?? remember(this.#originVerdicts, origin, this.#judgeOrigin(origin)))
       .refusal;
   }
@@ -185,6 +188,13 @@ export function isLoopback(host: string): boolean {
   if (version === 6) return loopbackAddresses.check(address, 'ipv6');
   if (bracketed) return false;
   return version === 4 ? loopbackAddresses.check(address, 'ipv4') : /^localhost$/i.test(host);
+}
+
+/** Whether a Host header is this address, as a socket has it, with any port. */
+function isAddress(host: string | undefined, address: string | undefined): boolean {
+  if (host === undefined || address === undefined) return false;
+  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '');
+  return readAuthority(host)?.name === (isIPv6(plain) ? canonicalName(`[${plain}]`) : plain);
 }
 
 function isLoopbackOrigin(origin: string): boolean {

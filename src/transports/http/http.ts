@@ -14,6 +14,7 @@ const REQUEST_MS = 30_000;
 const CHECK_MS = 5_000;
 /** Connections that may wait to be accepted: many clients come back in one moment, when something on their way restarts. */
 const BACKLOG = 4_096;
+/** Longest request line and headers, in bytes on the wire. */
 const MAX_HEADER_BYTES = 16 * 1024;
 /** Milliseconds that responses which have ended are given to be read, when the server closes. */
 const FLUSH_MS = 2_000;
@@ -81,6 +82,8 @@ class NodeTransport implements HttpTransport {
       },
       this.#request,
     );
+    // Node would leave out what comes after the thousandth header, and say nothing. Their bytes are bounded.
+    server.maxHeadersCount = 0;
     this.#server = server;
     server.on('connection', (socket) => {
       this.#silent.add(socket);
@@ -110,7 +113,14 @@ class NodeTransport implements HttpTransport {
 
   readonly #request = (request: IncomingMessage, response: ServerResponse): void => {
     this.#silent.delete(request.socket);
-    this.#endpoint.handle(new NodeRequest(request, response));
+    const incoming = new NodeRequest(request, response);
+    const bytes = headBytes(request);
+    if (bytes <= MAX_HEADER_BYTES) this.#endpoint.handle(incoming);
+    else
+      this.#endpoint.refuse(incoming, {
+        status: 431,
+        message: `the headers have ${bytes} bytes, and may have ${MAX_HEADER_BYTES}: send fewer or shorter ones`,
+      });
   };
 
   stopAccepting(): void {
@@ -141,6 +151,17 @@ class NodeTransport implements HttpTransport {
       for (const socket of this.#silent) if (socket.bytesRead === 0) socket.destroy();
     });
   }
+}
+
+/**
+ * Bytes of a request's line and headers as they came. Node's own limit counts names, values and the target only: 4,000 headers
+ * of one letter are twice as long on the wire.
+ */
+function headBytes({ method = '', url = '', rawHeaders }: IncomingMessage): number {
+  // Between method and target a space, " HTTP/1.1" after it, and the line ends of this line and of the empty one.
+  let bytes = method.length + url.length + 14;
+  for (const part of rawHeaders) bytes += part.length + 2;
+  return bytes;
 }
 
 function addressOf(server: Server): AddressInfo {

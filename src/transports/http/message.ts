@@ -16,6 +16,10 @@ export interface HttpRequest {
   /** A header by its name in lower case. */
   header(name: string): string | undefined;
   readonly remoteAddress: string | undefined;
+  /** The address of this machine that the client connected to, where it is known. */
+  readonly localAddress: string | undefined;
+  /** The HTTP version of the request line, such as `1.1`; undefined for a request that had none. */
+  readonly version: string | undefined;
   /** Whether a header came more than once, as far as can be told. */
   repeats(name: string): boolean;
   /** Reads the whole body, of at most so many bytes, and calls once. */

@@ -39,6 +39,11 @@ export class MountedTransport implements Transport {
   }
 
   node(request: IncomingMessage, response: ServerResponse): void {
-    this.#endpoint.handle(new NodeRequest(request, response));
+    this.#endpoint.handle(new NodeRequest(request, response, originalUrl(request)));
   }
+}
+
+/** Connect and Express cut the path off a request's url at which they mounted its handler, and keep the whole as `originalUrl`. */
+function originalUrl(request: IncomingMessage): string | undefined {
+  return 'originalUrl' in request && typeof request.originalUrl === 'string' ? request.originalUrl : undefined;
 }

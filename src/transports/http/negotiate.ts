@@ -47,10 +47,45 @@ export function accepts(accept: string | undefined): Accepted {
  * Whether a body is declared to be JSON. Only `application/json` will do: a page of another site can send `text/plain` and a
  * few others without asking first (Fetch, "CORS-safelisted request-header"), so they must not reach a tool.
  *
- * @param contentType as it came; parameters such as `charset=utf-8` are read over
+ * @param contentType as it came; parameters are read over, see {@link foreignCharset}
  */
 export function isJson(contentType: string | undefined): boolean {
   return contentType !== undefined && (contentType === 'application/json' || JSON_TYPE.test(contentType));
+}
+
+/**
+ * The first character set of a Content-Type header that is not UTF-8, in which JSON between systems must be (RFC 8259 section 8.1).
+ *
+ * @param contentType as it came; without a parameter `charset` the body counts as UTF-8
+ * @example foreignCharset('application/json; charset=utf-16') === 'utf-16'
+ */
+export function foreignCharset(contentType: string | undefined): string | undefined {
+  if (contentType === undefined || contentType === 'application/json') return undefined;
+  for (const parameter of pieces(contentType, ';').slice(1)) {
+    const at = parameter.indexOf('=');
+    if (at === -1 || parameter.slice(0, at).trim().toLowerCase() !== 'charset') continue;
+    const charset = unquoted(parameter.slice(at + 1).trim()).toLowerCase();
+    if (charset !== 'utf-8' && charset !== 'utf8') return charset;
+  }
+  return undefined;
+}
+
+/**
+ * Whether a GET asks for a stream of events. It must say so by name, or take anything: some clients of 2024-11-05 send only
+ * a range of all types. A browser that opens the address as a page names `text/html`, and gets no stream.
+ *
+ * @param accept as it came; absent, it does not ask for one
+ */
+export function asksForEvents(accept: string | undefined): boolean {
+  if (accept === undefined || accept === 'text/event-stream') return accept !== undefined;
+  const named = accept.toLowerCase();
+  return accepts(accept).sse && (named.includes('text/event-stream') || !named.includes('text/html'));
+}
+
+function unquoted(value: string): string {
+  return value.length > 1 && value.startsWith('"') && value.endsWith('"')
+    ? value.slice(1, -1).replace(/\\(.)/g, '$1')
+    : value;
 }
 
 function takes(wanted: ReadonlyMap<string, boolean>, ranges: readonly string[]): boolean {

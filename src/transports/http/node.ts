@@ -22,10 +22,11 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
   /** What has come of the body: nearly always one chunk. */
   #chunks: Buffer | Buffer[] | undefined;
 
-  constructor(request: IncomingMessage, response: ServerResponse) {
+  /** @param url path and query, where the request has lost a part of its own on the way */
+  constructor(request: IncomingMessage, response: ServerResponse, url = request.url ?? '/') {
     super('TROUPE_HTTP_REQUEST');
     this.method = request.method ?? 'GET';
-    this.url = request.url ?? '/';
+    this.url = url;
     this.#request = request;
     this.#response = response;
     response.on('close', this.#closed);
@@ -39,6 +40,14 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
 
   get remoteAddress(): string | undefined {
     return this.#request.socket.remoteAddress;
+  }
+
+  get localAddress(): string | undefined {
+    return this.#request.socket.localAddress;
+  }
+
+  get version(): string {
+    return this.#request.httpVersion;
   }
 
   /** Looked up in what came: to have Node sort all headers for the few that are read would take longer. */

@@ -6,11 +6,21 @@ import type { Connections } from './connections.ts';
 import { EVENT_STREAM } from './event-stream.ts';
 import type { Refusal } from './guard.ts';
 import type { Body, BodyFault, Headers, HttpRequest } from './message.ts';
-import { accepts, isJson } from './negotiate.ts';
+import { accepts, asksForEvents, foreignCharset, isJson } from './negotiate.ts';
 import type { HttpSession } from './session.ts';
 import type { Tally } from './tally.ts';
 
 export const METHODS = 'GET, POST, DELETE, OPTIONS';
+/** The methods of a path that serves HTTP+SSE of 2024-11-05 only. */
+export const SSE_METHODS = 'GET, POST, OPTIONS';
+
+/** Where the query of a POST names the stream of 2024-11-05 that it is for. */
+const STREAM = /(?:^|&)sse=([^&]*)/;
+
+/** Whether a POST is for a stream of 2024-11-05. */
+export function namesStream(query: string): boolean {
+  return STREAM.test(query);
+}
 
 /** How a request is refused, and which headers every answer has. */
 export interface Answers {
@@ -37,6 +47,9 @@ export class Routes {
     };
     const type = request.header('content-type');
     if (!isJson(type)) return refuse(415, `Content-Type: expected application/json, got ${shown(type)}`);
+    const charset = foreignCharset(type);
+    if (charset !== undefined)
+      return refuse(415, `Content-Type: expected charset=utf-8 or none, got ${shown(charset)}: send the body as UTF-8`);
     const encoding = request.header('content-encoding');
     if (encoding !== undefined && encoding !== 'identity')
       return refuse(415, `Content-Encoding: expected none, got ${shown(encoding)}: send the body as it is`);
@@ -46,7 +59,7 @@ export class Routes {
         406,
         `Accept: expected application/json and text/event-stream, got ${shown(request.header('accept'))}`,
       );
-    const old = /(?:^|&)sse=([^&]*)/.exec(query)?.[1];
+    const old = STREAM.exec(query)?.[1];
     const { maxMessageBytes } = this.#connections.host;
     request.body(maxMessageBytes, (body: Body) => {
       if ('fault' in body) return this.#unread(request, body.fault, principal);
@@ -165,19 +178,34 @@ export class Routes {
     const id = request.header('mcp-session-id');
     const revision = request.header('mcp-protocol-version');
     const accept = request.header('accept');
-    const events = accept?.toLowerCase().includes('text/event-stream') && accepts(accept).sse;
     if (isModernRevision(revision))
       return refuse(405, `revision ${revision} has no GET: expected POST`, { allow: METHODS });
-    if (!events) return refuse(406, `Accept: expected text/event-stream for a GET, got ${shown(accept)}`);
+    if (!asksForEvents(accept)) return refuse(406, expectedEvents(accept));
     if (id === undefined) {
-      if (revision !== undefined)
+      if (revision !== undefined && !isLegacyRevision(revision)) return refuse(400, unsupported(revision));
+      // Only streams of a session have events with ids.
+      if (request.header('last-event-id') !== undefined)
         return refuse(400, 'Mcp-Session-Id: expected the id that "initialize" was answered with, got none');
-      return this.#connections.openOld(request, principal, this.#answers.headers(request) ?? {});
+      // A client of Streamable HTTP has a session before it sends a GET, and names it. What names none is HTTP+SSE, also where
+      // it names a revision: some clients send that header on either transport.
+      return this.#openOld(request, principal);
     }
     const session = this.#connections.session(id, principal);
     if (session) return this.#getOf(session, request, refuse);
     const none = (status: number, message: string): void => refuse(status, message);
     this.#wake(request, principal, (woken) => this.#getOf(woken, request, refuse), none);
+  }
+
+  /** A GET of the path that serves HTTP+SSE: what it says of a session or a revision belongs to another transport. */
+  getOld(request: HttpRequest, principal: string): void {
+    const accept = request.header('accept');
+    if (asksForEvents(accept)) return this.#openOld(request, principal);
+    this.#tally.end(principal);
+    this.#answers.refuse(request, { status: 406, message: expectedEvents(accept) });
+  }
+
+  #openOld(request: HttpRequest, principal: string): void {
+    this.#connections.openOld(request, principal, this.#answers.headers(request) ?? {});
   }
 
   #getOf(
@@ -263,6 +291,10 @@ export class Routes {
 
 const NO_SESSION =
   'Mcp-Session-Id: no such session; it may have ended or been idle for too long (http.sessionIdleMs): open a new one with "initialize"';
+
+function expectedEvents(accept: string | undefined): string {
+  return `Accept: expected text/event-stream for a GET, got ${shown(accept)}`;
+}
 
 function unsupported(revision: string): string {
   return `MCP-Protocol-Version: expected one of ${SUPPORTED_REVISIONS.join(', ')}, got ${shown(revision)}`;

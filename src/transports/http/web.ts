@@ -9,6 +9,8 @@ export class WebRequest implements HttpRequest {
   readonly method: string;
   readonly url: string;
   readonly remoteAddress = undefined;
+  readonly localAddress = undefined;
+  readonly version = undefined;
   readonly response: WebResponse;
   readonly #request: Request;
   readonly #host: string;

@@ -27,6 +27,8 @@ function make(takes: boolean) {
     header: () => undefined,
     repeats: () => false,
     remoteAddress: undefined,
+    localAddress: undefined,
+    version: undefined,
     body() {},
     response,
   };

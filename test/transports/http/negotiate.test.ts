@@ -1,7 +1,7 @@
 /** Accept and Content-Type: what a client takes and what it sent, by RFC 9110, in linear time. */
 import fc from 'fast-check';
 import * as assert from 'uvu/assert';
-import { accepts, isJson } from '../../../src/transports/http/negotiate.ts';
+import { accepts, asksForEvents, foreignCharset, isJson } from '../../../src/transports/http/negotiate.ts';
 import { suite } from '../../harness/door.ts';
 
 const accept = suite('accept');
@@ -146,11 +146,50 @@ contentType('only application/json is JSON, with parameters or without', () => {
   for (const each of no) assert.not.ok(isJson(each), JSON.stringify(each));
 });
 
+contentType('S-39: UTF-8 is the one character set, by either of its names, and without one', () => {
+  for (const each of [
+    undefined,
+    'application/json',
+    'application/json;',
+    'application/json; charset',
+    'application/json; charset=utf-8',
+    'application/json;Charset="UTF-8"',
+    'application/json; charset = utf8',
+    'application/json; charset="ut\\f-8"',
+    'application/json; x="; charset=latin1"',
+    'application/json; xcharset=latin1',
+  ])
+    assert.is(foreignCharset(each), undefined, each);
+  for (const [each, named] of [
+    ['application/json; charset=utf-16', 'utf-16'],
+    ['application/json; charset="ISO-8859-1"', 'iso-8859-1'],
+    ['application/json; charset=us-ascii', 'us-ascii'],
+    ['application/json; charset=utf-8; charset=utf-7', 'utf-7'],
+    ['application/json; charset=', ''],
+    ['application/json; a=b;CHARSET=utf-32le', 'utf-32le'],
+  ] as const)
+    assert.is(foreignCharset(each), named, each);
+});
+
+accept('a GET asks for events by their name or by any type, and a browser that opens a page does not', () => {
+  for (const each of ['text/event-stream', '*/*', 'text/*', 'TEXT/EVENT-STREAM, text/html', 'application/json, */*'])
+    assert.ok(asksForEvents(each), each);
+  for (const each of [
+    undefined,
+    'application/json',
+    '*/*;q=0',
+    'text/event-stream;q=0, */*',
+    'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8',
+  ])
+    assert.not.ok(asksForEvents(each), each);
+});
+
 contentType('any header is read in time that grows with its length', () => {
   const started = performance.now();
   for (const part of [' ', '\t', ';', 'application/json', 'application/json ']) {
     isJson(`${part.repeat(200_000)}x`);
     isJson(`application/json${part.repeat(200_000)},`);
+    foreignCharset(`application/json;${part.repeat(200_000)}charset=${part.repeat(200_000)}`);
   }
   assert.ok(performance.now() - started < 500);
 });

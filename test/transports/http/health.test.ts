@@ -1,0 +1,65 @@
+/** Health checks ask by a name of the server, or by the address that they connect to. */
+import * as assert from 'uvu/assert';
+import { Endpoint } from '../../../src/transports/http/endpoint.ts';
+import type { HttpRequest } from '../../../src/transports/http/message.ts';
+import { resolveHttpOptions } from '../../../src/transports/http/options.ts';
+import { suite } from '../../harness/door.ts';
+
+const test = suite('health');
+
+const endpoint = new Endpoint({
+  ...resolveHttpOptions({ host: '0.0.0.0', allowedHosts: ['mcp.example.com'] }),
+  loopback: false,
+  mounted: false,
+});
+
+/** The status of a GET that arrives at this address of the server. */
+function status(url: string, headers: Readonly<Record<string, string>>, localAddress = '10.1.2.3'): number {
+  let sent = 0;
+  const request: HttpRequest = {
+    method: 'GET',
+    url,
+    header: (name) => headers[name],
+    repeats: () => false,
+    remoteAddress: '10.1.2.1',
+    localAddress,
+    version: '1.1',
+    body() {},
+    response: {
+      listener: undefined,
+      gone: false,
+      send: (answered) => {
+        sent = answered;
+      },
+      begin() {},
+      write: () => true,
+      pending: 0,
+      end() {},
+      destroy() {},
+    },
+  };
+  endpoint.handle(request);
+  return sent;
+}
+
+test('S-38: a probe passes by a name of the server, or by the address that it connected to', () => {
+  for (const host of ['mcp.example.com', 'mcp.example.com:3000', '10.1.2.3', '10.1.2.3:3000'])
+    assert.is(status('/healthz', { host }), 200, host);
+  assert.is(status('/healthz', { host: '10.1.2.3' }, '::ffff:10.1.2.3'), 200);
+  assert.is(status('/healthz', { host: '[2001:DB8:0::1]:3000' }, '2001:db8::1'), 200);
+  // It is not open yet, and says so.
+  assert.is(status('/readyz', { host: '10.1.2.3:3000' }), 503);
+});
+
+test('S-38: any other Host or Origin is kept out of the health paths', () => {
+  for (const host of ['evil.example.com', 'localhost', '127.0.0.1', '10.1.2.4', '10.1.2.3.nip.io', '0.0.0.0'])
+    for (const path of ['/healthz', '/readyz']) assert.is(status(path, { host }), 403, host);
+  assert.is(status('/healthz', {}), 400);
+  assert.is(status('/healthz', { host: '10.1.2.3', origin: 'http://evil.example.com' }), 403);
+  assert.is(status('/healthz', { host: '10.1.2.3', origin: 'http://10.1.2.3' }), 403);
+});
+
+test('S-38: the address passes for health only', () => {
+  for (const path of ['/mcp', '/sse', '/', '/healthz/x']) assert.is(status(path, { host: '10.1.2.3' }), 403, path);
+  assert.is(status('/nowhere', { host: 'mcp.example.com' }), 404);
+});
