@@ -24,6 +24,10 @@ export interface TaskOptions extends ActorHost {
   revive(): void;
   /** Its handler has ended, be it long after the task. */
   handlerEnded(): void;
+  /** Counts so many bytes more, which its client makes it hold. @returns why there is no room for them */
+  room(bytes: number): string | undefined;
+  /** Counts a result in place of the call. @returns what is kept: it, or why there is no room for it */
+  result(outcome: Outcome): Outcome;
   incident(where: string, error: unknown): string;
 }
 

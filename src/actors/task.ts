@@ -10,7 +10,7 @@ import type { ConversationMail, InputRequest, Reply } from '../messages/asking.t
 import type { InFlight } from '../messages/in-flight.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { TaskMail, TaskState } from '../messages/tasks.ts';
-import { ErrorCode, toWireError } from '../protocol/errors.ts';
+import { ErrorCode, toWireError, wireError } from '../protocol/errors.ts';
 import type { OneTask } from '../protocol/tasks.ts';
 import { settle } from '../requests/settle.ts';
 import { type Actor, type Behaviour, spawn } from './actor.ts';
@@ -69,7 +69,7 @@ class Task implements Behaviour<TaskMail> {
   readonly #createdAt: string;
   readonly #keeping: TaskKeeping;
   /** By the names that its handler asked under. */
-  readonly #replies: Record<string, unknown>;
+  #replies: Record<string, unknown>;
   #updatedAt: string;
   #snapshot = INITIAL;
   #message: string | undefined;
@@ -192,9 +192,16 @@ class Task implements Behaviour<TaskMail> {
         return settle(request, this.#looked());
       case 'tasks/cancel':
         return this.#cancelFor(request);
-      case 'tasks/update':
+      case 'tasks/update': {
+        const full = this.#ended ? undefined : this.#options.room(request.bytes);
+        if (full !== undefined)
+          return settle(request, {
+            ok: false,
+            error: wireError(ErrorCode.Overloaded, `the answers do not fit: ${full}`),
+          });
         this.#update(operation);
         return this.#keeping.settle(request, () => EMPTY);
+      }
       case 'tasks/result':
         if (this.#ended) return this.#keeping.settle(request, () => this.#result());
         return this.#waiters.add(request, () => this.#self?.send({ type: 'left', request }));
@@ -253,12 +260,18 @@ class Task implements Behaviour<TaskMail> {
   }
 
   #done(outcome: Outcome): void {
-    if (this.#ended) return;
+    if (this.#ended) {
+      if (!this.#outcome) this.#options.result(EMPTY);
+      return;
+    }
     this.#questions.clear('the task has ended');
-    this.#outcome = outcome;
+    // What was replied is of no more use: no handler runs again.
+    this.#replies = {};
+    const kept = this.#options.result(outcome);
+    this.#outcome = kept;
     // How far it was is of no more interest.
-    this.#message = outcome.ok ? undefined : outcome.error.message;
-    this.#end({ type: outcome.ok ? 'complete' : 'fail' });
+    this.#message = kept.ok ? undefined : kept.error.message;
+    this.#end({ type: kept.ok ? 'complete' : 'fail' });
   }
 
   #end(event: TaskEvent): void {

@@ -95,6 +95,8 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
     ...actors,
     resting,
     limits,
+    quotas,
+    log,
     asks,
     ledger,
     records: keeping.store.durable ? new TaskRecords({ clock, store: keeping.store, ledger, limits, log }) : undefined,

@@ -13,25 +13,30 @@ import type { InFlight } from '../messages/in-flight.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { RequestMail } from '../messages/requests.ts';
 import type { TaskSnapshot, TaskState } from '../messages/tasks.ts';
-import type { Limits } from '../options.ts';
+import type { Limits, OperatorLog } from '../options.ts';
 import { ErrorCode, isProtocolError, ProtocolError, toWireError } from '../protocol/errors.ts';
+import { heapBytes } from '../protocol/heap.ts';
 import { declaresTasks, tasksNotDeclared, unknownTask } from '../protocol/tasks.ts';
+import type { Excess } from '../quota.ts';
 import { settle } from '../requests/settle.ts';
 import type { Asks } from './asks.ts';
 import type { Ledger } from './ledger.ts';
+import type { Quotas } from './quotas.ts';
 import { pageOf } from './task-list.ts';
 import { expiryOf, firstOf, type TaskRecord, type TaskRecords } from './task-records.ts';
 import { Revival } from './task-revival.ts';
-import { type Kept, ownerOf, TaskShelf } from './task-shelf.ts';
+import { ENDED_TASK_BYTES, type Kept, ownerOf, type Place, release, TaskShelf } from './task-shelf.ts';
 import { unfit, type Way, wayOf } from './task-ways.ts';
 import { Waiting } from './waiting.ts';
 
 export interface TasksOptions extends ActorHost {
   readonly limits: Limits;
+  readonly quotas: Quotas;
   readonly asks: Asks;
   readonly ledger: Ledger;
   /** Where tasks are durable; undefined where they end with the process. */
   readonly records: TaskRecords | undefined;
+  log: OperatorLog;
   /** Passes a call that is run anew to what runs it. */
   route(mail: RequestMail): void;
   /** Whether clients are told of tasks. */
@@ -53,7 +58,7 @@ export class Tasks {
 
   constructor(options: TasksOptions) {
     this.#options = options;
-    this.#shelf = new TaskShelf(options.limits);
+    this.#shelf = new TaskShelf(options.quotas);
     const { records } = options;
     this.revival = records && new Revival({ ...options, records });
     this.#waiting = records && new Waiting({ ...options, task: (identity) => this.#wake(identity) });
@@ -71,7 +76,7 @@ export class Tasks {
     if (!records) return;
     const working: Kept[] = [];
     for (const { record, task } of await records.restore()) {
-      const kept = this.#keep(record, undefined, task);
+      const kept = this.#keep(record, undefined, task, this.#shelf.take(record, heapBytes(task)));
       if (kept.stood === 'working') working.push(kept);
     }
     await this.#waiting?.restore();
@@ -89,7 +94,7 @@ export class Tasks {
     execute: (ctx: Context) => R | Promise<R>,
   ): R | Promise<R> {
     if (way.as === 'task') {
-      this.#makeRoom(request.client);
+      this.#makeRoom(request);
       const ctx = contextOf(lent);
       const created = this.#create(request, ctx, way.ttlMs);
       return created ? created.then(() => execute(ctx)) : execute(ctx);
@@ -181,16 +186,16 @@ export class Tasks {
 
   /** The call has run longer than it may as a request. Where there is no room for a task, it stays one. */
   #outlasted(request: InFlight, carrier: Carrier): void {
-    const { client } = request;
-    if (request.settled || !declaresTasks(client.capabilities) || this.#shelf.full(client) !== undefined) return;
+    const { client, bytes } = request;
+    if (request.settled || !declaresTasks(client.capabilities) || this.#shelf.full(client, bytes)) return;
     this.#create(request, carrier, this.#options.limits.taskTtlMs)?.catch((error: unknown) => {
       if (!request.settled) this.#options.incident('a call that was to become a task, and stays a request', error);
     });
   }
 
-  #makeRoom(client: Client): void {
-    const full = this.#shelf.full(client);
-    if (full !== undefined) throw new ProtocolError(ErrorCode.Overloaded, full);
+  #makeRoom({ client, bytes }: InFlight): void {
+    const full = this.#shelf.full(client, bytes);
+    if (full) throw noRoom(full);
   }
 
   /**
@@ -214,9 +219,10 @@ export class Tasks {
       ttlMs,
       created: clock.date(),
     };
+    const place = this.#shelf.take(record, request.bytes);
     const begin = (): void => {
       asks.tasked(conversation);
-      const kept = this.#keep(record, conversation, undefined);
+      const kept = this.#keep(record, conversation, undefined, place);
       kept.running = true;
       kept.session = request.client.session;
       conversation.send({ type: 'detach', task: kept.task.mailbox });
@@ -229,24 +235,26 @@ export class Tasks {
     const look = { ...first, id: record.id, ttlMs, pollMs: limits.taskPollMs, inputs: {} };
     const expires = expiryOf(record);
     const more = ledger.answered(identity, round, { ok: true, result: { kind: 'task created', task: look } }, expires);
-    this.#shelf.reserve(record.owner, 1);
     return records
       .create(record, first, request, [...ledger.lasts(identity, expires), ...more])
-      .finally(() => {
-        this.#shelf.reserve(record.owner, -1);
-      })
       .then(() => {
         if (!request.settled) return begin();
         throw new ProtocolError(ErrorCode.InvalidRequest, 'its request has ended before it became a task');
       })
       .catch((error: unknown) => {
+        release(place);
         // It may be durable all the same, and nobody knows of it.
         records.forget(record);
         throw error;
       });
   }
 
-  #keep(record: TaskRecord, conversation: Mailbox<ConversationMail> | undefined, was: TaskSnapshot | undefined): Kept {
+  #keep(
+    record: TaskRecord,
+    conversation: Mailbox<ConversationMail> | undefined,
+    was: TaskSnapshot | undefined,
+    place: Place,
+  ): Kept {
     const { clock, inspection, resting, limits, changed, incident, records } = this.#options;
     const { id, tool, ttlMs } = record;
     const task = spawnTask(
@@ -258,6 +266,8 @@ export class Tasks {
           kept.told = look.status;
         },
         handlerEnded: () => this.#handlerEnded(kept),
+        room: (bytes) => place.bytes.resize(place.bytes.amount + bytes)?.message,
+        result: (outcome) => this.#result(kept, outcome),
         revive: () => void this.revival?.revive(kept),
         ...(records ? { keep: (snapshot: TaskSnapshot) => records.save(record, snapshot) } : {}),
       },
@@ -265,7 +275,7 @@ export class Tasks {
     );
     const timer = clock.after(Math.max(0, expiryOf(record) - clock.date()), () => this.#forget(kept));
     const kept: Kept = {
-      ...{ task, record, timer, running: false, forgotten: false, session: undefined },
+      ...{ task, record, timer, place, running: false, forgotten: false, session: undefined },
       stood: was?.status === 'working' || was?.status === 'input_required' ? was.status : undefined,
       told: was?.status ?? 'working',
     };
@@ -284,16 +294,37 @@ export class Tasks {
     this.#shelf.remove(kept);
     kept.task.leave(new Error('its time to live is over'));
     this.#options.records?.forget(kept.record);
-    if (kept.running) this.#shelf.orphans += 1;
     kept.task.mailbox.send({ type: 'cancel', reason: 'its time to live is over' });
-    if (!kept.running) kept.task.stop('its time to live is over');
+    // A handler that runs on keeps its place.
+    if (kept.running) return;
+    release(kept.place);
+    kept.task.stop('its time to live is over');
   }
 
   #handlerEnded(kept: Kept): void {
     if (!kept.running) return;
     kept.running = false;
     if (!kept.forgotten) return;
-    this.#shelf.orphans -= 1;
+    release(kept.place);
     kept.task.stop('its handler has ended');
   }
+
+  /** The handler has ended: its call is let go, and its result stays, if there is room for it. */
+  #result({ place, record }: Kept, outcome: Outcome): Outcome {
+    const excess = place.bytes.resize(ENDED_TASK_BYTES + heapBytes(outcome));
+    if (!excess) return outcome;
+    this.#options.log('warning', `the result of a task of tool "${record.tool}" is dropped: ${excess.message}`);
+    place.bytes.resize(ENDED_TASK_BYTES, 'forced');
+    return {
+      ok: false,
+      error: {
+        code: ErrorCode.Overloaded,
+        message: `the call has ended, and its result does not fit: ${excess.message}`,
+      },
+    };
+  }
+}
+
+function noRoom({ message }: Excess): ProtocolError {
+  return new ProtocolError(ErrorCode.Overloaded, `no task is created: ${message}: try again when some are forgotten`);
 }

@@ -20,4 +20,20 @@ export const LIMITS: readonly BrokenBuild[] = [
     replace: 'SESSION_BYTES',
     why: 'sessions count, and not what their clients say of themselves',
   },
+  {
+    id: 'S-42',
+    test,
+    file: 'src/hosting/task-shelf.ts',
+    find: 'tasks.excess(principal) ?? retained.excess(principal, TASK_BYTES + bytes, session?.id)',
+    replace: 'tasks.excess(principal)',
+    why: 'tasks count, and not what their calls bring',
+  },
+  {
+    id: 'S-42',
+    test,
+    file: 'src/hosting/tasks.ts',
+    find: '    if (!excess) return outcome;',
+    replace: '    if (excess || !excess) return outcome;',
+    why: 'a result is kept, however large it is',
+  },
 ];

@@ -1,13 +1,16 @@
 /** What clients make a server hold is limited in bytes: for each principal, for anonymous clients together, and in total. */
 import * as assert from 'uvu/assert';
-import { createServer, type Limits, type Server } from '../../src/index.ts';
+import { z } from 'zod';
+import { createServer, ErrorCode, type Limits, type Server } from '../../src/index.ts';
 import { heapBytes } from '../../src/protocol/heap.ts';
 import { isExcess, Quota } from '../../src/quota.ts';
-import { connect, type TestClient } from '../../src/testing.ts';
+import { connect, settled, type TestClient } from '../../src/testing.ts';
+import { errorOf } from '../crash/support.ts';
 import { suite } from '../harness/door.ts';
 import { call as callModern, refused } from '../http/modern.ts';
 import { refusal, serving } from '../http/session.ts';
 import { ask, openSession } from '../http/support.ts';
+import { accept, gate, keysOf, NAME, stage } from '../tasks/support.ts';
 
 const test = suite('retained bytes');
 const KB = 1_024;
@@ -152,4 +155,68 @@ test('anonymousPercent is at most 100', () => {
     () => createServer({ name: 'x', version: '1.0.0', limits: { anonymousPercent: 101 } }),
     /limits\.anonymousPercent: expected at most 100, got 101/,
   );
+});
+
+test('S-42: tasks are limited in bytes, by the arguments of their calls; a call that has ended makes room', async () => {
+  const { server, modern } = await stage({ maxRetainedBytesPerPrincipal: 250 * KB });
+  const { opened: freed, open } = gate();
+  server.tool('work', { input: z.object({ text: z.string() }), task: 'required' }, async () => {
+    await freed;
+    return 'done';
+  });
+  const [ada, bob] = [modern('ada'), modern('bob')];
+  const text = 'x'.repeat(50 * KB);
+  for (let count = 0; count < 3; count += 1) await ada.start('work', { text });
+  const { code, message } = await errorOf(ada.call('work', { text }));
+  assert.is(code, ErrorCode.Overloaded);
+  assert.match(message, 'limits.maxRetainedBytesPerPrincipal');
+  await bob.start('work', { text });
+  open();
+  await settled();
+  // Their arguments are gone with their handlers: the tasks stay.
+  for (let count = 0; count < 2; count += 1) await ada.start('work', { text });
+  await server.close();
+});
+
+test('S-42: a session of an anonymous client has the limit of a principal for its tasks', async () => {
+  const { server, legacy } = await stage({ maxRetainedBytesPerPrincipal: 100 * KB });
+  server.tool('work', { input: z.object({ text: z.string() }), task: 'required' }, () => new Promise(() => {}));
+  const params = { name: 'work', arguments: { text: 'x'.repeat(50 * KB) }, task: {} };
+  const [one, other] = [await legacy(), await legacy()];
+  await one.request('tools/call', params);
+  assert.match((await errorOf(one.request('tools/call', params))).message, 'limits.maxRetainedBytesPerPrincipal');
+  await other.request('tools/call', params);
+  await server.close();
+});
+
+test('S-42: a result that does not fit is replaced by the error that says so', async () => {
+  const { server, modern, told } = await stage({ maxRetainedBytesPerPrincipal: 100 * KB });
+  server.tool('large', { task: 'required' }, () => 'x'.repeat(200 * KB));
+  const ada = modern('ada');
+  const id = await ada.start('large');
+  await settled();
+  const task = await ada.get(id);
+  assert.is(task.status, 'failed');
+  assert.match(String(task.statusMessage), 'limits.maxRetainedBytesPerPrincipal');
+  assert.ok(told.some((line) => /the result of a task of tool "large" is dropped/.test(line)));
+  await server.close();
+});
+
+test('S-42: answers to the questions of a task are limited in bytes', async () => {
+  const { server, modern } = await stage({ maxRetainedBytesPerPrincipal: 100 * KB });
+  server.tool('ask', { task: 'required' }, async (_, ctx) => {
+    const answer = await ctx.elicit(NAME);
+    return answer.status === 'accepted' ? `hello ${answer.content.name}` : answer.status;
+  });
+  const ada = modern('ada');
+  const id = await ada.start('ask');
+  await settled();
+  const [key = ''] = keysOf(await ada.get(id));
+  const { code, message } = await errorOf(ada.update(id, { [key]: accept({ name: 'x'.repeat(100 * KB) }) }));
+  assert.is(code, ErrorCode.Overloaded);
+  assert.match(message, 'limits.maxRetainedBytesPerPrincipal');
+  await ada.update(id, { [key]: accept({ name: 'Ada' }) });
+  await settled();
+  assert.is(await ada.said(id), 'hello Ada');
+  await server.close();
 });
