@@ -1,60 +1,106 @@
-/** Runs the test files, each in a process of its own, two at a time, and closes on one line that counts them all. */
-import { spawn } from 'node:child_process';
-import { readdirSync } from 'node:fs';
+/**
+ * Runs the test files on all cores, the slowest first, and closes on one line that counts all tests. Files that touch neither the
+ * process nor its streams share a process, which loads the sources once for all of them; every other file gets its own.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import type { Totals } from './harness/door.ts';
 
+const USAGE = 'usage: node --import tsx test/run.ts [--timings] [FILE…]';
 const here = dirname(fileURLToPath(import.meta.url));
-const one = process.argv.indexOf('--one');
+const root = dirname(here);
+/** Seconds that the slow files took when they were last timed: only their order matters. `npm run test:timings` writes it. */
+const DURATIONS = join(here, 'durations.json');
+/** Files that take less are not listed. */
+const SLOW_S = 2;
+/** Tests also wait (for timers, disks, other processes), so one lane more than there are cores keeps the cores busy. */
+const LANES = Math.max(2, availableParallelism() + 1);
+/** Longest that a process may live on after its tests, in milliseconds. */
+const LINGER_MS = 5_000;
 
-if (one !== -1) await runOne(process.argv[one + 1] ?? '');
-else await runAll(process.argv.slice(2));
+/** What a child reports of one file, on the IPC channel. */
+type Report =
+  | { readonly kind: 'begin'; readonly file: string }
+  | { readonly kind: 'end'; readonly file: string; readonly totals: Totals; readonly seconds: number };
 
-/** The child's part: loads one file, runs what it registered, reports the count on the IPC channel. */
-async function runOne(file: string): Promise<void> {
+/** The child's side: loads and runs one file after the other. */
+async function runInside(files: readonly string[]): Promise<void> {
   const { runRegistered } = await import('./harness/door.ts');
-  try {
-    await import(pathToFileURL(resolve(file)).href);
-    const totals = await runRegistered();
-    process.send?.(totals);
-    process.exitCode = totals.failed > 0 ? 1 : 0;
-  } catch (error) {
-    process.stderr.write(
-      `${file} did not run: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
-    );
-    process.exitCode = 1;
+  const tell = (report: Report): void => void process.send?.(report);
+  for (const file of files) {
+    process.stdout.write(`\n${relative(root, file)}\n`);
+    tell({ kind: 'begin', file });
+    const began = performance.now();
+    let totals: Totals = { passed: 0, failed: 1, skipped: 0 };
+    try {
+      await import(pathToFileURL(file).href);
+      totals = await runRegistered();
+    } catch (error) {
+      const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
+      process.stderr.write(`${file} did not run: ${reason}\n`);
+    }
+    if (totals.failed > 0) process.exitCode = 1;
+    tell({ kind: 'end', file, totals, seconds: (performance.now() - began) / 1000 });
   }
   process.disconnect?.();
-  // A test that left a timer or a socket behind must not hold the whole run; one that leaves the process alive says so.
+  // A test that leaves a timer or a socket behind fails its process, but does not hold up the run.
   setTimeout(() => {
+    const left = process.getActiveResourcesInfo().join(', ');
     process.stderr.write(
-      `${file}: something keeps the process alive after its tests: ${process.getActiveResourcesInfo().join(', ')}\n`,
+      `${files.map((file) => relative(root, file)).join(', ')}: still active after the tests: ${left}\n`,
     );
     process.exit(1);
-  }, 5_000).unref();
+  }, LINGER_MS).unref();
 }
 
-async function runAll(named: readonly string[]): Promise<void> {
-  const files = named.length > 0 ? [...named] : testFiles();
+interface Job {
+  readonly files: readonly string[];
+  readonly seconds: number;
+}
+
+async function runAll(words: readonly string[]): Promise<void> {
+  const timings = words.includes('--timings');
+  const named = words.filter((word) => !word.startsWith('--')).map((file) => resolve(file));
+  if (words.some((word) => word.startsWith('--') && word !== '--timings')) throw new Error(USAGE);
+  const missing = named.find((file) => !existsSync(file));
+  if (missing !== undefined) throw new Error(`there is no test file ${missing}\n${USAGE}`);
+  const files = named.length > 0 ? named : testFiles();
+  const expected = readDurations();
   const totals = { passed: 0, failed: 0, skipped: 0 };
-  const broken: string[] = [];
-  const started = performance.now();
-  const queue = [...files];
+  const broken = new Set<string>();
+  const seconds = new Map<string, number>();
+  const began = performance.now();
+  // A few named files are quickest side by side; a whole run is quickest with few processes.
+  const queue = jobsOf(files, named.length > 0 && named.length <= 2 * LANES ? () => false : sharesProcess, expected);
   const lane = async (): Promise<void> => {
-    for (let file = queue.shift(); file !== undefined; file = queue.shift()) {
-      const result = await child(file);
+    for (let job = queue.shift(); job !== undefined; job = queue.shift()) {
+      const result = await runJob(job.files);
       process.stdout.write(result.output);
-      totals.passed += result.totals?.passed ?? 0;
-      totals.failed += result.totals?.failed ?? 0;
-      totals.skipped += result.totals?.skipped ?? 0;
-      if (result.code !== 0 || !result.totals) broken.push(relative(process.cwd(), file));
+      for (const { file, totals: counted, seconds: took } of result.ended) {
+        totals.passed += counted.passed;
+        totals.failed += counted.failed;
+        totals.skipped += counted.skipped;
+        seconds.set(file, took);
+        if (counted.failed > 0) broken.add(relative(root, file));
+      }
+      // A process that died takes the file that it was in with it; the files after that one run in another process.
+      const died = result.current ?? (result.code === 0 ? undefined : job.files.at(-1));
+      if (died !== undefined) broken.add(relative(root, died));
+      const rest = job.files.slice(result.ended.length + (result.current === undefined ? 0 : 1));
+      if (rest.length > 0) queue.push({ files: rest, seconds: 0 });
     }
   };
-  await Promise.all(Array.from({ length: Math.min(2, availableParallelism()) }, lane));
-  if (broken.length > 0) process.stdout.write(`\nnot green: ${broken.join(', ')}\n`);
-  const failed = Math.max(totals.failed, broken.length);
-  process.stdout.write(`\n${files.length} files in ${((performance.now() - started) / 1000).toFixed(1)} s\n`);
+  await Promise.all(Array.from({ length: LANES }, lane));
+  if (timings) {
+    report(seconds);
+    if (named.length === 0) writeDurations(seconds);
+  }
+  if (broken.size > 0) process.stdout.write(`\nnot green: ${[...broken].join(', ')}\n`);
+  const failed = Math.max(totals.failed, broken.size);
+  process.stdout.write(`\n${files.length} files in ${((performance.now() - began) / 1000).toFixed(1)} s\n`);
   process.stdout.write(`${totals.passed} passed, ${failed} failed, ${totals.skipped} skipped\n`);
   process.exitCode = failed > 0 || totals.passed === 0 ? 1 : 0;
 }
@@ -66,29 +112,101 @@ function testFiles(): string[] {
     .map((file) => join(here, file));
 }
 
-interface Child {
-  readonly code: number | null;
-  readonly output: string;
-  readonly totals?: { passed: number; failed: number; skipped: number };
+/** The slowest first, so that no long file is left over at the end; files that share a process are dealt out evenly. */
+function jobsOf(
+  files: readonly string[],
+  shares: (file: string) => boolean,
+  expected: ReadonlyMap<string, number>,
+): Job[] {
+  const slow = (file: string): number => expected.get(relative(root, file)) ?? SLOW_S / 4;
+  const shared: { files: string[]; seconds: number }[] = Array.from({ length: 2 * LANES }, () => ({
+    files: [],
+    seconds: 0,
+  }));
+  const alone: Job[] = [];
+  for (const file of [...files].sort((a, b) => slow(b) - slow(a))) {
+    if (!shares(file)) {
+      alone.push({ files: [file], seconds: slow(file) });
+      continue;
+    }
+    const least = shared.reduce((a, b) => (b.seconds < a.seconds ? b : a));
+    least.files.push(file);
+    least.seconds += slow(file);
+  }
+  return [...alone, ...shared.filter((job) => job.files.length > 0)].sort((a, b) => b.seconds - a.seconds);
 }
 
-function child(file: string): Promise<Child> {
+/** What a file may not name, nor a file of the tests that it imports, where it is to share its process. */
+const PROCESS =
+  /node:child_process|node:worker_threads|node:inspector|node:v8|playwright|process\.(on|once|emit|exit|kill|env|argv|stdin|stdout|stderr|chdir|cwd|memoryUsage|cpuUsage|execArgv|execPath|title|getActiveResourcesInfo)\b|\bgc\(|globalThis|console\./;
+
+function sharesProcess(file: string): boolean {
+  const seen = new Set<string>();
+  const look = (path: string): boolean => {
+    if (seen.has(path)) return true;
+    seen.add(path);
+    const text = readFileSync(path, 'utf8');
+    if (PROCESS.test(text)) return false;
+    return [...text.matchAll(/from '(\.[^']+\.ts)'/g)]
+      .map(([, from = '']) => resolve(dirname(path), from))
+      .filter((from) => from.startsWith(here) && !from.startsWith(join(here, 'harness', 'door.ts')))
+      .every(look);
+  };
+  return look(file);
+}
+
+interface JobResult {
+  readonly code: number | null;
+  readonly output: string;
+  readonly ended: readonly Extract<Report, { kind: 'end' }>[];
+  /** The file that was running when the process died. */
+  readonly current: string | undefined;
+}
+
+function runJob(files: readonly string[]): Promise<JobResult> {
   return new Promise((done) => {
-    const proc = spawn(process.execPath, ['--import', 'tsx', fileURLToPath(import.meta.url), '--one', file], {
-      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-      env: { ...process.env, NODE_NO_WARNINGS: '1' },
-    });
-    let output = `\n${relative(process.cwd(), file)}\n`;
-    let totals: Child['totals'];
-    proc.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    const child: ChildProcess = spawn(
+      process.execPath,
+      ['--import', 'tsx', fileURLToPath(import.meta.url), '--inside', ...files],
+      { stdio: ['ignore', 'pipe', 'pipe', 'ipc'], env: { ...process.env, NODE_NO_WARNINGS: '1' } },
+    );
+    let output = '';
+    let current: string | undefined;
+    const ended: Extract<Report, { kind: 'end' }>[] = [];
+    const gather = (text: string): void => {
       output += text;
+    };
+    child.stdout?.setEncoding('utf8').on('data', gather);
+    child.stderr?.setEncoding('utf8').on('data', gather);
+    child.on('message', (message) => {
+      const report = message as Report;
+      if (report.kind === 'end') ended.push(report);
+      current = report.kind === 'begin' ? report.file : undefined;
     });
-    proc.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      output += text;
-    });
-    proc.on('message', (message) => {
-      totals = message as Child['totals'];
-    });
-    proc.on('close', (code) => done({ code, output, ...(totals ? { totals } : {}) }));
+    child.on('close', (code) => done({ code, output, ended, current }));
   });
 }
+
+function readDurations(): Map<string, number> {
+  if (!existsSync(DURATIONS)) return new Map();
+  const listed = JSON.parse(readFileSync(DURATIONS, 'utf8')) as Record<string, number>;
+  return new Map(Object.entries(listed));
+}
+
+function writeDurations(seconds: ReadonlyMap<string, number>): void {
+  const listed = [...seconds]
+    .filter(([, took]) => took >= SLOW_S)
+    .sort(([a], [b]) => a.localeCompare(b))
+    .map(([file, took]) => [relative(root, file), Math.round(took)] as const);
+  writeFileSync(DURATIONS, `${JSON.stringify(Object.fromEntries(listed), undefined, 2)}\n`);
+}
+
+function report(seconds: ReadonlyMap<string, number>): void {
+  process.stdout.write('\n');
+  for (const [file, took] of [...seconds].sort(([, a], [, b]) => b - a))
+    process.stdout.write(`${took.toFixed(2).padStart(8)} s  ${relative(root, file)}\n`);
+}
+
+const args = process.argv.slice(2);
+if (args[0] === '--inside') await runInside(args.slice(1));
+else await runAll(args);

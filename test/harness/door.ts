@@ -25,8 +25,10 @@ interface Registered {
 
 const registered: Registered[] = [];
 
+const USUAL_LIMIT_MS = 60_000;
+
 /** Longest that one test may take, in milliseconds, unless its file says otherwise with `timeLimit`. */
-let limit = 60_000;
+let limit = USUAL_LIMIT_MS;
 
 /** Sets the limit of each test of the file that is loading, in milliseconds. */
 export function timeLimit(ms: number): void {
@@ -76,6 +78,9 @@ export interface Totals {
 export async function runRegistered(): Promise<Totals> {
   const totals = { passed: 0, failed: 0, skipped: 0 };
   const runnable = registered.splice(0);
+  const allowed = limit;
+  // The next file of this process begins with the usual limit.
+  limit = USUAL_LIMIT_MS;
   if (runnable.every(({ cases, skipped }) => cases.length + skipped.length === 0))
     throw new Error('no test was registered: does the file call suite(…) and add tests to it?');
   // uvu reads these once, when it is first imported: run when told, from one queue.
@@ -89,11 +94,11 @@ export async function runRegistered(): Promise<Totals> {
     let before: Promise<Error | undefined> | undefined;
     for (const [index, { title, body }] of cases.entries()) {
       run(title, async () => {
-        before ??= attempt(() => inTurn(hooks.before));
+        before ??= attempt(allowed, () => inTurn(hooks.before));
         const blocked = await before;
-        const failure = blocked ?? (await attempt(() => inTurn([...hooks.beforeEach, body])));
-        const cleanup = blocked ? undefined : await attempt(() => inTurn(hooks.afterEach));
-        const after = index === cases.length - 1 ? await attempt(() => inTurn(hooks.after)) : undefined;
+        const failure = blocked ?? (await attempt(allowed, () => inTurn([...hooks.beforeEach, body])));
+        const cleanup = blocked ? undefined : await attempt(allowed, () => inTurn(hooks.afterEach));
+        const after = index === cases.length - 1 ? await attempt(allowed, () => inTurn(hooks.after)) : undefined;
         const problem = failure ?? cleanup ?? after;
         totals[problem ? 'failed' : 'passed'] += 1;
         if (problem) throw problem;
@@ -113,8 +118,7 @@ async function inTurn(callbacks: readonly Callback[]): Promise<void> {
 }
 
 /** Runs a callback to its end or its limit; whatever it throws comes back as an Error. */
-async function attempt(callback: () => Promise<void>): Promise<Error | undefined> {
-  const allowed = limit;
+async function attempt(allowed: number, callback: () => Promise<void>): Promise<Error | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<Error>((resolve) => {
     timer = setTimeout(() => resolve(new Error(`took longer than ${allowed} ms`)), allowed);
