@@ -1,5 +1,6 @@
 /** The goals of speed and scale, each judged from what was measured in one run. */
 import { FLOOR, OURS, SDK_1, SDK_2 } from './contenders.ts';
+import { type DurableWay, WITH_STORE } from './parts/durable.ts';
 import { RUN, SCRIPT } from './parts/start.ts';
 import { type Part, ratio, type Series, type Spread, spread } from './series.ts';
 
@@ -162,8 +163,36 @@ function goals(all: readonly Series[]): readonly Goal[] {
         },
       }),
     ),
+    ...DURABLE.flatMap(([way, value]) =>
+      [...new Set(all.filter(({ part }) => part === 'durable').map(({ size }) => size))].map(
+        (size): Goal => ({
+          measure: `with a store: ${way}, ${size} in flight`,
+          bound: 'at least',
+          value,
+          unit: '× without',
+          read: (find) => ratio(find(calls('durable', WITH_STORE, way, size)), find(calls('durable', OURS, way, size))),
+        }),
+      ),
+    ),
+    ...(['read, session', 'read, modern'] as const satisfies readonly DurableWay[]).map(
+      (way): Goal => ({
+        measure: `with a store: ${way}, growth of the file`,
+        bound: 'at most',
+        value: 0,
+        unit: 'bytes a call',
+        read: (find) => spreadOf(find({ part: 'durable', measure: 'growth', who: WITH_STORE, way, size: 32 })),
+      }),
+    ),
   ];
 }
+
+/** Calls with a store, as a share of those without: at least so much. */
+const DURABLE = [
+  ['read, session', 0.9],
+  ['read, modern', 0.9],
+  ['write, session', 0.5],
+  ['write, modern with a key', 0.5],
+] as const satisfies readonly (readonly [DurableWay, number])[];
 
 function started(who: string, way: string): Key {
   return { part: 'start', measure: 'first answer', who, way, size: 0 };
@@ -193,7 +222,7 @@ export function judge(all: readonly Series[], isQuick = false): readonly Judged[
   return goals(all).flatMap(({ measure, bound, value, unit, long, read }) => {
     const got = long && isQuick ? undefined : read(find);
     if (!got) return [];
-    const off = bound === 'at least' ? 1 - got.median / value : got.median / value - 1;
+    const off = bound === 'at least' ? 1 - got.median / value : value === 0 ? got.median : got.median / value - 1;
     const met = off <= 0;
     return [
       {

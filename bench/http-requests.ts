@@ -24,21 +24,23 @@ export const INITIALIZE = { protocolVersion: LEGACY, capabilities: {}, clientInf
 const FIRST = 1_000_000;
 const LAST = 9_999_999;
 
-/** A request that may be sent many times, each time with another id. */
+/** A request that may be sent many times, each time with another id; wherever else its bytes have the id, they have the new one, too. */
 export class PreparedCall {
   readonly bytes: Buffer;
-  readonly #at: number;
+  readonly #places: readonly number[];
   id = FIRST;
 
   constructor(bytes: Buffer) {
     this.bytes = bytes;
-    this.#at = bytes.indexOf(`"id":${FIRST}`) + '"id":'.length;
+    const places: number[] = [];
+    for (let at = bytes.indexOf(String(FIRST)); at >= 0; at = bytes.indexOf(String(FIRST), at + 1)) places.push(at);
+    this.#places = places;
   }
 
   /** The same request with this id. @param id a whole number; of one that has more than seven digits, the last ones count */
   withId(id: number): Buffer {
     this.id = FIRST + (id % (LAST - FIRST + 1));
-    this.bytes.write(String(this.id), this.#at, 'latin1');
+    for (const place of this.#places) this.bytes.write(String(this.id), place, 'latin1');
     return this.bytes;
   }
 }

@@ -7,6 +7,7 @@ import { parseArgs } from 'node:util';
 import { type Contender, contenders, FLOOR, OURS } from './contenders.ts';
 import { judge } from './goals.ts';
 import { machine } from './machine.ts';
+import { measureDurable } from './parts/durable.ts';
 import { measureHttp } from './parts/http.ts';
 import { measureLarge } from './parts/large.ts';
 import { measureLists } from './parts/lists.ts';
@@ -31,6 +32,7 @@ const MEASURES: Readonly<Record<Part, (all: readonly Contender[], scale: Scale) 
   start: measureStart,
   streams: measureStreams,
   large: measureLarge,
+  durable: measureDurable,
 };
 
 const { values } = parseArgs({

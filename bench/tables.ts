@@ -1,5 +1,5 @@
 /** Shows what was measured as tables in Markdown. */
-import { FLOOR } from './contenders.ts';
+import { FLOOR, OURS } from './contenders.ts';
 import { figure, type Judged } from './goals.ts';
 import type { Results } from './results.ts';
 import { type Part, ratio, type Series, spread } from './series.ts';
@@ -95,6 +95,18 @@ const TABLES: readonly Table[] = [
       { title: 'ms', measure: 'call' },
       { title: '× the floor', measure: 'call', beside: FLOOR },
       { title: "server's processor time, ms", measure: 'cpu' },
+    ],
+  },
+  {
+    part: 'durable',
+    title: 'A store in a file, beside none',
+    note: 'The same server with `sqlite(…)` and without, over HTTP. *read* calls a tool with `readOnlyHint`, *write* one that may change something: its reply is durable before its response leaves. A write in a session is known by its id, a modern one by its idempotency key.',
+    size: 'in flight',
+    columns: [
+      { title: 'calls/s', measure: 'calls' },
+      { title: '× without a store', measure: 'calls', beside: OURS },
+      ...TIMES,
+      { title: 'growth of the file, bytes a call', measure: 'growth' },
     ],
   },
 ];
