@@ -45,6 +45,13 @@ interface Identity {
   readonly session: KeptSession | undefined;
 }
 
+/** A call on its way whose outcome is to be kept. */
+interface Call extends Identity {
+  readonly repeatable: boolean;
+  /** When its marker expires, in milliseconds since 1970. */
+  readonly expires: number;
+}
+
 /** What the store has of a call: without an outcome, that it was begun. */
 interface Reply {
   readonly digest: string;
@@ -55,17 +62,22 @@ interface Reply {
 const MAX_LENGTH = 1024 * 1024;
 const MIN_KEY = 16;
 const MAX_KEY = 256;
+/** Of the time that replies are kept, the part by which a marker outlives it: the reply to a short call expires with its marker. */
+const SLACK = 16;
 /** Most principals and sessions whose replies are counted; those that were counted first are left to time. */
 const MAX_COUNTED = 10_000;
 
 export class Replies {
   readonly #options: RepliesOptions;
   /** The calls on their way whose outcome is to be kept. */
-  readonly #calls = new WeakMap<InFlight, Identity & { readonly repeatable: boolean }>();
+  readonly #calls = new WeakMap<InFlight, Call>();
   /** Those with a key, by it: no in-flight table tells them apart. */
   readonly #keyed = new Map<string, InFlight>();
   /** The requests of each actor whose replies are kept, the oldest first. */
-  readonly #counted = new Map<string, string[]>();
+  readonly #counted = new Map<string, Set<string>>();
+  /** Markers of the calls that begin in this turn: one batch for all of them. */
+  #beginning: Write[] = [];
+  #begun: Promise<void> | undefined;
 
   constructor(options: RepliesOptions) {
     this.#options = options;
@@ -96,8 +108,8 @@ export class Replies {
     return {
       address: emitter.address,
       send: (mail) => {
-        const identity = mail.type === 'answer' ? this.#calls.get(mail.request) : undefined;
-        if (identity && mail.type === 'answer') this.#answered(mail, identity, emitter);
+        const call = mail.type === 'answer' ? this.#calls.get(mail.request) : undefined;
+        if (call && mail.type === 'answer') this.#answered(mail, call, emitter);
         else emitter.send(mail);
       },
     };
@@ -120,7 +132,7 @@ export class Replies {
 
   async #take(mail: RequestMail, identity: Identity, repeatable: boolean): Promise<void> {
     const { request } = mail;
-    const { store, route } = this.#options;
+    const { store, route, clock, limits } = this.#options;
     const { actor, request: name, digest, session } = identity;
     if (!session) this.#enter(request, identity);
     // A read waits for what is being written: most calls are new, and need none.
@@ -146,10 +158,23 @@ export class Replies {
       );
     // While the store takes nothing, what may be repeated goes on; nothing would be gained by keeping it.
     if (repeatable && session?.journal.failing) return route(mail);
-    if (!repeatable) await store.commit([this.#write(identity, { digest })]);
+    const expires = clock.date() + limits.replyTtlMs + Math.floor(limits.replyTtlMs / SLACK);
+    if (!repeatable) await this.#begin(this.#write(identity, { digest }, expires));
     if (request.settled) return;
-    this.#calls.set(request, { ...identity, repeatable });
+    this.#calls.set(request, { ...identity, repeatable, expires });
     route(mail);
+  }
+
+  /** Resolves when the marker of a call is durable. */
+  #begin(marker: Write): Promise<void> {
+    this.#beginning.push(marker);
+    this.#begun ??= Promise.resolve().then(() => {
+      const markers = this.#beginning;
+      this.#beginning = [];
+      this.#begun = undefined;
+      return this.#options.store.commit(markers);
+    });
+    return this.#begun;
   }
 
   /** @throws {ProtocolError} when another request with this key is in flight */
@@ -169,18 +194,14 @@ export class Replies {
     if (this.#keyed.get(key) === request) this.#keyed.delete(key);
   }
 
-  #answered(
-    mail: AnswerMail,
-    identity: Identity & { readonly repeatable: boolean },
-    emitter: Mailbox<EmitterMail>,
-  ): void {
+  #answered(mail: AnswerMail, call: Call, emitter: Mailbox<EmitterMail>): void {
     const { request, outcome } = mail;
-    const { session, repeatable } = identity;
+    const { session, repeatable } = call;
     this.#calls.delete(request);
-    this.#leave(request, identity);
+    this.#leave(request, call);
     // It was ended by the server's own end: what it came to is not known, and a repeat is told so.
     if (!outcome.ok && outcome.error.code === ErrorCode.ShuttingDown) return emitter.send(mail);
-    const writes = [...this.#makeRoom(identity), this.#reply(identity, outcome)];
+    const writes = [...this.#makeRoom(call), this.#reply(call, outcome)];
     if (repeatable) {
       // A repeat whose result was lost may run again.
       emitter.send(mail);
@@ -200,35 +221,41 @@ export class Replies {
   }
 
   /** What JSON cannot hold, or is too long, is not kept: that it was begun is. */
-  #reply(identity: Identity, outcome: Outcome): Write {
-    const { digest } = identity;
+  #reply(call: Call, outcome: Outcome): Write {
+    const { digest } = call;
+    const { clock, limits } = this.#options;
+    const expires = Math.max(call.expires, clock.date() + limits.replyTtlMs);
     try {
-      const write = this.#write(identity, { digest, outcome });
+      const write = this.#write(call, { digest, outcome }, expires);
       if (write.type === 'reply' && write.data.length <= MAX_LENGTH) return write;
     } catch {
       // The door out says so to the client, and to the operator.
     }
-    return this.#write(identity, { digest });
+    return this.#write(call, { digest }, expires);
   }
 
-  #write({ actor, request }: Identity, reply: Reply): Write {
-    const { clock, limits } = this.#options;
-    return { type: 'reply', actor, request, data: toText(reply), expires: clock.date() + limits.replyTtlMs };
+  #write({ actor, request }: Identity, reply: Reply, expires: number): Write {
+    return { type: 'reply', actor, request, data: toText(reply), expires };
   }
 
   /** The oldest replies beyond the bound are forgotten before their time. */
   #makeRoom({ actor, request }: Identity): readonly Write[] {
     const { clock, limits } = this.#options;
-    const requests = this.#counted.get(actor) ?? [];
+    const requests = this.#counted.get(actor) ?? new Set<string>();
     this.#counted.delete(actor);
     this.#counted.set(actor, requests);
-    if (!requests.includes(request)) requests.push(request);
+    requests.add(request);
     for (const oldest of this.#counted.keys()) {
       if (this.#counted.size <= MAX_COUNTED) break;
       this.#counted.delete(oldest);
     }
-    const gone = requests.splice(0, Math.max(0, requests.length - limits.maxRepliesPerSession));
-    return gone.map((name) => ({ type: 'reply', actor, request: name, data: '', expires: clock.date() }));
+    const gone: Write[] = [];
+    for (const name of requests) {
+      if (requests.size <= limits.maxRepliesPerSession) break;
+      requests.delete(name);
+      gone.push({ type: 'reply', actor, request: name, data: '', expires: clock.date() });
+    }
+    return gone;
   }
 
   #fail(request: InFlight, error: unknown): void {

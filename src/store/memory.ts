@@ -95,7 +95,8 @@ class MemoryStore implements Store {
         return;
       }
       case 'reply':
-        this.#of(write.actor).replies.set(write.request, { data: write.data, expires: write.expires });
+        if (write.data === '') this.#kept.get(write.actor)?.replies.delete(write.request);
+        else this.#of(write.actor).replies.set(write.request, { data: write.data, expires: write.expires });
         return;
       case 'timer':
         this.#of(write.timer.actor).timers.set(write.timer.timer, write.timer);

@@ -18,6 +18,8 @@ export const LATER = Symbol('later');
 
 interface Sweep {
   after: readonly [number, string];
+  /** Replies beyond their bound, once they are counted. */
+  surplus: number | undefined;
   gone: number;
 }
 
@@ -170,7 +172,7 @@ export class SqliteGroups {
 
   /** One slice: what is committed meanwhile does not wait for all of it. */
   #sweep(id: number, now: number): Found | typeof LATER {
-    const sweep = this.#sweeps.get(id) ?? { after: [Number.MIN_SAFE_INTEGER, ''], gone: 0 };
+    const sweep = this.#sweeps.get(id) ?? { after: [Number.MIN_SAFE_INTEGER, ''], surplus: undefined, gone: 0 };
     this.#sweeps.set(id, sweep);
     const expired = this.#rows.expired(now, sweep.after, SLICE);
     for (const { id: actor } of expired) {
@@ -182,7 +184,13 @@ export class SqliteGroups {
     if (last) sweep.after = [last.expires ?? 0, last.id];
     const more = expired.length === SLICE || this.#rows.sweepReplies(now, SLICE) === SLICE;
     if (more) return LATER;
-    const { maxActorReplies, maxDeadLetters } = this.#options;
+    const { maxActorReplies, maxReplies, maxDeadLetters } = this.#options;
+    sweep.surplus ??= this.#rows.replies() - maxReplies;
+    if (sweep.surplus > 0) {
+      this.#rows.sweepFirst(Math.min(sweep.surplus, SLICE));
+      sweep.surplus -= SLICE;
+      return LATER;
+    }
     this.#rows.sweepCrowds(maxActorReplies, maxDeadLetters);
     this.#journal.sweep();
     return this.#shrink() ? LATER : { type: 'swept', gone: sweep.gone };

@@ -13,6 +13,8 @@ export interface SqliteOptions {
   readonly maxActorStreams: number;
   /** Most replies kept for one actor; those that expire first give way, at the next sweep. */
   readonly maxActorReplies: number;
+  /** Most replies kept in all; those that expire first give way, at the next sweep. */
+  readonly maxReplies: number;
   /** Most dead letters; the oldest give way, at the next sweep. */
   readonly maxDeadLetters: number;
   /** Most calls that wait for the thread of the store; the next is refused with `busy`. */
@@ -35,6 +37,7 @@ const DEFAULT_OPTIONS: SqliteOptions = {
   maxActorBytes: 16 * 1024 ** 2,
   maxActorStreams: 1_000,
   maxActorReplies: 256,
+  maxReplies: 1_000_000,
   maxDeadLetters: 1_000,
   maxWaiting: 20_000,
   maxWaitingLength: 64 * 1024 ** 2,

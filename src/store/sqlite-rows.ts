@@ -13,10 +13,15 @@ const KINDS: Readonly<Record<StoredKind, true>> = {
   server: true,
 };
 
+/** Replies that are remembered to have been written. */
+const MAX_MARKED = 10_000;
+
 export class SqliteRows {
   readonly #sql: ReturnType<typeof statements>;
   readonly #snapshots = new Map<string, { readonly version: string; readonly data: string }>();
   readonly #report: (what: string) => void;
+  /** When replies that were written a while ago expire. What is missing here costs time only. */
+  readonly #marked = new Map<string, number>();
 
   /** @param report hears of rows that a list leaves out, because they are not as they were written */
   constructor(db: Db, report: (what: string) => void) {
@@ -35,15 +40,25 @@ export class SqliteRows {
     this.#snapshots.set(actor, { version, data });
   }
 
+  /** One without data is let go of. */
   reply(actor: string, request: string, data: string, expires: number): void {
+    const key = `${actor} ${request}`;
+    if (data === '') {
+      this.#marked.delete(key);
+      this.#sql.replyOff.run(bytesOf(actor), bytesOf(request));
+      return;
+    }
     const body = bytesOf(data);
-    this.#sql.reply.run(
-      bytesOf(actor),
-      bytesOf(request),
-      body,
-      expires,
-      rowSum(['reply', actor, request, expires], body),
-    );
+    const crc = rowSum(['reply', actor, request, expires], body);
+    // A call is written twice: as begun, and with its result. Where it expires as before, its indexes need not be touched.
+    const again = this.#marked.get(key) === expires;
+    if (again && this.#sql.replyAgain.run(body, crc, bytesOf(actor), bytesOf(request), expires) === 1) {
+      this.#marked.delete(key);
+      return;
+    }
+    this.#sql.reply.run(bytesOf(actor), bytesOf(request), body, expires, crc);
+    if (this.#marked.size >= MAX_MARKED) this.#marked.clear();
+    this.#marked.set(key, expires);
   }
 
   timer({ actor, timer, due, data }: TimerRow): void {
@@ -134,10 +149,20 @@ export class SqliteRows {
     return this.#sql.dropReplies.run(until, limit);
   }
 
-  sweepCrowds(maxReplies: number, maxLetters: number): void {
-    for (const [actor] of this.#sql.crowded.all(maxReplies)) {
+  /** How many there are. */
+  replies(): number {
+    return number(this.#sql.replies.all()[0]?.[0], 'the number of replies');
+  }
+
+  /** Lets go of those that expire first. */
+  sweepFirst(count: number): void {
+    this.#sql.dropFirst.run(count);
+  }
+
+  sweepCrowds(maxActorReplies: number, maxLetters: number): void {
+    for (const [actor] of this.#sql.crowded.all(maxActorReplies)) {
       const key = bytes(actor, 'a reply');
-      this.#sql.dropCrowd.run(key, key, maxReplies);
+      this.#sql.dropCrowd.run(key, key, maxActorReplies);
     }
     this.#sql.dropLetters.run(maxLetters);
   }
@@ -172,6 +197,8 @@ function statements(db: Db) {
     reply: db.prepare(
       'INSERT INTO reply VALUES(?, ?, ?, ?, ?) ON CONFLICT(actor, request) DO UPDATE SET data = excluded.data, expires = excluded.expires, crc = excluded.crc',
     ),
+    replyAgain: db.prepare('UPDATE reply SET data = ?, crc = ? WHERE actor = ? AND request = ? AND expires = ?'),
+    replyOff: db.prepare('DELETE FROM reply WHERE actor = ? AND request = ?'),
     timer: db.prepare('INSERT OR REPLACE INTO timer VALUES(?, ?, ?, ?, ?)'),
     timerOff: db.prepare('DELETE FROM timer WHERE actor = ? AND timer = ?'),
     letter: db.prepare(
@@ -197,6 +224,8 @@ function statements(db: Db) {
     dropReplies: db.prepare(
       'DELETE FROM reply WHERE rowid IN (SELECT rowid FROM reply WHERE expires <= ? ORDER BY expires LIMIT ?)',
     ),
+    replies: db.prepare(`SELECT ${columns('n:count(*)')} FROM reply`),
+    dropFirst: db.prepare('DELETE FROM reply WHERE rowid IN (SELECT rowid FROM reply ORDER BY expires LIMIT ?)'),
     crowded: db.prepare(`SELECT ${columns('b:actor')} FROM reply GROUP BY actor HAVING count(*) > ?`),
     dropCrowd: db.prepare(
       'DELETE FROM reply WHERE actor = ? AND rowid NOT IN (SELECT rowid FROM reply WHERE actor = ? ORDER BY expires DESC LIMIT ?)',

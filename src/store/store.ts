@@ -12,7 +12,10 @@ export type Write =
   | { readonly type: 'snapshot'; readonly actor: string; readonly version: string; readonly data: string }
   /** One event more of its history, or of one of its streams. `seq` grows within a stream. */
   | ({ readonly type: 'event'; readonly actor: string } & JournalEvent)
-  /** What a request came to, to be said again when it is repeated. `expires` in milliseconds since 1970. */
+  /**
+   * What a request came to, to be said again when it is repeated; the empty string lets go of it. `expires` in milliseconds
+   * since 1970.
+   */
   | {
       readonly type: 'reply';
       readonly actor: string;

@@ -1,13 +1,17 @@
 /** Calls that change nothing, on a durable store: they leave no rows, wait for no stranger, and never show what could still be lost. */
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { assign, setup } from 'xstate';
 import { z } from 'zod';
-import type { Server } from '../../src/index.ts';
+import { type Server, sqlite } from '../../src/index.ts';
+import { Db } from '../../src/store/sqlite-database.ts';
 import type { Write } from '../../src/store/store.ts';
 import { handleUri } from '../../src/toolset/resources.ts';
 import { type Disk, disk } from '../handles/support.ts';
 import { suite } from '../harness/door.ts';
-import { pings, serving } from '../http/session.ts';
+import { crowd, pings, serving } from '../http/session.ts';
 import { type Answer, ask, initialize, openSession, type Session, type Stage, textIn } from '../http/support.ts';
 
 const test = suite('reads on a durable store');
@@ -160,6 +164,34 @@ test('R-46: lists, resources, prompts, pings and rejected requests leave no rows
       assert.is((await session.post({ jsonrpc: '2.0', id, method, params })).status, 200, method);
     assert.equal(writesOf(store, before), []);
   }));
+
+test('R-26: calls that write leave no more replies in the file than their session may have, without a sweep', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-growth-'));
+  const file = join(folder, 'growth.db');
+  const most = 16;
+  const text = 'x'.repeat(2_000);
+  try {
+    await serving(
+      async (stage) => {
+        const session = await openSession(stage.url);
+        await crowd(20 * most, 8, async (id) =>
+          assert.is(textIn(await (await session.call(id, 'write', { text })).json()), text),
+        );
+      },
+      { server: { store: sqlite(file), limits: { maxRepliesPerSession: most } } },
+      define,
+    );
+    const db = new Db(file);
+    const [row] = db.prepare('SELECT CAST(count(*) AS REAL) FROM reply').all();
+    db.close();
+    assert.is(row?.[0], most);
+    // The log is written back and emptied when the store closes. All 320 replies would be 700 KB.
+    const { size } = statSync(file);
+    assert.ok(size <= 300_000, `the file has ${size} bytes`);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
 
 test('a read does not wait for the replies of other calls, nor for other sessions', () =>
   withDisk(async (stage, store) => {

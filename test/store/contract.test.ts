@@ -157,6 +157,29 @@ function contract(name: string, make: () => Store): void {
     assert.is(await store.reply('reply', 'r2'), '"r2"');
   });
 
+  test('a reply may be written again, as it expires or later; an empty one lets go of it', async () => {
+    const again = (data: string, expires: number): Write => ({
+      type: 'reply',
+      actor: 'again',
+      request: 'r',
+      data,
+      expires,
+    });
+    await store.commit([actor('again'), again('begun', 900)]);
+    for (const [data, expires] of [
+      ['ended', 900],
+      ['ended later', 950],
+      ['ended later still', 950],
+    ] as const) {
+      await store.commit([again(data, expires)]);
+      assert.is(await store.reply('again', 'r'), data);
+    }
+    await store.commit([again('', 950)]);
+    assert.is(await store.reply('again', 'r'), undefined);
+    await store.commit([again('anew', 950)]);
+    assert.is(await store.reply('again', 'r'), 'anew');
+  });
+
   test('timers fall due in their order, the late ones too', async () => {
     await store.commit([actor('timers'), timer('timers', 'z', 3_000), timer('timers', 'y', 1_000)]);
     await store.commit([timer('timers', 'x', 2_000), timer('timers', 'y', 2_500)]);

@@ -98,6 +98,20 @@ test('R-26: replies, dead letters and what is remembered of streams are bounded'
   }
 });
 
+test('R-26: all replies together are bounded: those that expire first give way', () => {
+  const { commit, ask } = openHere(join(place.path, 'replies.db'), { maxReplies: 300 });
+  for (let n = 1; n <= 700; n += 1)
+    commit({ type: 'reply', actor: `a${n}`, request: 'r', data: '1', expires: 1_000 + n });
+  ask({ type: 'sweep', now: 1 });
+  const kept = Array.from({ length: 700 }, (_, n) => ask({ type: 'reply', actor: `a${n + 1}`, request: 'r' })).map(
+    (answer) => 'found' in answer && answer.found.type === 'reply' && answer.found.data !== undefined,
+  );
+  assert.equal(
+    kept,
+    kept.map((_, n) => n >= 400),
+  );
+});
+
 test('R-26: a day of sessions that come and go leaves the file within its bound', () => {
   const path = join(place.path, 'day.db');
   const maxBytes = 6 * 1024 * 1024;
