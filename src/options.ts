@@ -7,7 +7,7 @@ import { describe, type JsonObject, messageOf } from './protocol/json.ts';
 import type { Implementation } from './protocol/types.ts';
 import type { Store } from './store/store.ts';
 import { checkWatchdog, type WatchdogOption } from './supervision/watchdog-option.ts';
-import type { HttpOptions } from './transports/http/options.ts';
+import type { SharedHttpOptions } from './transports/http/options.ts';
 
 /** Bounds. Each is a whole number of at least 1, and each refusal names the bound that it comes from. */
 export interface Limits {
@@ -194,8 +194,11 @@ export interface ServerOptions extends Implementation {
   /** Milliseconds for which modern clients may take lists as fresh (2026-07-28 "Caching"). Default 0: they ask again. */
   readonly listTtlMs?: number;
   readonly limits?: Partial<Limits>;
-  /** How `server.fetch` and `server.node` serve. */
-  readonly http?: Omit<HttpOptions, 'port' | 'host' | 'path' | 'ownsProcess'>;
+  /**
+   * How this server serves over HTTP, however it is started: `server.fetch`, `server.node`, `troupe serve --http`, and
+   * `server.listen(http({ … }))`, whose own options come first.
+   */
+  readonly http?: SharedHttpOptions;
   /**
    * Secrets of at least 32 characters, from which the keys are made that seal what clients carry (`requestState`): the first
    * seals, all open. Give every process the same ones, so that a question survives a restart. Default: a random one, which

@@ -15,7 +15,7 @@ const HELP = `Usage: troupe dev FILE|DIR [--data DIR] [--open] [--coverage] [-- 
 
 Serves as troupe run does, and loads everything again when a module changes. Connected clients stay connected, and are
 told which lists changed. A load that fails says why on stderr; until it is mended the version before is served.
-The name, version, instructions and limits of a server are those of the first load.
+The options of createServer({ … }) are those of the first load.
 The inspector is open, at an address that is said on stderr: a page on this machine that shows what happens.
 
   --data DIR         keep what must survive this process in DIR

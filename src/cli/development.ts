@@ -13,8 +13,10 @@ import { stdio } from '../transports/stdio.ts';
 import type { Transport } from '../transports/transport.ts';
 import { Host } from './host.ts';
 import { identityOf, startTarget, waitFor } from './program.ts';
+import { startupError } from './startup-error.ts';
+import { hearStrayErrors } from './stray-errors.ts';
 import type { Target } from './target.ts';
-import { say, traceOf } from './usage.ts';
+import { say } from './usage.ts';
 import { Watch } from './watch.ts';
 
 /** Milliseconds that one discovered module is given to load. */
@@ -36,6 +38,8 @@ export class Development {
   /** Counts loads: one that is overtaken by the next comes to nothing. */
   #attempt = 0;
   #failed = false;
+  /** Settled when the transports are open on which the program listens. */
+  #opening: Promise<void> | undefined;
   #listens: () => void = () => {};
   readonly #watching: (server: Server) => Promise<void>;
 
@@ -70,10 +74,12 @@ export class Development {
     const listens = new Promise<void>((resolve) => {
       this.#listens = resolve;
     });
+    const stray = hearStrayErrors();
     try {
       if (this.#target.kind === 'directory') await this.#read([this.#target.path]);
       loading.program = nextGeneration();
-      const failed = await this.#start(loading.program, listens, () => current !== this.#attempt);
+      const starting = this.#start(loading.program, listens, () => current !== this.#attempt);
+      const failed = await Promise.race([starting, stray.thrown]);
       if (current !== this.#attempt) return;
       this.#failed = failed;
       if (before && !failed) this.#host?.announceUnlessChangedSince(before);
@@ -81,10 +87,11 @@ export class Development {
     } catch (error) {
       if (current !== this.#attempt) return;
       this.#failed = true;
-      say(`troupe dev: ${this.#target.path} cannot be loaded: ${traceOf(error)}`);
-      if (this.#host) say(`troupe dev: what was loaded before is still served: ${this.#host}`);
+      say(`troupe dev: ${this.#target.path} cannot be loaded: ${startupError(error, this.#target.path)}`);
+      if (before) say(`troupe dev: what was loaded before is still served: ${this.#host}`);
       await this.#serveNothing();
     } finally {
+      stray.end();
       for (const path of Object.keys(cache)) if (!path.includes('/node_modules/')) this.#module(path);
     }
   }
@@ -93,6 +100,7 @@ export class Development {
   async #start(generation: number, listens: Promise<void>, overtaken: () => boolean): Promise<boolean> {
     const started = await startTarget(this.#target, generation, listens);
     if (started?.kind === 'listens') {
+      await this.#opening;
       // What it registers after that belongs to this load too, unless it waits there for ever.
       await Promise.race([started.loaded, new Promise<void>((resolve) => systemClock.after(AFTER_MS, resolve))]);
       return false;
@@ -119,8 +127,11 @@ export class Development {
     if (!isServer(server) || this.#host?.is(server)) return undefined;
     const host = this.#hostFor(server);
     host.adopt(server);
+    this.#opening = host.open(...transports);
+    // Whoever loads hears of it, too.
+    this.#opening.catch(() => {});
     this.#listens();
-    return host.open(...transports);
+    return this.#opening;
   }
 
   #newHost(options: ServerOptions): Host {

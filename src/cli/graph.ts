@@ -5,8 +5,10 @@ import { messageOf } from '../protocol/json.ts';
 import { reserveStdout } from '../transports/stdout-guard.ts';
 import { machinesOf } from './machines.ts';
 import { readOptions } from './options.ts';
+import { startupError } from './startup-error.ts';
+import { hearStrayErrors } from './stray-errors.ts';
 import { readTarget, type Target } from './target.ts';
-import { say, traceOf, UsageError } from './usage.ts';
+import { say, UsageError } from './usage.ts';
 
 const OPTIONS = { mermaid: '', table: '', out: 'FILE' };
 
@@ -57,7 +59,7 @@ async function print(
   write: (text: string) => Promise<void>,
 ): Promise<number> {
   try {
-    const machines = await machinesOf(target);
+    const machines = await Promise.race([machinesOf(target), hearStrayErrors().thrown]);
     const chosen = choose(target, machines, wanted);
     if (!chosen && out !== undefined)
       return fail(`--out: expected a MACHINE to write there, one of ${[...machines.keys()].join(', ')}; got none`);
@@ -70,7 +72,9 @@ async function print(
     else save(out, text);
     return 0;
   } catch (error) {
-    return error instanceof Missing ? fail(error.message) : fail(`${target.path} cannot be read: ${traceOf(error)}`, 1);
+    return error instanceof Missing
+      ? fail(error.message)
+      : fail(`${target.path} cannot be read: ${startupError(error, target.path)}`, 1);
   }
 }
 

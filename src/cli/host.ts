@@ -12,8 +12,31 @@ const PROGRAM = 'the program';
 /** What clients of a development server may come to see, though nothing of it is there when they connect. */
 const MAY_COME = ['tools', 'resources', 'prompts', 'completions'] as const;
 
-/** Options of which a client hears once, or which hold from the start. */
-const FROM_THE_START = ['name', 'version', 'title', 'description', 'instructions', 'limits', 'listTtlMs'] as const;
+/** Whether a new value of an option can be told by its JSON. All options hold from the start; functions differ with each load. */
+const COMPARED: Readonly<Record<keyof ServerOptions, boolean>> = {
+  name: true,
+  version: true,
+  title: true,
+  description: true,
+  icons: true,
+  websiteUrl: true,
+  instructions: true,
+  executors: false,
+  // A development server offers all of them.
+  offers: false,
+  experimental: true,
+  extensions: true,
+  listTtlMs: true,
+  limits: true,
+  http: true,
+  keys: true,
+  askThroughModel: true,
+  store: false,
+  watchdog: true,
+  afterLateError: true,
+  log: false,
+  clock: false,
+};
 
 export class Host {
   readonly #options: ServerOptions;
@@ -43,7 +66,13 @@ export class Host {
       if (this.#opened.has(transport.name)) continue;
       this.#opened.add(transport.name);
       await this.#watched;
-      await this.#server.listen(transport);
+      try {
+        await this.#server.listen(transport);
+      } catch (error) {
+        // The next load may find what was in the way gone.
+        this.#opened.delete(transport.name);
+        throw error;
+      }
     }
   }
 
@@ -77,7 +106,11 @@ export class Host {
 
   /** The options of a program that was loaded again which differ from those that hold. */
   outdated(options: ServerOptions): readonly string[] {
-    return FROM_THE_START.filter((name) => JSON.stringify(options[name]) !== JSON.stringify(this.#options[name]));
+    const given = new Map(Object.entries(options));
+    const before = new Map(Object.entries(this.#options));
+    return Object.entries(COMPARED).flatMap(([name, compared]) =>
+      compared && JSON.stringify(given.get(name)) !== JSON.stringify(before.get(name)) ? [name] : [],
+    );
   }
 
   /** What is offered, counted. @example 2 tools, 1 resource, 0 prompts */

@@ -7,8 +7,9 @@ import { type Exports, loadModule } from '../discovery/load.ts';
 import { nearest } from '../discovery/loader.ts';
 import { isObject } from '../protocol/json.ts';
 import { isServer, type Server } from '../server.ts';
+import { startupError } from './startup-error.ts';
 import type { Target } from './target.ts';
-import { say, traceOf } from './usage.ts';
+import { say } from './usage.ts';
 
 /** Milliseconds after which a program that only waits is worth a word. */
 const PATIENCE_MS = 1_000;
@@ -69,7 +70,7 @@ export async function start(path: string, generation: number, listens: Promise<u
   if (!exports) {
     const loaded = loading.then(
       () => {},
-      (error: unknown) => say(`${path} failed after it had begun to listen: ${traceOf(error)}`),
+      (error: unknown) => say(`${path} failed after it had begun to listen: ${startupError(error, path)}`),
     );
     return { kind: 'listens', loaded };
   }

@@ -1,13 +1,12 @@
 /** `troupe serve FILE|DIR --http PORT --socket PATH`: serves a program, or modules that need none, to any number of clients at once. */
 import { systemClock, type Timer } from '../clock.ts';
-import { messageOf } from '../protocol/json.ts';
 import type { Server } from '../server.ts';
-import { type HttpTransport, http } from '../transports/http/http.ts';
 import { watchSignals } from '../transports/signals.ts';
 import { socket } from '../transports/socket.ts';
 import type { Transport } from '../transports/transport.ts';
 import { howToConnect, plainName } from './connecting.ts';
 import { dataOf } from './data.ts';
+import { type HttpAddress, openHttp, readHttpAddress } from './http-address.ts';
 import { INSPECTING, INSPECTING_HELP, readInspecting } from './inspecting-options.ts';
 import { type CommandLine, readOptions, wholeNumber } from './options.ts';
 import { serveTarget } from './serving.ts';
@@ -36,6 +35,8 @@ session of its own, or needs none.
   --path PATH           its path (/mcp)
   --allow-host NAMES    by which names clients may call it, with commas between; needed to bind anything but loopback
   --allow-origin ORIGINS  whose pages may use it from a browser, with commas between
+                        The program's HTTP options (createServer({ http }), http({ … })) hold here, too. Where the program
+                        has such a list, these two can only shorten it.
   --socket PATH         a unix domain socket; on Windows the name of a pipe, \\\\.\\pipe\\NAME
                         A client that starts a command is given troupe attach PATH.
   --max-connections N   most clients at once on the socket (256)
@@ -46,7 +47,7 @@ ${INSPECTING_HELP}
 SIGTERM, SIGINT and SIGHUP let what runs finish, and end the process with code 0.
 
 ${TARGETS}
-A program that listens on stdio itself is served here instead.
+A program that listens on stdio itself is served here instead, and one that listens over HTTP at the address of --http.
 `;
 
 /** What the author's own code may still take to finish, in milliseconds, once everything is closed. */
@@ -66,40 +67,9 @@ export async function main(args: readonly string[]): Promise<void> {
   await serveTarget(target, {
     command: 'serve',
     listen: (server, transports) => service.open(server, transports),
-    // What it would have done on stdio is done here.
-    takesOver: true,
+    listenMore: (transports) => service.openMore(transports),
     store: await dataOf('serve', line.values.data),
   });
-}
-
-/** @throws {UsageError} for an address that is none, or that may not be bound so */
-function openEndpoint(values: CommandLine['values']): HttpTransport | undefined {
-  const { http: address, path, 'allow-host': hosts, 'allow-origin': origins } = values;
-  if (address === undefined) {
-    if (path ?? hosts ?? origins)
-      throw new UsageError('troupe serve: --path, --allow-host and --allow-origin are of --http: expected it, too');
-    return undefined;
-  }
-  const [, bracketed, plain, port] = /^(?:(?:\[([^\]]+)\]|([^:]+)):)?(\d{1,5})$/.exec(address) ?? [];
-  if (port === undefined)
-    throw new UsageError(
-      `troupe serve: --http: expected PORT or HOST:PORT, such as 3000 or 0.0.0.0:3000, got ${address}`,
-    );
-  const host = bracketed ?? plain;
-  try {
-    return http({
-      port: Number(port),
-      ownsProcess: true,
-      ...(host === undefined ? {} : { host }),
-      ...(path === undefined ? {} : { path }),
-      ...(hosts === undefined ? {} : { allowedHosts: hosts.split(',') }),
-      ...(origins === undefined ? {} : { allowedOrigins: origins.split(',') }),
-    });
-  } catch (error) {
-    throw new UsageError(
-      `troupe serve: ${messageOf(error)} (--allow-host for allowedHosts, --allow-origin for allowedOrigins)`,
-    );
-  }
 }
 
 /** The one server of the process, its transports, and their end. */
@@ -108,7 +78,9 @@ class Service {
   /** How to reach the server, one line each. */
   readonly #told: string[] = [];
   readonly #idleMs: number;
-  readonly #http: HttpTransport | undefined;
+  readonly #address: HttpAddress | undefined;
+  /** Those that were opened when the program first listened. */
+  #opened: readonly Transport[] = [];
   readonly #watch: (server: Server) => Promise<void>;
   #server: Server | undefined;
   #idle: Timer | undefined;
@@ -128,38 +100,56 @@ class Service {
       );
       this.#told.push(`on the socket ${path}; connect clients with: troupe attach ${path}`);
     }
-    const endpoint = openEndpoint(values);
-    if (endpoint) transports.push(endpoint);
-    this.#http = endpoint;
-    if (transports.length === 0)
+    this.#address = readHttpAddress(values);
+    if (transports.length === 0 && !this.#address)
       throw new UsageError(
         'troupe serve: expected where to serve: --http PORT, --socket PATH, or both (to serve on stdio: troupe run)',
       );
-    if (idleExit !== undefined && endpoint)
+    if (idleExit !== undefined && this.#address)
       throw new UsageError(
         'troupe serve: --idle-exit counts the clients of a socket: leave it out, or leave out --http',
       );
     this.#transports = transports;
   }
 
-  /** Opens the transports of the command, and what the program has opened besides stdio. */
+  /**
+   * Opens the transports of the command, and what the program has opened besides stdio: an HTTP transport of the program at
+   * the address of the command.
+   */
   async open(server: Server, transports: readonly Transport[]): Promise<void> {
     if (this.#server)
       throw new Error('troupe serve serves one server, and this program has told another one to listen before');
     this.#server = server;
+    const own = transports.filter(({ name }) => name !== 'stdio');
+    const endpoint = this.#address && openHttp(this.#address, server.options.http, own);
+    this.#opened = [...new Set([...this.#transports, ...(endpoint ? [endpoint] : []), ...own])];
     await this.#watch(server);
-    await server.listen(...this.#transports, ...transports.filter(({ name }) => name !== 'stdio'));
+    await server.listen(...this.#opened);
     // Nobody may be there to start it again: it is told, and not ended.
     watchLoop(server, undefined, false);
     watchSignals((signal) => this.#end(signal));
     const { name, version } = server.info;
     for (const told of this.#told) say(`troupe serve: ${name} ${version} ${told}`);
-    if (this.#http) {
-      const { url } = this.#http;
+    if (endpoint) {
+      const { url } = endpoint;
       say(`troupe serve: ${name} ${version} at ${url}; connect clients with:`);
       for (const line of howToConnect(plainName(name), url)) say(`  ${line}`);
     }
     this.#count(this.#connected);
+  }
+
+  /**
+   * The program tells its server to listen on more. What its HTTP transport guards, the port of `--http` does not, which is
+   * open: the process ends.
+   */
+  openMore(transports: readonly Transport[]): Promise<void> | undefined {
+    const more = transports.filter((transport) => !this.#opened.includes(transport));
+    if (!this.#address || !more.some(({ name }) => name === 'http')) return undefined;
+    const why =
+      'the program listened over HTTP after it was served on --http already, so that its options came too late: pass http() to the first server.listen(…), or its options to createServer({ http })';
+    process.exitCode = 1;
+    this.#end(why);
+    return Promise.reject(new Error(`troupe serve: --http: ${why}`));
   }
 
   #count(connected: number): void {

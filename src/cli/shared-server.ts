@@ -23,8 +23,8 @@ const LOOK_MS = 20;
 const MOST_FAILURES = 3;
 /** A log longer than this, in bytes, is begun anew with the next server. */
 const LOG_BYTES = 1_048_576;
-/** What is shown of the log of a server that failed, in bytes. */
-const SHOWN_BYTES = 2_000;
+/** How far from the end of the log of a server that failed its last line is looked for, in bytes. */
+const SHOWN_BYTES = 8_000;
 
 export interface SharedServerOptions {
   /** Where it listens. Default: {@link defaultPath}. */
@@ -111,7 +111,7 @@ export class SharedServer {
         }
         const late = `it did not listen within ${START_MS} ms`;
         if (over === undefined) child.kill('SIGKILL');
-        this.#failed(`${over ?? late}, and said in ${logFile}:\n${tail(logFile, from)}`);
+        this.#failed(`${over ?? late}, and said in ${logFile}: ${tail(logFile, from)}`);
       }
     } finally {
       child.unref();
@@ -182,7 +182,7 @@ function openLog(path: string): number {
   return openSync(path, size > LOG_BYTES ? 'w' : 'a', 0o600);
 }
 
-/** The end of what was written since `from`. */
+/** Of what was written since `from` the last line of the command, which says why; or else the last line. */
 function tail(path: string, from: number): string {
   const file = openSync(path, 'r');
   try {
@@ -190,7 +190,8 @@ function tail(path: string, from: number): string {
     const start = Math.max(from, size - SHOWN_BYTES);
     const bytes = Buffer.alloc(Math.max(0, size - start));
     readSync(file, bytes, 0, bytes.length, start);
-    return bytes.toString('utf8').trim();
+    const lines = bytes.toString('utf8').trim().split('\n');
+    return lines.findLast((line) => line.startsWith('troupe serve: ')) ?? lines.at(-1) ?? '';
   } finally {
     closeSync(file);
   }

@@ -1,7 +1,6 @@
 /** What the command line understands, and how it says that it did not. */
 
-import { OWN } from '../own.ts';
-import { stackOf } from '../protocol/json.ts';
+import { startupError } from './startup-error.ts';
 
 /** The command line was not understood: exit code 2. The message says what was expected and what came. */
 export class UsageError extends Error {
@@ -13,11 +12,19 @@ export async function understood(command: () => Promise<void>): Promise<void> {
   try {
     await command();
   } catch (error) {
-    // By its name: the file that runs the commands has a class of its own (bundle.ts).
-    if (!(error instanceof Error && error.name === 'UsageError')) throw error;
-    say(`${error.message}\nSee troupe --help.`);
-    process.exitCode = 2;
+    process.exitCode = sayWhy('troupe', error);
   }
+}
+
+/** Says on stderr why a command ends. @returns its exit code */
+export function sayWhy(what: string, error: unknown, path?: string): number {
+  // By its name: the file that runs the commands has a class of its own (bundle.ts).
+  if (error instanceof Error && error.name === 'UsageError') {
+    say(`${error.message}\nSee troupe --help.`);
+    return 2;
+  }
+  say(`${what}: ${startupError(error, path)}`);
+  return 1;
 }
 
 export const USAGE = `Usage: troupe <command>
@@ -51,14 +58,4 @@ ARGS are what FILE finds in process.argv.slice(2).`;
 /** Says it on stderr: stdout may belong to the protocol. */
 export function say(line: string): void {
   process.stderr.write(`${line}\n`);
-}
-
-/** An error for the author of a program: the frames of the stack that are theirs, without those of Node, of packages and of ours. */
-export function traceOf(error: unknown): string {
-  return stackOf(error)
-    .split('\n')
-    .filter(
-      (line) => !/^\s+at /.test(line) || !(/node:|\/node_modules\/|\(<anonymous>\)$/.test(line) || line.includes(OWN)),
-    )
-    .join('\n');
 }

@@ -55,8 +55,6 @@ export async function serve({ target, data, inspecting }: Work): Promise<void> {
       serving.set(server, opened);
       return opened;
     },
-    // A program that listens itself has to wait at the gate, too, and for what watches it.
-    takesOver: supervisor !== undefined || isWatched,
     ends: (reason) => supervisor?.ends(reason),
     store,
   });

@@ -205,6 +205,10 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
   });
   bus.on('fault', ({ where, error }) => void incident(where, error));
 
+  /** Those that did not open. They are closed with the others. */
+  const failed = new Set<Transport>();
+  const ownsProcess = (): boolean =>
+    transports.some((transport) => transport.ownsProcess === true && !failed.has(transport));
   let unguard: (() => void) | undefined;
   let closing = false;
   let hold: Timer | undefined;
@@ -263,30 +267,37 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
       if (closing)
         throw new Error(`this server is closed and opens no transport (${transport.name}): create another server`);
       unguard ??= guardProcess({
-        ownsProcess: () => transports.some(({ ownsProcess }) => ownsProcess),
+        ownsProcess,
         caught(label, error) {
           incident(`${label ?? 'an unknown element'}, thrown after it had answered`, error);
-          if (options.afterLateError === 'restart' && transports.some(({ ownsProcess }) => ownsProcess))
-            supervision.restart(close);
+          if (options.afterLateError === 'restart' && ownsProcess()) supervision.restart(close);
         },
       });
       transports.push(transport);
       if (transport.authenticates) quotas.authenticates();
       supervision.begin(options.watchdog);
-      await keeping.open();
-      await transport.open({
-        bus,
-        clock,
-        maxMessageBytes: limits.maxMessageBytes,
-        connectionId: () => nanoid(8),
-        log,
-        refusal: (code, message, id) => outbound.refusal({ code, message }, id),
-        sleepers: kept && directory,
-        requestClose(reason) {
-          launcher()?.ends?.(reason);
-          void close(reason);
-        },
-      });
+      try {
+        await keeping.open();
+        await transport.open({
+          bus,
+          clock,
+          maxMessageBytes: limits.maxMessageBytes,
+          connectionId: () => nanoid(8),
+          log,
+          refusal: (code, message, id) => outbound.refusal({ code, message }, id),
+          http: options.http,
+          sleepers: kept && directory,
+          requestClose(reason) {
+            launcher()?.ends?.(reason);
+            void close(reason);
+          },
+        });
+        // It may have that of its server.
+        if (transport.authenticates) quotas.authenticates();
+      } catch (error) {
+        failed.add(transport);
+        throw error;
+      }
       server.mailbox.send({ type: 'started' });
     },
   };

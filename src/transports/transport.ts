@@ -4,6 +4,7 @@ import type { Clock } from '../clock.ts';
 import type { Sleepers } from '../messages/keeping.ts';
 import type { ErrorCodeValue } from '../protocol/errors.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
+import type { SharedHttpOptions } from './http/options.ts';
 
 /** What the server lends a transport while it is open. */
 export interface TransportHost {
@@ -17,6 +18,8 @@ export interface TransportHost {
   log(level: 'info' | 'warning' | 'error', message: string): void;
   /** The text of an error for what the transport itself refuses, before it is a message; with an id, for the request of it. */
   refusal(code: ErrorCodeValue, message: string, id?: RequestId): string;
+  /** The server's own HTTP options: each holds for a transport over HTTP that was not given another value for it. */
+  readonly http?: SharedHttpOptions | undefined;
   /** Where sessions are kept beyond this process: those that can be woken. */
   readonly sleepers?: Sleepers | undefined;
   /** Asks the server to close: finish what is in flight within its grace time, then close every transport. */

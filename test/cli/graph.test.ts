@@ -73,7 +73,7 @@ for (const [title, args, expected, exit] of [
     2,
   ],
   ['two forms at once', ['server.ts', '--mermaid', '--table'], 'expected --mermaid or --table, got both', 2],
-  ['a program that fails', ['broken.ts'], /broken\.ts cannot be read: Error: no database\n/, 1],
+  ['a program that fails', ['broken.ts'], /broken\.ts cannot be read: no database \(at .*broken\.ts:1:\d+\)\n/, 1],
 ] as const) {
   test(`${title} is refused in words`, async () => {
     const { code, out, err } = await graph(...args);

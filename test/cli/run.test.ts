@@ -100,7 +100,7 @@ test('what follows -- is for the program', async () => {
 
 for (const [title, text, reason] of [
   ['does not parse', 'export const x: = 1;', /server\.ts:1:16: ERROR: Unexpected "="/],
-  ['throws', `throw new Error('no database');`, /cannot be served: Error: no database\n\s+at .*server\.ts:1/],
+  ['throws', `throw new Error('no database');`, /cannot be served: no database \(at .*server\.ts:1:\d+\)\n/],
   ['neither listens nor offers anything', 'export const x = 1;', /it neither listens nor offers anything/],
   ['waits for ever', 'await new Promise(() => {});', /has nothing left to do/],
   ['offers nothing good', `export const x = () => 1; x.schema = { type: 'string' };`, /tool "x": input: /],

@@ -1,4 +1,5 @@
 /** `troupe serve --http`: where it serves, how clients are told to connect, and how it ends. */
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { Tree } from '../discovery/tree.ts';
@@ -97,13 +98,57 @@ for (const [title, options, expected] of [
   });
 }
 
-test('a port that is in use is an error, with code 1', async () => {
+test('R-33 a port that is in use is an error of one line, with code 1, and the database is closed', async () => {
   const { server, url } = await serve();
   const { port } = new URL(url);
-  const { path } = new Tree({ 'package.json': '{ "type": "module" }', 'server.ts': PROGRAM });
-  const second = new Cli(['serve', 'server.ts', '--http', port], { cwd: path });
-  assert.is(await second.exit, 1);
-  assert.match(second.err, `port ${port} is in use`);
+  for (const program of [PROGRAM, PROGRAM.replace('await server.listen', 'server.listen')]) {
+    const tree = new Tree({ 'package.json': '{ "type": "module" }', 'server.ts': program });
+    const second = new Cli(['serve', 'server.ts', '--http', port, '--data', 'data'], { cwd: tree.path });
+    assert.is(await second.exit, 1);
+    assert.match(second.err, new RegExp(`cannot be served: http: .*port ${port} is in use: choose another.*\n$`));
+    assert.not.match(second.err, /^\s+at /m);
+    // While a process has it open, its lock and its journal are there.
+    assert.equal(readdirSync(tree.at('data')), ['troupe.db']);
+  }
   server.process.kill('SIGTERM');
   assert.is(await server.exit, 0);
+});
+
+const GUARDED = `import { createServer, http, stdio } from '${TROUPE}';
+const authenticate = (request) => (request.header('authorization') === 'Bearer s3cret' ? 'ada' : undefined);
+const server = createServer({ name: 'guarded', version: '1.0.0' });
+server.tool('count', {}, () => '1');
+`;
+
+test('S-35 a program that listens over HTTP only after it is served ends the process: its port was not guarded', async () => {
+  const late = 'await server.listen(stdio());\nawait server.listen(http({ port: 0, authenticate }));\n';
+  const { path } = new Tree({ 'package.json': '{ "type": "module" }', 'server.ts': GUARDED + late });
+  const server = new Cli(['serve', 'server.ts', '--http', '0'], { cwd: path });
+  assert.is(await server.exit, 1);
+  assert.match(server.err, /listened over HTTP after it was served on --http already.*createServer\(\{ http \}\)/);
+});
+
+test('S-35 a program that listens over HTTP has one port, which is guarded as the program says', async () => {
+  const own =
+    "const transport = http({ port: 0, path: '/own', authenticate });\nawait server.listen(transport);\nconsole.error('own: ' + transport.url);\n";
+  const { path } = new Tree({ 'package.json': '{ "type": "module" }', 'server.ts': GUARDED + own });
+  const server = new Cli(['serve', 'server.ts', '--http', '0'], { cwd: path });
+  await server.said('own: ');
+  await server.said('Claude Desktop');
+  const url = /at (http:\S+);/.exec(server.err)?.[1] ?? '';
+  assert.is(/own: (http:\S+)/.exec(server.err)?.[1], url);
+  assert.match(url, /\/own$/);
+  assert.is((await call(url, 'count')).status, 401);
+  server.process.kill('SIGTERM');
+  assert.is(await server.exit, 0);
+});
+
+test('S-36 a name that the program does not allow is refused with code 2', async () => {
+  const program = `import { createServer } from '${TROUPE}';
+export default createServer({ name: 'p', version: '1', http: { allowedHosts: ['mcp.example.com'] } });
+`;
+  const { path } = new Tree({ 'package.json': '{ "type": "module" }', 'server.ts': program });
+  const server = new Cli(['serve', 'server.ts', '--http', '0', '--allow-host', 'evil.example.com'], { cwd: path });
+  assert.is(await server.exit, 2);
+  assert.match(server.err, /--allow-host: expected some of what the program allows .*mcp\.example\.com/);
 });

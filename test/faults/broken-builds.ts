@@ -1,5 +1,6 @@
 /** All builds that are broken on purpose: a reliability test counts only if it finds its own. */
 import type { BrokenBuild } from './broken-build.ts';
+import { COMMAND } from './command.ts';
 import { HANDLES } from './handles.ts';
 import { HTTP } from './http.ts';
 import { LIMITS } from './limits.ts';
@@ -18,6 +19,7 @@ export const BROKEN_BUILDS: readonly BrokenBuild[] = [
   ...SESSIONS,
   ...TASKS,
   ...PROCESS,
+  ...COMMAND,
   ...SUPERVISION,
   ...HTTP,
   ...LIMITS,

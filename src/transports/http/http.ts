@@ -5,7 +5,7 @@ import type { Transport, TransportHost } from '../transport.ts';
 import { Endpoint } from './endpoint.ts';
 import { isLoopback } from './guard.ts';
 import { NodeRequest } from './node.ts';
-import { type HttpOptions, type ResolvedHttpOptions, resolveHttpOptions } from './options.ts';
+import { type HttpOptions, type ResolvedHttpOptions, resolveHttpOptions, withShared } from './options.ts';
 
 /** Milliseconds that a client is given to send a request's headers, and the whole request. */
 const HEADERS_MS = 10_000;
@@ -27,6 +27,7 @@ export interface HttpTransport extends Transport {
 /**
  * Serves over HTTP, to clients of every revision at once: those up to 2025-11-25 each have a session, later ones need none.
  * Bound to this machine, it serves only clients that call it by a loopback name; bound elsewhere, only by `allowedHosts`.
+ * An option that is not given here is that of `createServer({ http })`, or else the default.
  *
  * @throws {TypeError | RangeError} for an option that does not fit, with what would
  * @example
@@ -35,15 +36,32 @@ export interface HttpTransport extends Transport {
  * console.error(transport.url); // http://127.0.0.1:3000/mcp
  */
 export function http(options: HttpOptions = {}): HttpTransport {
-  return new NodeTransport(resolveHttpOptions(options));
+  return new NodeTransport(options);
 }
 
-class NodeTransport implements HttpTransport {
+/** By which a transport that `http()` made is known, also one of another copy of this package. */
+const RELOCATE = Symbol.for('troupe.http.relocate');
+
+/** What `http()` makes, as `troupe serve --http` sees it: the program says how it serves, the command says where. */
+export interface RelocatableTransport extends HttpTransport {
+  /** Replaces its options, before it opens. @throws {TypeError | RangeError} for an option that does not fit */
+  [RELOCATE](replace: (given: HttpOptions) => HttpOptions): void;
+}
+
+export function isRelocatable(transport: Transport): transport is RelocatableTransport {
+  return RELOCATE in transport;
+}
+
+/** Replaces the options of a transport that is not open yet. @throws {TypeError | RangeError} for an option that does not fit */
+export function relocate(transport: RelocatableTransport, replace: (given: HttpOptions) => HttpOptions): void {
+  transport[RELOCATE](replace);
+}
+
+class NodeTransport implements RelocatableTransport {
   readonly name = 'http';
-  readonly ownsProcess: boolean;
-  readonly authenticates: boolean;
-  readonly #options: ResolvedHttpOptions;
-  readonly #endpoint: Endpoint;
+  #given: HttpOptions;
+  #endpoint: Endpoint | undefined;
+  #authenticates = false;
   #server: Server | undefined;
   #url: string | undefined;
   #closing: Promise<void> | undefined;
@@ -51,11 +69,25 @@ class NodeTransport implements HttpTransport {
   /** Connections that have asked for nothing yet. Node counts them as busy, whatever they wait for. */
   readonly #silent = new Set<Socket>();
 
-  constructor(options: ResolvedHttpOptions) {
-    this.#options = options;
-    this.ownsProcess = options.ownsProcess;
-    this.authenticates = options.authenticate !== undefined;
-    this.#endpoint = new Endpoint({ ...options, loopback: isLoopback(options.host), mounted: false });
+  constructor(given: HttpOptions) {
+    // What does not fit is told here, and not when it opens.
+    endpointOf(resolveHttpOptions(given));
+    this.#given = given;
+  }
+
+  get ownsProcess(): boolean {
+    return this.#given.ownsProcess ?? false;
+  }
+
+  /** Once it is open, by the option of its server, too. */
+  get authenticates(): boolean {
+    return this.#authenticates || this.#given.authenticate !== undefined;
+  }
+
+  [RELOCATE](replace: (given: HttpOptions) => HttpOptions): void {
+    const options = replace(this.#given);
+    endpointOf(resolveHttpOptions(options));
+    this.#given = options;
   }
 
   get url(): string {
@@ -67,10 +99,14 @@ class NodeTransport implements HttpTransport {
   async open(host: TransportHost): Promise<void> {
     if (this.#host) throw new Error('http: this transport is open already: each http() serves one server, once');
     this.#host = host;
+    const options = resolveHttpOptions(withShared(this.#given, host.http));
+    const endpoint = endpointOf(options);
+    this.#endpoint = endpoint;
+    this.#authenticates = options.authenticate !== undefined;
     // Not before it is needed: many servers have no port, and pay for what they import at each start.
     const { createServer } = await import('node:http');
     if (this.#closing) return;
-    this.#endpoint.open(host);
+    endpoint.open(host);
     const server = createServer(
       {
         headersTimeout: HEADERS_MS,
@@ -80,7 +116,7 @@ class NodeTransport implements HttpTransport {
         // Nagle's algorithm would hold small answers back.
         noDelay: true,
       },
-      this.#request,
+      (request, response) => this.#serve(endpoint, request, response),
     );
     // Node would leave out what comes after the thousandth header, and say nothing. Their bytes are bounded.
     server.maxHeadersCount = 0;
@@ -89,15 +125,14 @@ class NodeTransport implements HttpTransport {
       this.#silent.add(socket);
       socket.once('close', () => this.#silent.delete(socket));
     });
-    await this.#listen(server);
+    await this.#listen(server, options, endpoint);
     server.on('error', (error) => host.log('error', `http: ${error.message}`));
   }
 
-  #listen(server: Server): Promise<void> {
-    const { host, port, path } = this.#options;
+  #listen(server: Server, { host, port, path }: ResolvedHttpOptions, endpoint: Endpoint): Promise<void> {
     return new Promise((resolve, reject) => {
       server.once('error', (error: NodeJS.ErrnoException) => {
-        this.#endpoint.close();
+        endpoint.close();
         const why =
           error.code === 'EADDRINUSE' ? `port ${port} is in use: choose another, or 0 for any free one` : error.message;
         reject(new Error(`http: cannot listen on ${host}: ${why}`));
@@ -111,21 +146,21 @@ class NodeTransport implements HttpTransport {
     });
   }
 
-  readonly #request = (request: IncomingMessage, response: ServerResponse): void => {
+  #serve(endpoint: Endpoint, request: IncomingMessage, response: ServerResponse): void {
     this.#silent.delete(request.socket);
     const incoming = new NodeRequest(request, response);
     const bytes = headBytes(request);
-    if (bytes <= MAX_HEADER_BYTES) this.#endpoint.handle(incoming);
+    if (bytes <= MAX_HEADER_BYTES) endpoint.handle(incoming);
     else
-      this.#endpoint.refuse(incoming, {
+      endpoint.refuse(incoming, {
         status: 431,
         message: `the headers have ${bytes} bytes, and may have ${MAX_HEADER_BYTES}: send fewer or shorter ones`,
       });
-  };
+  }
 
   stopAccepting(): void {
     // The port stays open, so that whoever asks is told that this server is closing; the core refuses all that is new.
-    this.#endpoint.drain();
+    this.#endpoint?.drain();
   }
 
   close(): Promise<void> {
@@ -135,7 +170,7 @@ class NodeTransport implements HttpTransport {
 
   async #close(): Promise<void> {
     const server = this.#server;
-    this.#endpoint.close();
+    this.#endpoint?.close();
     if (!server || !this.#host) return;
     const { clock } = this.#host;
     await new Promise<void>((resolve) => {
@@ -168,4 +203,8 @@ function addressOf(server: Server): AddressInfo {
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('http: the server has no address');
   return address;
+}
+
+function endpointOf(options: ResolvedHttpOptions): Endpoint {
+  return new Endpoint({ ...options, loopback: isLoopback(options.host), mounted: false });
 }

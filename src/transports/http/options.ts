@@ -56,6 +56,21 @@ export interface HttpOptions {
   readonly ownsProcess?: boolean;
 }
 
+/** The options of `createServer({ http })`: they hold wherever the server serves over HTTP. An address belongs to one transport. */
+export type SharedHttpOptions = Omit<HttpOptions, 'port' | 'host' | 'path' | 'ownsProcess'>;
+
+/**
+ * The options of a transport: its own, and the server's where it has none. `undefined` counts as none, so that
+ * `http({ authenticate: undefined })` does not switch off the authentication of its server.
+ */
+export function withShared(own: HttpOptions, shared: SharedHttpOptions | undefined): HttpOptions {
+  return { ...shared, ...withoutUndefined(own) };
+}
+
+function withoutUndefined(options: HttpOptions): HttpOptions {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+}
+
 export type ResolvedHttpOptions = Required<Omit<HttpOptions, 'authenticate' | 'allowedHosts' | 'rate'>> &
   Pick<HttpOptions, 'authenticate' | 'allowedHosts' | 'rate'>;
 
@@ -95,7 +110,7 @@ const COUNTS = [
 export function resolveHttpOptions(given: HttpOptions): ResolvedHttpOptions {
   for (const name of Object.keys(given))
     if (!KNOWN.has(name)) throw new TypeError(`http: ${name}: no such option; there are ${[...KNOWN].join(', ')}`);
-  const options: ResolvedHttpOptions = { ...DEFAULTS, ...given };
+  const options: ResolvedHttpOptions = { ...DEFAULTS, ...withoutUndefined(given) };
   const { port, host, path, response, allowedHosts, authenticate, rate } = options;
   if (!Number.isInteger(port) || port < 0 || port > 65_535)
     throw new RangeError(`http: port: expected a whole number from 0 to 65535, got ${describe(port)}`);

@@ -1,0 +1,135 @@
+/** A program that cannot be started: each command says so in one line, with the author's file and line, and without a stack. */
+import { chmodSync, mkdirSync } from 'node:fs';
+import { createServer } from 'node:net';
+import * as assert from 'uvu/assert';
+import { startupError } from '../../src/cli/startup-error.ts';
+import { Tree } from '../discovery/tree.ts';
+import { suite, timeLimit } from '../harness/door.ts';
+import { Cli, TROUPE } from './cli.ts';
+
+timeLimit(60_000);
+const test = suite('startup errors of the command');
+
+const FILES = {
+  'package.json': '{ "type": "module" }',
+  'syntax.ts': 'export const one = 1;\nexport const two = ;\n',
+  'broken.js': 'export const one = 1;\nexport const two = ;\n',
+  'imports.js': "import { two } from './broken.js';\nexport { two };\n",
+  'missing.js': "import { two } from './gone.js';\nexport { two };\n",
+  'unlinked.js': "import { three } from 'node:path';\nexport { three };\n",
+  'throws.ts': "const read = () => { throw new TypeError('no config\\nin here'); };\n\nread();\n",
+  'text.ts': "throw 'just text';\n",
+  'timer.ts': "setTimeout(() => { throw new Error('too late'); }, 1);\nsetTimeout(() => {}, 60_000);\n",
+  'options.ts': `import { createServer } from '${TROUPE}';\nexport default createServer({ name: 'x' });\n`,
+};
+
+const EXPECTED: readonly (readonly [file: string, line: RegExp])[] = [
+  ['syntax.ts', /syntax\.ts:2:\d+: ERROR: Unexpected ";"$/],
+  ['imports.js', /SyntaxError: Unexpected token ';' \(at .*\/broken\.js:2\)$/],
+  ['missing.js', /Cannot find module '.*gone\.js' imported from .*missing\.js$/],
+  ['unlinked.js', /does not provide an export named 'three' \(at .*\/unlinked\.js:1\)$/],
+  ['throws.ts', /TypeError: no config in here \(at .*\/throws\.ts:1:\d+\)$/],
+  ['text.ts', /: just text$/],
+  ['timer.ts', /: too late \(at .*\/timer\.ts:1:\d+\)$/],
+  [
+    'options.ts',
+    /createServer: version: expected a string such as "1\.0\.0", got nothing \(at .*\/options\.ts:2:\d+\)$/,
+  ],
+];
+
+const COMMANDS = {
+  run: { args: ['run'], says: 'cannot be served: ', code: 1 },
+  'run --no-supervisor': { args: ['run', '--no-supervisor'], says: 'cannot be served: ', code: 1 },
+  serve: { args: ['serve', '--socket', 's.sock'], says: 'cannot be served: ', code: 1 },
+  // It waits for a change, until its input ends.
+  dev: { args: ['dev', '--no-inspect'], says: 'cannot be loaded: ', code: 0 },
+  graph: { args: ['graph'], says: 'cannot be read: ', code: 1 },
+} as const;
+
+for (const [title, { args, says, code }] of Object.entries(COMMANDS)) {
+  test(`troupe ${title} says in one line why a program cannot be started`, async () => {
+    const { path } = new Tree(FILES);
+    // run and serve load programs by the same way as run --no-supervisor.
+    for (const [file, line] of title === 'run' || title === 'serve' ? EXPECTED.slice(0, 2) : EXPECTED) {
+      const cli = new Cli([...args, file], { cwd: path });
+      if (code === 0) await cli.said('waiting for a change');
+      assert.is(await cli.end(), code, file);
+      const lines = cli.err.trim().split('\n');
+      const found = lines.filter((each) => each.includes(says));
+      assert.is(found.length, 1, cli.err);
+      assert.match(found[0] ?? '', line);
+      // Nothing else but what the command itself has to say.
+      assert.ok(
+        lines.every((each) => each.startsWith(`troupe ${args[0]}: `)),
+        cli.err,
+      );
+    }
+  });
+}
+
+/** A port that is in use, while a body runs. */
+async function taken(body: (port: number) => Promise<void>): Promise<void> {
+  const other = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => other.once('listening', resolve));
+  const address = other.address();
+  try {
+    await body(typeof address === 'object' && address ? address.port : 0);
+  } finally {
+    other.close();
+  }
+}
+
+test('a port that is in use is said in one line by each command that serves', () =>
+  taken(async (port) => {
+    for (const listen of ['await server.listen', 'void server.listen']) {
+      const { path } = new Tree({
+        'package.json': FILES['package.json'],
+        'server.ts': `import { createServer, http } from '${TROUPE}';
+const server = createServer({ name: 'p', version: '1' });
+${listen}(http({ port: ${port} }));
+`,
+      });
+      for (const { args, code } of [COMMANDS.run, COMMANDS['run --no-supervisor'], COMMANDS.serve, COMMANDS.dev]) {
+        const cli = new Cli([...args, 'server.ts'], { cwd: path });
+        await cli.said(`port ${port} is in use`);
+        if (code !== 0) assert.is(await cli.exit, code);
+        cli.process.kill('SIGKILL');
+        await cli.exit;
+        assert.not.match(cli.err, /^\s+at |Uncaught|incident/m);
+      }
+    }
+  }));
+
+test('what the system does not allow is said in one line', async () => {
+  if (process.platform === 'win32' || process.getuid?.() === 0) return;
+  const tree = new Tree({ 'package.json': FILES['package.json'], 'server.ts': 'export const x = 1;\n' });
+  mkdirSync(tree.at('closed'));
+  chmodSync(tree.at('closed'), 0o500);
+  const cli = new Cli(['serve', 'server.ts', '--socket', 'closed/s.sock', '--data', 'closed/data'], { cwd: tree.path });
+  assert.is(await cli.exit, 2);
+  assert.match(cli.err, /^troupe serve: --data: .*EACCES.*\nSee troupe --help\.\n$/);
+});
+
+test('attach says in one line why the server that it starts cannot be started', async () => {
+  if (process.platform === 'win32') return;
+  const tree = new Tree(FILES);
+  const cli = new Cli(['attach', '--spawn', 'throws.ts', tree.at('s.sock'), '--wait', '1'], { cwd: tree.path });
+  assert.is(await cli.exit, 1);
+  assert.match(
+    cli.err.trim().split('\n').at(-1) ?? '',
+    /^troupe attach: .*no config in here \(at .*throws\.ts:1:\d+\)/,
+  );
+  assert.not.match(cli.err, /^\s+at /m);
+});
+
+test('what was thrown is put into one line, whatever it is', () => {
+  const hostile = Object.defineProperty(new Error('it'), 'stack', {
+    get() {
+      throw new Error('no stack');
+    },
+  });
+  assert.is(startupError(hostile), 'it');
+  assert.is(startupError(undefined), 'undefined');
+  assert.is(startupError(Object.create(null)), 'it threw something that cannot be put into words');
+  assert.is(startupError(new Error('a\n\n  b')).replace(/ \(at .*/, ''), 'a b');
+});

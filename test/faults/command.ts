@@ -1,0 +1,39 @@
+/** Builds that are broken on purpose: how far the command line goes, and what a start that fails leaves. */
+import type { BrokenBuild } from './broken-build.ts';
+
+export const COMMAND: readonly BrokenBuild[] = [
+  {
+    id: 'S-35',
+    test: 'test/cli/http-address.test.ts',
+    file: 'src/cli/http-address.ts',
+    find: 'restricted(shared ?? {}, address)',
+    replace: 'restricted({}, address)',
+    why: 'serve --http ignores createServer({ http })',
+  },
+  {
+    id: 'S-35',
+    test: 'test/cli/options.test.ts',
+    file: 'src/hosting/core.ts',
+    find: '          http: options.http,\n',
+    replace: '',
+    why: 'http() does not take the options of its server',
+    built: true,
+  },
+  {
+    id: 'S-36',
+    test: 'test/cli/http-address.test.ts',
+    file: 'src/cli/http-address.ts',
+    find: 'if (allowed.some((each) => covers(each, entry))) continue;',
+    replace: 'if (allowed.length > 0) continue;',
+    why: '--allow-host adds to the names of the program',
+  },
+  {
+    id: 'R-33',
+    test: 'test/cli/serve-http.test.ts',
+    file: 'src/cli/serving.ts',
+    find: '    await closed([...told.keys()]);\n',
+    replace: '',
+    why: 'a start that fails leaves the database open',
+    built: true,
+  },
+];
