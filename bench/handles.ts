@@ -7,6 +7,7 @@ import { parseArgs } from 'node:util';
 import { assign, setup } from 'xstate';
 import { systemClock } from '../src/clock.ts';
 import { Handles } from '../src/handles/handles.ts';
+import { quotasOf } from '../src/hosting/quotas.ts';
 import { Inspection } from '../src/inspection/inspection.ts';
 import { type Limits, resolveLimits } from '../src/options.ts';
 import { memoryStore } from '../src/store/memory.ts';
@@ -41,6 +42,7 @@ function open(store: Store, limits: Partial<Limits>): Handles {
     inspection: new Inspection(systemClock),
     store,
     limits: resolveLimits({ maxHandlesPerPrincipal: HANDLES, ...limits }),
+    quotas: quotasOf(resolveLimits({ maxHandlesPerPrincipal: HANDLES, ...limits })),
     log,
     incident: (where, error) => {
       throw new Error(where, { cause: error });

@@ -86,6 +86,8 @@ export interface Limits {
   readonly handleAnonymousTtlMs: number;
   /** Milliseconds for which a handle that has expired is told apart from one that never was. */
   readonly handleRememberMs: number;
+  /** Most of those; the oldest give way, and are then as if they had never been. */
+  readonly maxRememberedHandles: number;
   /** Milliseconds without anything to do, after which a handle leaves memory; the next message brings it back from the store. */
   readonly handleRestMs: number;
   /** Most handles in memory that have nothing to do; those that waited longest leave it. */
@@ -111,7 +113,8 @@ export interface Limits {
   readonly gatherMs: number;
   /**
    * With a durable store, milliseconds for which the result of a call is kept, to be said again when the call is repeated;
-   * and the most that are kept for one session, or for the idempotency keys of one principal.
+   * and the most that are kept for one session, or for the idempotency keys of one principal. Without one, too: those that are
+   * kept for the idempotency keys of one handle.
    */
   readonly replyTtlMs: number;
   readonly maxRepliesPerSession: number;
@@ -160,6 +163,7 @@ export const DEFAULT_LIMITS: Limits = {
   handleIdleMs: 86_400_000,
   handleAnonymousTtlMs: 3_600_000,
   handleRememberMs: 3_600_000,
+  maxRememberedHandles: 10_000,
   handleRestMs: 30_000,
   maxAwakeHandles: 10_000,
   handleMailbox: 1_000,

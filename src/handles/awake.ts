@@ -1,6 +1,7 @@
 /** An instance in memory, and what of it is to be kept: its snapshot, its timers, the steps of what it invoked. */
 import type { AnyActorRef } from 'xstate';
 import { actorAt, pathOfActor } from '../charts/actors.ts';
+import { heapBytes } from '../protocol/heap.ts';
 import { isObject, messageOf } from '../protocol/json.ts';
 import type { TimerRow, Write } from '../store/store.ts';
 import { fromText, toText } from '../store/text.ts';
@@ -41,7 +42,10 @@ export class Awake {
   readonly version: string;
   readonly #entry: Entry;
   readonly #host: InstanceHost;
-  readonly #from: From;
+  /** What it goes on from. The input of a new one is with its machine, as far as that keeps it. */
+  readonly #from: Extract<From, { readonly kept: unknown }> | undefined;
+  /** About how much memory what is kept of it takes, as it was written last. */
+  bytes = 0;
   #timers = new Map<string, KnownTimer>();
   /** The streams of steps that were lent, by the path of the invocation. */
   readonly #lent = new Map<string, string>();
@@ -49,7 +53,7 @@ export class Awake {
   constructor(entry: Entry, host: InstanceHost, from: From, stirred: () => void) {
     this.#entry = entry;
     this.#host = host;
-    this.#from = from;
+    this.#from = 'input' in from ? undefined : from;
     this.kind = from.kind;
     this.version = 'input' in from ? from.kind.version : from.resumption.version;
     this.desk = new Desk((path) => this.living.entries[path] ?? 1);
@@ -69,7 +73,7 @@ export class Awake {
   /** Begins, or goes on: its timers are put back, the late ones for now. What it does is held back. */
   start(): void {
     this.living.start();
-    if (!('kept' in this.#from)) return;
+    if (!this.#from) return;
     const { resumption, timers } = this.#from;
     const now = this.#host.date();
     const fresh = resumption.migrated ? new Map(delaysOf(resumption.machine, resumption.snapshot)) : undefined;
@@ -93,7 +97,10 @@ export class Awake {
     const snapshot = keepSnapshot(this.living.persisted(), limits.maxDepth + NESTING);
     const { entries } = this.living;
     const text = writeKept({ snapshot, turn, used: this.#entry.used, entries, failure });
-    if (text.length <= limits.maxHandleLength) return text;
+    if (text.length <= limits.maxHandleLength) {
+      this.bytes = bytesOf(text, snapshot);
+      return text;
+    }
     throw new Unkeepable(
       `what the instance keeps would take ${text.length} characters, and may take ${limits.maxHandleLength} (the server's option is limits.maxHandleLength)`,
     );
@@ -157,6 +164,15 @@ export class Awake {
       maxDepth: limits.maxDepth,
     });
   }
+}
+
+/** Up to this length a text stands for its values: nothing that it says takes much memory. */
+const SHORT = 4_096;
+const FACTOR = 5;
+
+/** About how many bytes an instance takes in memory, beside what each takes: what is kept of it, as text and as values. */
+export function bytesOf(text: string, snapshot: unknown): number {
+  return text.length <= SHORT ? FACTOR * text.length : text.length + heapBytes(snapshot);
 }
 
 function writeTimer({ source, target, id, event }: Scheduled): string {

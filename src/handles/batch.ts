@@ -54,6 +54,9 @@ export function batchOf(
   const { id: actor } = entry;
   const { store, limits } = host;
   const data = awake.text(turn);
+  // What it changes by itself, no client can be refused for.
+  if (own?.kind === 'own') entry.footprint.awake(awake.bytes, 'forced');
+  else host.takes(entry, awake.bytes);
   const writes: Write[] = [{ type: 'snapshot', actor, version: awake.version, data }, ...awake.writes()];
   if (store.durable) {
     const { maxHandleLength, handleJournal } = limits;
@@ -67,15 +70,25 @@ export function batchOf(
   }
   for (const { job, answer } of applied)
     if (job.type === 'event' && job.key !== undefined && 'view' in answer)
-      writes.push(replyOf(entry, host, job.key, answer.view));
+      writes.push(...repliesOf(entry, host, job.key, answer.view));
   const row = rowIfNeeded(entry, host, awake, own?.kind === 'created');
   if (row) writes.unshift(row);
   return { writes, data };
 }
 
-/** What a call with this key is told when it is repeated. */
-export function replyOf(entry: Entry, { limits, date }: InstanceHost, request: string, view: HandleView): Write {
-  return { type: 'reply', actor: entry.id, request, data: toText(view), expires: date() + limits.replyTtlMs };
+/** What a call with this key is told when it is repeated. The oldest of too many give way. */
+function repliesOf(
+  { id: actor, footprint }: Entry,
+  { limits, store, date }: InstanceHost,
+  request: string,
+  view: HandleView,
+): Write[] {
+  const now = date();
+  const data = toText(view);
+  const expires = now + limits.replyTtlMs;
+  const gone = footprint.replied(request, store.durable ? 0 : data.length, expires, now, limits.maxRepliesPerSession);
+  const erased = gone.map((key): Write => ({ type: 'reply', actor, request: key, data: '', expires: now }));
+  return [{ type: 'reply', actor, request, data, expires }, ...erased];
 }
 
 /** The row is written where it says something new: what became of the instance, whether it is at work, how long it lives. */

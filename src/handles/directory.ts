@@ -1,10 +1,11 @@
 /** Which handles there are, whose, and which of them are in memory; who wakes, who rests, and when one is forgotten. */
 import type { Timer } from '../clock.ts';
 import { messageOf } from '../protocol/json.ts';
-import { ANONYMOUS } from '../quota.ts';
+import type { Excess } from '../quota.ts';
 import type { ActorRow, Write } from '../store/store.ts';
 import { deadlineOf, type Entry, entryOf, lifetimeOf } from './entry.ts';
 import { HandleError } from './error.ts';
+import { Footprint } from './footprint.ts';
 import type { InstanceHost } from './host.ts';
 import { Instance } from './instance.ts';
 import type { MachineKind } from './kind.ts';
@@ -23,9 +24,7 @@ export class Directory {
   readonly #host: InstanceHost;
   readonly #kind: (name: string) => MachineKind | undefined;
   readonly #entries = new Map<string, Entry>();
-  /** The live ones of each principal. */
-  readonly #own = new Map<string, number>();
-  /** Those whose time is over, until they are forgotten. */
+  /** Those whose time is over, until they are forgotten; the oldest first. */
   readonly #expired = new Set<Entry>();
   /** In memory, the one that was used longest ago first. */
   readonly #awake = new Set<Instance>();
@@ -49,34 +48,60 @@ export class Directory {
     return this.#entries.get(id);
   }
 
-  /** @throws {HandleError} `busy` where there are too many */
-  makeRoom(principal: string): void {
-    const { maxHandles, maxHandlesPerPrincipal } = this.#host.limits;
-    if (this.#entries.size - this.#expired.size >= maxHandles) this.#expireAll();
-    if (this.#entries.size - this.#expired.size >= maxHandles)
-      throw new HandleError(
-        'busy',
-        `this server keeps ${maxHandles} handles, which is its limit: try again later (the server's option is limits.maxHandles)`,
-      );
-    if (principal === ANONYMOUS || (this.#own.get(principal) ?? 0) < maxHandlesPerPrincipal) return;
-    throw new HandleError(
-      'busy',
-      `you have ${maxHandlesPerPrincipal} handles, which is the limit of this server: try again when some have expired (the server's option is limits.maxHandlesPerPrincipal)`,
-    );
+  /**
+   * Takes what a new handle needs, whose input takes so many bytes.
+   *
+   * @throws {HandleError} `busy` where there are too many, or they take too much
+   */
+  makeRoom(principal: string, session: string | undefined, bytes: number): Footprint {
+    const { handles, retained } = this.#host.quotas;
+    if (handles.excess(principal)?.limit === 'total') this.#expireAll();
+    const full = handles.excess(principal);
+    if (full) throw tooMany(full);
+    let footprint = Footprint.reserve(retained, principal, session, bytes);
+    if ('limit' in footprint && this.#spare()) footprint = Footprint.reserve(retained, principal, session, bytes);
+    if ('limit' in footprint) throw tooMany(footprint);
+    return footprint;
+  }
+
+  /** An instance takes so many bytes in memory now; others that have nothing to do leave it for that. @throws {HandleError} `busy` */
+  takes({ footprint }: Entry, bytes: number): void {
+    let excess = footprint.awake(bytes);
+    if (excess && this.#spare()) excess = footprint.awake(bytes);
+    if (excess) throw tooMany(excess);
   }
 
   add(entry: Entry, instance?: Instance): void {
     this.#entries.set(entry.id, entry);
-    this.#own.set(entry.principal, (this.#own.get(entry.principal) ?? 0) + 1);
+    this.#host.quotas.handles.add(entry.principal);
     entry.instance = instance;
     this.#watch();
     if (instance) this.#use(instance);
+  }
+
+  left(instance: Instance): void {
+    this.#awake.delete(instance);
   }
 
   remove(entry: Entry): void {
     this.#entries.delete(entry.id);
     if (!this.#expired.delete(entry)) this.#release(entry);
     this.#wakes.delete(entry.id);
+  }
+
+  /** The oldest that waited for something to do leave memory. @returns false where none has */
+  #spare(): boolean {
+    let looked = 0;
+    let some = false;
+    for (const oldest of this.#awake) {
+      looked += 1;
+      if (oldest.idle) {
+        this.#hibernate(oldest);
+        some = true;
+      }
+      if (looked === LOOK) break;
+    }
+    return some;
   }
 
   /** The instance in memory; it reads itself when it is called. */
@@ -112,10 +137,12 @@ export class Directory {
   /** Its time is over: from now on it is only told that it was. */
   expire(entry: Entry, gone: (entry: Entry) => void = this.#gone): void {
     if (this.#expired.has(entry)) return;
-    this.#expired.add(entry);
-    this.#release(entry);
-    this.#wakes.delete(entry.id);
     entry.instance?.expire();
+    this.#over(entry);
+    this.#wakes.delete(entry.id);
+    const { store } = this.#host;
+    // Nobody reads it any more; where it is durable, the store itself forgets it in time.
+    if (!store.durable) this.#erase(entry);
     gone(entry);
   }
 
@@ -180,18 +207,25 @@ export class Directory {
   }
 
   #take(row: ActorRow): void {
-    const { limits } = this.#host;
-    const entry = entryOf(row, lifetimeOf(this.#kind(row.name), row.principal, limits), limits);
+    const { limits, quotas } = this.#host;
+    const footprint = Footprint.of(quotas.retained, row.principal);
+    const entry = entryOf(row, lifetimeOf(this.#kind(row.name), row.principal, limits), limits, footprint);
     this.add(entry);
-    if (!this.#isOver(entry)) return;
-    this.#expired.add(entry);
-    this.#release(entry);
+    if (this.#isOver(entry)) this.#over(entry);
   }
 
-  #release({ principal }: Entry): void {
-    const left = (this.#own.get(principal) ?? 1) - 1;
-    if (left > 0) this.#own.set(principal, left);
-    else this.#own.delete(principal);
+  /** It is remembered for a while, and not more of them than may be. */
+  #over(entry: Entry): void {
+    this.#expired.add(entry);
+    this.#release(entry);
+    if (this.#expired.size <= this.#host.limits.maxRememberedHandles) return;
+    const [oldest] = this.#expired;
+    if (oldest) this.#forget(oldest);
+  }
+
+  #release({ principal, footprint }: Entry): void {
+    this.#host.quotas.handles.remove(principal);
+    footprint.release();
   }
 
   #isOver(entry: Entry): boolean {
@@ -246,6 +280,10 @@ export class Directory {
 
   #forget(entry: Entry): void {
     this.remove(entry);
+    this.#erase(entry);
+  }
+
+  #erase(entry: Entry): void {
     const writes: readonly Write[] = [{ type: 'forget', actor: entry.id }];
     const { store, log } = this.#host;
     store
@@ -267,4 +305,8 @@ export class Directory {
     };
     const place = this.#timers.push(this.#host.clock.after(ms, again)) - 1;
   }
+}
+
+function tooMany({ message }: Excess): HandleError {
+  return new HandleError('busy', `${message}: try again when some have expired or been ended`);
 }

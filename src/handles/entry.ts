@@ -3,6 +3,7 @@ import type { HandleStatus } from '../messages/handles.ts';
 import type { Limits } from '../options.ts';
 import { ANONYMOUS } from '../quota.ts';
 import type { ActorRow } from '../store/store.ts';
+import type { Footprint } from './footprint.ts';
 import type { Instance } from './instance.ts';
 import type { MachineKind } from './kind.ts';
 
@@ -25,6 +26,8 @@ export interface Entry {
   /** When the store forgets it, as it was written last. */
   forgotten: number;
   instance: Instance | undefined;
+  /** What it takes of its owner's quota. */
+  readonly footprint: Footprint;
 }
 
 /** The row's status of an instance that is at work; the others have that of the handle. */
@@ -93,7 +96,7 @@ export function rowOf(entry: Entry, lifetime: Lifetime, limits: Limits): ActorRo
 }
 
 /** The entry of a row; when it was used last is known only as well as the row says. */
-export function entryOf(row: ActorRow, lifetime: Lifetime, limits: Limits): Entry {
+export function entryOf(row: ActorRow, lifetime: Lifetime, limits: Limits, footprint: Footprint): Entry {
   const { id, name, principal, created, status, expires = Number.POSITIVE_INFINITY } = row;
   const { idleMs } = lifetime;
   const known = status === 'done' || status === 'failed' || status === 'ended' ? status : 'active';
@@ -109,5 +112,6 @@ export function entryOf(row: ActorRow, lifetime: Lifetime, limits: Limits): Entr
     atWork: status === AT_WORK,
     forgotten: expires,
     instance: undefined,
+    footprint,
   };
 }

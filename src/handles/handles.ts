@@ -2,6 +2,7 @@
 import { nanoid } from 'nanoid';
 import { isoOf, steadyDate, timersOf } from '../clock.ts';
 import type { HandleEvent, HandleView } from '../messages/handles.ts';
+import { heapBytes } from '../protocol/heap.ts';
 import { messageOf } from '../protocol/json.ts';
 import { ANONYMOUS } from '../quota.ts';
 import type { Write } from '../store/store.ts';
@@ -47,6 +48,8 @@ export class Handles {
       changed: (entry, type, view) => {
         if (this.#listeners.size > 0) this.#tell({ type, view: view(), principal: entry.principal });
       },
+      takes: (entry, bytes) => this.#directory.takes(entry, bytes),
+      left: (instance) => this.#directory.left(instance),
       lost: (entry) => this.#directory.lost(entry),
     };
     this.#directory = new Directory(this.#host, (name) => this.#kinds.get(name));
@@ -82,7 +85,7 @@ export class Handles {
 
   async #make(kind: MachineKind, input: unknown, caller: Caller, reply: readonly ReplyOf[]): Promise<HandleView> {
     if (this.#stopped) throw new Leaving();
-    this.#directory.makeRoom(caller.principal);
+    const footprint = this.#directory.makeRoom(caller.principal, caller.ctx?.session?.id, heapBytes(input));
     const handle = nanoid(HANDLE_LENGTH);
     const now = this.#host.date();
     const entry: Entry = {
@@ -97,6 +100,7 @@ export class Handles {
       atWork: false,
       forgotten: 0,
       instance: undefined,
+      footprint,
     };
     const more = reply.map((of): Write => of(handle, now + this.#options.limits.replyTtlMs));
     const instance = new Instance(entry, this.#host);

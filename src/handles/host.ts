@@ -3,8 +3,10 @@ import type { Clock, XStateTimers } from '../clock.ts';
 import type { Inspection } from '../inspection/inspection.ts';
 import type { HandleView } from '../messages/handles.ts';
 import type { Limits, OperatorLog } from '../options.ts';
+import type { Quota } from '../quota.ts';
 import type { Store } from '../store/store.ts';
 import type { Entry } from './entry.ts';
+import type { Instance } from './instance.ts';
 import type { HandleChange, MachineKind } from './kind.ts';
 import type { Suspects } from './suspects.ts';
 
@@ -13,6 +15,7 @@ export interface HandlesOptions {
   readonly inspection: Inspection;
   readonly store: Store;
   readonly limits: Limits;
+  readonly quotas: { readonly handles: Quota; readonly retained: Quota };
   readonly log: OperatorLog;
   incident(where: string, error: unknown): string;
 }
@@ -26,6 +29,10 @@ export interface InstanceHost extends HandlesOptions {
   kindOf(name: string): MachineKind;
   /** `view` is made only where somebody listens. */
   changed(entry: Entry, type: HandleChange['type'], view: () => HandleView): void;
+  /** An instance takes so many bytes in memory now. @throws {HandleError} `busy` where there is no room for them */
+  takes(entry: Entry, bytes: number): void;
+  /** An instance has left memory. */
+  left(instance: Instance): void;
   /** It could not be kept, or not be read, and is no longer in memory. */
   lost(entry: Entry): void;
 }

@@ -5,7 +5,7 @@ import { supervisorMachine } from '../../machines/supervisor.ts';
 import { pathOf } from '../charts/paths.ts';
 import type { HandleView } from '../messages/handles.ts';
 import { StoreError, type Write } from '../store/store.ts';
-import { Awake, type From } from './awake.ts';
+import { Awake, bytesOf, type From } from './awake.ts';
 import { type Applied, settingAside } from './batch.ts';
 import { converse } from './converse.ts';
 import { addressOf, type Entry } from './entry.ts';
@@ -87,6 +87,7 @@ export class Instance implements TurnsOwner {
       answer = this.#turns.create(this.#open({ kind, input }), input, caller, more);
     } catch (error) {
       this.leave('it could not begin');
+      if (error instanceof HandleError && error.reason === 'busy') throw error;
       throw beginsNot(this.entry, this.#host, error);
     }
     this.#step({ type: 'woken' });
@@ -120,7 +121,11 @@ export class Instance implements TurnsOwner {
     if (this.#gone) return;
     this.#gone = true;
     if (this.entry.instance === this) this.entry.instance = undefined;
+    const { store } = this.#host;
+    this.entry.footprint.asleep(store.durable ? 0 : this.#turns.kept.length);
     this.#turns.drop();
+    this.#seen.closed();
+    this.#host.left(this);
     this.#mail.refuse(new Leaving());
     this.#turns.tellSettled();
     this.#host.inspection.gone(addressOf(this.entry), why);
@@ -142,6 +147,10 @@ export class Instance implements TurnsOwner {
     try {
       const { from, data, kept, version } = await loadInstance(this.entry, this.#host);
       if (this.#gone) return;
+      // What a client calls needs room; what goes on by itself has waited for its time.
+      const bytes = bytesOf(data, kept.snapshot);
+      if (this.#mail.size > 0) this.#host.takes(this.entry, bytes);
+      else this.entry.footprint.awake(bytes, 'forced');
       const deaths = this.entry.status === 'active' ? this.#host.suspects.deaths(this.entry.id, OWN) : 0;
       if (deaths >= MOST_DEATHS)
         return this.#setAside([], endedBy(deaths), { kept: data, version, kind: from.kind }, deaths);
@@ -166,7 +175,7 @@ export class Instance implements TurnsOwner {
       known ?? storageError(error, this.#host.incident(`${addressOf(entry)}, which cannot be read`, error));
     this.#mail.refuse(refusal);
     this.leave('it cannot be read');
-    if (refusal.reason === 'storage') this.#host.lost(entry);
+    if (refusal.reason === 'storage' || refusal.reason === 'busy') this.#host.lost(entry);
   }
 
   #open(from: From): Awake {
@@ -256,7 +265,10 @@ export class Instance implements TurnsOwner {
   unkept(applied: readonly Applied[], error: unknown): void {
     const { entry } = this;
     entry.status = entry.written;
-    const refusal = storageError(error, this.#host.incident(`${addressOf(entry)}, which cannot be kept`, error));
+    const refusal =
+      error instanceof HandleError
+        ? error
+        : storageError(error, this.#host.incident(`${addressOf(entry)}, which cannot be kept`, error));
     for (const { job } of applied) job.reject(refusal);
     this.#mail.refuse(refusal);
     this.leave('it could not be kept');

@@ -54,7 +54,8 @@ export class Keyed {
 
   async #before(scope: string, key: string): Promise<string | undefined> {
     try {
-      return await this.#store.reply(scope, key);
+      // One that gave way to newer ones is empty.
+      return (await this.#store.reply(scope, key)) || undefined;
     } catch (error) {
       throw storageError(error, 'none');
     }

@@ -40,6 +40,11 @@ export class Seen implements Live {
     this.#host.inspection.renewed(addressOf(this.#entry));
   }
 
+  /** It is no longer in memory. */
+  closed(): void {
+    this.#awake = undefined;
+  }
+
   /** It may be in another state than before. */
   changed(): void {
     const { inspection } = this.#host;

@@ -5,6 +5,7 @@ import type { TimerRow, Write } from '../store/store.ts';
 import type { Awake } from './awake.ts';
 import { type Applied, type Batch, batchOf, type Own, undoing } from './batch.ts';
 import { addressOf, type Entry } from './entry.ts';
+import { HandleError } from './error.ts';
 import type { Effect } from './held.ts';
 import { CREATED } from './history.ts';
 import type { InstanceHost } from './host.ts';
@@ -228,6 +229,7 @@ export class Turns {
       batch = batchOf(entry, this.#host, awake, { applied, own, turn });
     } catch (error) {
       if (own?.kind === 'created') throw error;
+      if (error instanceof HandleError && error.reason === 'busy') return this.#owner.unkept(applied, error);
       if (own) return this.#owner.crashed(own.events, error);
       const jobs = applied.map(({ job }) => job);
       return this.#owner.poisoned(jobs, error);

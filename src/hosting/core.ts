@@ -106,7 +106,7 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
     incident,
   });
 
-  const handles = new Handles({ clock, inspection, store: keeping.store, limits, log, incident });
+  const handles = new Handles({ clock, inspection, store: keeping.store, limits, quotas, log, incident });
   keeping.restoring(() => handles.restore());
   handles.onChange(({ view: { machine, handle }, principal }) => {
     // Of nobody's handle hears whoever knows it.

@@ -3,6 +3,7 @@ import { assign, fromPromise, setup } from 'xstate';
 import { HandleError } from '../../src/handles/error.ts';
 import { Handles } from '../../src/handles/handles.ts';
 import type { Caller, MachineKind } from '../../src/handles/kind.ts';
+import { type Quotas, quotasOf } from '../../src/hosting/quotas.ts';
 import { Inspection } from '../../src/inspection/inspection.ts';
 import { type Limits, resolveLimits } from '../../src/options.ts';
 import { memoryStore } from '../../src/store/memory.ts';
@@ -84,6 +85,7 @@ export const FULL = new StoreError('full', 'the disk is full');
 
 export interface Stage {
   readonly handles: Handles;
+  readonly quotas: Quotas;
   readonly clock: SimulatedClock;
   readonly store: Store;
   readonly inspection: Inspection;
@@ -106,11 +108,13 @@ export async function stage(
 ): Promise<Stage> {
   const inspection = new Inspection(clock);
   const incidents: { id: string; where: string; error: unknown }[] = [];
+  const quotas = quotasOf(resolveLimits(limits));
   const handles = new Handles({
     clock,
     inspection,
     store,
     limits: resolveLimits(limits),
+    quotas,
     log: () => {},
     incident(where, error) {
       const id = `i${incidents.length}`;
@@ -122,6 +126,7 @@ export async function stage(
   await handles.restore();
   return {
     handles,
+    quotas,
     clock,
     store,
     inspection,

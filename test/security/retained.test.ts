@@ -1,11 +1,17 @@
 /** What clients make a server hold is limited in bytes: for each principal, for anonymous clients together, and in total. */
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import * as assert from 'uvu/assert';
+import { assign, setup } from 'xstate';
 import { z } from 'zod';
+import { HandleError } from '../../src/handles/error.ts';
+import type { Caller, MachineKind } from '../../src/handles/kind.ts';
 import { createServer, ErrorCode, type Limits, type Server } from '../../src/index.ts';
 import { heapBytes } from '../../src/protocol/heap.ts';
 import { isExcess, Quota } from '../../src/quota.ts';
 import { connect, settled, type TestClient } from '../../src/testing.ts';
 import { errorOf } from '../crash/support.ts';
+import { ALICE, ANYBODY, BOB, stage as handleStage } from '../handles/support.ts';
 import { suite } from '../harness/door.ts';
 import { call as callModern, refused } from '../http/modern.ts';
 import { refusal, serving } from '../http/session.ts';
@@ -219,4 +225,122 @@ test('S-42: answers to the questions of a task are limited in bytes', async () =
   await settled();
   assert.is(await ada.said(id), 'hello Ada');
   await server.close();
+});
+
+/** A machine that keeps the text that it was given last. */
+const note: MachineKind = {
+  name: 'note',
+  version: '1',
+  events: ['write'],
+  machine: setup({
+    types: {
+      input: {} as { text: string },
+      context: {} as { text: string },
+      events: {} as { type: 'write'; text: string },
+    },
+  }).createMachine({
+    context: ({ input }) => ({ text: input.text }),
+    on: { write: { actions: assign({ text: ({ event }) => event.text }) } },
+  }),
+};
+const write = (length: number) => ({ type: 'write', data: { text: 'x'.repeat(length) } });
+
+async function refusalOf(work: Promise<unknown>): Promise<HandleError> {
+  try {
+    await work;
+  } catch (error) {
+    if (error instanceof HandleError) return error;
+    throw error;
+  }
+  throw new Error('expected a refusal, got none');
+}
+
+test('S-43: handles are limited in bytes, by their inputs and by what they keep; another principal is not refused for it', async () => {
+  const { handles } = await handleStage([note], { limits: { maxRetainedBytesPerPrincipal: 300 * KB } });
+  const input = { text: 'x'.repeat(50 * KB) };
+  const made = [await handles.create('note', input, ALICE), await handles.create('note', input, ALICE)];
+  // The first leaves memory for the third: it has nothing to do. Then what the store keeps of them is too much.
+  let refusal: HandleError | undefined;
+  for (let count = 2; count < 10 && !refusal; count += 1)
+    await handles.create('note', input, ALICE).then(
+      (view) => void made.push(view),
+      (error: unknown) => {
+        refusal = error instanceof HandleError ? error : undefined;
+      },
+    );
+  assert.is(refusal?.reason, 'busy');
+  assert.match(refusal?.message ?? '', 'limits.maxRetainedBytesPerPrincipal');
+  assert.ok(made.length >= 3 && made.length <= 5, String(made.length));
+  await handles.create('note', input, BOB);
+  await handles.stop();
+});
+
+test('S-43: an event that would make a handle keep too much is refused, and has not happened', async () => {
+  const { handles } = await handleStage([note], { limits: { maxRetainedBytesPerPrincipal: 100 * KB } });
+  const { handle } = await handles.create('note', { text: 'small' }, ALICE);
+  const { reason, message } = await refusalOf(handles.send('note', handle, write(100 * KB), ALICE));
+  assert.is(reason, 'busy');
+  assert.match(message, 'limits.maxRetainedBytesPerPrincipal');
+  const { version } = await handles.get('note', handle, ALICE);
+  assert.is(version, 1);
+  await handles.send('note', handle, write(10), ALICE);
+  await handles.stop();
+});
+
+test('S-43: nothing refers to the input of a handle that could not begin', async () => {
+  const { handles, incidents } = await handleStage([note], { limits: { maxHandleLength: KB } });
+  setFlagsFromString('--expose-gc');
+  const collect: unknown = runInNewContext('gc');
+  if (typeof collect !== 'function') throw new Error('expected a garbage collector to call');
+  const rejected = async (): Promise<WeakRef<object>> => {
+    const input = { text: 'x'.repeat(10 * KB) };
+    assert.match((await refusalOf(handles.create('note', input, ALICE))).message, 'limits.maxHandleLength');
+    return new WeakRef(input);
+  };
+  const inputs = [await rejected(), await rejected(), await rejected()];
+  // An error refers to what was on the stack until that is read, and the operator's log reads it.
+  for (const { error } of incidents) assert.match(String(error instanceof Error && error.stack), 'maxHandleLength');
+  // A reference that was looked at lives until the next turn.
+  await new Promise((resolve) => setImmediate(resolve));
+  collect();
+  assert.equal(
+    inputs.map((input) => input.deref() === undefined),
+    [true, true, true],
+  );
+  await handles.stop();
+});
+
+test('S-43: of handles that have expired, maxRememberedHandles are remembered', async () => {
+  const { handles, clock } = await handleStage([{ ...note, ttlMs: 60_000 }], { limits: { maxRememberedHandles: 2 } });
+  const made: string[] = [];
+  for (let count = 0; count < 4; count += 1) made.push((await handles.create('note', { text: '' }, ALICE)).handle);
+  await clock.advance(120_000);
+  const reasons: string[] = [];
+  for (const handle of made) reasons.push((await refusalOf(handles.get('note', handle, ALICE))).reason);
+  assert.equal(reasons, ['unknown', 'unknown', 'expired', 'expired']);
+  await handles.stop();
+});
+
+test('S-43: of the keys that a handle was called with, maxRepliesPerSession are known', async () => {
+  const { handles } = await handleStage([note], { limits: { maxRepliesPerSession: 2 } });
+  const { handle } = await handles.create('note', { text: '' }, ALICE);
+  const send = async (key: string): Promise<number> =>
+    (await handles.send('note', handle, write(1), ALICE, { idempotencyKey: key })).version;
+  assert.equal([await send('a'), await send('b'), await send('c')], [2, 3, 4]);
+  assert.is(await send('c'), 4);
+  assert.is(await send('a'), 5);
+  await handles.stop();
+});
+
+test('S-43: anonymous clients have a share of the handles where a transport authenticates', async () => {
+  const limits = { maxHandles: 4, anonymousPercent: 50 };
+  const { handles, quotas } = await handleStage([note], { limits });
+  quotas.authenticates();
+  const make = (caller: Caller) => handles.create('note', { text: '' }, caller);
+  await make(ANYBODY);
+  await make(ANYBODY);
+  assert.match((await refusalOf(make(ANYBODY))).message, 'limits.anonymousPercent');
+  await make(ALICE);
+  await make(BOB);
+  await handles.stop();
 });
