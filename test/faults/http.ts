@@ -42,4 +42,12 @@ export const HTTP: readonly BrokenBuild[] = [
     replace: 'bytes += part.length;',
     why: 'separators and line ends of headers are not counted',
   },
+  {
+    id: 'S-40',
+    test: 'test/http/refusals.test.ts',
+    file: 'src/transports/http/lingering.ts',
+    find: 'socket.destroySoon = () => this.begin(socket);',
+    replace: 'socket.destroySoon = () => socket.end(() => socket.destroy());',
+    why: 'a connection is reset while its client still sends, and the response is lost',
+  },
 ];

@@ -1,9 +1,13 @@
 /** The HTTP transport: Streamable HTTP of every revision, and HTTP+SSE of 2024-11-05, on one path of a `node:http` server of its own. */
+import { Buffer } from 'node:buffer';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { ErrorCode } from '../../protocol/errors.ts';
 import type { Transport, TransportHost } from '../transport.ts';
 import { Endpoint } from './endpoint.ts';
 import { isLoopback } from './guard.ts';
+import { LingeringClose } from './lingering.ts';
 import { NodeRequest } from './node.ts';
 import { type HttpOptions, type ResolvedHttpOptions, resolveHttpOptions, withShared } from './options.ts';
 
@@ -18,6 +22,33 @@ const BACKLOG = 4_096;
 const MAX_HEADER_BYTES = 16 * 1024;
 /** Milliseconds that responses which have ended are given to be read, when the server closes. */
 const FLUSH_MS = 2_000;
+
+const HEADER_LIMIT = `, and may have ${MAX_HEADER_BYTES}: send fewer or shorter ones`;
+
+interface Unparsed {
+  readonly status: string;
+  readonly message: string;
+}
+
+const NOT_HTTP: Unparsed = { status: '400 Bad Request', message: 'expected a request of HTTP/1.1, got something else' };
+/** What clients are told of bytes that Node makes no request of, by its codes. */
+const UNPARSED: ReadonlyMap<string | undefined, Unparsed> = new Map([
+  [
+    'HPE_HEADER_OVERFLOW',
+    { status: '431 Request Header Fields Too Large', message: `the headers are too long${HEADER_LIMIT}` },
+  ],
+  [
+    'HPE_CHUNK_EXTENSIONS_OVERFLOW',
+    { status: '413 Payload Too Large', message: 'the extensions of the chunks are too long: send chunks without any' },
+  ],
+  [
+    'ERR_HTTP_REQUEST_TIMEOUT',
+    {
+      status: '408 Request Timeout',
+      message: `the request took too long: its headers have ${HEADERS_MS} ms, all of it ${REQUEST_MS} ms`,
+    },
+  ],
+]);
 
 export interface HttpTransport extends Transport {
   /** Where clients connect to. @throws {Error} before it is open */
@@ -66,8 +97,9 @@ class NodeTransport implements RelocatableTransport {
   #url: string | undefined;
   #closing: Promise<void> | undefined;
   #host: TransportHost | undefined;
-  /** Connections that have asked for nothing yet. Node counts them as busy, whatever they wait for. */
-  readonly #silent = new Set<Socket>();
+  readonly #lingering = new LingeringClose();
+  /** Every connection, and the last request on it: those without one Node counts as busy, whatever they wait for. */
+  readonly #connections = new Map<Socket, NodeRequest | undefined>();
 
   constructor(given: HttpOptions) {
     // What does not fit is told here, and not when it opens.
@@ -106,6 +138,7 @@ class NodeTransport implements RelocatableTransport {
     // Not before it is needed: many servers have no port, and pay for what they import at each start.
     const { createServer } = await import('node:http');
     if (this.#closing) return;
+    this.#lingering.open(host.clock);
     endpoint.open(host);
     const server = createServer(
       {
@@ -116,15 +149,17 @@ class NodeTransport implements RelocatableTransport {
         // Nagle's algorithm would hold small answers back.
         noDelay: true,
       },
-      (request, response) => this.#serve(endpoint, request, response),
+      (request, response) => this.#serve(endpoint, request, response, false),
     );
     // Node would leave out what comes after the thousandth header, and say nothing. Their bytes are bounded.
     server.maxHeadersCount = 0;
     this.#server = server;
     server.on('connection', (socket) => {
-      this.#silent.add(socket);
-      socket.once('close', () => this.#silent.delete(socket));
+      this.#connections.set(socket, undefined);
+      socket.once('close', () => this.#connections.delete(socket));
     });
+    server.on('checkContinue', (request, response) => this.#serve(endpoint, request, response, true));
+    server.on('clientError', (error, socket) => this.#unparsed(error, socket));
     await this.#listen(server, options, endpoint);
     server.on('error', (error) => host.log('error', `http: ${error.message}`));
   }
@@ -146,16 +181,30 @@ class NodeTransport implements RelocatableTransport {
     });
   }
 
-  #serve(endpoint: Endpoint, request: IncomingMessage, response: ServerResponse): void {
-    this.#silent.delete(request.socket);
-    const incoming = new NodeRequest(request, response);
+  #serve(endpoint: Endpoint, request: IncomingMessage, response: ServerResponse, expects: boolean): void {
+    const { socket } = request;
+    // RFC 9112 section 9.6: a server that has said "close" processes no further request of that connection.
+    if (this.#lingering.has(socket)) return;
+    const incoming = new NodeRequest(request, response, { lingering: this.#lingering, expects });
+    this.#connections.set(socket, incoming);
     const bytes = headBytes(request);
     if (bytes <= MAX_HEADER_BYTES) endpoint.handle(incoming);
-    else
-      endpoint.refuse(incoming, {
-        status: 431,
-        message: `the headers have ${bytes} bytes, and may have ${MAX_HEADER_BYTES}: send fewer or shorter ones`,
-      });
+    else endpoint.refuse(incoming, { status: 431, message: `the headers have ${bytes} bytes${HEADER_LIMIT}` });
+  }
+
+  /** Answers bytes that are no request, or a request that takes too long, and ends their connection. */
+  #unparsed(error: NodeJS.ErrnoException, socket: Duplex): void {
+    if (!isSocket(socket)) return void socket.destroy();
+    // What follows a request that could not be read is not read either, byte for byte.
+    if (this.#lingering.has(socket) && error.code !== 'ERR_HTTP_REQUEST_TIMEOUT') return this.#lingering.look(socket);
+    if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy();
+    if (!this.#connections.get(socket)?.answering) {
+      const { status, message } = UNPARSED.get(error.code) ?? NOT_HTTP;
+      const text = this.#host?.refusal(ErrorCode.InvalidRequest, message) ?? message;
+      const head = [`HTTP/1.1 ${status}`, 'Connection: close', 'Content-Type: application/json'];
+      socket.write(`${head.join('\r\n')}\r\nContent-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`);
+    }
+    this.#lingering.begin(socket);
   }
 
   stopAccepting(): void {
@@ -183,7 +232,7 @@ class NodeTransport implements RelocatableTransport {
       server.close(closed);
       server.closeIdleConnections();
       // Clients open connections ahead of need: undici does when a request is aborted, browsers when they expect one.
-      for (const socket of this.#silent) if (socket.bytesRead === 0) socket.destroy();
+      for (const [socket, request] of this.#connections) if (!request && socket.bytesRead === 0) socket.destroy();
     });
   }
 }
@@ -197,6 +246,10 @@ function headBytes({ method = '', url = '', rawHeaders }: IncomingMessage): numb
   let bytes = method.length + url.length + 14;
   for (const part of rawHeaders) bytes += part.length + 2;
   return bytes;
+}
+
+function isSocket(stream: Duplex): stream is Socket {
+  return 'bytesRead' in stream && 'destroySoon' in stream;
 }
 
 function addressOf(server: Server): AddressInfo {

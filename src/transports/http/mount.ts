@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Transport, TransportHost } from '../transport.ts';
 import { Endpoint } from './endpoint.ts';
+import { LingeringClose } from './lingering.ts';
 import { NodeRequest } from './node.ts';
 import { type HttpOptions, resolveHttpOptions } from './options.ts';
 import { WebRequest } from './web.ts';
@@ -10,6 +11,7 @@ export class MountedTransport implements Transport {
   readonly name = 'http';
   readonly authenticates: boolean;
   readonly #endpoint: Endpoint;
+  readonly #lingering = new LingeringClose();
 
   /** @throws {TypeError | RangeError} for an option that does not fit */
   constructor(options: HttpOptions) {
@@ -20,6 +22,7 @@ export class MountedTransport implements Transport {
   }
 
   open(host: TransportHost): void {
+    this.#lingering.open(host.clock);
     this.#endpoint.open(host);
   }
 
@@ -39,7 +42,10 @@ export class MountedTransport implements Transport {
   }
 
   node(request: IncomingMessage, response: ServerResponse): void {
-    this.#endpoint.handle(new NodeRequest(request, response, originalUrl(request)));
+    // RFC 9112 section 9.6: a server that has said "close" processes no further request of that connection.
+    if (this.#lingering.has(request.socket)) return;
+    const lingering = this.#lingering;
+    this.#endpoint.handle(new NodeRequest(request, response, { lingering, url: originalUrl(request) }));
   }
 }
 

@@ -5,7 +5,17 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Bytes } from '../../messages/connection.ts';
 import { type Complete, joinCohort } from './cohort.ts';
+import type { LingeringClose } from './lingering.ts';
 import type { Body, Headers, HttpRequest, HttpResponse, Listener } from './message.ts';
+
+export interface NodeOptions {
+  /** Ends the connection where the request is refused before its body was read. */
+  readonly lingering: LingeringClose;
+  /** Path and query, where the request has lost a part of its own on the way. */
+  readonly url?: string | undefined;
+  /** It came with `Expect: 100-continue`, and nobody has answered that yet. */
+  readonly expects?: boolean;
+}
 
 /** It is an async resource, so that what serves it runs in the context that it came in: an embedder traces its requests by that. */
 export class NodeRequest extends AsyncResource implements HttpRequest, HttpResponse, Complete {
@@ -15,6 +25,9 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
   readonly url: string;
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
+  readonly #lingering: LingeringClose;
+  /** The client sends its body once it is told to continue. */
+  #expects: boolean;
   /** Waits for the body. */
   #done: ((body: Body) => void) | undefined;
   /** What was written in this turn, and is not yet with the response. */
@@ -22,11 +35,12 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
   /** What has come of the body: nearly always one chunk. */
   #chunks: Buffer | Buffer[] | undefined;
 
-  /** @param url path and query, where the request has lost a part of its own on the way */
-  constructor(request: IncomingMessage, response: ServerResponse, url = request.url ?? '/') {
+  constructor(request: IncomingMessage, response: ServerResponse, { lingering, url, expects = false }: NodeOptions) {
     super('TROUPE_HTTP_REQUEST');
     this.method = request.method ?? 'GET';
-    this.url = url;
+    this.url = url ?? request.url ?? '/';
+    this.#lingering = lingering;
+    this.#expects = expects;
     this.#request = request;
     this.#response = response;
     response.on('close', this.#closed);
@@ -75,6 +89,10 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
     if (request.readableEnded) return done({ fault: 'read already' });
     if (this.gone) return done({ fault: 'cut' });
     if (Number(this.header('content-length') ?? 0) > maxBytes) return done({ fault: 'too long' });
+    if (this.#expects) {
+      this.#expects = false;
+      this.#response.writeContinue();
+    }
     let length = 0;
     this.#done = done;
     request.on('data', (chunk: Buffer) => {
@@ -118,12 +136,40 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
     // As a list: Node writes it as it stands.
     const list: (string | number)[] = [];
     for (const name in headers) list.push(name, headers[name] ?? '');
+    if (!this.#request.complete && this.#leavesBody(headers)) list.push('connection', 'close');
     const pieces = bytes?.();
     if (status !== 204) list.push('content-length', pieces ? lengthOf(pieces) : Buffer.byteLength(body ?? ''));
     response.writeHead(status, list);
     if (!pieces) return void response.end(body);
     for (const piece of pieces) response.write(piece);
     response.end();
+  }
+
+  /**
+   * Decides what becomes of a body that nobody has read: Node discards a short one, and the connection goes on; after any other, the
+   * connection ends.
+   *
+   * @returns whether the response must say so
+   */
+  #leavesBody(headers: Headers): boolean {
+    const request = this.#request;
+    // Streams of HTTP/2 end by themselves.
+    if (request.httpVersionMajor > 1) return false;
+    const chunked = this.header('transfer-encoding') !== undefined;
+    const length = Number(this.header('content-length') ?? 0);
+    if (!chunked && length === 0 && !this.#expects) return false;
+    const ends = headers.connection === 'close';
+    // Told nothing, a client that waits to be told to continue may send its body or not: what would follow is anybody's guess.
+    const discards = !chunked && length <= MAX_DISCARDED && !this.#expects;
+    if (discards && !ends && this.#response.shouldKeepAlive) return false;
+    this.#lingering.arrange(request);
+    return !ends;
+  }
+
+  /** A response is being written on its connection, or waits for its turn: nothing else may be written there. */
+  get answering(): boolean {
+    const { headersSent, writableFinished, socket } = this.#response;
+    return !writableFinished && (headersSent || !socket);
   }
 
   begin(status: number, headers: Headers): void {
@@ -168,6 +214,9 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
     this.#response.destroy();
   }
 }
+
+/** Longest body that is read over and discarded, in bytes, so that its connection can be used again. */
+const MAX_DISCARDED = 65_536;
 
 /** Characters that wait for the end of a turn at most. */
 const MOST_UNWRITTEN = 16_384;

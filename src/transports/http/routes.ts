@@ -148,7 +148,6 @@ export class Routes {
         return this.#answers.refuse(request, {
           status: 413,
           message: `the body is longer than ${maxMessageBytes} bytes (the server's option is limits.maxMessageBytes)`,
-          // What is left of the body is not read: the connection cannot be used again.
           headers: { connection: 'close' },
         });
       case 'not UTF-8':
