@@ -13,8 +13,8 @@ export interface Launcher {
   listens(server: object, transports: readonly Transport[]): Promise<void> | undefined;
   /** The program discovers modules under these absolute paths. */
   reads(paths: readonly string[]): void;
-  /** A server of the program closes because its transport asks for it, and not the program. @param reason such as `stdin ended` */
-  ends?(reason: string): void;
+  /** A server of the program closes. @param reason such as `stdin ended` @param by who asked for it */
+  closes?(reason: string, by: 'program' | 'transport'): void;
   /** The store of a server that was given none of its own, if there is one for it. */
   store?(): Store | undefined;
 }

@@ -60,11 +60,14 @@ export class Conversation {
   #agreed: Readonly<Record<string, unknown>> = {};
   #sessions = 0;
   #connections = 0;
+  #probes = 0;
   #resuming = false;
   #draining = false;
   #heard = false;
   /** Why the server would not have this client. */
   refusal = '';
+  /** How many responses have come that belong to a request. */
+  responses = 0;
   /** What the agent is told in place of the line that was 'reworded'. */
   said = '';
 
@@ -129,6 +132,20 @@ export class Conversation {
     return wanted;
   }
 
+  /** Whether the agent waits for a response. A subscription is open for as long as the agent likes. */
+  get awaits(): boolean {
+    for (const { method } of this.#inFlight.values()) if (method !== 'subscriptions/listen') return true;
+    return false;
+  }
+
+  /** A request of the shim's own, which every server of every revision answers at once. The answer is not for the agent. */
+  probe(): string {
+    this.#probes += 1;
+    const id = `troupe/probe/${this.#probes}`;
+    this.#ours.add(keyOf(id));
+    return JSON.stringify({ jsonrpc: '2.0', id, method: 'ping' });
+  }
+
   #asked(key: string, asked: Asked): void {
     this.#inFlight.set(key, asked);
     if (this.#inFlight.size <= MOST_REMEMBERED) return;
@@ -172,8 +189,10 @@ export class Conversation {
   #answered(key: string, seen: Seen, first: boolean): Verdict {
     if (first && (key === 'null' || key === 'undefined') && seen.error?.code === OVERLOADED) return this.#refuse(seen);
     if (this.#resuming && key === keyOfInitialize(this.#initialize)) return this.#resumed(seen);
-    if (this.#ours.delete(key)) return 'swallow';
+    const ours = this.#ours.delete(key);
     const asked = this.#inFlight.get(key);
+    if (ours || asked) this.responses += 1;
+    if (ours) return 'swallow';
     if (asked?.method === 'initialize' && seen.error?.code === SHUTTING_DOWN) return this.#refuse(seen);
     // What the server would not do, or broke off, is done by the next: it stays in flight.
     if (this.#draining && asked?.line !== undefined && this.#isLeftToNext(asked, seen)) return 'swallow';

@@ -2,6 +2,13 @@
 import type { Socket } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
 
+export interface Life {
+  /** Whether the event loop of the server's process turns. */
+  turns(): boolean;
+  /** Ends the process at once. @param why such as `does not respond` */
+  end(why: string): void;
+}
+
 export interface Link {
   /** What the server says. */
   readonly input: Readable;
@@ -11,6 +18,8 @@ export interface Link {
   readonly closed: Promise<void>;
   /** Whether the next server finds what requests to this one came to, so that it can tell a repeat. */
   readonly keeps: boolean;
+  /** How to see that the server lives, and to replace it where it does not; undefined for a server that others use, too. */
+  readonly life?: Life | undefined;
   /** Asks the server to finish what runs, and to end. */
   drain(): void;
   /** At once. */

@@ -21,8 +21,8 @@ export interface Serving {
   listen(server: Server, transports: readonly Transport[]): Promise<void>;
   /** Hears that a server which listens already is told to listen on more. @returns undefined to let it */
   listenMore?(transports: readonly Transport[]): Promise<void> | undefined;
-  /** Hears why a server closes that its transport, and not its program, wants closed. */
-  ends?(reason: string): void;
+  /** Hears that a server closes. */
+  closes?(reason: string, by: 'program' | 'transport'): void;
   /** For a server that has none of its own. */
   readonly store?: Store | undefined;
 }
@@ -49,7 +49,7 @@ export async function serveTarget(target: Target, serving: Serving): Promise<voi
         return listening;
       },
       reads() {},
-      ends: (reason) => serving.ends?.(reason),
+      closes: (reason, by) => serving.closes?.(reason, by),
       store: () => serving.store,
     });
   });

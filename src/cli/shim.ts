@@ -5,6 +5,7 @@ import { messageOf } from '../protocol/json.ts';
 import { LineReader } from '../transports/lines.ts';
 import { Conversation } from './conversation.ts';
 import type { Link } from './link.ts';
+import { Probe } from './probe.ts';
 import { StrayOutput } from './stray-output.ts';
 
 /** Longest line that passes, in bytes: the server's own bound lies below. */
@@ -194,6 +195,7 @@ export class Shim {
     this.#conversation.refusal = '';
     const { clock = systemClock, say } = this.#options;
     const output = new StrayOutput({ clock, say });
+    const probe = this.#probe(link, clock);
     let problem: unknown;
     let over = false;
     const reader = new LineReader({
@@ -201,8 +203,11 @@ export class Shim {
       onLine: (line) => {
         const message = over ? undefined : output.messageIn(line);
         if (message === undefined) return;
+        const { responses } = this.#conversation;
         try {
           over = !this.#heard(message, link);
+          if (this.#conversation.responses > responses) probe?.responded();
+          else probe?.heard();
         } catch (error) {
           problem = error;
           over = true;
@@ -223,9 +228,26 @@ export class Shim {
     }
     await link.closed;
     over = true;
+    probe?.stop();
     this.#inTime();
     this.#afterwards(link);
     if (problem !== undefined) throw problem;
+  }
+
+  /** Finds out whether a server that owes responses can still give any; where others use it, too, that is not ours to judge. */
+  #probe(link: Link, clock: Clock): Probe | undefined {
+    const { life } = link;
+    return (
+      life &&
+      new Probe({
+        clock,
+        // What the agent does not read, its server need not say.
+        awaits: () => this.#open === link && !this.#draining && !link.input.isPaused() && this.#conversation.awaits,
+        turns: () => life.turns(),
+        ask: () => void link.output.write(lines([this.#conversation.probe()])),
+        dead: (why) => life.end(why),
+      })
+    );
   }
 
   /** The connection is over. */

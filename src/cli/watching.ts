@@ -1,6 +1,6 @@
 /** Lets `troupe run` and `troupe serve` watch the event loop of the server that they serve, unless its author says otherwise. */
 import { join, resolve } from 'node:path';
-import { DEFAULT_LIMITS } from '../options.ts';
+import { DEFAULT_LIMITS, type ServerOptions } from '../options.ts';
 import type { Server } from '../server.ts';
 import { poison } from '../supervision/poison.ts';
 import { startWatchdog } from '../supervision/watchdog.ts';
@@ -24,9 +24,15 @@ export function blockedIn(directory: string | undefined): string | undefined {
 export function watchLoop({ options }: Server, record: string | undefined, supervised: boolean): void {
   // Its author has said what is to be watched, or that nothing is.
   if (options.watchdog !== undefined) return;
-  const hardMs = options.limits?.timeoutMs ?? DEFAULT_LIMITS.timeoutMs;
+  const hardMs = hardLimit(options);
   startWatchdog({
-    ...(supervised ? { hardMs, record } : {}),
+    ...(supervised ? { ...(hardMs === undefined ? {} : { hardMs }), record } : {}),
     log: options.log ?? ((level, message) => say(`troupe ${level}: ${message}`)),
   });
+}
+
+/** How long a supervised process may be blocked before its watchdog ends it, in milliseconds; undefined for as long as it likes. */
+export function hardLimit({ watchdog, limits }: ServerOptions): number | undefined {
+  if (watchdog === undefined) return limits?.timeoutMs ?? DEFAULT_LIMITS.timeoutMs;
+  return typeof watchdog === 'boolean' ? undefined : watchdog.hardMs;
 }

@@ -3,7 +3,9 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { Duplex, type Readable, type Writable } from 'node:stream';
 import { type Clock, systemClock, type Timer } from '../clock.ts';
+import { Heartbeat } from './heartbeat.ts';
 import type { Link } from './link.ts';
+import { processState } from './process-state.ts';
 
 /** What a worker is given beyond `limits.graceMs` to end, in milliseconds, once it is asked to. */
 const SLACK_MS = 5_000;
@@ -71,6 +73,7 @@ export class WorkerProcess {
   readonly #control: Duplex | undefined;
   readonly #watched: Watched | undefined;
   readonly #clock: Clock;
+  readonly #heartbeat: Heartbeat;
   #graceMs = UNKNOWN_GRACE_MS;
   #keeps = false;
   #deadline: Timer | undefined;
@@ -93,11 +96,18 @@ export class WorkerProcess {
     const [, , , control] = child.stdio;
     this.#control = control instanceof Duplex ? control : undefined;
     this.#listen(this.#control);
+    this.#heartbeat = new Heartbeat({
+      clock,
+      ask: () => void this.#control?.write('beat\n'),
+      state: () => (child.pid === undefined ? 'running' : processState(child.pid)),
+      dead: (why) => this.#end(why),
+    });
     this.loaded = new Promise((resolve) => {
       this.#atGate = resolve;
     });
-    this.ended = this.#end(child);
+    this.ended = this.#endOf(child);
     void this.ended.then(() => {
+      this.#heartbeat.stop();
       this.#deadline?.cancel();
       this.#atGate(false);
     });
@@ -116,7 +126,7 @@ export class WorkerProcess {
     });
   }
 
-  async #end(child: ChildProcess): Promise<Ending> {
+  async #endOf(child: ChildProcess): Promise<Ending> {
     const { code, signal, error } = await new Promise<Exit>((resolve) => {
       child.once('error', (error) => resolve({ code: null, signal: null, error }));
       child.once('exit', (code, signal) => resolve({ code, signal, error: undefined }));
@@ -147,8 +157,11 @@ export class WorkerProcess {
 
   /** It can serve no more, though it lives: nothing that it does now would reach the agent. */
   #breaks(why: string): void {
-    if (this.#ending || this.#broken !== undefined) return;
-    this.#broken = why;
+    if (!this.#ending) this.#end(why);
+  }
+
+  #end(why: string): void {
+    this.#broken ??= why;
     this.kill();
   }
 
@@ -178,6 +191,7 @@ export class WorkerProcess {
     // With its input over it is to finish what it does, and end.
     output.once('finish', () => this.#endInTime());
     const keeps = (): boolean => this.#keeps;
+    const life = { turns: () => this.#heartbeat.turns, end: (why: string) => this.#end(why) };
     return {
       input,
       output,
@@ -185,6 +199,7 @@ export class WorkerProcess {
       get keeps() {
         return keeps();
       },
+      life,
       drain: () => {
         this.replaced = true;
         this.#child.kill('SIGTERM');
@@ -231,6 +246,8 @@ export class WorkerProcess {
     const [name, value] = word.split(' ');
     if (name === 'loaded') this.#atGate(true);
     else if (name === 'keeps') this.#keeps = true;
+    else if (name === 'serves') this.#heartbeat.begin(Number(value) || undefined);
+    else if (name === 'beat') this.#heartbeat.answered(value === 'debugged');
     else if (name === 'cut') this.#breaks(`has lost its connection (${word.slice('cut '.length)})`);
     // It finishes what it has.
     else if (name === 'asked' && !this.#ending) this.#broken ??= `was asked to end by ${value}`;

@@ -1,4 +1,5 @@
 /** The server's side of `troupe run`: it serves on stdio, alone or as the worker process of a supervisor. */
+import { url as inspectorUrl } from 'node:inspector';
 import { Socket } from 'node:net';
 import { systemClock } from '../clock.ts';
 import { DEFAULT_LIMITS } from '../options.ts';
@@ -12,7 +13,10 @@ import type { Inspecting } from './inspecting-options.ts';
 import { serveTarget } from './serving.ts';
 import type { Target } from './target.ts';
 import { understood } from './usage.ts';
-import { blockedIn, watchLoop } from './watching.ts';
+import { blockedIn, hardLimit, watchLoop } from './watching.ts';
+
+/** What the server is given beyond `limits.graceMs` to end, in milliseconds, once its supervisor has gone. */
+const SLACK_MS = 5_000;
 
 /** The descriptor of the pipe to the supervisor, beside the agent's own three. */
 const CONTROL = 3;
@@ -49,13 +53,14 @@ export async function serve({ target, data, inspecting }: Work): Promise<void> {
     listen(server, transports) {
       const before = serving.get(server);
       if (before) return before;
-      const opened = open(server, transports, supervisor, watch).then(() =>
-        watchLoop(server, blocked, supervisor !== undefined),
-      );
+      const opened = open(server, transports, supervisor, watch).then(() => {
+        watchLoop(server, blocked, supervisor !== undefined);
+        supervisor?.serves(server);
+      });
       serving.set(server, opened);
       return opened;
     },
-    ends: (reason) => supervisor?.ends(reason),
+    closes: (reason, by) => supervisor?.closes(reason, by),
     store,
   });
 }
@@ -77,16 +82,17 @@ async function open(
   await supervisor?.gate();
   await watch(server);
   await server.listen(...(transports.length > 0 ? transports : [stdio()]));
-  supervisor?.serves(server);
 }
 
-/** The pipe to the supervisor. Said here: `loaded`, `grace MS`, `keeps`, `inspecting PORT`, `asked SIGNAL`, `cut REASON`; heard: `go`, `watch TURNS PORT TOKEN`. */
+/** The pipe to the supervisor. Said here: `loaded`, `grace MS`, `keeps`, `serves HARD_MS`, `beat`, `beat debugged`, `inspecting PORT`, `asked SIGNAL`, `cut REASON`; heard: `go`, `beat`, `watch TURNS PORT TOKEN`. */
 class SupervisorEnd {
   readonly #control = new Socket({ fd: CONTROL });
   readonly #released: Promise<void>;
   /** Where the inspector is to be: settled when no worker before this one has what there is one of, its port and its file. */
   readonly place: Promise<Place>;
-  #serves = false;
+  #closes = false;
+  /** Within which the server ends once it is asked to; undefined until it serves. */
+  #graceMs: number | undefined;
 
   constructor(gated: boolean) {
     const control = this.#control;
@@ -106,12 +112,17 @@ class SupervisorEnd {
       for (const word of words) {
         const [name, turns, port, token = ''] = word.split(' ');
         if (name === 'go') release();
+        // A debugger may hold this process for long.
+        else if (name === 'beat') this.#say(inspectorUrl() === undefined ? 'beat' : 'beat debugged');
         else if (name === 'watch') watch({ again: turns !== '0', port: Number(port) || 0, token });
       }
     });
-    // While nothing is served yet, nothing else tells that the supervisor has gone: no orphan stays behind.
+    // While nothing is served yet, nothing else tells that the supervisor has gone. Later stdin ends, too, and the server closes:
+    // one that cannot close any more is no orphan either.
     const gone = (): void => {
-      if (!this.#serves) process.exit(1);
+      const graceMs = this.#graceMs;
+      if (graceMs === undefined) process.exit(1);
+      systemClock.after(graceMs + SLACK_MS, () => process.exit(1));
     };
     control.on('end', gone).on('error', gone);
     control.unref();
@@ -126,15 +137,23 @@ class SupervisorEnd {
   }
 
   serves({ options }: Server): void {
-    this.#serves = true;
-    this.#say(`grace ${options.limits?.graceMs ?? DEFAULT_LIMITS.graceMs}`);
+    // An input that nobody reads holds no process: that it ends then is not what its program wants.
+    process.once('beforeExit', () => {
+      if (!this.#closes) this.#say('cut nothing reads its input');
+    });
+    const graceMs = options.limits?.graceMs ?? DEFAULT_LIMITS.graceMs;
+    this.#graceMs = graceMs;
+    this.#say(`grace ${graceMs}`);
+    this.#say(`serves ${hardLimit(options) ?? 'unwatched'}`);
     // A store that outlives this process has what requests came to, under the name of the agent's session (TROUPE_SESSION).
     if (options.store?.durable) this.#say('keeps');
   }
 
-  /** Its server closes, and the program has not asked for it: a signal has, or the connection to the agent is broken. */
-  ends(reason: string): void {
-    this.#say(reason.startsWith('SIG') ? `asked ${reason}` : `cut ${reason.replaceAll('\n', ' ')}`);
+  /** Its server closes. Unless the program has asked for it, a signal has, or the connection to the agent is broken. */
+  closes(reason: string, by: 'program' | 'transport'): void {
+    this.#closes = true;
+    if (by === 'transport')
+      this.#say(reason.startsWith('SIG') ? `asked ${reason}` : `cut ${reason.replaceAll('\n', ' ')}`);
   }
 
   inspects(port: number): void {

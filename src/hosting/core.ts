@@ -261,7 +261,10 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
     log,
     supervision,
     kept: () => keeping.open().then(() => keeping.store),
-    close,
+    close(reason) {
+      launcher()?.closes?.(reason, 'program');
+      return close(reason);
+    },
     resourceUpdated: (uri) => subscriptions.mailbox.send({ type: 'resource updated', uri }),
     async open(transport) {
       if (closing)
@@ -288,7 +291,7 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
           http: options.http,
           sleepers: kept && directory,
           requestClose(reason) {
-            launcher()?.ends?.(reason);
+            launcher()?.closes?.(reason, 'transport');
             void close(reason);
           },
         });

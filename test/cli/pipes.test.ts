@@ -29,6 +29,7 @@ for (const how of [
   'destroy stdin',
   'destroy stdout',
   'end stdout',
+  'pause stdin',
 ])
   test(`R-37: a tool that does "${how}" costs its server, and not the agent its session`, async () => {
     const cli = await agent();
@@ -77,4 +78,48 @@ test('R-37: nothing but messages reaches the agent, and what else is on stdout i
   for (const line of cli.lines) assert.is(JSON.parse(line).jsonrpc, '2.0');
   assert.is(cli.err.split('is no JSON-RPC message').length, 2);
   assert.match(cli.err, 'the agent does not get it: "a progress bar: 10 %"');
+});
+
+/** With its server in a state in which it serves nobody. */
+async function stuck(get: (cli: Cli, pid: number) => unknown): Promise<Cli> {
+  const cli = await agent();
+  const pid = Number(await cli.call('pid'));
+  await get(cli, pid);
+  // It waits for the next server.
+  assert.is.not(Number(await cli.call('pid')), pid);
+  return cli;
+}
+
+test('R-38: a server that is stopped, or responds to nothing, is replaced; one that computes or waits is not', async () => {
+  const computes = await agent();
+  const before = await computes.call('pid');
+  const computed = computes.call('compute', { ms: 15_000 });
+  const waits = await agent();
+  waits.call('wait').catch(() => {});
+  const breaks = (how: string) => (cli: Cli) => cli.call('break', { how });
+  const [stopped, deaf, dumb] = await Promise.all([
+    stuck((_cli, pid) => process.kill(pid, 'SIGSTOP')),
+    stuck(breaks('stop hearing stdin')),
+    stuck(breaks('overwrite parse')),
+  ]);
+  assert.match(stopped.err, 'the server is stopped (SIGSTOP): it is started again (1 of 3');
+  for (const cli of [deaf, dumb])
+    assert.match(cli.err, 'the server does not respond, though its event loop turns: it is started again (1 of 3');
+  assert.is(await computed, 'computed');
+  assert.is(await computes.call('pid'), before);
+  assert.is(await waits.call('compute', { ms: 0 }), 'computed');
+  assert.not(`${computes.err}${waits.err}`.includes('started again'));
+  for (const cli of [stopped, deaf, dumb, computes, waits]) {
+    // Of the supervisor's own requests the agent sees nothing.
+    assert.not(cli.lines.some((line) => line.includes('troupe/probe')));
+    assert.is(await cli.end(), 0);
+  }
+});
+
+test('R-38: an agent that leaves a stopped server behind leaves no process', async () => {
+  const cli = await agent();
+  const pid = Number(await cli.call('pid'));
+  process.kill(pid, 'SIGSTOP');
+  await cli.end();
+  assert.throws(() => process.kill(pid, 0), /ESRCH/);
 });

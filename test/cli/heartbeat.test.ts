@@ -1,0 +1,210 @@
+/** When a worker process counts as dead, in simulated time: not while it loads, computes, is debugged, or the machine sleeps. */
+import * as assert from 'uvu/assert';
+import { Heartbeat } from '../../src/cli/heartbeat.ts';
+import { Probe } from '../../src/cli/probe.ts';
+import type { ProcessState } from '../../src/cli/process-state.ts';
+import { SimulatedClock } from '../../src/testing/clock.ts';
+import { suite } from '../harness/door.ts';
+
+const test = suite('heartbeat');
+
+/** A clock that goes on while nothing runs: timers are late by as much. */
+class Sleepy extends SimulatedClock {
+  #slept = 0;
+
+  sleep(ms: number): void {
+    this.#slept += ms;
+  }
+
+  override now(): number {
+    return super.now() + this.#slept;
+  }
+}
+
+/** A process that answers each beat at once, until it does not. */
+class Worker {
+  readonly clock = new Sleepy();
+  state: ProcessState = 'running';
+  answers = true;
+  debugged = false;
+  asked = 0;
+  readonly dead: string[] = [];
+  readonly heartbeat: Heartbeat = new Heartbeat({
+    clock: this.clock,
+    ask: () => {
+      this.asked += 1;
+      if (this.answers) queueMicrotask(() => this.heartbeat.answered(this.debugged));
+    },
+    state: () => this.state,
+    dead: (why) => void this.dead.push(why),
+  });
+
+  /** It answers what it has not answered. */
+  wakes(): void {
+    this.answers = true;
+    this.heartbeat.answered(this.debugged);
+  }
+}
+
+test('R-38: a process that answers is asked every two seconds, for ever', async () => {
+  const worker = new Worker();
+  worker.heartbeat.begin(1_000);
+  await worker.clock.advance(3_600_000);
+  assert.equal(worker.dead, []);
+  assert.is(worker.asked, 1_801);
+  assert.ok(worker.heartbeat.turns);
+  worker.heartbeat.stop();
+  assert.is(worker.clock.timers, 0);
+});
+
+test('R-38: a process that is stopped is dead after ten seconds, also while it loads', async () => {
+  for (const serves of [true, false]) {
+    const worker = new Worker();
+    if (serves) worker.heartbeat.begin(60_000);
+    await worker.clock.advance(serves ? 100_000 : 0);
+    worker.answers = false;
+    worker.state = 'stopped';
+    await worker.clock.advance(9_000);
+    assert.equal(worker.dead, []);
+    await worker.clock.advance(5_000);
+    assert.equal(worker.dead, ['is stopped (SIGSTOP)']);
+    await worker.clock.advance(100_000);
+    assert.is(worker.dead.length, 1);
+    assert.is(worker.clock.timers, 0);
+  }
+});
+
+test('R-38: a process that is stopped for a moment goes on', async () => {
+  const worker = new Worker();
+  worker.heartbeat.begin(60_000);
+  for (let time = 0; time < 10; time += 1) {
+    worker.answers = false;
+    worker.state = 'stopped';
+    await worker.clock.advance(8_000);
+    worker.state = 'running';
+    worker.wakes();
+    await worker.clock.advance(4_000);
+  }
+  assert.equal(worker.dead, []);
+});
+
+test('R-38: a process that computes is its watchdog’s business, until twice its hard limit', async () => {
+  const worker = new Worker();
+  worker.heartbeat.begin(60_000);
+  worker.answers = false;
+  await worker.clock.advance(128_000);
+  assert.equal(worker.dead, []);
+  assert.not(worker.heartbeat.turns);
+  await worker.clock.advance(6_000);
+  assert.match(worker.dead[0] ?? '', 'has been blocked for 130 seconds');
+});
+
+test('R-38: without a hard limit, and while it loads, a process may compute for as long as it likes', async () => {
+  for (const serves of [true, false]) {
+    const worker = new Worker();
+    if (serves) worker.heartbeat.begin(undefined);
+    worker.answers = false;
+    await worker.clock.advance(3_600_000);
+    assert.equal(worker.dead, []);
+    assert.not(worker.heartbeat.turns);
+  }
+});
+
+test('R-38: a process under a debugger is left alone', async () => {
+  const worker = new Worker();
+  worker.debugged = true;
+  worker.heartbeat.begin(1_000);
+  worker.answers = false;
+  worker.state = 'stopped';
+  await worker.clock.advance(3_600_000);
+  const native = new Worker();
+  native.heartbeat.begin(1_000);
+  native.answers = false;
+  native.state = 'traced';
+  await native.clock.advance(3_600_000);
+  assert.equal([...worker.dead, ...native.dead], []);
+  assert.not(worker.heartbeat.turns);
+});
+
+test('R-38: a laptop that sleeps, and a machine that has no time for anybody, kill nobody', async () => {
+  const worker = new Worker();
+  worker.heartbeat.begin(1_000);
+  for (let time = 0; time < 100; time += 1) {
+    // Asked, and not heard yet: the timer of the look comes before what the pipe has.
+    worker.answers = false;
+    await worker.clock.advance(2_000);
+    // Nothing runs for an hour, and the look is late by as much.
+    worker.clock.sleep(3_600_000);
+    await worker.clock.advance(2_000);
+    worker.wakes();
+    await worker.clock.advance(2_000);
+  }
+  assert.equal(worker.dead, []);
+});
+
+/** A server that owes a response. */
+class Owing {
+  readonly clock = new SimulatedClock();
+  awaits = true;
+  turns = true;
+  responds = false;
+  asked = 0;
+  readonly dead: string[] = [];
+  readonly probe: Probe = new Probe({
+    clock: this.clock,
+    awaits: () => this.awaits,
+    turns: () => this.turns,
+    ask: () => {
+      this.asked += 1;
+      if (this.responds) queueMicrotask(() => this.probe.responded());
+    },
+    dead: (why) => void this.dead.push(why),
+  });
+}
+
+test('R-38: a server that owes a response and does not answer a probe is dead, once', async () => {
+  const server = new Owing();
+  await server.clock.advance(18_000);
+  assert.is(server.asked, 1);
+  assert.equal(server.dead, []);
+  await server.clock.advance(100_000);
+  assert.equal(server.dead, ['does not respond, though its event loop turns']);
+  assert.is(server.clock.timers, 0);
+});
+
+test('R-38: a server that says much and responds to nothing is dead', async () => {
+  const server = new Owing();
+  await server.clock.advance(10_000);
+  assert.is(server.asked, 1);
+  for (let time = 0; time < 12; time += 1) {
+    server.probe.heard();
+    await server.clock.advance(1_000);
+  }
+  assert.is(server.dead.length, 1);
+});
+
+test('R-38: a call may take for ever, where its server answers probes', async () => {
+  const server = new Owing();
+  server.responds = true;
+  await server.clock.advance(3_600_000);
+  assert.is(server.asked, 360);
+  assert.equal(server.dead, []);
+});
+
+test('a server that owes nothing, computes, or speaks is not probed', async () => {
+  for (const [member, value] of [
+    ['awaits', false],
+    ['turns', false],
+  ] as const) {
+    const server = new Owing();
+    server[member] = value;
+    await server.clock.advance(3_600_000);
+    assert.is(server.asked, 0);
+  }
+  const speaks = new Owing();
+  for (let time = 0; time < 1_000; time += 1) {
+    await speaks.clock.advance(4_000);
+    speaks.probe.heard();
+  }
+  assert.is(speaks.asked, 0);
+});
