@@ -190,6 +190,7 @@ function goals(all: readonly Series[]): readonly Goal[] {
 const DURABLE = [
   ['read, session', 0.9],
   ['read, modern', 0.9],
+  ['put, session', 0.5],
   ['write, session', 0.5],
   ['write, modern with a key', 0.5],
 ] as const satisfies readonly (readonly [DurableWay, number])[];

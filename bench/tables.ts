@@ -100,7 +100,7 @@ const TABLES: readonly Table[] = [
   {
     part: 'durable',
     title: 'A store in a file, beside none',
-    note: 'The same server with `sqlite(…)` and without, over HTTP. *read* calls a tool with `readOnlyHint`, *write* one that may change something: its reply is durable before its response leaves. A write in a session is known by its id, a modern one by its idempotency key.',
+    note: 'The same server with `sqlite(…)` and without, over HTTP. *read* calls a tool with `readOnlyHint`; *put* one with `idempotentHint`, whose reply is stored while its response leaves; *write* one without, whose marker is durable before it runs, and whose reply is before its response leaves. A write in a session is known by its id, a modern one by its idempotency key.',
     size: 'in flight',
     columns: [
       { title: 'calls/s', measure: 'calls' },

@@ -17,6 +17,7 @@ export const WITH_STORE = `${OURS}, sqlite`;
 const CALLS = [
   { way: 'read, session', tool: 'echo', caller: 'session', key: false },
   { way: 'read, modern', tool: 'echo', caller: 'modern', key: false },
+  { way: 'put, session', tool: 'put', caller: 'session', key: false },
   { way: 'write, session', tool: 'write', caller: 'session', key: false },
   { way: 'write, modern with a key', tool: 'write', caller: 'modern', key: true },
 ] as const satisfies readonly { way: string; tool: string; caller: Way; key: boolean }[];

@@ -11,6 +11,8 @@ const server = createServer({
 const input = { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] };
 const READS = { readOnlyHint: true, idempotentHint: true };
 server.tool('echo', { description: 'Answers the text', input, annotations: READS }, async ({ text }) => text);
+const PUTS = { idempotentHint: true };
+server.tool('put', { description: 'Answers the text', input, annotations: PUTS }, async ({ text }) => text);
 server.tool('write', { description: 'Answers the text, and may have done more', input }, async ({ text }) => text);
 
 const transport = http({ port: 0 });

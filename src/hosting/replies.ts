@@ -75,9 +75,9 @@ export class Replies {
   readonly #keyed = new Map<string, InFlight>();
   /** The requests of each actor whose replies are kept, the oldest first. */
   readonly #counted = new Map<string, Set<string>>();
-  /** Markers of the calls that begin in this turn: one batch for all of them. */
-  #beginning: Write[] = [];
-  #begun: Promise<void> | undefined;
+  /** What the calls of this turn store, beside what their sessions do: one batch for all of them. */
+  #batch: Write[] = [];
+  #stored: Promise<void> | undefined;
 
   constructor(options: RepliesOptions) {
     this.#options = options;
@@ -159,22 +159,22 @@ export class Replies {
     // While the store takes nothing, what may be repeated goes on; nothing would be gained by keeping it.
     if (repeatable && session?.journal.failing) return route(mail);
     const expires = clock.date() + limits.replyTtlMs + Math.floor(limits.replyTtlMs / SLACK);
-    if (!repeatable) await this.#begin(this.#write(identity, { digest }, expires));
+    if (!repeatable) await this.#store([this.#write(identity, { digest }, expires)]);
     if (request.settled) return;
     this.#calls.set(request, { ...identity, repeatable, expires });
     route(mail);
   }
 
-  /** Resolves when the marker of a call is durable. */
-  #begin(marker: Write): Promise<void> {
-    this.#beginning.push(marker);
-    this.#begun ??= Promise.resolve().then(() => {
-      const markers = this.#beginning;
-      this.#beginning = [];
-      this.#begun = undefined;
-      return this.#options.store.commit(markers);
+  /** Resolves when this is durable. @throws {StoreError} */
+  #store(writes: readonly Write[]): Promise<void> {
+    this.#batch.push(...writes);
+    this.#stored ??= Promise.resolve().then(() => {
+      const batch = this.#batch;
+      this.#batch = [];
+      this.#stored = undefined;
+      return this.#options.store.commit(batch);
     });
-    return this.#begun;
+    return this.#stored;
   }
 
   /** @throws {ProtocolError} when another request with this key is in flight */
@@ -205,7 +205,7 @@ export class Replies {
     if (repeatable) {
       // A repeat whose result was lost may run again.
       emitter.send(mail);
-      this.#options.store.commit(writes).catch(() => {});
+      this.#store(writes).catch(() => {});
       return;
     }
     if (session) {
@@ -214,7 +214,7 @@ export class Replies {
       storesReply(request);
       return emitter.send(mail);
     }
-    this.#options.store.commit(writes).then(
+    this.#store(writes).then(
       () => emitter.send(mail),
       (error: unknown) => emitter.send({ ...mail, outcome: { ok: false, error: unsaved(error) } }),
     );
