@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { systemClock } from '../clock.ts';
 import { messageOf } from '../protocol/json.ts';
 import { watchParent } from '../transports/parent-watch.ts';
-import { checkPath, codeOf } from '../transports/socket-path.ts';
+import { checkPath, checkSocket, codeOf } from '../transports/socket-path.ts';
 import { type Link, socketLink } from './link.ts';
 import { readOptions, wholeNumber } from './options.ts';
 import { Hopeless, Patience } from './patience.ts';
@@ -87,10 +87,10 @@ async function load(
   return new SharedServer(file, rest, { ...options, path });
 }
 
-/** Connects; with --spawn it starts the server where there is none. */
+/** Connects, if the socket is this user's; with --spawn it starts the server where there is none. */
 async function dial(path: string, shared: SharedServer | undefined): Promise<Link> {
   try {
-    return socketLink(await connected(path));
+    return socketLink(await connected(checkSocket(path)));
   } catch (error) {
     const code = codeOf(error);
     if (!NOT_YET.has(code)) throw new Hopeless(`cannot connect to ${path}: ${messageOf(error)}`);
@@ -98,7 +98,7 @@ async function dial(path: string, shared: SharedServer | undefined): Promise<Lin
       throw new Error(`no server listens on ${path} (${code}; start one with: troupe serve FILE --socket ${path})`);
   }
   await shared.start();
-  return socketLink(await connected(path));
+  return socketLink(await connected(checkSocket(path)));
 }
 
 function connected(path: string): Promise<Socket> {

@@ -1,8 +1,8 @@
-/** The path of a socket: whether a server may bind it, whether one listens there, and how the file of a dead one is replaced. */
+/** The path of a socket: whether a server may bind it and a client may trust it, whether one listens there, and how the file of a dead one is replaced. */
 import { Buffer } from 'node:buffer';
-import { chmodSync, lstatSync, renameSync, statSync, unlinkSync } from 'node:fs';
+import { chmodSync, lstatSync, realpathSync, renameSync, statSync, unlinkSync } from 'node:fs';
 import { connect, type Server } from 'node:net';
-import { dirname } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
 
 export const isWindows: boolean = process.platform === 'win32';
@@ -64,6 +64,32 @@ export function checkDirectory(directory: string): void {
     throw new Error(
       `socket: others may write to the directory ${directory} (mode ${(found.mode & 0o7777).toString(8)}), and could put a socket of their own there: choose a directory of your own (mkdir -m 700), or take the right from them (chmod go-w ${directory})`,
     );
+}
+
+/**
+ * What a server checks before it binds, a client checks before it connects: it tells its own server only what it is asked to do.
+ * A link counts as what it leads to, which must lie in a safe directory, too.
+ *
+ * @returns the path to connect to: in the directory that was checked, wherever a link on the way leads a moment later
+ * @throws {Error} for a socket of another user or in a directory where others may write, and for a file that is no socket;
+ *   with the code ENOENT where there is no such directory
+ */
+export function checkSocket(path: string): string {
+  checkPath(path);
+  if (isWindows) return path;
+  const directory = realpathSync(dirname(path));
+  checkDirectory(directory);
+  const real = join(directory, basename(path));
+  const found = lstatSync(real, { throwIfNoEntry: false });
+  if (found?.isSymbolicLink()) return checkSocket(realpathSync(real));
+  if (found && !found.isSocket()) throw noSocket(path);
+  const user = process.getuid?.();
+  if (found && found.uid !== user)
+    throw new Error(
+      `socket: ${path} belongs to the user ${found.uid}, and you are ${user}: its server would read and answer everything; start one of your own at another path`,
+    );
+  // A link may be there because the path would be too long without it.
+  return Buffer.byteLength(real) > LONGEST ? path : real;
 }
 
 /** Whether a server listens there. @throws {Error} when that cannot be known, as with a socket of another user */
@@ -142,11 +168,14 @@ function unbind(server: Server, path: string, mine: bigint | undefined): void {
 async function removeStale(path: string): Promise<void> {
   const found = look(path);
   if (!found) return;
-  if (!found.isSocket())
-    throw new Error(`socket: there is a file at ${path}, and it is no socket: remove it, or choose another path`);
+  if (!found.isSocket()) throw noSocket(path);
   if (await isListening(path)) throw taken(path);
   // Somebody may have replaced it meanwhile, and is alive.
   if (look(path)?.mtimeNs === found.mtimeNs) unlinkSync(path);
+}
+
+function noSocket(path: string): Error {
+  return new Error(`socket: there is a file at ${path}, and it is no socket: remove it, or choose another path`);
 }
 
 function taken(path: string): Error {

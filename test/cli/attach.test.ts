@@ -1,6 +1,20 @@
 /** Many agents on stdio, one server process: sessions apart, deaths survived, one start, one end. */
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -322,6 +336,85 @@ test('a shim that finds no server in time answers what waits, says why, and ends
   assert.match(error, /-32603.*gave up after 200 ms: no server listens on/);
   assert.is(await cli.exit, 1);
   assert.match(cli.err, 'troupe attach: gave up after 200 ms: no server listens on');
+});
+
+/** A socket that is not ours to trust: what comes to it is kept. */
+async function impostor(path: string): Promise<{ readonly heard: string[]; close(): void }> {
+  const heard: string[] = [];
+  const server = createServer((socket) => {
+    heard.push('a connection');
+    socket.on('data', (bytes) => void heard.push(bytes.toString())).on('error', () => {});
+  }).listen(path);
+  await once(server, 'listening');
+  return { heard, close: () => void server.close() };
+}
+
+async function refused(args: readonly string[], expected: RegExp): Promise<void> {
+  const cli = troupe('attach', ...args);
+  const answer = cli.initialize().then(String, String);
+  assert.is(await cli.exit, 1);
+  assert.match(cli.err, expected);
+  assert.not.match(cli.err, 'trying again');
+  assert.match(await answer, expected);
+}
+
+for (const mode of [0o777, 0o1777, 0o770, 0o720]) {
+  test(`S-37 a socket in a directory of mode ${mode.toString(8)} is not connected to: others may have put it there`, async () => {
+    const directory = mkdtempSync(join(folder, 'open-'));
+    const path = join(directory, 's.sock');
+    const { heard, close } = await impostor(path);
+    chmodSync(directory, mode);
+    // The same by a link that lies in a safe directory, to the socket or to its directory.
+    const [link, way] = [freshPath(), freshPath()];
+    symlinkSync(path, link);
+    symlinkSync(directory, way);
+    for (const args of [[path], [link], [join(way, 's.sock')], ['--spawn', SHARED, path]])
+      await refused(args, /others may write to the directory/);
+    assert.equal(heard, []);
+    assert.equal(readdirSync(directory), ['s.sock']);
+    close();
+  });
+}
+
+test('S-37 a socket, or a directory, of another user is not connected to', async () => {
+  // Only root can give a file away.
+  if (process.getuid?.() !== 0) return;
+  const [mine, theirs] = [mkdtempSync(join(folder, 'mine-')), mkdtempSync(join(folder, 'theirs-'))];
+  for (const [directory, given, expected] of [
+    [mine, join(mine, 's.sock'), /s\.sock belongs to the user 12345, and you are 0/],
+    [theirs, theirs, /the directory .*theirs-.* belongs to the user 12345, and you are 0/],
+  ] as const) {
+    const path = join(directory, 's.sock');
+    const { heard, close } = await impostor(path);
+    chownSync(given, 12_345, 12_345);
+    for (const args of [[path], ['--spawn', SHARED, path]]) await refused(args, expected);
+    assert.equal(heard, []);
+    chownSync(given, 0, 0);
+    close();
+  }
+});
+
+test('S-37 a file that is no socket is refused at once', async () => {
+  const path = freshPath();
+  writeFileSync(path, '');
+  await refused([path], /there is a file at .* and it is no socket/);
+});
+
+test('S-37 attach --spawn starts no server in a runtime directory to which others may write', async () => {
+  const before = process.env.XDG_RUNTIME_DIR;
+  const runtime = mkdtempSync(join(folder, 'runtime-'));
+  process.env.XDG_RUNTIME_DIR = runtime;
+  try {
+    mkdirSync(join(runtime, 'troupe'));
+    chmodSync(join(runtime, 'troupe'), 0o777);
+    const cli = troupe('attach', '--spawn', SHARED);
+    assert.is(await cli.exit, 1);
+    assert.match(cli.err, /^troupe: socket: others may write to the directory .*\n$/);
+    assert.equal(readdirSync(join(runtime, 'troupe')), []);
+  } finally {
+    if (before === undefined) delete process.env.XDG_RUNTIME_DIR;
+    else process.env.XDG_RUNTIME_DIR = before;
+  }
 });
 
 test('a server that cannot start is given up after three attempts, with what it said', async () => {
