@@ -7,6 +7,7 @@ import { parseArgs } from 'node:util';
 import { type Contender, contenders, FLOOR, OURS } from './contenders.ts';
 import { judge } from './goals.ts';
 import { machine } from './machine.ts';
+import { measureBroadcast } from './parts/broadcast.ts';
 import { measureDurable } from './parts/durable.ts';
 import { measureHttp } from './parts/http.ts';
 import { measureLarge } from './parts/large.ts';
@@ -31,6 +32,7 @@ const MEASURES: Readonly<Record<Part, (all: readonly Contender[], scale: Scale) 
   lists: measureLists,
   start: measureStart,
   streams: measureStreams,
+  broadcast: measureBroadcast,
   large: measureLarge,
   durable: measureDurable,
 };

@@ -19,6 +19,9 @@ export interface Scale {
   readonly starts: number;
   /** Events in one stream. */
   readonly events: number;
+  /** Streams that are told of each broadcast, and broadcasts in one turn. */
+  readonly streams: number;
+  readonly broadcasts: number;
   /** Characters of the large argument. */
   readonly characters: number;
 }
@@ -36,6 +39,8 @@ export const SCALES: Readonly<Record<Scale['name'], Scale>> = {
     tools: [10, 100, 1_000],
     starts: 15,
     events: 1_000,
+    streams: 10_000,
+    broadcasts: 3,
     characters: 10_000_000,
   },
   quick: {
@@ -50,6 +55,8 @@ export const SCALES: Readonly<Record<Scale['name'], Scale>> = {
     tools: [1_000],
     starts: 3,
     events: 500,
+    streams: 2_000,
+    broadcasts: 3,
     characters: 10_000_000,
   },
   tiny: {
@@ -64,6 +71,8 @@ export const SCALES: Readonly<Record<Scale['name'], Scale>> = {
     tools: [10],
     starts: 1,
     events: 20,
+    streams: 20,
+    broadcasts: 2,
     characters: 100_000,
   },
 };

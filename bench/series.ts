@@ -2,7 +2,17 @@
 import { median } from './measured.ts';
 
 /** The parts of the suite; `--only` takes one. */
-export const PARTS = ['http', 'stdio', 'sessions', 'lists', 'start', 'streams', 'large', 'durable'] as const;
+export const PARTS = [
+  'http',
+  'stdio',
+  'sessions',
+  'lists',
+  'start',
+  'streams',
+  'broadcast',
+  'large',
+  'durable',
+] as const;
 export type Part = (typeof PARTS)[number];
 
 export interface Series {

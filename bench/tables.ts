@@ -88,6 +88,20 @@ const TABLES: readonly Table[] = [
     ],
   },
   {
+    part: 'broadcast',
+    title: 'A change told to every open stream',
+    note: 'From the change to its arrival at the last stream, and the processor time that the server needs for it. Meanwhile a bystander calls `echo` every 4 ms, and waits as said. The floor is a `node:http` server that writes the same events in one loop. In the legacy era a task concerns one session: there one task of each session ends.',
+    size: 'streams',
+    columns: [
+      { title: 'ms', measure: 'time' },
+      { title: '× the floor', measure: 'time', beside: FLOOR },
+      { title: "server's processor time, ms", measure: 'cpu' },
+      { title: 'that × the floor', measure: 'cpu', beside: FLOOR },
+      { title: "bystander's p99 ms", measure: 'p99' },
+      { title: 'longest ms', measure: 'longest' },
+    ],
+  },
+  {
     part: 'large',
     title: 'An argument of 10 MB over HTTP',
     note: 'Peers that refuse bodies of more than 4 MB by default are told to take them, where they can be.',

@@ -26,6 +26,42 @@ export interface Clock {
   soon(callback: () => void): void;
 }
 
+/** Milliseconds that work over many may take of one turn of the event loop. */
+const SLICE_MS = 2;
+/** Most steps in one slice: what a step leaves for the end of the turn is not measured, so it is counted. */
+const SLICE_STEPS = 256;
+
+/**
+ * The share of one turn of the event loop that work over many things may take. Whoever has such work makes a slice, does a step,
+ * asks whether the slice is over, and does the rest after {@link Clock.soon}: other work runs in between.
+ */
+export class Slice {
+  readonly #clock: Clock;
+  readonly #end: number;
+  #steps = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#end = clock.now() + SLICE_MS;
+  }
+
+  /** Asked after each step. @returns whether the rest must wait for another turn */
+  over(): boolean {
+    this.#steps += 1;
+    return this.#steps >= SLICE_STEPS || this.#clock.now() >= this.#end;
+  }
+}
+
+/** Does the same with each, in slices: others have their turn in between. Whatever is added meanwhile is the iterator's to decide. */
+export function inSlices<T>(clock: Clock, items: Iterator<T>, act: (item: T) => void, done: () => void): void {
+  const slice = new Slice(clock);
+  for (let next = items.next(); !next.done; next = items.next()) {
+    act(next.value);
+    if (slice.over()) return clock.soon(() => inSlices(clock, items, act, done));
+  }
+  done();
+}
+
 /** A time in milliseconds since 1970, in the words of ISO 8601. */
 export function isoOf(ms: number): string {
   return new Date(ms).toISOString();

@@ -9,7 +9,7 @@ import {
 } from 'xstate';
 import { type RestartPolicy, supervisorMachine } from '../../machines/supervisor.ts';
 import type { ActorKind, Charted, Facts, Live, Waits } from '../inspection/records.ts';
-import type { Mail, Mailbox } from '../messages/mailbox.ts';
+import type { Announceable, Mail } from '../messages/mailbox.ts';
 import { messageOf } from '../protocol/json.ts';
 import { acting, type Turn } from './acting.ts';
 import type { Actor, ActorHost, Afterwards, Behaviour, Identity } from './behaviour.ts';
@@ -43,12 +43,12 @@ const DEFAULT_POLICY: RestartPolicy = { restarts: 3, windowMs: 5_000 };
 export function spawn<M extends Mail>(
   identity: Identity,
   host: ActorHost,
-  behave: (self: Mailbox<M>, afterwards: Afterwards) => Behaviour<M>,
+  behave: (self: Announceable<M>, afterwards: Afterwards) => Behaviour<M>,
 ): Actor<M> {
   return new Spawned(identity, host, behave);
 }
 
-class Spawned<M extends Mail> implements Actor<M>, Mailbox<M>, ActorLogic<Still, M>, Sleeper, Turn, Live {
+class Spawned<M extends Mail> implements Actor<M>, Announceable<M>, ActorLogic<Still, M>, Sleeper, Turn, Live {
   readonly address: string;
   readonly #identity: Identity;
   readonly #host: ActorHost;
@@ -60,13 +60,21 @@ class Spawned<M extends Mail> implements Actor<M>, Mailbox<M>, ActorLogic<Still,
   #status: 'live' | 'set aside' | 'stopped' = 'live';
   #supervisor: ReturnType<typeof initialTransition<typeof supervisorMachine>>[0] | undefined;
   #turn: M | undefined;
+  /** Its turn is that of an announcement, which the XState actor knows nothing of: */
+  #announced = false;
+  /** mail that comes meanwhile waits here. */
+  #later: M[] | undefined;
   /** What is to be done after the turn: nearly always one thing, which has its place without an object; the rest follow. */
   #dueMail: M | undefined;
   #dueRun: Due<M>['run'] = nothing;
   #dueValue: unknown;
   #more: Due<M>[] | undefined;
 
-  constructor(identity: Identity, host: ActorHost, behave: (self: Mailbox<M>, afterwards: Afterwards) => Behaviour<M>) {
+  constructor(
+    identity: Identity,
+    host: ActorHost,
+    behave: (self: Announceable<M>, afterwards: Afterwards) => Behaviour<M>,
+  ) {
     this.address = identity.address;
     this.#identity = identity;
     this.#host = host;
@@ -74,17 +82,33 @@ class Spawned<M extends Mail> implements Actor<M>, Mailbox<M>, ActorLogic<Still,
     host.inspection.born(this.address, this);
   }
 
-  get mailbox(): Mailbox<M> {
+  get mailbox(): Announceable<M> {
     return this;
   }
 
   /** A function of its own: those who pass mail on hold it without the mailbox. */
   readonly send = (mail: M): void => {
     const { inspection } = this.#host;
+    if (this.#announced) {
+      this.#later ??= [];
+      this.#later.push(mail);
+      return;
+    }
     if (inspection.full) inspection.mailed(this.address, mail, this.#fate());
     this.#busy = true;
     (this.#actor ?? this.#wake()).send(mail);
     if (this.#dueMail && !this.#turn) this.#finish();
+  };
+
+  readonly announce = (mail: M): void => {
+    if (this.#turn || this.#status === 'stopped') return this.send(mail);
+    const { inspection } = this.#host;
+    if (inspection.full) inspection.mailed(this.address, mail, undefined);
+    this.#announced = true;
+    this.#take(mail);
+    this.#announced = false;
+    if (this.#dueMail) this.#finish();
+    if (this.#later) for (const waiting of this.#later.splice(0)) this.send(waiting);
   };
 
   stop(why: string): void {
@@ -155,7 +179,12 @@ class Spawned<M extends Mail> implements Actor<M>, Mailbox<M>, ActorLogic<Still,
 
   transition(snapshot: Still, mail: M): Still {
     // XState tells an actor that it stops by mail of its own.
-    if (!this.#actor) return snapshot;
+    if (this.#actor) this.#take(mail);
+    return snapshot;
+  }
+
+  /** One turn. */
+  #take(mail: M): void {
     const { inspection } = this.#host;
     const before = acting.turn;
     acting.turn = this;
@@ -167,7 +196,6 @@ class Spawned<M extends Mail> implements Actor<M>, Mailbox<M>, ActorLogic<Still,
     }
     this.#turn = undefined;
     acting.turn = before;
-    return snapshot;
   }
 
   getInitialSnapshot(): Still {

@@ -3,7 +3,7 @@ import type { RestartPolicy } from '../../machines/supervisor.ts';
 import type { Clock } from '../clock.ts';
 import type { Inspection } from '../inspection/inspection.ts';
 import type { ActorKind, Charted, Facts, Waits } from '../inspection/records.ts';
-import type { Mail, Mailbox } from '../messages/mailbox.ts';
+import type { Announceable, Mail } from '../messages/mailbox.ts';
 import type { Quarantine } from './quarantine.ts';
 import type { Resting } from './resting.ts';
 
@@ -52,7 +52,7 @@ export interface ActorHost {
 }
 
 export interface Actor<M extends Mail> {
-  readonly mailbox: Mailbox<M>;
+  readonly mailbox: Announceable<M>;
   /** Stops it: later mail is dropped. */
   stop(why: string): void;
 }

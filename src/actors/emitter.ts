@@ -7,11 +7,10 @@ import { step } from '../inspection/stepping.ts';
 import type { About, Bytes, Exchange, Reader } from '../messages/connection.ts';
 import type { Answer, Ask, EmitterMail, Notification } from '../messages/emitter.ts';
 import type { Batch, InFlight } from '../messages/in-flight.ts';
-import type { Mailbox } from '../messages/mailbox.ts';
 import type { Outbound } from '../outbound/outbound.ts';
 import { statusOfAnswer } from '../protocol/status.ts';
 import { type Actor, type ActorHost, type Behaviour, spawn } from './actor.ts';
-import { Held, keyOf } from './held.ts';
+import { Held } from './held.ts';
 
 /** Where each begins. A snapshot never changes, so all begin with the same one. */
 const INITIAL = initialTransition(emitterMachine)[0];
@@ -29,8 +28,6 @@ export interface EmitterOptions extends ActorHost {
   release(exchange: Exchange, retryMs: number): void;
   /** Most notifications held while a reader is slow; the oldest log messages go first. */
   readonly maxHeld: number;
-  /** Milliseconds for which changes of lists and resources are gathered into one notification each. */
-  readonly gatherMs: number;
   /** Says how many notifications a slow client was not sent. */
   droppedNotes(count: number): void;
   /** The emitter itself failed: the connection cannot be trusted any more. */
@@ -39,7 +36,7 @@ export interface EmitterOptions extends ActorHost {
 
 export function spawnEmitter(options: EmitterOptions): Actor<EmitterMail> {
   const { address, connection } = options;
-  return spawn({ kind: 'emitter', address, connection }, options, (self) => new Emitter(options, self));
+  return spawn({ kind: 'emitter', address, connection }, options, () => new Emitter(options));
 }
 
 const SESSION: About = { kind: 'session' };
@@ -48,19 +45,15 @@ const NONE: ReadonlyMap<Reader, Held> = new Map();
 
 class Emitter implements Behaviour<EmitterMail> {
   readonly #options: EmitterOptions;
-  readonly #self: Mailbox<EmitterMail>;
   #snapshot = INITIAL;
   #flowing = true;
   /** What waits while the whole connection is slow. */
   #held: Held | undefined;
   /** What waits for readers that are slow while others are not. Made when the first is. */
   #slow: Map<Reader, Held> | undefined;
-  /** Changes being gathered: at most one of each list, one of each resource. */
-  #gathering: Map<string, Notification> | undefined;
 
-  constructor(options: EmitterOptions, self: Mailbox<EmitterMail>) {
+  constructor(options: EmitterOptions) {
     this.#options = options;
-    this.#self = self;
   }
 
   chart(): Charted {
@@ -93,17 +86,10 @@ class Emitter implements Behaviour<EmitterMail> {
       case 'progress':
       case 'log':
       case 'told':
-        return this.#deliver(mail);
       case 'list changed':
       case 'resource updated':
       case 'task status':
-        return this.#gather(mail);
-      case 'gathered': {
-        const changes = [...(this.#gathering?.values() ?? [])];
-        this.#gathering = undefined;
-        for (const change of changes) this.#deliver(change);
-        return;
-      }
+        return this.#deliver(mail);
       case 'unanswered':
         return this.#unanswered(mail.request);
       case 'release':
@@ -213,14 +199,6 @@ class Emitter implements Behaviour<EmitterMail> {
 
   #told(dropped: number | undefined): void {
     if (dropped) this.#options.droppedNotes(dropped);
-  }
-
-  #gather(mail: Notification): void {
-    if (!this.#gathering) {
-      this.#gathering = new Map();
-      this.#options.clock.after(this.#options.gatherMs, () => this.#self.send({ type: 'gathered' }));
-    }
-    this.#gathering.set(keyOf(mail) ?? '', mail);
   }
 
   crashed(_mail: EmitterMail, error: unknown): void {

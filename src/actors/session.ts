@@ -9,7 +9,7 @@ import type { Client } from '../messages/client.ts';
 import type { ConnectionId } from '../messages/connection.ts';
 import type { EmitterMail } from '../messages/emitter.ts';
 import type { InFlight } from '../messages/in-flight.ts';
-import type { Mailbox } from '../messages/mailbox.ts';
+import type { Announceable, Mailbox } from '../messages/mailbox.ts';
 import type { RequestMail, RequestsMail } from '../messages/requests.ts';
 import type { SessionMail, SessionState } from '../messages/session.ts';
 import type { Dialect } from '../protocol/dialects/index.ts';
@@ -33,7 +33,7 @@ export interface SessionOptions extends ActorHost {
   readonly opening: Initialize;
   readonly principal: string;
   readonly requests: Mailbox<RequestsMail>;
-  readonly emitter: Mailbox<EmitterMail>;
+  readonly emitter: Announceable<EmitterMail>;
   introduction(): Introduction;
   incident(where: string, error: unknown): string;
   /** What it was, when it was kept; undefined for one that opens. */
@@ -73,11 +73,11 @@ class SessionClient implements Client {
   readonly info: Implementation;
   readonly capabilities: ClientCapabilities;
   readonly principal: string;
-  readonly session: { readonly id: string; readonly mailbox: Mailbox<SessionMail> };
+  readonly session: { readonly id: string; readonly mailbox: Announceable<SessionMail> };
   /** Until the client says otherwise (MCP "Logging": the server may decide). */
   logLevel: LogLevel;
 
-  constructor({ dialect, opening, principal, id, was }: SessionOptions, mailbox: Mailbox<SessionMail>) {
+  constructor({ dialect, opening, principal, id, was }: SessionOptions, mailbox: Announceable<SessionMail>) {
     this.logLevel = was?.logLevel ?? 'info';
     this.dialect = dialect;
     this.info = opening.clientInfo;
@@ -96,6 +96,7 @@ class Session implements Behaviour<SessionMail> {
   #asks: OpenAsks | undefined;
   #snapshot = INITIAL;
   #serving = this.#snapshot.hasTag('serving');
+  #announcing = this.#snapshot.hasTag('announcing');
   /** The resources that it watches. Made with the first, where it is kept. */
   #watches: Set<string> | undefined;
 
@@ -145,20 +146,15 @@ class Session implements Behaviour<SessionMail> {
       case 'watches':
         return this.#watch(mail.uri, mail.watches);
       case 'list changed':
-        if (this.#snapshot.hasTag('announcing'))
-          this.#options.emitter.send({ type: 'list changed', dialect: this.#client.dialect, what: mail.what });
+        if (this.#announcing) this.#options.emitter.announce(mail);
         return;
       case 'resource updated':
         if (isAnothers(mail, this.#client.principal)) return;
-        return this.#options.emitter.send({
-          type: 'resource updated',
-          dialect: this.#client.dialect,
-          uri: mail.uri,
-        });
+        return this.#options.emitter.announce(mail);
       case 'task changed':
         // Its other clients look for themselves (2025-11-25 tasks, "Task Status Notification").
-        if (this.#client.dialect.tasks === 'asked' && this.#snapshot.hasTag('announcing'))
-          this.#options.emitter.send({ type: 'task status', dialect: this.#client.dialect, task: mail.task });
+        if (this.#client.dialect.tasks === 'asked' && this.#announcing)
+          this.#options.emitter.announce({ type: 'task status', task: mail.task });
         return;
       case 'close':
         if (this.#snapshot.status === 'done') return;
@@ -177,7 +173,7 @@ class Session implements Behaviour<SessionMail> {
 
   #changed(): void {
     this.#options.changed?.({
-      initialized: this.#snapshot.hasTag('announcing'),
+      initialized: this.#announcing,
       logLevel: this.#client.logLevel,
       watches: [...(this.#watches ?? [])],
     });
@@ -187,6 +183,7 @@ class Session implements Behaviour<SessionMail> {
     const address = `session/${this.#options.connection}`;
     this.#snapshot = step(this.#options.inspection, address, sessionMachine, this.#snapshot, event);
     this.#serving = this.#snapshot.hasTag('serving');
+    this.#announcing = this.#snapshot.hasTag('announcing');
   }
 
   #serve({ operation }: InFlight): Outcome {

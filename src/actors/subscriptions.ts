@@ -1,9 +1,9 @@
 /** The subscriptions actor: it knows which client wants to hear of which change, in either era, and tells them. */
-import type { Timer } from '../clock.ts';
+import { Slice, type Timer } from '../clock.ts';
 import { EMPTY } from '../messages/answers.ts';
 import type { Client } from '../messages/client.ts';
 import type { InFlight } from '../messages/in-flight.ts';
-import type { Mailbox } from '../messages/mailbox.ts';
+import type { Announceable, Mailbox } from '../messages/mailbox.ts';
 import type { SessionMail } from '../messages/session.ts';
 import type { Change, SubscriptionsMail, Told } from '../messages/subscriptions.ts';
 import type { TaskState } from '../messages/tasks.ts';
@@ -13,6 +13,7 @@ import { declaresTasks, tasksNotDeclared } from '../protocol/tasks.ts';
 import type { ServerCapabilities } from '../protocol/types.ts';
 import { settle } from '../requests/settle.ts';
 import { type Actor, type ActorHost, type Behaviour, spawn } from './actor.ts';
+import { FanOut, type Hearers } from './fan-out.ts';
 import { misrouted } from './registry.ts';
 import { isAnothers, Topics } from './topics.ts';
 
@@ -26,8 +27,6 @@ export interface SubscriptionsOptions extends ActorHost {
   knows(uri: string): boolean;
   /** A task as this client sees it; undefined where there is none, or it is another's. */
   taskOf(client: Client, id: string): TaskState | undefined;
-  /** Every session: each hears of changed lists without asking for it. */
-  sessions(): Iterable<Mailbox<SessionMail>>;
   incident(where: string, error: unknown): string;
 }
 
@@ -39,20 +38,38 @@ export function spawnSubscriptions(options: SubscriptionsOptions): Actor<Subscri
   );
 }
 
+type Session = Announceable<SessionMail>;
+
+/** A change that is gathered: the latest of its thing. */
+interface Gathered {
+  readonly change: Change;
+  /** Whoever joined later does not hear of it. */
+  readonly number: number;
+  /** The one session that it concerns; undefined where it concerns all that want to hear of it. */
+  readonly only: Session | undefined;
+}
+
 class Subscriptions implements Behaviour<SubscriptionsMail> {
   /** Never set aside: nobody else could tell clients anything. */
   readonly policy = { restarts: Number.POSITIVE_INFINITY, windowMs: 1 };
   readonly #options: SubscriptionsOptions;
   readonly #self: Mailbox<SubscriptionsMail>;
-  /** The open subscriptions, each with the number of the last change before it: of older ones it must not hear. */
-  readonly #open = new Map<InFlight, number>();
+  /** The open subscriptions. */
+  readonly #open = new Set<InFlight>();
   readonly #listening = new Topics<InFlight>();
-  /** The resources that sessions watch: their emitters gather what they are told. */
-  readonly #watching = new Topics<Mailbox<SessionMail>>();
-  /** Changes being gathered for the subscriptions: the latest of each thing, with its number. */
-  readonly #gathering = new Map<string, { readonly change: Change; readonly number: number }>();
-  #changes = 0;
+  /** Every session: each hears of changed lists without asking for it. */
+  readonly #sessions = new Map<Session, number>();
+  /** The resources that sessions watch. */
+  readonly #watching = new Topics<Session>();
+  /** Changes that are being gathered, by what changed. */
+  readonly #gathering = new Map<string, Gathered>();
+  /** Changes that are being told. */
+  readonly #fanOut = new FanOut<Session | InFlight, Change>(announce);
+  /** Numbers changes and hearers as they come. */
+  #number = 0;
   #timer: Timer | undefined;
+  /** The next slice is on its way. */
+  #telling = false;
 
   constructor(options: SubscriptionsOptions, self: Mailbox<SubscriptionsMail>) {
     this.#options = options;
@@ -69,18 +86,25 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
       case 'request':
         return this.#serve(mail.request);
       case 'list changed':
-        for (const session of this.#options.sessions()) session.send(mail);
-        return this.#gather(mail);
       case 'resource updated':
-        for (const session of this.#watching.hearers(topicOf(mail))) session.send(mail);
-        return this.#gather(mail);
       case 'task changed':
-        return this.#gather(mail);
+        if (this.#listening.hearers(topicOf(mail)).size + this.#sessionsFor(mail).size > 0) this.#gather(mail);
+        return;
+      case 'session changed':
+        return this.#gather(mail.change, mail.session);
       case 'gathered':
         this.#timer = undefined;
-        for (const topic of this.#gathering.keys())
-          for (const request of this.#listening.hearers(topic)) this.#tellGathered(request, topic);
-        this.#gathering.clear();
+        this.#release();
+        return this.#telling ? undefined : this.#tell();
+      case 'tell':
+        this.#telling = false;
+        return this.#tell();
+      case 'tell all':
+        this.#release();
+        while (this.#fanOut.step());
+        return;
+      case 'session opened':
+        this.#sessions.set(mail.session, this.#next());
         return;
       case 'end':
         return this.#end(mail.request);
@@ -89,14 +113,16 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
       case 'session woke':
         // What has changed while it was away nobody has told: that it may have is true of all of them.
         for (const uri of mail.watches) {
-          this.#watching.add(mail.session, topicOf({ type: 'resource updated', uri }));
-          mail.session.send({ type: 'resource updated', uri });
+          const change = { type: 'resource updated', uri } as const;
+          this.#watching.add(mail.session, topicOf(change), this.#next());
+          this.#gather(change, mail.session);
         }
         return;
       case 'session closed':
+        this.#sessions.delete(mail.session);
         return this.#watching.forget(mail.session);
       case 'connection closed':
-        for (const request of this.#open.keys()) if (request.requests === mail.requests) this.#forget(request);
+        for (const request of this.#open) if (request.requests === mail.requests) this.#forget(request);
     }
   }
 
@@ -154,11 +180,12 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
       ...this.#honoured(filter.lists, filter.resources && [...asked]),
       tasks: filter.tasks && [...tasks.keys()],
     };
-    this.#open.set(request, this.#changes);
-    for (const what of honoured.lists) this.#listening.add(request, topicOf({ type: 'list changed', what }));
+    this.#open.add(request);
+    const number = this.#next();
+    for (const what of honoured.lists) this.#listening.add(request, topicOf({ type: 'list changed', what }), number);
     for (const uri of honoured.resources ?? [])
-      this.#listening.add(request, topicOf({ type: 'resource updated', uri }));
-    for (const task of tasks.values()) this.#listening.add(request, topicOf({ type: 'task changed', task }));
+      this.#listening.add(request, topicOf({ type: 'resource updated', uri }), number);
+    for (const task of tasks.values()) this.#listening.add(request, topicOf({ type: 'task changed', task }), number);
     tell(request, { type: 'acknowledged', filter: honoured });
     // What has changed between the task's creation and now nobody has told.
     for (const task of tasks.values()) tell(request, { type: 'task changed', task });
@@ -187,23 +214,66 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
         ErrorCode.Overloaded,
         `this session watches ${maxSubscriptions} resources, which is its limit: unsubscribe from one (the server's option is maxSubscriptions)`,
       );
-    this.#watching.add(session, topic);
+    this.#watching.add(session, topic, this.#next());
     session.send({ type: 'watches', uri, watches: true });
   }
 
-  #gather(change: Change): void {
-    const topic = topicOf(change);
-    if (this.#listening.hearers(topic).size === 0) return;
-    this.#changes += 1;
-    this.#gathering.set(topic, { change, number: this.#changes });
+  #next(): number {
+    this.#number += 1;
+    return this.#number;
+  }
+
+  /** The sessions that hear of a change which concerns more than one of them. */
+  #sessionsFor(change: Change): Hearers<Session> {
+    switch (change.type) {
+      case 'list changed':
+        return this.#sessions;
+      case 'resource updated':
+        return this.#watching.hearers(topicOf(change));
+      case 'task changed':
+        return NOBODY;
+    }
+  }
+
+  /** @param only the one session that it concerns */
+  #gather(change: Change, only?: Session): void {
+    const key = only ? `${only.address} ${topicOf(change)}` : topicOf(change);
+    this.#gathering.set(key, { change, number: this.#next(), only });
     this.#timer ??= this.#options.clock.after(this.#options.gatherMs, () => this.#self.send({ type: 'gathered' }));
   }
 
-  #tellGathered(request: InFlight, topic: string): void {
-    const gathered = this.#gathering.get(topic);
-    const since = this.#open.get(request);
-    if (!gathered || since === undefined || gathered.number <= since) return;
-    if (!isAnothers(gathered.change, request.client.principal)) tell(request, gathered.change);
+  /** The changes that were gathered are to be told. */
+  #release(): void {
+    for (const [key, { change, number, only }] of this.#gathering) {
+      if (only) this.#fanOut.add(key, new Map([[only, number]]), change, number);
+      else {
+        this.#fanOut.add(`sessions: ${key}`, this.#sessionsFor(change), change, number);
+        this.#fanOut.add(`subscriptions: ${key}`, this.#listening.hearers(key), change, number);
+      }
+    }
+    this.#gathering.clear();
+  }
+
+  /** Tells as many as one slice has time for. The rest are told in later turns of the event loop, so that others have theirs. */
+  #tell(): void {
+    const { clock } = this.#options;
+    const slice = new Slice(clock);
+    while (this.#fanOut.step()) {
+      if (!slice.over()) continue;
+      this.#telling = true;
+      return clock.soon(() => this.#self.send({ type: 'tell' }));
+    }
+  }
+
+  /** What a subscription has yet to be told of: the latest of each thing. */
+  #owed(request: InFlight): readonly Change[] {
+    const owed = new Map(this.#fanOut.owed(request).map((change) => [topicOf(change), change]));
+    for (const topic of this.#listening.of(request)) {
+      const gathered = this.#gathering.get(topic);
+      const joined = this.#listening.hearers(topic).get(request) ?? 0;
+      if (gathered && gathered.number > joined) owed.set(topic, gathered.change);
+    }
+    return [...owed.values()];
   }
 
   /**
@@ -211,7 +281,7 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
    * end without one (2026-07-28 subscriptions, "Graceful Closure").
    */
   #end(request: InFlight): void {
-    for (const topic of this.#listening.of(request)) this.#tellGathered(request, topic);
+    for (const change of this.#owed(request)) announce(request, change);
     this.#forget(request);
     settle(request, { ok: true, result: { kind: 'subscription ended', id: request.id } });
   }
@@ -219,14 +289,11 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
   #forget(request: InFlight): void {
     this.#open.delete(request);
     this.#listening.forget(request);
-    if (this.#open.size > 0) return;
-    this.#timer?.cancel();
-    this.#timer = undefined;
-    this.#gathering.clear();
   }
 
   crashed(mail: SubscriptionsMail, error: unknown): void {
     const incident = this.#options.incident('subscriptions', error);
+    if (mail.type === 'tell' || mail.type === 'gathered') this.#tell();
     if (!('request' in mail)) return;
     this.#forget(mail.request);
     settle(mail.request, { ok: false, error: toWireError(error, incident) });
@@ -245,7 +312,15 @@ function topicOf(change: Change): string {
   }
 }
 
-function sessionOf(request: InFlight): Mailbox<SessionMail> {
+const NOBODY: Hearers<never> = new Map<never, number>();
+
+/** Tells one hearer of a change. */
+function announce(hearer: Session | InFlight, change: Change): void {
+  if ('announce' in hearer) return hearer.announce(change);
+  if (!isAnothers(change, hearer.client.principal)) tell(hearer, change);
+}
+
+function sessionOf(request: InFlight): Session {
   const { session } = request.client;
   if (!session) throw misrouted(request, 'the subscriptions actor');
   return session.mailbox;

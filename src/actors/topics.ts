@@ -1,6 +1,8 @@
 /** Who wants to hear of what, by either: a change costs as much as there are hearers of it, and one who leaves as much as it wanted. */
+import type { Hearers } from './fan-out.ts';
+
 export class Topics<Hearer> {
-  readonly #hearers = new Map<string, Set<Hearer>>();
+  readonly #hearers = new Map<string, Map<Hearer, number>>();
   readonly #topics = new Map<Hearer, Set<string>>();
 
   /** How many hear of anything. */
@@ -8,9 +10,14 @@ export class Topics<Hearer> {
     return this.#topics.size;
   }
 
-  add(hearer: Hearer, topic: string): void {
-    enter(this.#hearers, topic, hearer);
-    enter(this.#topics, hearer, topic);
+  /** @param number at which it joins: greater than that of any hearer before it */
+  add(hearer: Hearer, topic: string, number: number): void {
+    const hearers = this.#hearers.get(topic);
+    if (!hearers) this.#hearers.set(topic, new Map([[hearer, number]]));
+    else if (!hearers.has(hearer)) hearers.set(hearer, number);
+    const topics = this.#topics.get(hearer);
+    if (topics) topics.add(topic);
+    else this.#topics.set(hearer, new Set([topic]));
   }
 
   remove(hearer: Hearer, topic: string): void {
@@ -24,25 +31,20 @@ export class Topics<Hearer> {
   }
 
   /** Who wants to hear of it. */
-  hearers(topic: string): ReadonlySet<Hearer> {
+  hearers(topic: string): Hearers<Hearer> {
     return this.#hearers.get(topic) ?? NOBODY;
   }
 
   /** What one wants to hear of. */
   of(hearer: Hearer): ReadonlySet<string> {
-    return this.#topics.get(hearer) ?? NOBODY;
+    return this.#topics.get(hearer) ?? NOTHING;
   }
 }
 
-const NOBODY: ReadonlySet<never> = new Set<never>();
+const NOBODY: Hearers<never> = new Map<never, number>();
+const NOTHING: ReadonlySet<never> = new Set<never>();
 
-function enter<K, V>(index: Map<K, Set<V>>, key: K, value: V): void {
-  const values = index.get(key);
-  if (values) values.add(value);
-  else index.set(key, new Set([value]));
-}
-
-function leave<K, V>(index: Map<K, Set<V>>, key: K, value: V): void {
+function leave<K, V>(index: Map<K, { delete(value: V): boolean; readonly size: number }>, key: K, value: V): void {
   const values = index.get(key);
   if (values?.delete(value) && values.size === 0) index.delete(key);
 }

@@ -103,7 +103,6 @@ export function openConnection(id: ConnectionId, kind: ConnectionKind, host: Con
     address: `emitter/${id}`,
     connection: id,
     maxHeld: limits.maxHeld,
-    gatherMs: limits.gatherMs,
     transmit(text, about, status, bytes) {
       if (inspection.full) {
         const request = about.kind === 'request' ? about.cause : undefined;
@@ -181,6 +180,7 @@ export function openConnection(id: ConnectionId, kind: ConnectionKind, host: Con
     });
     session = opened;
     host.sessionOpened(id, opened, opening);
+    host.subscriptions.send({ type: 'session opened', session: opened.actor.mailbox });
     const watches = keep?.was?.watches;
     if (watches?.length) host.subscriptions.send({ type: 'session woke', session: opened.actor.mailbox, watches });
     return { id: sessionId, client: opened.client, requests: requests.mailbox };

@@ -103,6 +103,8 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
     route: (mail) => offering.registries.tools.send(mail),
     offered: () => introducer.offers('tasks'),
     changed: (task) => subscriptions.mailbox.send({ type: 'task changed', task }),
+    sessionTold: (session, task) =>
+      subscriptions.mailbox.send({ type: 'session changed', session, change: { type: 'task changed', task } }),
     incident,
   });
 
@@ -152,7 +154,6 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
     offers: introducer.offers,
     knows: offering.knows,
     taskOf: (client, id) => tasks.look(client, id),
-    sessions: () => directory.sessions(),
     incident,
   });
 
@@ -234,6 +235,7 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
   /** Ends what could not finish in time, closes every transport, and is done. */
   const stop = async (reason: string): Promise<void> => {
     asks.leave();
+    subscriptions.mailbox.send({ type: 'tell all' });
     for (const connection of directory.connections.values()) connection.giveUp(reason);
     tasks.stop(reason);
     asks.stop(reason);

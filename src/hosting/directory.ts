@@ -4,8 +4,7 @@ import type { OpenSession } from '../actors/session.ts';
 import type { Bus } from '../bus.ts';
 import type { ConnectionId } from '../messages/connection.ts';
 import type { Sleepers } from '../messages/keeping.ts';
-import type { Mailbox } from '../messages/mailbox.ts';
-import type { ListKind, SessionMail, SessionState } from '../messages/session.ts';
+import type { ListKind, SessionState } from '../messages/session.ts';
 import type { Dialect } from '../protocol/dialects/index.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import { heapBytes } from '../protocol/heap.ts';
@@ -44,8 +43,6 @@ export interface Directory extends Sleepers {
   readonly connections: ReadonlyMap<ConnectionId, Connection>;
   /** Whether a session of this id outlives its connection, because whoever supervises this process says so. */
   lasts(session: string): boolean;
-  /** The mailboxes of all sessions. */
-  sessions(): Iterable<Mailbox<SessionMail>>;
   /** Closes what is left, saying nothing more to anybody. */
   closeAll(reason: string): void;
 }
@@ -124,9 +121,6 @@ export function openDirectory(options: DirectoryOptions): Directory {
   return {
     connections,
     lasts: (session) => lasting.has(session),
-    *sessions() {
-      for (const { actor } of sessions.values()) yield actor.mailbox;
-    },
     async wake(id, principal) {
       const found = await kept?.find(id, principal);
       if (!found) return undefined;
@@ -142,9 +136,15 @@ export function openDirectory(options: DirectoryOptions): Directory {
           connections.set(name, connection);
           if (options.closing()) connection.drain();
           // Another version of this server may offer something else: that it does is worth a look at its lists.
-          if (survived)
+          const session = client.session?.mailbox;
+          if (survived && session)
             for (const what of LISTS)
-              if (options.offers(what)) client.session?.mailbox.send({ type: 'list changed', what });
+              if (options.offers(what))
+                options.subscriptions.send({
+                  type: 'session changed',
+                  session,
+                  change: { type: 'list changed', what },
+                });
           return name;
         },
       };

@@ -21,7 +21,7 @@ export function requestAnew(
   const { revision } = call;
   if (!isLegacyRevision(revision) && !isModernRevision(revision))
     throw new ProtocolError(ErrorCode.InternalError, `this server no longer knows revision ${revision}`);
-  const nowhere = { address: 'task/nowhere', send: (): void => {} };
+  const nowhere = { address: 'task/nowhere', send: (): void => {}, announce: (): void => {} };
   const client = {
     dialect: DIALECTS[revision],
     info: readImplementation(call.info, 'info'),

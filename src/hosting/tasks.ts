@@ -10,8 +10,9 @@ import type { Outcome } from '../messages/answers.ts';
 import type { Carrier, ConversationMail } from '../messages/asking.ts';
 import type { Client } from '../messages/client.ts';
 import type { InFlight } from '../messages/in-flight.ts';
-import type { Mailbox } from '../messages/mailbox.ts';
+import type { Announceable, Mailbox } from '../messages/mailbox.ts';
 import type { RequestMail } from '../messages/requests.ts';
+import type { SessionMail } from '../messages/session.ts';
 import type { TaskSnapshot, TaskState } from '../messages/tasks.ts';
 import type { Limits, OperatorLog } from '../options.ts';
 import { ErrorCode, isProtocolError, ProtocolError, toWireError } from '../protocol/errors.ts';
@@ -43,6 +44,8 @@ export interface TasksOptions extends ActorHost {
   offered(): boolean;
   /** A task looks otherwise than before. */
   changed(task: TaskState): void;
+  /** The session of a task is to be told that it has another status. */
+  sessionTold(session: Announceable<SessionMail>, task: TaskState): void;
   incident(where: string, error: unknown): string;
 }
 
@@ -255,14 +258,14 @@ export class Tasks {
     was: TaskSnapshot | undefined,
     place: Place,
   ): Kept {
-    const { clock, inspection, resting, limits, changed, incident, records } = this.#options;
+    const { clock, inspection, resting, limits, changed, sessionTold, incident, records } = this.#options;
     const { id, tool, ttlMs } = record;
     const task = spawnTask(
       {
         ...{ clock, inspection, resting, incident, id, tool, ttlMs, was, pollMs: limits.taskPollMs },
         changed: (look) => {
           changed(look);
-          if (look.status !== kept.told) kept.session?.mailbox.send({ type: 'task changed', task: look });
+          if (look.status !== kept.told && kept.session) sessionTold(kept.session.mailbox, look);
           kept.told = look.status;
         },
         handlerEnded: () => this.#handlerEnded(kept),

@@ -1,7 +1,7 @@
 /** What is known of the client behind a request: its session says it (legacy), or the request itself (modern). Types only. */
 import type { Dialect } from '../protocol/dialects/index.ts';
 import type { ClientCapabilities, Implementation, LogLevel } from '../protocol/types.ts';
-import type { Mailbox } from './mailbox.ts';
+import type { Announceable } from './mailbox.ts';
 import type { SessionMail } from './session.ts';
 
 export interface Client {
@@ -13,5 +13,5 @@ export interface Client {
   /** Who the request is authorised as. */
   readonly principal: string;
   /** Absent for a modern client. */
-  readonly session: { readonly id: string; readonly mailbox: Mailbox<SessionMail> } | undefined;
+  readonly session: { readonly id: string; readonly mailbox: Announceable<SessionMail> } | undefined;
 }

@@ -29,10 +29,10 @@ export type Notification =
       readonly data: unknown;
       readonly logger: string | undefined;
     }
-  | { readonly type: 'list changed'; readonly dialect: Dialect; readonly what: ListKind }
-  | { readonly type: 'resource updated'; readonly dialect: Dialect; readonly uri: string }
+  | { readonly type: 'list changed'; readonly what: ListKind }
+  | { readonly type: 'resource updated'; readonly uri: string }
   /** Of a task that was created in this session. */
-  | { readonly type: 'task status'; readonly dialect: Dialect; readonly task: TaskState }
+  | { readonly type: 'task status'; readonly task: TaskState }
   /** For one subscription. Changes were gathered already. */
   | { readonly type: 'told'; readonly about: InFlight; readonly told: Told };
 
@@ -63,8 +63,6 @@ export type EmitterMail =
   | { readonly type: 'unanswered'; readonly request: InFlight }
   /** A handler lets go of its client's exchange for a while (SEP-1699). */
   | { readonly type: 'release'; readonly request: InFlight; readonly retryMs: number }
-  /** The time to gather changes of lists and resources is over. */
-  | { readonly type: 'gathered' }
   | { readonly type: 'slow'; readonly reader: Reader }
   | { readonly type: 'drained'; readonly reader: Reader }
   | { readonly type: 'close'; readonly reason: string };

@@ -39,6 +39,12 @@ export class Outbound {
   /** The server's name and version as a member of `_meta`. */
   readonly #named: string;
 
+  /** What was announced last, to sessions and to subscriptions, as text: the next client is told the same. */
+  #announced: { readonly mail: Announcement; readonly text: string } | undefined;
+  #toldLast:
+    | { readonly told: Told; readonly dialect: Dialect; readonly before: string; readonly after: string }
+    | undefined;
+
   constructor(info: Implementation, listTtlMs: number, unwritable: Unwritable) {
     this.#info = info;
     this.#named = serverInfo(pick(info, ['name', 'version']));
@@ -90,6 +96,10 @@ export class Outbound {
 
   notification(mail: Notification): string {
     switch (mail.type) {
+      case 'list changed':
+      case 'resource updated':
+      case 'task status':
+        return this.#announcement(mail);
       case 'progress':
         return notify(
           'notifications/progress',
@@ -100,26 +110,48 @@ export class Outbound {
         );
       case 'log':
         return this.#log(mail);
-      case 'list changed':
-        return notify(`notifications/${mail.what}/list_changed`);
-      case 'resource updated':
-        return notify('notifications/resources/updated', { uri: mail.uri });
-      case 'task status':
-        return notify('notifications/tasks/status', showStatus(mail.task));
       case 'told':
-        return mail.told.type === 'task changed' ? this.#task(mail.about, mail.told.task) : told(mail.about, mail.told);
+        return this.#told(mail.about, mail.told);
     }
   }
 
+  /** What sessions are told. It is one object for all of them: its text is made for the first. */
+  #announcement(mail: Announcement): string {
+    if (this.#announced?.mail !== mail) this.#announced = { mail, text: announcement(mail) };
+    return this.#announced.text;
+  }
+
+  /**
+   * What a subscription is told names it: by the id of the request that opened it (2026-07-28 subscriptions, "Receiving
+   * Notifications"). The rest of the text is made for the first of those that are told of one change in one dialect.
+   */
+  #told({ id, client }: InFlight, told: Told): string {
+    const { dialect } = client;
+    let last = this.#toldLast;
+    if (last?.told !== told || last.dialect !== dialect) {
+      last = { told, dialect, ...this.#toldText(told, dialect) };
+      this.#toldLast = last;
+    }
+    return `${last.before}${JSON.stringify(id)}${last.after}`;
+  }
+
+  #toldText(told: Told, dialect: Dialect): { readonly before: string; readonly after: string } {
+    const [method, more] = told.type === 'task changed' ? this.#task(told.task, dialect) : shownTold(told);
+    return {
+      before: `{"jsonrpc":"2.0","method":"${method}","params":{"_meta":{"${META.subscriptionId}":`,
+      after: `}${more === '{}' ? '' : `,${more.slice(1, -1)}`}}}`,
+    };
+  }
+
   /** What JSON cannot hold in its result is told by `tasks/get`, as an error. */
-  #task({ id, client }: InFlight, task: TaskState): string {
-    const _meta = { [META.subscriptionId]: id };
-    const shown = (now: TaskState): object => showResult(withTexts({ kind: 'task', task: now }), client.dialect, 0);
+  #task(task: TaskState, dialect: Dialect): readonly [method: string, members: string] {
+    const shown = (now: TaskState): string =>
+      objectText(showResult(withTexts({ kind: 'task', task: now }), dialect, 0));
     try {
-      return notify('notifications/tasks', { _meta, ...shown(task) });
+      return ['notifications/tasks', shown(task)];
     } catch (error) {
       this.#unwritable(undefined, error);
-      return notify('notifications/tasks', { _meta, ...shown({ ...task, outcome: undefined }) });
+      return ['notifications/tasks', shown({ ...task, outcome: undefined })];
     }
   }
 
@@ -265,16 +297,28 @@ function objectText(value: object): string {
   return text;
 }
 
-/** What a subscription is told names it: by the id of the request that opened it (2026-07-28 subscriptions, "Receiving Notifications"). */
-function told(about: InFlight, told: Exclude<Told, { type: 'task changed' }>): string {
-  const _meta = { [META.subscriptionId]: about.id };
+type Announcement = Extract<Notification, { type: 'list changed' | 'resource updated' | 'task status' }>;
+
+function announcement(mail: Announcement): string {
+  switch (mail.type) {
+    case 'list changed':
+      return notify(`notifications/${mail.what}/list_changed`);
+    case 'resource updated':
+      return notify('notifications/resources/updated', { uri: mail.uri });
+    case 'task status':
+      return notify('notifications/tasks/status', showStatus(mail.task));
+  }
+}
+
+/** What a subscription is told, but for its own id. */
+function shownTold(told: Exclude<Told, { type: 'task changed' }>): readonly [method: string, members: string] {
   switch (told.type) {
     case 'acknowledged':
-      return notify('notifications/subscriptions/acknowledged', { _meta, notifications: showFilter(told.filter) });
+      return ['notifications/subscriptions/acknowledged', objectText({ notifications: showFilter(told.filter) })];
     case 'list changed':
-      return notify(`notifications/${told.what}/list_changed`, { _meta });
+      return [`notifications/${told.what}/list_changed`, '{}'];
     case 'resource updated':
-      return notify('notifications/resources/updated', { _meta, uri: told.uri });
+      return ['notifications/resources/updated', objectText({ uri: told.uri })];
   }
 }
 

@@ -1,6 +1,6 @@
 /** One stream of server-sent events: what was sent, what is yet to be sent, and the response that carries it, if one does now. */
 import type { HttpResponse } from './message.ts';
-import { eventText, KEEP_ALIVE, primingText, retryText } from './sse.ts';
+import { eventText, idPrefix, KEEP_ALIVE, numberedText, primingText, retryText } from './sse.ts';
 
 /** What makes a stream one that a client can come back to. */
 export interface Resumable {
@@ -76,9 +76,12 @@ export class EventStream implements Stream {
   #written = 0;
   readonly #kept: Kept[] = [];
   #length = 0;
+  /** What its events begin with, where they have ids. */
+  readonly #prefix: string;
 
   constructor(resumable: Resumable | undefined, pace: (slow: boolean) => void, before?: Before) {
     this.#resumable = resumable;
+    this.#prefix = resumable ? idPrefix(resumable.id) : '';
     this.#pace = pace;
     if (!before) return;
     this.#seq = before.seq;
@@ -157,7 +160,7 @@ export class EventStream implements Stream {
     if (this.#response) {
       this.#written = this.#seq;
       this.#trim();
-      this.#write(eventText(data, this.#eventId(this.#seq)));
+      this.#write(numberedText(this.#prefix, this.#seq, data));
     } else if (this.#full) this.#setPace(true);
   }
 
@@ -236,7 +239,7 @@ export class EventStream implements Stream {
   #writeFrom(seq: number): void {
     let flows = true;
     for (const kept of this.#kept) {
-      if (kept.seq > seq) flows = this.#response?.write(eventText(kept.text, this.#eventId(kept.seq))) ?? true;
+      if (kept.seq > seq) flows = this.#response?.write(numberedText(this.#prefix, kept.seq, kept.text)) ?? true;
     }
     this.#written = this.#seq;
     if (this.finished) {

@@ -1,7 +1,7 @@
 /** What the connections of HTTP are looked after for from time to time: silent and stalled streams, sessions that nobody uses. */
-import type { Timer } from '../../clock.ts';
+import { inSlices, type Timer } from '../../clock.ts';
 import type { TransportHost } from '../transport.ts';
-import type { OpenList } from './open-list.ts';
+import type { Open, OpenList } from './open-list.ts';
 import type { ResolvedHttpOptions } from './options.ts';
 import type { HttpSession } from './session.ts';
 
@@ -23,7 +23,8 @@ const SLEEP_ROUND_MS = 5_000;
 
 export class Rounds {
   readonly #options: RoundsOptions;
-  readonly #timers = new Map<() => void, Timer>();
+  readonly #timers = new Map<object, Timer>();
+  #ended = false;
 
   constructor(options: RoundsOptions) {
     this.#options = options;
@@ -34,48 +35,54 @@ export class Rounds {
   }
 
   end(): void {
+    this.#ended = true;
     for (const timer of this.#timers.values()) timer.cancel();
   }
 
-  #every(ms: number, round: () => void): void {
+  #every(ms: number, round: (done: () => void) => void): void {
     const again = (): void => {
-      this.#timers.set(
-        round,
-        this.#options.host.clock.after(ms, () => {
-          round();
-          again();
-        }),
-      );
+      if (!this.#ended)
+        this.#timers.set(
+          round,
+          this.#options.host.clock.after(ms, () => round(again)),
+        );
     };
     again();
   }
 
   /** Keeps silent streams open, drops clients that take nothing. */
-  readonly #tend = (): void => {
+  readonly #tend = (done: () => void): void => {
     const { host, open, options } = this.#options;
     const { keepAliveMs, stallMs } = options;
     let stalled = 0;
-    for (const one of open.all()) if (!one.tend(host.clock.now(), keepAliveMs, stallMs)) stalled += 1;
-    if (stalled > 0)
-      host.log(
-        'warning',
-        `http: ${stalled} clients took nothing for ${stallMs} ms and were disconnected (http.stallMs)`,
-      );
+    // In slices: thousands of comments take as long to write as a broadcast.
+    const tend = (one: Open): void => {
+      if (!one.tend(host.clock.now(), keepAliveMs, stallMs)) stalled += 1;
+    };
+    inSlices(host.clock, open.all().values(), tend, () => {
+      if (stalled > 0)
+        host.log(
+          'warning',
+          `http: ${stalled} clients took nothing for ${stallMs} ms and were disconnected (http.stallMs)`,
+        );
+      done();
+    });
   };
 
   /** Ends sessions that nobody uses, forgets streams that nobody has come back for. */
-  readonly #sweep = (): void => {
+  readonly #sweep = (done: () => void): void => {
     const { host, options, sessions, end } = this.#options;
     const { sessionIdleMs, replayMs } = options;
     const now = host.clock.now();
-    for (const session of [...sessions()]) {
+    const sweep = (session: HttpSession): void => {
       session.sweep(now, replayMs);
       if (session.busy === 0 && now - session.usedAt >= sessionIdleMs)
         end(session, `nobody has used it for ${sessionIdleMs} ms`);
-    }
+    };
+    inSlices(host.clock, [...sessions()].values(), sweep, done);
   };
 
-  readonly #sleep = (): void => {
+  readonly #sleep = (done: () => void): void => {
     const { host, sessions, sleep } = this.#options;
     const now = host.clock.now();
     const sleepy: HttpSession[] = [];
@@ -84,5 +91,6 @@ export class Rounds {
       if (sleepy.length >= MOST_TO_SLEEP) break;
     }
     for (const session of sleepy) sleep(session);
+    done();
   };
 }

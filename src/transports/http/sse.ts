@@ -23,6 +23,31 @@ export function eventText(data: string, id?: string): string {
 }
 
 /**
+ * A message of a stream whose events have ids. What they all begin with is checked once, by {@link idPrefix}.
+ *
+ * @param prefix as {@link idPrefix} gives it
+ * @param seq the number of the event, whole
+ * @param data one line
+ * @throws {TypeError} for a line end in `data`
+ * @example numberedText(idPrefix('a'), 1, '{}') === 'id: a_1\ndata: {}\n\n'
+ */
+export function numberedText(prefix: string, seq: number, data: string): string {
+  checkLine(data);
+  return `${prefix}${seq}\ndata: ${data}\n\n`;
+}
+
+/**
+ * What the events of one stream begin with: their id, but for the number.
+ *
+ * @param stream the id of the stream
+ * @throws {TypeError} for an id of anything but visible ASCII
+ */
+export function idPrefix(stream: string): string {
+  checkName('id', stream);
+  return `id: ${stream}_`;
+}
+
+/**
  * The event that a stream begins with, so that a client which loses it at once knows where to go on
  * (2025-11-25 basic/transports, "Sending Messages to the Server"). Its data is empty.
  *
