@@ -1,5 +1,6 @@
 /** The goals of speed and scale, each judged from what was measured in one run. */
 import { FLOOR, OURS, SDK_1, SDK_2 } from './contenders.ts';
+import { CHANGES } from './parts/broadcast.ts';
 import { type DurableWay, WITH_STORE } from './parts/durable.ts';
 import { RUN, SCRIPT } from './parts/start.ts';
 import { type Part, ratio, type Series, type Spread, spread } from './series.ts';
@@ -46,6 +47,7 @@ function goals(all: readonly Series[]): readonly Goal[] {
     Math.max(LEAST_SIZE, ...all.filter((one) => one.part === part && one.measure === measure).map(({ size }) => size));
   const sessions = most('sessions', 'a call in one session');
   const tools = most('lists', 'lists');
+  const streams = most('broadcast', 'time');
   const peers = [...new Set(all.map(({ who }) => who))].filter((who) => who !== FLOOR && who !== OURS);
   const modern = 'modern tools/call over HTTP, 32 in flight';
   const legacy = 'legacy session tools/call over HTTP, 32 in flight';
@@ -163,6 +165,26 @@ function goals(all: readonly Series[]): readonly Goal[] {
         },
       }),
     ),
+    ...CHANGES.flatMap(({ way }): readonly Goal[] => {
+      const told = (measure: string, who: string): Key => ({ part: 'broadcast', measure, who, way, size: streams });
+      const beside = (measure: string, long: boolean): Goal => ({
+        measure: `a change told to ${streams} streams, ${way}: ${measure === 'cpu' ? 'processor time' : 'time'}`,
+        bound: 'at most',
+        value: 1.5,
+        unit: '× the floor',
+        long,
+        read: (find) => ratio(find(told(measure, OURS)), find(told(measure, FLOOR))),
+      });
+      const bystander: Goal = {
+        measure: `a change told to ${streams} streams, ${way}: p99 of a bystander`,
+        bound: 'at most',
+        value: 20,
+        unit: 'ms',
+        read: (find) => spreadOf(find(told('p99', OURS))),
+      };
+      // What the end of a task costs beside its notification, the floor does not do.
+      return way === 'legacy tasks' ? [bystander] : [beside('time', true), beside('cpu', false), bystander];
+    }),
     ...DURABLE.flatMap(([way, value]) =>
       [...new Set(all.filter(({ part }) => part === 'durable').map(({ size }) => size))].map(
         (size): Goal => ({

@@ -52,7 +52,7 @@ class Listener {
   /** Sends a message, and waits for its whole answer. */
   async exchange(head: string, body: string): Promise<string> {
     this.#socket.write(`${head}\r\n\r\n${body}`);
-    const whole = /^HTTP\/1\.1 (\d+)[^]*?\r\ncontent-length: *(\d+)[^]*?\r\n\r\n/i;
+    const whole = /^HTTP\/1\.1 (\d+)[\s\S]*?\r\ncontent-length: *(\d+)[\s\S]*?\r\n\r\n/i;
     for (;;) {
       const [matched, status, length] = whole.exec(this.#text) ?? [];
       if (matched !== undefined && this.#text.length >= matched.length + Number(length)) {

@@ -34,6 +34,7 @@ test('every part measures the floor and Troupe, whose answers are right', () => 
     '`tools/list` over HTTP',
     'Cold start over stdio',
     'Progress events over HTTP',
+    'A change told to every open stream',
     'An argument of 10 MB over HTTP',
     'A store in a file, beside none',
   ]);
@@ -53,7 +54,7 @@ else test.skip('each peer answers in each way that it is compared in', 'npm run 
 test('a part that it does not know is refused with those that it knows', () => {
   const { status, said } = run('--only', 'https');
   assert.is(status, 2);
-  assert.is(said, '--only: expected one of http, stdio, sessions, lists, start, streams, large, durable, got https\n');
+  assert.is(said, '--only: expected one of http, stdio, sessions, lists, start, streams, broadcast, large, durable, got https\n');
 });
 
 const calls = (who: string, way: string, rounds: readonly (number | null)[]): Series => ({

@@ -1,4 +1,6 @@
 /** All builds that are broken on purpose: a reliability test counts only if it finds its own. */
+
+import { BROADCASTS } from './broadcasts.ts';
 import type { BrokenBuild } from './broken-build.ts';
 import { COMMAND } from './command.ts';
 import { HANDLES } from './handles.ts';
@@ -22,6 +24,7 @@ export const BROKEN_BUILDS: readonly BrokenBuild[] = [
   ...COMMAND,
   ...SUPERVISION,
   ...HTTP,
+  ...BROADCASTS,
   ...LIMITS,
   ...SIMULATION,
 ];

@@ -1,0 +1,63 @@
+/** Builds that are broken on purpose: what holds for a change that thousands of clients are told of. */
+import type { BrokenBuild } from './broken-build.ts';
+
+const test = 'test/subscriptions/fan-out.test.ts';
+
+export const BROADCASTS: readonly BrokenBuild[] = [
+  {
+    id: 'R-44',
+    test,
+    file: 'src/clock.ts',
+    find: 'return this.#steps >= SLICE_STEPS || this.#clock.now() >= this.#end;',
+    replace: 'return false;',
+    why: 'a broadcast is told in one turn of the event loop',
+  },
+  {
+    id: 'R-44',
+    test,
+    file: 'src/clock.ts',
+    find: 'return this.#steps >= SLICE_STEPS || this.#clock.now() >= this.#end;',
+    replace: 'return this.#steps >= SLICE_STEPS;',
+    why: 'a slice of a broadcast may take any time',
+  },
+  {
+    id: 'R-44',
+    test,
+    file: 'src/transports/http/node.ts',
+    find: 'if (unwritten.length >= MOST_RESPONSES) flushAll();',
+    replace: '',
+    why: 'what a slice has told is written after it, without a bound',
+  },
+  {
+    id: 'R-44',
+    test,
+    file: 'src/actors/fan-out.ts',
+    find: '    this.#next = this.#at;\n',
+    replace: '',
+    why: 'a change during a broadcast does not reach those that were told already',
+  },
+  {
+    id: 'R-44',
+    test,
+    file: 'src/actors/fan-out.ts',
+    find: 'if (done || value[1] > this.#until) return false;',
+    replace: 'if (done) return false;',
+    why: 'a client that comes during a broadcast hears of what was before it',
+  },
+  {
+    id: 'R-44',
+    test,
+    file: 'src/hosting/core.ts',
+    find: "    subscriptions.mailbox.send({ type: 'tell all' });\n",
+    replace: '',
+    why: 'a server that closes during a broadcast leaves sessions untold',
+  },
+  {
+    id: 'R-44',
+    test,
+    file: 'src/actors/subscriptions.ts',
+    find: 'for (const change of this.#owed(request)) announce(request, change);',
+    replace: '',
+    why: 'a subscription that the server ends is not told what is left',
+  },
+];
