@@ -54,7 +54,10 @@ else test.skip('each peer answers in each way that it is compared in', 'npm run 
 test('a part that it does not know is refused with those that it knows', () => {
   const { status, said } = run('--only', 'https');
   assert.is(status, 2);
-  assert.is(said, '--only: expected one of http, stdio, sessions, lists, start, streams, broadcast, large, durable, got https\n');
+  assert.is(
+    said,
+    '--only: expected one of http, stdio, sessions, lists, start, streams, broadcast, large, durable, got https\n',
+  );
 });
 
 const calls = (who: string, way: string, rounds: readonly (number | null)[]): Series => ({
