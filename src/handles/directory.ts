@@ -59,15 +59,16 @@ export class Directory {
     const full = handles.excess(principal);
     if (full) throw tooMany(full);
     let footprint = Footprint.reserve(retained, principal, session, bytes);
-    if ('limit' in footprint && this.#spare()) footprint = Footprint.reserve(retained, principal, session, bytes);
+    if ('limit' in footprint && this.#spare(undefined)) footprint = Footprint.reserve(retained, principal, session, bytes);
     if ('limit' in footprint) throw tooMany(footprint);
     return footprint;
   }
 
   /** An instance takes so many bytes in memory now; others that have nothing to do leave it for that. @throws {HandleError} `busy` */
-  takes({ footprint }: Entry, bytes: number): void {
+  takes(entry: Entry, bytes: number): void {
+    const { footprint } = entry;
     let excess = footprint.awake(bytes);
-    if (excess && this.#spare()) excess = footprint.awake(bytes);
+    if (excess && this.#spare(entry)) excess = footprint.awake(bytes);
     if (excess) throw tooMany(excess);
   }
 
@@ -89,13 +90,13 @@ export class Directory {
     this.#wakes.delete(entry.id);
   }
 
-  /** The oldest that waited for something to do leave memory. @returns false where none has */
-  #spare(): boolean {
+  /** The oldest that wait for something to do leave memory, but for this one. @returns false where none has */
+  #spare(but: Entry | undefined): boolean {
     let looked = 0;
     let some = false;
     for (const oldest of this.#awake) {
       looked += 1;
-      if (oldest.idle) {
+      if (oldest.idle && oldest.entry !== but) {
         this.#hibernate(oldest);
         some = true;
       }
