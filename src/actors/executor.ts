@@ -116,6 +116,8 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
   }
 
   #settle(request: InFlight, outcome: Outcome, cause: number): void {
+    // The table that admitted it may be gone with its connection.
+    request.held?.release();
     const { inspection, address } = this.#options;
     if (!inspection.on) return conclude(request, outcome);
     inspection.because(cause || request.cause, () => conclude(request, outcome));

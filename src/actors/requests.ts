@@ -8,6 +8,7 @@ import type { Mailbox } from '../messages/mailbox.ts';
 import type { RequestMail, RequestsMail } from '../messages/requests.ts';
 import { ErrorCode, type ErrorCodeValue, toWireError, wireError } from '../protocol/errors.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
+import { isExcess, type Quota } from '../quota.ts';
 import { Listens, type ListensOptions } from '../requests/listens.ts';
 import { type Room, whyFull } from '../requests/room.ts';
 import { InFlightTable } from '../requests/table.ts';
@@ -25,10 +26,15 @@ export interface RequestsOptions extends ActorHost, ListensOptions, Room {
   incident(where: string, error: unknown): string;
   /** The table crashed too often, and serves no more: the connection cannot be trusted any more. */
   failed(error: unknown): void;
+  /** In bytes, of what clients make the server hold: messages that are not small count until their handlers have ended. */
+  readonly retained: Quota;
   /** Milliseconds until a request times out, and the most that its progress can make of it. */
   readonly timeoutMs: number;
   readonly maxTimeoutMs: number;
 }
+
+/** Up to so many bytes a message counts by number only: `maxInFlight` and its kin bound them. */
+const SMALL_BYTES = 16_384;
 
 /** A request ended before its handler did; the handler's signal carries this as its reason. */
 export class Aborted extends Error {
@@ -85,6 +91,7 @@ class Requests implements Behaviour<RequestsMail> {
       case 'request':
         return this.#admit(mail);
       case 'answer':
+        mail.request.held?.release();
         if (this.#settle(mail.request)) this.#options.emitter.send(mail);
         else this.#stopped(mail.request);
         return;
@@ -152,12 +159,12 @@ class Requests implements Behaviour<RequestsMail> {
       return this.#refuse(request, ErrorCode.ShuttingDown, 'the server is shutting down and takes no new requests');
     const now = this.#clock.now();
     if (request.operation.method === 'subscriptions/listen') {
-      const full = this.#listens.add(request, now);
-      return full === undefined
-        ? this.#afterwards(this.#options.route, mail)
-        : this.#refuse(request, ErrorCode.Overloaded, full);
+      const full = this.#hold(request) ?? this.#listens.add(request, now);
+      if (full === undefined) return this.#afterwards(this.#options.route, mail);
+      request.held?.release();
+      return this.#refuse(request, ErrorCode.Overloaded, full);
     }
-    const full = whyFull(this.#options, this.#table.size, this.#orphans);
+    const full = whyFull(this.#options, this.#table.size, this.#orphans) ?? this.#hold(request);
     if (full !== undefined) return this.#refuse(request, ErrorCode.Overloaded, full);
     request.timeoutMs = timeoutMs;
     request.admitted = now;
@@ -167,6 +174,16 @@ class Requests implements Behaviour<RequestsMail> {
     if (request.deadline < this.#alarm) this.#watch(request.deadline, now);
     // Not in this turn: what a handler logs and reports is passed on at once, though it never awaits, and piles up nowhere.
     this.#afterwards(this.#options.route, mail);
+  }
+
+  /** Counts the bytes of a message that is not small. @returns why there is no room for them */
+  #hold(request: InFlight): string | undefined {
+    const { bytes, client } = request;
+    if (bytes <= SMALL_BYTES) return undefined;
+    const taken = this.#options.retained.reserve(client.principal, bytes, client.session?.id);
+    if (isExcess(taken)) return `${taken.message}: send less at once, or try again later`;
+    request.held = taken;
+    return undefined;
   }
 
   #refuse(request: InFlight, code: ErrorCodeValue, message: string): void {
@@ -191,7 +208,8 @@ class Requests implements Behaviour<RequestsMail> {
     // Unknown, answered already, or `initialize`, which may not be cancelled: ignored (MCP "Cancellation").
     if (!request || request.operation.method === 'initialize') return;
     this.#settle(request);
-    if (!this.#listens.ended(request)) this.#orphan(request);
+    if (this.#listens.ended(request)) request.held?.release();
+    else this.#orphan(request);
     this.#options.emitter.send({ type: 'unanswered', request });
     request.abort(new Aborted(reason ?? 'the client cancelled the request'));
   }
@@ -277,6 +295,7 @@ class Requests implements Behaviour<RequestsMail> {
     if (request.settled && mail.type !== 'request') return;
     if (this.#listens.delete(request)) this.#listens.ended(request);
     else this.#table.delete(request);
+    request.held?.release();
     request.settled = true;
     this.#options.emitter.send({
       type: 'answer',

@@ -11,6 +11,7 @@ import type { InFlight } from '../messages/in-flight.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { TaskMail, TaskState } from '../messages/tasks.ts';
 import { ErrorCode, toWireError, wireError } from '../protocol/errors.ts';
+import { heapBytes } from '../protocol/heap.ts';
 import type { OneTask } from '../protocol/tasks.ts';
 import { settle } from '../requests/settle.ts';
 import { type Actor, type Behaviour, spawn } from './actor.ts';
@@ -164,7 +165,7 @@ class Task implements Behaviour<TaskMail> {
         this.#questions.drop(mail.keys, 'the call has gone on without an answer');
         return this.#closed();
       case 'replied':
-        return this.#replied(mail.key, mail.reply);
+        return this.#replied(mail.key, this.#fitting(mail.reply));
       case 'progressed':
         this.#message = mail.message;
         return this.#changed();
@@ -235,6 +236,14 @@ class Task implements Behaviour<TaskMail> {
     delete this.#replies[name];
     this.#step({ type: 'ask' });
     this.#waiters.put();
+  }
+
+  /** What the client of a session has replied, or why that does not fit. */
+  #fitting(reply: Reply): Reply {
+    const full = reply.ok ? this.#options.room(heapBytes(reply.result)) : undefined;
+    return full === undefined
+      ? reply
+      : { ok: false, error: wireError(ErrorCode.Overloaded, `the answer does not fit: ${full}`) };
   }
 
   #replied(key: string, reply: Reply): void {

@@ -59,7 +59,8 @@ export class Directory {
     const full = handles.excess(principal);
     if (full) throw tooMany(full);
     let footprint = Footprint.reserve(retained, principal, session, bytes);
-    if ('limit' in footprint && this.#spare(undefined)) footprint = Footprint.reserve(retained, principal, session, bytes);
+    if ('limit' in footprint && this.#spare(undefined))
+      footprint = Footprint.reserve(retained, principal, session, bytes);
     if ('limit' in footprint) throw tooMany(footprint);
     return footprint;
   }

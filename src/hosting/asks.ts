@@ -14,15 +14,18 @@ import type { InFlight } from '../messages/in-flight.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { Limits, OperatorLog } from '../options.ts';
 import { ErrorCode, isProtocolError, ProtocolError, toWireError } from '../protocol/errors.ts';
+import { heapBytes } from '../protocol/heap.ts';
 import type { Ledger, Taken } from './ledger.ts';
 import { ModelAnswers } from './model-answers.ts';
 import { type Live, Parking, tooLate } from './parking.ts';
+import type { Quotas } from './quotas.ts';
 
 export interface AsksOptions extends ActorHost {
   /** What seals states: with a durable store it is known once that is open. */
   keys(): KeyRing;
   readonly ledger: Ledger;
   readonly limits: Limits;
+  readonly quotas: Quotas;
   log: OperatorLog;
   incident(where: string, error: unknown): string;
 }
@@ -38,7 +41,7 @@ export class Asks {
 
   constructor(options: AsksOptions) {
     this.#options = options;
-    this.#parking = new Parking(options.clock, options.limits);
+    this.#parking = new Parking(options.clock, options.limits, options.quotas);
     this.#models = new ModelAnswers(options.limits.askMs);
   }
 
@@ -68,9 +71,9 @@ export class Asks {
       carrier,
       askMs: limits.askMs,
       park: (round, replies, current) => this.#park(id, round, replies, current, carrier),
-      parkAgain: (round, current) => this.#wait(id, round, [current.operation]),
+      parkAgain: (round, current) => this.#wait(id, round, {}, current),
       askModel: (round, questions, current) => {
-        this.#wait(id, round, [current.operation, questions]);
+        this.#wait(id, round, questions, current);
         return { kind: 'call', result: this.#models.ask(actor.mailbox, questions, current) };
       },
       unpark: () => this.#unpark(id),
@@ -86,11 +89,20 @@ export class Asks {
     });
     const { principal } = request.client;
     const round = request.recorded?.round ?? 0;
-    this.#live.set(id, { actor, principal, round, until: undefined, bytes: 0, kept: undefined });
+    this.#live.set(id, {
+      actor,
+      principal,
+      round,
+      request,
+      until: undefined,
+      length: 0,
+      place: undefined,
+      kept: undefined,
+    });
     this.#ids.set(actor.mailbox, id);
     if (ledger.durable && request.recorded?.id !== undefined) ledger.journal(id, false, request);
     request.conversation = actor.mailbox;
-    if (request.recorded?.waits) this.#wait(id, round, [request.operation]);
+    if (request.recorded?.waits) this.#wait(id, round, {}, request);
     request.settled ||= request.recorded?.waits === true;
     return actor.mailbox;
   }
@@ -220,7 +232,7 @@ export class Asks {
   #park(id: string, round: number, replies: Responses, request: InFlight, carrier: Carrier): string {
     const { clock, keys, limits, log } = this.#options;
     const { askMs, maxStateLength } = limits;
-    this.#wait(id, round, [request.operation, replies]);
+    this.#wait(id, round, replies, request);
     const state = { id, round, until: clock.date() + askMs, whole: true, replies, steps: carrier.steps() };
     const { text, without } = sealState(keys(), state, request, maxStateLength);
     if (without !== undefined)
@@ -231,11 +243,16 @@ export class Asks {
     return text;
   }
 
-  #wait(id: string, round: number, kept: unknown): void {
+  /** @param kept beside the request that carries it now */
+  #wait(id: string, round: number, kept: unknown, current: InFlight): void {
     const live = this.#live.get(id);
     if (!live) return;
     live.round = round;
-    this.#parking.add(id, live, kept);
+    // What it takes in flight, it takes from now on as one that waits.
+    current.held?.release();
+    const first = live.request === current ? 0 : live.request.bytes;
+    const bytes = first + Math.max(current.bytes, heapBytes(current.operation)) + heapBytes(kept);
+    this.#parking.add(id, live, [current.operation, kept], bytes);
   }
 
   #unpark(id: string): void {

@@ -19,11 +19,13 @@ import type { Outbound } from '../outbound/outbound.ts';
 import type { Dialect } from '../protocol/dialects/index.ts';
 import type { Initialize } from '../protocol/operations.ts';
 import type { ServerCapabilities } from '../protocol/types.ts';
+import type { Quotas } from './quotas.ts';
 import type { Replies } from './replies.ts';
 
 export interface ConnectionHost extends ActorHost {
   readonly bus: Bus;
   readonly limits: Limits;
+  readonly quotas: Pick<Quotas, 'sessions' | 'retained'>;
   readonly outbound: Outbound;
   route(mail: RequestMail): void;
   readonly subscriptions: Mailbox<SubscriptionsMail>;
@@ -132,6 +134,7 @@ export function openConnection(id: ConnectionId, kind: ConnectionKind, host: Con
     listenLimit: kind.shared ? 'maxStatelessListens' : 'maxListens',
     maxListens: kind.shared ? limits.maxStatelessListens : limits.maxListens,
     maxRunning: kind.shared ? Math.max(limits.maxRunning, 2 * limits.maxStatelessInFlight) : limits.maxRunning,
+    retained: host.quotas.retained,
     timeoutMs: limits.timeoutMs,
     maxTimeoutMs: limits.maxTimeoutMs,
     address: `requests/${id}`,

@@ -87,7 +87,7 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
     if (!options.keys && keeping.store.durable) keys = await keysIn(keeping.store, clock);
   });
   const ledger = new Ledger({ clock, limits, store: keeping.store, log });
-  const asks = new Asks({ ...actors, keys: () => (keys ??= KeyRing.random()), ledger, limits, log, incident });
+  const asks = new Asks({ ...actors, keys: () => (keys ??= KeyRing.random()), ledger, limits, quotas, log, incident });
 
   // What outlives its request.
   const introducer = introduce(options, info);

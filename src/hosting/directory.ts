@@ -12,12 +12,10 @@ import type { Initialize } from '../protocol/operations.ts';
 import { ANONYMOUS, type Excess } from '../quota.ts';
 import { type Connection, type ConnectionHost, type Keep, newSessionId, openConnection } from './connection.ts';
 import type { KeptSessions } from './kept-sessions.ts';
-import type { Quotas } from './quotas.ts';
 
 export interface DirectoryOptions
   extends Omit<ConnectionHost, 'adopt' | 'sessionOpens' | 'sessionOpened' | 'sessionClosed'> {
   readonly bus: Bus;
-  readonly quotas: Pick<Quotas, 'sessions' | 'retained'>;
   /** Where the sessions of HTTP are kept; undefined where none are. */
   readonly kept: KeptSessions | undefined;
   /** Whether the server takes no new requests: a connection that opens now is told at once. */

@@ -3,9 +3,11 @@ import type { Actor } from '../actors/actor.ts';
 import { Unanswered } from '../asking/errors.ts';
 import type { Clock, Timer } from '../clock.ts';
 import type { ConversationMail } from '../messages/asking.ts';
+import type { InFlight } from '../messages/in-flight.ts';
 import type { Limits } from '../options.ts';
-import { ANONYMOUS } from '../quota.ts';
+import type { Excess, Quota, Reservation } from '../quota.ts';
 import { jsonLength } from '../results/size.ts';
+import type { Quotas } from './quotas.ts';
 
 /** One conversation that is not over. */
 export interface Live {
@@ -15,40 +17,65 @@ export interface Live {
   round: number;
   /** When its client must be back, in milliseconds of the server's clock; undefined while its handler runs. */
   until: number | undefined;
+  /** That it began with: it stays for as long as the handler. */
+  readonly request: InFlight;
   /** What is kept for it while it waits, in characters of JSON. */
-  bytes: number;
+  length: number;
+  /** What it takes of the server's quotas while it waits. */
+  place: { readonly parked: Reservation; readonly bytes: Reservation } | undefined;
   /** What became of its last answer, once that is known. */
   kept: 'answered' | 'gave way' | 'task' | undefined;
 }
 
+/** Bytes that a handler takes which waits, beside its request and what was replied. Measured with Node 20. */
+const PARKED_BYTES = 16_000;
+
 export class Parking {
   readonly #clock: Clock;
   readonly #limits: Limits;
+  readonly #quotas: Pick<Quotas, 'parked' | 'retained'>;
   /** Those that wait, the oldest first. */
   readonly #parked = new Map<string, Live>();
-  /** The same by principal, where somebody is known. */
+  /** The same by principal. */
   readonly #of = new Map<string, Set<string>>();
   /** What is kept for all that wait, in characters of JSON. */
-  #bytes = 0;
+  #length = 0;
   #timer: Timer | undefined;
 
-  constructor(clock: Clock, limits: Limits) {
+  constructor(clock: Clock, limits: Limits, quotas: Pick<Quotas, 'parked' | 'retained'>) {
     this.#clock = clock;
     this.#limits = limits;
+    this.#quotas = quotas;
   }
 
   get size(): number {
     return this.#parked.size;
   }
 
-  /** @param kept what is kept in memory for it, as far as this server knows */
-  add(id: string, live: Live, kept: unknown): void {
+  /**
+   * The oldest give way to it: of its principal first, then of all. Where that makes no room, it gives way itself.
+   *
+   * @param kept what is kept in memory for it, as far as this server knows
+   * @param bytes that this takes, and its request
+   */
+  add(id: string, live: Live, kept: unknown, bytes: number): void {
     const { askMs, maxParkedBytes } = this.#limits;
+    const { parked, retained } = this.#quotas;
+    const { principal } = live;
+    this.#makeRoom(parked, principal, 1);
+    const full = this.#makeRoom(retained, principal, PARKED_BYTES + bytes);
     live.until = this.#clock.now() + askMs;
-    live.bytes = jsonLength(kept, maxParkedBytes);
-    this.#bytes += live.bytes;
+    live.length = jsonLength(kept, maxParkedBytes);
+    live.place = { parked: parked.take(principal), bytes: retained.take(principal, PARKED_BYTES + bytes) };
+    this.#length += live.length;
     this.#parked.set(id, live);
-    this.#makeRoom(id, live.principal);
+    const own = this.#of.get(principal) ?? new Set();
+    this.#of.set(principal, own.add(id));
+    if (full) this.#evict(id, full.message);
+    for (const oldest of this.#parked.keys()) {
+      if (this.#length <= maxParkedBytes || oldest === id) break;
+      this.#evict(oldest, "the server's option is limits.maxParkedBytes");
+    }
     this.#watch();
   }
 
@@ -57,7 +84,9 @@ export class Parking {
     const live = this.#parked.get(id);
     if (!live) return false;
     live.until = undefined;
-    this.#bytes -= live.bytes;
+    live.place?.parked.release();
+    live.place?.bytes.release();
+    this.#length -= live.length;
     this.#parked.delete(id);
     const own = this.#of.get(live.principal);
     own?.delete(id);
@@ -69,29 +98,29 @@ export class Parking {
     this.#timer?.cancel();
   }
 
-  /** The oldest give way: of this principal first, then of all. */
-  #makeRoom(id: string, principal: string): void {
-    const { maxParked, maxParkedPerPrincipal, maxParkedBytes } = this.#limits;
-    if (principal !== ANONYMOUS) {
-      const own = this.#of.get(principal) ?? new Set();
-      this.#of.set(principal, own.add(id));
-      if (own.size > maxParkedPerPrincipal) this.#evict(own.values().next().value, 'maxParkedPerPrincipal');
-    }
-    if (this.#parked.size > maxParked) this.#evict(this.#parked.keys().next().value, 'maxParked');
-    if (this.#bytes <= maxParkedBytes) return;
-    for (const oldest of [...this.#parked.keys()]) {
-      if (this.#bytes <= maxParkedBytes || oldest === id) break;
-      this.#evict(oldest, 'maxParkedBytes');
+  /** @returns why there is no room, though nobody is left who could give way */
+  #makeRoom(quota: Quota, principal: string, amount: number): Excess | undefined {
+    for (;;) {
+      const excess = quota.excess(principal, amount);
+      if (!excess) return undefined;
+      const own = excess.limit === 'total' ? undefined : this.#of.get(principal)?.values();
+      const [oldest] = own ?? (excess.limit === 'total' ? this.#parked.keys() : []);
+      if (oldest === undefined) return excess;
+      this.#evict(oldest, excess.message);
     }
   }
 
   /** Its client may come back still: then the request is run anew. */
-  #evict(id: string | undefined, limit: 'maxParked' | 'maxParkedPerPrincipal' | 'maxParkedBytes'): void {
-    const live = id === undefined ? undefined : this.#parked.get(id);
+  #evict(id: string, why: string): void {
+    const live = this.#parked.get(id);
     if (!live) return;
     live.kept = 'gave way';
-    const reason = new Unanswered(`the oldest of too many open questions (the server's option is limits.${limit})`);
-    live.actor.mailbox.send({ type: 'expired', reason });
+    live.actor.mailbox.send({
+      type: 'expired',
+      reason: new Unanswered(`the oldest of too many open questions: ${why}`),
+    });
+    // Its place is free, even should it fail to say so.
+    this.remove(id);
   }
 
   #watch(): void {

@@ -1,6 +1,7 @@
 /** The tasks that a server has, by id and by owner, and how many more it has room for. */
 import type { Timer } from '../clock.ts';
 import type { Client } from '../messages/client.ts';
+import type { InFlight } from '../messages/in-flight.ts';
 import type { TaskStatus } from '../protocol/tasks.ts';
 import { ANONYMOUS, type Excess, type Reservation } from '../quota.ts';
 import type { Quotas } from './quotas.ts';
@@ -66,10 +67,10 @@ export class TaskShelf {
     if (own?.size === 0) this.#of.delete(owner);
   }
 
-  /** Why there is no room for another task, whose call takes so many bytes. */
-  full({ principal, session }: Client, bytes: number): Excess | undefined {
+  /** Why this request cannot become another task. What its message takes, its task takes over. */
+  full({ client: { principal, session }, bytes, held }: InFlight): Excess | undefined {
     const { tasks, retained } = this.#quotas;
-    return tasks.excess(principal) ?? retained.excess(principal, TASK_BYTES + bytes, session?.id);
+    return tasks.excess(principal) ?? retained.excess(principal, TASK_BYTES + (held ? 0 : bytes), session?.id);
   }
 
   /** Counts a task that is there, or is about to be. */

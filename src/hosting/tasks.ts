@@ -189,15 +189,14 @@ export class Tasks {
 
   /** The call has run longer than it may as a request. Where there is no room for a task, it stays one. */
   #outlasted(request: InFlight, carrier: Carrier): void {
-    const { client, bytes } = request;
-    if (request.settled || !declaresTasks(client.capabilities) || this.#shelf.full(client, bytes)) return;
+    if (request.settled || !declaresTasks(request.client.capabilities) || this.#shelf.full(request)) return;
     this.#create(request, carrier, this.#options.limits.taskTtlMs)?.catch((error: unknown) => {
       if (!request.settled) this.#options.incident('a call that was to become a task, and stays a request', error);
     });
   }
 
-  #makeRoom({ client, bytes }: InFlight): void {
-    const full = this.#shelf.full(client, bytes);
+  #makeRoom(request: InFlight): void {
+    const full = this.#shelf.full(request);
     if (full) throw noRoom(full);
   }
 
@@ -222,6 +221,7 @@ export class Tasks {
       ttlMs,
       created: clock.date(),
     };
+    request.held?.release();
     const place = this.#shelf.take(record, request.bytes);
     const begin = (): void => {
       asks.tasked(conversation);

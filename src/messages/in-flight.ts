@@ -39,6 +39,8 @@ export interface InFlight {
   readonly cause: number;
   /** About how much memory its message takes. */
   readonly bytes: number;
+  /** What its message takes of the server's quota of bytes, until its handler has ended; undefined for a small one. */
+  held: { release(): void } | undefined;
   /** Answered, cancelled or timed out: nothing more is sent for it. Set by the in-flight table only. */
   settled: boolean;
   /** Its handler runs on although it was cancelled or timed out. Set by the in-flight table only. */

@@ -23,6 +23,7 @@ export class InFlightRequest implements InFlight {
   readonly requests: Mailbox<RequestsMail>;
   readonly cause: number;
   readonly bytes: number;
+  held: { release(): void } | undefined = undefined;
   settled = false;
   orphaned = false;
   timeoutMs = 0;

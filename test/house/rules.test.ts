@@ -83,7 +83,7 @@ const LAYERS: readonly {
     may: [
       /^machines\//,
       /^src\/(actors|charts|inspection|asking|execution|registry|requests|outbound|messages|protocol)\//,
-      /^src\/clock\.ts$/,
+      /^src\/(clock|quota)\.ts$/,
     ],
     packages: ['xstate'],
   },

@@ -164,14 +164,14 @@ test('anonymousPercent is at most 100', () => {
 });
 
 test('S-42: tasks are limited in bytes, by the arguments of their calls; a call that has ended makes room', async () => {
-  const { server, modern } = await stage({ maxRetainedBytesPerPrincipal: 250 * KB });
+  const { server, modern } = await stage({ maxRetainedBytesPerPrincipal: 125 * KB });
   const { opened: freed, open } = gate();
   server.tool('work', { input: z.object({ text: z.string() }), task: 'required' }, async () => {
     await freed;
     return 'done';
   });
   const [ada, bob] = [modern('ada'), modern('bob')];
-  const text = 'x'.repeat(50 * KB);
+  const text = 'x'.repeat(10 * KB);
   for (let count = 0; count < 3; count += 1) await ada.start('work', { text });
   const { code, message } = await errorOf(ada.call('work', { text }));
   assert.is(code, ErrorCode.Overloaded);
@@ -185,9 +185,9 @@ test('S-42: tasks are limited in bytes, by the arguments of their calls; a call 
 });
 
 test('S-42: a session of an anonymous client has the limit of a principal for its tasks', async () => {
-  const { server, legacy } = await stage({ maxRetainedBytesPerPrincipal: 100 * KB });
+  const { server, legacy } = await stage({ maxRetainedBytesPerPrincipal: 60 * KB });
   server.tool('work', { input: z.object({ text: z.string() }), task: 'required' }, () => new Promise(() => {}));
-  const params = { name: 'work', arguments: { text: 'x'.repeat(50 * KB) }, task: {} };
+  const params = { name: 'work', arguments: { text: 'x'.repeat(10 * KB) }, task: {} };
   const [one, other] = [await legacy(), await legacy()];
   await one.request('tools/call', params);
   assert.match((await errorOf(one.request('tools/call', params))).message, 'limits.maxRetainedBytesPerPrincipal');
@@ -343,4 +343,73 @@ test('S-43: anonymous clients have a share of the handles where a transport auth
   await make(ALICE);
   await make(BOB);
   await handles.stop();
+});
+
+test('S-44: requests in flight are limited in bytes until their handlers have ended; small ones are not', async () => {
+  const { server, modern } = await stage({ maxRetainedBytesPerPrincipal: 100 * KB });
+  const ends: (() => void)[] = [];
+  server.tool('hold', { input: z.object({ text: z.string() }) }, () => {
+    return new Promise<string>((resolve) => void ends.push(() => resolve('done')));
+  });
+  server.tool('light', {}, () => 'here');
+  const [ada, bob] = [modern('ada'), modern('bob')];
+  const text = 'x'.repeat(60 * KB);
+  const first = ada.call('hold', { text });
+  const { code, message } = await errorOf(ada.call('hold', { text }));
+  assert.is(code, ErrorCode.Overloaded);
+  assert.match(message, 'limits.maxRetainedBytesPerPrincipal');
+  await ada.call('light');
+  const other = bob.call('hold', { text });
+  await settled();
+  for (const end of ends.splice(0)) end();
+  await Promise.all([first, other]);
+  const again = ada.call('hold', { text });
+  await settled();
+  for (const end of ends.splice(0)) end();
+  await again;
+  await server.close();
+});
+
+test('S-44: the bytes of a request stay taken while its handler runs on for a client that has gone, and no longer', async () => {
+  const { server, clock, modern } = await stage({ maxRetainedBytesPerPrincipal: 100 * KB });
+  const { opened: ended, open } = gate();
+  server.tool('deaf', { input: z.object({ text: z.string() }) }, async () => {
+    await ended;
+    return 'done';
+  });
+  const text = 'x'.repeat(60 * KB);
+  const ada = modern('ada');
+  ada.call('deaf', { text }).catch(() => {});
+  await settled();
+  ada.client.close();
+  await settled();
+  const again = modern('ada');
+  assert.match((await errorOf(again.call('deaf', { text }))).message, 'limits.maxRetainedBytesPerPrincipal');
+  open();
+  await settled();
+  await again.call('deaf', { text });
+  await clock.advance(1);
+  await server.close();
+});
+
+test('S-44: questions that wait for an answer are limited in bytes: the oldest of its principal gives way', async () => {
+  const { server, modern } = await stage({ maxRetainedBytesPerPrincipal: 225 * KB });
+  const over: string[] = [];
+  server.tool('ask', { input: z.object({ name: z.string(), text: z.string() }) }, async ({ name }, ctx) => {
+    try {
+      await ctx.elicit(NAME);
+    } catch (error) {
+      over.push(`${name}: ${String(error)}`);
+    }
+  });
+  const capabilities = { elicitation: {} };
+  const ask = (who: ReturnType<typeof modern>, name: string) =>
+    who.send('tools/call', { name: 'ask', arguments: { name, text: 'x'.repeat(60 * KB) } }, capabilities);
+  const [ada, bob] = [modern('ada'), modern('bob')];
+  for (const name of ['first', 'second', 'third']) assert.is((await ask(ada, name)).resultType, 'input_required');
+  assert.is((await ask(bob, 'other')).resultType, 'input_required');
+  await settled();
+  assert.is(over.length, 1);
+  assert.match(over[0] ?? '', /^first: .*limits\.maxRetainedBytesPerPrincipal/);
+  await server.close();
 });
