@@ -20,6 +20,8 @@ export interface RequestsOptions extends ActorHost, ListensOptions, Room {
   readonly emitter: Mailbox<EmitterMail>;
   /** Passes an admitted request on to whoever serves it. */
   route(mail: RequestMail): void;
+  /** A request is rejected because its id is in flight. Precedes the error. */
+  duplicate(id: RequestId): void;
   /** Says that, while draining, nothing is in flight any more. */
   idle(): void;
   /** Names an internal error for the log and for the client. */
@@ -149,6 +151,7 @@ class Requests implements Behaviour<RequestsMail> {
     const { request } = mail;
     const { timeoutMs, maxTimeoutMs } = this.#options;
     if (this.#table.get(request.key) ?? this.#listens.get(request.key)) {
+      this.#options.duplicate(request.id);
       return this.#refuse(
         request,
         ErrorCode.InvalidRequest,

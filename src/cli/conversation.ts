@@ -1,8 +1,11 @@
 /** What a shim remembers of what an agent and a server say to each other, so that it can go on with another server. It reads and writes nothing. */
 import { isObject } from '../protocol/json.ts';
+import type { RequestId } from '../protocol/jsonrpc.ts';
+import { isAside, readRelayMail } from '../transports/relay.ts';
+import { OpenRequests } from './open-requests.ts';
 import { Questions } from './questions.ts';
 import { type Asked, namesItself, paramsOf, REMEMBERED, Repeatable } from './repeatable.ts';
-import { messagesOf, type Seen } from './scan.ts';
+import { beginningOf, messagesOf, Seen } from './scan.ts';
 import { failure, keyOf, notification } from './wording.ts';
 
 /** What is to become of a line from the server. */
@@ -28,9 +31,6 @@ export interface Lost {
 const OVERLOADED = -31_001;
 const SHUTTING_DOWN = -31_003;
 
-/** Most requests that are remembered: what is no JSON behind its id and method is never answered. */
-const MOST_REMEMBERED = 16_384;
-
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged';
 // Not from protocol/meta.ts, which loads five modules more: a shim must start fast.
 const SUBSCRIPTION = 'io.modelcontextprotocol/subscriptionId';
@@ -44,8 +44,8 @@ const SUBSCRIPTION = 'io.modelcontextprotocol/subscriptionId';
  * conversation.lost('the server restarted').toAgent; // an error for request 1
  */
 export class Conversation {
-  /** What the agent waits for, by id. */
-  readonly #inFlight = new Map<string, Asked>();
+  /** What the agent waits for. */
+  readonly #open = new OpenRequests();
   readonly #questions = new Questions();
   readonly #repeatable = new Repeatable();
   /** Ids of answers that are not for the agent. */
@@ -61,6 +61,8 @@ export class Conversation {
   #sessions = 0;
   #connections = 0;
   #probes = 0;
+  /** Lines that were sent on this connection. */
+  #lines = 0;
   #resuming = false;
   #draining = false;
   #heard = false;
@@ -74,6 +76,7 @@ export class Conversation {
   /** A connection is new. @returns what is to be sent first; nothing else may be sent until it is answered ('resumed') */
   connected(): string | undefined {
     this.#connections += 1;
+    this.#lines = this.#initialize ? 1 : 0;
     this.#heard = false;
     this.#draining = false;
     this.#resuming = this.#initialize !== undefined;
@@ -88,7 +91,7 @@ export class Conversation {
   /** Whether a line of the agent is for the next server while this one drains: all but what belongs to a request that it has. */
   isForNext(line: string): boolean {
     return messagesOf(line).some(({ answer, method, params }) => {
-      if (method === 'notifications/cancelled') return !this.#inFlight.has(keyOf(params.requestId));
+      if (method === 'notifications/cancelled') return !this.#open.has(keyOf(params.requestId));
       return !answer;
     });
   }
@@ -97,7 +100,9 @@ export class Conversation {
   resumption(): readonly string[] {
     const requests = [...(this.#level === undefined ? [] : [this.#level]), ...this.#watched.values()];
     for (const line of requests) for (const { key } of messagesOf(line)) if (key !== undefined) this.#ours.add(key);
-    return [...(this.#initialized === undefined ? [] : [this.#initialized]), ...requests];
+    const all = [...(this.#initialized === undefined ? [] : [this.#initialized]), ...requests];
+    this.#lines += all.length;
+    return all;
   }
 
   /** What an agent is told then: it may have missed that something changed. */
@@ -115,42 +120,51 @@ export class Conversation {
     ];
   }
 
-  /** A line of the agent is about to be sent. @returns what is to be sent; undefined for what is not for this server */
+  /** A line of the agent is about to be sent, or what stands for one that was skipped. @returns what is to be sent; undefined for what is not for this server */
   sent(line: string): string | undefined {
     let wanted: string | undefined = line;
-    for (const seen of messagesOf(line)) {
-      const { key, method, answer } = seen;
-      if (method !== undefined && key !== undefined) this.#asked(key, { method, line: seen.line });
-      else if (method === 'notifications/initialized') this.#initialized = line;
-      // A request that was cancelled is owed no answer.
-      else if (method === 'notifications/cancelled') this.#inFlight.delete(keyOf(seen.params.requestId));
+    for (const seen of sentBy(line)) {
+      const { key, method, answer, owed } = seen;
+      if (owed !== undefined) this.#open.add(owed, { method: method ?? '', line: seen.line }, this.#lines + 1);
       else if (answer && key !== undefined) {
         const said = this.#questions.answered(key, seen, line);
         if (wanted !== undefined) wanted = said;
-      }
+      } else if (key === undefined && method === 'notifications/initialized') this.#initialized = line;
+      // A request that was cancelled is owed no answer.
+      else if (key === undefined && method === 'notifications/cancelled')
+        this.#open.cancelled(keyOf(seen.params.requestId));
     }
+    if (wanted !== undefined) this.#lines += 1;
     return wanted;
   }
 
   /** Whether the agent waits for a response. A subscription is open for as long as the agent likes. */
   get awaits(): boolean {
-    for (const { method } of this.#inFlight.values()) if (method !== 'subscriptions/listen') return true;
-    return false;
+    return this.#open.some(({ method }) => method !== 'subscriptions/listen');
   }
 
   /** A request of the shim's own, which every server of every revision answers at once. The answer is not for the agent. */
   probe(): string {
     this.#probes += 1;
+    this.#lines += 1;
     const id = `troupe/probe/${this.#probes}`;
     this.#ours.add(keyOf(id));
     return JSON.stringify({ jsonrpc: '2.0', id, method: 'ping' });
   }
 
-  #asked(key: string, asked: Asked): void {
-    this.#inFlight.set(key, asked);
-    if (this.#inFlight.size <= MOST_REMEMBERED) return;
-    const [oldest] = this.#inFlight.keys();
-    if (oldest !== undefined) this.#inFlight.delete(oldest);
+  /** The server does not respond to the shim's own requests either: it has not rejected the agent's for what they are. */
+  distrust(): void {
+    this.#open.distrust();
+  }
+
+  /** The server rejects a line of this connection, or of a batch one request. @param id of the error, if it has one */
+  rejected(line: number, id: RequestId | undefined): void {
+    this.#open.rejected(line, id);
+  }
+
+  /** The server says which tools may be called twice. */
+  learn(tools: readonly string[]): void {
+    this.#repeatable.learn(tools);
   }
 
   /** A line has come from the server. @throws {Error} when the session cannot go on with it */
@@ -165,6 +179,13 @@ export class Conversation {
       else if (answer) verdict = this.#answered(String(key), seen, first);
     }
     return verdict;
+  }
+
+  /** A line from the server was skipped. @param head how it begins @returns what the agent is told */
+  leftOut(head: string, why: string): readonly string[] {
+    const { key, answer } = beginningOf(head);
+    if (!answer || key === undefined || !this.#open.answered(key, false)) return [];
+    return [failure(key, why)];
   }
 
   #question(key: string, seen: Seen): Verdict {
@@ -189,16 +210,24 @@ export class Conversation {
   #answered(key: string, seen: Seen, first: boolean): Verdict {
     if (first && (key === 'null' || key === 'undefined') && seen.error?.code === OVERLOADED) return this.#refuse(seen);
     if (this.#resuming && key === keyOfInitialize(this.#initialize)) return this.#resumed(seen);
+    const failed = seen.error !== undefined;
     const ours = this.#ours.delete(key);
-    const asked = this.#inFlight.get(key);
-    if (ours || asked) this.responses += 1;
+    const asked = this.#open.find(key, failed);
+    if (ours || asked) {
+      this.responses += 1;
+      this.#open.trust();
+    }
     if (ours) return 'swallow';
+    if (key === 'null' || key === 'undefined') {
+      // That of a batch is for one of its messages, and says nothing about the others.
+      if (failed && seen.line !== undefined) this.#open.rejection();
+      return 'pass';
+    }
     if (asked?.method === 'initialize' && seen.error?.code === SHUTTING_DOWN) return this.#refuse(seen);
     // What the server would not do, or broke off, is done by the next: it stays in flight.
     if (this.#draining && asked?.line !== undefined && this.#isLeftToNext(asked, seen)) return 'swallow';
-    this.#inFlight.delete(key);
-    if (asked?.line !== undefined && (REMEMBERED.has(asked.method) || asked.method === 'tools/list'))
-      if (!seen.error) this.#remember(asked, seen.result);
+    this.#open.answered(key, failed);
+    if (!failed && asked?.line !== undefined && REMEMBERED.has(asked.method)) this.#remember(asked, seen.result);
     return 'pass';
   }
 
@@ -234,8 +263,7 @@ export class Conversation {
       this.#initialized = undefined;
       this.#level = undefined;
       this.#watched.clear();
-    } else if (asked.method === 'tools/list') this.#repeatable.learn(result.tools);
-    else if (asked.method === 'logging/setLevel') this.#level = asked.line;
+    } else if (asked.method === 'logging/setLevel') this.#level = asked.line;
     else if (asked.method === 'resources/subscribe') this.#watched.set(uri, asked.line ?? '');
     else this.#watched.delete(uri);
   }
@@ -252,7 +280,7 @@ export class Conversation {
     const again: string[] = [];
     // An agent that opens a second session may begin to count anew.
     const known = kept && this.#sessions <= 1;
-    for (const [key, asked] of this.#inFlight) {
+    for (const [key, asked] of this.#open.drain()) {
       const { line, method } = asked;
       if (line !== undefined && (this.#repeatable.isHarmless(asked) || (known && namesItself(asked)))) {
         again.push(line);
@@ -260,22 +288,27 @@ export class Conversation {
       } else toAgent.push(failure(key, why));
     }
     toAgent.push(...this.#questions.lost(why));
-    this.#inFlight.clear();
     this.#ours.clear();
     return { toAgent, again };
   }
 
   /** Errors for the requests of lines that were never sent. */
   static refused(lines: readonly string[], why: string, code?: number): readonly string[] {
-    return lines
-      .flatMap(messagesOf)
-      .flatMap(({ key, method }) => (key === undefined || method === undefined ? [] : [failure(key, why, code)]));
+    return lines.flatMap(sentBy).flatMap(({ owed }) => (owed === undefined ? [] : [failure(owed, why, code)]));
   }
 
-  /** Forgets the requests of these lines: their server did not read them, and they are sent again. */
-  unsent(lines: readonly string[]): void {
-    for (const { key } of lines.flatMap(messagesOf)) if (key !== undefined) this.#inFlight.delete(key);
+  /** Forgets the requests of this connection: its server has read none of them, and they are sent again. */
+  unsent(): void {
+    this.#open.drain();
   }
+}
+
+/** What an agent has sent with a line. One that was skipped is rejected: of that only the id counts, if it can be read. */
+function sentBy(line: string): readonly Seen[] {
+  if (!isAside(line)) return messagesOf(line);
+  const mail = readRelayMail(line);
+  const { owed } = beginningOf(mail?.type === 'unreadable' ? mail.head : '');
+  return [new Seen(owed, undefined, false, line)];
 }
 
 function keyOfInitialize(asked: Asked | undefined): string | undefined {

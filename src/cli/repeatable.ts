@@ -17,8 +17,9 @@ export const REMEMBERED: ReadonlySet<string> = new Set([
   'resources/unsubscribe',
 ]);
 
-/** The methods that do no harm when they are done twice. `tools/call` is one for some tools. */
+/** The methods that do no harm when they are done twice. `tools/call` is one for some tools; a server rejects what has no method. */
 const HARMLESS: ReadonlySet<string> = new Set([
+  '',
   ...REMEMBERED,
   'ping',
   'server/discover',
@@ -42,17 +43,12 @@ const REVISION = 'io.modelcontextprotocol/protocolVersion';
 const IDEMPOTENCY_KEY = 'io.troupe/idempotency-key';
 
 export class Repeatable {
-  /** Tools that may be called twice, as far as the agent has asked for lists. */
-  readonly #tools = new Set<string>();
+  /** Tools that may be called twice. */
+  #tools: ReadonlySet<string> = new Set();
 
-  /** Takes in what a list says of its tools (MCP "ToolAnnotations"). */
-  learn(tools: unknown): void {
-    if (!Array.isArray(tools)) return;
-    for (const { name, annotations } of tools.filter(isObject)) {
-      const hints = isObject(annotations) ? annotations : {};
-      if (hints.readOnlyHint === true || hints.idempotentHint === true) this.#tools.add(String(name));
-      else this.#tools.delete(String(name));
-    }
+  /** Takes in which tools may be called twice: the server says so, as the wire of 2024-11-05 has no annotations. */
+  learn(tools: readonly string[]): void {
+    this.#tools = new Set(tools);
   }
 
   /** True for what does no harm when it is done twice. */

@@ -24,6 +24,11 @@ export class Seen {
     else this.#body = whole;
   }
 
+  /** The id of a message that is owed a response: of all but notifications, responses, and what has an id that no server can read. */
+  get owed(): string | undefined {
+    return this.answer || this.key === undefined || !isReadable(this.key) ? undefined : this.key;
+  }
+
   /** The whole line; undefined for a message of a batch. */
   get line(): string | undefined {
     return this.#text;
@@ -59,6 +64,16 @@ export function messagesOf(line: string): readonly Seen[] {
     const key = id === undefined ? undefined : String(JSON.stringify(id));
     return new Seen(key, typeof method === 'string' ? method : undefined, answer, whole === body ? line : body);
   });
+}
+
+/** True for a string or an integer up to 2^53-1, as JSON has it: with any other id a server answers without one. */
+function isReadable(key: string): boolean {
+  return key.charCodeAt(0) === QUOTE || Number.isSafeInteger(Number(key));
+}
+
+/** What can be told of a message by how it begins. */
+export function beginningOf(head: string): Seen {
+  return scan(head) ?? new Seen(undefined, undefined, false, head);
 }
 
 /** What a text is as JSON; undefined where it is none. */

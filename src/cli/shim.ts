@@ -3,19 +3,19 @@ import type { Readable, Writable } from 'node:stream';
 import { type Clock, systemClock } from '../clock.ts';
 import { messageOf } from '../protocol/json.ts';
 import { LineReader } from '../transports/lines.ts';
+import { asideOf, isAside, readServerMail } from '../transports/relay.ts';
 import { Conversation } from './conversation.ts';
 import type { Link } from './link.ts';
 import { Probe } from './probe.ts';
 import { StrayOutput } from './stray-output.ts';
 
-/** Longest line that passes, in bytes: the server's own bound lies below. */
-const LONGEST = 256 * 1024 * 1024;
+/** Longest line from a server that passes, in bytes; also from the agent, where a server does not say what its limit is. */
+const LONGEST = 64 * 1024 * 1024;
 
 /** Characters that wait for a server before the agent has to wait too. */
 const MOST_HELD = 4 * 1024 * 1024;
 
-/** What the server gets in place of bytes that are no text: it knows how to refuse that, in the agent's revision. */
-const UNREADABLE = '\uFFFD';
+const HELLO = asideOf({ type: 'hello' });
 
 const SHUTTING_DOWN = -31_003;
 
@@ -52,10 +52,12 @@ export class Shim {
   readonly #options: ShimOptions;
   readonly #conversation = new Conversation();
   readonly #fromAgent: LineReader;
+  /** A server has said how long a line may be. The next may say otherwise. */
+  #limited = false;
   /** What waits for a server. */
   #held: string[] = [];
   #heldLength = 0;
-  /** What was sent on this connection before the first word came back: a server that refuses has read none of it. */
+  /** What was sent on this connection before the first message came back: a server that refuses has read none of it. */
   #unread: string[] | undefined;
   /** The connection, once lines may pass. */
   #open: Link | undefined;
@@ -71,6 +73,7 @@ export class Shim {
   #stopped: string | undefined;
   /** The agent reads nothing more. */
   #gone = false;
+  #served = false;
   #leave: () => void = () => {};
   /** Ends the wait for a server that takes up the session. */
   #inTime: () => void = () => {};
@@ -80,7 +83,8 @@ export class Shim {
     this.#fromAgent = new LineReader({
       maxBytes: LONGEST,
       onLine: (line) => this.#line(line),
-      onUnreadable: () => this.#line(UNREADABLE),
+      // The server knows how to reject it, in the agent's revision.
+      onUnreadable: (reason, bytes, head) => this.#line(asideOf({ type: 'unreadable', reason, bytes, head })),
     });
   }
 
@@ -90,6 +94,7 @@ export class Shim {
     input.on('data', (chunk: Buffer) => {
       this.#fromAgent.push(chunk);
       this.#flush();
+      if (this.#isFull) input.pause();
     });
     input.on('end', () => this.end()).on('close', () => this.end());
     input.on('error', () => this.end());
@@ -147,6 +152,11 @@ export class Shim {
     this.#open.drain();
   }
 
+  /** Whether any server has sent a message. */
+  get hasServed(): boolean {
+    return this.#served;
+  }
+
   /** Nobody reads what the shim says. */
   #vanish(): void {
     this.#gone = true;
@@ -168,14 +178,27 @@ export class Shim {
   #hold(lines: readonly string[]): void {
     this.#held.push(...lines);
     for (const line of lines) this.#heldLength += line.length;
-    if (this.#heldLength > MOST_HELD) this.#options.input.pause();
+    if (this.#isFull) this.#options.input.pause();
+  }
+
+  /** Whether the agent has to wait: for a server, or until that says how long a line may be. */
+  get #isFull(): boolean {
+    return this.#heldLength > MOST_HELD || (!this.#limited && this.#fromAgent.heldBytes > MOST_HELD);
   }
 
   #send(line: string): void {
     const sent = this.#conversation.sent(line);
     if (sent === undefined) return;
-    this.#batch.push(sent);
+    // A line may end in a carriage return of its own: the server takes the last one for a part of the line end.
+    this.#batch.push(sent.endsWith('\r') ? `${sent}\r` : sent);
     this.#unread?.push(line);
+  }
+
+  /** How long a line of the agent may be. */
+  #limit(maxBytes: number): void {
+    this.#limited = true;
+    this.#fromAgent.maxBytes = maxBytes;
+    if (!this.#isFull) this.#options.input.resume();
   }
 
   /** Writes what was sent in this turn. */
@@ -185,7 +208,9 @@ export class Shim {
     const { input } = this.#options;
     if (link.output.write(lines(this.#batch.splice(0)))) return;
     input.pause();
-    link.output.once('drain', () => input.resume());
+    link.output.once('drain', () => {
+      if (!this.#isFull) input.resume();
+    });
   }
 
   /** One connection, from its first line to its last. @throws {Error} when the session cannot go on */
@@ -214,18 +239,16 @@ export class Shim {
         }
         if (over) link.destroy();
       },
-      onUnreadable: (reason, bytes) => say(`the server sent a line that is ${reason} (${bytes} bytes): it is left out`),
+      onUnreadable: (reason, bytes, head) => this.#leftOut(reason, bytes, head),
     });
     link.input.on('data', (chunk: Buffer) => {
       reader.push(chunk);
       this.#pass(link);
     });
     const opening = this.#conversation.connected();
+    link.output.write(lines(opening === undefined ? [HELLO] : [HELLO, opening]));
     if (opening === undefined) this.#goLive(link, []);
-    else {
-      this.#inTime = this.#options.patience.deadline(() => link.destroy());
-      link.output.write(lines([opening]));
-    }
+    else this.#inTime = this.#options.patience.deadline(() => link.destroy());
     await link.closed;
     over = true;
     probe?.stop();
@@ -245,7 +268,10 @@ export class Shim {
         awaits: () => this.#open === link && !this.#draining && !link.input.isPaused() && this.#conversation.awaits,
         turns: () => life.turns(),
         ask: () => void link.output.write(lines([this.#conversation.probe()])),
-        dead: (why) => life.end(why),
+        dead: (why) => {
+          this.#conversation.distrust();
+          life.end(why);
+        },
       })
     );
   }
@@ -259,7 +285,7 @@ export class Shim {
     this.#batch = [];
     // A server that refuses has read nothing.
     const unread = this.#conversation.refusal === '' ? [] : (this.#unread ?? []);
-    this.#conversation.unsent(unread);
+    if (unread.length > 0) this.#conversation.unsent();
     const { toAgent, again } = this.#conversation.lost(
       'the server restarted, and this request was lost with it: send it again if it does no harm when done twice',
       keeps,
@@ -270,7 +296,7 @@ export class Shim {
     if (this.#stopped === undefined) this.#hold(held);
     else this.#toAgent(Conversation.refused(held, this.#stopped, SHUTTING_DOWN));
     // It may have been paused for a server that will never say 'drain' now.
-    if (this.#heldLength <= MOST_HELD) this.#options.input.resume();
+    if (!this.#isFull) this.#options.input.resume();
   }
 
   #goLive(link: Link, first: readonly string[]): void {
@@ -280,7 +306,7 @@ export class Shim {
     const held = this.#held.splice(0);
     this.#heldLength = 0;
     for (const line of held) this.#send(line);
-    this.#options.input.resume();
+    if (!this.#isFull) this.#options.input.resume();
     this.#flush();
     if (this.#ended) link.output.end();
     else if (this.#handingOver) this.handOver();
@@ -288,8 +314,12 @@ export class Shim {
 
   /** A line from the server. @returns false when nothing more is wanted of it */
   #heard(line: string, link: Link): boolean {
+    if (isAside(line)) return this.#learn(line);
+    this.#served = true;
     const verdict = this.#conversation.received(line);
     if (verdict === 'refused') return false;
+    // A server that says no limit before its first message says none.
+    if (!this.#limited) this.#limit(LONGEST);
     this.#unread = undefined;
     if (verdict === 'pass') this.#out.push(line);
     else if (verdict === 'reworded') this.#out.push(this.#conversation.said);
@@ -298,6 +328,23 @@ export class Shim {
       this.#out.push(...this.#conversation.changes());
     }
     return true;
+  }
+
+  /** A line that is for the shim. @returns true: the server is there */
+  #learn(line: string): true {
+    const mail = readServerMail(line);
+    if (mail?.type === 'limit') this.#limit(mail.maxMessageBytes);
+    else if (mail?.type === 'repeatable') this.#conversation.learn(mail.tools);
+    else if (mail?.type === 'rejected') this.#conversation.rejected(mail.line, mail.id);
+    return true;
+  }
+
+  /** A line from the server was skipped: the request that it answers gets an error. */
+  #leftOut(reason: 'too long' | 'not UTF-8', bytes: number, head: string): void {
+    const why =
+      reason === 'too long' ? `${bytes} bytes long, and ${LONGEST} is the limit` : `${bytes} bytes that are not UTF-8`;
+    this.#options.say(`a line of the server is left out: it is ${why}`);
+    this.#out.push(...this.#conversation.leftOut(head, `the server's response is left out: it is ${why}`));
   }
 
   /** What is for the agent, of the chunk at hand. */

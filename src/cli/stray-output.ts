@@ -1,6 +1,7 @@
 /** Separates a server's messages from what else its process writes to stdout, and reports the rest once per burst. It reads and writes nothing. */
 import type { Clock } from '../clock.ts';
 import { isObject } from '../protocol/json.ts';
+import { asideStart, isAside } from '../transports/relay.ts';
 import { parsed, USUAL } from './scan.ts';
 
 /** Milliseconds after a report in which stray output is counted and not reported. */
@@ -26,14 +27,21 @@ export class StrayOutput {
   }
 
   /**
-   * The JSON-RPC message (or batch) in a line of the server; undefined if the line has none.
+   * The JSON-RPC message (or batch) in a line of the server, or what it tells its relay; undefined if the line has neither.
    *
    * Until the first stray output, a line that begins and ends as the server writes its messages counts as one unparsed. From then
    * on each line is parsed: output of a child process can tear a message that is longer than the pipe has room for.
    */
   messageIn(line: string): string | undefined {
     if (this.#reportedAt === undefined && line.startsWith(USUAL) && line.endsWith('}')) return line;
+    if (isAside(line)) return line;
     if (isMessage(line)) return line;
+    // No message has the mark of an aside in it, and stray output hardly ever.
+    const aside = asideStart(line);
+    if (aside !== -1) {
+      this.#stray(line.slice(0, aside));
+      return line.slice(aside);
+    }
     // Output without a newline ends up in front of the next message.
     const start = line.indexOf(USUAL, 1);
     const message = start === -1 ? undefined : line.slice(start);

@@ -51,7 +51,6 @@ class Supervisor {
   #worker: WorkerProcess | undefined;
   #deploying = false;
   #leaving = false;
-  #spoke = false;
 
   constructor(first: WorkerProcess, start: (gated: boolean) => WorkerProcess, clock: Clock) {
     this.#start = start;
@@ -132,7 +131,6 @@ class Supervisor {
   }
 
   #dial(): Link {
-    this.#spoke ||= this.#worker?.spoke === true;
     const worker = this.#next ?? this.#start(false);
     this.#next = undefined;
     this.#worker = worker;
@@ -148,7 +146,7 @@ class Supervisor {
     const { code, byItself, why } = await worker.ended;
     if (byItself) throw new Ended('the server has ended', 0);
     // What has never worked is for its author to mend: it has said why.
-    if (code !== null && !this.#spoke && !worker.spoke)
+    if (code !== null && !this.#shim.hasServed)
       throw new Ended(`${why} before it could serve: it says why on stderr`, code || 1);
     await this.#restarts.crashed(refusal === '' ? why : `the server would not go on with the session (${refusal})`);
   }

@@ -65,8 +65,6 @@ export class WorkerProcess {
   readonly ended: Promise<Ending>;
   /** True once it stands at the gate; false when it has ended before. */
   readonly loaded: Promise<boolean>;
-  /** It has said something to the agent. */
-  spoke = false;
   /** Another takes its place: that it ends is no crash. */
   replaced = false;
   readonly #child: ChildProcess;
@@ -185,9 +183,6 @@ export class WorkerProcess {
     for (const stream of [input, output]) stream.on('error', () => {});
     input.once('end', () => this.#closed('stdout'));
     output.once('close', () => this.#closed('stdin'));
-    input.once('data', () => {
-      this.spoke = true;
-    });
     // With its input over it is to finish what it does, and end.
     output.once('finish', () => this.#endInTime());
     const keeps = (): boolean => this.#keeps;

@@ -17,6 +17,7 @@ import type { SubscriptionsMail } from '../messages/subscriptions.ts';
 import type { Limits, OperatorLog } from '../options.ts';
 import type { Outbound } from '../outbound/outbound.ts';
 import type { Dialect } from '../protocol/dialects/index.ts';
+import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { Initialize } from '../protocol/operations.ts';
 import type { ServerCapabilities } from '../protocol/types.ts';
 import type { Quotas } from './quotas.ts';
@@ -122,6 +123,8 @@ export function openConnection(id: ConnectionId, kind: ConnectionKind, host: Con
     failed: (error) => failed('emitter', error),
   });
   let grace: Timer | undefined;
+  const rejected = (request: RequestId | undefined): void =>
+    bus.emit('connection.rejected', { connection: id, id: request });
   const requests = spawnRequests({
     clock: host.clock,
     inspection,
@@ -140,6 +143,7 @@ export function openConnection(id: ConnectionId, kind: ConnectionKind, host: Con
     address: `requests/${id}`,
     connection: id,
     emitter: host.replies?.says(emitter.mailbox) ?? emitter.mailbox,
+    duplicate: rejected,
     // One client can make do with a table that only refuses; where all share it, they are better off with another.
     failed: (error) => kind.shared && failed('requests', error),
     idle() {
@@ -203,6 +207,7 @@ export function openConnection(id: ConnectionId, kind: ConnectionKind, host: Con
     session: () => session?.client,
     openSession: (opening, dialect, exchange) =>
       kind.shared && exchange ? host.adopt(id, exchange, opening, dialect) : openSession(opening, dialect),
+    rejected,
     accepted: (exchange) => bus.emit('connection.accepted', { connection: id, exchange }),
     offers: host.offers,
     incident: host.incident,

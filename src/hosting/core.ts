@@ -31,7 +31,7 @@ import { mostAwake } from './memory.ts';
 import { type Offering, spawnOffering } from './offering.ts';
 import { guardProcess } from './process-guard.ts';
 import { quotasOf } from './quotas.ts';
-import { Replies } from './replies.ts';
+import { isRepeatable, Replies } from './replies.ts';
 import { keysIn } from './secret.ts';
 import { Supervision } from './supervision.ts';
 import { TaskRecords } from './task-records.ts';
@@ -131,7 +131,10 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
     log,
     admit: supervision.admit,
     incident,
-    changed: (what) => subscriptions.mailbox.send({ type: 'list changed', what }),
+    changed(what) {
+      if (what === 'tools') bus.emit('tools.changed', {});
+      subscriptions.mailbox.send({ type: 'list changed', what });
+    },
   });
 
   // The server itself.
@@ -254,6 +257,9 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
     resolveStopped();
   };
 
+  const repeatableTools = (): readonly string[] =>
+    offering.tools.catalogue.all().flatMap((tool) => (tool.enabled && isRepeatable(tool.definition) ? tool.key : []));
+
   return {
     tools: offering.tools,
     machines: offering.machines,
@@ -287,6 +293,7 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
           bus,
           clock,
           maxMessageBytes: limits.maxMessageBytes,
+          repeatableTools,
           connectionId: () => nanoid(8),
           log,
           refusal: (code, message, id) => outbound.refusal({ code, message }, id),

@@ -288,7 +288,7 @@ function hints(tool: unknown): Readonly<Record<string, unknown>> {
 const NONE: Readonly<Record<string, never>> = Object.freeze({});
 
 /** Whether running it twice does what running it once does. */
-function isRepeatable(tool: unknown): boolean {
+export function isRepeatable(tool: unknown): boolean {
   const { readOnlyHint, idempotentHint } = hints(tool);
   return readOnlyHint === true || idempotentHint === true;
 }

@@ -305,6 +305,8 @@ export class Inbound {
     batch?: Batch,
     data?: ProtocolError['data'],
   ): void {
+    // A member of a batch that has no id says nothing about the others.
+    if (!batch || id !== undefined) this.#options.rejected(id);
     this.#options.emitter.send({
       type: 'refusal',
       id,

@@ -6,6 +6,7 @@ import type { EmitterMail } from '../messages/emitter.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { RequestsMail } from '../messages/requests.ts';
 import type { Dialect } from '../protocol/dialects/index.ts';
+import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { Initialize } from '../protocol/operations.ts';
 import type { ServerCapabilities } from '../protocol/types.ts';
 import type { ParseLimits } from './parse.ts';
@@ -32,6 +33,8 @@ export interface InboundOptions extends ParseLimits {
   session(): Client | undefined;
   /** Opens one: here, where none is open when this is called, or for a shared connection on one of its own. @throws {ProtocolError} when there are too many */
   openSession(opening: Initialize, dialect: Dialect, exchange: Exchange | undefined): Opened;
+  /** A text is rejected whole, or one request of it; with the id of the error, where that has one. Precedes the error. */
+  rejected(id: RequestId | undefined): void;
   /** An exchange brought nothing that is answered. */
   accepted(exchange: Exchange): void;
   /** Whether the server offers a capability now. */

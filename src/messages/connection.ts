@@ -84,7 +84,16 @@ export interface ConnectionEvents {
     readonly connection: ConnectionId;
     readonly reason: 'too long' | 'not UTF-8';
     readonly bytes: number;
+    /** How they begin, as text: an id may be in it. */
+    readonly head: string;
   };
+  /**
+   * The core rejects what came in with the 'connection.text' or 'connection.unreadable' that is being emitted, or of a batch one
+   * request, and runs nothing of it. `id` is that of the error, undefined if it has none. Precedes the error.
+   */
+  'connection.rejected': { readonly connection: ConnectionId; readonly id: RequestId | undefined };
+  /** The list of tools has changed. */
+  'tools.changed': Readonly<Record<never, never>>;
   /** The peer reads slower than we write: hold back what can wait. Default: the whole connection. */
   'connection.slow': { readonly connection: ConnectionId; readonly reader?: Reader };
   /** The peer has caught up. */

@@ -7,13 +7,19 @@ const BYTE_ORDER_MARK = 0xfeff;
 const REPLACEMENT = '\uFFFD';
 const NOTHING = Buffer.alloc(0);
 
+/** What is kept of a line that is skipped, in bytes: enough for the id and the method of a usual message. */
+export const HEAD_BYTES = 1_024;
+
 export interface LineReaderOptions {
   /** Longest line accepted, in bytes without its newline (a carriage return counts). 1 to the longest string of this Node. */
   readonly maxBytes: number;
   /** Hears each line, in order, without its line end. Never empty. Must not call `push`. */
   onLine(text: string): void;
-  /** Hears of each line that was skipped, once its last byte has come; `bytes` is its length. The next line is read as usual. */
-  onUnreadable(reason: 'too long' | 'not UTF-8', bytes: number): void;
+  /**
+   * Hears of each line that was skipped, once its last byte has come; `bytes` is its length, and `head` its first 1,024 bytes as
+   * text. The next line is read as usual.
+   */
+  onUnreadable(reason: 'too long' | 'not UTF-8', bytes: number, head: string): void;
 }
 
 /**
@@ -31,21 +37,34 @@ export interface LineReaderOptions {
  */
 export class LineReader {
   readonly #options: LineReaderOptions;
+  #maxBytes = 0;
   /** The start of a line whose end has not come: the first `#heldLength` bytes count. */
   #held: Buffer = NOTHING;
   #heldLength = 0;
   /** Above 0 while a line that is too long passes by: its bytes so far. */
   #skipped = 0;
+  /** How that line begins. */
+  #head = '';
   #atStart = true;
 
   constructor(options: LineReaderOptions) {
-    const { maxBytes } = options;
+    this.#options = options;
+    this.maxBytes = options.maxBytes;
+  }
+
+  /** Longest line accepted from now on; a line that has begun counts. */
+  set maxBytes(maxBytes: number) {
     if (!Number.isInteger(maxBytes) || maxBytes < 1 || maxBytes > constants.MAX_STRING_LENGTH) {
       throw new RangeError(
         `maxBytes: expected a whole number from 1 to ${constants.MAX_STRING_LENGTH}, got ${maxBytes}`,
       );
     }
-    this.#options = options;
+    this.#maxBytes = maxBytes;
+  }
+
+  /** The bytes that are held of a line whose end has not come. */
+  get heldBytes(): number {
+    return this.#heldLength;
   }
 
   /** Takes the next bytes and delivers every line that they complete. The chunk is not kept. */
@@ -74,18 +93,23 @@ export class LineReader {
   /** Keeps a copy of the start of a line, in a store that doubles: many small chunks cost neither n² copies nor n objects. */
   #hold(bytes: Buffer): void {
     const length = this.#heldLength + bytes.length;
-    if (this.#skipped > 0 || length > this.#options.maxBytes) {
+    if (this.#skipped > 0 || length > this.#maxBytes) {
+      if (this.#skipped === 0) this.#head = this.#heldHead() + headOf(bytes, HEAD_BYTES - this.#heldLength);
       this.#skipped += length;
       this.#release();
       return;
     }
     if (length > this.#held.length) {
-      const grown = Buffer.allocUnsafe(Math.min(this.#options.maxBytes, Math.max(length, 2 * this.#heldLength)));
+      const grown = Buffer.allocUnsafe(Math.min(this.#maxBytes, Math.max(length, 2 * this.#heldLength)));
       this.#held.copy(grown, 0, 0, this.#heldLength);
       this.#held = grown;
     }
     bytes.copy(this.#held, this.#heldLength);
     this.#heldLength = length;
+  }
+
+  #heldHead(): string {
+    return headOf(this.#held, Math.min(HEAD_BYTES, this.#heldLength));
   }
 
   #release(): void {
@@ -97,7 +121,7 @@ export class LineReader {
     const skipped = this.#skipped;
     if (skipped > 0) {
       this.#skipped = 0;
-      this.#unreadable('too long', skipped);
+      this.#unreadable('too long', skipped, this.#head);
       return;
     }
     const line = this.#held.subarray(0, this.#heldLength);
@@ -107,7 +131,7 @@ export class LineReader {
 
   /** Delivers the lines of `chunk` from `start` to the newline at `end`. */
   #lines(chunk: Buffer, start: number, end: number): void {
-    if (end - start <= this.#options.maxBytes) {
+    if (end - start <= this.#maxBytes) {
       // A newline byte is never part of a longer UTF-8 sequence: decoding once and cutting the text gives the same lines.
       const block = chunk.toString('utf8', start, end);
       if (!block.includes(REPLACEMENT)) {
@@ -129,19 +153,20 @@ export class LineReader {
 
   /** One line on its own, where its length or its encoding is in doubt. */
   #line(bytes: Buffer): void {
-    if (bytes.length > this.#options.maxBytes) {
-      this.#unreadable('too long', bytes.length);
+    if (bytes.length > this.#maxBytes) {
+      this.#unreadable('too long', bytes.length, headOf(bytes, HEAD_BYTES));
       return;
     }
     const text = bytes.toString('utf8');
     // A replacement character is legal text when the peer sent one; only the bytes tell.
-    if (text.includes(REPLACEMENT) && !isUtf8(bytes)) this.#unreadable('not UTF-8', bytes.length);
+    if (text.includes(REPLACEMENT) && !isUtf8(bytes))
+      this.#unreadable('not UTF-8', bytes.length, headOf(bytes, HEAD_BYTES));
     else this.#deliver(text);
   }
 
-  #unreadable(reason: 'too long' | 'not UTF-8', bytes: number): void {
+  #unreadable(reason: 'too long' | 'not UTF-8', bytes: number, head: string): void {
     this.#atStart = false;
-    this.#options.onUnreadable(reason, bytes);
+    this.#options.onUnreadable(reason, bytes, head);
   }
 
   #deliver(text: string): void {
@@ -150,4 +175,8 @@ export class LineReader {
     const to = text.charCodeAt(text.length - 1) === CARRIAGE_RETURN ? text.length - 1 : text.length;
     if (from < to) this.#options.onLine(text.slice(from, to));
   }
+}
+
+function headOf(bytes: Buffer, length: number): string {
+  return bytes.toString('utf8', 0, Math.max(0, Math.min(bytes.length, length)));
 }

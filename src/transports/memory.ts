@@ -1,6 +1,7 @@
 /** A transport inside the process, for tests and embedding: texts pass straight to the bus and back, in order and without delay. */
 import { Buffer } from 'node:buffer';
 import type { ConnectionId } from '../messages/connection.ts';
+import { HEAD_BYTES } from './lines.ts';
 import type { Transport, TransportHost } from './transport.ts';
 
 export interface MemoryOptions {
@@ -125,7 +126,12 @@ class Peer implements MemoryPeer {
     if (text.length * 3 > maxMessageBytes) {
       const bytes = Buffer.byteLength(text);
       if (bytes > maxMessageBytes) {
-        bus.emit('connection.unreadable', { connection: this.id, reason: 'too long', bytes });
+        bus.emit('connection.unreadable', {
+          connection: this.id,
+          reason: 'too long',
+          bytes,
+          head: text.slice(0, HEAD_BYTES),
+        });
         return;
       }
     }

@@ -4,6 +4,7 @@ import type { Readable, Writable } from 'node:stream';
 import type { ConnectionId } from '../messages/connection.ts';
 import { LineWriter, type WriteBatch } from './line-writer.ts';
 import { LineReader } from './lines.ts';
+import { RelayedClient } from './relayed-client.ts';
 import type { TransportHost } from './transport.ts';
 
 export interface StreamConnectionOptions {
@@ -30,6 +31,7 @@ export class StreamConnection {
   readonly #options: StreamConnectionOptions;
   readonly #reader: LineReader;
   readonly #writer: LineWriter;
+  readonly #relayed: RelayedClient;
   #reading = false;
   #ended = false;
   #closed = false;
@@ -43,22 +45,25 @@ export class StreamConnection {
     this.#reader = new LineReader({
       maxBytes: host.maxMessageBytes,
       onLine: (text) => {
-        if (this.#reading) host.bus.emit('connection.text', { connection, text });
+        if (this.#reading) this.#relayed.line(text);
       },
-      onUnreadable: (reason, bytes) => {
-        if (this.#reading) host.bus.emit('connection.unreadable', { connection, reason, bytes });
+      onUnreadable: (reason, bytes, head) => {
+        if (this.#reading) this.#relayed.unreadable(reason, bytes, head);
       },
     });
+    this.#relayed = new RelayedClient({ host, connection, send: (text) => this.send(text) });
     this.#writer = new LineWriter({
       output,
       ...(write ? { write } : {}),
       clock: host.clock,
       onSlow: () => {
+        this.#relayed.slow();
         host.bus.emit('connection.slow', { connection });
         // What the peer does not read, it need not ask for: stop reading, and its own writes block in turn.
         if (this.#reading) input.pause();
       },
       onDrained: () => {
+        this.#relayed.drained();
         host.bus.emit('connection.drained', { connection });
         if (this.#reading) input.resume();
       },
@@ -138,6 +143,7 @@ export class StreamConnection {
     this.#closed = true;
     this.#closing ??= Promise.resolve();
     this.#stopReading();
+    this.#relayed.end();
     keepAlive(this.#options.input, false);
     this.#writer.release();
     this.#options.host.bus.emit('connection.closed', { connection: this.id, reason });

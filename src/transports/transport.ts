@@ -12,6 +12,8 @@ export interface TransportHost {
   readonly clock: Clock;
   /** Longest message accepted, in bytes. */
   readonly maxMessageBytes: number;
+  /** The tools that may be called twice: those that only read, or are idempotent. 'tools.changed' says when to look again. */
+  repeatableTools(): readonly string[];
   /** A unique id for a new connection. */
   connectionId(): string;
   /** Says something to the operator (on stderr by default); never to a client. */

@@ -1,6 +1,7 @@
 /** What a shim remembers of a conversation, and what it makes of it when the server is another. */
 import * as assert from 'uvu/assert';
 import { Conversation } from '../../src/cli/conversation.ts';
+import { asideOf } from '../../src/transports/relay.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('conversation');
@@ -43,6 +44,134 @@ test('each request in flight gets an error, and only those', () => {
   ]);
   assert.equal(again, []);
   assert.equal(conversation.lost('gone').toAgent, []);
+});
+
+test('R-35: what has no id that a server can read is not remembered: no response to it names one', () => {
+  const conversation = opened();
+  const ids = ['1.5', 'null', '{}', '[1]', 'true', '9007199254740992', '1e400'];
+  const texts = ids.map((id) => `{"jsonrpc":"2.0","id":${id},"method":"ping"}`);
+  const spaced = ids.map((id) => `{ "method": "ping", "id": ${id}, "jsonrpc": "2.0" }`);
+  for (const text of [...texts, ...spaced, `[${texts.join()}]`]) {
+    assert.is(conversation.sent(text), text);
+    assert.equal(Conversation.refused([text], 'no server'), []);
+  }
+  assert.equal(conversation.lost('gone'), { toAgent: [], again: [] });
+});
+
+test('R-35: what a server rejects without an id is not sent again, and has no second response', () => {
+  const conversation = opened();
+  conversation.sent('[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"ping"}]');
+  conversation.sent('{"jsonrpc":"2.0","id":3,"method":"ping","params":{');
+  conversation.sent(line({ id: 4, method: 'ping' }));
+  // Lines count from the first of the connection: "initialize" and "notifications/initialized" came before.
+  for (const number of [3, 4]) conversation.rejected(number, undefined);
+  const rejection = line({ id: null, error: { code: -32600, message: 'no' } });
+  assert.is(conversation.received(rejection), 'pass');
+  assert.is(conversation.received(line({ error: { code: -32700, message: 'no' } })), 'pass');
+  assert.equal(conversation.lost('gone'), { toAgent: [], again: [line({ id: 4, method: 'ping' })] });
+});
+
+test('R-35: what a server has rejected, but not answered when it dies, still has its response', () => {
+  const conversation = opened();
+  conversation.sent('{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{');
+  conversation.rejected(3, undefined);
+  assert.equal(errors(conversation.lost('gone').toAgent), [[3, -32603, 'gone']]);
+});
+
+test('a server that rejects everything without an id, also what every server answers, has answered nothing', () => {
+  const conversation = opened();
+  const reject = (number: number): void => {
+    conversation.rejected(number, undefined);
+    conversation.received(line({ error: { code: -32700, message: 'not valid JSON' } }));
+  };
+  const ping = line({ id: 1, method: 'ping' });
+  conversation.sent(ping);
+  reject(3);
+  assert.ok(conversation.awaits);
+  conversation.probe();
+  reject(4);
+  conversation.distrust();
+  assert.equal(conversation.lost('gone').again, [ping]);
+
+  // One that answers the probe is right about the request.
+  const { id } = JSON.parse(conversation.probe());
+  conversation.connected();
+  conversation.received(AGREED);
+  conversation.resumption();
+  conversation.sent(ping);
+  reject(3);
+  const probe = JSON.parse(conversation.probe()).id;
+  assert.is.not(probe, id);
+  conversation.received(line({ id: probe, result: {} }));
+  assert.not(conversation.awaits);
+  conversation.distrust();
+  assert.equal(conversation.lost('gone'), { toAgent: [], again: [] });
+});
+
+test('R-35: a line that was skipped has its response, too, where its id can be read', () => {
+  const aside = (head: string): string => asideOf({ type: 'unreadable', reason: 'too long', bytes: 9_999_999, head });
+  const known = aside('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"x":"');
+  const conversation = opened();
+  for (const text of [known, aside('{"x":"')]) assert.is(conversation.sent(text), text);
+  assert.equal(errors(Conversation.refused([known, aside('{"x":"')], 'no server')), [[1, -32603, 'no server']]);
+  assert.equal(conversation.lost('gone'), { toAgent: [], again: [known] });
+  conversation.connected();
+  conversation.received(AGREED);
+  conversation.resumption();
+  conversation.sent(known);
+  conversation.rejected(3, undefined);
+  conversation.received(line({ id: null, error: { code: -32600, message: 'too long' } }));
+  assert.equal(conversation.lost('gone'), { toAgent: [], again: [] });
+});
+
+test('R-35: the rejection of a duplicate leaves the first request open, whichever response comes first', () => {
+  const refusal = line({ id: 1, error: { code: -32600, message: 'in flight' } });
+  const result = line({ id: 1, result: {} });
+  for (const duplicate of [call(1, 'look'), line({ id: 1, method: 'dance' }), line({ id: 1 })]) {
+    const conversation = informed();
+    conversation.sent(call(1, 'pay'));
+    conversation.sent(duplicate);
+    conversation.rejected(4, 1);
+    assert.is(conversation.received(refusal), 'pass');
+    assert.ok(conversation.isForNext(line({ method: 'notifications/cancelled', params: { requestId: 2 } })));
+    assert.not(conversation.isForNext(line({ method: 'notifications/cancelled', params: { requestId: 1 } })));
+    assert.equal(errors(conversation.lost('gone').toAgent), [[1, -32603, 'gone']]);
+
+    conversation.connected();
+    conversation.received(AGREED);
+    conversation.resumption();
+    conversation.sent(call(1, 'pay'));
+    conversation.sent(duplicate);
+    conversation.rejected(4, 1);
+    conversation.received(result);
+    conversation.received(refusal);
+    assert.equal(conversation.lost('gone'), { toAgent: [], again: [] });
+  }
+});
+
+test('R-35: an error under an id that the line was not remembered by ends no other request of that id', () => {
+  const conversation = opened();
+  conversation.sent(call(1, 'pay'));
+  // The server reads the last of two equal keys.
+  conversation.sent('{"jsonrpc":"2.0","id":2,"method":"ping","id":1}');
+  conversation.rejected(4, 1);
+  conversation.received(line({ id: 1, error: { code: -32600, message: 'the same key twice' } }));
+  assert.equal(errors(conversation.lost('gone').toAgent), [[1, -32603, 'gone']]);
+});
+
+test('an id that is used again and again keeps no more than the other bound', () => {
+  const conversation = opened();
+  for (let count = 0; count < 20_000; count += 1) conversation.sent(call(1, 'pay'));
+  assert.is(conversation.lost('gone').toAgent.length, 16_384);
+});
+
+test('R-35: "initialize" cannot be cancelled: the session goes on with the next server', () => {
+  const conversation = new Conversation();
+  conversation.connected();
+  conversation.sent(INITIALIZE);
+  conversation.sent(line({ method: 'notifications/cancelled', params: { requestId: 0 } }));
+  conversation.received(AGREED);
+  assert.is(conversation.connected(), INITIALIZE);
 });
 
 test('the requests of a batch count one by one', () => {
@@ -104,7 +233,7 @@ test('a server that is full, or draining, has refused', () => {
   const full = line({ id: null, error: { code: -31001, message: 'full' } });
   assert.is(conversation.received(full), 'refused');
   assert.is(conversation.refusal, 'full');
-  conversation.unsent([INITIALIZE]);
+  conversation.unsent();
   assert.equal(conversation.lost('gone'), { toAgent: [], again: [] });
 
   conversation.connected();
@@ -140,7 +269,7 @@ test('what the last server asked is cancelled, and an answer to it does not reac
 
 test('what is no message is left to the server', () => {
   const conversation = opened();
-  for (const text of ['nonsense', '1', 'null', '[]', '[1]', '{"id":1}']) {
+  for (const text of ['nonsense', '1', 'null', '[]', '[1]', '{"id":1.5}']) {
     assert.ok(conversation.sent(text));
     assert.is(conversation.received(text), 'pass');
   }
@@ -156,17 +285,10 @@ const call = (id: number, name: string, meta?: object): string =>
   line({ id, method: 'tools/call', params: { name, ...(meta ? { _meta: meta } : {}) } });
 const MODERN = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' };
 
-/** An agent that knows which tools only read. */
+/** The server has said which tools may be called twice. */
 function informed(): Conversation {
   const conversation = opened();
-  conversation.sent(line({ id: 'list', method: 'tools/list' }));
-  const tools = [
-    { name: 'look', annotations: { readOnlyHint: true } },
-    { name: 'set', annotations: { idempotentHint: true } },
-    { name: 'pay', annotations: { title: 'Pay' } },
-    { name: 'plain' },
-  ];
-  conversation.received(line({ id: 'list', result: { tools } }));
+  conversation.learn(['look', 'set']);
   return conversation;
 }
 
@@ -183,10 +305,12 @@ test('what does no harm when it is done twice goes to the next server, in its or
   );
 });
 
-test('a tool whose list says no more that it only reads is not called twice', () => {
+test('a tool that is no longer repeatable is not called twice, whatever a list of tools says', () => {
   const conversation = informed();
+  conversation.learn(['set']);
+  const annotations = { readOnlyHint: true };
   conversation.sent(line({ id: 'list', method: 'tools/list' }));
-  conversation.received(line({ id: 'list', result: { tools: [{ name: 'look' }] } }));
+  conversation.received(line({ id: 'list', result: { tools: [{ name: 'look', annotations }] } }));
   conversation.sent(call(1, 'look'));
   assert.equal(conversation.lost('gone').again, []);
 });

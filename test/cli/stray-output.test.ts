@@ -2,6 +2,7 @@
 import * as assert from 'uvu/assert';
 import { StrayOutput } from '../../src/cli/stray-output.ts';
 import { SimulatedClock } from '../../src/testing/clock.ts';
+import { asideOf } from '../../src/transports/relay.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('stray output');
@@ -51,6 +52,15 @@ test('R-37: a message behind output without a newline passes without it', () => 
   const { output, said } = open();
   assert.is(output.messageIn(`50 %${ANSWER}`), ANSWER);
   assert.is(output.messageIn(`50 %${ANSWER}oops`), undefined);
+  assert.match(said[0] ?? '', '"50 %"');
+});
+
+test('what a server tells its relay passes, also behind output without a newline', () => {
+  const { output, said } = open();
+  const aside = asideOf({ type: 'rejected', line: 3, id: 'x' });
+  assert.is(output.messageIn(aside), aside);
+  assert.equal(said, []);
+  assert.is(output.messageIn(`50 %${aside}`), aside);
   assert.match(said[0] ?? '', '"50 %"');
 });
 

@@ -159,3 +159,34 @@ test('refuses a limit that is no length', () => {
     assert.throws(() => read([], maxBytes), /maxBytes: expected a whole number from 1/);
   }
 });
+
+test('the limit can change while a line comes in, and a line that is skipped is known by how it begins', () => {
+  const said: string[] = [];
+  const reader = new LineReader({
+    maxBytes: 10,
+    onLine: (text) => void said.push(text),
+    onUnreadable: (reason, bytes, head) => void said.push(`${reason} ${bytes} ${head.length} ${head.slice(0, 12)}`),
+  });
+  reader.push(Buffer.from('0123456'));
+  assert.is(reader.heldBytes, 7);
+  reader.maxBytes = 5;
+  reader.push(Buffer.from('\n01234\n012345\n'));
+  reader.maxBytes = 3_000;
+  reader.push(Buffer.from('y'.repeat(1_000)));
+  reader.maxBytes = 2_000;
+  for (const _ of [1, 2, 3]) reader.push(Buffer.from('z'.repeat(1_000)));
+  assert.is(reader.heldBytes, 0);
+  reader.push(Buffer.from('\nnext\n'));
+  reader.push(Buffer.from([0x61, 0xff, 0x0a]));
+  assert.equal(said, [
+    'too long 7 7 0123456',
+    '01234',
+    'too long 6 6 012345',
+    'too long 4000 1024 yyyyyyyyyyyy',
+    'next',
+    'not UTF-8 2 2 a\uFFFD',
+  ]);
+  assert.throws(() => {
+    reader.maxBytes = 0;
+  }, RangeError);
+});

@@ -38,11 +38,16 @@ export class RecordingHost implements TransportHost {
   readonly clock = new HandClock();
   readonly maxMessageBytes: number;
   readonly heard: string[] = [];
+  repeatable: readonly string[] = [];
   #connections = 0;
 
   constructor(maxMessageBytes = 1_000) {
     this.maxMessageBytes = maxMessageBytes;
     for (const name of HEARD) this.bus.on(name, (event) => void this.heard.push(describe(name, event)));
+  }
+
+  repeatableTools(): readonly string[] {
+    return this.repeatable;
   }
 
   connectionId(): string {
@@ -73,7 +78,8 @@ export class RecordingHost implements TransportHost {
 }
 
 function describe(name: string, event: object): string {
-  return [name.replace('connection.', ''), ...Object.values(event).map(String)].join(' ');
+  const { head: _, ...told }: { readonly head?: string } = { ...event };
+  return [name.replace('connection.', ''), ...Object.values(told).map(String)].join(' ');
 }
 
 /** A writable stream that takes in each write at once, or holds it until told. */

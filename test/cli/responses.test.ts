@@ -1,0 +1,254 @@
+/** One response to each request, through `troupe run` and `troupe attach`, in every revision, whatever the agent sends and whenever the server dies. */
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import * as assert from 'uvu/assert';
+import { suite, timeLimit } from '../harness/door.ts';
+import { Cli, isBuilt } from './cli.ts';
+
+timeLimit(120_000);
+const all = suite('one response');
+
+const SERVER = fileURLToPath(new URL('../fixtures/supervised/server.mjs', import.meta.url));
+const MAX_BYTES = 65_536;
+const root = mkdtempSync(join(tmpdir(), 'troupe-responses-'));
+const servers = new Set<number>();
+
+all.after(() => {
+  for (const pid of servers) {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // It has gone, as it is meant to.
+    }
+  }
+  rmSync(root, { recursive: true, force: true });
+});
+
+const LEGACY = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'];
+const BATCHING = '2025-03-26';
+const MODERN = '2026-07-28';
+
+type Id = string | number;
+
+/** What an agent may send that a server rejects, with the ids that a server can read in it. */
+interface Sent {
+  readonly title: string;
+  readonly bytes: string | Buffer;
+  readonly ids: readonly Id[];
+}
+
+/** The requests of a revision. */
+class Wire {
+  readonly revision: string;
+
+  constructor(revision: string) {
+    this.revision = revision;
+  }
+
+  get #meta(): object {
+    if (this.revision !== MODERN) return {};
+    return {
+      _meta: {
+        'io.modelcontextprotocol/protocolVersion': MODERN,
+        'io.modelcontextprotocol/clientInfo': { name: 'responses', version: '1.0.0' },
+        'io.modelcontextprotocol/clientCapabilities': {},
+      },
+    };
+  }
+
+  request(id: unknown, method: string, params: object = {}): string {
+    return JSON.stringify({ jsonrpc: '2.0', id, method, params: { ...params, ...this.#meta } });
+  }
+
+  call(id: Id, name: string, args: object = {}): string {
+    return this.request(id, 'tools/call', { name, arguments: args });
+  }
+
+  /** Lines that a server rejects. @param from the first of their ids */
+  rejected(from: string): readonly Sent[] {
+    const unreadable = [1.5, null, {}, [1], true, 2 ** 53].map((id) => ({
+      title: `the id ${JSON.stringify(id)}`,
+      bytes: this.request(id, 'tools/list'),
+      ids: [],
+    }));
+    const id = (name: string): string => `${from} ${name}`;
+    const one = (title: string, text: (id: string) => string): Sent => ({
+      title,
+      bytes: text(JSON.stringify(id(title))),
+      ids: [id(title)],
+    });
+    return [
+      ...unreadable,
+      { title: 'bytes that are no text', bytes: Buffer.from([0xff, 0xfe]), ids: [] },
+      { title: 'no JSON', bytes: 'nonsense', ids: [] },
+      one('a request that is cut off', (id) => `{"jsonrpc":"2.0","id":${id},"method":"tools/list","params":{`),
+      one(
+        'nested too deep',
+        (id) => `{"jsonrpc":"2.0","id":${id},"method":"ping","params":${'['.repeat(99)}${']'.repeat(99)}}`,
+      ),
+      one('too long', (id) => `{"jsonrpc":"2.0","id":${id},"method":"ping","params":{"x":"${'x'.repeat(MAX_BYTES)}"}}`),
+      one('the same key twice', (id) => `{"jsonrpc":"2.0","id":${id},"method":"ping","method":"ping"}`),
+      one('a forbidden key', (id) => `{"jsonrpc":"2.0","id":${id},"method":"ping","params":{"__proto__":1}}`),
+      one('no method', (id) => `{"jsonrpc":"2.0","id":${id}}`),
+      one('no version', (id) => `{"id":${id},"method":"ping"}`),
+      one('an unknown method', (id) => `{"jsonrpc":"2.0","id":${id},"method":"dance"}`),
+      { title: 'an empty batch', bytes: '[]', ids: [] },
+      { title: 'a batch of a number', bytes: '[1]', ids: [] },
+      {
+        title: 'a batch',
+        bytes: `[${this.request(id('batch 1'), 'tools/list')},${this.request(id('batch 2'), 'tools/list')}]`,
+        ids: [id('batch 1'), id('batch 2')],
+      },
+    ];
+  }
+}
+
+/** A message as it came, those of a batch one by one. */
+interface Heard {
+  readonly id?: Id | null;
+  readonly method?: string;
+  readonly result?: { readonly content?: readonly { readonly text?: string }[] };
+  readonly error?: { readonly code: number; readonly message: string };
+}
+
+class Agent extends Cli {
+  readonly wire: Wire;
+  readonly #folder: string;
+
+  constructor(command: 'run' | 'attach', wire: Wire) {
+    const folder = mkdtempSync(join(root, 'agent-'));
+    const rest = ['--', folder, String(MAX_BYTES)];
+    super(command === 'run' ? ['run', SERVER, ...rest] : ['attach', '--spawn', SERVER, join(folder, 's'), ...rest]);
+    this.wire = wire;
+    this.#folder = folder;
+  }
+
+  write(...lines: readonly (string | Buffer)[]): void {
+    this.process.stdin?.write(Buffer.concat(lines.flatMap((line) => [Buffer.from(line), Buffer.from('\n')])));
+  }
+
+  /** Every response so far; of a batch that has no id, the batch is one. */
+  get responses(): readonly Heard[] {
+    const heard: Heard[] = this.lines.flatMap((line) => JSON.parse(line));
+    return heard.filter(({ method }) => method === undefined);
+  }
+
+  to(id: Id): readonly Heard[] {
+    return this.responses.filter((response) => response.id === id);
+  }
+
+  /** Errors that are for no id. */
+  get withoutId(): number {
+    return this.responses.filter(({ id }) => id === undefined || id === null).length;
+  }
+
+  async answered(id: Id): Promise<Heard> {
+    await this.until(() => this.to(id).length > 0, `the response to ${id}`);
+    return this.to(id)[0] ?? {};
+  }
+
+  async text(id: Id, name: string): Promise<string> {
+    this.write(this.wire.call(id, name));
+    const { result, error } = await this.answered(id);
+    assert.is(error, undefined);
+    return result?.content?.[0]?.text ?? '';
+  }
+
+  async pid(id: Id): Promise<number> {
+    const pid = Number(await this.text(id, 'pid'));
+    servers.add(pid);
+    return pid;
+  }
+
+  async open(): Promise<void> {
+    const { revision } = this.wire;
+    if (revision === MODERN) return;
+    const clientInfo = { name: 'responses', version: '1.0.0' };
+    this.write(this.wire.request('open', 'initialize', { protocolVersion: revision, capabilities: {}, clientInfo }));
+    await this.answered('open');
+    this.write('{"jsonrpc":"2.0","method":"notifications/initialized"}');
+  }
+
+  /** Resolves when a tool has begun so many times; what another process does to a file can only be looked for. */
+  async began(name: 'paid' | 'looked', times: number): Promise<void> {
+    const path = join(this.#folder, name);
+    const count = (): number => (existsSync(path) ? readFileSync(path, 'utf8').split('\n').length - 1 : 0);
+    while (count() < times) await new Promise((resolve) => setTimeout(resolve, 10));
+    assert.is(count(), times);
+  }
+}
+
+function test(title: string, body: () => Promise<void>): void {
+  if (!isBuilt) all.skip(title, 'dist is not built: npm run build');
+  else if (process.platform === 'win32') all.skip(title, 'the signals of this file are those of POSIX');
+  else all(title, body);
+}
+
+const LONG = 600_000;
+
+for (const command of ['run', 'attach'] as const)
+  for (const revision of [...LEGACY, MODERN]) {
+    test(`R-35, R-36: ${command}, ${revision}: each request has one response, and what is rejected is not sent again`, async () => {
+      const wire = new Wire(revision);
+      const agent = new Agent(command, wire);
+      await agent.open();
+      const first = await agent.pid('pid 1');
+      agent.write(wire.call('pay', 'pay', { key: 'a', ms: LONG }), wire.call('look', 'look', { ms: 300 }));
+      await Promise.all([agent.began('paid', 1), agent.began('looked', 1)]);
+
+      // What a server rejects is answered once, a request whose id is in flight too, and the request that has it stays open.
+      const rejected = wire.rejected('one');
+      const known = agent.responses.length;
+      agent.write(
+        ...rejected.map(({ bytes }) => bytes),
+        wire.call('pay', 'look', { ms: 1 }),
+        wire.request('pay', 'dance'),
+      );
+      const expected = rejected.reduce(
+        (sum, { title }) => sum + (title === 'a batch' && revision === BATCHING ? 2 : 1),
+        2,
+      );
+      await agent.until(() => agent.responses.length >= known + expected, 'what is rejected to be answered');
+      for (const { error } of agent.to('pay')) assert.ok(error);
+      assert.is(agent.to('pay').length, 2);
+      const before = agent.responses.length;
+      assert.is(before, known + expected);
+
+      // The annotations of tools are known, though the agent has listed none, and 2024-11-05 has none to list.
+      process.kill(first, 'SIGKILL');
+      // What the next server answers comes behind what its relay answers.
+      const pid = await agent.pid('pid 2');
+      assert.is(agent.to('pay').length, 3);
+      assert.match(agent.to('pay')[2]?.error?.message ?? '', 'the server restarted');
+      const second = Number((await agent.answered('look')).result?.content?.[0]?.text);
+      servers.add(second);
+      assert.is.not(second, first);
+      assert.is(pid, second);
+      assert.is(agent.responses.length, before + 3);
+
+      // They follow what the program does to them.
+      await agent.text('relabel', 'relabel');
+      agent.write(wire.call('pay 2', 'pay', { key: 'b', ms: 300 }), wire.call('look 2', 'look', { ms: LONG }));
+      await Promise.all([agent.began('paid', 2), agent.began('looked', 3)]);
+      const again = wire.rejected('two');
+      const errors = agent.withoutId;
+      agent.write(...again.map(({ bytes }) => bytes));
+      process.kill(second, 'SIGKILL');
+      assert.is((await agent.answered('pay 2')).result?.content?.[0]?.text, 'paid b');
+      assert.match((await agent.answered('look 2')).error?.message ?? '', 'the server restarted');
+      const third = await agent.pid('pid 3');
+      assert.is.not(third, second);
+      assert.is(await agent.end(), 0);
+      const ids = again.flatMap(({ ids }) => ids);
+      for (const id of [...ids, 'pid 2', 'pid 3', 'pay 2', 'look', 'look 2', 'relabel'])
+        assert.ok(agent.to(id).length <= 1, `${id}: ${JSON.stringify(agent.to(id))}`);
+      const withoutId = agent.withoutId - errors;
+      assert.ok(withoutId <= again.length);
+      // An error without an id is the response to one that a server cannot take apart.
+      const answered = again.filter(({ ids }) => ids.some((id) => agent.to(id).length > 0)).length;
+      assert.ok(answered + withoutId >= again.filter(({ ids }) => ids.length > 0).length);
+      if (command === 'run') assert.is(agent.err.split('it is started again').length, 3, agent.err);
+    });
+  }
