@@ -12,7 +12,7 @@ import { describe, isObject, messageOf } from '../protocol/json.ts';
 import { META } from '../protocol/meta.ts';
 import type { CallTool } from '../protocol/operations.ts';
 import { settle } from '../requests/settle.ts';
-import type { Store, Write } from '../store/store.ts';
+import type { ReplyWrite, Store, Write } from '../store/store.ts';
 import { StoreError } from '../store/store.ts';
 import { fromText, toText } from '../store/text.ts';
 import type { KeptSession } from './kept-session.ts';
@@ -57,6 +57,16 @@ interface Reply {
   readonly digest: string;
   readonly outcome?: Outcome;
 }
+
+/** What the store answers of a call. */
+interface Asked {
+  readonly text: string | undefined;
+  /** The marker of the call is durable. */
+  readonly marked: boolean;
+}
+
+/** Of a call that its session has not made before. */
+const NEW: Asked = { text: undefined, marked: false };
 
 /** Longest outcome that is kept, in characters. */
 const MAX_LENGTH = 1024 * 1024;
@@ -108,9 +118,11 @@ export class Replies {
     return {
       address: emitter.address,
       send: (mail) => {
-        const call = mail.type === 'answer' ? this.#calls.get(mail.request) : undefined;
-        if (call && mail.type === 'answer') this.#answered(mail, call, emitter);
-        else emitter.send(mail);
+        const ends = mail.type === 'answer' || mail.type === 'unanswered';
+        const call = ends ? this.#calls.get(mail.request) : undefined;
+        if (call && mail.type === 'answer') return this.#answered(mail, call, emitter);
+        if (call && ends) this.#leave(mail.request, call);
+        emitter.send(mail);
       },
     };
   }
@@ -132,13 +144,15 @@ export class Replies {
 
   async #take(mail: RequestMail, identity: Identity, repeatable: boolean): Promise<void> {
     const { request } = mail;
-    const { store, route, clock, limits } = this.#options;
-    const { actor, request: name, digest, session } = identity;
+    const { route, clock, limits } = this.#options;
+    const { request: name, digest, session } = identity;
     if (!session) this.#enter(request, identity);
-    // A read waits for what is being written: most calls are new, and need none.
-    const text = session?.mayRepeat(name) === false ? undefined : await store.reply(actor, name);
+    const expires = clock.date() + limits.replyTtlMs + Math.floor(limits.replyTtlMs / SLACK);
+    const marker = this.#write(identity, { digest }, expires);
+    // To ask the store waits for what is being written: most calls are new, and need not.
+    const { text, marked } = session?.mayRepeat(name) === false ? NEW : await this.#ask(marker, repeatable);
     // Its client has cancelled it meanwhile, or its time is over.
-    if (request.settled) return;
+    if (request.settled) return this.#leave(request, identity);
     const before = text === undefined || text === '' ? undefined : readReply(text, identity);
     if (before && before.digest !== digest)
       throw new ProtocolError(
@@ -158,11 +172,25 @@ export class Replies {
       );
     // While the store takes nothing, what may be repeated goes on; nothing would be gained by keeping it.
     if (repeatable && session?.journal.failing) return route(mail);
-    const expires = clock.date() + limits.replyTtlMs + Math.floor(limits.replyTtlMs / SLACK);
-    if (!repeatable) await this.#store([this.#write(identity, { digest }, expires)]);
-    if (request.settled) return;
+    if (!repeatable && !marked) await this.#store([marker]);
+    if (request.settled) return this.#leave(request, identity);
     this.#calls.set(request, { ...identity, repeatable, expires });
     route(mail);
+  }
+
+  /** What the store has of a call, and whether it has the marker now. */
+  async #ask(marker: ReplyWrite, repeatable: boolean): Promise<Asked> {
+    const { store } = this.#options;
+    const { actor, request } = marker;
+    if (!repeatable && store.claim) {
+      try {
+        const text = await store.claim(marker);
+        return { text, marked: text === undefined };
+      } catch {
+        // It takes nothing now. What it has, it may still tell.
+      }
+    }
+    return { text: await store.reply(actor, request), marked: false };
   }
 
   /** Resolves when this is durable. @throws {StoreError} */
@@ -186,7 +214,6 @@ export class Replies {
         'a call with this idempotency key is in flight already: wait for its answer',
       );
     this.#keyed.set(key, request);
-    request.signal.addEventListener('abort', () => this.#leave(request, identity), { once: true });
   }
 
   #leave(request: InFlight, identity: Identity): void {
@@ -227,14 +254,14 @@ export class Replies {
     const expires = Math.max(call.expires, clock.date() + limits.replyTtlMs);
     try {
       const write = this.#write(call, { digest, outcome }, expires);
-      if (write.type === 'reply' && write.data.length <= MAX_LENGTH) return write;
+      if (write.data.length <= MAX_LENGTH) return write;
     } catch {
       // The door out says so to the client, and to the operator.
     }
     return this.#write(call, { digest }, expires);
   }
 
-  #write({ actor, request }: Identity, reply: Reply, expires: number): Write {
+  #write({ actor, request }: Identity, reply: Reply, expires: number): ReplyWrite {
     return { type: 'reply', actor, request, data: toText(reply), expires };
   }
 

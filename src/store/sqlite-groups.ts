@@ -4,7 +4,7 @@ import { SqliteJournal } from './sqlite-journal.ts';
 import type { Answer, Found, Job, Question } from './sqlite-mail.ts';
 import type { SqliteOptions } from './sqlite-options.ts';
 import { SqliteRows } from './sqlite-rows.ts';
-import type { Write } from './store.ts';
+import type { ReplyWrite, Write } from './store.ts';
 
 /** Of each kind of expired things, how many one transaction lets go. */
 const SLICE = 100;
@@ -132,6 +132,7 @@ export class SqliteGroups {
         this.#db.pragma('wal_checkpoint(TRUNCATE)');
         return { type: 'done' };
       case 'commit':
+      case 'claim':
       case 'sweep':
         throw new Error(`a ${question.type} is no reading`);
     }
@@ -142,7 +143,17 @@ export class SqliteGroups {
       for (const write of question.writes) this.#write(write);
       return { type: 'done' };
     }
+    if (question.type === 'claim') return { type: 'reply', data: this.#claim(question.reply) };
     return question.type === 'sweep' ? this.#sweep(id, question.now) : { type: 'done' };
+  }
+
+  /** @returns the reply that is there; undefined where this one is written */
+  #claim({ actor, request, data, expires }: ReplyWrite): string | undefined {
+    const there = this.#rows.replyTo(actor, request);
+    // An earlier version let go of a reply by taking its data away.
+    if (there !== undefined && there !== '') return there;
+    this.#rows.reply(actor, request, data, expires);
+    return undefined;
   }
 
   #write(write: Write): void {
@@ -206,5 +217,5 @@ export class SqliteGroups {
 }
 
 function changes({ type }: Question): boolean {
-  return type === 'commit' || type === 'sweep';
+  return type === 'commit' || type === 'claim' || type === 'sweep';
 }

@@ -5,6 +5,7 @@ import type {
   DeadLetter,
   JournalEvent,
   ListQuery,
+  ReplyWrite,
   Stored,
   StoreFault,
   StreamRow,
@@ -22,6 +23,7 @@ export interface ThreadStart {
 
 export type Question =
   | { readonly type: 'commit'; readonly writes: readonly Write[]; readonly length: number }
+  | { readonly type: 'claim'; readonly reply: ReplyWrite; readonly length: number }
   | { readonly type: 'load'; readonly actor: string }
   | { readonly type: 'list'; readonly query: ListQuery }
   | {

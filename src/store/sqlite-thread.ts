@@ -96,7 +96,7 @@ export class StoreThread {
 
   #refusal(question: Question, length: number): StoreError | undefined {
     const { maxWaiting, maxWaitingLength } = this.#options;
-    const writes = question.type === 'commit' || question.type === 'sweep';
+    const writes = question.type === 'commit' || question.type === 'claim' || question.type === 'sweep';
     if (this.#state === 'closed') return new StoreError('closed', this.#closed());
     if (this.#state === 'failed' || (this.#readOnly && writes)) return new StoreError('failed', this.#why);
     if (question.type === 'close') return undefined;

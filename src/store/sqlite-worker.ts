@@ -41,6 +41,9 @@ function group(): Job[] {
     if (question.type === 'commit') {
       writes += question.writes.length;
       length += question.length;
+    } else if (question.type === 'claim') {
+      writes += 1;
+      length += question.length;
     }
     if (count > 0 && (writes > maxGroupWrites || length > maxGroupLength)) break;
     count += 1;

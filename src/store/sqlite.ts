@@ -8,6 +8,7 @@ import type {
   DeadLetter,
   JournalEvent,
   ListQuery,
+  ReplyWrite,
   Store,
   Stored,
   StoreHost,
@@ -78,6 +79,11 @@ class SqliteStore implements Store {
     return found.type === 'reply' ? found.data : unexpected(found);
   }
 
+  async claim(reply: ReplyWrite): Promise<string | undefined> {
+    const found = await this.#ask({ type: 'claim', reply, length: lengthOf([reply]) });
+    return found.type === 'reply' ? found.data : unexpected(found);
+  }
+
   async timers(until: number, limit: number): Promise<readonly TimerRow[]> {
     const found = await this.#ask({ type: 'timers', until, limit });
     return found.type === 'timers' ? found.rows : unexpected(found);
@@ -99,7 +105,7 @@ class SqliteStore implements Store {
   }
 
   #ask(question: Question): Promise<Found> {
-    if (this.#thread) return this.#thread.ask(question, question.type === 'commit' ? question.length : 0);
+    if (this.#thread) return this.#thread.ask(question, 'length' in question ? question.length : 0);
     return Promise.reject(new StoreError('closed', `${this.#path} is not open: call open() first`));
   }
 }

@@ -16,13 +16,7 @@ export type Write =
    * What a request came to, to be said again when it is repeated; the empty string lets go of it. `expires` in milliseconds
    * since 1970.
    */
-  | {
-      readonly type: 'reply';
-      readonly actor: string;
-      readonly request: string;
-      readonly data: string;
-      readonly expires: number;
-    }
+  | ReplyWrite
   | { readonly type: 'timer'; readonly timer: TimerRow }
   | { readonly type: 'timer off'; readonly actor: string; readonly timer: string }
   | { readonly type: 'dead letter'; readonly letter: DeadLetter }
@@ -30,6 +24,14 @@ export type Write =
   | { readonly type: 'trim'; readonly actor: string; readonly stream: string; readonly upto: number }
   /** Everything of this actor, but its dead letters. */
   | { readonly type: 'forget'; readonly actor: string };
+
+export interface ReplyWrite {
+  readonly type: 'reply';
+  readonly actor: string;
+  readonly request: string;
+  readonly data: string;
+  readonly expires: number;
+}
 
 export interface ActorRow {
   /** Unique in the store, such as `handle/order/V1StGXR8…`. */
@@ -166,6 +168,14 @@ export interface Store {
   /** The first and last event of each stream of an actor that has any left. */
   streams(actor: string): Promise<readonly StreamRow[]>;
   reply(actor: string, request: string): Promise<string | undefined>;
+  /**
+   * Keeps a reply unless there is one to this request, in one step in place of `reply` and `commit`. Optional: the server falls
+   * back on these.
+   *
+   * @returns the reply that is there already; undefined when this one is durable
+   * @throws {StoreError} as `commit`
+   */
+  claim?(reply: ReplyWrite): Promise<string | undefined>;
   /** Timers due until then (milliseconds since 1970), the earliest first. */
   timers(until: number, limit: number): Promise<readonly TimerRow[]>;
   deadLetters(limit: number): Promise<readonly DeadLetter[]>;

@@ -67,4 +67,12 @@ export const STORE: readonly BrokenBuild[] = [
     replace: 'sweep.surplus ??= 0;',
     why: 'all replies together grow without a bound',
   },
+  {
+    id: 'R-01',
+    test: 'test/store/contract.test.ts',
+    file: 'src/store/sqlite-groups.ts',
+    find: "if (there !== undefined && there !== '') return there;",
+    replace: "if (there !== undefined && there === '') return there;",
+    why: 'a call with a key is claimed twice',
+  },
 ];

@@ -180,6 +180,19 @@ function contract(name: string, make: () => Store): void {
     assert.is(await store.reply('again', 'r'), 'anew');
   });
 
+  test('R-01: a call is claimed once, where the store can do that in one step', async () => {
+    if (!store.claim) return;
+    const claim = (data: string) => ({ type: 'reply', actor: 'claim', request: 'r', data, expires: 900 }) as const;
+    const [first, second] = await Promise.all([store.claim(claim('one')), store.claim(claim('two'))]);
+    assert.equal([first, second], [undefined, 'one']);
+    assert.is(await store.reply('claim', 'r'), 'one');
+    await store.commit([claim('ended')]);
+    assert.is(await store.claim(claim('three')), 'ended');
+    await store.commit([claim('')]);
+    assert.is(await store.claim(claim('four')), undefined);
+    assert.is(await store.reply('claim', 'r'), 'four');
+  });
+
   test('timers fall due in their order, the late ones too', async () => {
     await store.commit([actor('timers'), timer('timers', 'z', 3_000), timer('timers', 'y', 1_000)]);
     await store.commit([timer('timers', 'x', 2_000), timer('timers', 'y', 2_500)]);
