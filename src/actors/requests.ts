@@ -73,7 +73,12 @@ class Requests implements Behaviour<RequestsMail> {
   }
 
   facts(): Facts {
-    return { 'in flight': this.#table.all().map(factsOf), subscriptions: this.#listens.size, 'run on': this.#orphans };
+    return {
+      'in flight': this.#table.all().map(factsOf),
+      subscriptions: this.#listens.size,
+      'run on': this.#orphans,
+      ...(this.#options.limit === 'maxStatelessInFlight' ? { shared: true } : {}),
+    };
   }
 
   waits(): readonly Waits[] {

@@ -2,7 +2,7 @@
 import { initialTransition } from 'xstate';
 import { type ServerEvent, serverMachine } from '../../machines/server.ts';
 import type { Timer } from '../clock.ts';
-import type { Charted, Waits } from '../inspection/records.ts';
+import type { Charted, Facts, Waits } from '../inspection/records.ts';
 import { step } from '../inspection/stepping.ts';
 import { EMPTY, type Introduction, type Outcome } from '../messages/answers.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
@@ -15,6 +15,8 @@ import { misrouted } from './registry.ts';
 export interface ServerActorOptions extends ActorHost {
   readonly graceMs: number;
   introduction(): Introduction;
+  /** What only the server knows of what lives behind it. */
+  facts(): Facts;
   /** Asks every connection to take no new requests, and to mail `connection idle` when none is in flight. */
   drainConnections(): void;
   /** Nothing is in flight any more, or its time is over: close every transport, then mail `stopped`. */
@@ -48,6 +50,10 @@ class ServerActor implements Behaviour<ServerMail> {
   waits(): readonly Waits[] {
     if (this.#snapshot.value !== 'draining') return [];
     return [{ what: `${this.#busy.size} connections to finish what is in flight`, lasts: this.#options.graceMs }];
+  }
+
+  facts(): Facts {
+    return this.#options.facts();
   }
 
   state(): string {

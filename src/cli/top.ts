@@ -1,6 +1,6 @@
 /** `troupe top [URL|PID]`: shows in a terminal what happens in a server whose inspector is open. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { LIVE, Model } from '../inspector/model/index.ts';
+import { hibernatingOf, LIVE, Model } from '../inspector/model/index.ts';
 import { messageOf } from '../protocol/json.ts';
 import { announcedNow } from './inspectors.ts';
 import { readOptions } from './options.ts';
@@ -149,7 +149,8 @@ async function watch(url: URL): Promise<void> {
     if (key === 'sort') sort = SORTS[(SORTS.indexOf(sort) + 1) % SORTS.length] ?? 'tree';
     else {
       const step = key.startsWith('page') ? Math.max(1, screen.rows - 8) : 1;
-      const all = actorsShown(watched.model).length + watched.model.exchanges.open(LIVE).length;
+      const known = actorsShown(watched.model).length + hibernatingOf(watched.model).some.length;
+      const all = known + watched.model.exchanges.open(LIVE).length;
       offset = Math.min(Math.max(0, offset + (key.endsWith('up') ? -step : step)), all);
     }
     draw();

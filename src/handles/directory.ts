@@ -3,7 +3,7 @@ import type { Timer } from '../clock.ts';
 import { messageOf } from '../protocol/json.ts';
 import type { Excess } from '../quota.ts';
 import type { ActorRow, Write } from '../store/store.ts';
-import { deadlineOf, type Entry, entryOf, lifetimeOf } from './entry.ts';
+import { addressOf, deadlineOf, type Entry, entryOf, lifetimeOf } from './entry.ts';
 import { HandleError } from './error.ts';
 import { Footprint } from './footprint.ts';
 import type { InstanceHost } from './host.ts';
@@ -19,6 +19,17 @@ const LOOK = 16;
 const RETRY_MS = 1_000;
 /** Milliseconds between two looks at what has expired. */
 const EXPIRY_MS = 60_000;
+
+/** Most handles that have left memory that are named, and most that are looked at to find them. */
+const NAMED = 50;
+const LOOKED_AT = 1_000;
+
+/** The handles that have left memory, and come back with the next message or timer. */
+export interface Hibernating {
+  readonly count: number;
+  /** The addresses of some. */
+  readonly some: readonly string[];
+}
 
 export class Directory {
   readonly #host: InstanceHost;
@@ -42,6 +53,17 @@ export class Directory {
 
   get awake(): number {
     return this.#awake.size;
+  }
+
+  hibernating(): Hibernating {
+    const some: string[] = [];
+    let looked = 0;
+    for (const entry of this.#entries.values()) {
+      looked += 1;
+      if (looked > LOOKED_AT || some.length === NAMED) break;
+      if (!entry.instance && !this.#expired.has(entry)) some.push(addressOf(entry));
+    }
+    return { count: Math.max(0, this.#entries.size - this.#expired.size - this.#awake.size), some };
   }
 
   entry(id: string): Entry | undefined {

@@ -7,7 +7,7 @@ import { messageOf } from '../protocol/json.ts';
 import { ANONYMOUS } from '../quota.ts';
 import type { Write } from '../store/store.ts';
 import { checkKind } from './checks.ts';
-import { Directory } from './directory.ts';
+import { Directory, type Hibernating } from './directory.ts';
 import { actorId, deadlineOf, type Entry, isStale, lifetimeOf, rowOf } from './entry.ts';
 import { HandleError } from './error.ts';
 import type { HandlesOptions, InstanceHost } from './host.ts';
@@ -178,6 +178,11 @@ export class Handles {
   async stop(): Promise<void> {
     this.#stopped = true;
     await this.#directory.stop();
+  }
+
+  /** How many handles have left memory, and the addresses of some: for whoever looks into the server. */
+  hibernating(): Hibernating {
+    return this.#directory.hibernating();
   }
 
   #kindOf(name: string): MachineKind {

@@ -142,6 +142,7 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
     ...actors,
     graceMs: limits.graceMs,
     introduction: introducer.tell,
+    facts: () => ({ hibernating: handles.hibernating() }),
     drainConnections() {
       for (const connection of directory.connections.values()) connection.drain();
     },

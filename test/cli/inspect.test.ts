@@ -193,6 +193,84 @@ test('troupe top prints what happens in the one server that has an inspector, an
   assert.match(none.err, 'no server with an inspector runs: start one with troupe dev FILE, or with --inspect');
 });
 
+const MODERN = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientCapabilities': {},
+  'io.modelcontextprotocol/clientInfo': { name: 'modern', version: '1.0.0' },
+};
+
+test('troupe top shows clients without a session, and handles that have left memory', async () => {
+  const cli = new Cli(['dev', fileURLToPath(new URL('../fixtures/top/server.mjs', import.meta.url))]);
+  const { url } = await placeOf(cli);
+  await cli.request('tools/call', { name: 'door_create', arguments: {}, _meta: MODERN });
+  const waits = { name: 'wait', arguments: {}, _meta: MODERN };
+  void cli.request('tools/call', waits).catch(() => {});
+  await cli.said('it waits');
+  // When the handle leaves memory only the server knows.
+  let out = '';
+  while (!out.includes('hibernating')) out = (await run('top', url, '--once')).out;
+  assert.match(out, /^0 sessions {2}1 client without a session {2}1 request .* 1 handle \(1 hibernating\)/m);
+  assert.match(out, /^ {2}\S.* +no session /m);
+  assert.match(out, /^ {4}tools\/call wait/m);
+  assert.match(out, /^handles that hibernate\n {2}handle door\/\S+ +hibernates$/m);
+  cli.process.kill('SIGKILL');
+  await cli.exit;
+});
+
+test('troupe top shows clients that share the connection of HTTP, each by its name', async () => {
+  const server = new Cli([
+    'serve',
+    fileURLToPath(new URL('../fixtures/top/server.mjs', import.meta.url)),
+    '--http',
+    '0',
+    '--inspect',
+  ]);
+  const place = await placeOf(server);
+  await server.said('Claude Desktop');
+  const url = /at (http:\S+);/.exec(server.err)?.[1] ?? '';
+  assert.match((await run('top', place.url, '--once')).out, /^0 sessions {2}0 requests /m);
+  const ending = new AbortController();
+  // A viewer that is there before: who asks is told by the requests.
+  const stream = await fetch(`${place.base}/api/stream?viewer=test`, {
+    headers: { Authorization: `Bearer ${place.token}` },
+    signal: ending.signal,
+  });
+  for (const name of ['one', 'two']) {
+    const clientInfo = { name, version: '1.0.0' };
+    fetch(url, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        'mcp-protocol-version': '2026-07-28',
+        'mcp-method': 'tools/call',
+        'mcp-name': 'wait',
+      },
+      signal: ending.signal,
+      body: JSON.stringify({
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'tools/call',
+        params: {
+          name: 'wait',
+          arguments: {},
+          _meta: { ...MODERN, 'io.modelcontextprotocol/clientInfo': clientInfo },
+        },
+      }),
+    }).catch(() => {});
+  }
+  await server.said('it waits', 2);
+  const { out } = await run('top', place.url, '--once');
+  assert.match(out, /^0 sessions {2}2 clients without a session {2}2 requests /m);
+  assert.match(out, /^ {2}(one 1\.0\.0, two|two 1\.0\.0, one) 1\.0\.0 +no session /m);
+  for (const name of ['one', 'two'])
+    assert.match(out, new RegExp(`^ {4}tools/call wait \\(${name} 1\\.0\\.0\\) +open`, 'm'));
+  ending.abort();
+  void stream.body?.cancel().catch(() => {});
+  server.process.kill('SIGTERM');
+  await server.exit;
+});
+
 test('the server that troupe attach starts has an inspector where it is asked for', async () => {
   const path = join(root, 'shared.sock');
   const folder = mkdtempSync(join(root, 'agent-'));

@@ -118,6 +118,55 @@ test('a request that came before anybody watched is known from the table that ha
   assert.match(shown(teller), /^ {4}tools\/call slow +open +1:00 {2}its result$/m);
 });
 
+const LOOK = { at: 0, seq: 1, mailbox: 0, waits: [], next: [] } as const;
+
+test('a client of 2026-07-28 is shown by the name that its last request gives, with what it has asked for', () => {
+  const teller = shop();
+  teller.tell({ type: 'created', actor: 'requests c2', kind: 'requests', connection: 'c2' });
+  teller.state('requests c2', 'admitting (1)');
+  assert.match(shown(teller), /^ {2}a client +no session /m);
+  const call = (id: number, name: string, client: string, connection = 'c2'): number => {
+    const _meta = { 'io.modelcontextprotocol/clientInfo': { name: client, version: '1.0.0' } };
+    const message = { jsonrpc: '2.0', id, method: 'tools/call', params: { name, _meta } };
+    return teller.wire('in', message, { connection });
+  };
+  call(1, 'add', 'modern');
+  assert.match(shown(teller), /^1 session {2}1 client without a session /m);
+  assert.match(
+    shown(teller),
+    /^ {2}modern 1\.0\.0 +no session .*\n {4}tools\/call add \(modern 1\.0\.0\) +open .* its result$/m,
+  );
+  teller.tell({ type: 'gone', actor: 'requests c2', why: 'closed' });
+  assert.not.match(shown(teller), /without a session|no session/);
+
+  // Over HTTP they share a connection; one without requests is nobody.
+  teller.tell({ type: 'created', actor: 'requests c3', kind: 'requests', connection: 'c3' });
+  teller.state('requests c3', 'admitting (0)');
+  const look = { ...LOOK, actor: 'requests c3', kind: 'requests', state: 'admitting (0)' } as const;
+  teller.frame({ type: 'look', look: { ...look, facts: { 'in flight': [], shared: true } } });
+  assert.not.match(shown(teller), 'no session');
+  for (const [id, client] of ['one', 'two', 'three', 'four'].entries()) {
+    const about = call(id, 'add', client, 'c3');
+    teller.wire('out', { jsonrpc: '2.0', id, result: {} }, { about, connection: 'c3' });
+  }
+  assert.match(shown(teller), /4 clients without a session/);
+  assert.match(shown(teller), /^ {2}four 1\.0\.0, three 1\.0\.0, two 1\.0\.0, … +no session /m);
+  assert.not.match(shown(teller, { after: 70_000 }), 'without a session');
+});
+
+test('handles that have left memory are counted, and some are named', () => {
+  const teller = shop();
+  const some = ['handle/order/one', 'handle/order/two'];
+  const facts = { hibernating: { count: 1_234, some } };
+  teller.frame({ type: 'look', look: { ...LOOK, actor: 'server', kind: 'server', state: 'running', facts } });
+  assert.match(shown(teller), /1,235 handles \(1,234 hibernating\)/);
+  assert.match(
+    shown(teller),
+    /^handles that hibernate\n {2}handle order\/one +hibernates\n {2}handle order\/two +hibernates\n {2}… and 1232 more +hibernates$/m,
+  );
+  assert.match(shown(teller, { sort: 'name' }), /^handle order\/one +hibernates$/m);
+});
+
 test('records that are not shown and events that nothing took are told', () => {
   const teller = shop();
   teller.step('order_1', 'fly', [], ['cart']);

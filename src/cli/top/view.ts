@@ -4,6 +4,8 @@ import {
   type Exchange,
   exchangeWaits,
   flatten,
+  hibernatingOf,
+  KNOWS_HIBERNATING,
   LIVE,
   type Model,
   missing,
@@ -56,6 +58,10 @@ interface Row {
 
 /** Milliseconds over which a rate is taken. */
 const RATE_MS = 10_000;
+/** Milliseconds after its last request for which a client that shares a connection counts as there. */
+const PRESENT_MS = 60_000;
+/** Most clients of one connection that are named. */
+const MOST_NAMES = 3;
 /** Most methods that are told. */
 const MOST_METHODS = 6;
 /** Lines that the methods may take at most of those there are. */
@@ -73,11 +79,12 @@ export function viewOf(model: Model, options: ViewOptions): readonly Line[] {
   );
 }
 
-/** The actors that are shown when everything fits, for whoever wants to know more of them. */
+/** The actors that are shown when everything fits, for whoever wants to know more of them, and the one that knows the others. */
 export function actorsShown(model: Model): readonly string[] {
-  return flatten(shown(model)).flatMap(({ actor, gone, kind }) =>
+  const actors = flatten(shown(model)).flatMap(({ actor, gone, kind }) =>
     actor === undefined || gone !== undefined || kind === 'emitter' ? [] : [actor],
   );
+  return [KNOWS_HIBERNATING, ...actors];
 }
 
 function header(model: Model, { now, columns, status, keys, sort }: ViewOptions): readonly Line[] {
@@ -99,11 +106,14 @@ function counts(model: Model, now: number): string {
   const requests = alive.filter(({ kind }) => kind === 'requests').reduce((sum, table) => sum + sizeOf(table, LIVE), 0);
   const ended = model.exchanges.all.until(LIVE).filter(isEnded);
   const times = ended.map(({ at, endAt }) => (endAt ?? at) - at).sort((a, b) => a - b);
+  const { count: hibernating } = hibernatingOf(model);
+  const others = doorsOf(model).reduce((sum, door) => sum + clientsAt(model, door, now).count, 0);
   return [
     plural(count('session'), 'session'),
+    ...(others === 0 ? [] : [`${plural(others, 'client')} without a session`]),
     plural(requests, 'request'),
     plural(count('ask'), 'question'),
-    plural(count('handle'), 'handle'),
+    `${plural(count('handle') + hibernating, 'handle')}${hibernating === 0 ? '' : ` (${hibernating.toLocaleString('en')} hibernating)`}`,
     plural(count('task'), 'task'),
     `${rate(model, now).toFixed(1)} requests/s`,
     ...(times.length === 0 ? [] : [`p50 ${lasting(percentile(times, 0.5))}  p99 ${lasting(percentile(times, 0.99))}`]),
@@ -134,18 +144,89 @@ function shown(model: Model): readonly TreeNode[] {
   return treeOf(model, LIVE).filter(({ id, kind }) => kind !== 'server' && id !== 'group inside');
 }
 
-function rowsOf(model: Model, { sort }: ViewOptions): readonly Row[] {
+/** Who uses a connection without a session, as far as is known. */
+interface Clients {
+  /** Over HTTP any number of clients share one connection. */
+  readonly shared: boolean;
+  /** By the names that they give with their requests, the last first. */
+  readonly names: readonly string[];
+  readonly count: number;
+}
+
+/** The connections without a session. */
+function doorsOf(model: Model): readonly TreeNode[] {
+  const clients = treeOf(model, LIVE).find(({ id }) => id === 'group clients');
+  return (clients?.children ?? []).filter(({ kind, gone }) => kind === 'requests' && gone === undefined);
+}
+
+function clientsAt(model: Model, { actor = '' }: TreeNode, now: number): Clients {
+  const table = model.actor(actor);
+  const shared = table?.look(LIVE)?.facts.shared === true;
+  const names = new Set<string>();
+  const { all } = model.exchanges;
+  for (const exchange of [...all.until(LIVE)].reverse()) {
+    if (exchange.connection !== table?.connection || exchange.client === undefined) continue;
+    // Who shares a connection comes and goes.
+    if (shared && exchange.endAt !== undefined && exchange.endAt < now - PRESENT_MS) continue;
+    names.add(exchange.client);
+    if (!shared) break;
+  }
+  return { shared, names: [...names], count: shared ? names.size : 1 };
+}
+
+/** A connection without a session, and what was asked for on it. */
+function doorRow(model: Model, node: TreeNode, depth: number, now: number): Row {
+  const { names } = clientsAt(model, node, now);
+  const [who = 'a client', ...more] = [...names.slice(0, MOST_NAMES), ...(names.length > MOST_NAMES ? ['…'] : [])];
+  return {
+    name: safe(`${'  '.repeat(depth)}${[who, ...more].join(', ')}`),
+    state: node.state?.startsWith('admitting') === false ? safe(node.state) : 'no session',
+    since: model.actor(node.actor ?? '')?.lives.last?.at ?? Number.NaN,
+    waits: [],
+    tone: 'plain',
+  };
+}
+
+/** Handles that have left memory, and are known to the server only. */
+function hibernatingRows(model: Model, depth: number): readonly Row[] {
+  const { count, some } = hibernatingOf(model);
+  const row = (name: string): Row => ({
+    name: safe(`${'  '.repeat(depth)}${name}`),
+    state: 'hibernates',
+    since: Number.NaN,
+    waits: [],
+    tone: 'faint',
+  });
+  return [
+    ...some.map((address) => row(address.replace(/^handle\//, 'handle '))),
+    ...(count > some.length && some.length > 0 ? [row(`… and ${count - some.length} more`)] : []),
+  ];
+}
+
+function rowsOf(model: Model, { sort, now }: ViewOptions): readonly Row[] {
   const walk = (node: TreeNode, depth: number, within: TreeNode['kind'] = 'group'): readonly Row[] => {
     if (node.gone !== undefined || node.kind === 'emitter') return [];
     if (node.unseen) return [unseenRow(node.unseen, sort === 'tree' ? depth : 0)];
-    if (node.kind === 'requests') return [];
+    if (node.kind === 'requests' && within !== 'group') return [];
+    if (node.kind === 'requests') {
+      const { shared, names } = clientsAt(model, node, now);
+      const below = node.children.flatMap((child) => walk(child, depth + 1, node.kind));
+      // That of HTTP is there as long as its port.
+      if (shared && names.length === 0 && below.length === 0) return [];
+      return [doorRow(model, node, sort === 'tree' ? depth : 0, now), ...below];
+    }
     // What asks waits for the same as its question, and says for what.
     if (node.kind === 'ask' && within !== 'group') return [];
     const below = node.children.flatMap((child) => walk(child, depth + 1, node.kind));
     if (node.kind === 'group') return below.length === 0 ? [] : sort === 'tree' ? [group(node), ...below] : below;
     return [rowOf(model, node, sort === 'tree' ? depth : 0), ...below];
   };
-  const rows = shown(model).flatMap((node) => walk(node, 0));
+  const hibernating = hibernatingRows(model, sort === 'tree' ? 1 : 0);
+  const rows = [
+    ...shown(model).flatMap((node) => walk(node, 0)),
+    ...(sort === 'tree' && hibernating.length > 0 ? [heading('handles that hibernate')] : []),
+    ...hibernating,
+  ];
   const due = ({ waits }: Row): number =>
     Math.min(...waits.map(({ until = Number.MAX_VALUE }) => until), Number.MAX_VALUE);
   if (sort === 'deadline') return [...rows].sort((a, b) => due(a) - due(b));
@@ -160,13 +241,20 @@ function unseenRow({ name, until }: Unseen, depth: number): Row {
 }
 
 function group({ label }: TreeNode): Row {
+  return heading(label);
+}
+
+function heading(label: string): Row {
   return { name: safe(label), state: '', since: Number.NaN, waits: [], tone: 'faint' };
 }
 
 function rowOf(model: Model, node: TreeNode, depth: number): Row {
   const { actor = '', exchange, state = '', label, kind, trouble } = node;
   const since = exchange?.at ?? model.actor(actor)?.lives.last?.at ?? Number.NaN;
-  const named = kind === 'exchange' || kind === 'session' || label.startsWith(kind) ? label : `${kind} ${label}`;
+  const plain = kind === 'exchange' || kind === 'session' || label.startsWith(kind) ? label : `${kind} ${label}`;
+  // An actor may serve it in its place.
+  const { client } = exchange ?? model.exchanges.at(model.actor(actor)?.origin ?? 0)[0] ?? {};
+  const named = client === undefined ? plain : `${plain} (${client})`;
   return {
     name: safe(`${'  '.repeat(depth)}${named}`),
     state: safe(trouble === undefined ? state : `${state}, ${trouble}`),

@@ -21,8 +21,8 @@ export class Exchanges {
   readonly all = new Log<Exchange>();
   /** By the place of the record that the request came with; of a batch, all of them. */
   readonly #bySeq = new Map<number, Exchange[]>();
-  /** Open requests by connection, direction and id. */
-  readonly #open = new Map<string, Exchange>();
+  /** Open requests by connection, direction and id: clients that share a connection may have equal ids. */
+  readonly #open = new Map<string, Exchange[]>();
   readonly #byToken = new Map<string, Exchange>();
   /** How near to the work the actor is that each is said to be served by. */
   readonly #ranks = new WeakMap<Exchange, number>();
@@ -72,16 +72,16 @@ export class Exchanges {
 
   /** A connection has ended: what was open on it gets no answer. */
   closed(connection: string, seq: number, at: number): void {
-    for (const [key, exchange] of this.#open) {
-      if (exchange.connection !== connection) continue;
+    for (const [key, exchanges] of this.#open) {
+      if (exchanges[0]?.connection !== connection) continue;
       this.#open.delete(key);
-      end(exchange, 'cancelled', seq, at);
+      for (const exchange of exchanges) end(exchange, 'cancelled', seq, at);
     }
   }
 
   /** Those that are open at a place. */
   open(seq: number): readonly Exchange[] {
-    if (seq === LIVE) return [...this.#open.values()];
+    if (seq === LIVE) return [...this.#open.values()].flat();
     return this.all.until(seq).filter(({ kind, end }) => kind === 'request' && (end === undefined || end > seq));
   }
 
@@ -136,7 +136,10 @@ export class Exchanges {
       ...(client === undefined ? {} : { client }),
     };
     this.#add(exchange);
-    this.#open.set(openKey(record.connection, record.direction, id), exchange);
+    const key = openKey(record.connection, record.direction, id);
+    const same = this.#open.get(key);
+    if (same) same.push(exchange);
+    else this.#open.set(key, [exchange]);
     const token = progressToken(message);
     if (token !== undefined) this.#byToken.set(`${record.connection} ${record.direction} ${token}`, exchange);
     if (record.about !== undefined && record.about !== record.seq) this.at(record.about)[0]?.asks.push(exchange);
@@ -146,7 +149,7 @@ export class Exchanges {
     // The server knows what its answers are about: ids of different clients can be equal on a shared connection.
     const exchange =
       this.at(record.about ?? 0).find((other) => other.id === id && other.direction !== record.direction) ??
-      this.#open.get(openKey(record.connection, record.direction === 'in' ? 'out' : 'in', id));
+      this.#open.get(openKey(record.connection, record.direction === 'in' ? 'out' : 'in', id))?.at(-1);
     if (!exchange) {
       // Its request is not here: it was before we began, or there never was one.
       this.#add({
@@ -194,7 +197,8 @@ export class Exchanges {
   #owner(record: WireRecord, method: string, message: Plain): Exchange | undefined {
     if (method === 'notifications/cancelled') {
       const id = cancels(message);
-      const open = id === undefined ? undefined : this.#open.get(openKey(record.connection, record.direction, id));
+      const open =
+        id === undefined ? undefined : this.#open.get(openKey(record.connection, record.direction, id))?.at(-1);
       if (open) return open;
     }
     const about = this.at(record.about ?? 0)[0];
@@ -223,7 +227,9 @@ export class Exchanges {
   #close(exchange: Exchange): void {
     if (exchange.id === undefined) return;
     const key = openKey(exchange.connection, exchange.direction, exchange.id);
-    if (this.#open.get(key) === exchange) this.#open.delete(key);
+    const left = this.#open.get(key)?.filter((other) => other !== exchange) ?? [];
+    if (left.length === 0) this.#open.delete(key);
+    else this.#open.set(key, left);
     const token = exchange.message === undefined ? undefined : progressToken(exchange.message);
     if (token !== undefined) this.#byToken.delete(`${exchange.connection} ${exchange.direction} ${token}`);
   }

@@ -3,6 +3,7 @@ export { ActorLine, type Life, type Standing, type Timer } from './actor-line.ts
 export { type Change, changes } from './changes.ts';
 export { type Coverage, KnownChart, type Visits } from './coverage.ts';
 export { type Exchange, type ExchangeStatus, type Notice, statusAt } from './exchange.ts';
+export { type Hibernating, hibernatingOf, KNOWS_HIBERNATING } from './hibernating.ts';
 export { type Idle, idleTimes } from './idle.ts';
 export { LIVE } from './log.ts';
 export { CLIENT, isAuthored, isMachinery, type MessageRow } from './message-rows.ts';

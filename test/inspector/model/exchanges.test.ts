@@ -22,10 +22,13 @@ test('requests of two clients with one id are told apart by what their answers a
   const teller = new Teller();
   const first = teller.wire('in', call(1, 'a'));
   const second = teller.wire('in', call(1, 'b'));
+  const open = (): unknown[] => teller.model.exchanges.open(LIVE).map(({ target }) => target);
+  assert.equal(open(), ['a', 'b']);
   teller.wire('out', { jsonrpc: '2.0', id: 1, error: { code: -32603, message: 'no' } }, { about: first });
   teller.wire('out', result(1), { about: second });
   assert.is(teller.model.exchanges.at(first)[0]?.status, 'error');
   assert.is(teller.model.exchanges.at(second)[0]?.status, 'ok');
+  assert.equal(open(), []);
 });
 
 test('a question of the server is paired by its id within the connection, and belongs to the call that asks it', () => {
