@@ -15,8 +15,16 @@ export interface Launcher {
   reads(paths: readonly string[]): void;
   /** A server of the program closes. @param reason such as `stdin ended` @param by who asked for it */
   closes?(reason: string, by: 'program' | 'transport'): void;
+  /** How the process before this one ended, which served the same program; undefined where nobody knows. */
+  previous?(): PreviousProcess | undefined;
   /** The store of a server that was given none of its own, if there is one for it. */
   store?(): Store | undefined;
+}
+
+export interface PreviousProcess {
+  readonly pid: number;
+  /** By an error of its own, and not because somebody has killed it. */
+  readonly crashed: boolean;
 }
 
 const place = processWide('troupe.dev.host', (): { launcher?: Launcher } => ({}));

@@ -17,8 +17,8 @@ export interface HeartbeatOptions {
   ask(): void;
   /** What the system says of the process. Asked only where the process does not answer. */
   state(): ProcessState;
-  /** The process has to be replaced. Said once. @param why such as `is stopped (SIGSTOP)` */
-  dead(why: string): void;
+  /** The process has to be replaced. Said once. @param why such as `is stopped (SIGSTOP)` @param blocked what it does never ends */
+  dead(why: string, blocked: boolean): void;
 }
 
 /**
@@ -76,12 +76,12 @@ export class Heartbeat {
     const now = clock.now();
     const passed = Math.min(now - this.#looked, 2 * LOOK_MS);
     this.#looked = now;
-    const why = this.#verdict(passed);
-    if (why !== undefined) return dead(why);
+    const verdict = this.#verdict(passed);
+    if (verdict) return dead(verdict.why, verdict.blocked);
     this.#timer = clock.after(LOOK_MS, this.#look);
   };
 
-  #verdict(passed: number): string | undefined {
+  #verdict(passed: number): { readonly why: string; readonly blocked: boolean } | undefined {
     if (this.#serves && !this.#asked) {
       this.#ask();
       return undefined;
@@ -91,10 +91,10 @@ export class Heartbeat {
     if (this.#silentMs < STOPPED_MS) return undefined;
     // One that still loads does not answer, and may load for long: only its state tells anything.
     const state = this.#options.state();
-    if (state === 'stopped') return 'is stopped (SIGSTOP)';
+    if (state === 'stopped') return { why: 'is stopped (SIGSTOP)', blocked: false };
     if (state === 'traced') this.#silentMs = 0;
-    return this.#serves && this.#silentMs >= this.#longestMs
-      ? `has been blocked for ${Math.round(this.#silentMs / 1_000)} seconds, and its watchdog has not ended it`
-      : undefined;
+    if (!this.#serves || this.#silentMs < this.#longestMs) return undefined;
+    const seconds = Math.round(this.#silentMs / 1_000);
+    return { why: `has been blocked for ${seconds} seconds, and its watchdog has not ended it`, blocked: true };
   }
 }

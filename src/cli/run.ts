@@ -46,9 +46,9 @@ export async function main(args: readonly string[]): Promise<void> {
   const watched = isWatched
     ? { port: 0, token: randomBytes(TOKEN_BYTES).toString('base64url'), turns: 0, free: Promise.resolve() }
     : undefined;
-  const start = (gated: boolean) => new WorkerProcess({ command, gated, watched });
+  const start = () => new WorkerProcess({ command, watched });
   // What supervises it is loaded while it starts.
-  const first = start(false);
+  const first = start();
   const { supervise } = await import('./supervisor.ts');
   await supervise(first, start);
 }

@@ -1,7 +1,7 @@
 /** What `troupe run` and `troupe serve` share: finds out which server a target has, and lets it listen. */
 import { once } from 'node:events';
 import { systemClock } from '../clock.ts';
-import { launchedBy } from '../launcher.ts';
+import { launchedBy, type PreviousProcess } from '../launcher.ts';
 import { createServer, isServer, type Server } from '../server.ts';
 import type { Store } from '../store/store.ts';
 import type { Transport } from '../transports/transport.ts';
@@ -23,6 +23,8 @@ export interface Serving {
   listenMore?(transports: readonly Transport[]): Promise<void> | undefined;
   /** Hears that a server closes. */
   closes?(reason: string, by: 'program' | 'transport'): void;
+  /** How the process before this one ended; undefined where nobody knows. */
+  previous?(): PreviousProcess | undefined;
   /** For a server that has none of its own. */
   readonly store?: Store | undefined;
 }
@@ -50,6 +52,7 @@ export async function serveTarget(target: Target, serving: Serving): Promise<voi
       },
       reads() {},
       closes: (reason, by) => serving.closes?.(reason, by),
+      previous: () => serving.previous?.(),
       store: () => serving.store,
     });
   });

@@ -35,14 +35,14 @@ class Ended extends Error {
  * Serves the agent that started this process, and ends the process.
  *
  * @param first the worker that serves first
- * @param start makes another; a gated one waits to be released
+ * @param start makes another, which waits to be released
  */
-export async function supervise(first: WorkerProcess, start: (gated: boolean) => WorkerProcess): Promise<never> {
+export async function supervise(first: WorkerProcess, start: () => WorkerProcess): Promise<never> {
   return new Supervisor(first, start, systemClock).run();
 }
 
 class Supervisor {
-  readonly #start: (gated: boolean) => WorkerProcess;
+  readonly #start: () => WorkerProcess;
   readonly #clock: Clock;
   readonly #restarts: Restarts;
   readonly #shim: Shim;
@@ -52,7 +52,7 @@ class Supervisor {
   #deploying = false;
   #leaving = false;
 
-  constructor(first: WorkerProcess, start: (gated: boolean) => WorkerProcess, clock: Clock) {
+  constructor(first: WorkerProcess, start: () => WorkerProcess, clock: Clock) {
     this.#start = start;
     this.#clock = clock;
     this.#next = first;
@@ -60,7 +60,7 @@ class Supervisor {
     this.#shim = new Shim({
       input: process.stdin,
       output: process.stdout,
-      dial: async () => this.#dial(),
+      dial: () => this.#dial(),
       patience: {
         failed(error) {
           throw error;
@@ -130,12 +130,14 @@ class Supervisor {
     return code ?? 1;
   }
 
-  #dial(): Link {
-    const worker = this.#next ?? this.#start(false);
+  async #dial(): Promise<Link> {
+    const before = this.#worker;
+    const ending = await before?.ended;
+    const worker = this.#next ?? this.#start();
     this.#next = undefined;
     this.#worker = worker;
     if (this.#leaving) this.#leaveInTime();
-    worker.release();
+    worker.release(before?.pid !== undefined && ending ? { pid: before.pid, crashed: ending.crashed } : undefined);
     return worker.link;
   }
 
@@ -172,7 +174,7 @@ class Supervisor {
   async #deploy(reason: string): Promise<void> {
     if (this.#deploying || this.#next) return tell(`${reason}: a new worker is being started already`);
     this.#deploying = true;
-    const next = this.#start(true);
+    const next = this.#start();
     const timer = this.#clock.after(START_MS, () => next.kill());
     const loaded = await next.loaded;
     timer.cancel();

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { Duplex, type Readable, type Writable } from 'node:stream';
 import { type Clock, systemClock, type Timer } from '../clock.ts';
+import type { PreviousProcess } from '../launcher.ts';
 import { Heartbeat } from './heartbeat.ts';
 import type { Link } from './link.ts';
 import { processState } from './process-state.ts';
@@ -22,6 +23,9 @@ const LAST_WORDS_MS = 250;
 /** The agent's session, under which a server with a durable store keeps what it must know again: the same for every worker. */
 const SESSION = randomUUID();
 
+/** What the system, or V8, ends a process with for an error of its own. Any other signal comes from outside, also SIGKILL for want of memory. */
+const FAULTS: ReadonlySet<string> = new Set(['SIGABRT', 'SIGSEGV', 'SIGBUS', 'SIGILL', 'SIGFPE', 'SIGTRAP', 'SIGSYS']);
+
 /** What the workers of a server that is inspected or recorded have one after the other. */
 export interface Watched {
   /** Of the inspector: the first worker finds it, and those after it come back there. */
@@ -36,8 +40,6 @@ export interface Watched {
 export interface WorkerOptions {
   /** What node is told to run. */
   readonly command: readonly string[];
-  /** Whether it waits for {@link WorkerProcess.release} before it serves. */
-  readonly gated: boolean;
   /** What it has if it is inspected or recorded. */
   readonly watched?: Watched | undefined;
   readonly clock?: Clock;
@@ -48,6 +50,8 @@ export interface Ending {
   readonly code: number | null;
   /** Its program has ended it, with code 0: it is not started again. */
   readonly byItself: boolean;
+  /** It is to blame for its end itself, and not somebody who has killed it. */
+  readonly crashed: boolean;
   /** In words, such as "the server was killed by SIGKILL". */
   readonly why: string;
 }
@@ -77,15 +81,17 @@ export class WorkerProcess {
   #deadline: Timer | undefined;
   /** Why it cannot go on, or was asked to end by somebody else. */
   #broken: string | undefined;
+  /** It has computed for longer than its watchdog allows. */
+  #blocked = false;
   #atGate: (loaded: boolean) => void = () => {};
 
-  constructor({ command, gated, watched, clock = systemClock }: WorkerOptions) {
+  constructor({ command, watched, clock = systemClock }: WorkerOptions) {
     this.#clock = clock;
     this.#watched = watched;
     const child = spawn(process.execPath, command, {
       // What it says to people goes where ours does, without a copy of it being made.
       stdio: ['pipe', 'pipe', 'inherit', 'pipe'],
-      env: { ...process.env, TROUPE_WORKER: gated ? 'gated' : 'free', TROUPE_SESSION: SESSION },
+      env: { ...process.env, TROUPE_WORKER: '1', TROUPE_SESSION: SESSION },
       windowsHide: true,
     });
     this.#child = child;
@@ -98,7 +104,10 @@ export class WorkerProcess {
       clock,
       ask: () => void this.#control?.write('beat\n'),
       state: () => (child.pid === undefined ? 'running' : processState(child.pid)),
-      dead: (why) => this.#end(why),
+      dead: (why, blocked) => {
+        this.#blocked = blocked;
+        this.#end(why);
+      },
     });
     this.loaded = new Promise((resolve) => {
       this.#atGate = resolve;
@@ -133,7 +142,9 @@ export class WorkerProcess {
     const why = error
       ? `cannot be started (${error.message})`
       : (this.#broken ?? (signal === null ? `ended with code ${code}` : `was killed by ${signal}`));
-    return { code, byItself: code === 0 && this.#broken === undefined, why: `the server ${why}` };
+    const byItself = code === 0 && this.#broken === undefined;
+    const crashed = this.#blocked || (signal === null ? code !== 0 : FAULTS.has(signal));
+    return { code, byItself, crashed, why: `the server ${why}` };
   }
 
   /** What it said before it died is still in the private channel. That ends, unless a process which it started holds it open. */
@@ -168,9 +179,14 @@ export class WorkerProcess {
     if (!this.#ending) this.#clock.after(CLOSED_MS, () => this.#breaks(`has closed its ${pipe}`));
   }
 
-  /** Lets it serve. */
-  release(): void {
-    this.#control?.write('go\n');
+  /** Lets it serve. @param previous the worker before it, if there was one */
+  release(previous: PreviousProcess | undefined): void {
+    const told = previous ? ` ${previous.pid} ${previous.crashed ? 'crashed' : 'killed'}` : '';
+    this.#control?.write(`go${told}\n`);
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
   }
 
   /** Ends it at once. */

@@ -2,6 +2,7 @@
 import { url as inspectorUrl } from 'node:inspector';
 import { Socket } from 'node:net';
 import { systemClock } from '../clock.ts';
+import type { PreviousProcess } from '../launcher.ts';
 import { DEFAULT_LIMITS } from '../options.ts';
 import type { Server } from '../server.ts';
 import { stdio } from '../transports/stdio.ts';
@@ -33,10 +34,10 @@ export interface Work {
 export async function serve({ target, data, inspecting }: Work): Promise<void> {
   // From here on stdout is the protocol, also for what the program says while it loads.
   reserveStdout();
-  const mode = process.env.TROUPE_WORKER;
+  const isWorker = process.env.TROUPE_WORKER !== undefined;
   // What this process starts has another supervisor, or none.
   delete process.env.TROUPE_WORKER;
-  const supervisor = mode === undefined ? undefined : new SupervisorEnd(mode === 'gated');
+  const supervisor = isWorker ? new SupervisorEnd() : undefined;
   const serving = new Map<Server, Promise<void>>();
   const isWatched = inspecting.inspect || inspecting.record !== undefined;
   const watch = async (server: Server): Promise<void> => {
@@ -61,6 +62,7 @@ export async function serve({ target, data, inspecting }: Work): Promise<void> {
       return opened;
     },
     closes: (reason, by) => supervisor?.closes(reason, by),
+    previous: () => supervisor?.previous,
     store,
   });
 }
@@ -84,17 +86,19 @@ async function open(
   await server.listen(...(transports.length > 0 ? transports : [stdio()]));
 }
 
-/** The pipe to the supervisor. Said here: `loaded`, `grace MS`, `keeps`, `serves HARD_MS`, `beat`, `beat debugged`, `inspecting PORT`, `asked SIGNAL`, `cut REASON`; heard: `go`, `beat`, `watch TURNS PORT TOKEN`. */
+/** The pipe to the supervisor. Said here: `loaded`, `grace MS`, `keeps`, `serves HARD_MS`, `beat`, `beat debugged`, `inspecting PORT`, `asked SIGNAL`, `cut REASON`; heard: `go`, `go PID crashed`, `go PID killed`, `beat`, `watch TURNS PORT TOKEN`. */
 class SupervisorEnd {
   readonly #control = new Socket({ fd: CONTROL });
   readonly #released: Promise<void>;
   /** Where the inspector is to be: settled when no worker before this one has what there is one of, its port and its file. */
   readonly place: Promise<Place>;
   #closes = false;
+  /** The worker before this one. */
+  previous: PreviousProcess | undefined;
   /** Within which the server ends once it is asked to; undefined until it serves. */
   #graceMs: number | undefined;
 
-  constructor(gated: boolean) {
+  constructor() {
     const control = this.#control;
     let release = (): void => {};
     let watch = (_: Place): void => {};
@@ -104,14 +108,16 @@ class SupervisorEnd {
     this.place = new Promise((resolve) => {
       watch = resolve;
     });
-    if (!gated) release();
     let rest = '';
     control.setEncoding('utf8').on('data', (chunk: string) => {
       const words = (rest + chunk).split('\n');
       rest = words.pop() ?? '';
       for (const word of words) {
         const [name, turns, port, token = ''] = word.split(' ');
-        if (name === 'go') release();
+        if (name === 'go') {
+          if (turns !== undefined) this.previous = { pid: Number(turns), crashed: port === 'crashed' };
+          release();
+        }
         // A debugger may hold this process for long.
         else if (name === 'beat') this.#say(inspectorUrl() === undefined ? 'beat' : 'beat debugged');
         else if (name === 'watch') watch({ again: turns !== '0', port: Number(port) || 0, token });

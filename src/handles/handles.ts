@@ -8,7 +8,7 @@ import { ANONYMOUS } from '../quota.ts';
 import type { Write } from '../store/store.ts';
 import { checkKind } from './checks.ts';
 import { Directory, type Hibernating } from './directory.ts';
-import { actorId, deadlineOf, type Entry, isStale, lifetimeOf, rowOf } from './entry.ts';
+import { actorId, addressOf, deadlineOf, type Entry, isStale, lifetimeOf, rowOf } from './entry.ts';
 import { HandleError } from './error.ts';
 import type { HandlesOptions, InstanceHost } from './host.ts';
 import { Instance } from './instance.ts';
@@ -17,7 +17,8 @@ import { faultOf } from './keep.ts';
 import { Keyed } from './keyed.ts';
 import type { Caller, HandleChange, HandlePage, MachineKind, SendOptions } from './kind.ts';
 import { Leaving, unknownHandle } from './load.ts';
-import { Suspects } from './suspects.ts';
+import { readKept, writeKept } from './restoring.ts';
+import { type Condemned, Suspects } from './suspects.ts';
 
 export type { HandlesOptions } from './host.ts';
 
@@ -172,6 +173,42 @@ export class Handles {
   async restore(): Promise<void> {
     await this.#host.suspects.restore();
     await this.#directory.restore((entry) => this.#gone(entry));
+  }
+
+  /** Events, and what instances did by themselves, that ended the process too often and are not done again. */
+  condemned(): readonly Condemned[] {
+    return this.#host.suspects.condemned();
+  }
+
+  /** Lets what is set aside under this incident be done again: the event when it is sent again, an instance at once. @returns false for none */
+  release(incident: string): boolean {
+    const released = this.#host.suspects.release(incident);
+    const entry = released?.own ? this.#directory.entry(released.id) : undefined;
+    if (entry?.status === 'failed') void this.#revive(entry);
+    return released !== undefined;
+  }
+
+  /** An instance that was set aside goes on from what was kept, with the timers that it had. */
+  async #revive(entry: Entry): Promise<void> {
+    const { limits, store } = this.#options;
+    const { id: actor } = entry;
+    try {
+      const stored = await store.load(actor);
+      if (!stored?.snapshot) return;
+      const { version, data } = stored.snapshot;
+      const kept = writeKept({ ...readKept(data, addressOf(entry)), failure: undefined });
+      entry.status = 'active';
+      const lifetime = lifetimeOf(this.#kinds.get(entry.name), entry.principal, limits);
+      await store.commit([
+        { type: 'actor', actor: rowOf(entry, lifetime, limits) },
+        { type: 'snapshot', actor, version, data: kept },
+      ]);
+      entry.instance?.leave('it was released');
+      this.#directory.lost(entry);
+    } catch (error) {
+      entry.status = 'failed';
+      this.#host.incident(`${addressOf(entry)}, which was released`, error);
+    }
   }
 
   /** Takes no more calls; makes durable what is on its way. What runs is broken off, and runs again after a restart. */

@@ -18,6 +18,8 @@ export interface HandlesOptions {
   readonly quotas: { readonly handles: Quota; readonly retained: Quota };
   readonly log: OperatorLog;
   incident(where: string, error: unknown): string;
+  /** How the process before this one ended, where somebody has started both and says so. */
+  previous?(): { readonly pid: number; readonly crashed: boolean } | undefined;
 }
 
 export interface InstanceHost extends HandlesOptions {

@@ -17,7 +17,7 @@ import { type Life, lifeOf, stepLife } from './life.ts';
 import { Leaving, loadInstance, storageError } from './load.ts';
 import { beginsNot, endedBy, poison, tooMany } from './mishaps.ts';
 import { Seen } from './seen.ts';
-import { MOST_DEATHS, OWN } from './suspects.ts';
+import { OWN } from './suspects.ts';
 import { Turns, type TurnsOwner } from './turns.ts';
 
 /** Crashes that are borne, beside those of an event that is tried twice (RELIABILITY 3.2). */
@@ -151,9 +151,9 @@ export class Instance implements TurnsOwner {
       const bytes = bytesOf(data, kept.snapshot);
       if (this.#mail.size > 0) this.#host.takes(this.entry, bytes);
       else this.entry.footprint.awake(bytes, 'forced');
-      const deaths = this.entry.status === 'active' ? this.#host.suspects.deaths(this.entry.id, OWN) : 0;
-      if (deaths >= MOST_DEATHS)
-        return this.#setAside([], endedBy(deaths), { kept: data, version, kind: from.kind }, deaths);
+      const own = this.entry.status === 'active' ? this.#host.suspects.against(this.entry.id, OWN) : undefined;
+      if (own?.condemned)
+        return this.#setAside([], endedBy(own.deaths), { kept: data, version, kind: from.kind }, own.deaths);
       this.#away = false;
       this.#turns.goOn(this.#open(from), kept, data, from.resumption.migrated);
       this.#step({ type: 'woken' });
@@ -250,6 +250,7 @@ export class Instance implements TurnsOwner {
     }
     this.#mail.putBack(jobs.slice(0, -1));
     const { letter, refusal } = poison(this.entry, this.#host, culprit, error);
+    this.#host.suspects.setAside(this.entry.id, culprit, letter.incident);
     this.#turns.drop();
     this.#away = true;
     this.#host.store
@@ -286,6 +287,7 @@ export class Instance implements TurnsOwner {
   #setAside(events: readonly AnyEventObject[], error: unknown, was = this.#was(), crashes = CRASHES): void {
     const { entry } = this;
     const { letter, refusal } = tooMany(entry, this.#host, events, crashes, error);
+    this.#host.suspects.setAside(entry.id, undefined, letter.incident);
     entry.status = 'failed';
     this.#away = true;
     const gone = (): void => {

@@ -38,12 +38,20 @@ export function poison(
 ): { readonly letter: DeadLetter; readonly refusal: HandleError } {
   const incident = host.incident(`${addressOf(entry)}, which crashed at ${nameOf(job)} ${job.attempts} times`, error);
   const mail: AnyEventObject = job.type === 'event' ? { ...job.event.data, type: job.event.type } : { type: job.type };
-  const refusal = new HandleError(
-    'failed',
-    `${nameOf(job)} crashed this instance ${job.attempts} times and was set aside: nothing of it has happened, and the instance is as it was before (${shortly(error, incident)})`,
-    { incident, cause: error },
-  );
+  const refusal = new HandleError('failed', setAside(job, job.attempts, shortly(error, incident)), {
+    incident,
+    cause: error,
+  });
   return { letter: letterOf(entry, host, [mail], job.attempts, error, incident), refusal };
+}
+
+/** What the sender of an event hears that was set aside before, and is not tried again. */
+export function setAsideBefore(job: Job, deaths: number, incident: string): HandleError {
+  return new HandleError('failed', setAside(job, deaths, `incident ${incident}`), { incident });
+}
+
+function setAside(job: Job, times: number, why: string): string {
+  return `${nameOf(job)} crashed this instance ${times} times and was set aside: nothing of it has happened, and the instance is as it was before (${why})`;
 }
 
 /** An instance that crashed too often: the letter, and why it failed. */

@@ -11,10 +11,9 @@ import { CREATED } from './history.ts';
 import type { InstanceHost } from './host.ts';
 import { type Job, jobOf, type Mailroom } from './jobs.ts';
 import type { Caller } from './kind.ts';
-import { endedBy } from './mishaps.ts';
+import { endedBy, setAsideBefore } from './mishaps.ts';
 import type { KeptInstance } from './restoring.ts';
 import { follow, serve } from './serve.ts';
-import { MOST_DEATHS } from './suspects.ts';
 import { viewOf } from './view.ts';
 
 /** Most calls that are served before others are given a turn. */
@@ -169,14 +168,19 @@ export class Turns {
     let turn = this.#turn;
     while (applied.length < MOST_TURNS) {
       const job = this.#mail.first();
-      const deaths = job ? suspects.deathsOf(entry.id, job) : 0;
-      if (job && deaths > 0) job.attempts = Math.max(job.attempts, 1);
+      const suspicion = job && suspects.againstJob(entry.id, job);
+      if (job && suspicion?.incident !== undefined) {
+        this.#mail.take();
+        job.reject(setAsideBefore(job, suspicion.deaths, suspicion.incident));
+        continue;
+      }
+      if (job && suspicion) job.attempts = Math.max(job.attempts, suspicion.condemned ? suspicion.deaths - 1 : 1);
       // One that crashed the instance, or ended the process, is tried alone.
       if (!job || (job.attempts > 0 && applied.length > 0)) break;
       this.#mail.take();
       job.asked = awake.desk.asked;
       try {
-        if (deaths >= MOST_DEATHS) throw endedBy(deaths);
+        if (suspicion?.condemned) throw endedBy(suspicion.deaths);
         suspects.begins(entry.id, job);
         const one = this.#serve(job, awake, turn);
         turn = one.turn;
@@ -189,6 +193,7 @@ export class Turns {
     }
     this.#full = applied.length === MOST_TURNS;
     if (applied.length > 0) this.#commit(awake, applied, undefined);
+    for (const { job } of applied) suspects.survives(entry.id, job);
   }
 
   #serve(job: Job, awake: Awake, turn: number): Applied {

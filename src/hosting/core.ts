@@ -108,7 +108,9 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
     incident,
   });
 
-  const handles = new Handles({ clock, inspection, store: keeping.store, limits, quotas, log, incident });
+  const previous = () => launcher()?.previous?.();
+  const handles = new Handles({ clock, inspection, store: keeping.store, limits, quotas, log, incident, previous });
+  supervision.releases(handles);
   keeping.restoring(() => handles.restore());
   handles.onChange(({ view: { machine, handle }, principal }) => {
     // Of nobody's handle hears whoever knows it.

@@ -4,6 +4,7 @@ import { acting } from '../actors/acting.ts';
 import { Quarantine, type SetAside } from '../actors/quarantine.ts';
 import type { Clock } from '../clock.ts';
 import { running } from '../execution/running.ts';
+import type { Handles } from '../handles/handles.ts';
 import type { InFlight } from '../messages/in-flight.ts';
 import type { OperatorLog } from '../options.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
@@ -11,14 +12,14 @@ import type { DeadLetter, Store } from '../store/store.ts';
 import { toText } from '../store/text.ts';
 import { type Poisoned, poison } from '../supervision/poison.ts';
 import { tellBy } from '../supervision/telling.ts';
-import { startWatchdog, type Watchdog } from '../supervision/watchdog.ts';
+import { endsMark, startWatchdog, type Watchdog } from '../supervision/watchdog.ts';
 import type { WatchdogOption } from '../supervision/watchdog-option.ts';
 
 /** What an operator sees of a server's supervision. */
 export interface Supervised {
   /** Actors that crashed too often, and serve no more. */
   readonly setAside: readonly SetAside[];
-  /** Calls that ended the process twice, and are refused. */
+  /** Calls that ended the process twice, and events of handles that ended it too often: they are refused. */
   readonly refused: readonly Poisoned[];
 }
 
@@ -33,6 +34,7 @@ export class Supervision {
   readonly #options: SupervisionOptions;
   #untell: (() => void) | undefined;
   #watchdog: Watchdog | undefined;
+  #handles: Handles | undefined;
   #restarting = false;
 
   constructor(options: SupervisionOptions) {
@@ -43,12 +45,18 @@ export class Supervision {
   /** Before anything is served: what blocked the process before it was started again is a dead letter, once. */
   readonly restore = async (): Promise<void> => {
     const { store } = this.#options;
+    if (store.notes?.path !== undefined) endsMark(store.notes.path);
     if (poison.size === 0) return;
     const known = new Set((await store.deadLetters(DEAD_LETTERS)).map(({ incident }) => incident));
     const letters = poison.all().filter(({ incident }) => !known.has(incident));
     if (letters.length === 0) return;
     await store.commit(letters.map((call) => ({ type: 'dead letter', letter: letterOf(call) })));
   };
+
+  /** Handles set aside what ends the process, too. */
+  releases(handles: Handles): void {
+    this.#handles = handles;
+  }
 
   /** A transport opens. `watchdog` is the option of that name. */
   begin(watchdog: boolean | WatchdogOption | undefined): void {
@@ -86,11 +94,22 @@ export class Supervision {
   };
 
   report(): Supervised {
-    return { setAside: this.quarantine.all(), refused: poison.all() };
+    const events = this.#handles?.condemned() ?? [];
+    const refused = events.map(
+      ({ what, digest, deaths, at, incident }): Poisoned => ({
+        element: what,
+        digest,
+        attempts: deaths,
+        at,
+        incident,
+        stack: '',
+      }),
+    );
+    return { setAside: this.quarantine.all(), refused: [...poison.all(), ...refused] };
   }
 
   release(name: string): boolean {
-    return this.quarantine.release(name) || poison.release(name);
+    return this.quarantine.release(name) || poison.release(name) || this.#handles?.release(name) === true;
   }
 }
 

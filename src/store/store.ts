@@ -189,9 +189,19 @@ export interface Store {
 export interface Notes {
   /** What the process before this one had noted when it ended; undefined where it was in the middle of nothing. */
   readonly last: string | undefined;
+  /** The process that had noted it; undefined where that is not known. */
+  readonly by?: NotedProcess | undefined;
+  /** The file in which it is noted, if it is one: a thread can say there that the process ends itself ({@link markEnded} in notes.ts). */
+  readonly path?: string;
   /** In place of what was noted before: one line. At once, and without a sync: it outlives the process, and not the machine. */
   write(what: string): void;
   clear(): void;
+}
+
+export interface NotedProcess {
+  readonly pid: number;
+  /** It has ended itself in the middle of what it had noted: by `process.exit`, or by its watchdog. */
+  readonly ended: boolean;
 }
 
 export interface ListQuery {

@@ -33,6 +33,14 @@ export interface WatchdogData {
   readonly kill: boolean;
   /** Where what blocked the process is written before it ends. */
   readonly record: string | undefined;
+  /** Files in which it is noted what the process is in the middle of: there the thread marks that the process ends itself. */
+  readonly notes: readonly string[];
+}
+
+/** What the process says to the thread: one such file more. */
+export interface NotesOpened {
+  readonly type: 'notes';
+  readonly path: string;
 }
 
 /** What the thread says to the process that it watches: it can hear it once it is free. */

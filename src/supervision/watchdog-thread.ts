@@ -4,14 +4,16 @@ import { Session } from 'node:inspector';
 import { parentPort, workerData } from 'node:worker_threads';
 import { systemClock } from '../clock.ts';
 import { isObject } from '../protocol/json.ts';
+import { markEnded } from '../store/notes.ts';
 import { toText } from '../store/text.ts';
-import type { Blocked, BlockOver, Culprit, WatchdogData } from './blocked.ts';
+import type { Blocked, BlockOver, Culprit, NotesOpened, WatchdogData } from './blocked.ts';
 import { inWords } from './in-words.ts';
 import { EXPRESSION } from './telling.ts';
 
 class Watch {
   readonly #data: WatchdogData;
   readonly #beats: Int32Array;
+  readonly #notes: string[];
   #seen: number;
   #blockedMs = 0;
   #looked = systemClock.now();
@@ -25,6 +27,8 @@ class Watch {
 
   constructor(data: WatchdogData) {
     this.#data = data;
+    this.#notes = [...data.notes];
+    parentPort?.on('message', ({ path }: NotesOpened) => void this.#notes.push(path));
     this.#beats = new Int32Array(data.beats);
     this.#seen = this.#beat();
   }
@@ -119,6 +123,7 @@ class Watch {
     aloud(inWords(blocked));
     if (!kill) return;
     this.#record(blocked);
+    for (const path of this.#notes) markEnded(path);
     aloud('the process ends itself (SIGKILL), to be started again');
     process.kill(process.pid, 'SIGKILL');
   }

@@ -7,7 +7,7 @@ import { systemClock, type Timer } from '../clock.ts';
 import type { OperatorLog } from '../options.ts';
 import { processWide } from '../process-wide.ts';
 import { messageOf } from '../protocol/json.ts';
-import type { Blocked, BlockOver, WatchdogData } from './blocked.ts';
+import type { Blocked, BlockOver, NotesOpened, WatchdogData } from './blocked.ts';
 import { inWords } from './in-words.ts';
 import { poison } from './poison.ts';
 import { startThread } from './thread.ts';
@@ -22,6 +22,8 @@ export interface WatchdogOptions extends WatchdogOption {
 export interface Watchdog {
   /** Nobody watches any more. */
   stop(): void;
+  /** See {@link endsMark}. Absent in an earlier copy of this package. */
+  marks?(path: string): void;
 }
 
 export const SOFT_MS = 200;
@@ -36,6 +38,16 @@ const POLICY = { restarts: 5, windowMs: 60_000, backOff: { fromMs: 100, toMs: 10
 /** One for each process, whatever asks for it first, in whichever copy of this package. */
 const watched = processWide<{ by: Watchdog | undefined }>('troupe.watchdog', () => ({ by: undefined }));
 
+/** Files that the thread marks before it ends the process; of those that are gone it marks none. */
+const marks = processWide('troupe.watchdog.notes', () => ({ paths: new Set<string>() }));
+
+/** Lets a watchdog that ends this process say so where it is noted what the process is in the middle of. */
+export function endsMark(path: string): void {
+  if (marks.paths.has(path)) return;
+  marks.paths.add(path);
+  watched.by?.marks?.(path);
+}
+
 /** Watches this process. Where it is watched already, that goes on, and nothing is started. @returns undefined then */
 export function startWatchdog(options: WatchdogOptions): Watchdog | undefined {
   if (watched.by) return undefined;
@@ -47,6 +59,7 @@ export function startWatchdog(options: WatchdogOptions): Watchdog | undefined {
       if (watched.by === by) watched.by = undefined;
       watchdog.stop();
     },
+    marks: (path) => watchdog.marks(path),
   };
   watched.by = by;
   return by;
@@ -77,6 +90,11 @@ class ProcessWatchdog implements Watchdog {
     void this.#worker?.terminate();
   }
 
+  marks(path: string): void {
+    const opened: NotesOpened = { type: 'notes', path };
+    this.#worker?.postMessage(opened);
+  }
+
   readonly #beat = (): void => {
     Atomics.add(this.#view, 0, 1);
     // Whoever looks at a breakpoint must find the process alive.
@@ -93,6 +111,7 @@ class ProcessWatchdog implements Watchdog {
       hardMs: hardMs ?? ALOUD_MS,
       kill: hardMs !== undefined,
       record,
+      notes: [...marks.paths],
     };
     const worker = startThread('watchdog-thread', { workerData: data, name: 'troupe watchdog' });
     worker.on('message', ({ blocked }: BlockOver) => this.#over(blocked));

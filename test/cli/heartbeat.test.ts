@@ -36,7 +36,7 @@ class Worker {
       if (this.answers) queueMicrotask(() => this.heartbeat.answered(this.debugged));
     },
     state: () => this.state,
-    dead: (why) => void this.dead.push(why),
+    dead: (why, blocked) => void this.dead.push(blocked ? `blocked: ${why}` : why),
   });
 
   /** It answers what it has not answered. */
@@ -96,7 +96,7 @@ test('R-38: a process that computes is its watchdog’s business, until twice it
   assert.equal(worker.dead, []);
   assert.not(worker.heartbeat.turns);
   await worker.clock.advance(6_000);
-  assert.match(worker.dead[0] ?? '', 'has been blocked for 130 seconds');
+  assert.match(worker.dead[0] ?? '', 'blocked: has been blocked for 130 seconds');
 });
 
 test('R-38: without a hard limit, and while it loads, a process may compute for as long as it likes', async () => {

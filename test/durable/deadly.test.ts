@@ -1,7 +1,7 @@
 /** What a machine does that ends the whole process: it is counted over the lives of the process, and not done a third time. */
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -16,6 +16,9 @@ import { suite, timeLimit } from '../harness/door.ts';
 timeLimit(60_000);
 const test = suite('deadly events');
 const FIXTURE = fileURLToPath(new URL('../fixtures/durable/bomb.mjs', import.meta.url));
+const COMMAND = fileURLToPath(new URL('../../dist/lib/cli/main.js', import.meta.url));
+/** No watchdog ends it in time: only the test does. */
+const LONG_MS = '600000';
 const folder = mkdtempSync(join(tmpdir(), 'troupe-deadly-'));
 test.after(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -25,13 +28,15 @@ class Life {
   readonly #lines: AsyncIterator<string>;
   readonly ended: Promise<unknown>;
   #sent = 0;
+  #wake: (() => void)[] = [];
   /** What it has said on stderr. */
   told = '';
 
-  constructor(file: string) {
-    this.#child = spawn(process.execPath, [FIXTURE, file], { stdio: ['pipe', 'pipe', 'pipe'] });
+  constructor(file: string, hardMs = '1000', command: readonly string[] = [FIXTURE]) {
+    this.#child = spawn(process.execPath, [...command, file, hardMs], { stdio: ['pipe', 'pipe', 'pipe'] });
     this.#child.stderr.setEncoding('utf8').on('data', (text: string) => {
       this.told += text;
+      for (const wake of this.#wake.splice(0)) wake();
     });
     this.#child.stdin.on('error', () => {});
     this.#lines = createInterface({ input: this.#child.stdout })[Symbol.asyncIterator]();
@@ -55,6 +60,17 @@ class Life {
     throw new Error(`expected the result of ${name}, got ${String(value)}`);
   }
 
+  /** Resolves once stderr has this text, so many times. */
+  async said(text: string, times = 1): Promise<void> {
+    while (this.told.split(text).length <= times) await new Promise<void>((resolve) => void this.#wake.push(resolve));
+  }
+
+  /** What operators do to a server that seems to hang. */
+  async kill(): Promise<void> {
+    this.#child.kill('SIGKILL');
+    await this.ended;
+  }
+
   async stop(): Promise<void> {
     this.#child.stdin.end();
     await this.ended;
@@ -73,10 +89,10 @@ test('R-15: an event that ends the whole process is set aside when it comes the 
   let life = new Life(file);
   const handle = await made(life, {});
   await life.call('bomb_count', { handle, by: 1 });
-  const deadly = { handle, how: 'abort', n: 1 };
+  const deadly = { handle, how: 'exit', n: 1 };
   for (let times = 1; times <= 2; times += 1) {
     const call = life.call('bomb_blow', deadly).catch(() => 'nobody answers');
-    assert.is(await life.ended, 'SIGABRT');
+    assert.is(await life.ended, 3);
     assert.is(await call, 'nobody answers');
     life = new Life(file);
     await life.call('bomb_count', { handle, by: 1 });
@@ -90,8 +106,8 @@ test('R-15: an event that ends the whole process is set aside when it comes the 
   const { structuredContent } = await life.call('bomb_count', { handle, by: 1 });
   assert.equal(isObject(structuredContent) ? structuredContent.view : undefined, { count: 4 });
   // Another of its kind is another.
-  const other = life.call('bomb_blow', { handle, how: 'exit', n: 2 }).catch(() => 'nobody answers');
-  assert.is(await life.ended, 3);
+  const other = life.call('bomb_blow', { handle, how: 'abort', n: 2 }).catch(() => 'nobody answers');
+  assert.is(await life.ended, 'SIGABRT');
   await other;
 });
 
@@ -112,3 +128,123 @@ test('R-15: a timer that blocks the process until it is ended is tried twice; th
   assert.equal(isObject(structuredContent) ? structuredContent.view : undefined, { count: 1 });
   await life.stop();
 });
+
+/** The view of a result. */
+function countIn({ structuredContent }: JsonObject): unknown {
+  const view = isObject(structuredContent) ? structuredContent.view : undefined;
+  return isObject(view) ? view.count : undefined;
+}
+
+async function refusalsOf(life: Life): Promise<readonly { element: string; incident: string; attempts: number }[]> {
+  return JSON.parse(textOf(await life.call('report', {})));
+}
+
+test('R-39: an event in the middle of which a server was killed twice is innocent: it is done once nobody kills it', async () => {
+  const file = join(folder, 'killed.db');
+  const until = join(folder, 'killed');
+  let life = new Life(file, LONG_MS);
+  const handle = await made(life, {});
+  // Where the process survives it, what came from outside counts no more: this may go on for ever.
+  for (let round = 1; round <= 2; round += 1) {
+    for (let kills = 1; kills <= 2; kills += 1) {
+      const lost = life.call('bomb_stall', { handle, until }).catch(() => 'nobody answers');
+      await life.said('stalls');
+      await life.kill();
+      await lost;
+      life = new Life(file, LONG_MS);
+    }
+    writeFileSync(until, '');
+    assert.is(countIn(await life.call('bomb_stall', { handle, until })), round);
+    assert.equal(await refusalsOf(life), []);
+    rmSync(until);
+    await life.stop();
+    life = new Life(file, LONG_MS);
+  }
+  await life.stop();
+});
+
+test('R-39: an event in the middle of which the process died three times is set aside, and release lets it be done once', async () => {
+  const file = join(folder, 'released.db');
+  const until = join(folder, 'released');
+  let life = new Life(file, LONG_MS);
+  const handle = await made(life, {});
+  const event = { handle, until, idempotencyKey: 'the-one-and-only' };
+  for (let kills = 1; kills <= 3; kills += 1) {
+    const lost = life.call('bomb_stall', event).catch(() => 'nobody answers');
+    await life.said('stalls');
+    await life.kill();
+    await lost;
+    life = new Life(file, LONG_MS);
+  }
+  const refused = await life.call('bomb_stall', event);
+  assert.match(String(refused.message), /"stall" crashed this instance 3 times and was set aside/);
+  // Again and again: there is one letter.
+  assert.is((await life.call('bomb_stall', event)).message, refused.message);
+  const letters: { incident: string }[] = JSON.parse(textOf(await life.call('letters', {})));
+  assert.is(letters.length, 1);
+  const incident = letters[0]?.incident ?? '';
+  assert.match(String(refused.message), `(incident ${incident})`);
+  await life.stop();
+  // What is set aside stays so over a restart, and so does its release.
+  life = new Life(file, LONG_MS);
+  assert.is((await life.call('bomb_stall', event)).message, refused.message);
+  const [known] = await refusalsOf(life);
+  assert.match(known?.element ?? '', /^event "stall" of handle\/bomb\/.{6}$/);
+  assert.is(known?.incident, incident);
+  assert.is(textOf(await life.call('release', { name: incident })), 'true');
+  assert.is(textOf(await life.call('release', { name: incident })), 'false');
+  assert.equal(await refusalsOf(life), []);
+  await life.stop();
+  life = new Life(file, LONG_MS);
+  // Nobody but its client sends it again.
+  assert.is(countIn(await life.call('bomb_get', { handle })), 0);
+  writeFileSync(until, '');
+  assert.is(countIn(await life.call('bomb_stall', event)), 1);
+  assert.is(countIn(await life.call('bomb_stall', event)), 1);
+  await life.kill();
+  life = new Life(file, LONG_MS);
+  assert.is(countIn(await life.call('bomb_stall', event)), 1);
+  await life.stop();
+});
+
+test('R-39: an instance that was set aside for what it did by itself lives again once it is released', async () => {
+  const file = join(folder, 'revived.db');
+  let life = new Life(file);
+  const handle = await made(life, { fuse: 300 });
+  assert.is(await life.ended, 'SIGKILL');
+  life = new Life(file);
+  assert.is(await life.ended, 'SIGKILL');
+  life = new Life(file);
+  const said = JSON.stringify(await life.call('bomb_get', { handle }));
+  const incident = /\(incident ([^)]+)\)/.exec(said)?.[1] ?? '';
+  assert.is(textOf(await life.call('release', { name: incident })), 'true');
+  // Its fuse still burns: what was wrong with it is not mended.
+  assert.is(await life.ended, 'SIGKILL');
+});
+
+if (!existsSync(COMMAND)) test.skip('under a supervisor', 'dist is not built: npm run build');
+else
+  test('R-39: a supervisor tells who crashed from who was killed: an abort counts in full, a kill does not', async () => {
+    const file = join(folder, 'supervised.db');
+    const until = join(folder, 'supervised');
+    const life = new Life(file, LONG_MS, [COMMAND, 'run', FIXTURE, '--']);
+    const handle = await made(life, {});
+    const innocent = { handle, until };
+    const deadly = { handle, how: 'abort', n: 1 };
+    for (let kills = 1; kills <= 2; kills += 1) {
+      const pid = Number(textOf(await life.call('pid', {})));
+      const lost = life.call('bomb_stall', innocent);
+      await life.said('stalls', kills);
+      process.kill(pid, 'SIGKILL');
+      assert.match(String((await lost).message), /the server restarted/);
+    }
+    writeFileSync(until, '');
+    assert.is(countIn(await life.call('bomb_stall', innocent)), 1);
+    await life.stop();
+    const next = new Life(file, LONG_MS, [COMMAND, 'run', FIXTURE, '--']);
+    for (let aborts = 1; aborts <= 2; aborts += 1)
+      assert.match(String((await next.call('bomb_blow', deadly)).message), /the server restarted/);
+    assert.match(String((await next.call('bomb_blow', deadly)).message), /"blow" crashed this instance 2 times/);
+    assert.is(countIn(await next.call('bomb_get', { handle })), 1);
+    await next.stop();
+  });

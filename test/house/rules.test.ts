@@ -93,7 +93,7 @@ const LAYERS: readonly {
     may: [
       /^machines\//,
       /^src\/(supervision|discovery|execution|registration|results|messages|protocol)\//,
-      /^src\/(actors\/quarantine|inspection\/records|store\/text|options|clock|own|process-wide)\.ts$/,
+      /^src\/(actors\/quarantine|inspection\/records|store\/(text|notes)|options|clock|own|process-wide)\.ts$/,
     ],
     packages: ['node:', 'nanoid', 'xstate'],
   },
