@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { suite, timeLimit } from '../harness/door.ts';
 import { Cli, isBuilt } from './cli.ts';
 
-timeLimit(60_000);
+timeLimit(180_000);
 const all = suite('the pipes of troupe run');
 function test(title: string, body: () => Promise<void> | void): void {
   if (!isBuilt) all.skip(title, 'dist is not built: npm run build');

@@ -13,7 +13,7 @@ import { META } from '../../src/protocol/meta.ts';
 import { textOf } from '../asking/support.ts';
 import { suite, timeLimit } from '../harness/door.ts';
 
-timeLimit(60_000);
+timeLimit(180_000);
 const test = suite('deadly events');
 const FIXTURE = fileURLToPath(new URL('../fixtures/durable/bomb.mjs', import.meta.url));
 const COMMAND = fileURLToPath(new URL('../../dist/lib/cli/main.js', import.meta.url));
@@ -77,8 +77,8 @@ class Life {
   }
 }
 
-async function made(life: Life, input: JsonObject): Promise<string> {
-  const { structuredContent } = await life.call('bomb_create', input);
+async function made(life: Life): Promise<string> {
+  const { structuredContent } = await life.call('bomb_create', {});
   const handle = isObject(structuredContent) ? structuredContent.handle : undefined;
   if (typeof handle !== 'string') throw new Error(`expected a handle, got ${JSON.stringify(structuredContent)}`);
   return handle;
@@ -87,7 +87,7 @@ async function made(life: Life, input: JsonObject): Promise<string> {
 test('R-15: an event that ends the whole process is set aside when it comes the third time; the rest go on', async () => {
   const file = join(folder, 'event.db');
   let life = new Life(file);
-  const handle = await made(life, {});
+  const handle = await made(life);
   await life.call('bomb_count', { handle, by: 1 });
   const deadly = { handle, how: 'exit', n: 1 };
   for (let times = 1; times <= 2; times += 1) {
@@ -114,9 +114,11 @@ test('R-15: an event that ends the whole process is set aside when it comes the 
 test('R-15: a timer that blocks the process until it is ended is tried twice; then its instance is set aside', async () => {
   const file = join(folder, 'timer.db');
   let life = new Life(file);
-  const good = await made(life, {});
-  const handle = await made(life, { fuse: 300 });
+  const good = await made(life);
+  const handle = await made(life);
+  const lit = life.call('bomb_light', { handle }).catch(() => 'nobody answers');
   assert.is(await life.ended, 'SIGKILL');
+  await lit;
   assert.match(life.told, /has been blocked for \d+ ms by handle\/bomb\/.{6}\b/);
   // It is late, and so it is due at once.
   life = new Life(file);
@@ -143,7 +145,7 @@ test('R-39: an event in the middle of which a server was killed twice is innocen
   const file = join(folder, 'killed.db');
   const until = join(folder, 'killed');
   let life = new Life(file, LONG_MS);
-  const handle = await made(life, {});
+  const handle = await made(life);
   // Where the process survives it, what came from outside counts no more: this may go on for ever.
   for (let round = 1; round <= 2; round += 1) {
     for (let kills = 1; kills <= 2; kills += 1) {
@@ -167,7 +169,7 @@ test('R-39: an event in the middle of which the process died three times is set 
   const file = join(folder, 'released.db');
   const until = join(folder, 'released');
   let life = new Life(file, LONG_MS);
-  const handle = await made(life, {});
+  const handle = await made(life);
   const event = { handle, until, idempotencyKey: 'the-one-and-only' };
   for (let kills = 1; kills <= 3; kills += 1) {
     const lost = life.call('bomb_stall', event).catch(() => 'nobody answers');
@@ -210,8 +212,10 @@ test('R-39: an event in the middle of which the process died three times is set 
 test('R-39: an instance that was set aside for what it did by itself lives again once it is released', async () => {
   const file = join(folder, 'revived.db');
   let life = new Life(file);
-  const handle = await made(life, { fuse: 300 });
+  const handle = await made(life);
+  const lit = life.call('bomb_light', { handle }).catch(() => 'nobody answers');
   assert.is(await life.ended, 'SIGKILL');
+  await lit;
   life = new Life(file);
   assert.is(await life.ended, 'SIGKILL');
   life = new Life(file);
@@ -228,7 +232,7 @@ else
     const file = join(folder, 'supervised.db');
     const until = join(folder, 'supervised');
     const life = new Life(file, LONG_MS, [COMMAND, 'run', FIXTURE, '--']);
-    const handle = await made(life, {});
+    const handle = await made(life);
     const innocent = { handle, until };
     const deadly = { handle, how: 'abort', n: 1 };
     for (let kills = 1; kills <= 2; kills += 1) {
