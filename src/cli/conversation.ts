@@ -5,7 +5,7 @@ import { isAside, readRelayMail } from '../transports/relay.ts';
 import { OpenRequests } from './open-requests.ts';
 import { Questions } from './questions.ts';
 import { type Asked, namesItself, paramsOf, REMEMBERED, Repeatable } from './repeatable.ts';
-import { beginningOf, messagesOf, Seen } from './scan.ts';
+import { messagesOf, Seen } from './scan.ts';
 import { failure, keyOf, notification } from './wording.ts';
 
 /** What is to become of a line from the server. */
@@ -183,9 +183,9 @@ export class Conversation {
 
   /** A line from the server was skipped. @param head how it begins @returns what the agent is told */
   leftOut(head: string, why: string): readonly string[] {
-    const { key, answer } = beginningOf(head);
-    if (!answer || key === undefined || !this.#open.answered(key, false)) return [];
-    return [failure(key, why)];
+    return messagesOf(head).flatMap(({ key, answer, error }) =>
+      answer && key !== undefined && this.#open.answered(key, error !== undefined) ? failure(key, why) : [],
+    );
   }
 
   #question(key: string, seen: Seen): Verdict {
@@ -307,8 +307,10 @@ export class Conversation {
 function sentBy(line: string): readonly Seen[] {
   if (!isAside(line)) return messagesOf(line);
   const mail = readRelayMail(line);
-  const { owed } = beginningOf(mail?.type === 'unreadable' ? mail.head : '');
-  return [new Seen(owed, undefined, false, line)];
+  if (mail?.type !== 'unreadable') return [];
+  return messagesOf(mail.head).map(
+    (seen) => new Seen(seen.owed, undefined, false, seen.line === undefined ? seen.body : line),
+  );
 }
 
 function keyOfInitialize(asked: Asked | undefined): string | undefined {

@@ -53,7 +53,7 @@ export class Seen {
   }
 }
 
-/** The messages of a line: one, or those of a batch, or none if it is no JSON (the server says so). */
+/** The messages of a line: one, or those of a batch, or none if it is no JSON (the server says so). The start of a message may do. */
 export function messagesOf(line: string): readonly Seen[] {
   const seen = scan(line);
   if (seen) return [seen];
@@ -69,11 +69,6 @@ export function messagesOf(line: string): readonly Seen[] {
 /** True for a string or an integer up to 2^53-1, as JSON has it: with any other id a server answers without one. */
 function isReadable(key: string): boolean {
   return key.charCodeAt(0) === QUOTE || Number.isSafeInteger(Number(key));
-}
-
-/** What can be told of a message by how it begins. */
-export function beginningOf(head: string): Seen {
-  return scan(head) ?? new Seen(undefined, undefined, false, head);
 }
 
 /** What a text is as JSON; undefined where it is none. */

@@ -114,7 +114,13 @@ test('R-35: a line that was skipped has its response, too, where its id can be r
   const conversation = opened();
   for (const text of [known, aside('{"x":"')]) assert.is(conversation.sent(text), text);
   assert.equal(errors(Conversation.refused([known, aside('{"x":"')], 'no server')), [[1, -32603, 'no server']]);
-  assert.equal(conversation.lost('gone'), { toAgent: [], again: [known] });
+  const batch = aside('[{"id":2,"method":"ping"},{"id":1.5,"method":"ping"},{"id":3}]');
+  conversation.sent(batch);
+  conversation.rejected(5, 3);
+  conversation.received(line({ id: 3, error: { code: -32600, message: 'too long' } }));
+  const { toAgent, again } = conversation.lost('gone');
+  assert.equal(errors(toAgent), [[2, -32603, 'gone']]);
+  assert.equal(again, [known]);
   conversation.connected();
   conversation.received(AGREED);
   conversation.resumption();

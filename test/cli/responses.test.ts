@@ -1,5 +1,5 @@
 /** One response to each request, through `troupe run` and `troupe attach`, in every revision, whatever the agent sends and whenever the server dies. */
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -27,7 +27,6 @@ all.after(() => {
 });
 
 const LEGACY = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'];
-const BATCHING = '2025-03-26';
 const MODERN = '2026-07-28';
 
 type Id = string | number;
@@ -172,11 +171,25 @@ class Agent extends Cli {
   }
 
   /** Resolves when a tool has begun so many times; what another process does to a file can only be looked for. */
-  async began(name: 'paid' | 'looked', times: number): Promise<void> {
+  async began(name: 'reader' | 'writer', times: number): Promise<void> {
     const path = join(this.#folder, name);
     const count = (): number => (existsSync(path) ? readFileSync(path, 'utf8').split('\n').length - 1 : 0);
     while (count() < times) await new Promise((resolve) => setTimeout(resolve, 10));
     assert.is(count(), times);
+  }
+
+  /** Lets the tools end that have begun, and those that will. */
+  release(): void {
+    writeFileSync(join(this.#folder, 'released'), '');
+  }
+
+  hold(): void {
+    rmSync(join(this.#folder, 'released'));
+  }
+
+  /** The lines that were answered by an id of theirs. */
+  named(sent: readonly Sent[]): readonly Sent[] {
+    return sent.filter(({ ids }) => ids.some((id) => this.to(id).length > 0));
   }
 }
 
@@ -186,8 +199,6 @@ function test(title: string, body: () => Promise<void>): void {
   else all(title, body);
 }
 
-const LONG = 600_000;
-
 for (const command of ['run', 'attach'] as const)
   for (const revision of [...LEGACY, MODERN]) {
     test(`R-35, R-36: ${command}, ${revision}: each request has one response, and what is rejected is not sent again`, async () => {
@@ -195,60 +206,57 @@ for (const command of ['run', 'attach'] as const)
       const agent = new Agent(command, wire);
       await agent.open();
       const first = await agent.pid('pid 1');
-      agent.write(wire.call('pay', 'pay', { key: 'a', ms: LONG }), wire.call('look', 'look', { ms: 300 }));
-      await Promise.all([agent.began('paid', 1), agent.began('looked', 1)]);
+      agent.write(wire.call('writer', 'writer'), wire.call('reader', 'reader'));
+      await Promise.all([agent.began('writer', 1), agent.began('reader', 1)]);
 
-      // What a server rejects is answered once, a request whose id is in flight too, and the request that has it stays open.
+      // A request whose id is in flight is rejected, and the one in flight stays so. What else is rejected has one response, too.
       const rejected = wire.rejected('one');
       const known = agent.responses.length;
-      agent.write(
-        ...rejected.map(({ bytes }) => bytes),
-        wire.call('pay', 'look', { ms: 1 }),
-        wire.request('pay', 'dance'),
-      );
-      const expected = rejected.reduce(
-        (sum, { title }) => sum + (title === 'a batch' && revision === BATCHING ? 2 : 1),
-        2,
-      );
-      await agent.until(() => agent.responses.length >= known + expected, 'what is rejected to be answered');
-      for (const { error } of agent.to('pay')) assert.ok(error);
-      assert.is(agent.to('pay').length, 2);
+      agent.write(...rejected.map(({ bytes }) => bytes), wire.call('writer', 'pid'), wire.request('writer', 'dance'));
+      await agent.pid('pid 2');
+      assert.is(agent.to('writer').length, 2);
+      for (const { error } of agent.to('writer')) assert.ok(error);
+      const named = agent.named(rejected);
+      for (const { ids, title } of named) for (const id of ids) assert.is(agent.to(id).length, 1, title);
+      assert.is(agent.withoutId, rejected.length - named.length);
       const before = agent.responses.length;
-      assert.is(before, known + expected);
+      assert.is(before, known + 3 + agent.withoutId + named.flatMap(({ ids }) => ids).length);
 
       // The annotations of tools are known, though the agent has listed none, and 2024-11-05 has none to list.
       process.kill(first, 'SIGKILL');
+      agent.release();
       // What the next server answers comes behind what its relay answers.
-      const pid = await agent.pid('pid 2');
-      assert.is(agent.to('pay').length, 3);
-      assert.match(agent.to('pay')[2]?.error?.message ?? '', 'the server restarted');
-      const second = Number((await agent.answered('look')).result?.content?.[0]?.text);
-      servers.add(second);
+      const second = await agent.pid('pid 3');
       assert.is.not(second, first);
-      assert.is(pid, second);
+      assert.is(agent.to('writer').length, 3);
+      assert.match(agent.to('writer')[2]?.error?.message ?? '', 'the server restarted');
+      assert.is((await agent.answered('reader')).result?.content?.[0]?.text, String(second));
       assert.is(agent.responses.length, before + 3);
 
       // They follow what the program does to them.
-      await agent.text('relabel', 'relabel');
-      agent.write(wire.call('pay 2', 'pay', { key: 'b', ms: 300 }), wire.call('look 2', 'look', { ms: LONG }));
-      await Promise.all([agent.began('paid', 2), agent.began('looked', 3)]);
+      agent.hold();
+      await agent.text('swap', 'swap');
+      agent.write(wire.call('writer 2', 'writer'), wire.call('reader 2', 'reader'));
+      await Promise.all([agent.began('writer', 2), agent.began('reader', 3)]);
       const again = wire.rejected('two');
       const errors = agent.withoutId;
       agent.write(...again.map(({ bytes }) => bytes));
       process.kill(second, 'SIGKILL');
-      assert.is((await agent.answered('pay 2')).result?.content?.[0]?.text, 'paid b');
-      assert.match((await agent.answered('look 2')).error?.message ?? '', 'the server restarted');
-      const third = await agent.pid('pid 3');
+      agent.release();
+      const third = Number((await agent.answered('writer 2')).result?.content?.[0]?.text);
+      servers.add(third);
+      assert.is(await agent.pid('pid 4'), third);
       assert.is.not(third, second);
+      assert.match((await agent.answered('reader 2')).error?.message ?? '', 'the server restarted');
       assert.is(await agent.end(), 0);
-      const ids = again.flatMap(({ ids }) => ids);
-      for (const id of [...ids, 'pid 2', 'pid 3', 'pay 2', 'look', 'look 2', 'relabel'])
-        assert.ok(agent.to(id).length <= 1, `${id}: ${JSON.stringify(agent.to(id))}`);
+      for (const { ids } of again)
+        for (const id of ids) assert.ok(agent.to(id).length <= 1, `${id}: ${JSON.stringify(agent.to(id))}`);
+      for (const id of ['pid 3', 'pid 4', 'writer 2', 'reader', 'reader 2', 'swap'])
+        assert.is(agent.to(id).length, 1, id);
       const withoutId = agent.withoutId - errors;
       assert.ok(withoutId <= again.length);
-      // An error without an id is the response to one that a server cannot take apart.
-      const answered = again.filter(({ ids }) => ids.some((id) => agent.to(id).length > 0)).length;
-      assert.ok(answered + withoutId >= again.filter(({ ids }) => ids.length > 0).length);
+      // An error without an id is the response to a line that the server cannot take apart.
+      assert.ok(agent.named(again).length + withoutId >= again.filter(({ ids }) => ids.length > 0).length);
       if (command === 'run') assert.is(agent.err.split('it is started again').length, 3, agent.err);
     });
   }
