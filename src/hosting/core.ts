@@ -297,6 +297,7 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
           clock,
           maxMessageBytes: limits.maxMessageBytes,
           repeatableTools,
+          retained: quotas.retained,
           connectionId: () => nanoid(8),
           log,
           refusal: (code, message, id) => outbound.refusal({ code, message }, id),

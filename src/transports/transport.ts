@@ -4,6 +4,7 @@ import type { Clock } from '../clock.ts';
 import type { Sleepers } from '../messages/keeping.ts';
 import type { ErrorCodeValue } from '../protocol/errors.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
+import type { Quota } from '../quota.ts';
 import type { SharedHttpOptions } from './http/options.ts';
 
 /** What the server lends a transport while it is open. */
@@ -14,6 +15,8 @@ export interface TransportHost {
   readonly maxMessageBytes: number;
   /** The tools that may be called twice: those that only read, or are idempotent. 'tools.changed' says when to look again. */
   repeatableTools(): readonly string[];
+  /** In bytes, of what clients make the server hold. */
+  readonly retained: Quota;
   /** A unique id for a new connection. */
   connectionId(): string;
   /** Says something to the operator (on stderr by default); never to a client. */

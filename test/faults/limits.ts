@@ -92,4 +92,12 @@ export const LIMITS: readonly BrokenBuild[] = [
     replace: 'const full = this.#makeRoom(retained, principal, 0);',
     why: 'open questions count, and not the requests that wait with them',
   },
+  {
+    id: 'S-44',
+    test,
+    file: 'src/transports/http/event-stream.ts',
+    find: 'return this.#resumable?.room.grow(heapBytes(kept.text)) ?? true;',
+    replace: 'return true;',
+    why: 'each session may keep its streams, however many sessions there are',
+  },
 ];

@@ -1,7 +1,9 @@
 /** S-05: ids of events that were made up, changed or taken from another session: 100,000 of them find nothing. */
+
 import * as fc from 'fast-check';
 import * as assert from 'uvu/assert';
 import { DIALECTS } from '../../src/protocol/dialects/index.ts';
+import { Quota } from '../../src/quota.ts';
 import { HttpSession } from '../../src/transports/http/session.ts';
 import { suite } from '../harness/door.ts';
 
@@ -10,6 +12,7 @@ const test = suite('event ids');
 test('S-05: 100,000 mutated ids lead to no event of another session', () => {
   const host = {
     maxReplayEvents: 100,
+    retained: new Quota({ what: 'bytes', max: Number.MAX_SAFE_INTEGER, option: 'limits.maxRetainedBytes' }),
     maxReplayBytes: 1_000_000,
     retryMs: 1_000,
     sessionIdleMs: 1_000,

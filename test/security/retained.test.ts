@@ -413,3 +413,37 @@ test('S-44: questions that wait for an answer are limited in bytes: the oldest o
   assert.match(over[0] ?? '', /^first: .*limits\.maxRetainedBytesPerPrincipal/);
   await server.close();
 });
+
+test('S-44: what streams keep to be replayed is limited in bytes; beyond it the stream has a gap, and says so', () =>
+  serving(
+    async ({ url }) => {
+      const ann = { authorization: 'ann' };
+      const session = await openSession(url, '2025-11-25', ann);
+      const firstOf = async (id: number, length: number): Promise<string> => {
+        const answer = await session.call(id, 'large', { length });
+        const events = await answer.events.rest();
+        return events[0]?.id ?? '';
+      };
+      const resume = async (id: string): Promise<number> => {
+        const answer = await session.get({ 'last-event-id': id });
+        if (answer.status === 200) answer.cut();
+        else await answer.text();
+        return answer.status;
+      };
+      const kept = await firstOf(1, 20 * KB);
+      assert.is(await resume(kept), 200);
+      // The oldest that was read gives way.
+      const next = await firstOf(2, 20 * KB);
+      assert.equal([await resume(kept), await resume(next)], [404, 200]);
+      const large = await firstOf(3, 60 * KB);
+      assert.equal([await resume(next), await resume(large)], [404, 404]);
+      assert.is(await resume(await firstOf(4, 10 * KB)), 200);
+    },
+    {
+      authenticate,
+      response: 'sse',
+      server: { limits: { maxRetainedBytesPerPrincipal: 40 * KB } },
+    },
+    (server) =>
+      void server.tool('large', { input: z.object({ length: z.number() }) }, ({ length }) => 'x'.repeat(length)),
+  ));

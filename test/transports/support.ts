@@ -1,9 +1,11 @@
 /** What the tests of transports share: a clock turned by hand, a host that records, a sink that holds back, a child process. */
+
 import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { Bus, type BusEvents } from '../../src/bus.ts';
+import { Quota } from '../../src/quota.ts';
 import { SimulatedClock } from '../../src/testing.ts';
 import type { TransportHost } from '../../src/transports/transport.ts';
 
@@ -34,6 +36,7 @@ const HEARD: readonly (keyof BusEvents)[] = [
 
 /** A host whose bus, log and requests to close end up in one list of lines, in order. */
 export class RecordingHost implements TransportHost {
+  readonly retained = new Quota({ what: 'bytes', max: Number.MAX_SAFE_INTEGER, option: 'limits.maxRetainedBytes' });
   readonly bus = new Bus();
   readonly clock = new HandClock();
   readonly maxMessageBytes: number;

@@ -47,6 +47,7 @@ export class Connections {
       host.bus.emit(slow ? 'connection.slow' : 'connection.drained', { connection, reader });
     this.#streams = {
       ...options,
+      retained: host.retained,
       pace,
       gone: (stream) => this.#oldGone(stream),
       ...keptTexts(host),
@@ -295,6 +296,8 @@ export class Connections {
 
   #forget(session: HttpSession): boolean {
     this.#sessionOf.delete(session.connection);
-    return this.#sessions.delete(session.id);
+    if (!this.#sessions.delete(session.id)) return false;
+    session.leave();
+    return true;
   }
 }

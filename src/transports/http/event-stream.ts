@@ -1,4 +1,5 @@
 /** One stream of server-sent events: what was sent, what is yet to be sent, and the response that carries it, if one does now. */
+import { heapBytes } from '../../protocol/heap.ts';
 import type { HttpResponse } from './message.ts';
 import { eventText, idPrefix, KEEP_ALIVE, numberedText, primingText, retryText } from './sse.ts';
 
@@ -9,10 +10,18 @@ export interface Resumable {
   /** Most events kept, and most characters of them. */
   readonly maxEvents: number;
   readonly maxLength: number;
+  readonly room: ReplayRoom;
   /** Begins with an event that has an id and no data. */
   readonly primes: boolean;
   /** Milliseconds after which a client that lost the stream is to come back. */
   readonly retryMs: number;
+}
+
+/** What the streams of a session may keep of the server's quota of bytes. */
+export interface ReplayRoom {
+  /** Counts so many bytes more. @returns false where they do not fit; they are counted all the same */
+  grow(bytes: number): boolean;
+  shrink(bytes: number): void;
 }
 
 interface Kept {
@@ -86,11 +95,10 @@ export class EventStream implements Stream {
     if (!before) return;
     this.#seq = before.seq;
     this.#written = before.written;
-    for (const kept of before.kept) {
-      this.#kept.push(kept);
-      this.#length += kept.text.length;
-    }
-    this.#trim();
+    let fits = true;
+    for (const kept of before.kept) fits = this.#keep(kept) && fits;
+    if (fits) this.#trim();
+    else this.#forget();
   }
 
   /** The number of the first event that is kept, or of the next. */
@@ -155,13 +163,14 @@ export class EventStream implements Stream {
     if (this.#abandoned) return;
     if (once && this.waits(data)) return;
     this.#seq += 1;
-    this.#kept.push({ seq: this.#seq, text: data });
-    this.#length += data.length;
+    const fits = this.#keep({ seq: this.#seq, text: data });
     if (this.#response) {
       this.#written = this.#seq;
       this.#trim();
       this.#write(numberedText(this.#prefix, this.#seq, data));
     } else if (this.#full) this.#setPace(true);
+    // Then there is a gap for whoever comes back, and they are told so.
+    if (!fits) this.#forget();
   }
 
   /** Nothing more will come: ends the response, if there is one. */
@@ -191,8 +200,7 @@ export class EventStream implements Stream {
   /** Nobody will come for it any more: what waits is forgotten, and so is what comes. */
   abandon(): void {
     this.#abandoned = true;
-    this.#kept.length = 0;
-    this.#length = 0;
+    this.#forget();
     this.#setPace(false);
   }
 
@@ -226,12 +234,26 @@ export class EventStream implements Stream {
     return this.#kept.length >= maxEvents || this.#length >= maxLength;
   }
 
+  /** @returns false where it does not fit into what the server may hold */
+  #keep(kept: Kept): boolean {
+    this.#kept.push(kept);
+    this.#length += kept.text.length;
+    return this.#resumable?.room.grow(heapBytes(kept.text)) ?? true;
+  }
+
+  #forget(): void {
+    for (const { text } of this.#kept) this.#resumable?.room.shrink(heapBytes(text));
+    this.#kept.length = 0;
+    this.#length = 0;
+  }
+
   /** Forgets the oldest events beyond the bounds: while they are being read. Those that nobody could read yet are kept, and the sender slows down. */
   #trim(): void {
     const { maxEvents = 0, maxLength = 0 } = this.#resumable ?? {};
     while (this.#kept.length > maxEvents || (this.#length > maxLength && this.#kept.length > 1)) {
-      const oldest = this.#kept.shift();
-      this.#length -= oldest?.text.length ?? 0;
+      const text = this.#kept.shift()?.text ?? '';
+      this.#length -= text.length;
+      this.#resumable?.room.shrink(heapBytes(text));
     }
   }
 

@@ -4,7 +4,8 @@ import type { ConnectionId, Reader } from '../../messages/connection.ts';
 import type { KeptEvent, SessionKeeper } from '../../messages/keeping.ts';
 import type { Dialect } from '../../protocol/dialects/index.ts';
 import type { RequestId } from '../../protocol/jsonrpc.ts';
-import { EventStream, type Resumable, type Stream } from './event-stream.ts';
+import type { Quota } from '../../quota.ts';
+import { EventStream, type ReplayRoom, type Resumable, type Stream } from './event-stream.ts';
 import { KeptStream, type KeptStreamOptions } from './kept-stream.ts';
 import type { HttpResponse } from './message.ts';
 
@@ -17,6 +18,8 @@ const MAX_STREAMS = 1_024;
 const MAX_STREAMS_FULL = 4;
 /** Events that the store may have of a stream beyond those that are replayed: what has yet to be trimmed, and its ends. */
 const MORE_EVENTS = 1_000;
+/** Bytes by which what is kept changes before the quota is told: events are many, and small. */
+const REPLAY_STEP = 4_096;
 /** What the id of a session's own stream begins with, which no other's does: so it is found again. */
 const OWN = '~';
 
@@ -33,6 +36,8 @@ export interface SessionOptions {
 export interface SessionHost {
   readonly maxReplayEvents: number;
   readonly maxReplayBytes: number;
+  /** In bytes, of what clients make the server hold. */
+  readonly retained: Quota;
   readonly retryMs: number;
   readonly sessionIdleMs: number;
   /** The text of the error for a request whose process is gone. */
@@ -43,7 +48,7 @@ export interface SessionHost {
   pace(connection: ConnectionId, reader: Reader, slow: boolean): void;
 }
 
-export class HttpSession {
+export class HttpSession implements ReplayRoom {
   readonly id: string;
   /** Set when it is entered: one that wakes has none before. */
   connection: ConnectionId = '';
@@ -55,6 +60,10 @@ export class HttpSession {
   /** When it was last used, in milliseconds of the server's clock. */
   usedAt: number;
   readonly #host: SessionHost;
+  /** What its streams keep to be replayed, in bytes, and as much of it as the quota has counted. */
+  #replayBytes = 0;
+  #counted = 0;
+  #left = false;
   /** Made when there is one: most sessions of a busy host have none. */
   #streams: Map<string, Stream> | undefined;
   /** The ids of streams that are kept, and that nobody has come back to since the session woke. */
@@ -126,7 +135,14 @@ export class HttpSession {
 
   #resumable(id: string): Resumable {
     const { maxReplayEvents, maxReplayBytes, retryMs } = this.#host;
-    return { id, maxEvents: maxReplayEvents, maxLength: maxReplayBytes, primes: this.dialect.primesStreams, retryMs };
+    return {
+      id,
+      maxEvents: maxReplayEvents,
+      maxLength: maxReplayBytes,
+      room: this,
+      primes: this.dialect.primesStreams,
+      retryMs,
+    };
   }
 
   #add(id: string, stream: Stream): Stream {
@@ -200,7 +216,48 @@ export class HttpSession {
         if (!fits(stream)) continue;
         streams.delete(id);
         length -= stream.length;
-        if (this.keeper) stream.abandon();
+        stream.abandon();
+      }
+    }
+  }
+
+  grow(bytes: number): boolean {
+    this.#replayBytes += bytes;
+    if (this.#left || this.#replayBytes < this.#counted + REPLAY_STEP) return true;
+    const { retained } = this.#host;
+    const excess = (): boolean =>
+      retained.excess(this.principal, Math.max(0, this.#replayBytes - this.#counted), this.id) !== undefined;
+    if (excess()) this.#giveWay(excess);
+    const fits = !excess();
+    this.#count();
+    return fits;
+  }
+
+  shrink(bytes: number): void {
+    this.#replayBytes -= bytes;
+    if (!this.#left && this.#replayBytes <= this.#counted - REPLAY_STEP) this.#count();
+  }
+
+  /** It leaves this process, or has ended: what its streams keep counts no more. */
+  leave(): void {
+    this.#replayBytes = 0;
+    this.#count();
+    this.#left = true;
+  }
+
+  #count(): void {
+    this.#host.retained.add(this.principal, this.#replayBytes - this.#counted, this.id);
+    this.#counted = this.#replayBytes;
+  }
+
+  /** Forgets streams that have said everything, the oldest first, for as long as the quota is full. */
+  #giveWay(full: () => boolean): void {
+    for (const fits of [({ delivered }: Stream) => delivered, ({ finished }: Stream) => finished]) {
+      for (const [id, stream] of this.#streams ?? []) {
+        if (!fits(stream)) continue;
+        this.#streams?.delete(id);
+        stream.abandon();
+        if (!full()) return;
       }
     }
   }
