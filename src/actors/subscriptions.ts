@@ -8,9 +8,11 @@ import type { SessionMail } from '../messages/session.ts';
 import type { Change, SubscriptionsMail, Told } from '../messages/subscriptions.ts';
 import type { TaskState } from '../messages/tasks.ts';
 import { ErrorCode, ProtocolError, toWireError } from '../protocol/errors.ts';
+import { heapBytes } from '../protocol/heap.ts';
 import type { SubscriptionFilter } from '../protocol/subscriptions.ts';
 import { declaresTasks, tasksNotDeclared } from '../protocol/tasks.ts';
 import type { ServerCapabilities } from '../protocol/types.ts';
+import type { Quota, Reservation } from '../quota.ts';
 import { settle } from '../requests/settle.ts';
 import { type Actor, type ActorHost, type Behaviour, spawn } from './actor.ts';
 import { FanOut, type Hearers } from './fan-out.ts';
@@ -20,6 +22,8 @@ import { isAnothers, Topics } from './topics.ts';
 export interface SubscriptionsOptions extends ActorHost {
   /** Most resources that one session, or one subscription, watches. */
   readonly maxSubscriptions: number;
+  /** In bytes, of what clients make the server hold: the uris that sessions watch count. */
+  readonly retained: Quota;
   /** Milliseconds for which changes are gathered into one notification each. */
   readonly gatherMs: number;
   offers(capability: keyof ServerCapabilities): boolean;
@@ -29,6 +33,9 @@ export interface SubscriptionsOptions extends ActorHost {
   taskOf(client: Client, id: string): TaskState | undefined;
   incident(where: string, error: unknown): string;
 }
+
+/** Bytes that a resource takes which is watched, beside its uri. */
+const WATCH_BYTES = 300;
 
 export function spawnSubscriptions(options: SubscriptionsOptions): Actor<SubscriptionsMail> {
   return spawn(
@@ -61,6 +68,8 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
   readonly #sessions = new Map<Session, number>();
   /** The resources that sessions watch. */
   readonly #watching = new Topics<Session>();
+  /** The bytes of what they watch. */
+  readonly #held = new Map<Session, Reservation>();
   /** Changes that are being gathered, by what changed. */
   readonly #gathering = new Map<string, Gathered>();
   /** Changes that are being told. */
@@ -120,6 +129,8 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
         return;
       case 'session closed':
         this.#sessions.delete(mail.session);
+        this.#held.get(mail.session)?.release();
+        this.#held.delete(mail.session);
         return this.#watching.forget(mail.session);
       case 'connection closed':
         for (const request of this.#open) if (request.requests === mail.requests) this.#forget(request);
@@ -138,7 +149,7 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
           this.#watch(request, operation.uri);
           return settle(request, EMPTY);
         case 'resources/unsubscribe':
-          this.#watching.remove(sessionOf(request), topicOf({ type: 'resource updated', uri: operation.uri }));
+          this.#unwatch(sessionOf(request), operation.uri);
           sessionOf(request).send({ type: 'watches', uri: operation.uri, watches: false });
           return settle(request, EMPTY);
         default:
@@ -214,8 +225,24 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
         ErrorCode.Overloaded,
         `this session watches ${maxSubscriptions} resources, which is its limit: unsubscribe from one (the server's option is maxSubscriptions)`,
       );
+    if (!watched.has(topic)) this.#hold(request, session, uri);
     this.#watching.add(session, topic, this.#next());
     session.send({ type: 'watches', uri, watches: true });
+  }
+
+  /** Counts the bytes of a uri that a session begins to watch. @throws {ProtocolError} where there is no room for them */
+  #hold({ client }: InFlight, session: Session, uri: string): void {
+    const held = this.#held.get(session) ?? this.#options.retained.take(client.principal, 0, client.session?.id);
+    const excess = held.resize(held.amount + bytesOf(uri));
+    if (excess) throw new ProtocolError(ErrorCode.Overloaded, `${excess.message}: unsubscribe from a resource`);
+    this.#held.set(session, held);
+  }
+
+  #unwatch(session: Session, uri: string): void {
+    const topic = topicOf({ type: 'resource updated', uri });
+    const held = this.#watching.of(session).has(topic) ? this.#held.get(session) : undefined;
+    held?.resize(Math.max(0, held.amount - bytesOf(uri)));
+    this.#watching.remove(session, topic);
   }
 
   #next(): number {
@@ -328,4 +355,9 @@ function sessionOf(request: InFlight): Session {
 
 function tell(request: InFlight, told: Told): void {
   request.requests.send({ type: 'tell', request, told });
+}
+
+/** A uri is in the table of topics, and with its session. */
+function bytesOf(uri: string): number {
+  return WATCH_BYTES + 2 * heapBytes(uri);
 }

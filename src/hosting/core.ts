@@ -156,6 +156,7 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
   const subscriptions = spawnSubscriptions({
     ...actors,
     maxSubscriptions: limits.maxSubscriptions,
+    retained: quotas.retained,
     gatherMs: limits.gatherMs,
     offers: introducer.offers,
     knows: offering.knows,

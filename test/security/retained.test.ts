@@ -447,3 +447,22 @@ test('S-44: what streams keep to be replayed is limited in bytes; beyond it the 
     (server) =>
       void server.tool('large', { input: z.object({ length: z.number() }) }, ({ length }) => 'x'.repeat(length)),
   ));
+
+test('S-44: the uris that a session watches are limited in bytes', () =>
+  serving(
+    async ({ url }) => {
+      const session = await openSession(url);
+      const watch = async (method: string, name: string): Promise<string> => {
+        const params = { uri: `files://${name}${'x'.repeat(7 * KB)}` };
+        const { error } = await (await session.post({ jsonrpc: '2.0', id: name + method, method, params })).json();
+        return error?.message ?? 'watched';
+      };
+      assert.is(await watch('resources/subscribe', 'a'), 'watched');
+      assert.is(await watch('resources/subscribe', 'a'), 'watched');
+      assert.match(await watch('resources/subscribe', 'b'), 'limits.maxRetainedBytesPerPrincipal');
+      assert.is(await watch('resources/unsubscribe', 'a'), 'watched');
+      assert.is(await watch('resources/subscribe', 'b'), 'watched');
+    },
+    { server: { limits: { maxRetainedBytesPerPrincipal: 25 * KB } } },
+    (server) => void server.resource('files://{name}', {}, ({ uri }) => uri),
+  ));
