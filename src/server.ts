@@ -173,7 +173,11 @@ export class Server {
     return discover(this, paths, this.#core.log, options);
   }
 
-  /** Serves on these transports. Resolves when they are open. @throws what a transport throws that cannot open */
+  /**
+   * Serves on these transports. Resolves when they are open.
+   *
+   * @throws what a transport throws that cannot open: then the server can be told to listen on another, or be closed
+   */
   async listen(...transports: readonly Transport[]): Promise<void> {
     if (transports.length === 0)
       throw new TypeError('server.listen: expected at least one transport, such as stdio(), got none');

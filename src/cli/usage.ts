@@ -12,7 +12,10 @@ export async function understood(command: () => Promise<void>): Promise<void> {
   try {
     await command();
   } catch (error) {
-    process.exitCode = sayWhy('troupe', error);
+    const code = sayWhy('troupe', error);
+    process.exitCode = code;
+    // What the command has begun must not keep the process.
+    if (code === 1) process.stderr.write('', () => process.exit(code));
   }
 }
 

@@ -290,6 +290,17 @@ async function command(files: Tree, ...args: readonly string[]): Promise<Served>
   return overHttp(files, { child: cli.process, exit: cli.exit, url }, 'exit code 70', true);
 }
 
+/** A command for stdio, of a program that listens over HTTP by itself: the process has other work, as far as is known. */
+async function besideStdio(...args: readonly string[]): Promise<Served> {
+  const files = tree(OWN_PORT);
+  const cli = new Cli([...args, ...DATA], { cwd: files.path });
+  const url = async (): Promise<string> => {
+    await cli.said('/mcp;');
+    return /at (http:\S+);/.exec(cli.err)?.[1] ?? '';
+  };
+  return overHttp(files, { child: cli.process, exit: cli.exit, url }, 'none', true);
+}
+
 async function node(files: Tree, ...args: readonly string[]): Promise<Served> {
   const child = spawn(process.execPath, args, { cwd: files.path, stdio: ['ignore', 'ignore', 'pipe'] });
   process.on('exit', () => child.kill('SIGKILL'));
@@ -342,6 +353,8 @@ const WAYS: Readonly<Record<string, () => Promise<Served>>> = {
   'troupe serve --http of a program that listens on stdio': () =>
     command(tree(`await server.listen((await import('${TROUPE}')).stdio());`)),
   'troupe serve --http of a program that listens over HTTP': () => command(tree(OWN_PORT)),
+  'troupe run of a program that listens over HTTP': () => besideStdio('run', 'server.mjs'),
+  'troupe dev of a program that listens over HTTP': () => besideStdio('dev', 'server.mjs', '--no-inspect'),
   'server.listen(http())': () => node(tree(OWN_PORT), 'server.mjs'),
   'server.fetch': () => node(tree(''), 'host.mjs', 'fetch'),
   'server.node': () => node(tree(''), 'host.mjs', 'node'),
