@@ -16,7 +16,7 @@ import type { JobKind } from './jobs.ts';
 import { faultOf } from './keep.ts';
 import { Keyed } from './keyed.ts';
 import type { Caller, HandleChange, HandlePage, MachineKind, SendOptions } from './kind.ts';
-import { Leaving, unknownHandle } from './load.ts';
+import { damagedHandle, Leaving, unknownHandle } from './load.ts';
 import { readKept, writeKept } from './restoring.ts';
 import { type Condemned, Suspects } from './suspects.ts';
 
@@ -228,10 +228,12 @@ export class Handles {
     throw new HandleError('unknown', `there is no machine "${name}" here`);
   }
 
-  /** The handle of this caller. Another's is none (S-04). @throws {HandleError} `unknown`, `expired` */
+  /** The handle of this caller. Another's is none (S-04). @throws {HandleError} `unknown`, `expired`; `storage` where its row is damaged */
   #find(name: string, handle: string, { principal }: Caller): Entry {
     const kind = this.#kindOf(name);
-    const entry = this.#directory.entry(actorId(name, handle));
+    const id = actorId(name, handle);
+    const entry = this.#directory.entry(id);
+    if (!entry && this.#options.store.isDamaged?.(id)) throw damagedHandle(name);
     if (!entry || entry.principal !== principal) throw unknownHandle(name);
     const now = this.#host.date();
     const lifetime = lifetimeOf(kind, principal, this.#options.limits);

@@ -18,7 +18,10 @@ export interface Loaded {
 export async function loadInstance(entry: Entry, host: InstanceHost): Promise<Loaded> {
   const kind = host.kindOf(entry.name);
   const stored = await host.store.load(entry.id);
-  if (!stored?.snapshot) throw unknownHandle(entry.name);
+  // The store forgets what expires. Everything else that it does not find is damage, and rejects.
+  if (!stored) throw unknownHandle(entry.name);
+  if (!stored.snapshot)
+    throw new StoreError('corrupt', `${entry.id}: expected a snapshot, as with every handle, got none: restore a copy`);
   const { data, version } = stored.snapshot;
   const kept = readKept(data, addressOf(entry));
   const resumption = resume(kind, version, kept);
@@ -31,13 +34,21 @@ export function unknownHandle(name: string): HandleError {
   return new HandleError('unknown', `there is no such handle of "${name}": list yours, or make a new one`);
 }
 
+/** What the caller of a handle is told whose row in the store is damaged: whether it is the caller's, nobody can tell either. */
+export function damagedHandle(name: string): HandleError {
+  return new HandleError(
+    'storage',
+    `the storage of this server is damaged where this handle of "${name}" is: nothing has happened, and a new one does not replace it. Ask the operator to restore a copy`,
+  );
+}
+
 /** What a caller hears where an instance cannot be read, or not be kept. */
 export function storageError(error: unknown, incident: string): HandleError {
   const fault = error instanceof StoreError ? error.fault : 'failed';
   if (fault === 'corrupt')
     return new HandleError(
       'failed',
-      `what was kept of this instance is not what was written, so it is not served (incident ${incident})`,
+      `the storage of this server is damaged: what it has of this is not what was written, so nothing is served or changed (incident ${incident}). Ask the operator to restore a copy`,
       { incident, cause: error },
     );
   const why =

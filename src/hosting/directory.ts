@@ -121,7 +121,7 @@ export function openDirectory(options: DirectoryOptions): Directory {
     lasts: (session) => lasting.has(session),
     async wake(id, principal) {
       const found = await kept?.find(id, principal);
-      if (!found) return undefined;
+      if (!found || found === 'damaged') return found;
       const { dialect, opening, state, survived, kept: keeper } = found;
       return {
         dialect,

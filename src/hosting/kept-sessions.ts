@@ -90,30 +90,35 @@ export class KeptSessions {
   /**
    * The session of this principal that sleeps. Whose it is else, nobody can tell from the answer, nor from how long it takes.
    *
+   * @returns `damaged` where the store has something of it that is not as it was written
    * @throws {StoreError} when the store cannot say
    */
-  async find(id: string, principal: string): Promise<Found | undefined> {
+  async find(id: string, principal: string): Promise<Found | 'damaged' | undefined> {
     const { store, clock, log } = this.#options;
     const actor = actorOf(id);
     const row = this.#asleep.get(actor);
+    if (!row && store.isDamaged?.(actor)) return 'damaged';
     if (row?.principal !== principal) return undefined;
     const survived = this.#survivors.has(actor);
     this.#wakes(row);
     if (ended(row, clock.date())) return undefined;
     try {
-      const stored = await store.load(actor);
+      // With its streams: what cannot be read of it is known before it is awake.
+      const [stored] = await Promise.all([store.load(actor), store.streams(actor)]);
       if (stored?.actor.status !== 'open') return undefined;
       const found = readSession(stored);
       const kept = this.#keep(id, actor, principal, row.created, false);
       return { ...found, kept, survived };
     } catch (error) {
-      if (error instanceof StoreError && error.fault !== 'corrupt' && error.fault !== 'foreign') {
+      const fault = error instanceof StoreError ? error.fault : 'corrupt';
+      if (fault !== 'foreign') {
+        // It exists, whatever is wrong with it: it is asked for again.
         this.#sleeps(row);
         if (survived) this.#survivors.add(actor);
-        throw error;
       }
+      if (fault !== 'corrupt' && fault !== 'foreign') throw error;
       log('error', `a session cannot be taken up again: ${messageOf(error)}`);
-      return undefined;
+      return fault === 'corrupt' ? 'damaged' : undefined;
     }
   }
 

@@ -52,6 +52,8 @@ const CALL = 'call';
 
 export class TaskRecords {
   readonly #options: TaskRecordsOptions;
+  /** Tasks that exist, and could not be read. */
+  readonly #unread = new Set<string>();
 
   constructor(options: TaskRecordsOptions) {
     this.#options = options;
@@ -95,10 +97,17 @@ export class TaskRecords {
         found.push(await this.#read(row));
       } catch (error) {
         if (error instanceof StoreError && error.fault !== 'corrupt') throw error;
+        this.#unread.add(row.id);
         log('error', `a task of tool "${row.name}" cannot be taken up again: ${messageOf(error)}`);
       }
     }
     return found;
+  }
+
+  /** Whether the store has something of this task that is not as it was written, so that it could not be taken up. */
+  isDamaged(id: string): boolean {
+    const actor = actorOf(id);
+    return this.#unread.has(actor) || this.#options.store.isDamaged?.(actor) === true;
   }
 
   /** @throws {StoreError} */

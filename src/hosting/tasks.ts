@@ -17,7 +17,7 @@ import type { TaskSnapshot, TaskState } from '../messages/tasks.ts';
 import type { Limits, OperatorLog } from '../options.ts';
 import { ErrorCode, isProtocolError, ProtocolError, toWireError } from '../protocol/errors.ts';
 import { heapBytes } from '../protocol/heap.ts';
-import { declaresTasks, tasksNotDeclared, unknownTask } from '../protocol/tasks.ts';
+import { damagedTask, declaresTasks, tasksNotDeclared, unknownTask } from '../protocol/tasks.ts';
 import type { Excess } from '../quota.ts';
 import { settle } from '../requests/settle.ts';
 import type { Asks } from './asks.ts';
@@ -166,12 +166,17 @@ export class Tasks {
       case 'tasks/cancel':
       case 'tasks/result': {
         const kept = this.#own(client, operation.taskId);
-        if (!kept) throw unknownTask(operation.taskId);
+        if (!kept) throw this.#none(operation.taskId);
         return kept.task.mailbox.send(mail);
       }
       default:
         throw new Error(`tasks do not serve ${operation.method}: the methods table and the directory disagree`);
     }
+  }
+
+  #none(id: string): ProtocolError {
+    const damaged = this.#shelf.get(id) === undefined && this.#options.records?.isDamaged(id);
+    return damaged ? damagedTask(id) : unknownTask(id);
   }
 
   #own(client: Client, id: string): Kept | undefined {

@@ -59,6 +59,11 @@ export interface Woken {
 }
 
 export interface Sleepers {
-  /** A session of this principal that is kept and not awake. @throws when the store cannot say */
-  wake(id: string, principal: string): Promise<Woken | undefined>;
+  /**
+   * A session of this principal that is kept and not awake; `damaged` where the store has one, and what it has of it is not as it
+   * was written.
+   *
+   * @throws when the store cannot say
+   */
+  wake(id: string, principal: string): Promise<Woken | 'damaged' | undefined>;
 }

@@ -75,6 +75,14 @@ export function unknownTask(taskId: string): ProtocolError {
   );
 }
 
+/** A task that exists, as far as a damaged store can tell: never the same words as for one that does not. */
+export function damagedTask(taskId: string): ProtocolError {
+  return new ProtocolError(
+    ErrorCode.InternalError,
+    `params.taskId: the storage of this server is damaged where the task "${taskId.slice(0, 100)}" is: nothing was done; ask the operator to restore a copy`,
+  );
+}
+
 function taskIdOf(params: Params): string {
   const taskId = params?.taskId;
   if (typeof taskId !== 'string') throw misfit('taskId', 'a string', taskId);

@@ -61,7 +61,7 @@ export class Db {
 
   prepare(sql: string): Statement {
     const statement = this.#db.prepare<unknown[]>(sql);
-    const rows = /^SELECT/.test(sql) ? this.#db.prepare<unknown[]>(sql).raw() : undefined;
+    const rows = /^SELECT|\bRETURNING\b/.test(sql) ? this.#db.prepare<unknown[]>(sql).raw() : undefined;
     return {
       // One list, always: the driver takes a single value that is an object for named ones, and ends the process.
       run: (...values) => {
@@ -94,11 +94,14 @@ export class Db {
 /** The errors of SQLite by number (sqlite.org/rescode.html). */
 const FULL = 13;
 const NO_SHARED_MEMORY = 4874;
+/** A row is there that no key is known of: an index has changed, or a table. */
+const CONSTRAINT = 19;
 const FAULTS: Readonly<Record<number, StoreFault>> = {
   5: 'locked',
   6: 'locked',
   11: 'corrupt',
   [FULL]: 'full',
+  [CONSTRAINT]: 'corrupt',
   26: 'foreign',
 };
 
@@ -154,6 +157,14 @@ export const string = (cell: unknown, what: string): string => textOf(bytes(cell
 export function number(cell: unknown, what: string): number {
   if (typeof cell === 'number') return cell;
   throw damaged(what);
+}
+
+/** A row that exists, because its key is known, and is not found. @returns what to throw */
+export function missing(what: string): StoreError {
+  return new StoreError(
+    'corrupt',
+    `${what}: the row exists, and the damaged file no longer leads to it; it is neither served nor written. Restore a copy`,
+  );
 }
 
 export function damaged(what: string): StoreError {

@@ -1,9 +1,12 @@
 /** What the thread does with a group of jobs: one transaction for all of them, answers once it is durable, and what each failure means. */
-import { type Db, explain, faultOf, isDisk } from './sqlite-database.ts';
+import type { CommitMark } from './commit-mark.ts';
+import type { KnownKeys } from './known-keys.ts';
+import { type Db, explain, faultOf, isDisk, type Statement } from './sqlite-database.ts';
 import { SqliteJournal } from './sqlite-journal.ts';
 import type { Answer, Found, Job, Question } from './sqlite-mail.ts';
 import type { SqliteOptions } from './sqlite-options.ts';
 import { SqliteRows } from './sqlite-rows.ts';
+import { COUNT_COMMIT, type Opened } from './sqlite-schema.ts';
 import type { ReplyWrite, Write } from './store.ts';
 
 /** Of each kind of expired things, how many one transaction lets go. */
@@ -18,6 +21,8 @@ export const LATER = Symbol('later');
 
 interface Sweep {
   after: readonly [number, string];
+  /** The last reply that was looked at; undefined when all were. */
+  reply: readonly [number, number] | undefined;
   /** Replies beyond their bound, once they are counted. */
   surplus: number | undefined;
   gone: number;
@@ -27,18 +32,27 @@ export class SqliteGroups {
   readonly #db: Db;
   readonly #path: string;
   readonly #options: SqliteOptions;
+  readonly #report: (what: string) => void;
+  readonly #keys: KnownKeys;
+  readonly #mark: CommitMark;
+  readonly #count: Statement;
   readonly #rows: SqliteRows;
   readonly #journal: SqliteJournal;
   readonly #sweeps = new Map<number, Sweep>();
   /** The disk has failed: this connection is trusted no more. */
   broken = false;
 
-  constructor(db: Db, path: string, options: SqliteOptions, report: (what: string) => void) {
+  /** @param report hears of what is damaged, so that the operator does */
+  constructor({ db, keys, mark }: Opened, path: string, options: SqliteOptions, report: (what: string) => void) {
     this.#db = db;
     this.#path = path;
     this.#options = options;
-    this.#rows = new SqliteRows(db, report);
-    this.#journal = new SqliteJournal(db, options);
+    this.#report = report;
+    this.#keys = keys;
+    this.#mark = mark;
+    this.#count = db.prepare(COUNT_COMMIT);
+    this.#rows = new SqliteRows(db, keys, report);
+    this.#journal = new SqliteJournal(db, keys, options);
   }
 
   /** Does them in their order. A job without an answer is to be done again later. */
@@ -59,7 +73,10 @@ export class SqliteGroups {
         if (found !== LATER) swept.push(job.id);
       }
       this.#settle();
+      this.#count.run();
       this.#db.run('COMMIT');
+      this.#keys.keep();
+      this.#mark.count();
       for (const id of swept) this.#sweeps.delete(id);
       return answers;
     } catch (error) {
@@ -70,6 +87,7 @@ export class SqliteGroups {
   #failed(jobs: readonly Job[], error: unknown): Answer[] {
     this.#rows.reset();
     this.#journal.reset();
+    this.#keys.undo();
     this.#rollBack();
     if (isDisk(error)) this.broken = true;
     // One batch that cannot be kept is no reason to refuse the others. A disk is, which would refuse each of them in turn.
@@ -92,7 +110,9 @@ export class SqliteGroups {
   }
 
   #refusal({ id }: Job, error: unknown): Answer {
-    return { id, fault: faultOf(error), message: explain(error, this.#path) };
+    const [fault, message] = [faultOf(error), explain(error, this.#path)];
+    if (fault === 'corrupt') this.#report(message);
+    return { id, fault, message };
   }
 
   #settle(): void {
@@ -114,7 +134,7 @@ export class SqliteGroups {
       case 'load':
         return { type: 'stored', stored: this.#rows.load(question.actor) };
       case 'list':
-        return { type: 'actors', rows: this.#rows.list(question.query) };
+        return { type: 'actors', ...this.#rows.list(question.query) };
       case 'events': {
         const { actor, stream, after, limit } = question;
         return { type: 'events', events: this.#journal.events(actor, stream, after, limit) };
@@ -176,35 +196,63 @@ export class SqliteGroups {
       case 'trim':
         return this.#journal.trim(write.actor, write.stream, write.upto);
       case 'forget':
-        this.#journal.forget(write.actor);
-        return this.#rows.forget(write.actor);
+        return this.#forget(write.actor);
     }
   }
 
   /** One slice: what is committed meanwhile does not wait for all of it. */
   #sweep(id: number, now: number): Found | typeof LATER {
-    const sweep = this.#sweeps.get(id) ?? { after: [Number.MIN_SAFE_INTEGER, ''], surplus: undefined, gone: 0 };
+    const begin = Number.MIN_SAFE_INTEGER;
+    const sweep = this.#sweeps.get(id) ?? { after: [begin, ''], reply: [begin, 0], surplus: undefined, gone: 0 };
     this.#sweeps.set(id, sweep);
     const expired = this.#rows.expired(now, sweep.after, SLICE);
-    for (const { id: actor } of expired) {
-      this.#journal.forget(actor);
-      this.#rows.forget(actor);
-    }
-    sweep.gone += expired.length;
+    for (const { id } of expired) if (this.#whole(() => this.#forget(id))) sweep.gone += 1;
     const last = expired.at(-1);
     if (last) sweep.after = [last.expires ?? 0, last.id];
-    const more = expired.length === SLICE || this.#rows.sweepReplies(now, SLICE) === SLICE;
-    if (more) return LATER;
+    if (expired.length === SLICE) return LATER;
+    const { reply } = sweep;
+    sweep.reply = undefined;
+    this.#whole(() => {
+      sweep.reply = reply && this.#rows.sweepReplies(now, reply, SLICE);
+    });
+    if (sweep.reply) return LATER;
     const { maxActorReplies, maxReplies, maxDeadLetters } = this.#options;
     sweep.surplus ??= this.#rows.replies() - maxReplies;
-    if (sweep.surplus > 0) {
-      this.#rows.sweepFirst(Math.min(sweep.surplus, SLICE));
-      sweep.surplus -= SLICE;
+    const { surplus } = sweep;
+    if (surplus > 0) {
+      this.#whole(() => this.#rows.sweepFirst(Math.min(surplus, SLICE)));
+      sweep.surplus = surplus - SLICE;
       return LATER;
     }
-    this.#rows.sweepCrowds(maxActorReplies, maxDeadLetters);
-    this.#journal.sweep();
+    this.#whole(() => this.#rows.sweepCrowds(maxActorReplies, maxDeadLetters));
+    this.#whole(() => this.#journal.sweep());
     return this.#shrink() ? LATER : { type: 'swept', gone: sweep.gone };
+  }
+
+  #forget(actor: string): void {
+    this.#journal.forget(actor);
+    this.#rows.forget(actor);
+  }
+
+  /** A part of a sweep, whole or not at all: what is damaged stays, and the sweep goes on. @returns whether it was done */
+  #whole(part: () => void): boolean {
+    const { position } = this.#keys;
+    this.#settle();
+    this.#db.run('SAVEPOINT part');
+    try {
+      part();
+      this.#settle();
+      this.#db.run('RELEASE part');
+      return true;
+    } catch (error) {
+      if (faultOf(error) !== 'corrupt') throw error;
+      this.#db.run('ROLLBACK TO part');
+      this.#db.run('RELEASE part');
+      this.#keys.undo(position);
+      this.#journal.reset();
+      this.#report(explain(error, this.#path));
+      return false;
+    }
   }
 
   /** Gives empty pages back to the disk, some of them. @returns whether there are more */

@@ -34,6 +34,9 @@ const STREAM = columns(
   'n:crc',
 );
 const EVENT = columns('n:seq', 'b:kind', 'b:data', 'n:prev', 'n:crc');
+/** A whole row of its table, for a scan of all. */
+export const STREAM_ROW = `${columns('b:actor')}, ${STREAM}`;
+export const EVENT_ROW = `${columns('n:stream')}, ${EVENT}`;
 
 export function journalStatements(db: Db) {
   return {
@@ -55,22 +58,16 @@ export function journalStatements(db: Db) {
     ),
     stream: db.prepare(`SELECT ${STREAM} FROM stream WHERE actor = ? AND stream = ?`),
     streams: db.prepare(`SELECT ${STREAM} FROM stream WHERE actor = ? ORDER BY n`),
-    number: db.prepare(`SELECT ${columns('n:n')} FROM stream WHERE actor = ? AND stream = ?`),
-    numbers: db.prepare(`SELECT ${columns('n:n')} FROM stream WHERE actor = ?`),
     bytes: db.prepare(`SELECT ${columns('n:sum(bytes)')} FROM stream WHERE actor = ?`),
     make: db.prepare(
-      'INSERT INTO stream(actor, stream, purged, base, last, head, events, bytes, covered, crc) VALUES(?, ?, 0, 0, 0, 0, 0, 0, 0, 0)',
+      `INSERT INTO stream(actor, stream, purged, base, last, head, events, bytes, covered, crc) VALUES(?, ?, 0, 0, 0, 0, 0, 0, 0, 0) RETURNING ${columns('n:n')}`,
     ),
     update: db.prepare(
       'UPDATE stream SET purged = ?, base = ?, last = ?, head = ?, events = ?, bytes = ?, covered = ?, crc = ? WHERE n = ?',
     ),
-    forget: db.prepare('DELETE FROM stream WHERE actor = ?'),
+    forget: db.prepare('DELETE FROM stream WHERE n = ?'),
     crowded: db.prepare(
       `SELECT ${columns('b:actor')} FROM stream WHERE events = 0 AND length(stream) > 0 GROUP BY actor HAVING count(*) > ?`,
-    ),
-    drop: db.prepare(
-      `DELETE FROM stream WHERE actor = ? AND events = 0 AND length(stream) > 0 AND n NOT IN
-       (SELECT n FROM stream WHERE actor = ? AND events = 0 AND length(stream) > 0 ORDER BY n DESC LIMIT ?)`,
     ),
   };
 }
@@ -110,4 +107,17 @@ export function readStream(actor: string, row: Row): Stream {
   const stream: Stream = { ...numbers, actor, stream: string(row[1], what), changed: false };
   if (sumOf(stream) !== at(9)) throw damaged(what);
   return stream;
+}
+
+/** A {@link STREAM_ROW}. @throws {StoreError} `corrupt` */
+export function readStreamRow([actor, ...row]: Row): Stream {
+  return readStream(string(actor, 'a stream'), row);
+}
+
+/** An {@link EVENT_ROW}, by itself: whether it follows the one before it is another question. @throws {StoreError} `corrupt` */
+export function readEventRow([of, ...row]: Row): void {
+  const what = 'an event';
+  const [stream, seq, prev, crc] = [of, row[0], row[3], row[4]].map((cell) => number(cell, what));
+  const kind = string(row[1], what);
+  if (eventSum(prev ?? 0, stream ?? 0, seq ?? 0, kind, bytes(row[2], what)) !== crc) throw damaged(what);
 }

@@ -1,6 +1,7 @@
 /** Events in the file: each stream is a chain of checksums, from what is gone of it to its last event. */
 import { eventSum } from './checksum.ts';
-import { bytes, bytesOf, type Db, damaged, number, string, textOf } from './sqlite-database.ts';
+import type { KnownKeys } from './known-keys.ts';
+import { bytesOf, type Db, damaged, missing, number, string } from './sqlite-database.ts';
 import { journalStatements, named, readEvent, readStream, type Stream, sumOf } from './sqlite-journal-rows.ts';
 import type { SqliteOptions } from './sqlite-options.ts';
 import { gone, type JournalEvent, notNewer, type StreamRow } from './store.ts';
@@ -15,12 +16,14 @@ const SLACK = 8;
 export class SqliteJournal {
   readonly #options: SqliteOptions;
   readonly #sql: ReturnType<typeof journalStatements>;
+  readonly #keys: KnownKeys;
   readonly #known = new Map<string, Map<string, Stream>>();
   readonly #bytes = new Map<string, number>();
   readonly #changed = new Set<Stream>();
   #count = 0;
 
-  constructor(db: Db, options: SqliteOptions) {
+  constructor(db: Db, keys: KnownKeys, options: SqliteOptions) {
+    this.#keys = keys;
     this.#options = options;
     this.#sql = journalStatements(db);
   }
@@ -59,8 +62,12 @@ export class SqliteJournal {
   forget(actor: string): void {
     this.settle();
     const key = bytesOf(actor);
-    for (const [n] of this.#sql.numbers.all(key)) if (typeof n === 'number') this.#sql.clear.run(n);
-    this.#sql.forget.run(key);
+    const count = this.#keys.count('streams', key);
+    if (count > 0) {
+      const streams = this.#sql.streams.all(key).map((row) => readStream(actor, row));
+      if (streams.length !== count) throw missing(`${count} streams of ${actor}, of which ${streams.length} are found`);
+      for (const stream of streams) this.#remove(stream);
+    }
     this.#count -= this.#known.get(actor)?.size ?? 0;
     this.#known.delete(actor);
     this.#bytes.delete(actor);
@@ -93,7 +100,9 @@ export class SqliteJournal {
   /** @throws {StoreError} `corrupt` */
   streams(actor: string): readonly StreamRow[] {
     const rows: StreamRow[] = [];
-    for (const row of this.#sql.streams.all(bytesOf(actor))) {
+    const found = this.#sql.streams.all(bytesOf(actor));
+    if (found.length !== this.#keys.count('streams', bytesOf(actor))) throw missing(`a stream of ${actor}`);
+    for (const row of found) {
       const { n, stream, purged, last, events } = readStream(actor, row);
       const [first] = this.#sql.first.all(n)[0] ?? [];
       if (events > 0) rows.push({ stream, first: number(first, `${actor}, stream "${stream}"`), last, purged });
@@ -105,17 +114,29 @@ export class SqliteJournal {
   sweep(): void {
     this.settle();
     const { maxActorStreams } = this.#options;
-    for (const [actor] of this.#sql.crowded.all(maxActorStreams)) {
-      const key = bytes(actor, 'a stream');
-      this.#sql.drop.run(key, key, maxActorStreams);
-      this.#known.delete(textOf(key));
+    for (const row of this.#sql.crowded.all(maxActorStreams)) {
+      const actor = string(row[0], 'a stream');
+      const streams = this.#sql.streams.all(bytesOf(actor)).map((each) => readStream(actor, each));
+      const empty = streams.filter(({ stream, events }) => events === 0 && stream !== '');
+      for (const stream of empty.slice(0, -maxActorStreams)) this.#remove(stream);
+      this.#known.delete(actor);
     }
+  }
+
+  #remove({ n, actor, stream }: Stream): void {
+    const key = [bytesOf(actor), bytesOf(stream)] as const;
+    this.#sql.clear.run(n);
+    if (this.#sql.forget.run(n) === 0) throw missing(`stream "${stream}" of ${actor}`);
+    this.#keys.remove('stream', ...key);
+    this.#keys.remove('streams', key[0]);
   }
 
   /** Writes what has changed of the streams: once for each in a transaction. */
   settle(): void {
     for (const of of this.#changed) {
-      this.#sql.update.run(of.purged, of.base, of.last, of.head, of.events, of.bytes, of.covered, sumOf(of), of.n);
+      const { purged, base, last, head, events, bytes, covered, n } = of;
+      if (this.#sql.update.run(purged, base, last, head, events, bytes, covered, sumOf(of), n) === 0)
+        throw missing(named(of, last));
       of.changed = false;
     }
     this.#changed.clear();
@@ -133,8 +154,14 @@ export class SqliteJournal {
   #find(actor: string, stream: string): Stream | undefined {
     const known = this.#known.get(actor)?.get(stream);
     if (known) return known;
-    const [row] = this.#sql.stream.all(bytesOf(actor), bytesOf(stream));
-    return row && this.#know(readStream(actor, row));
+    const key = [bytesOf(actor), bytesOf(stream)] as const;
+    const [row] = this.#sql.stream.all(...key);
+    if (!row && this.#keys.has('stream', ...key)) throw missing(`stream "${stream}" of ${actor}`);
+    if (!row) return undefined;
+    const found = readStream(actor, row);
+    // An index that leads to another row leads to one that is sound by itself.
+    if (found.stream !== stream) throw damaged(`stream "${stream}" of ${actor}`);
+    return this.#know(found);
   }
 
   #make(actor: string, stream: string): Stream {
@@ -150,8 +177,10 @@ export class SqliteJournal {
       covered: 0,
       changed: false,
     };
-    this.#sql.make.run(bytesOf(actor), bytesOf(stream));
-    const [row] = this.#sql.number.all(bytesOf(actor), bytesOf(stream));
+    const key = [bytesOf(actor), bytesOf(stream)] as const;
+    const [row] = this.#sql.make.all(...key);
+    this.#keys.add('stream', ...key);
+    this.#keys.add('streams', key[0]);
     return this.#know({ ...blank, n: number(row?.[0], `stream "${stream}" of ${actor}`) });
   }
 

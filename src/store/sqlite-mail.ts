@@ -49,7 +49,8 @@ export interface Job {
 export type Found =
   | { readonly type: 'done' }
   | { readonly type: 'stored'; readonly stored: Stored | undefined }
-  | { readonly type: 'actors'; readonly rows: readonly ActorRow[] }
+  /** `damaged`: the ids of rows that were left out, because they are not as they were written. */
+  | { readonly type: 'actors'; readonly rows: readonly ActorRow[]; readonly damaged: readonly string[] }
   | { readonly type: 'events'; readonly events: readonly JournalEvent[] }
   | { readonly type: 'streams'; readonly rows: readonly StreamRow[] }
   | { readonly type: 'reply'; readonly data: string | undefined }

@@ -1,10 +1,35 @@
 /** Actors, snapshots, replies, timers and dead letters in the file; each row has a checksum of all that is in it. */
 import { type Part, rowSum } from './checksum.ts';
-import { bytes, bytesOf, columns, type Db, damaged, number, type Row, string, textOf } from './sqlite-database.ts';
+import type { KnownKeys } from './known-keys.ts';
+import {
+  bytes,
+  bytesOf,
+  columns,
+  type Db,
+  damaged,
+  missing,
+  number,
+  type Row,
+  type Statement,
+  string,
+  textOf,
+  type Value,
+} from './sqlite-database.ts';
 import type { ActorRow, DeadLetter, ListQuery, Stored, StoredKind, TimerRow } from './store.ts';
 
-const ACTOR = columns('b:id', 'b:kind', 'b:name', 'b:principal', 'b:status', 'n:created', 'n:expires', 'n:crc');
-const TIMER = columns('b:actor', 'b:timer', 'n:due', 'b:data', 'n:crc');
+/** Whole rows. */
+export const ACTOR_ROW = columns(
+  'b:id',
+  'b:kind',
+  'b:name',
+  'b:principal',
+  'b:status',
+  'n:created',
+  'n:expires',
+  'n:crc',
+);
+export const TIMER_ROW = columns('b:actor', 'b:timer', 'n:due', 'b:data', 'n:crc');
+export const REPLY_ROW = columns('b:actor', 'b:request', 'b:data', 'n:expires', 'n:crc');
 const KINDS: Readonly<Record<StoredKind, true>> = {
   handle: true,
   session: true,
@@ -16,23 +41,39 @@ const KINDS: Readonly<Record<StoredKind, true>> = {
 /** Replies that are remembered to have been written. */
 const MAX_MARKED = 10_000;
 
+/** What a list found: the rows that are as they were written, and the ids of those that are not. */
+export interface Listed {
+  readonly rows: readonly ActorRow[];
+  readonly damaged: readonly string[];
+}
+
+/** A reply that may be deleted: its place in a sweep, and its key. */
+interface Expired {
+  readonly row: number;
+  readonly expires: number;
+  readonly key: readonly [actor: Uint8Array, request: Uint8Array] | undefined;
+}
+
 export class SqliteRows {
   readonly #sql: ReturnType<typeof statements>;
+  readonly #keys: KnownKeys;
   readonly #snapshots = new Map<string, { readonly version: string; readonly data: string }>();
   readonly #report: (what: string) => void;
   /** When replies that were written a while ago expire. What is missing here costs time only. */
   readonly #marked = new Map<string, number>();
 
   /** @param report hears of rows that a list leaves out, because they are not as they were written */
-  constructor(db: Db, report: (what: string) => void) {
+  constructor(db: Db, keys: KnownKeys, report: (what: string) => void) {
     this.#sql = statements(db);
+    this.#keys = keys;
     this.#report = report;
   }
 
   actor({ id, kind, name, principal, status, created, expires }: ActorRow): void {
     const crc = rowSum(['actor', id, kind, name, principal, status, created, expires]);
-    const texts = [id, kind, name, principal, status].map(bytesOf);
-    this.#sql.actor.run(...texts, created, expires ?? null, crc);
+    const key = bytesOf(id);
+    const values = [...[kind, name, principal, status].map(bytesOf), created, expires ?? null, crc];
+    this.#put(id, key, this.#sql.actor, values);
   }
 
   /** Of several in one transaction, only the last is written. */
@@ -42,32 +83,54 @@ export class SqliteRows {
 
   /** One without data is let go of. */
   reply(actor: string, request: string, data: string, expires: number): void {
-    const key = `${actor} ${request}`;
+    const name = `${actor} ${request}`;
+    const key = [bytesOf(actor), bytesOf(request)] as const;
+    const what = `the reply to ${request} of ${actor}`;
     if (data === '') {
-      this.#marked.delete(key);
-      this.#sql.replyOff.run(bytesOf(actor), bytesOf(request));
+      this.#marked.delete(name);
+      if (!this.#keys.has('reply', ...key)) return;
+      mustBe(this.#sql.reply.off.all(...key), key, what);
+      this.#keys.remove('reply', ...key);
+      this.#keys.remove('replies', key[0]);
       return;
     }
     const body = bytesOf(data);
     const crc = rowSum(['reply', actor, request, expires], body);
-    // A call is written twice: as begun, and with its result. Where it expires as before, its indexes need not be touched.
-    const again = this.#marked.get(key) === expires;
-    if (again && this.#sql.replyAgain.run(body, crc, bytesOf(actor), bytesOf(request), expires) === 1) {
-      this.#marked.delete(key);
+    const { insert, update, again } = this.#sql.reply;
+    if (this.#keys.has('reply', ...key)) {
+      // A call is written twice: as begun, and with its result. Where it expires as before, its indexes need not be touched.
+      const same = this.#marked.get(name) === expires ? again.all(body, crc, ...key, expires) : [];
+      mustBe(same.length > 0 ? same : update.all(body, expires, crc, ...key), key, what);
+      this.#marked.delete(name);
       return;
     }
-    this.#sql.reply.run(bytesOf(actor), bytesOf(request), body, expires, crc);
+    insert.run(...key, body, expires, crc);
+    this.#keys.add('reply', ...key);
+    this.#keys.add('replies', key[0]);
     if (this.#marked.size >= MAX_MARKED) this.#marked.clear();
-    this.#marked.set(key, expires);
+    this.#marked.set(name, expires);
   }
 
   timer({ actor, timer, due, data }: TimerRow): void {
     const body = bytesOf(data);
-    this.#sql.timer.run(bytesOf(actor), bytesOf(timer), due, body, rowSum(['timer', actor, timer, due], body));
+    const key = [bytesOf(actor), bytesOf(timer)] as const;
+    const values = [due, body, rowSum(['timer', actor, timer, due], body)];
+    const { insert, update } = this.#sql.timer;
+    if (this.#keys.has('timer', ...key)) {
+      if (update.run(...values, ...key) === 0) throw missing(`the timer ${timer} of ${actor}`);
+      return;
+    }
+    insert.run(...key, ...values);
+    this.#keys.add('timer', ...key);
+    this.#keys.add('timers', key[0]);
   }
 
   timerOff(actor: string, timer: string): void {
-    this.#sql.timerOff.run(bytesOf(actor), bytesOf(timer));
+    const key = [bytesOf(actor), bytesOf(timer)] as const;
+    if (!this.#keys.has('timer', ...key)) return;
+    if (this.#sql.timerOff.run(...key) === 0) throw missing(`the timer ${timer} of ${actor}`);
+    this.#keys.remove('timer', ...key);
+    this.#keys.remove('timers', key[0]);
   }
 
   letter({ actor, mail, error, attempts, at, incident }: DeadLetter): void {
@@ -75,16 +138,44 @@ export class SqliteRows {
     this.#sql.letter.run(bytesOf(actor), bytesOf(mail), bytesOf(error), attempts, at, bytesOf(incident), crc);
   }
 
+  /** @throws {StoreError} `corrupt` where not all that is known of it is found: then nothing of the transaction holds */
   forget(actor: string): void {
     this.#snapshots.delete(actor);
-    for (const statement of this.#sql.forget) statement.run(bytesOf(actor));
+    const id = bytesOf(actor);
+    const { forget } = this.#sql;
+    if (this.#keys.has('actor', id)) {
+      mustBe(forget.actor.all(id), [id], `the actor ${actor}`);
+      this.#keys.remove('actor', id);
+    }
+    this.#forgetAll(actor, id, 'reply', 'replies', forget.replies);
+    this.#forgetAll(actor, id, 'timer', 'timers', forget.timers);
+  }
+
+  #forgetAll(
+    actor: string,
+    id: Uint8Array,
+    one: 'reply' | 'timer',
+    all: 'replies' | 'timers',
+    statement: Statement,
+  ): void {
+    const count = this.#keys.count(all, id);
+    if (count === 0) return;
+    const gone = statement.all(id);
+    if (gone.length !== count) throw missing(`${count} ${all} of ${actor}, of which ${gone.length} are found`);
+    for (const [of, name] of gone) {
+      const key = bytes(name, actor);
+      mustBe([[of]], [id], `the ${all} of ${actor}`);
+      this.#keys.remove(one, id, key);
+      this.#keys.remove(all, id);
+    }
   }
 
   /** Writes what was held back. */
   settle(): void {
     for (const [actor, { version, data }] of this.#snapshots) {
       const body = bytesOf(data);
-      this.#sql.snapshot.run(bytesOf(actor), bytesOf(version), body, rowSum(['snapshot', actor, version], body));
+      const values = [bytesOf(version), body, rowSum(['snapshot', actor, version], body)];
+      this.#put(actor, bytesOf(actor), this.#sql.snapshot, values);
     }
     this.#snapshots.clear();
   }
@@ -93,18 +184,37 @@ export class SqliteRows {
     this.#snapshots.clear();
   }
 
-  /** @throws {StoreError} `corrupt` if one bit of it is not as it was written */
+  #put(
+    actor: string,
+    key: Uint8Array,
+    { insert, update }: { readonly insert: Statement; readonly update: Statement },
+    values: readonly Value[],
+  ): void {
+    if (this.#keys.has('actor', key)) {
+      mustBe(update.all(...values, key), [key], `the actor ${actor}`);
+      return;
+    }
+    insert.run(key, ...values);
+    this.#keys.add('actor', key);
+  }
+
+  /** @throws {StoreError} `corrupt` if one bit of it is not as it was written, or it exists and is not found */
   load(id: string): Stored | undefined {
-    const [row] = this.#sql.load.all(bytesOf(id));
-    if (!row) return undefined;
+    const key = bytesOf(id);
+    const [row] = this.#sql.load.all(key);
+    if (!row && this.#keys.has('actor', key)) throw missing(`the actor ${id}`);
+    // A snapshot alone makes no actor.
+    if (!row || (row[1] === null && row[7] === null)) return undefined;
     const actor = readActor(row);
     if (actor.id !== id) throw damaged(`the actor ${id}`);
-    const timers = this.#sql.timersOf.all(bytesOf(id)).map(readTimer);
+    const timers = this.#sql.timersOf.all(key).map(readTimer);
+    if (timers.length !== this.#keys.count('timers', key)) throw missing(`a timer of ${id}`);
     return { actor, snapshot: readSnapshot(id, row.slice(8)), timers };
   }
 
-  list({ kind, name, principal, after, limit }: ListQuery): readonly ActorRow[] {
+  list({ kind, name, principal, after, limit }: ListQuery): Listed {
     const rows: ActorRow[] = [];
+    const unsound: string[] = [];
     let from: readonly [number, Uint8Array] = [after?.created ?? Number.MIN_SAFE_INTEGER, bytesOf(after?.id ?? '')];
     for (;;) {
       const page =
@@ -113,19 +223,22 @@ export class SqliteRows {
           : this.#sql.ofPrincipal.all(bytesOf(principal), bytesOf(kind), ...from, limit);
       for (const row of page) {
         const actor = this.#sound(row, readActor);
+        if (!actor && row[0] instanceof Uint8Array) unsound.push(textOf(row[0]));
         if (actor && (name === undefined || actor.name === name) && rows.length < limit) rows.push(actor);
       }
       const last = page.at(-1);
-      if (rows.length >= limit || page.length < limit || !last) return rows;
+      if (rows.length >= limit || page.length < limit || !last) return { rows, damaged: unsound };
       from = [number(last[5], 'an actor'), bytes(last[0], 'an actor')];
     }
   }
 
-  /** @throws {StoreError} `corrupt` */
+  /** @throws {StoreError} `corrupt` if one bit of it is not as it was written, or it exists and is not found */
   replyTo(actor: string, request: string): string | undefined {
-    const [row] = this.#sql.replyTo.all(bytesOf(actor), bytesOf(request));
-    if (!row) return undefined;
+    const key = [bytesOf(actor), bytesOf(request)] as const;
+    const [row] = this.#sql.replyTo.all(...key);
     const what = `the reply to ${request} of ${actor}`;
+    if (!row && this.#keys.has('reply', ...key)) throw missing(what);
+    if (!row) return undefined;
     const data = bytes(row[0], what);
     checked(row[2], ['reply', actor, request, number(row[1], what)], what, data);
     return textOf(data);
@@ -139,14 +252,21 @@ export class SqliteRows {
     return this.#all([...this.#sql.letters.all(limit)].reverse(), readLetter);
   }
 
-  /** Actors that expired until then: so many, after that one. */
+  /** Actors that expired until then: so many, after that one. Of one that a damaged index lists too early, the row says so. */
   expired(until: number, after: readonly [number, string], limit: number): readonly ActorRow[] {
-    return this.#all(this.#sql.expired.all(until, after[0], bytesOf(after[1]), limit), readActor);
+    return this.#all(this.#sql.expired.all(until, after[0], bytesOf(after[1]), limit), (row) => {
+      const actor = readActor(row);
+      if (actor.expires === undefined || actor.expires > until) throw damaged(`the actor ${actor.id}`);
+      return actor;
+    });
   }
 
-  /** @returns how many were let go: less than `limit` when there are no more */
-  sweepReplies(until: number, limit: number): number {
-    return this.#sql.dropReplies.run(until, limit);
+  /** Deletes replies that expired until then, after that one. @returns the last that it looked at; undefined when there are no more */
+  sweepReplies(until: number, after: readonly [number, number], limit: number): readonly [number, number] | undefined {
+    const rows = this.#sql.expiredReplies.all(until, ...after, limit).map((row) => this.#expired(row));
+    this.#drop(rows.filter(({ expires }) => expires <= until));
+    const last = rows.at(-1);
+    return last && rows.length === limit ? [last.expires, last.row] : undefined;
   }
 
   /** How many there are. */
@@ -156,15 +276,29 @@ export class SqliteRows {
 
   /** Lets go of those that expire first. */
   sweepFirst(count: number): void {
-    this.#sql.dropFirst.run(count);
+    this.#drop(this.#sql.firstReplies.all(count).map((row) => this.#expired(row)));
   }
 
   sweepCrowds(maxActorReplies: number, maxLetters: number): void {
     for (const [actor] of this.#sql.crowded.all(maxActorReplies)) {
       const key = bytes(actor, 'a reply');
-      this.#sql.dropCrowd.run(key, key, maxActorReplies);
+      this.#drop(this.#sql.crowd.all(key, maxActorReplies).map((row) => this.#expired(row)));
     }
     this.#sql.dropLetters.run(maxLetters);
+  }
+
+  /** What an index leads to is deleted only where the row is what it was written as. */
+  #drop(rows: readonly Expired[]): void {
+    for (const { row, key } of rows) {
+      if (!key || this.#sql.dropReply.run(row) === 0) continue;
+      this.#keys.remove('reply', ...key);
+      this.#keys.remove('replies', key[0]);
+    }
+  }
+
+  #expired([row, ...reply]: Row): Expired {
+    const place = { row: number(row, 'a reply'), expires: number(reply[3], 'a reply') };
+    return { ...place, key: this.#sound(reply, readReply) };
   }
 
   /** One damaged row must not keep a server from all the others. */
@@ -182,54 +316,78 @@ export class SqliteRows {
   }
 }
 
+/** What a statement has changed, by the keys of the rows: exactly the one that it was to change. @throws {StoreError} `corrupt` */
+function mustBe(rows: readonly Row[], key: readonly Uint8Array[], what: string): void {
+  const [row] = rows;
+  if (!row) throw missing(what);
+  for (const [index, part] of key.entries())
+    if (Buffer.compare(bytes(row[index], what), part) !== 0) throw damaged(what);
+}
+
 function statements(db: Db) {
   const listed = 'AND (created, id) > (?, ?) ORDER BY created, id LIMIT ?';
+  const reply = `${columns('n:rowid')}, ${REPLY_ROW}`;
+  const replyKey = columns('b:actor', 'b:request');
   return {
-    actor: db.prepare(
-      `INSERT INTO actor(id, kind, name, principal, status, created, expires, crc) VALUES(?, ?, ?, ?, ?, ?, ?, ?)
-       ON CONFLICT(id) DO UPDATE SET kind = excluded.kind, name = excluded.name, principal = excluded.principal,
-       status = excluded.status, created = excluded.created, expires = excluded.expires, crc = excluded.crc`,
-    ),
-    snapshot: db.prepare(
-      `INSERT INTO actor(id, version, snapshot, snapshot_crc) VALUES(?, ?, ?, ?)
-       ON CONFLICT(id) DO UPDATE SET version = excluded.version, snapshot = excluded.snapshot, snapshot_crc = excluded.snapshot_crc`,
-    ),
-    reply: db.prepare(
-      'INSERT INTO reply VALUES(?, ?, ?, ?, ?) ON CONFLICT(actor, request) DO UPDATE SET data = excluded.data, expires = excluded.expires, crc = excluded.crc',
-    ),
-    replyAgain: db.prepare('UPDATE reply SET data = ?, crc = ? WHERE actor = ? AND request = ? AND expires = ?'),
-    replyOff: db.prepare('DELETE FROM reply WHERE actor = ? AND request = ?'),
-    timer: db.prepare('INSERT OR REPLACE INTO timer VALUES(?, ?, ?, ?, ?)'),
+    actor: {
+      insert: db.prepare(
+        'INSERT INTO actor(id, kind, name, principal, status, created, expires, crc) VALUES(?, ?, ?, ?, ?, ?, ?, ?)',
+      ),
+      update: db.prepare(
+        `UPDATE actor SET kind = ?, name = ?, principal = ?, status = ?, created = ?, expires = ?, crc = ? WHERE id = ? RETURNING ${columns('b:id')}`,
+      ),
+    },
+    snapshot: {
+      insert: db.prepare('INSERT INTO actor(id, version, snapshot, snapshot_crc) VALUES(?, ?, ?, ?)'),
+      update: db.prepare(
+        `UPDATE actor SET version = ?, snapshot = ?, snapshot_crc = ? WHERE id = ? RETURNING ${columns('b:id')}`,
+      ),
+    },
+    reply: {
+      insert: db.prepare('INSERT INTO reply(actor, request, data, expires, crc) VALUES(?, ?, ?, ?, ?)'),
+      update: db.prepare(
+        `UPDATE reply SET data = ?, expires = ?, crc = ? WHERE actor = ? AND request = ? RETURNING ${replyKey}`,
+      ),
+      again: db.prepare(
+        `UPDATE reply SET data = ?, crc = ? WHERE actor = ? AND request = ? AND expires = ? RETURNING ${replyKey}`,
+      ),
+      off: db.prepare(`DELETE FROM reply WHERE actor = ? AND request = ? RETURNING ${replyKey}`),
+    },
+    timer: {
+      insert: db.prepare('INSERT INTO timer(actor, timer, due, data, crc) VALUES(?, ?, ?, ?, ?)'),
+      update: db.prepare('UPDATE timer SET due = ?, data = ?, crc = ? WHERE actor = ? AND timer = ?'),
+    },
     timerOff: db.prepare('DELETE FROM timer WHERE actor = ? AND timer = ?'),
     letter: db.prepare(
       'INSERT INTO dead_letter(actor, mail, error, attempts, at, incident, crc) VALUES(?, ?, ?, ?, ?, ?, ?)',
     ),
-    forget: ['actor WHERE id', 'reply WHERE actor', 'timer WHERE actor'].map((which) =>
-      db.prepare(`DELETE FROM ${which} = ?`),
-    ),
+    forget: {
+      actor: db.prepare(`DELETE FROM actor WHERE id = ? RETURNING ${columns('b:id')}`),
+      replies: db.prepare(`DELETE FROM reply WHERE actor = ? RETURNING ${columns('b:actor', 'b:request')}`),
+      timers: db.prepare(`DELETE FROM timer WHERE actor = ? RETURNING ${columns('b:actor', 'b:timer')}`),
+    },
     load: db.prepare(
-      `SELECT ${ACTOR}, ${columns('b:version', 'b:snapshot', 'n:snapshot_crc')} FROM actor WHERE id = ? AND kind IS NOT NULL`,
+      `SELECT ${ACTOR_ROW}, ${columns('b:version', 'b:snapshot', 'n:snapshot_crc')} FROM actor WHERE id = ?`,
     ),
-    timersOf: db.prepare(`SELECT ${TIMER} FROM timer WHERE actor = ?`),
-    ofKind: db.prepare(`SELECT ${ACTOR} FROM actor WHERE kind = ? ${listed}`),
-    ofPrincipal: db.prepare(`SELECT ${ACTOR} FROM actor WHERE principal = ? AND kind = ? ${listed}`),
+    timersOf: db.prepare(`SELECT ${TIMER_ROW} FROM timer WHERE actor = ?`),
+    ofKind: db.prepare(`SELECT ${ACTOR_ROW} FROM actor WHERE kind = ? ${listed}`),
+    ofPrincipal: db.prepare(`SELECT ${ACTOR_ROW} FROM actor WHERE principal = ? AND kind = ? ${listed}`),
     replyTo: db.prepare(`SELECT ${columns('b:data', 'n:expires', 'n:crc')} FROM reply WHERE actor = ? AND request = ?`),
-    due: db.prepare(`SELECT ${TIMER} FROM timer WHERE due <= ? ORDER BY due LIMIT ?`),
+    due: db.prepare(`SELECT ${TIMER_ROW} FROM timer WHERE due <= ? ORDER BY due LIMIT ?`),
     letters: db.prepare(
       `SELECT ${columns('b:actor', 'b:mail', 'b:error', 'n:attempts', 'n:at', 'b:incident', 'n:crc')} FROM dead_letter ORDER BY g DESC LIMIT ?`,
     ),
     expired: db.prepare(
-      `SELECT ${ACTOR} FROM actor WHERE expires <= ? AND (expires, id) > (?, ?) ORDER BY expires, id LIMIT ?`,
+      `SELECT ${ACTOR_ROW} FROM actor WHERE expires <= ? AND (expires, id) > (?, ?) ORDER BY expires, id LIMIT ?`,
     ),
-    dropReplies: db.prepare(
-      'DELETE FROM reply WHERE rowid IN (SELECT rowid FROM reply WHERE expires <= ? ORDER BY expires LIMIT ?)',
+    expiredReplies: db.prepare(
+      `SELECT ${reply} FROM reply WHERE expires <= ? AND (expires, rowid) > (?, ?) ORDER BY expires, rowid LIMIT ?`,
     ),
     replies: db.prepare(`SELECT ${columns('n:count(*)')} FROM reply`),
-    dropFirst: db.prepare('DELETE FROM reply WHERE rowid IN (SELECT rowid FROM reply ORDER BY expires LIMIT ?)'),
+    firstReplies: db.prepare(`SELECT ${reply} FROM reply ORDER BY expires LIMIT ?`),
     crowded: db.prepare(`SELECT ${columns('b:actor')} FROM reply GROUP BY actor HAVING count(*) > ?`),
-    dropCrowd: db.prepare(
-      'DELETE FROM reply WHERE actor = ? AND rowid NOT IN (SELECT rowid FROM reply WHERE actor = ? ORDER BY expires DESC LIMIT ?)',
-    ),
+    crowd: db.prepare(`SELECT ${reply} FROM reply WHERE actor = ? ORDER BY expires DESC LIMIT -1 OFFSET ?`),
+    dropReply: db.prepare('DELETE FROM reply WHERE rowid = ?'),
     dropLetters: db.prepare('DELETE FROM dead_letter WHERE g <= (SELECT max(g) FROM dead_letter) - ?'),
   };
 }
@@ -242,7 +400,7 @@ function isKind(text: string): text is StoredKind {
   return Object.hasOwn(KINDS, text);
 }
 
-function readActor(row: Row): ActorRow {
+export function readActor(row: Row): ActorRow {
   const id = string(row[0], 'an actor');
   const [kind, name, principal, status] = [1, 2, 3, 4].map((index) => string(row[index], id));
   const created = number(row[5], id);
@@ -261,7 +419,16 @@ function readSnapshot(actor: string, row: Row): Stored['snapshot'] {
   return { version, data: textOf(data) };
 }
 
-function readTimer(row: Row): TimerRow {
+/** @returns its key. @throws {StoreError} `corrupt` */
+export function readReply(row: Row): readonly [actor: Uint8Array, request: Uint8Array] {
+  const key = [bytes(row[0], 'a reply'), bytes(row[1], 'a reply')] as const;
+  const [actor, request] = [textOf(key[0]), textOf(key[1])];
+  const what = `the reply to ${request} of ${actor}`;
+  checked(row[4], ['reply', actor, request, number(row[3], what)], what, bytes(row[2], what));
+  return key;
+}
+
+export function readTimer(row: Row): TimerRow {
   const actor = string(row[0], 'a timer');
   const what = `a timer of ${actor}`;
   const timer = string(row[1], what);

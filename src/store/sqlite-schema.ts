@@ -1,7 +1,20 @@
 /** Opens the file of a store: whose it is, how it is written, and the tables in it. */
-import { chmodSync, closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { Db, faultOf } from './sqlite-database.ts';
+import { CommitMark, type Marked } from './commit-mark.ts';
+import { KnownKeys } from './known-keys.ts';
+import { type Checked, checkFile } from './sqlite-check.ts';
+import { columns, Db, faultOf, number, type Row } from './sqlite-database.ts';
 import type { ThreadStart } from './sqlite-mail.ts';
 import { StoreError } from './store.ts';
 
@@ -9,6 +22,8 @@ import { StoreError } from './store.ts';
 const APPLICATION = 0x54726f75;
 const VERSION = 1;
 const PAGE = 4096;
+/** No SQLite database has fewer bytes. */
+const LEAST_BYTES = 512;
 /** Pages in the log before they are written back to the file: with 4,000, the acknowledgement that waits for it waits three times as long. */
 const LOG_PAGES = 1_000;
 
@@ -40,26 +55,34 @@ CREATE TABLE dead_letter(g INTEGER PRIMARY KEY, actor BLOB NOT NULL, mail BLOB N
 PRAGMA application_id = ${APPLICATION};
 PRAGMA user_version = ${VERSION};`;
 
-export interface Opened {
+/** Run in each transaction: the number of all of them, which {@link CommitMark} has, too. */
+export const COUNT_COMMIT = 'UPDATE opened SET times = times + 1';
+
+export interface Opened extends Checked {
   readonly db: Db;
+  readonly mark: CommitMark;
   /** What the operator should know, such as whom this process follows. */
   readonly notes: readonly string[];
   /** Lets the file go. */
   release(): void;
 }
 
-/** Opens the file, and makes it where there is none. @throws {StoreError} `locked`, `foreign`; otherwise what SQLite throws */
+/** Opens the file, and makes it where there is none. @throws {StoreError} `locked`, `foreign`, `corrupt`; otherwise what SQLite throws */
 export function openFile({ path, options, readOnly }: ThreadStart): Opened {
   const file = resolve(path);
   const lock = `${file}.lock`;
+  const mark = new CommitMark(`${file}-mark`);
+  mustNotBeCut(file, path, mark);
   if (!existsSync(file)) create(file);
   const db = new Db(file);
   try {
     db.pragma(`busy_timeout=${options.lockMs}`);
-    const isNew = ours(db, path);
+    db.pragma('cell_size_check=ON');
+    const isNew = ours(db, path, mark);
     if (readOnly) {
       db.pragma('query_only=ON');
-      return { db, notes: [], release: () => {} };
+      const checked = checkFile(db, path, false);
+      return { db, mark, ...checked, notes: [], release: () => {} };
     }
     chmodSync(file, 0o600);
     if (isNew) db.pragma('auto_vacuum=INCREMENTAL');
@@ -70,9 +93,14 @@ export function openFile({ path, options, readOnly }: ThreadStart): Opened {
     db.pragma(`journal_size_limit=${4 * LOG_PAGES * PAGE}`);
     db.pragma('trusted_schema=OFF');
     db.pragma(`max_page_count=${Math.floor(options.maxBytes / PAGE)}`);
-    const notes = own(db, { path, lock, isNew });
-    return { db, notes, release: () => rmSync(lock, { force: true }) };
+    const owned = own(db, { path, lock, isNew, mark });
+    const release = (): void => {
+      mark.close();
+      rmSync(lock, { force: true });
+    };
+    return { db, mark, ...owned, release };
   } catch (error) {
+    mark.close();
     db.close();
     throw error;
   }
@@ -84,11 +112,46 @@ function create(file: string): void {
   closeSync(openSync(file, 'ax', 0o600));
 }
 
-/** Whether it is a store that we can read, or an empty file. @throws {StoreError} `foreign` */
-function ours(db: Db, path: string): boolean {
+/**
+ * SQLite takes a file that was cut to nothing for a new one. The mark and the log beside it tell that it is not.
+ *
+ * @throws {StoreError} `corrupt`, `foreign`
+ */
+function mustNotBeCut(file: string, path: string, mark: CommitMark): void {
+  // Before the size: who makes a file now writes the mark last.
+  const marked = mark.read();
+  const size = sizeOf(file);
+  const log = sizeOf(`${file}-wal`) ?? 0;
+  if (size !== undefined && size >= LEAST_BYTES) return;
+  if (marked === 'absent' && log === 0) {
+    if (size === undefined || size === 0) return;
+    throw new StoreError(
+      'foreign',
+      `${path}: expected a store of this package, got a file of ${size} bytes; name another file, or remove it to begin a new store`,
+    );
+  }
+  const what = size === undefined ? 'it is gone' : `it has ${size} bytes`;
+  const known = marked === 'absent' ? `its log ${path}-wal` : mark.path;
+  throw new StoreError(
+    'corrupt',
+    `${path} is damaged: ${what}, and ${known} says that it was a store. Restore a copy; or, to begin a new store, remove ${path}, ${path}-wal and ${mark.path}`,
+  );
+}
+
+function sizeOf(file: string): number | undefined {
+  return existsSync(file) ? statSync(file).size : undefined;
+}
+
+/** Whether it is an empty file, and no store that we can read. @throws {StoreError} `foreign`, `corrupt` */
+function ours(db: Db, path: string, mark: CommitMark): boolean {
   const application = db.pragma('application_id');
   const version = db.pragma('user_version') ?? 0;
   const isEmpty = db.pragma('schema_version') === 0;
+  if (isEmpty && mark.read() !== 'absent')
+    throw new StoreError(
+      'corrupt',
+      `${path} is damaged: it has no tables, and ${mark.path} says that it was a store. Restore a copy`,
+    );
   if (!isEmpty && application !== APPLICATION)
     throw new StoreError(
       'foreign',
@@ -102,18 +165,58 @@ function ours(db: Db, path: string): boolean {
   return isEmpty;
 }
 
+/** @throws {StoreError} `corrupt` where a table or an index of the store is not as it was made */
+function mustHaveTables(db: Db, path: string): void {
+  const scheme = `SELECT ${columns('b:type', 'b:name', 'b:tbl_name', 'b:sql')} FROM sqlite_schema`;
+  const made = new Db(':memory:');
+  made.run(SCHEMA);
+  const inWords = (row: Row): string =>
+    row.map((cell) => (cell instanceof Uint8Array ? cell.toString() : '')).join(' ');
+  const found = new Set(db.prepare(scheme).all().map(inWords));
+  const lost = made
+    .prepare(scheme)
+    .all()
+    .map(inWords)
+    .find((words) => !found.has(words));
+  made.close();
+  if (lost !== undefined)
+    throw new StoreError('corrupt', `${path} is damaged: it has no ${lost.split(' (')[0]}. Restore a copy`);
+}
+
+interface Owned extends Checked {
+  readonly notes: readonly string[];
+}
+
 /**
  * Makes this process the only one that writes. SQLite's own lock decides, which ends with its process, however that ends: a
  * connection alone on its file can have it exclusively, for a moment, and then lets readers in again. The lock file says who it is.
+ * Nothing is written before the file was checked.
  */
-function own(db: Db, { path, lock, isNew }: { path: string; lock: string; isNew: boolean }): string[] {
+function own(
+  db: Db,
+  { path, lock, isNew, mark }: { path: string; lock: string; isNew: boolean; mark: CommitMark },
+): Owned {
   const before = existsSync(lock) ? readFileSync(lock, 'utf8').trim() : '';
+  let checked: Checked = { keys: new KnownKeys(), damage: [] };
+  const notes: string[] = [];
+  let commits = 0;
   try {
     db.pragma('locking_mode=EXCLUSIVE');
     db.run('BEGIN IMMEDIATE');
     if (isNew) db.run(SCHEMA);
+    commits = commitsIn(db, path);
+    if (!isNew) {
+      const marked = mark.read();
+      mustHaveAll(commits, marked, path, mark);
+      if (marked === 'unreadable')
+        notes.push(
+          `${mark.path} cannot be read: whether ${path} has lost a transaction is not known, and it is written anew`,
+        );
+      mustHaveTables(db, path);
+      checked = checkFile(db, path, true);
+    }
     // What cannot be written is found now. And frames that were never acknowledged, of a commit that failed, are overwritten.
-    db.run('UPDATE opened SET times = times + 1');
+    db.run(COUNT_COMMIT);
     db.run('COMMIT');
   } catch (error) {
     db.rollback();
@@ -124,13 +227,30 @@ function own(db: Db, { path, lock, isNew }: { path: string; lock: string; isNew:
       `${path}: expected to be the only process that has it open, got another${by}; end that, or name another file`,
     );
   }
+  mark.begin(commits + 1);
   db.pragma('locking_mode=NORMAL');
   // The lock on the file is given back with the next look at it.
-  db.prepare('SELECT CAST(times AS REAL) FROM opened').all();
+  commitsIn(db, path);
   const me = identity();
   rmSync(lock, { force: true });
   writeFileSync(lock, `${me}\n`, { mode: 0o600, flag: 'wx' });
-  return before === '' || before === me ? [] : [`${path} was left by a process that did not close it: ${before}`];
+  if (before !== '' && before !== me) notes.push(`${path} was left by a process that did not close it: ${before}`);
+  return { ...checked, notes };
+}
+
+/** How many transactions the file has. @throws {StoreError} `corrupt` */
+function commitsIn(db: Db, path: string): number {
+  const [row] = db.prepare(`SELECT ${columns('n:times')} FROM opened`).all();
+  return number(row?.[0], `the number of transactions in ${path}`);
+}
+
+/** @throws {StoreError} `corrupt` where the file has fewer transactions than were acknowledged */
+function mustHaveAll(commits: number, marked: Marked, path: string, mark: CommitMark): void {
+  if (typeof marked !== 'number' || marked <= commits) return;
+  throw new StoreError(
+    'corrupt',
+    `${path} has lost ${marked - commits} transactions that were acknowledged: ${mark.path} counts ${marked}, the file has ${commits}; its log ${path}-wal is damaged or was removed, or an older copy is in its place. Restore a copy; or, to go on with what is there, remove ${mark.path}`,
+  );
 }
 
 /** Who this process is: its number, the run of the machine, and when in it the process began. */

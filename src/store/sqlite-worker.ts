@@ -1,9 +1,9 @@
 /** The thread of a store in a file: whatever waits becomes durable in one transaction, and meanwhile the next lot gathers. */
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
-import { type Db, explain, faultOf } from './sqlite-database.ts';
+import { explain, faultOf } from './sqlite-database.ts';
 import { SqliteGroups } from './sqlite-groups.ts';
 import type { Answer, FromThread, Job, ThreadStart } from './sqlite-mail.ts';
-import { openFile } from './sqlite-schema.ts';
+import { type Opened, openFile } from './sqlite-schema.ts';
 
 /** Damaged rows are logged once each, up to so many. */
 const MAX_REPORTED = 1_000;
@@ -23,10 +23,11 @@ function report(what: string): void {
   tell({ type: 'log', level: 'error', message: what });
 }
 
-function open(): { db: Db; release(): void } | undefined {
+function open(): Opened | undefined {
   try {
     const opened = openFile(start);
     for (const message of opened.notes) tell({ type: 'log', level: 'warning', message });
+    for (const message of opened.damage) report(message);
     return opened;
   } catch (error) {
     tell({ type: 'refused', fault: faultOf(error), message: explain(error, start.path) });
@@ -51,8 +52,9 @@ function group(): Job[] {
   return queue.splice(0, count);
 }
 
-function serve(db: Db, release: () => void): void {
-  const groups = new SqliteGroups(db, start.path, start.options, report);
+function serve(opened: Opened): void {
+  const { db, release } = opened;
+  const groups = new SqliteGroups(opened, start.path, start.options, report);
   let ended = false;
   const end = (): void => {
     ended = true;
@@ -80,5 +82,5 @@ function serve(db: Db, release: () => void): void {
 }
 
 const opened = open();
-if (opened) serve(opened.db, opened.release);
+if (opened) serve(opened);
 else port.close();

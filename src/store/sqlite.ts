@@ -29,6 +29,9 @@ export function sqlite(path: string, options: Partial<SqliteOptions> = {}): Stor
   return new SqliteStore(path, resolveSqliteOptions(path, options));
 }
 
+/** Most damaged rows whose ids are remembered. */
+const MAX_DAMAGED = 10_000;
+
 class SqliteStore implements Store {
   readonly name: string;
   readonly durable = true;
@@ -36,6 +39,8 @@ class SqliteStore implements Store {
   readonly #options: SqliteOptions;
   readonly notes: FileNotes;
   #thread: StoreThread | undefined;
+  /** Actors of which a list has found the row, and could not read it. */
+  readonly #damaged = new Set<string>();
 
   constructor(path: string, options: SqliteOptions) {
     this.name = `sqlite(${path})`;
@@ -61,7 +66,14 @@ class SqliteStore implements Store {
 
   async list(query: ListQuery): Promise<readonly ActorRow[]> {
     const found = await this.#ask({ type: 'list', query });
-    return found.type === 'actors' ? found.rows : unexpected(found);
+    if (found.type !== 'actors') return unexpected(found);
+    for (const id of found.damaged) if (this.#damaged.size < MAX_DAMAGED) this.#damaged.add(id);
+    return found.rows;
+  }
+
+  isDamaged(actor: string): boolean {
+    // Of which rows beyond that number it is, nobody knows.
+    return this.#damaged.size >= MAX_DAMAGED || this.#damaged.has(actor);
   }
 
   async events(actor: string, stream: string, after: number, limit: number): Promise<readonly JournalEvent[]> {

@@ -154,6 +154,7 @@ export interface Store {
    * failed under it, nobody can know whether it was; what is read next is what holds
    */
   commit(writes: readonly Write[]): Promise<void>;
+  /** @throws {StoreError} `corrupt` where it exists, and is not as it was written or cannot be found: never undefined */
   load(actor: string): Promise<Stored | undefined>;
   /** Actors of one kind, the oldest first; those of one name or principal, where given; after this id, at most `limit`. */
   list(query: ListQuery): Promise<readonly ActorRow[]>;
@@ -167,6 +168,7 @@ export interface Store {
   events(actor: string, stream: string, after: number, limit: number): Promise<readonly JournalEvent[]>;
   /** The first and last event of each stream of an actor that has any left. */
   streams(actor: string): Promise<readonly StreamRow[]>;
+  /** @throws {StoreError} `corrupt`, likewise */
   reply(actor: string, request: string): Promise<string | undefined>;
   /**
    * Keeps a reply unless there is one to this request, in one step in place of `reply` and `commit`. Optional: the server falls
@@ -176,6 +178,11 @@ export interface Store {
    * @throws {StoreError} as `commit`
    */
   claim?(reply: ReplyWrite): Promise<string | undefined>;
+  /**
+   * Whether a list has left this actor out, because its row is not as it was written: then it exists, whatever the list says.
+   * Absent where no row can be damaged.
+   */
+  isDamaged?(actor: string): boolean;
   /** Timers due until then (milliseconds since 1970), the earliest first. */
   timers(until: number, limit: number): Promise<readonly TimerRow[]>;
   deadLetters(limit: number): Promise<readonly DeadLetter[]>;

@@ -1,6 +1,7 @@
 /** Bits that a disk has turned: what is not as it was written is never served as if it were. */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
 import * as assert from 'uvu/assert';
 import { sqlite } from '../../src/store/sqlite.ts';
 import { type JournalEvent, StoreError, type Write } from '../../src/store/store.ts';
@@ -41,6 +42,16 @@ function written(): Buffer {
   db.close();
   bytes = readFileSync(path);
   return bytes;
+}
+
+/** @returns undefined where the file is too damaged to be opened, and says so */
+function orDamaged(open: () => Opened): Opened | undefined {
+  try {
+    return open();
+  } catch (error) {
+    assert.match(error instanceof Error ? error.message : String(error), /damaged|malformed/);
+    return undefined;
+  }
 }
 
 /** Where a text lies in the file. */
@@ -111,23 +122,30 @@ test(`R-04: no bit that is turned in a row, its head or its keys is served (${FL
   const rows = placesOf('{"n":', whole);
   assert.ok(rows.length >= 4 * EVENTS);
   const right = new Set(served(turned(whole, [], 0, () => {})).values);
-  let [found, missing, elsewhere] = [0, 0, 0];
+  let [found, refusedWhole, elsewhere] = [0, 0, 0];
   for (let n = 0; n < FLIPS; n += 1) {
     const at = (rows[Math.floor(numbers() * rows.length)] ?? 0) - 60 + Math.floor(numbers() * 80);
     let reports = 0;
-    const opened = turned(whole, [at], Math.floor(numbers() * 8), () => {
-      reports += 1;
-    });
+    const opened = orDamaged(() =>
+      turned(whole, [at], Math.floor(numbers() * 8), () => {
+        reports += 1;
+      }),
+    );
+    if (!opened) {
+      refusedWhole += 1;
+      continue;
+    }
     const { values, refused } = served(opened);
     for (const value of values) assert.ok(right.has(value), `the bit at ${at} is served: ${value}`);
     if (reports + refused > 0) found += 1;
-    // Its key in an index: the row is not found, as if it were not there. Or what was a row once.
-    else if (new Set(values).size < right.size) missing += 1;
-    else elsewhere += 1;
+    else {
+      assert.is(new Set(values).size, right.size, `the bit at ${at} hides a row`);
+      elsewhere += 1;
+    }
     opened.db.close();
   }
   process.stdout.write(
-    `R-04: ${FLIPS} bits: ${found} found, ${missing} hid a row, ${elsewhere} in no row, none served\n`,
+    `R-04: ${FLIPS} bits: ${found} found, ${refusedWhole} refused with the file, ${elsewhere} in no row, none served\n`,
   );
   assert.ok(found > FLIPS / 4);
 });
@@ -169,4 +187,150 @@ test('R-04: an event that is removed, put in, moved or cut off is found', async 
     'UPDATE stream SET last = 30',
   ])
     assert.is(await after(sql), 'corrupt', sql);
+});
+
+/** A closed store of some actors, with its mark. */
+async function closed(name: string): Promise<string> {
+  const path = join(place.path, name);
+  const store = sqlite(path);
+  await store.open(host());
+  for (let n = 1; n <= 5; n += 1) await store.commit([actor(`a${n}`), event(`a${n}`, 's', 1)]);
+  await store.close();
+  return path;
+}
+
+/** The fault with which a file is not opened, and what it says; `none` where it is. */
+async function opening(
+  path: string,
+): Promise<{ readonly fault: string; readonly message: string; readonly lines: readonly string[] }> {
+  const store = sqlite(path);
+  const told = host();
+  try {
+    await store.open(told);
+    return { fault: 'none', message: '', lines: told.lines };
+  } catch (error) {
+    assert.instance(error, StoreError);
+    return { fault: error instanceof StoreError ? error.fault : '', message: String(error), lines: told.lines };
+  } finally {
+    await store.close();
+  }
+}
+
+test('R-43: a store that is cut to nothing, or gone, is damage and no new store; nothing is written', async () => {
+  const cut = await closed('cut.db');
+  for (const size of [0, 1, 100, 4_096, 20_480]) {
+    truncateSync(cut, size);
+    const { fault, message } = await opening(cut);
+    assert.is(fault, 'corrupt', `${size} bytes: ${message}`);
+    assert.is(statSync(cut).size, size);
+    writeFileSync(cut, readFileSync(await closed(`cut ${size}.db`)));
+  }
+  const gone = await closed('gone.db');
+  rmSync(gone);
+  assert.match(
+    (await opening(gone)).message,
+    /it is gone, and .*gone\.db-mark says that it was a store\. Restore a copy; or/,
+  );
+  assert.not.ok(existsSync(gone));
+  rmSync(`${gone}-mark`);
+  assert.is((await opening(gone)).fault, 'none');
+});
+
+test('R-43: a file that is empty and was no store is a new one; a file of a few bytes is another program’s', async () => {
+  const path = join(place.path, 'touched.db');
+  writeFileSync(path, '');
+  assert.is((await opening(path)).fault, 'none');
+  for (const bytes of ['x', '{}', 'x'.repeat(511)]) {
+    const other = join(place.path, `${bytes.length}.txt`);
+    writeFileSync(other, bytes);
+    assert.is((await opening(other)).fault, 'foreign');
+    assert.is(readFileSync(other, 'utf8'), bytes);
+  }
+});
+
+test('R-43: a log that is damaged or removed takes no acknowledged batch in silence', async () => {
+  const path = join(place.path, 'log.db');
+  const { db, commit } = openHere(path);
+  for (let n = 1; n <= 9; n += 1) commit(actor(`a${n}`));
+  const log = readFileSync(`${path}-wal`);
+  const file = readFileSync(path);
+  const mark = readFileSync(`${path}-mark`);
+  db.close();
+  const numbers = random(7);
+  const damages: readonly (Buffer | undefined)[] = [
+    undefined,
+    log.subarray(0, log.length - 4_096),
+    ...Array.from({ length: FLIPS / 10 }, () => {
+      const copy = Buffer.from(log);
+      const at = Math.floor(numbers() * copy.length);
+      copy[at] = (copy[at] ?? 0) ^ (1 << Math.floor(numbers() * 8));
+      return copy;
+    }),
+  ];
+  for (const [n, damaged] of damages.entries()) {
+    const copy = join(place.path, `log ${n}.db`);
+    writeFileSync(copy, file);
+    writeFileSync(`${copy}-mark`, mark);
+    if (damaged) writeFileSync(`${copy}-wal`, damaged);
+    const { fault, message } = await opening(copy);
+    // A frame that a later one replaced is needed by nobody.
+    if (fault === 'none') {
+      const { ask, db: again } = openHere(copy);
+      for (let n = 1; n <= 9; n += 1) {
+        const answer = ask({ type: 'load', actor: `a${n}` });
+        assert.ok('found' in answer && answer.found.type === 'stored' && answer.found.stored, `a${n} is lost`);
+      }
+      again.close();
+    } else assert.is(fault, 'corrupt', message);
+    if (n < 2) assert.match(message, /has lost 1 transactions that were acknowledged|has no tables, and/);
+  }
+});
+
+test('R-43: an older copy in the place of a store is refused until its mark is removed, too', async () => {
+  const path = await closed('older.db');
+  const copy = readFileSync(path);
+  const store = sqlite(path);
+  await store.open(host());
+  await store.commit([actor('newer')]);
+  await store.close();
+  writeFileSync(path, copy);
+  const { fault, message } = await opening(path);
+  assert.is(fault, 'corrupt');
+  assert.match(message, /to go on with what is there, remove .*older\.db-mark/);
+  rmSync(`${path}-mark`);
+  assert.is((await opening(path)).fault, 'none');
+});
+
+test('a mark that is torn leaves the one before it; one that says nothing is replaced, and the operator is told', async () => {
+  const path = await closed('torn.db');
+  const mark = readFileSync(`${path}-mark`, 'latin1');
+  writeFileSync(`${path}-mark`, mark.replace(/commits (\d)/, 'commits x'));
+  assert.is((await opening(path)).fault, 'none');
+  writeFileSync(`${path}-mark`, '');
+  const { fault, lines } = await opening(path);
+  assert.is(fault, 'none');
+  assert.match(lines.join('\n'), /torn\.db-mark cannot be read/);
+});
+
+test('a file that the first version of this package wrote opens, and is read and written', async () => {
+  const path = join(place.path, 'first.db');
+  writeFileSync(path, gunzipSync(readFileSync(new URL('../fixtures/store-version-1.db.gz', import.meta.url))));
+  const store = sqlite(path);
+  const told = host();
+  await store.open(told);
+  assert.equal(told.lines, []);
+  for (let n = 1; n <= 3; n += 1) {
+    const stored = await store.load(`a${n}`);
+    assert.is(stored?.snapshot?.data, JSON.stringify({ n }));
+    assert.is(stored?.timers[0]?.data, JSON.stringify({ timer: n }));
+    assert.is(await store.reply(`a${n}`, 'r'), JSON.stringify({ reply: n }));
+    assert.equal(
+      (await store.events(`a${n}`, 's', 0, 9)).map(({ seq }) => seq),
+      [1, 2],
+    );
+  }
+  assert.is((await store.deadLetters(9)).length, 3);
+  await store.commit([event('a1', 's', 3), { type: 'forget', actor: 'a2' }]);
+  await store.close();
+  assert.is((await opening(path)).fault, 'none');
 });

@@ -58,8 +58,10 @@ export interface Opened {
 
 export function openHere(path: string, given: Partial<SqliteOptions> = {}, report = (_: string): void => {}): Opened {
   const options = resolveSqliteOptions(path, given);
-  const { db } = openFile({ path, options, readOnly: false });
-  const groups = new SqliteGroups(db, path, options, report);
+  const opened = openFile({ path, options, readOnly: false });
+  const { db } = opened;
+  for (const line of opened.damage) report(line);
+  const groups = new SqliteGroups(opened, path, options, report);
   const ask = (question: Question): Answer => {
     for (;;) {
       const [answer] = groups.run([{ id: 1, question }]);

@@ -129,7 +129,8 @@ export class Routes {
         },
       )
       .then((session) => {
-        if (session) found(session);
+        if (session === 'damaged') refuse(500, DAMAGED);
+        else if (session) found(session);
         else if (session === undefined) none();
       })
       .catch((error: unknown) => {
@@ -288,6 +289,9 @@ export class Routes {
   }
 }
 
+/** Never 404: its client would open another session, and what it had in this one would be lost in silence. */
+const DAMAGED =
+  'Mcp-Session-Id: the storage of this server is damaged where this session is: nothing was done; ask the operator to restore a copy';
 const NO_SESSION =
   'Mcp-Session-Id: no such session; it may have ended or been idle for too long (http.sessionIdleMs): open a new one with "initialize"';
 

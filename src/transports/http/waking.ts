@@ -23,15 +23,15 @@ export interface WakingOptions {
 export class Waking {
   readonly #options: WakingOptions;
   /** Sessions on their way, by id and principal. */
-  readonly #waking = new Map<string, Promise<HttpSession | undefined>>();
+  readonly #waking = new Map<string, Promise<HttpSession | 'damaged' | undefined>>();
   #closed = false;
 
   constructor(options: WakingOptions) {
     this.#options = options;
   }
 
-  /** @returns undefined where nothing is kept, and a promise of undefined where this session is not, or is not this principal's */
-  wake(id: string, principal: string): Promise<HttpSession | undefined> | undefined {
+  /** @returns undefined where nothing is kept, a promise of undefined where this session is not, or is not this principal's, and of `damaged` where its storage is */
+  wake(id: string, principal: string): Promise<HttpSession | 'damaged' | undefined> | undefined {
     const { sleepers } = this.#options.host;
     if (!sleepers || this.#closed) return undefined;
     const key = `${id} ${principal}`;
@@ -44,10 +44,10 @@ export class Waking {
     return waking;
   }
 
-  async #wake(sleepers: Sleepers, id: string, principal: string): Promise<HttpSession | undefined> {
+  async #wake(sleepers: Sleepers, id: string, principal: string): Promise<HttpSession | 'damaged' | undefined> {
     const { host, streams, enter } = this.#options;
     const woken = await sleepers.wake(id, principal);
-    if (!woken) return undefined;
+    if (!woken || woken === 'damaged') return woken;
     const { dialect, keeper, connect } = woken;
     const now = host.clock.now();
     const session = new HttpSession({ id, principal, dialect, keeper }, streams, now);

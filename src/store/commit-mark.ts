@@ -1,0 +1,79 @@
+/** The number of the last transaction that was acknowledged, in a small file beside the store: a file that has lost some is noticed. */
+import { closeSync, existsSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { crc32 } from 'node:zlib';
+
+/** Bytes of one record. There are two, written in turn: a torn or damaged one leaves the other. */
+const RECORD = 40;
+
+/** What the file says: the number of a transaction, or that there is no such file, or none that can be read. */
+export type Marked = number | 'absent' | 'unreadable';
+
+/**
+ * Written after each transaction and not synced: it outlives the process, and after a power loss it may be behind, never ahead.
+ * A log whose last frames are damaged, or that was removed, is cut off by SQLite without a word: this number tells.
+ */
+export class CommitMark {
+  readonly path: string;
+  #file: number | undefined;
+  #number = 0;
+
+  constructor(path: string) {
+    this.path = path;
+  }
+
+  read(): Marked {
+    if (!existsSync(this.path)) return 'absent';
+    const text = readFileSync(this.path, 'latin1');
+    const numbers = [0, 1].flatMap((place) => numberIn(text.slice(place * RECORD, (place + 1) * RECORD)) ?? []);
+    return numbers.length === 0 ? 'unreadable' : Math.max(...numbers);
+  }
+
+  /** Counts from here on. What the file says now is on the disk when this returns. */
+  begin(number: number): void {
+    this.#number = number;
+    this.#file = openSync(this.path, existsSync(this.path) ? 'r+' : 'w', 0o600);
+    writeSync(this.#file, recordOf(number) + recordOf(number), 0, 'latin1');
+    fsyncSync(this.#file);
+    syncFolder(dirname(this.path));
+  }
+
+  /** One transaction more is durable. */
+  count(): void {
+    if (this.#file === undefined) return;
+    this.#number += 1;
+    try {
+      writeSync(this.#file, recordOf(this.#number), (this.#number % 2) * RECORD, 'latin1');
+    } catch {
+      // It is behind from now on, which is never wrong.
+      this.close();
+    }
+  }
+
+  close(): void {
+    if (this.#file !== undefined) closeSync(this.#file);
+    this.#file = undefined;
+  }
+}
+
+function recordOf(number: number): string {
+  const text = `commits ${String(number).padStart(16, '0')}`;
+  return `${`${text} ${sumOf(text)}`.padEnd(RECORD - 1)}\n`;
+}
+
+function numberIn(record: string): number | undefined {
+  const [, text, number, sum] = /^(commits (\d{16})) ([0-9a-f]{8})/.exec(record) ?? [];
+  return text !== undefined && sumOf(text) === sum ? Number(number) : undefined;
+}
+
+function sumOf(text: string): string {
+  return crc32(text).toString(16).padStart(8, '0');
+}
+
+/** Windows has no such thing, and needs none. */
+function syncFolder(path: string): void {
+  if (process.platform === 'win32') return;
+  const folder = openSync(path, 'r');
+  fsyncSync(folder);
+  closeSync(folder);
+}

@@ -1,0 +1,177 @@
+/** The keys of all rows in a store's file, as fingerprints in memory: a row that exists and is not found is noticed. */
+import { randomInt } from 'node:crypto';
+
+/** What a key names. */
+export type RowKind = 'actor' | 'reply' | 'timer' | 'stream';
+
+/** The plurals count the rows of one actor. */
+export type KeyKind = RowKind | 'replies' | 'timers' | 'streams';
+
+const KINDS: Readonly<Record<KeyKind, number>> = {
+  actor: 1,
+  reply: 2,
+  replies: 3,
+  timer: 4,
+  timers: 5,
+  stream: 6,
+  streams: 7,
+};
+
+/** Bytes that no UTF-8 text contains: {@link SEPARATOR} stands between the parts of a key, {@link END} after each key. */
+export const SEPARATOR = 0xfe;
+export const END = 0xff;
+
+const EMPTY = 0;
+/** A place whose key was removed: a search goes on behind it. */
+const REMOVED = -1;
+const SMALLEST = 1_024;
+
+/**
+ * A hash table of 53-bit fingerprints with a count each: 12 bytes a place, at most half of them used.
+ *
+ * Two keys have the same fingerprint with a probability of 1 in 10^16. A lookup of one of them that fails is then reported as
+ * damage: never the reverse. The fingerprints start from random numbers, so that no client can choose two that are equal.
+ */
+export class KnownKeys {
+  readonly #seeds = [randomInt(2 ** 32), randomInt(2 ** 32)] as const;
+  #places = new Float64Array(SMALLEST);
+  #counts = new Uint32Array(SMALLEST);
+  /** Places that are not empty, removed keys included. */
+  #taken = 0;
+  #size = 0;
+  /** Changes of the transaction that is open, so that they can be undone. */
+  #changes: { readonly key: number; readonly by: number }[] = [];
+
+  /** Keys that are known. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /** How many changes the open transaction has made: a place to which {@link undo} returns. */
+  get position(): number {
+    return this.#changes.length;
+  }
+
+  count(kind: KeyKind, ...parts: readonly Uint8Array[]): number {
+    const place = this.#placeOf(this.#fingerprint(kind, parts));
+    return place < 0 ? 0 : (this.#counts[place] ?? 0);
+  }
+
+  has(kind: KeyKind, ...parts: readonly Uint8Array[]): boolean {
+    return this.count(kind, ...parts) > 0;
+  }
+
+  add(kind: KeyKind, ...parts: readonly Uint8Array[]): void {
+    this.#record(this.#fingerprint(kind, parts), 1);
+  }
+
+  remove(kind: KeyKind, ...parts: readonly Uint8Array[]): void {
+    this.#record(this.#fingerprint(kind, parts), -1);
+  }
+
+  /** The transaction is durable. */
+  keep(): void {
+    this.#changes = [];
+  }
+
+  /** The transaction, or what it did since a position, was rolled back. */
+  undo(position = 0): void {
+    for (const { key, by } of this.#changes.splice(position).reverse()) this.#change(key, -by);
+  }
+
+  /** Adds each key of a list in bytes, unless it is known: its parts are separated by {@link SEPARATOR}, and {@link END} closes it. */
+  addAll(kind: RowKind, keys: Uint8Array): void {
+    const plural = OF_ACTOR[kind];
+    for (let start = 0; start < keys.length; ) {
+      const end = keys.indexOf(END, start);
+      if (end < 0) return;
+      const whole = keys.subarray(start, end);
+      const middle = whole.indexOf(SEPARATOR);
+      const actor = middle < 0 ? whole : whole.subarray(0, middle);
+      const key = this.#fingerprint(kind, middle < 0 ? [whole] : [actor, whole.subarray(middle + 1)]);
+      if (this.#placeOf(key) < 0) {
+        this.#change(key, 1);
+        if (plural) this.#change(this.#fingerprint(plural, [actor]), 1);
+      }
+      start = end + 1;
+    }
+  }
+
+  #record(key: number, by: number): void {
+    // Of a key that is not known there is nothing to remove, and so nothing to undo.
+    if (by < 0 && this.#placeOf(key) < 0) return;
+    this.#change(key, by);
+    this.#changes.push({ key, by });
+  }
+
+  #change(key: number, by: number): void {
+    const place = this.#placeOf(key);
+    if (place >= 0) {
+      const count = (this.#counts[place] ?? 0) + by;
+      this.#counts[place] = Math.max(0, count);
+      if (count > 0) return;
+      this.#places[place] = REMOVED;
+      this.#size -= 1;
+      return;
+    }
+    if (by <= 0) return;
+    if (this.#taken * 2 >= this.#places.length) this.#grow();
+    this.#put(key, by);
+  }
+
+  #put(key: number, count: number): void {
+    const mask = this.#places.length - 1;
+    let place = key & mask;
+    while (this.#places[place] !== EMPTY) place = (place + 1) & mask;
+    this.#places[place] = key;
+    this.#counts[place] = count;
+    this.#taken += 1;
+    this.#size += 1;
+  }
+
+  /** Where a key is; -1: nowhere. */
+  #placeOf(key: number): number {
+    const mask = this.#places.length - 1;
+    for (let place = key & mask; ; place = (place + 1) & mask) {
+      const found = this.#places[place];
+      if (found === key) return place;
+      if (found === EMPTY) return -1;
+    }
+  }
+
+  /** Twice the size where it is full of keys; the same, without what was removed, where it is not. */
+  #grow(): void {
+    const [places, counts] = [this.#places, this.#counts];
+    const length = this.#size * 4 > places.length ? places.length * 2 : places.length;
+    this.#places = new Float64Array(length);
+    this.#counts = new Uint32Array(length);
+    this.#taken = 0;
+    this.#size = 0;
+    for (const [place, key] of places.entries()) if (key > 0) this.#put(key, counts[place] ?? 0);
+  }
+
+  /** Two multiplicative hashes over the bytes, mixed at the end; at least 1. */
+  #fingerprint(kind: KeyKind, parts: readonly Uint8Array[]): number {
+    let a = this.#seeds[0] ^ KINDS[kind];
+    let b = this.#seeds[1] ^ KINDS[kind];
+    for (const part of parts) {
+      for (let index = 0; index < part.length; index += 1) {
+        const byte = part[index] ?? 0;
+        a = Math.imul(a ^ byte, 0x9e3779b1);
+        b = Math.imul(b ^ byte, 0x5f356495);
+        a ^= a >>> 15;
+        b ^= b >>> 13;
+      }
+      a = Math.imul(a ^ SEPARATOR, 0x85ebca77);
+      b = Math.imul(b ^ SEPARATOR, 0xc2b2ae3d);
+    }
+    a = Math.imul(a ^ (b >>> 16), 0x85ebca6b);
+    b = Math.imul(b ^ (a >>> 13), 0xc2b2ae35);
+    a ^= a >>> 16;
+    b ^= b >>> 16;
+    return (b & 0x1fffff) * 2 ** 32 + (a >>> 0) + 1;
+  }
+}
+
+/** The count of an actor's rows that goes with each kind of key. */
+const OF_ACTOR: Readonly<Partial<Record<RowKind, KeyKind>>> = { reply: 'replies', timer: 'timers', stream: 'streams' };
