@@ -290,7 +290,7 @@ export class Replies {
     const wire = known
       ? toWireError(error, '')
       : error instanceof StoreError
-        ? wireError(ErrorCode.InternalError, `nothing was run, because the server cannot keep it: ${messageOf(error)}`)
+        ? wireError(ErrorCode.InternalError, `nothing was run, because ${whyNot(error)}`)
         : toWireError(error, this.#options.incident('the replies', error));
     settle(request, { ok: false, error: wire });
   }
@@ -313,6 +313,12 @@ function hints(tool: unknown): Readonly<Record<string, unknown>> {
 }
 
 const NONE: Readonly<Record<string, never>> = Object.freeze({});
+
+/** A call that may have been made before is not made again where nobody can read what it came to. */
+function whyNot({ fault, message }: StoreError): string {
+  if (fault !== 'corrupt') return `the server cannot keep it: ${message}`;
+  return 'the storage of this server is damaged where it may have stored an earlier call of this identity; ask the operator to restore a copy';
+}
 
 /** Whether running it twice does what running it once does. */
 export function isRepeatable(tool: unknown): boolean {

@@ -1,7 +1,7 @@
 /** What the thread does with a group of jobs: one transaction for all of them, answers once it is durable, and what each failure means. */
 import type { CommitMark } from './commit-mark.ts';
 import type { KnownKeys } from './known-keys.ts';
-import { type Db, explain, faultOf, isDisk, type Statement } from './sqlite-database.ts';
+import { type Db, damaged, explain, faultOf, isDisk, type Statement } from './sqlite-database.ts';
 import { SqliteJournal } from './sqlite-journal.ts';
 import type { Answer, Found, Job, Question } from './sqlite-mail.ts';
 import type { SqliteOptions } from './sqlite-options.ts';
@@ -109,8 +109,10 @@ export class SqliteGroups {
     }
   }
 
-  #refusal({ id }: Job, error: unknown): Answer {
+  /** @param error that a file is no store says of one that was open that it is damaged */
+  #refusal({ id }: Pick<Job, 'id'>, error: unknown): Answer {
     const [fault, message] = [faultOf(error), explain(error, this.#path)];
+    if (fault === 'foreign') return this.#refusal({ id }, damaged(`the head of ${this.#path}`));
     if (fault === 'corrupt') this.#report(message);
     return { id, fault, message };
   }

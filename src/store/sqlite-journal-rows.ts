@@ -46,7 +46,7 @@ export function journalStatements(db: Db) {
       `SELECT ${columns('n:seq', 'n:crc')} FROM event WHERE stream = ? AND seq <= ? ORDER BY seq DESC LIMIT 1`,
     ),
     nth: db.prepare(`SELECT ${columns('n:seq')} FROM event WHERE stream = ? ORDER BY seq LIMIT 1 OFFSET ?`),
-    first: db.prepare(`SELECT ${columns('n:seq')} FROM event WHERE stream = ? ORDER BY seq LIMIT 1`),
+    at: db.prepare(`SELECT ${EVENT_ROW} FROM event WHERE stream = ? AND seq = ?`),
     weight: db.prepare(
       `SELECT ${columns('n:count(*)', 'n:sum(length(data))')} FROM event WHERE stream = ? AND seq <= ?`,
     ),

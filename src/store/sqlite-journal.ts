@@ -2,7 +2,15 @@
 import { eventSum } from './checksum.ts';
 import type { KnownKeys } from './known-keys.ts';
 import { bytesOf, type Db, damaged, missing, number, string } from './sqlite-database.ts';
-import { journalStatements, named, readEvent, readStream, type Stream, sumOf } from './sqlite-journal-rows.ts';
+import {
+  journalStatements,
+  named,
+  readEvent,
+  readEventRow,
+  readStream,
+  type Stream,
+  sumOf,
+} from './sqlite-journal-rows.ts';
 import type { SqliteOptions } from './sqlite-options.ts';
 import { gone, type JournalEvent, notNewer, type StreamRow } from './store.ts';
 
@@ -103,9 +111,12 @@ export class SqliteJournal {
     const found = this.#sql.streams.all(bytesOf(actor));
     if (found.length !== this.#keys.count('streams', bytesOf(actor))) throw missing(`a stream of ${actor}`);
     for (const row of found) {
-      const { n, stream, purged, last, events } = readStream(actor, row);
-      const [first] = this.#sql.first.all(n)[0] ?? [];
-      if (events > 0) rows.push({ stream, first: number(first, `${actor}, stream "${stream}"`), last, purged });
+      const of = readStream(actor, row);
+      const { n, stream, purged, base, last, events } = of;
+      if (events === 0) continue;
+      const [first] = this.#sql.after.all(n, purged, 1);
+      if (!first) throw missing(named(of, purged));
+      rows.push({ stream, first: readEvent(of, first, base, purged).seq, last, purged });
     }
     return rows;
   }
@@ -215,7 +226,7 @@ export class SqliteJournal {
   /** Lets go of the oldest events of a stream: so many, or as many as may go. */
   #shorten(of: Stream, count: number): void {
     const [row] = this.#sql.nth.all(of.n, Math.min(count, of.events) - 1);
-    const upto = number(row?.[0], named(of, of.purged));
+    const upto = this.#sound(of, number(row?.[0], named(of, of.purged)));
     const most = of.stream === '' ? Math.min(upto, of.covered) : upto;
     if (most > of.purged) this.#cut(of, most);
   }
@@ -233,8 +244,16 @@ export class SqliteJournal {
     }
     for (const [stream, seq] of upto) {
       const of = this.#find(actor, stream);
-      if (of) this.#cut(of, seq);
+      if (of) this.#cut(of, this.#sound(of, seq));
     }
+  }
+
+  /** The number of an event up to which others are let go: by its row, and not only by an index. @throws {StoreError} `corrupt` */
+  #sound(of: Stream, seq: number): number {
+    const [row] = this.#sql.at.all(of.n, seq);
+    if (!row) throw missing(named(of, seq));
+    readEventRow(row);
+    return seq;
   }
 
   #cut(of: Stream, upto: number): void {

@@ -89,7 +89,10 @@ export class SqliteRows {
     if (data === '') {
       this.#marked.delete(name);
       if (!this.#keys.has('reply', ...key)) return;
-      mustBe(this.#sql.reply.off.all(...key), key, what);
+      const gone = this.#sql.reply.off.all(...key);
+      // It is needed no more: that it is not found is no reason to refuse what is written with it.
+      if (gone.length === 0) return this.#report(missing(what).message);
+      mustBe(gone, key, what);
       this.#keys.remove('reply', ...key);
       this.#keys.remove('replies', key[0]);
       return;
