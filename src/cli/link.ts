@@ -5,6 +5,8 @@ import type { Readable, Writable } from 'node:stream';
 export interface Life {
   /** Whether the event loop of the server's process turns. */
   turns(): boolean;
+  /** Whether its program has ended it: then no other follows. Known once the link is closed. */
+  readonly endedItself: boolean;
   /** Ends the process at once. @param why such as `does not respond` */
   end(why: string): void;
 }

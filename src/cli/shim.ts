@@ -19,6 +19,11 @@ const HELLO = asideOf({ type: 'hello' });
 
 const SHUTTING_DOWN = -31_003;
 
+/** What becomes of a request that was in flight, for the agent. */
+const RESTARTED =
+  'the server restarted, and this request was lost with it: send it again if it does no harm when done twice';
+const ENDED = 'the server ended before it answered this request, and does not start again';
+
 /** How often to look for a server, and for how long. */
 export interface Persistence {
   /** No server could be reached: resolves when it is time for the next attempt. @throws {Error} when there shall be none */
@@ -277,7 +282,7 @@ export class Shim {
   }
 
   /** The connection is over. */
-  #afterwards({ keeps }: Link): void {
+  #afterwards({ keeps, life }: Link): void {
     this.#open = undefined;
     this.#link = undefined;
     this.#handingOver = false;
@@ -286,10 +291,7 @@ export class Shim {
     // A server that refuses has read nothing.
     const unread = this.#conversation.refusal === '' ? [] : (this.#unread ?? []);
     if (unread.length > 0) this.#conversation.unsent();
-    const { toAgent, again } = this.#conversation.lost(
-      'the server restarted, and this request was lost with it: send it again if it does no harm when done twice',
-      keeps,
-    );
+    const { toAgent, again } = this.#conversation.lost(life?.endedItself === true ? ENDED : RESTARTED, keeps);
     this.#toAgent(toAgent);
     const held = [...again, ...unread, ...this.#held.splice(0)];
     this.#heldLength = 0;

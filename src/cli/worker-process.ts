@@ -5,7 +5,7 @@ import { Duplex, type Readable, type Writable } from 'node:stream';
 import { type Clock, systemClock, type Timer } from '../clock.ts';
 import type { PreviousProcess } from '../launcher.ts';
 import { Heartbeat } from './heartbeat.ts';
-import type { Link } from './link.ts';
+import type { Life, Link } from './link.ts';
 import { processState } from './process-state.ts';
 
 /** What a worker is given beyond `limits.graceMs` to end, in milliseconds, once it is asked to. */
@@ -81,6 +81,7 @@ export class WorkerProcess {
   #deadline: Timer | undefined;
   /** Why it cannot go on, or was asked to end by somebody else. */
   #broken: string | undefined;
+  #endedItself = false;
   /** It has computed for longer than its watchdog allows. */
   #blocked = false;
   #atGate: (loaded: boolean) => void = () => {};
@@ -143,6 +144,7 @@ export class WorkerProcess {
       ? `cannot be started (${error.message})`
       : (this.#broken ?? (signal === null ? `ended with code ${code}` : `was killed by ${signal}`));
     const byItself = code === 0 && this.#broken === undefined;
+    this.#endedItself = byItself && !this.replaced;
     const crashed = this.#blocked || (signal === null ? code !== 0 : FAULTS.has(signal));
     return { code, byItself, crashed, why: `the server ${why}` };
   }
@@ -202,7 +204,14 @@ export class WorkerProcess {
     // With its input over it is to finish what it does, and end.
     output.once('finish', () => this.#endInTime());
     const keeps = (): boolean => this.#keeps;
-    const life = { turns: () => this.#heartbeat.turns, end: (why: string) => this.#end(why) };
+    const endedItself = (): boolean => this.#endedItself;
+    const life: Life = {
+      turns: () => this.#heartbeat.turns,
+      end: (why) => this.#end(why),
+      get endedItself() {
+        return endedItself();
+      },
+    };
     return {
       input,
       output,
