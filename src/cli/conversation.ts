@@ -292,6 +292,13 @@ export class Conversation {
     return { toAgent, again };
   }
 
+  /** Whether a server answers a line: all but notifications and responses, also what it cannot read. */
+  static isAnswered(line: string): boolean {
+    const messages = messagesOf(line);
+    const silent = ({ key, method, answer }: Seen): boolean => answer || (key === undefined && method !== undefined);
+    return messages.length === 0 || !messages.every(silent);
+  }
+
   /** Errors for the requests of lines that were never sent. */
   static refused(lines: readonly string[], why: string, code?: number): readonly string[] {
     return lines.flatMap(sentBy).flatMap(({ owed }) => (owed === undefined ? [] : [failure(owed, why, code)]));

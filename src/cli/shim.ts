@@ -171,7 +171,7 @@ export class Shim {
 
   /** True when nothing is left to do, but for what a server may still be finishing. */
   get isDone(): boolean {
-    return this.#gone || (this.#ended && Conversation.refused(this.#held, '').length === 0);
+    return this.#gone || (this.#ended && !this.#held.some(Conversation.isAnswered));
   }
 
   #line(line: string): void {

@@ -282,6 +282,25 @@ test('what is no message is left to the server', () => {
   assert.equal(conversation.lost('gone'), { toAgent: [], again: [] });
 });
 
+test('what a server answers is brought to one, also what it rejects without an id', () => {
+  const unreadable = asideOf({ type: 'unreadable', reason: 'too long', bytes: 9, head: '' });
+  const ping = line({ id: 1, method: 'ping' });
+  for (const text of [
+    ping,
+    line({ id: 1.5, method: 'ping' }),
+    '{"id":null}',
+    'nonsense',
+    '[]',
+    '[1]',
+    '{}',
+    unreadable,
+  ])
+    assert.ok(Conversation.isAnswered(text), text);
+  for (const text of [INITIALIZED, line({ id: 1, result: {} }), `[${INITIALIZED},${line({ id: 1, error: {} })}]`])
+    assert.not(Conversation.isAnswered(text), text);
+  assert.ok(Conversation.isAnswered(`[${INITIALIZED},${ping}]`));
+});
+
 test('requests that were never sent get an error, their notifications none', () => {
   const held = [line({ id: 1, method: 'ping' }), INITIALIZED, line({ id: 2, result: {} })];
   assert.equal(errors(Conversation.refused(held, 'no server')), [[1, -32603, 'no server']]);

@@ -200,6 +200,17 @@ function test(title: string, body: () => Promise<void>): void {
 }
 
 for (const command of ['run', 'attach'] as const)
+  test(`R-35: ${command}: an agent that sends what is rejected, and leaves at once, has one error for each, and is not kept`, async () => {
+    const agent = new Agent(command, new Wire('2025-11-25'));
+    const sent = ['{"jsonrpc":"2.0","id":1.5,"method":"tools/list"}', '{"id":null}', 'nonsense', '[]', '{"id":1}'];
+    agent.write(...sent);
+    assert.is(await agent.end(), 0);
+    assert.is(agent.responses.length, sent.length);
+    assert.ok(agent.responses.every(({ error }) => error));
+    assert.is(agent.err, '');
+  });
+
+for (const command of ['run', 'attach'] as const)
   for (const revision of [...LEGACY, MODERN]) {
     test(`R-35, R-36: ${command}, ${revision}: each request has one response, and what is rejected is not sent again`, async () => {
       const wire = new Wire(revision);
