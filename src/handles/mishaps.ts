@@ -88,7 +88,8 @@ function letterOf(
 }
 
 function textOf(error: unknown): string {
-  return (stackOf(error) || messageOf(error)).slice(0, MOST_MAIL);
+  // Copied: a part of a string keeps all of it in memory.
+  return Buffer.from((stackOf(error) || messageOf(error)).slice(0, MOST_MAIL)).toString();
 }
 
 function nameOf(job: Job): string {

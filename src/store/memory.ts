@@ -15,6 +15,8 @@ import { gone, notNewer, StoreError } from './store.ts';
 
 /** Most dead letters that are kept; the oldest give way. */
 const MAX_DEAD_LETTERS = 1_000;
+/** Most characters of all of them together: each may have 131,072. */
+const MAX_DEAD_LETTERS_LENGTH = 8 * 1024 * 1024;
 
 /** Most streams of an actor that are remembered without events. */
 const MAX_STREAMS = 1_000;
@@ -44,6 +46,7 @@ class MemoryStore implements Store {
   readonly durable = false;
   readonly #kept = new Map<string, Kept>();
   readonly #letters: DeadLetter[] = [];
+  #lettersLength = 0;
   #closed = false;
 
   open(_host: StoreHost): Promise<void> {
@@ -106,7 +109,12 @@ class MemoryStore implements Store {
         return;
       case 'dead letter':
         this.#letters.push(write.letter);
-        if (this.#letters.length > MAX_DEAD_LETTERS) this.#letters.shift();
+        this.#lettersLength += lengthOf(write.letter);
+        while (this.#letters.length > MAX_DEAD_LETTERS || this.#lettersLength > MAX_DEAD_LETTERS_LENGTH) {
+          const oldest = this.#letters.shift();
+          if (!oldest) break;
+          this.#lettersLength -= lengthOf(oldest);
+        }
         return;
       case 'trim': {
         const streams = this.#kept.get(write.actor)?.streams;
@@ -200,6 +208,10 @@ class MemoryStore implements Store {
     this.#closed = true;
     return Promise.resolve();
   }
+}
+
+function lengthOf({ mail, error }: DeadLetter): number {
+  return mail.length + error.length;
 }
 
 /** The oldest first; of two that are as old, by id. */

@@ -9,6 +9,7 @@ import type { Caller, MachineKind } from '../../src/handles/kind.ts';
 import { createServer, ErrorCode, type Limits, type Server } from '../../src/index.ts';
 import { heapBytes } from '../../src/protocol/heap.ts';
 import { isExcess, Quota } from '../../src/quota.ts';
+import { memoryStore } from '../../src/store/memory.ts';
 import { connect, settled, type TestClient } from '../../src/testing.ts';
 import { errorOf } from '../crash/support.ts';
 import { ALICE, ANYBODY, BOB, stage as handleStage } from '../handles/support.ts';
@@ -466,3 +467,13 @@ test('S-44: the uris that a session watches are limited in bytes', () =>
     { server: { limits: { maxRetainedBytesPerPrincipal: 25 * KB } } },
     (server) => void server.resource('files://{name}', {}, ({ uri }) => uri),
   ));
+
+test('dead letters in memory are limited in characters; the oldest give way', async () => {
+  const store = memoryStore();
+  const letter = { actor: 'handle/note/a', error: 'x'.repeat(65_536), attempts: 2, at: 0, incident: 'i' };
+  for (let count = 0; count < 100; count += 1)
+    await store.commit([{ type: 'dead letter', letter: { ...letter, mail: String(count).padEnd(65_536) } }]);
+  const letters = await store.deadLetters(1_000);
+  assert.is(letters.length, 64);
+  assert.match(letters.at(-1)?.mail ?? '', /^99 /);
+});
