@@ -8,6 +8,7 @@ import { Bus } from '../bus.ts';
 import { type Clock, systemClock, type Timer } from '../clock.ts';
 import { running } from '../execution/running.ts';
 import { Handles } from '../handles/handles.ts';
+import { idIn } from '../inbound/parse.ts';
 import { Inspection } from '../inspection/inspection.ts';
 import { launcher } from '../launcher.ts';
 import type { InFlight } from '../messages/in-flight.ts';
@@ -302,6 +303,7 @@ export function createCore(options: ServerOptions, info: Implementation): Core {
           connectionId: () => nanoid(8),
           log,
           refusal: (code, message, id) => outbound.refusal({ code, message }, id),
+          idIn,
           http: options.http,
           sleepers: kept && directory,
           requestClose(reason) {

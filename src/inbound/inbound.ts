@@ -26,11 +26,14 @@ type RequestMessage = Extract<Incoming, { kind: 'request' }>;
 type NotificationMessage = Extract<Incoming, { kind: 'notification' }>;
 type ResponseMessage = Extract<Incoming, { kind: 'response' }>;
 
+/** Most requests of a batch that are refused each by its id: a batch of four megabytes has 100,000. */
+const MAX_REFUSED = 1_000;
+
 /** The door of one connection. */
 export class Inbound {
   readonly #options: InboundOptions;
   /** The dialect that was last heard: what an error is written in when its request could not be read. */
-  #heard: Dialect = FIRST_DIALECT;
+  #heard: Dialect | undefined;
   /** What the text that is being read came in with. */
   #exchange: Exchange | undefined;
   /** About how much memory the message takes that is being read; of a batch, each of its messages on average. */
@@ -65,19 +68,19 @@ export class Inbound {
   /** Answers for bytes that the transport could not make a message of. */
   unreadable(reason: 'too long' | 'not UTF-8', bytes: number): void {
     const { maxMessageBytes } = this.#options;
-    if (reason === 'too long')
-      this.#refuse(
-        undefined,
-        ErrorCode.InvalidRequest,
-        `a message of ${bytes} bytes is longer than ${maxMessageBytes} (the server's option is maxMessageBytes)`,
-      );
-    else this.#refuse(undefined, ErrorCode.ParseError, 'not valid UTF-8');
+    const error =
+      reason === 'too long'
+        ? new ProtocolError(
+            ErrorCode.InvalidRequest,
+            `a message of ${bytes} bytes is longer than ${maxMessageBytes} (the server's option is maxMessageBytes)`,
+          )
+        : new ProtocolError(ErrorCode.ParseError, 'not valid UTF-8');
+    this.#unparsed(undefined, error);
   }
 
   #read(text: string): void {
     const parsed = parseText(text, this.#options);
     if (!parsed.ok) return this.#unparsed(parsed.value, parsed.error);
-    this.#bytes = parsed.bytes;
     if (Array.isArray(parsed.value)) return this.#batch(parsed.value);
     this.#dispatch(readIncoming(parsed.value), undefined);
   }
@@ -86,32 +89,51 @@ export class Inbound {
   #unparsed(value: unknown, error: ProtocolError): void {
     const { code, message: why } = error;
     if (value === undefined) return this.#refuse(undefined, code, why);
+    if (Array.isArray(value)) return this.#refuseAll(value.map(readIncoming), code, why);
     const incoming = readIncoming(value);
     if (incoming.kind === 'request' || (incoming.kind === 'invalid' && incoming.answer))
       return this.#refuse(incoming.id, code, why);
-    // Whoever waits for this answer need not wait any longer.
-    if (incoming.kind === 'response') this.#response({ ...incoming, error: { code, message: `its answer: ${why}` } });
+    if (incoming.kind === 'response') this.#responseRefused(incoming, code, why);
     // JSON-RPC answers neither notifications nor responses; an HTTP request is answered always.
     if (this.#exchange) this.#refuse(undefined, code, why);
   }
 
+  /**
+   * Refuses a batch whole. On a stream each request that can be read gets an error of its own, because its client waits for that
+   * id; where the revision has batches, in one message. Over HTTP the response is the answer, and has one error.
+   */
+  #refuseAll(messages: readonly Incoming[], code: ErrorCodeValue, why: string): void {
+    for (const message of messages) if (message.kind === 'response') this.#responseRefused(message, code, why);
+    const ids = new Set<RequestId>();
+    for (const message of messages) {
+      const { kind } = message;
+      if (kind === 'request' || (kind === 'invalid' && message.answer))
+        if (message.id !== undefined) ids.add(message.id);
+      if (ids.size >= MAX_REFUSED) break;
+    }
+    const [only] = ids;
+    if (ids.size === 0 || this.#exchange) return this.#refuse(ids.size === 1 ? only : undefined, code, why);
+    const batching = this.#options.session()?.dialect.batching;
+    const batch: Batch | undefined = batching ? { owed: ids.size, answers: [], exchange: undefined } : undefined;
+    for (const id of ids) this.#refuse(id, code, why, batch);
+  }
+
   #batch(messages: readonly unknown[]): void {
     const { maxBatch } = this.#options;
+    const incoming = messages.map(readIncoming);
     if (!this.#options.session()?.dialect.batching)
-      return this.#refuse(
-        undefined,
+      return this.#refuseAll(
+        incoming,
         ErrorCode.InvalidRequest,
         'batches exist in protocol revision 2025-03-26 only: send one message at a time',
       );
     if (messages.length === 0 || messages.length > maxBatch) {
-      return this.#refuse(
-        undefined,
+      return this.#refuseAll(
+        incoming,
         ErrorCode.InvalidRequest,
         `a batch has 1 to ${maxBatch} messages, this one has ${messages.length} (the server's option is maxBatch)`,
       );
     }
-    this.#bytes = Math.ceil(this.#bytes / messages.length);
-    const incoming = messages.map(readIncoming);
     const owed = incoming.filter(
       (message) => message.kind === 'request' || (message.kind === 'invalid' && message.answer),
     ).length;
@@ -290,6 +312,11 @@ export class Inbound {
     this.#options.session()?.session?.mailbox.send({ type: 'response', id: message.id, reply: replyOf(message) });
   }
 
+  /** A response that cannot be taken: what waits for it need not wait any longer. */
+  #responseRefused(message: ResponseMessage, code: ErrorCodeValue, why: string): void {
+    this.#response({ ...message, error: { code, message: `its answer: ${why}` } });
+  }
+
   /** Malformed cancellations are ignored (MCP "Cancellation", "Error Handling"). */
   #cancelled(params: Params): void {
     const id = params?.requestId;
@@ -307,16 +334,18 @@ export class Inbound {
   ): void {
     // A member of a batch that has no id says nothing about the others.
     if (!batch || id !== undefined) this.#options.rejected(id);
+    const heard = this.#heard ?? this.#options.session()?.dialect ?? FIRST_DIALECT;
     this.#options.emitter.send({
       type: 'refusal',
       id,
-      dialect: this.#heard,
+      // Over HTTP an error that has no id has no such member (2025-03-26 to 2025-11-25 transports, "Sending Messages to the Server").
+      dialect: id === undefined && this.#exchange ? DIALECTS[LATEST_LEGACY] : heard,
       error: wireError(code, message, data),
       batch,
       exchange: this.#exchange,
       status: statusOfRefusal(
         code,
-        id !== undefined && this.#options.session() !== undefined && this.#heard.era === 'legacy',
+        id !== undefined && this.#options.session() !== undefined && heard.era === 'legacy',
       ),
     });
   }

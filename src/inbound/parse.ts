@@ -1,6 +1,8 @@
 /** Turns one text into one JSON value, and refuses what JSON allows but no two readers agree on: duplicate keys, `__proto__`, lone surrogates, endless nesting. */
+import { Envelope } from '../protocol/envelope.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import { HEAP_BYTES } from '../protocol/heap.ts';
+import { type RequestId, readIncoming } from '../protocol/jsonrpc.ts';
 
 export interface ParseLimits {
   /** Deepest nesting of arrays and objects. */
@@ -10,7 +12,7 @@ export interface ParseLimits {
 export type Parsed =
   /** `bytes`: about how much memory the value takes. */
   | { readonly ok: true; readonly value: unknown; readonly bytes: number }
-  /** `value` is there when the text was JSON: the request's id may still be readable. */
+  /** `value` is there when the text was JSON, or of one that is too deep what {@link envelopeOf} reads: an id may be in it. */
   | { readonly ok: false; readonly error: ProtocolError; readonly value?: unknown };
 
 /** Up to this length a text is parsed before it is measured: its values cannot take much, however they nest. */
@@ -18,8 +20,10 @@ const SHORT = 16_384;
 
 /** Never throws. Linear in the length of the text. */
 export function parseText(text: string, { maxDepth }: ParseLimits): Parsed {
-  const depth = () =>
-    refused(ErrorCode.InvalidRequest, `nested deeper than ${maxDepth} levels (the server's option is maxDepth)`);
+  const depth = () => ({
+    ...refused(ErrorCode.InvalidRequest, `nested deeper than ${maxDepth} levels (the server's option is maxDepth)`),
+    value: envelopeOf(text),
+  });
   if (text.length > SHORT && scan(text, maxDepth).tooDeep) return depth();
   let value: unknown;
   try {
@@ -30,7 +34,6 @@ export function parseText(text: string, { maxDepth }: ParseLimits): Parsed {
   }
   const found: Found = { keys: 0, bytes: text.length, forbidden: undefined, tooDeep: false };
   inspect(value, maxDepth, found);
-  // Not answered by id: what is too deep for us would be too deep for whoever it is passed on to.
   if (found.tooDeep) return depth();
   // A text has at least a colon for each key: where it has just that many, no key can be there twice.
   const written = colons(text) === found.keys ? found : scan(text, maxDepth);
@@ -49,6 +52,21 @@ export function parseText(text: string, { maxDepth }: ParseLimits): Parsed {
     return { ...refused(ErrorCode.InvalidRequest, why), value };
   }
   return { ok: true, value, bytes: found.bytes };
+}
+
+/** What a message is whose text is not parsed: its id and method, or a list of such for a batch; undefined where nobody can tell. */
+export function envelopeOf(text: string): unknown {
+  const envelope = new Envelope();
+  envelope.push(text);
+  const members = envelope.text();
+  return members === undefined ? undefined : JSON.parse(members);
+}
+
+/** The id of the request that a text is, or begins with; undefined for anything else. */
+export function idIn(text: string): RequestId | undefined {
+  const value = envelopeOf(text);
+  const incoming = value === undefined ? undefined : readIncoming(value);
+  return incoming?.kind === 'request' ? incoming.id : undefined;
 }
 
 function refused(

@@ -23,6 +23,8 @@ export interface TransportHost {
   log(level: 'info' | 'warning' | 'error', message: string): void;
   /** The text of an error for what the transport itself refuses, before it is a message; with an id, for the request of it. */
   refusal(code: ErrorCodeValue, message: string, id?: RequestId): string;
+  /** The id of the request that a text holds, or begins with, where it can be read: for the error of a text that is too long. */
+  idIn(text: string): RequestId | undefined;
   /** The server's own HTTP options: each holds for a transport over HTTP that was not given another value for it. */
   readonly http?: SharedHttpOptions | undefined;
   /** Where sessions are kept beyond this process: those that can be woken. */

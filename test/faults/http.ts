@@ -50,4 +50,20 @@ export const HTTP: readonly BrokenBuild[] = [
     replace: 'socket.destroySoon = () => socket.end(() => socket.destroy());',
     why: 'a connection is reset while its client still sends, and the response is lost',
   },
+  {
+    id: 'R-40',
+    test: 'test/inbound/ids.test.ts',
+    file: 'src/inbound/parse.ts',
+    find: '    value: envelopeOf(text),',
+    replace: '',
+    why: 'a request that is too deep gets an error without its id, and its client waits for another',
+  },
+  {
+    id: 'R-40',
+    test: 'test/inbound/ids.test.ts',
+    file: 'src/inbound/inbound.ts',
+    find: 'id === undefined && this.#exchange ? DIALECTS[LATEST_LEGACY] : heard',
+    replace: 'heard',
+    why: 'over HTTP an error without an id has null for it',
+  },
 ];

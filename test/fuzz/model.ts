@@ -33,6 +33,8 @@ export class Model {
   #owed: Owed[] = [];
   #batches: Batch[] = [];
   #anonymous = 0;
+  /** The ids of which each of the last texts may be answered with one, in place of an answer without an id. */
+  #either: (readonly unknown[])[] = [];
   #session: unknown;
   answers = 0;
 
@@ -48,21 +50,40 @@ export class Model {
 
   /** The client sends. Call it before the server hears. */
   sends(text: string): void {
-    if (Buffer.byteLength(text) > MAX_BYTES) return this.#owe();
     const value = parsed(text);
-    if (value === undefined || depth(text) > MAX_DEPTH) return this.#owe();
-    const clean = isClean(text, value);
+    const tooLong = Buffer.byteLength(text) > MAX_BYTES;
+    if (value === undefined) return tooLong ? this.#oweOne(idsIn(text)) : this.#owe();
+    const clean = !tooLong && depth(text) <= MAX_DEPTH && isClean(text, value);
     if (!Array.isArray(value)) return this.#message(value, clean, undefined);
-    const fits = this.#session === '2025-03-26' && clean && value.length > 0 && value.length <= MAX_BATCH;
-    if (!fits) return this.#owe();
+    const batches = this.#session === '2025-03-26';
+    const fits = batches && clean && value.length > 0 && value.length <= MAX_BATCH;
     const batch: Batch = { anonymous: 0, owed: [] };
-    this.#batches.push(batch);
-    for (const item of value) this.#message(item, true, batch);
+    if (batches) this.#batches.push(batch);
+    if (fits) {
+      for (const item of value) this.#message(item, true, batch);
+      return this.#finished(batch);
+    }
+    // Each request that can be read is refused by its id, once; where there is none, the batch is.
+    const ids = new Set(
+      value
+        .filter(isObject)
+        .filter(asks)
+        .map(({ id }) => id),
+    );
+    for (const id of ids) this.#message({ id, method: 'refused' }, false, batches ? batch : undefined);
+    if (ids.size === 0) this.#owe();
     this.#finished(batch);
+  }
+
+  /** Owes an error with one of these ids, or without one: of a text that is no JSON nobody else can say. */
+  #oweOne(ids: readonly unknown[]): void {
+    this.#anonymous += 1;
+    this.#either.push(ids);
   }
 
   /** The server has heard it, and done what it does at once: what it refuses, it has refused by now. */
   heard(): void {
+    this.#either = [];
     if (this.#anonymous !== 0) throw new Error(`${this.#anonymous} answers without an id are missing`);
     const ids = this.#owed.flatMap(({ id, batch, cancelled }) => (batch || cancelled ? [] : [id]));
     const twice = ids.find((id, index) => ids.indexOf(id) !== index);
@@ -149,6 +170,12 @@ export class Model {
     // An error to an id that is there twice refuses the later one.
     const waiting = mine.filter(({ cancelled }) => !cancelled);
     const owed = (kind === 'error' ? waiting.at(-1) : waiting[0]) ?? mine[0];
+    const either = this.#either.findIndex((ids) => ids.includes(value.id));
+    if (!owed && kind === 'error' && either !== -1) {
+      this.#either.splice(either, 1);
+      this.#anonymous -= 1;
+      return;
+    }
     if (!owed) throw new Error('it answers what nobody asked, or what is answered or cancelled already');
     this.#owed = this.#owed.filter((other) => other !== owed);
     this.answers += 1;
@@ -200,6 +227,17 @@ function answersAll(batch: Batch, answers: readonly unknown[]): boolean {
     left.splice(index, 1);
   }
   return anonymous === 0 && left.every(({ cancelled }) => cancelled);
+}
+
+/** Whether it is a request that can be answered by its id, however broken it is otherwise. */
+function asks(value: Readonly<Record<string, unknown>>): boolean {
+  const answers = value.method === undefined && ('result' in value || 'error' in value);
+  return !answers && isId(value.id);
+}
+
+/** Whatever may be an id in a text that is no JSON. */
+function idsIn(text: string): readonly unknown[] {
+  return [...text.matchAll(/"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+)/gs)].map(([, id = '']) => parsed(id));
 }
 
 function parsed(text: string): unknown {

@@ -66,6 +66,10 @@ export class RecordingHost implements TransportHost {
     return `${code} ${message}`;
   }
 
+  idIn(): undefined {
+    return undefined;
+  }
+
   requestClose(reason: string): void {
     this.heard.push(`asked to close: ${reason}`);
   }

@@ -1,5 +1,6 @@
 /** The MCP endpoint: admits HTTP requests, and takes each to the connection that it belongs to. */
 import { ErrorCode, type ErrorCodeValue } from '../../protocol/errors.ts';
+import type { RequestId } from '../../protocol/jsonrpc.ts';
 import { ANONYMOUS } from '../../quota.ts';
 import type { TransportHost } from '../transport.ts';
 import { Connections } from './connections.ts';
@@ -204,8 +205,9 @@ export class Endpoint implements Answers {
     request: HttpRequest,
     { status, message, headers }: Refusal,
     code: ErrorCodeValue = ErrorCode.InvalidRequest,
+    id?: RequestId,
   ): void {
-    const text = this.#open?.host.refusal(code, message);
+    const text = this.#open?.host.refusal(code, message, id);
     const type = text === undefined ? 'text/plain' : 'application/json';
     request.response.send(
       status,

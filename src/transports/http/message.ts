@@ -7,7 +7,11 @@ export type Headers = Readonly<Record<string, string>>;
 /** Why a body could not be had. */
 export type BodyFault = 'too long' | 'not UTF-8' | 'cut' | 'read already';
 
-export type Body = { readonly text: string } | { readonly fault: BodyFault };
+/** `start` is how a body began that is too long, where any of it was read: an id may be in it. */
+export type Body = { readonly text: string } | { readonly fault: BodyFault; readonly start?: string };
+
+/** Longest such start, in bytes. */
+export const MAX_START = 65_536;
 
 export interface HttpRequest {
   readonly method: string;

@@ -6,7 +6,7 @@ import type { Socket } from 'node:net';
 import type { Bytes } from '../../messages/connection.ts';
 import { type Complete, joinCohort } from './cohort.ts';
 import type { LingeringClose } from './lingering.ts';
-import type { Body, Headers, HttpRequest, HttpResponse, Listener } from './message.ts';
+import { type Body, type Headers, type HttpRequest, type HttpResponse, type Listener, MAX_START } from './message.ts';
 
 export interface NodeOptions {
   /** Ends the connection where the request is refused before its body was read. */
@@ -101,12 +101,18 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
     this.#done = done;
     request.on('data', (chunk: Buffer) => {
       length += chunk.length;
-      if (length > maxBytes) this.#finish({ fault: 'too long' });
+      if (length > maxBytes) this.#finish({ fault: 'too long', start: this.#start(chunk) });
       else if (!this.#chunks) this.#chunks = chunk;
       else if (Array.isArray(this.#chunks)) this.#chunks.push(chunk);
       else this.#chunks = [this.#chunks, chunk];
     });
     request.on('end', () => joinCohort(this));
+  }
+
+  /** How the body began: what came before this chunk, or else that. */
+  #start(chunk: Buffer): string {
+    const [first = chunk] = Array.isArray(this.#chunks) ? this.#chunks : [this.#chunks];
+    return first.toString('utf8', 0, MAX_START);
   }
 
   serve(): void {

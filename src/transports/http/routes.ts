@@ -1,6 +1,7 @@
 /** What POST, GET and DELETE of the MCP endpoint mean: which connection, session or stream each is for. */
 import { ErrorCode, type ErrorCodeValue } from '../../protocol/errors.ts';
 import { messageOf } from '../../protocol/json.ts';
+import type { RequestId } from '../../protocol/jsonrpc.ts';
 import { isLegacyRevision, isModernRevision, SUPPORTED_REVISIONS } from '../../protocol/revisions.ts';
 import type { Connections } from './connections.ts';
 import { EVENT_STREAM } from './event-stream.ts';
@@ -24,7 +25,7 @@ export function namesStream(query: string): boolean {
 
 /** How a request is refused, and which headers every answer has. */
 export interface Answers {
-  refuse(request: HttpRequest, refusal: Refusal, code?: ErrorCodeValue): void;
+  refuse(request: HttpRequest, refusal: Refusal, code?: ErrorCodeValue, id?: RequestId): void;
   headers(request: Pick<HttpRequest, 'header'>): Headers | undefined;
 }
 
@@ -62,7 +63,7 @@ export class Routes {
     const old = STREAM.exec(query)?.[1];
     const { maxMessageBytes } = this.#connections.host;
     request.body(maxMessageBytes, (body: Body) => {
-      if ('fault' in body) return this.#unread(request, body.fault, principal);
+      if ('fault' in body) return this.#unread(request, body.fault, principal, body.start);
       if (old !== undefined) {
         this.#tally.end(principal);
         if (this.#connections.oldText(old, principal, body.text))
@@ -139,18 +140,23 @@ export class Routes {
       });
   }
 
-  #unread(request: HttpRequest, fault: BodyFault, principal: string): void {
+  #unread(request: HttpRequest, fault: BodyFault, principal: string, start: string | undefined): void {
     this.#tally.end(principal);
     const { maxMessageBytes } = this.#connections.host;
     switch (fault) {
       case 'cut':
         return request.response.destroy();
       case 'too long':
-        return this.#answers.refuse(request, {
-          status: 413,
-          message: `the body is longer than ${maxMessageBytes} bytes (the server's option is limits.maxMessageBytes)`,
-          headers: { connection: 'close' },
-        });
+        return this.#answers.refuse(
+          request,
+          {
+            status: 413,
+            message: `the body is longer than ${maxMessageBytes} bytes (the server's option is limits.maxMessageBytes)`,
+            headers: { connection: 'close' },
+          },
+          ErrorCode.InvalidRequest,
+          start === undefined ? undefined : this.#connections.host.idIn(start),
+        );
       case 'not UTF-8':
         return this.#answers.refuse(
           request,

@@ -1,5 +1,5 @@
 /** Web standard requests and responses, as the endpoint sees them: for `server.fetch`. */
-import type { Body, Headers, HttpRequest, HttpResponse, Listener } from './message.ts';
+import { type Body, type Headers, type HttpRequest, type HttpResponse, type Listener, MAX_START } from './message.ts';
 
 /** Bytes that may wait for a client before it counts as slow. */
 const HIGH_WATER = 64 * 1024;
@@ -52,7 +52,10 @@ export class WebRequest implements HttpRequest {
       length += value.byteLength;
       if (length > maxBytes) {
         await reader.cancel();
-        return { fault: 'too long' };
+        return {
+          fault: 'too long',
+          start: text.slice(0, MAX_START) || new TextDecoder().decode(value.subarray(0, MAX_START)),
+        };
       }
       const decoded = decode(() => decoder.decode(value, { stream: true }));
       if (decoded === undefined) return { fault: 'not UTF-8' };
