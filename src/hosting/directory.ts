@@ -103,8 +103,8 @@ export function openDirectory(options: DirectoryOptions): Directory {
   bus.on('connection.text', ({ connection, text, exchange }) =>
     connections.get(connection)?.inbound.text(text, exchange),
   );
-  bus.on('connection.unreadable', ({ connection, reason, bytes }) =>
-    connections.get(connection)?.inbound.unreadable(reason, bytes),
+  bus.on('connection.unreadable', ({ connection, reason, bytes, head }) =>
+    connections.get(connection)?.inbound.unreadable(reason, bytes, head),
   );
   bus.on('connection.left', ({ connection, exchange }) => connections.get(connection)?.left(exchange));
   bus.on('connection.slow', ({ connection, reader = 'connection' }) => connections.get(connection)?.slow(reader));

@@ -18,7 +18,7 @@ import type { ClientCapabilities, Implementation } from '../protocol/types.ts';
 import { InFlightRequest } from '../requests/in-flight.ts';
 import { announces, checkKnownRevision, checkRevisionHeader, checkStandardHeaders } from './headers.ts';
 import type { InboundOptions } from './options.ts';
-import { parseText } from './parse.ts';
+import { envelopeOf, parseText } from './parse.ts';
 import { replyOf } from './reply.ts';
 import { misplacedWithoutSession, served, unopened } from './served.ts';
 
@@ -66,7 +66,7 @@ export class Inbound {
   }
 
   /** Answers for bytes that the transport could not make a message of. */
-  unreadable(reason: 'too long' | 'not UTF-8', bytes: number): void {
+  unreadable(reason: 'too long' | 'not UTF-8', bytes: number, head: string): void {
     const { maxMessageBytes } = this.#options;
     const error =
       reason === 'too long'
@@ -75,7 +75,8 @@ export class Inbound {
             `a message of ${bytes} bytes is longer than ${maxMessageBytes} (the server's option is maxMessageBytes)`,
           )
         : new ProtocolError(ErrorCode.ParseError, 'not valid UTF-8');
-    this.#unparsed(undefined, error);
+    // What is no UTF-8 is no JSON.
+    this.#unparsed(reason === 'too long' ? envelopeOf(head) : undefined, error);
   }
 
   #read(text: string): void {

@@ -1,5 +1,5 @@
 /** Turns one text into one JSON value, and refuses what JSON allows but no two readers agree on: duplicate keys, `__proto__`, lone surrogates, endless nesting. */
-import { Envelope } from '../protocol/envelope.ts';
+import { envelopeText } from '../protocol/envelope.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import { HEAP_BYTES } from '../protocol/heap.ts';
 import { type RequestId, readIncoming } from '../protocol/jsonrpc.ts';
@@ -56,10 +56,8 @@ export function parseText(text: string, { maxDepth }: ParseLimits): Parsed {
 
 /** What a message is whose text is not parsed: its id and method, or a list of such for a batch; undefined where nobody can tell. */
 export function envelopeOf(text: string): unknown {
-  const envelope = new Envelope();
-  envelope.push(text);
-  const members = envelope.text();
-  return members === undefined ? undefined : JSON.parse(members);
+  const members = envelopeText(text);
+  return members === '' ? undefined : JSON.parse(members);
 }
 
 /** The id of the request that a text is, or begins with; undefined for anything else. */

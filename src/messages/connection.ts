@@ -84,7 +84,7 @@ export interface ConnectionEvents {
     readonly connection: ConnectionId;
     readonly reason: 'too long' | 'not UTF-8';
     readonly bytes: number;
-    /** How they begin, as text: an id may be in it. */
+    /** Their id and method as JSON (protocol/envelope.ts), or how they begin, as text. */
     readonly head: string;
   };
   /**

@@ -9,7 +9,7 @@ const MAX_MESSAGES = 1_000;
 
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 /** A replacement character stands for bytes that were no UTF-8. */
-const STRING = /^"(?:[^"\\\u0000-\u001f\uFFFD]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"$/;
+const STRING = /^"(?:[ !#-[\]-\uFFFC\uFFFE\uFFFF]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"$/;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -218,8 +218,10 @@ export class Envelope {
       return;
     }
     this.#expected = 'comma';
-    if (token !== '')
-      this.#set(token.length <= MAX_TOKEN && (STRING.test(token) || NUMBER.test(token)) ? token : 'null');
+    if (token === '') return;
+    if (token.length <= MAX_TOKEN && (STRING.test(token) || NUMBER.test(token))) this.#set(token);
+    // Of a method it matters only that it is one: a notification is not answered, however long its method is.
+    else this.#set(this.#name === 'method' && token.startsWith('"') ? '""' : 'null');
   }
 
   #set(value: string): void {
@@ -229,7 +231,14 @@ export class Envelope {
   }
 }
 
+/** What {@link Envelope.text} says of a whole text; empty where that is nothing. */
+export function envelopeText(text: string): string {
+  const envelope = new Envelope();
+  envelope.push(text);
+  return envelope.text() ?? '';
+}
+
 /** Whether a message is a request whatever else it holds: it has an id that can be read, and a method. */
 function isRequest({ id, method }: Members): boolean {
-  return id !== undefined && id !== 'null' && method !== undefined && method.startsWith('"');
+  return id !== undefined && id !== 'null' && method?.startsWith('"') === true;
 }

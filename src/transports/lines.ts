@@ -1,5 +1,6 @@
-/** Newline framing on the way in: chunks of bytes become whole lines of text. It knows no stream, no clock and no JSON. */
+/** Newline framing on the way in: chunks of bytes become whole lines of text. It knows no stream and no clock, and looks inside of no line but one that it skips. */
 import { Buffer, constants, isUtf8 } from 'node:buffer';
+import { Envelope } from '../protocol/envelope.ts';
 
 const NEWLINE = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
@@ -7,7 +8,7 @@ const BYTE_ORDER_MARK = 0xfeff;
 const REPLACEMENT = '\uFFFD';
 const NOTHING = Buffer.alloc(0);
 
-/** What is kept of a line that is skipped, in bytes: enough for the id and the method of a usual message. */
+/** What is kept of the start of a line that is skipped, in bytes. */
 export const HEAD_BYTES = 1_024;
 
 export interface LineReaderOptions {
@@ -16,8 +17,9 @@ export interface LineReaderOptions {
   /** Hears each line, in order, without its line end. Never empty. Must not call `push`. */
   onLine(text: string): void;
   /**
-   * Hears of each line that was skipped, once its last byte has come; `bytes` is its length, and `head` its first 1,024 bytes as
-   * text. The next line is read as usual.
+   * Hears of each line that was skipped, once its last byte has come; `bytes` is its length, and `head` tells what it is: id
+   * and method of one that is too long, wherever in it they stand ({@link Envelope.text}), or else its first 1,024 bytes as text.
+   * The next line is read as usual.
    */
   onUnreadable(reason: 'too long' | 'not UTF-8', bytes: number, head: string): void;
 }
@@ -41,10 +43,8 @@ export class LineReader {
   /** The start of a line whose end has not come: the first `#heldLength` bytes count. */
   #held: Buffer = NOTHING;
   #heldLength = 0;
-  /** Above 0 while a line that is too long passes by: its bytes so far. */
-  #skipped = 0;
-  /** How that line begins. */
-  #head = '';
+  /** A line that is too long, while it passes by. */
+  #skipping: SkippedLine | undefined;
   #atStart = true;
 
   constructor(options: LineReaderOptions) {
@@ -75,7 +75,7 @@ export class LineReader {
       return;
     }
     let start = 0;
-    if (this.#heldLength > 0 || this.#skipped > 0) {
+    if (this.#heldLength > 0 || this.#skipping) {
       const end = chunk.indexOf(NEWLINE);
       this.#hold(chunk.subarray(0, end));
       this.#finish();
@@ -87,15 +87,15 @@ export class LineReader {
 
   /** The bytes are over: delivers a last line that lacks its newline. */
   end(): void {
-    if (this.#heldLength > 0 || this.#skipped > 0) this.#finish();
+    if (this.#heldLength > 0 || this.#skipping) this.#finish();
   }
 
   /** Keeps a copy of the start of a line, in a store that doubles: many small chunks cost neither n² copies nor n objects. */
   #hold(bytes: Buffer): void {
     const length = this.#heldLength + bytes.length;
-    if (this.#skipped > 0 || length > this.#maxBytes) {
-      if (this.#skipped === 0) this.#head = this.#heldHead() + headOf(bytes, HEAD_BYTES - this.#heldLength);
-      this.#skipped += length;
+    if (this.#skipping || length > this.#maxBytes) {
+      this.#skipping ??= new SkippedLine(this.#held.subarray(0, this.#heldLength));
+      this.#skipping.push(bytes);
       this.#release();
       return;
     }
@@ -108,20 +108,16 @@ export class LineReader {
     this.#heldLength = length;
   }
 
-  #heldHead(): string {
-    return headOf(this.#held, Math.min(HEAD_BYTES, this.#heldLength));
-  }
-
   #release(): void {
     this.#held = NOTHING;
     this.#heldLength = 0;
   }
 
   #finish(): void {
-    const skipped = this.#skipped;
-    if (skipped > 0) {
-      this.#skipped = 0;
-      this.#unreadable('too long', skipped, this.#head);
+    const skipped = this.#skipping;
+    if (skipped) {
+      this.#skipping = undefined;
+      this.#unreadable('too long', skipped.bytes, skipped.head);
       return;
     }
     const line = this.#held.subarray(0, this.#heldLength);
@@ -154,7 +150,7 @@ export class LineReader {
   /** One line on its own, where its length or its encoding is in doubt. */
   #line(bytes: Buffer): void {
     if (bytes.length > this.#maxBytes) {
-      this.#unreadable('too long', bytes.length, headOf(bytes, HEAD_BYTES));
+      this.#unreadable('too long', bytes.length, new SkippedLine(bytes).head);
       return;
     }
     const text = bytes.toString('utf8');
@@ -174,6 +170,28 @@ export class LineReader {
     this.#atStart = false;
     const to = text.charCodeAt(text.length - 1) === CARRIAGE_RETURN ? text.length - 1 : text.length;
     if (from < to) this.#options.onLine(text.slice(from, to));
+  }
+}
+
+/** What is read of a line that is too long. */
+class SkippedLine {
+  bytes = 0;
+  #start = '';
+  readonly #envelope = new Envelope();
+  readonly #decoder = new TextDecoder();
+
+  constructor(start: Buffer) {
+    this.push(start);
+  }
+
+  push(bytes: Buffer): void {
+    this.#start += headOf(bytes, HEAD_BYTES - this.bytes);
+    this.bytes += bytes.length;
+    if (!this.#envelope.done) this.#envelope.push(this.#decoder.decode(bytes, { stream: true }));
+  }
+
+  get head(): string {
+    return this.#envelope.text() ?? this.#start;
   }
 }
 

@@ -1,6 +1,7 @@
 /** A transport inside the process, for tests and embedding: texts pass straight to the bus and back, in order and without delay. */
 import { Buffer } from 'node:buffer';
 import type { ConnectionId } from '../messages/connection.ts';
+import { envelopeText } from '../protocol/envelope.ts';
 import { HEAD_BYTES } from './lines.ts';
 import type { Transport, TransportHost } from './transport.ts';
 
@@ -130,7 +131,7 @@ class Peer implements MemoryPeer {
           connection: this.id,
           reason: 'too long',
           bytes,
-          head: text.slice(0, HEAD_BYTES),
+          head: envelopeText(text) || text.slice(0, HEAD_BYTES),
         });
         return;
       }

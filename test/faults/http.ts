@@ -66,4 +66,12 @@ export const HTTP: readonly BrokenBuild[] = [
     replace: 'heard',
     why: 'over HTTP an error without an id has null for it',
   },
+  {
+    id: 'R-40',
+    test: 'test/inbound/ids.test.ts',
+    file: 'src/transports/lines.ts',
+    find: 'return this.#envelope.text() ?? this.#start;',
+    replace: 'return this.#start;',
+    why: 'of a line that is too long only the start is read, and an id at its end is lost',
+  },
 ];

@@ -33,8 +33,8 @@ export class Model {
   #owed: Owed[] = [];
   #batches: Batch[] = [];
   #anonymous = 0;
-  /** The ids of which each of the last texts may be answered with one, in place of an answer without an id. */
-  #either: (readonly unknown[])[] = [];
+  /** Texts that may be answered with these ids, or without one, or not at all. */
+  #vague: { readonly ids: readonly unknown[]; answered: boolean }[] = [];
   #session: unknown;
   answers = 0;
 
@@ -52,9 +52,11 @@ export class Model {
   sends(text: string): void {
     const value = parsed(text);
     const tooLong = Buffer.byteLength(text) > MAX_BYTES;
-    if (value === undefined) return tooLong ? this.#oweOne(idsIn(text)) : this.#owe();
-    const clean = !tooLong && depth(text) <= MAX_DEPTH && isClean(text, value);
-    if (!Array.isArray(value)) return this.#message(value, clean, undefined);
+    if (value === undefined) return tooLong ? this.#mayAnswer(text) : this.#owe();
+    const unparsed = tooLong || depth(text) > MAX_DEPTH;
+    const clean = !unparsed && isClean(text, value);
+    if (!Array.isArray(value))
+      return unparsed && isLongId(value) ? this.#owe() : this.#message(value, clean, undefined);
     const batches = this.#session === '2025-03-26';
     const fits = batches && clean && value.length > 0 && value.length <= MAX_BATCH;
     const batch: Batch = { anonymous: 0, owed: [] };
@@ -64,26 +66,29 @@ export class Model {
       return this.#finished(batch);
     }
     // Each request that can be read is refused by its id, once; where there is none, the batch is.
-    const ids = new Set(
-      value
-        .filter(isObject)
-        .filter(asks)
-        .map(({ id }) => id),
-    );
+    const asking = value.filter(isObject).filter((item) => asks(item) && !(unparsed && isLongId(item)));
+    const ids = new Set(asking.map(({ id }) => id));
     for (const id of ids) this.#message({ id, method: 'refused' }, false, batches ? batch : undefined);
     if (ids.size === 0) this.#owe();
     this.#finished(batch);
   }
 
-  /** Owes an error with one of these ids, or without one: of a text that is no JSON nobody else can say. */
-  #oweOne(ids: readonly unknown[]): void {
-    this.#anonymous += 1;
-    this.#either.push(ids);
+  /** A text that is too long and no JSON: whether it is a request, a batch or a notification, nobody else can say. */
+  #mayAnswer(text: string): void {
+    this.#vague.push({ ids: idsIn(text), answered: false });
+  }
+
+  /** Takes an error to such a text. @returns false when it cannot be one */
+  #isVague(id: unknown): boolean {
+    if (id !== undefined && id !== null) return this.#vague.some(({ ids }) => ids.includes(id));
+    const vague = this.#vague.find(({ answered }) => !answered);
+    if (vague) vague.answered = true;
+    return vague !== undefined;
   }
 
   /** The server has heard it, and done what it does at once: what it refuses, it has refused by now. */
   heard(): void {
-    this.#either = [];
+    this.#vague = [];
     if (this.#anonymous !== 0) throw new Error(`${this.#anonymous} answers without an id are missing`);
     const ids = this.#owed.flatMap(({ id, batch, cancelled }) => (batch || cancelled ? [] : [id]));
     const twice = ids.find((id, index) => ids.indexOf(id) !== index);
@@ -100,6 +105,8 @@ export class Model {
     const [batch] = this.#batches
       .filter((each) => answersAll(each, value))
       .sort((a, b) => cancelledOf(a).length - cancelledOf(b).length);
+    if (!batch && value.every((answer) => isObject(answer) && check(answer) === 'error' && this.#isVague(answer.id)))
+      return;
     if (!batch) throw new Error('it answers no batch, or not all of it, or more');
     this.#batches = this.#batches.filter((other) => other !== batch);
     this.#owed = this.#owed.filter((owed) => owed.batch !== batch);
@@ -160,22 +167,20 @@ export class Model {
     const kind = check(value);
     if (kind === 'notification' || !isObject(value)) return;
     if (!('id' in value) || value.id === null) {
+      if (this.#anonymous === 0 && this.#isVague(undefined)) return;
       if (this.#anonymous === 0) throw new Error('nothing is owed that has no id');
       const code = isObject(value.error) ? value.error.code : undefined;
       if (code !== -32700 && code !== -32600) throw new Error('an error without an id is -32700 or -32600');
       this.#anonymous -= 1;
       return;
     }
+    // Its id may be that of a request in flight.
+    const tooLong = isObject(value.error) && String(value.error.message).includes('is longer than');
+    if (tooLong && this.#isVague(value.id)) return;
     const mine = this.#owed.filter(({ id, batch }) => id === value.id && !batch);
     // An error to an id that is there twice refuses the later one.
     const waiting = mine.filter(({ cancelled }) => !cancelled);
     const owed = (kind === 'error' ? waiting.at(-1) : waiting[0]) ?? mine[0];
-    const either = this.#either.findIndex((ids) => ids.includes(value.id));
-    if (!owed && kind === 'error' && either !== -1) {
-      this.#either.splice(either, 1);
-      this.#anonymous -= 1;
-      return;
-    }
     if (!owed) throw new Error('it answers what nobody asked, or what is answered or cancelled already');
     this.#owed = this.#owed.filter((other) => other !== owed);
     this.answers += 1;
@@ -235,9 +240,14 @@ function asks(value: Readonly<Record<string, unknown>>): boolean {
   return !answers && isId(value.id);
 }
 
+/** Whether it has an id that is longer than those that are read of a text that is not parsed (docs/errors.md). */
+function isLongId(value: unknown): boolean {
+  return isObject(value) && asks(value) && JSON.stringify(value.id).length > 1_024;
+}
+
 /** Whatever may be an id in a text that is no JSON. */
 function idsIn(text: string): readonly unknown[] {
-  return [...text.matchAll(/"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+)/gs)].map(([, id = '']) => parsed(id));
+  return [...text.matchAll(/"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*)/gs)].map(([, id = '']) => parsed(id));
 }
 
 function parsed(text: string): unknown {

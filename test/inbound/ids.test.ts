@@ -80,13 +80,14 @@ async function talk(lines: Lines, revision: Revision): Promise<void> {
     assert.is((await lines.hear()).id, 'open');
     lines.say('{"jsonrpc":"2.0","method":"notifications/initialized"}');
   }
-  let nth = 0;
+  let nth = 1;
   for (const [what, params] of REJECTED)
     for (const where of ['first', 'last'] as const)
-      for (const id of [(nth += 1), `"id ${(nth += 1)}"`]) {
-        lines.say(request(revision, String(id), params, where));
+      for (const id of [String(nth), `"id ${nth}"`]) {
+        nth += 1;
+        lines.say(request(revision, id, params, where));
         const { id: heard, error } = await lines.hear();
-        assert.equal([heard, error?.code], [JSON.parse(String(id)), -32600], `${what}, ${where}`);
+        assert.equal([heard, error?.code], [JSON.parse(id), -32600], `${what}, ${where}`);
       }
   // Each request of a batch that is rejected whole, and a response that belongs to nobody.
   const items = [1_001, 1_002].map((id) => request(revision, String(id), `"a":${DEEP}`));
