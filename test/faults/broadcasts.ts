@@ -30,6 +30,14 @@ export const BROADCASTS: readonly BrokenBuild[] = [
   },
   {
     id: 'R-44',
+    test: 'test/transports/http/rounds.test.ts',
+    file: 'src/clock.ts',
+    find: 'if (slice.over()) return clock.soon',
+    replace: 'if (false) return clock.soon',
+    why: 'thousands of silent streams are kept open in one turn',
+  },
+  {
+    id: 'R-44',
     test,
     file: 'src/actors/fan-out.ts',
     find: '    this.#next = this.#at;\n',

@@ -1,0 +1,59 @@
+/** The rounds over what HTTP clients have open: in slices, so that thousands of silent streams hold up nobody. */
+import * as assert from 'uvu/assert';
+import { Bus } from '../../../src/bus.ts';
+import { systemClock } from '../../../src/clock.ts';
+import { SimulatedClock } from '../../../src/testing.ts';
+import { type Open, OpenList } from '../../../src/transports/http/open-list.ts';
+import { resolveHttpOptions } from '../../../src/transports/http/options.ts';
+import { Rounds } from '../../../src/transports/http/rounds.ts';
+import { suite } from '../../harness/door.ts';
+
+const test = suite('rounds');
+
+const MANY = 600;
+
+test('R-44 silent streams are kept open in slices, each once a round, and the next round begins after the last slice', async () => {
+  const clock = new SimulatedClock();
+  const options = resolveHttpOptions({ keepAliveMs: 1_000, stallMs: 5_000 });
+  const open = new OpenList();
+  let tended = 0;
+  for (let made = 0; made < MANY; made += 1) {
+    const one: Open = {
+      before: undefined,
+      after: undefined,
+      tend() {
+        tended += 1;
+        return true;
+      },
+    };
+    open.add(one);
+  }
+  const rounds = new Rounds({
+    host: {
+      bus: new Bus(),
+      clock,
+      maxMessageBytes: 1,
+      repeatableTools: () => [],
+      connectionId: () => 'c',
+      log() {},
+      refusal: () => '',
+      requestClose() {},
+    },
+    options,
+    open,
+    sessions: () => [],
+    end() {},
+    sleep() {},
+  });
+  for (const round of [1, 2]) {
+    clock.pass(1_000);
+    assert.ok(tended > (round - 1) * MANY && tended < round * MANY - MANY / 2, `${tended} were tended in one turn`);
+    for (let turns = 0; tended < round * MANY; turns += 1) {
+      assert.ok(turns < MANY, `${tended} were tended`);
+      await new Promise<void>((resolve) => systemClock.soon(resolve));
+    }
+    assert.is(tended, round * MANY);
+  }
+  rounds.end();
+  assert.is(clock.timers, 0);
+});
