@@ -2,6 +2,7 @@
 import * as assert from 'uvu/assert';
 import { Bus } from '../../../src/bus.ts';
 import { systemClock } from '../../../src/clock.ts';
+import { Quota } from '../../../src/quota.ts';
 import { SimulatedClock } from '../../../src/testing.ts';
 import { type Open, OpenList } from '../../../src/transports/http/open-list.ts';
 import { resolveHttpOptions } from '../../../src/transports/http/options.ts';
@@ -33,6 +34,7 @@ test('R-44 silent streams are kept open in slices, each once a round, and the ne
       bus: new Bus(),
       clock,
       maxMessageBytes: 1,
+      retained: new Quota({ what: 'bytes', max: 1, option: 'limits.maxRetainedBytes' }),
       repeatableTools: () => [],
       connectionId: () => 'c',
       log() {},
