@@ -1,20 +1,18 @@
 /** The rounds over what HTTP clients have open: in slices, so that thousands of silent streams hold up nobody. */
 import * as assert from 'uvu/assert';
-import { Bus } from '../../../src/bus.ts';
-import { systemClock } from '../../../src/clock.ts';
-import { Quota } from '../../../src/quota.ts';
-import { SimulatedClock } from '../../../src/testing.ts';
 import { type Open, OpenList } from '../../../src/transports/http/open-list.ts';
 import { resolveHttpOptions } from '../../../src/transports/http/options.ts';
 import { Rounds } from '../../../src/transports/http/rounds.ts';
 import { suite } from '../../harness/door.ts';
+import { RecordingHost } from '../support.ts';
 
 const test = suite('rounds');
 
 const MANY = 600;
 
-test('R-44 silent streams are kept open in slices, each once a round, and the next round begins after the last slice', async () => {
-  const clock = new SimulatedClock();
+test('R-44 silent streams are kept open in slices, each once a round, and the next round begins after the last slice', () => {
+  const host = new RecordingHost();
+  const { clock } = host;
   const options = resolveHttpOptions({ keepAliveMs: 1_000, stallMs: 5_000 });
   const open = new OpenList();
   let tended = 0;
@@ -30,17 +28,7 @@ test('R-44 silent streams are kept open in slices, each once a round, and the ne
     open.add(one);
   }
   const rounds = new Rounds({
-    host: {
-      bus: new Bus(),
-      clock,
-      maxMessageBytes: 1,
-      retained: new Quota({ what: 'bytes', max: 1, option: 'limits.maxRetainedBytes' }),
-      repeatableTools: () => [],
-      connectionId: () => 'c',
-      log() {},
-      refusal: () => '',
-      requestClose() {},
-    },
+    host,
     options,
     open,
     sessions: () => [],
@@ -52,7 +40,7 @@ test('R-44 silent streams are kept open in slices, each once a round, and the ne
     assert.ok(tended > (round - 1) * MANY && tended < round * MANY - MANY / 2, `${tended} were tended in one turn`);
     for (let turns = 0; tended < round * MANY; turns += 1) {
       assert.ok(turns < MANY, `${tended} were tended`);
-      await new Promise<void>((resolve) => systemClock.soon(resolve));
+      clock.turn();
     }
     assert.is(tended, round * MANY);
   }
