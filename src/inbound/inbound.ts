@@ -82,6 +82,7 @@ export class Inbound {
   #read(text: string): void {
     const parsed = parseText(text, this.#options);
     if (!parsed.ok) return this.#unparsed(parsed.value, parsed.error);
+    this.#bytes = parsed.bytes;
     if (Array.isArray(parsed.value)) return this.#batch(parsed.value);
     this.#dispatch(readIncoming(parsed.value), undefined);
   }
@@ -135,6 +136,7 @@ export class Inbound {
         `a batch has 1 to ${maxBatch} messages, this one has ${messages.length} (the server's option is maxBatch)`,
       );
     }
+    this.#bytes = Math.ceil(this.#bytes / messages.length);
     const owed = incoming.filter(
       (message) => message.kind === 'request' || (message.kind === 'invalid' && message.answer),
     ).length;
