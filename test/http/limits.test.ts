@@ -40,7 +40,7 @@ test('takes a body of exactly the limit, and refuses one byte more with 413', as
 test('counts the bytes of a body that does not say its length', async () => {
   const chunked: Headers = { ...listing, 'content-length': undefined, 'transfer-encoding': 'chunked' };
   await answered(await ask(stage.url, { headers: chunked, body: padded(LIMIT) }));
-  await refused(await ask(stage.url, { headers: chunked, body: padded(LIMIT + 1) }), 413, undefined);
+  await refused(await ask(stage.url, { headers: chunked, body: padded(LIMIT + 1) }), 413, undefined, 1);
 });
 
 test('counts bytes, not characters', async () => {
@@ -86,7 +86,7 @@ test('refuses what is nested deeper than the limit', async () => {
     return call(stage.url, 'whoami', { deep });
   };
   await answered(await nested(16 - 3));
-  await refused(await nested(16 - 2), 400, ErrorCode.InvalidRequest);
+  await refused(await nested(16 - 2), 400, ErrorCode.InvalidRequest, 1);
 });
 
 const HOSTILE: readonly (readonly [what: string, body: string])[] = [
