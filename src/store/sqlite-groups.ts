@@ -204,6 +204,8 @@ export class SqliteGroups {
 
   /** One slice: what is committed meanwhile does not wait for all of it. */
   #sweep(id: number, now: number): Found | typeof LATER {
+    // What was written before it in this transaction may live longer now.
+    this.#settle();
     const begin = Number.MIN_SAFE_INTEGER;
     const sweep = this.#sweeps.get(id) ?? { after: [begin, ''], reply: [begin, 0], surplus: undefined, gone: 0 };
     this.#sweeps.set(id, sweep);

@@ -57,6 +57,8 @@ interface Expired {
 export class SqliteRows {
   readonly #sql: ReturnType<typeof statements>;
   readonly #keys: KnownKeys;
+  /** What a transaction writes of each actor at its end: the row and the snapshot in one statement. */
+  readonly #actors = new Map<string, ActorRow>();
   readonly #snapshots = new Map<string, { readonly version: string; readonly data: string }>();
   readonly #report: (what: string) => void;
   /** When replies that were written a while ago expire. What is missing here costs time only. */
@@ -69,14 +71,12 @@ export class SqliteRows {
     this.#report = report;
   }
 
-  actor({ id, kind, name, principal, status, created, expires }: ActorRow): void {
-    const crc = rowSum(['actor', id, kind, name, principal, status, created, expires]);
-    const key = bytesOf(id);
-    const values = [...[kind, name, principal, status].map(bytesOf), created, expires ?? null, crc];
-    this.#put(id, key, this.#sql.actor, values);
+  /** Of several in one transaction, only the last is written. */
+  actor(row: ActorRow): void {
+    this.#actors.set(row.id, row);
   }
 
-  /** Of several in one transaction, only the last is written. */
+  /** Likewise. */
   snapshot(actor: string, version: string, data: string): void {
     this.#snapshots.set(actor, { version, data });
   }
@@ -102,8 +102,8 @@ export class SqliteRows {
     const { insert, update, again } = this.#sql.reply;
     if (this.#keys.has('reply', ...key)) {
       // A call is written twice: as begun, and with its result. Where it expires as before, its indexes need not be touched.
-      const same = this.#marked.get(name) === expires ? again.all(body, crc, ...key, expires) : [];
-      mustBe(same.length > 0 ? same : update.all(body, expires, crc, ...key), key, what);
+      const same = this.#marked.get(name) === expires && again.run(body, crc, ...key, ...key, expires) === 1;
+      if (!same && update.run(body, expires, crc, ...key, ...key) === 0) throw missing(what);
       this.#marked.delete(name);
       return;
     }
@@ -143,6 +143,7 @@ export class SqliteRows {
 
   /** @throws {StoreError} `corrupt` where not all that is known of it is found: then nothing of the transaction holds */
   forget(actor: string): void {
+    this.#actors.delete(actor);
     this.#snapshots.delete(actor);
     const id = bytesOf(actor);
     const { forget } = this.#sql;
@@ -175,26 +176,29 @@ export class SqliteRows {
 
   /** Writes what was held back. */
   settle(): void {
-    for (const [actor, { version, data }] of this.#snapshots) {
-      const body = bytesOf(data);
-      const values = [bytesOf(version), body, rowSum(['snapshot', actor, version], body)];
-      this.#put(actor, bytesOf(actor), this.#sql.snapshot, values);
+    for (const [id, row] of this.#actors) {
+      const snapshot = this.#snapshots.get(id);
+      if (!snapshot) this.#put(id, this.#sql.actor, rowValues(row));
+      else this.#put(id, this.#sql.whole, [...rowValues(row), ...snapshotValues(id, snapshot)]);
     }
-    this.#snapshots.clear();
+    for (const [id, snapshot] of this.#snapshots)
+      if (!this.#actors.has(id)) this.#put(id, this.#sql.snapshot, snapshotValues(id, snapshot));
+    this.reset();
   }
 
   reset(): void {
+    this.#actors.clear();
     this.#snapshots.clear();
   }
 
   #put(
     actor: string,
-    key: Uint8Array,
     { insert, update }: { readonly insert: Statement; readonly update: Statement },
     values: readonly Value[],
   ): void {
+    const key = bytesOf(actor);
     if (this.#keys.has('actor', key)) {
-      mustBe(update.all(...values, key), [key], `the actor ${actor}`);
+      if (update.run(...values, key, key) === 0) throw missing(`the actor ${actor}`);
       return;
     }
     insert.run(key, ...values);
@@ -319,6 +323,16 @@ export class SqliteRows {
   }
 }
 
+function rowValues({ id, kind, name, principal, status, created, expires }: ActorRow): readonly Value[] {
+  const crc = rowSum(['actor', id, kind, name, principal, status, created, expires]);
+  return [...[kind, name, principal, status].map(bytesOf), created, expires ?? null, crc];
+}
+
+function snapshotValues(actor: string, { version, data }: NonNullable<Stored['snapshot']>): readonly Value[] {
+  const body = bytesOf(data);
+  return [bytesOf(version), body, rowSum(['snapshot', actor, version], body)];
+}
+
 /** What a statement has changed, by the keys of the rows: exactly the one that it was to change. @throws {StoreError} `corrupt` */
 function mustBe(rows: readonly Row[], key: readonly Uint8Array[], what: string): void {
   const [row] = rows;
@@ -331,29 +345,34 @@ function statements(db: Db) {
   const listed = 'AND (created, id) > (?, ?) ORDER BY created, id LIMIT ?';
   const reply = `${columns('n:rowid')}, ${REPLY_ROW}`;
   const replyKey = columns('b:actor', 'b:request');
+  // An index finds the row, and the row itself must have the key: an index that leads elsewhere changes nothing.
+  const actor = 'rowid = (SELECT rowid FROM actor WHERE id = ?) AND +id = ?';
+  const named = 'rowid = (SELECT rowid FROM reply WHERE actor = ? AND request = ?) AND +actor = ? AND +request = ?';
   return {
     actor: {
       insert: db.prepare(
         'INSERT INTO actor(id, kind, name, principal, status, created, expires, crc) VALUES(?, ?, ?, ?, ?, ?, ?, ?)',
       ),
       update: db.prepare(
-        `UPDATE actor SET kind = ?, name = ?, principal = ?, status = ?, created = ?, expires = ?, crc = ? WHERE id = ? RETURNING ${columns('b:id')}`,
+        `UPDATE actor SET kind = ?, name = ?, principal = ?, status = ?, created = ?, expires = ?, crc = ? WHERE ${actor}`,
+      ),
+    },
+    whole: {
+      insert: db.prepare(
+        'INSERT INTO actor(id, kind, name, principal, status, created, expires, crc, version, snapshot, snapshot_crc) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+      ),
+      update: db.prepare(
+        `UPDATE actor SET kind = ?, name = ?, principal = ?, status = ?, created = ?, expires = ?, crc = ?, version = ?, snapshot = ?, snapshot_crc = ? WHERE ${actor}`,
       ),
     },
     snapshot: {
       insert: db.prepare('INSERT INTO actor(id, version, snapshot, snapshot_crc) VALUES(?, ?, ?, ?)'),
-      update: db.prepare(
-        `UPDATE actor SET version = ?, snapshot = ?, snapshot_crc = ? WHERE id = ? RETURNING ${columns('b:id')}`,
-      ),
+      update: db.prepare(`UPDATE actor SET version = ?, snapshot = ?, snapshot_crc = ? WHERE ${actor}`),
     },
     reply: {
       insert: db.prepare('INSERT INTO reply(actor, request, data, expires, crc) VALUES(?, ?, ?, ?, ?)'),
-      update: db.prepare(
-        `UPDATE reply SET data = ?, expires = ?, crc = ? WHERE actor = ? AND request = ? RETURNING ${replyKey}`,
-      ),
-      again: db.prepare(
-        `UPDATE reply SET data = ?, crc = ? WHERE actor = ? AND request = ? AND expires = ? RETURNING ${replyKey}`,
-      ),
+      update: db.prepare(`UPDATE reply SET data = ?, expires = ?, crc = ? WHERE ${named}`),
+      again: db.prepare(`UPDATE reply SET data = ?, crc = ? WHERE ${named} AND expires = ?`),
       off: db.prepare(`DELETE FROM reply WHERE actor = ? AND request = ? RETURNING ${replyKey}`),
     },
     timer: {

@@ -156,7 +156,8 @@ test(`R-41: none of ${FLIPS} bits turned anywhere in a closed file is served wro
   const file = written();
   const count = { refused: 0, repaired: 0, part: 0, harmless: 0 };
   for (const { at, bit } of places(41)) {
-    const path = join(place.path, `closed-${at}-${bit}.db`);
+    files += 1;
+    const path = join(place.path, `closed-${files}.db`);
     const copy = Buffer.from(file);
     copy[at] = (copy[at] ?? 0) ^ (1 << bit);
     writeFileSync(path, copy);
@@ -200,7 +201,8 @@ test(`R-42: none of ${FLIPS} bits turned under a store that is open is served wr
   const file = written();
   const count = { found: 0, unseen: 0, writes: 0, refusals: 0 };
   for (const { at, bit } of places(42)) {
-    const path = join(place.path, `open-${at}-${bit}.db`);
+    files += 1;
+    const path = join(place.path, `open-${files}.db`);
     writeFileSync(path, file);
     const reports: string[] = [];
     const opened = openHere(path, {}, (what) => void reports.push(what));
