@@ -14,13 +14,26 @@ const source = (path: string): string => join(root, `src/${path}.ts`);
 /** What others import by name. */
 const PUBLIC = ['index', 'testing', 'inspector'];
 /** What Node starts or loads by its file, and what tells where all this lies. */
-const STARTED = ['own', 'discovery/inherit', 'store/sqlite-worker', 'supervision/pool-thread', 'worker-main'];
+const STARTED = [
+  'package-files',
+  'discovery/inherit',
+  'store/sqlite/sqlite-worker',
+  'workers/pool-thread',
+  'worker-main',
+];
 /** Threads that need little of it: each has that in its own file, for it starts with the server. */
-const THREADS = ['supervision/watchdog-thread'];
+const THREADS = ['workers/watchdog-thread'];
 /** What runs without a server in its process. What it shares with one is a chunk apart. */
-const LIGHT = [...STARTED, 'cli/attach'];
+const LIGHT = [...STARTED, 'cli/commands/attach'];
 /** What the command loads beside itself: what each of its commands needs, and the server of `troupe run`. */
-const COMMANDS = ['dev', 'serve', 'attach', 'graph', 'top', 'worker'];
+const COMMANDS = [
+  'commands/dev',
+  'commands/serve',
+  'commands/attach',
+  'commands/graph',
+  'commands/top',
+  'supervisor/worker',
+];
 /** The command itself, with all that supervises: one file. */
 const COMMAND = 'cli/main';
 
@@ -45,9 +58,9 @@ const reach: Plugin = {
     };
     add(source('index'), core);
     for (const entry of LIGHT) add(source(entry), light);
-    add(source('cli/worker'), worker);
+    add(source('cli/supervisor/worker'), worker);
     // What is loaded by its name is a file of its own.
-    worker.delete(source('cli/worker'));
+    worker.delete(source('cli/supervisor/worker'));
     core.delete(source('discovery/inherit'));
   },
 };
@@ -73,14 +86,12 @@ const beside: Plugin = {
   name: 'troupe:beside',
   enforce: 'pre',
   resolveId(id) {
-    const name = basename(id, '.ts');
-    return COMMANDS.includes(name) && id === `./${name}.ts`
-      ? { id: `../command-${name}.js`, external: true }
-      : undefined;
+    const name = COMMANDS.find((command) => id.endsWith(`/${command}.ts`) || id === `../${command}.ts`);
+    return name && id.startsWith('.') ? { id: `../command-${basename(name)}.js`, external: true } : undefined;
   },
   transform: (code, id) =>
-    id === source('own')
-      ? { code: code.replaceAll('import.meta.url', "new URL('../own.js', import.meta.url).href"), map: null }
+    id === source('package-files')
+      ? { code: code.replaceAll('import.meta.url', "new URL('../package-files.js', import.meta.url).href"), map: null }
       : undefined,
 };
 
@@ -106,7 +117,7 @@ async function bundled(input: Readonly<Record<string, string>>, plugins: Plugin[
         input: { ...input },
         output: {
           entryFileNames: '[name].js',
-          // Beside each other, so that all of them find src/own.ts at the same distance.
+          // Beside each other, so that all of them find src/package-files.ts at the same distance.
           chunkFileNames: 'chunk-[name]-[hash].js',
           // The names that stacks show stay, and so do lines: Node prints the one that threw above an uncaught error.
           minify: {
@@ -126,7 +137,7 @@ async function bundled(input: Readonly<Record<string, string>>, plugins: Plugin[
 const library = await bundled(
   {
     ...Object.fromEntries([...PUBLIC, ...STARTED].map((entry) => [entry, source(entry)])),
-    ...Object.fromEntries(COMMANDS.map((name) => [`command-${name}`, source(`cli/${name}`)])),
+    ...Object.fromEntries(COMMANDS.map((name) => [`command-${basename(name)}`, source(`cli/${name}`)])),
   },
   [reach, required],
   {

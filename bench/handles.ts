@@ -7,11 +7,11 @@ import { parseArgs } from 'node:util';
 import { assign, setup } from 'xstate';
 import { systemClock } from '../src/clock.ts';
 import { Handles } from '../src/handles/handles.ts';
-import { quotasOf } from '../src/hosting/quotas.ts';
 import { Inspection } from '../src/inspection/inspection.ts';
-import { type Limits, resolveLimits } from '../src/options.ts';
-import { memoryStore } from '../src/store/memory.ts';
-import { sqlite } from '../src/store/sqlite.ts';
+import { type Limits, resolveLimits } from '../src/limits.ts';
+import { quotasOf } from '../src/server-quotas.ts';
+import { memoryStore } from '../src/store/memory-store.ts';
+import { sqlite } from '../src/store/sqlite/sqlite.ts';
 import type { Store } from '../src/store/store.ts';
 
 const { values } = parseArgs({

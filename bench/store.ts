@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { systemClock } from '../src/clock.ts';
-import { sqlite } from '../src/store/sqlite.ts';
+import { sqlite } from '../src/store/sqlite/sqlite.ts';
 import type { Store } from '../src/store/store.ts';
 import { median } from './measured.ts';
 import { type Offered, offerTo } from './offering.ts';

@@ -1,4 +1,4 @@
-/** The lifecycle of one legacy client's session: what is allowed now. Pure: it names what follows, `src/actors/session.ts` does it. */
+/** The lifecycle of one legacy client's session: what is allowed now. Pure: it names what follows, `src/sessions/session.ts` does it. */
 import { setup } from 'xstate';
 
 export type SessionEvent =

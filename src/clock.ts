@@ -35,7 +35,7 @@ const SLICE_STEPS = 256;
  * The share of one turn of the event loop that work over many things may take. Whoever has such work makes a slice, does a step,
  * asks whether the slice is over, and does the rest after {@link Clock.soon}: other work runs in between.
  */
-export class Slice {
+export class TimeSlice {
   readonly #clock: Clock;
   readonly #end: number;
   #steps = 0;
@@ -54,7 +54,7 @@ export class Slice {
 
 /** Does the same with each, in slices: others have their turn in between. Whatever is added meanwhile is the iterator's to decide. */
 export function inSlices<T>(clock: Clock, items: Iterator<T>, act: (item: T) => void, done: () => void): void {
-  const slice = new Slice(clock);
+  const slice = new TimeSlice(clock);
   for (let next = items.next(); !next.done; next = items.next()) {
     act(next.value);
     if (slice.over()) return clock.soon(() => inSlices(clock, items, act, done));

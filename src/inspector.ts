@@ -8,6 +8,6 @@ export {
   openInspector,
   type RecordingOptions,
   record,
-} from './inspector/inspector.ts';
-export { type Recorder, readRecording } from './inspector/recording.ts';
-export type { RedactOptions } from './inspector/redact.ts';
+} from './inspector/open-inspector.ts';
+export type { RedactOptions } from './inspector/redaction/redact.ts';
+export { type Recorder, readRecording } from './inspector/stream/recording.ts';

@@ -1,5 +1,5 @@
 /** The door between a program and what loaded it: `troupe run` and `troupe dev` hear there that the program listens. */
-import { processWide } from './process-wide.ts';
+import { processWide } from './global-registry.ts';
 import type { Store } from './store/store.ts';
 import type { Transport } from './transports/transport.ts';
 

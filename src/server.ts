@@ -4,11 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AnyStateMachine } from 'xstate';
 import { systemClock } from './clock.ts';
 import { type Discovered, type DiscoverOptions, discover } from './discovery/discover.ts';
-import { type Core, createCore } from './hosting/core.ts';
-import type { PromptRegistration, RegisteredElement, Registration, ToolRegistration } from './hosting/elements.ts';
-import { INSIDE, type Inside } from './hosting/inside.ts';
-import type { MachineRegistration } from './hosting/machines.ts';
-import type { Supervised } from './hosting/supervision.ts';
+import type { AnyMachine, EventSchemas, MachineOptions, TakesInput } from './handles/define-machine.ts';
 import type { InspectionListener } from './inspection/records.ts';
 import { launcher } from './launcher.ts';
 import { checkOptions, type ServerOptions } from './options.ts';
@@ -25,9 +21,13 @@ import type {
   ThreadToolOptions,
   ToolHandler,
   ToolOptions,
-} from './registration/define.ts';
-import type { AnyMachine, EventSchemas, MachineOptions, TakesInput } from './registration/machine.ts';
-import type { AuthorSchema, Infer } from './schema/types.ts';
+} from './registry/define.ts';
+import type { PromptRegistration, RegisteredElement, Registration, ToolRegistration } from './registry/registration.ts';
+import { INTERNALS, type Internals } from './runtime/internals.ts';
+import type { MachineRegistration } from './runtime/machine-registration.ts';
+import { createRuntime, type Runtime } from './runtime/runtime.ts';
+import type { Supervised } from './runtime/supervision.ts';
+import type { AuthorSchema, Infer } from './schema/schema-types.ts';
 import type { DeadLetter } from './store/store.ts';
 import { MountedTransport } from './transports/http/mount.ts';
 import type { Transport } from './transports/transport.ts';
@@ -64,7 +64,7 @@ export class Server {
   readonly machines: MachineRegistration;
   readonly resources: Registration<ResourceDefinition>;
   readonly prompts: PromptRegistration;
-  readonly #core: Core;
+  readonly #core: Runtime;
   readonly #mount: MountedTransport;
   #opening: Promise<void> | undefined;
   #open = false;
@@ -75,7 +75,7 @@ export class Server {
     // What runs the program may have a store for it (`troupe run --data DIR`).
     const store = options.store ?? launcher()?.store?.();
     this.options = store ? { ...options, store } : options;
-    this.#core = createCore(this.options, this.info);
+    this.#core = createRuntime(this.options, this.info);
     // Now, so that an option which does not fit is told here, and not to the first client.
     this.#mount = new MountedTransport(options.http ?? {});
     this.tools = this.#core.tools;
@@ -272,7 +272,7 @@ export class Server {
   }
 
   /** @internal What `troupe/inspector` looks through. */
-  get [INSIDE](): Inside {
+  get [INTERNALS](): Internals {
     const { inspection, log, machines, tools } = this.#core;
     return {
       inspection,

@@ -2,5 +2,5 @@
 import { keepCompiled } from './cli/compile-cache.ts';
 
 keepCompiled();
-const { workFor } = await import('./cli/worker.ts');
+const { workFor } = await import('./cli/supervisor/worker.ts');
 await workFor(process.argv);

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition } from 'xstate';
 import { isObject } from '../protocol/json.ts';
-import type { ChartEdge, ChartNode } from './node.ts';
+import type { ChartEdge, ChartNode } from './chart-node.ts';
 
 export function readChart(machine: AnyStateMachine): ChartNode {
   return readNode(machine.root, true);

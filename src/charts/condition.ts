@@ -1,5 +1,5 @@
 /** When a transition of a statechart is taken, in a word. */
-import type { ChartEdge, ChartNode } from './node.ts';
+import type { ChartEdge, ChartNode } from './chart-node.ts';
 
 /** Undefined for one that is always taken. @example 'hasItems', 'otherwise' */
 export function conditionOf(node: ChartNode, edge: ChartEdge): string | undefined {

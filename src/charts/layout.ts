@@ -1,5 +1,5 @@
 /** Where each part of a statechart's picture goes: states one below the other, and a lane beside them for each arrow. */
-import type { ChartEdge, ChartNode } from './node.ts';
+import type { ChartEdge, ChartNode } from './chart-node.ts';
 
 /** Height of a line of text. */
 export const ROW = 20;
@@ -22,10 +22,10 @@ export interface Box {
   readonly y: number;
   readonly width: number;
   readonly height: number;
-  readonly rows: readonly Row[];
+  readonly rows: readonly ChartRow[];
 }
 
-export interface Row {
+export interface ChartRow {
   readonly text: string;
   readonly y: number;
   /** It says what the state does, and leads nowhere. */
@@ -70,7 +70,7 @@ export function arrange(chart: ChartNode): Arranged {
   };
   const place = (state: ChartNode, x: number, y: number): { readonly width: number; readonly height: number } => {
     const name = clip(nameOf(state));
-    const rows: Row[] = [];
+    const rows: ChartRow[] = [];
     let below = y + ROW + 4;
     let width = 24 + widthOf(name) + PAD;
     const line = (text: string, does: boolean): void => {

@@ -1,7 +1,7 @@
 /** Writes a statechart as Mermaid's stateDiagram-v2, for places that draw it themselves: a README, a wiki, a pull request. */
 import { nodesOf } from './chart.ts';
+import type { ChartEdge, ChartNode } from './chart-node.ts';
 import { conditionOf } from './condition.ts';
-import type { ChartEdge, ChartNode } from './node.ts';
 
 /** Words of Mermaid's own, and names that its objects have already: no state may be called by one of them there. */
 const TAKEN: ReadonlySet<string> = new Set([

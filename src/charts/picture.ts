@@ -1,7 +1,7 @@
 /** Draws a statechart as SVG: states inside states from top to bottom, an arrow for each transition, the current states marked. */
 
-import { arrange, type Box, type Edge, ROW, type Row } from './layout.ts';
-import type { ChartNode } from './node.ts';
+import type { ChartNode } from './chart-node.ts';
+import { arrange, type Box, type ChartRow, type Edge, ROW } from './layout.ts';
 
 const INK = '#1f2328';
 const FAINT = '#8c959f';
@@ -61,7 +61,7 @@ function drawBox({ state, x, y, width, height, name, rows }: Box, now: boolean):
   ].join('\n');
 }
 
-function drawRow({ text, y, does }: Row, x: number, now: boolean): string {
+function drawRow({ text, y, does }: ChartRow, x: number, now: boolean): string {
   return drawText(x + 24, y + ROW - 6, text, does ? FAINT : now ? NOW : INK);
 }
 

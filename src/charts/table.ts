@@ -1,7 +1,7 @@
 /** Writes a statechart as a table in Markdown: a row for each transition, with what its author says of it. */
 import { nodesOf } from './chart.ts';
+import type { ChartEdge, ChartNode } from './chart-node.ts';
 import { conditionOf } from './condition.ts';
-import type { ChartEdge, ChartNode } from './node.ts';
 
 interface Row {
   readonly state: string;

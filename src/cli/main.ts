@@ -1,19 +1,19 @@
 #!/usr/bin/env node
 /** The `troupe` command: it hands its arguments to one file per command. */
 import { createRequire } from 'node:module';
-import { ownFile } from '../own.ts';
+import { ownFile } from '../package-files.ts';
+import { main as run } from './commands/run.ts';
 import { keepCompiled } from './compile-cache.ts';
-import { main as run } from './run.ts';
 import { USAGE, UsageError, understood } from './usage.ts';
 
 const commands: Readonly<Record<string, () => Promise<{ main(args: readonly string[]): Promise<void> }>>> = {
   // At once: its worker is to be started first of all.
   run: async () => ({ main: run }),
-  dev: () => import('./dev.ts'),
-  serve: () => import('./serve.ts'),
-  attach: () => import('./attach.ts'),
-  graph: () => import('./graph.ts'),
-  top: () => import('./top.ts'),
+  dev: () => import('./commands/dev.ts'),
+  serve: () => import('./commands/serve.ts'),
+  attach: () => import('./commands/attach.ts'),
+  graph: () => import('./commands/graph.ts'),
+  top: () => import('./commands/top.ts'),
 };
 
 keepCompiled();
@@ -31,6 +31,6 @@ async function main([first, ...rest]: readonly string[]): Promise<void> {
 
 function version(): string {
   // As our own files find it: where the command lies is no place of the package's (bundle.ts).
-  const { version }: { version: string } = createRequire(ownFile('own'))('troupe/package.json');
+  const { version }: { version: string } = createRequire(ownFile('package-files'))('troupe/package.json');
   return version;
 }

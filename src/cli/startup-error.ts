@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { OWN } from '../own.ts';
+import { OWN } from '../package-files.ts';
 import { messageOf, stackOf } from '../protocol/json.ts';
 
 /** Errors whose name says nothing that their message does not. */

@@ -4,14 +4,14 @@ import { dirname, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { systemClock } from '../clock.ts';
 import { launcher } from '../launcher.ts';
-import type { OperatorLog } from '../options.ts';
-import { type Offers, readExports } from './exports.ts';
-import { findModules, isBelow } from './files.ts';
+import type { OperatorLog } from '../operator-log.ts';
 import { loading, nextGeneration } from './generation.ts';
-import { loadModule } from './load.ts';
-import { prepareTypeScript } from './loader.ts';
-import { type Offering, replaceOffers, withdraw } from './offer.ts';
-import { reasonOf } from './reason.ts';
+import { reasonOf } from './load-failure.ts';
+import { loadModule } from './load-module.ts';
+import { type Offers, readExports } from './module-exports.ts';
+import { findModules, isBelow } from './module-files.ts';
+import { prepareTypeScript } from './node-loader.ts';
+import { type OfferedModules, replaceOffers, withdraw } from './offer-modules.ts';
 
 export interface DiscoverOptions {
   /** What the paths are relative to: a directory, or the url or path of a file, such as `import.meta.url`. Default: the working directory. */
@@ -34,7 +34,7 @@ export interface Failure {
 }
 
 /** Modules that have been loaded, but are not offered yet. */
-export interface Loaded {
+export interface LoadedModules {
   /** The files and directories that were asked for. */
   readonly roots: readonly string[];
   /** The directories that were read. */
@@ -53,9 +53,9 @@ interface Discovery {
   turn: Promise<unknown>;
 }
 
-const discoveries = new WeakMap<Offering, Discovery>();
+const discoveries = new WeakMap<OfferedModules, Discovery>();
 
-function discoveryOf(server: Offering): Discovery {
+function discoveryOf(server: OfferedModules): Discovery {
   const known = discoveries.get(server) ?? { offered: new Map(), tried: new Set(), turn: Promise.resolve() };
   discoveries.set(server, known);
   return known;
@@ -63,7 +63,7 @@ function discoveryOf(server: Offering): Discovery {
 
 /** See `Server.discover`. */
 export function discover(
-  server: Offering,
+  server: OfferedModules,
   paths: readonly string[],
   log: OperatorLog,
   { from, loadMs = 30_000 }: DiscoverOptions = {},
@@ -95,7 +95,7 @@ export async function load(
   roots: readonly string[],
   generation: (files: readonly string[]) => number,
   loadMs: number,
-): Promise<Loaded> {
+): Promise<LoadedModules> {
   const files = new Set<string>();
   const directories: string[] = [];
   const failed: Failure[] = [];
@@ -128,7 +128,7 @@ async function readModule(path: string, generation: number): Promise<Offers> {
 }
 
 /** Offers what was loaded, in place of what the same paths offered before, and tells the operator what failed. */
-export function offer(server: Offering, loaded: Loaded, log: OperatorLog): Discovered {
+export function offer(server: OfferedModules, loaded: LoadedModules, log: OperatorLog): Discovered {
   const { offered, tried } = discoveryOf(server);
   for (const file of loaded.files) tried.add(file);
   const present = new Set(loaded.files);
@@ -147,7 +147,7 @@ export function offer(server: Offering, loaded: Loaded, log: OperatorLog): Disco
 }
 
 /** Takes back all that was discovered for a server. */
-export function withdrawAll(server: Offering): void {
+export function withdrawAll(server: OfferedModules): void {
   const { offered } = discoveryOf(server);
   for (const path of offered.keys()) withdraw(server, offered, path);
 }

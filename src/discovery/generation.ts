@@ -1,5 +1,5 @@
 /** Generations of the author's modules: each reload begins one, and every copy of this package in the process counts the same ones. */
-import { processWide } from '../process-wide.ts';
+import { processWide } from '../global-registry.ts';
 
 /** What loading modules must remember for the whole process. */
 interface Loading {

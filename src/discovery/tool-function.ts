@@ -1,7 +1,7 @@
 /** The third form of a tool: a plain function that carries its schema. */
 import { basename, extname } from 'node:path';
-import type { ToolDefinition } from '../registration/define.ts';
-import { described } from './described.ts';
+import type { ToolDefinition } from '../registry/define.ts';
+import { describeTool } from './described-tool.ts';
 
 /** A function with `schema` (or `input`), and what else a definition has: `description`, `title`, `output`, `annotations`… */
 export type ToolFunction = ((...args: unknown[]) => unknown) & Readonly<Record<string, unknown>>;
@@ -25,7 +25,7 @@ export function isToolFunction(value: unknown): value is ToolFunction {
 export function toolOfFunction(fn: ToolFunction, exportName: string, path: string): ToolDefinition {
   const { schema, input = schema } = fn;
   const name = fn.toolName ?? ownName(fn) ?? (exportName === 'default' ? basename(path, extname(path)) : exportName);
-  return described(name, { ...fn, input }, `function ${exportName}`, (args, ctx) => fn(args, ctx));
+  return describeTool(name, { ...fn, input }, `function ${exportName}`, (args, ctx) => fn(args, ctx));
 }
 
 /** JavaScript calls a function without a name `default` when it is exported so. */

@@ -2,9 +2,9 @@
 
 import { ProtocolError } from '../protocol/errors.ts';
 import { describe, isObject } from '../protocol/json.ts';
-import { DefinitionError } from '../registration/checks.ts';
-import type { ToolDefinition } from '../registration/define.ts';
-import { described } from './described.ts';
+import type { ToolDefinition } from '../registry/define.ts';
+import { DefinitionError } from '../registry/definition-checks.ts';
+import { describeTool } from './described-tool.ts';
 
 export interface ToolObject {
   getName(): unknown;
@@ -34,7 +34,7 @@ export async function toolOfObject(tool: ToolObject, exportName: string): Promis
   const definition = (await tool.getDefinition()) ?? {};
   if (!isObject(definition))
     throw new DefinitionError(`${exportName}.getDefinition: expected an object, got ${describe(definition)}`);
-  return described(name, definition, exportName, async (args, ctx) =>
+  return describeTool(name, definition, exportName, async (args, ctx) =>
     tool.execute(await validate(tool, args, String(name)), ctx),
   );
 }

@@ -3,13 +3,13 @@ import type { Timer } from '../clock.ts';
 import { messageOf } from '../protocol/json.ts';
 import type { Excess } from '../quota.ts';
 import type { ActorRow, Write } from '../store/store.ts';
-import { addressOf, deadlineOf, type Entry, entryOf, lifetimeOf } from './entry.ts';
-import { HandleError } from './error.ts';
+import { TimerQueue } from '../timer-queue.ts';
 import { Footprint } from './footprint.ts';
-import type { InstanceHost } from './host.ts';
+import { HandleError } from './handle-error.ts';
+import { deadlineOf, type HandleRecord, handleAddress, lifetimeOf, recordOf } from './handle-record.ts';
 import { Instance } from './instance.ts';
-import type { MachineKind } from './kind.ts';
-import { Wakes } from './wakes.ts';
+import type { InstanceDeps } from './instance-deps.ts';
+import type { MachineKind } from './machine-definition.ts';
 
 /** Rows that are read at once. */
 const PAGE = 1_000;
@@ -25,48 +25,48 @@ const NAMED = 50;
 const LOOKED_AT = 1_000;
 
 /** The handles that have left memory, and come back with the next message or timer. */
-export interface Hibernating {
+export interface HibernatingHandle {
   readonly count: number;
   /** The addresses of some. */
   readonly some: readonly string[];
 }
 
-export class Directory {
-  readonly #host: InstanceHost;
+export class HandleDirectory {
+  readonly #host: InstanceDeps;
   readonly #kind: (name: string) => MachineKind | undefined;
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, HandleRecord>();
   /** Those whose time is over, until they are forgotten; the oldest first. */
-  readonly #expired = new Set<Entry>();
+  readonly #expired = new Set<HandleRecord>();
   /** In memory, the one that was used longest ago first. */
   readonly #awake = new Set<Instance>();
-  readonly #wakes: Wakes;
+  readonly #wakes: TimerQueue;
   #timers: Timer[] = [];
   #restored = false;
   #stopped = false;
-  #gone: (entry: Entry) => void = () => {};
+  #gone: (entry: HandleRecord) => void = () => {};
 
-  constructor(host: InstanceHost, kind: (name: string) => MachineKind | undefined) {
+  constructor(host: InstanceDeps, kind: (name: string) => MachineKind | undefined) {
     this.#host = host;
     this.#kind = kind;
-    this.#wakes = new Wakes(host.clock, host.date, (id) => this.#wake(id));
+    this.#wakes = new TimerQueue(host.clock, host.date, (id) => this.#wake(id));
   }
 
   get awake(): number {
     return this.#awake.size;
   }
 
-  hibernating(): Hibernating {
+  hibernating(): HibernatingHandle {
     const some: string[] = [];
     let looked = 0;
     for (const entry of this.#entries.values()) {
       looked += 1;
       if (looked > LOOKED_AT || some.length === NAMED) break;
-      if (!entry.instance && !this.#expired.has(entry)) some.push(addressOf(entry));
+      if (!entry.instance && !this.#expired.has(entry)) some.push(handleAddress(entry));
     }
     return { count: Math.max(0, this.#entries.size - this.#expired.size - this.#awake.size), some };
   }
 
-  entry(id: string): Entry | undefined {
+  entry(id: string): HandleRecord | undefined {
     return this.#entries.get(id);
   }
 
@@ -88,14 +88,14 @@ export class Directory {
   }
 
   /** An instance takes so many bytes in memory now; others that have nothing to do leave it for that. @throws {HandleError} `busy` */
-  takes(entry: Entry, bytes: number): void {
+  takes(entry: HandleRecord, bytes: number): void {
     const { footprint } = entry;
     let excess = footprint.awake(bytes);
     if (excess && this.#spare(entry)) excess = footprint.awake(bytes);
     if (excess) throw tooMany(excess);
   }
 
-  add(entry: Entry, instance?: Instance): void {
+  add(entry: HandleRecord, instance?: Instance): void {
     this.#entries.set(entry.id, entry);
     this.#host.quotas.handles.add(entry.principal);
     entry.instance = instance;
@@ -107,14 +107,14 @@ export class Directory {
     this.#awake.delete(instance);
   }
 
-  remove(entry: Entry): void {
+  remove(entry: HandleRecord): void {
     this.#entries.delete(entry.id);
     if (!this.#expired.delete(entry)) this.#release(entry);
     this.#wakes.delete(entry.id);
   }
 
   /** The oldest that wait for something to do leave memory, but for this one. @returns false where none has */
-  #spare(but: Entry | undefined): boolean {
+  #spare(but: HandleRecord | undefined): boolean {
     let looked = 0;
     let some = false;
     for (const oldest of this.#awake) {
@@ -129,7 +129,7 @@ export class Directory {
   }
 
   /** The instance in memory; it reads itself when it is called. */
-  instanceOf(entry: Entry): Instance {
+  instanceOf(entry: HandleRecord): Instance {
     this.#wakes.delete(entry.id);
     entry.instance ??= new Instance(entry, this.#host);
     this.#use(entry.instance);
@@ -142,8 +142,8 @@ export class Directory {
     principal: string,
     after: string | undefined,
     limit: number,
-  ): { readonly entries: readonly Entry[]; readonly after: string | undefined } | undefined {
-    const entries: Entry[] = [];
+  ): { readonly entries: readonly HandleRecord[]; readonly after: string | undefined } | undefined {
+    const entries: HandleRecord[] = [];
     let found = after === undefined;
     for (const entry of this.#entries.values()) {
       if (entry.name !== name || entry.principal !== principal) continue;
@@ -159,7 +159,7 @@ export class Directory {
   }
 
   /** Its time is over: from now on it is only told that it was. */
-  expire(entry: Entry, gone: (entry: Entry) => void = this.#gone): void {
+  expire(entry: HandleRecord, gone: (entry: HandleRecord) => void = this.#gone): void {
     if (this.#expired.has(entry)) return;
     entry.instance?.expire();
     this.#over(entry);
@@ -187,7 +187,7 @@ export class Directory {
   }
 
   /** It is no longer in memory, for no reason of its own: what it does is taken up again in a while. */
-  lost(entry: Entry): void {
+  lost(entry: HandleRecord): void {
     if (entry.instance) this.#awake.delete(entry.instance);
     if (entry.status !== 'active' || this.#stopped) return;
     if (this.#entries.get(entry.id) !== entry) return;
@@ -195,7 +195,7 @@ export class Directory {
   }
 
   /** Takes up what the store has: what was at work goes on, and timers fire, the late ones now. */
-  async restore(gone: (entry: Entry) => void): Promise<void> {
+  async restore(gone: (entry: HandleRecord) => void): Promise<void> {
     this.#gone = gone;
     const { store, limits } = this.#host;
     let after: ActorRow | undefined;
@@ -233,13 +233,13 @@ export class Directory {
   #take(row: ActorRow): void {
     const { limits, quotas } = this.#host;
     const footprint = Footprint.of(quotas.retained, row.principal);
-    const entry = entryOf(row, lifetimeOf(this.#kind(row.name), row.principal, limits), limits, footprint);
+    const entry = recordOf(row, lifetimeOf(this.#kind(row.name), row.principal, limits), limits, footprint);
     this.add(entry);
     if (this.#isOver(entry)) this.#over(entry);
   }
 
   /** It is remembered for a while, and not more of them than may be. */
-  #over(entry: Entry): void {
+  #over(entry: HandleRecord): void {
     this.#expired.add(entry);
     this.#release(entry);
     if (this.#expired.size <= this.#host.limits.maxRememberedHandles) return;
@@ -247,12 +247,12 @@ export class Directory {
     if (oldest) this.#forget(oldest);
   }
 
-  #release({ principal, footprint }: Entry): void {
+  #release({ principal, footprint }: HandleRecord): void {
     this.#host.quotas.handles.remove(principal);
     footprint.release();
   }
 
-  #isOver(entry: Entry): boolean {
+  #isOver(entry: HandleRecord): boolean {
     const { limits, date } = this.#host;
     return deadlineOf(entry, lifetimeOf(this.#kind(entry.name), entry.principal, limits)) <= date();
   }
@@ -302,12 +302,12 @@ export class Directory {
     }
   }
 
-  #forget(entry: Entry): void {
+  #forget(entry: HandleRecord): void {
     this.remove(entry);
     this.#erase(entry);
   }
 
-  #erase(entry: Entry): void {
+  #erase(entry: HandleRecord): void {
     const writes: readonly Write[] = [{ type: 'forget', actor: entry.id }];
     const { store, log } = this.#host;
     store

@@ -1,26 +1,26 @@
 /** The handles of a server: instances of machines, each an actor behind an id, that are durable, bounded, and hibernate. */
 import { nanoid } from 'nanoid';
 import { isoOf, steadyDate, timersOf } from '../clock.ts';
-import type { HandleEvent, HandleView } from '../messages/handles.ts';
+import type { HandleEvent, HandleView } from '../messages/handle-messages.ts';
 import { heapBytes } from '../protocol/heap.ts';
 import { messageOf } from '../protocol/json.ts';
 import { ANONYMOUS } from '../quota.ts';
 import type { Write } from '../store/store.ts';
-import { checkKind } from './checks.ts';
-import { Directory, type Hibernating } from './directory.ts';
-import { actorId, addressOf, deadlineOf, type Entry, isStale, lifetimeOf, rowOf } from './entry.ts';
-import { HandleError } from './error.ts';
-import type { HandlesOptions, InstanceHost } from './host.ts';
+import type { QueuedKind } from './bounded-mailbox.ts';
+import { HandleDirectory, type HibernatingHandle } from './directory.ts';
+import { HandleError } from './handle-error.ts';
+import { actorId, deadlineOf, type HandleRecord, handleAddress, isStale, lifetimeOf, rowOf } from './handle-record.ts';
+import { IdempotentCalls } from './idempotent-calls.ts';
 import { Instance } from './instance.ts';
-import type { JobKind } from './jobs.ts';
-import { faultOf } from './keep.ts';
-import { Keyed } from './keyed.ts';
-import type { Caller, HandleChange, HandlePage, MachineKind, SendOptions } from './kind.ts';
-import { damagedHandle, Leaving, unknownHandle } from './load.ts';
-import { readKept, writeKept } from './restoring.ts';
-import { type Condemned, Suspects } from './suspects.ts';
+import type { HandlesOptions, InstanceDeps } from './instance-deps.ts';
+import { Deactivating, damagedHandle, unknownHandle } from './load-instance.ts';
+import { checkKind } from './machine-checks.ts';
+import type { Caller, HandleChange, HandlePage, MachineKind, SendOptions } from './machine-definition.ts';
+import { type Condemned, PoisonEvents } from './poison-events.ts';
+import { readStored, writeStored } from './restore.ts';
+import { notSerializable } from './serializable.ts';
 
-export type { HandlesOptions } from './host.ts';
+export type { HandlesOptions } from './instance-deps.ts';
 
 /** Characters of a handle: 132 random bits, because where nobody is known the id is the key to it. */
 const HANDLE_LENGTH = 22;
@@ -30,10 +30,10 @@ const TRIES = 3;
 
 export class Handles {
   readonly #options: HandlesOptions;
-  readonly #host: InstanceHost;
+  readonly #host: InstanceDeps;
   readonly #kinds = new Map<string, MachineKind>();
-  readonly #directory: Directory;
-  readonly #keyed: Keyed;
+  readonly #directory: HandleDirectory;
+  readonly #keyed: IdempotentCalls;
   readonly #listeners = new Set<(change: HandleChange) => void>();
   #stopped = false;
 
@@ -44,7 +44,7 @@ export class Handles {
       ...options,
       timers: timersOf(options.clock),
       date,
-      suspects: new Suspects({ ...options, date }),
+      suspects: new PoisonEvents({ ...options, date }),
       kindOf: (name) => this.#kindOf(name),
       changed: (entry, type, view) => {
         if (this.#listeners.size > 0) this.#tell({ type, view: view(), principal: entry.principal });
@@ -53,8 +53,8 @@ export class Handles {
       left: (instance) => this.#directory.left(instance),
       lost: (entry) => this.#directory.lost(entry),
     };
-    this.#directory = new Directory(this.#host, (name) => this.#kinds.get(name));
-    this.#keyed = new Keyed(options.store);
+    this.#directory = new HandleDirectory(this.#host, (name) => this.#kinds.get(name));
+    this.#keyed = new IdempotentCalls(options.store);
   }
 
   /** Offers a machine, in place of the one that had its name. @throws {TypeError} for one that cannot be offered, with how to mend it */
@@ -71,7 +71,7 @@ export class Handles {
   /** Makes an instance. With a key of the caller's own, once: a repetition is answered with what the first made. Resolves when it is durable. @throws {HandleError} */
   async create(name: string, input: unknown, caller: Caller, options: SendOptions = {}): Promise<HandleView> {
     const kind = this.#kindOf(name);
-    const fault = faultOf(input, this.#options.limits.maxDepth);
+    const fault = notSerializable(input, this.#options.limits.maxDepth);
     if (fault !== undefined) throw new HandleError('refused', `the input of a new "${name}": ${fault}`);
     const scope = creatorOf(name, caller, options.idempotencyKey);
     const { idempotencyKey: key } = options;
@@ -85,11 +85,11 @@ export class Handles {
   }
 
   async #make(kind: MachineKind, input: unknown, caller: Caller, reply: readonly ReplyOf[]): Promise<HandleView> {
-    if (this.#stopped) throw new Leaving();
+    if (this.#stopped) throw new Deactivating();
     const footprint = this.#directory.makeRoom(caller.principal, caller.ctx?.session?.id, heapBytes(input));
     const handle = nanoid(HANDLE_LENGTH);
     const now = this.#host.date();
-    const entry: Entry = {
+    const entry: HandleRecord = {
       handle,
       id: actorId(kind.name, handle),
       name: kind.name,
@@ -189,14 +189,14 @@ export class Handles {
   }
 
   /** An instance that was set aside goes on from what was kept, with the timers that it had. */
-  async #revive(entry: Entry): Promise<void> {
+  async #revive(entry: HandleRecord): Promise<void> {
     const { limits, store } = this.#options;
     const { id: actor } = entry;
     try {
       const stored = await store.load(actor);
       if (!stored?.snapshot) return;
       const { version, data } = stored.snapshot;
-      const kept = writeKept({ ...readKept(data, addressOf(entry)), failure: undefined });
+      const kept = writeStored({ ...readStored(data, handleAddress(entry)), failure: undefined });
       entry.status = 'active';
       const lifetime = lifetimeOf(this.#kinds.get(entry.name), entry.principal, limits);
       await store.commit([
@@ -207,7 +207,7 @@ export class Handles {
       this.#directory.lost(entry);
     } catch (error) {
       entry.status = 'failed';
-      this.#host.incident(`${addressOf(entry)}, which was released`, error);
+      this.#host.incident(`${handleAddress(entry)}, which was released`, error);
     }
   }
 
@@ -218,7 +218,7 @@ export class Handles {
   }
 
   /** How many handles have left memory, and the addresses of some: for whoever looks into the server. */
-  hibernating(): Hibernating {
+  hibernating(): HibernatingHandle {
     return this.#directory.hibernating();
   }
 
@@ -229,7 +229,7 @@ export class Handles {
   }
 
   /** The handle of this caller. Another's is none (S-04). @throws {HandleError} `unknown`, `expired`; `storage` where its row is damaged */
-  #find(name: string, handle: string, { principal }: Caller): Entry {
+  #find(name: string, handle: string, { principal }: Caller): HandleRecord {
     const kind = this.#kindOf(name);
     const id = actorId(name, handle);
     const entry = this.#directory.entry(id);
@@ -245,8 +245,8 @@ export class Handles {
     );
   }
 
-  async #call(entry: Entry, job: JobKind, caller: Caller): Promise<HandleView> {
-    if (this.#stopped) throw new Leaving();
+  async #call(entry: HandleRecord, job: QueuedKind, caller: Caller): Promise<HandleView> {
+    if (this.#stopped) throw new Deactivating();
     entry.used = this.#host.date();
     for (let tries = 1; ; tries += 1) {
       try {
@@ -255,13 +255,13 @@ export class Handles {
         return view;
       } catch (error) {
         // It left memory, and has not served the call: it is read again.
-        if (!(error instanceof Leaving) || this.#stopped || tries === TRIES) throw error;
+        if (!(error instanceof Deactivating) || this.#stopped || tries === TRIES) throw error;
       }
     }
   }
 
   /** That it was used is written now and then only: the store's row leaves room for it. */
-  #touch(entry: Entry): void {
+  #touch(entry: HandleRecord): void {
     const { limits, store, log } = this.#options;
     const lifetime = lifetimeOf(this.#kinds.get(entry.name), entry.principal, limits);
     if (entry.instance === undefined || !isStale(entry, lifetime, limits)) return;
@@ -271,7 +271,7 @@ export class Handles {
   }
 
   /** For a list: one that cannot be read is left out, and hibernates again. */
-  async #peek(entry: Entry, caller: Caller): Promise<HandleView | undefined> {
+  async #peek(entry: HandleRecord, caller: Caller): Promise<HandleView | undefined> {
     try {
       return await this.#directory.instanceOf(entry).call({ type: 'look' }, caller);
     } catch {
@@ -280,7 +280,7 @@ export class Handles {
   }
 
   /** Of one that expired while it hibernated, only its name is at hand. */
-  #gone({ handle, name: machine, created, principal }: Entry): void {
+  #gone({ handle, name: machine, created, principal }: HandleRecord): void {
     const born = isoOf(created);
     const now = isoOf(Math.round(this.#host.date()));
     const none = { state: null, view: undefined, accepts: [], version: 0 };
@@ -318,7 +318,7 @@ function faultOfEvent({ type, data }: HandleEvent, listed: readonly string[], ma
     return `there is no event "${type.slice(0, 80)}": there are ${listed.join(', ') || 'none'}`;
   if (Object.hasOwn(data, 'type'))
     return `the data of "${type}": it must have no member "type", which is the event's own`;
-  const fault = faultOf(data, maxDepth);
+  const fault = notSerializable(data, maxDepth);
   return fault === undefined ? undefined : `the data of "${type}": ${fault}`;
 }
 

@@ -3,22 +3,22 @@ import { type AnyEventObject, initialTransition, transition } from 'xstate';
 import type { HandleLifeEvent } from '../../machines/handle.ts';
 import { supervisorMachine } from '../../machines/supervisor.ts';
 import { pathOf } from '../charts/paths.ts';
-import type { HandleView } from '../messages/handles.ts';
+import type { HandleView } from '../messages/handle-messages.ts';
 import { StoreError, type Write } from '../store/store.ts';
-import { Awake, bytesOf, type From } from './awake.ts';
-import { type Applied, settingAside } from './batch.ts';
-import { converse } from './converse.ts';
-import { addressOf, type Entry } from './entry.ts';
-import { HandleError } from './error.ts';
-import type { InstanceHost } from './host.ts';
-import { type Job, type JobKind, Mailroom } from './jobs.ts';
-import type { Caller } from './kind.ts';
-import { type Life, lifeOf, stepLife } from './life.ts';
-import { Leaving, loadInstance, storageError } from './load.ts';
-import { beginsNot, endedBy, poison, tooMany } from './mishaps.ts';
-import { Seen } from './seen.ts';
-import { OWN } from './suspects.ts';
-import { Turns, type TurnsOwner } from './turns.ts';
+import { type ActivatedFrom, Activation, bytesOf } from './activation.ts';
+import { BoundedMailbox, type QueuedCall, type QueuedKind } from './bounded-mailbox.ts';
+import { commitQuarantine, type ServedCall } from './commit.ts';
+import { crashLimitReached, creationFailed, endedBy, poisonLetter } from './failures.ts';
+import { HandleError } from './handle-error.ts';
+import { type HandleRecord, handleAddress } from './handle-record.ts';
+import { InspectableInstance } from './inspectable-instance.ts';
+import type { InstanceDeps } from './instance-deps.ts';
+import { callInteractively } from './interactive-call.ts';
+import { type InstanceLife, lifeOf, stepLife } from './lifecycle.ts';
+import { Deactivating, loadInstance, storageError } from './load-instance.ts';
+import type { Caller } from './machine-definition.ts';
+import { OWN_ACTIVITY } from './poison-events.ts';
+import { TurnLoop, type TurnLoopOwner } from './turn-loop.ts';
 
 /** Crashes that are borne, beside those of an event that is tried twice (RELIABILITY 3.2). */
 const RESTARTS = { restarts: 3, windowMs: 10_000 };
@@ -26,13 +26,13 @@ const CRASHES = RESTARTS.restarts + 1;
 /** How often an event is tried that crashes its instance. */
 const ATTEMPTS = 2;
 
-export class Instance implements TurnsOwner {
-  readonly entry: Entry;
-  readonly #host: InstanceHost;
-  readonly #mail: Mailroom;
-  readonly #turns: Turns;
-  readonly #seen: Seen;
-  #life: Life;
+export class Instance implements TurnLoopOwner {
+  readonly entry: HandleRecord;
+  readonly #host: InstanceDeps;
+  readonly #mail: BoundedMailbox;
+  readonly #turns: TurnLoop;
+  readonly #seen: InspectableInstance;
+  #life: InstanceLife;
   #version = '';
   /** It is being read, or what becomes of it is being written. */
   #away = false;
@@ -42,15 +42,15 @@ export class Instance implements TurnsOwner {
   #lastUsed: number;
   #supervisor = initialTransition(supervisorMachine, RESTARTS)[0];
 
-  constructor(entry: Entry, host: InstanceHost) {
+  constructor(entry: HandleRecord, host: InstanceDeps) {
     this.entry = entry;
     this.#host = host;
-    this.#mail = new Mailroom(host.limits.handleMailbox);
-    this.#turns = new Turns(this, host, this.#mail);
+    this.#mail = new BoundedMailbox(host.limits.handleMailbox);
+    this.#turns = new TurnLoop(this, host, this.#mail);
     this.#life = lifeOf(entry.status);
     this.#lastUsed = host.clock.now();
-    this.#seen = new Seen(host, this.#mail, this);
-    host.inspection.born(addressOf(entry), this.#seen);
+    this.#seen = new InspectableInstance(host, this.#mail, this);
+    host.inspection.born(handleAddress(entry), this.#seen);
   }
 
   get gone(): boolean {
@@ -88,16 +88,16 @@ export class Instance implements TurnsOwner {
     } catch (error) {
       this.leave('it could not begin');
       if (error instanceof HandleError && error.reason === 'busy') throw error;
-      throw beginsNot(this.entry, this.#host, error);
+      throw creationFailed(this.entry, this.#host, error);
     }
     this.#step({ type: 'woken' });
     return answer;
   }
 
   /** @throws {HandleError} */
-  call(kind: JobKind, caller: Caller): Promise<HandleView> {
+  call(kind: QueuedKind, caller: Caller): Promise<HandleView> {
     this.#lastUsed = this.#host.clock.now();
-    if (this.#gone) return Promise.reject(new Leaving());
+    if (this.#gone) return Promise.reject(new Deactivating());
     const answer = this.#mail.add(kind, caller, this.#seen.mailed(kind, this.#away));
     this.wake();
     return answer;
@@ -111,7 +111,7 @@ export class Instance implements TurnsOwner {
     void this.#read();
   }
 
-  /** As {@link Turns.settled}. */
+  /** As {@link TurnLoop.settled}. */
   settled(): Promise<void> {
     return this.#gone ? Promise.resolve() : this.#turns.settled();
   }
@@ -126,9 +126,9 @@ export class Instance implements TurnsOwner {
     this.#turns.drop();
     this.#seen.closed();
     this.#host.left(this);
-    this.#mail.refuse(new Leaving());
+    this.#mail.refuse(new Deactivating());
     this.#turns.tellSettled();
-    this.#host.inspection.gone(addressOf(this.entry), why);
+    this.#host.inspection.gone(handleAddress(this.entry), why);
   }
 
   /** It has nothing to do: it goes on when it is called, or one of its timers is due. */
@@ -151,7 +151,7 @@ export class Instance implements TurnsOwner {
       const bytes = bytesOf(data, kept.snapshot);
       if (this.#mail.size > 0) this.#host.takes(this.entry, bytes);
       else this.entry.footprint.awake(bytes, 'forced');
-      const own = this.entry.status === 'active' ? this.#host.suspects.against(this.entry.id, OWN) : undefined;
+      const own = this.entry.status === 'active' ? this.#host.suspects.against(this.entry.id, OWN_ACTIVITY) : undefined;
       if (own?.condemned)
         return this.#setAside([], endedBy(own.deaths), { kept: data, version, kind: from.kind }, own.deaths);
       this.#away = false;
@@ -172,14 +172,14 @@ export class Instance implements TurnsOwner {
     const { entry } = this;
     const known = error instanceof HandleError ? error : undefined;
     const refusal =
-      known ?? storageError(error, this.#host.incident(`${addressOf(entry)}, which cannot be read`, error));
+      known ?? storageError(error, this.#host.incident(`${handleAddress(entry)}, which cannot be read`, error));
     this.#mail.refuse(refusal);
     this.leave('it cannot be read');
     if (refusal.reason === 'storage' || refusal.reason === 'busy') this.#host.lost(entry);
   }
 
-  #open(from: From): Awake {
-    const awake: Awake = new Awake(this.entry, this.#host, from, () => {
+  #open(from: ActivatedFrom): Activation {
+    const awake: Activation = new Activation(this.entry, this.#host, from, () => {
       this.#lastUsed = this.#host.clock.now();
       this.#turns.stir(awake);
     });
@@ -195,7 +195,7 @@ export class Instance implements TurnsOwner {
     this.#host.changed(this.entry, type, view);
   }
 
-  answer(applied: readonly Applied[]): void {
+  answer(applied: readonly ServedCall[]): void {
     for (const { job, answer } of applied) {
       if ('refusal' in answer) job.reject(answer.refusal);
       else void this.#tell(job, answer.view);
@@ -203,14 +203,14 @@ export class Instance implements TurnsOwner {
   }
 
   /** A call whose client can be asked stays for as long as the instance asks something. */
-  async #tell(job: Job, view: HandleView): Promise<void> {
+  async #tell(job: QueuedCall, view: HandleView): Promise<void> {
     const { ctx } = job.caller;
     const desk = this.#turns.awake?.desk;
     const told = job.type === 'look' ? (job.told ?? view) : view;
     if (!ctx || !desk || this.entry.status !== 'active' || !desk.isOpen) return job.resolve(told);
     this.#conversing += 1;
     try {
-      await converse(job, ctx, this.#turns);
+      await callInteractively(job, ctx, this.#turns);
       // What it came to is durable, though the instance may have left memory meanwhile.
       job.resolve(this.#turns.awake ? this.#turns.view() : told);
     } catch (error) {
@@ -232,13 +232,13 @@ export class Instance implements TurnsOwner {
     [this.#supervisor] = transition(supervisorMachine, this.#supervisor, { type: 'crash', at: clock.now() });
     const setAside = this.#supervisor.matches('setAside');
     const mail = events.map(({ type }) => type).join(', ') || 'its beginning';
-    if (inspection.on) inspection.record({ type: 'crashed', actor: addressOf(this.entry), mail, error, setAside });
+    if (inspection.on) inspection.record({ type: 'crashed', actor: handleAddress(this.entry), mail, error, setAside });
     if (setAside) return this.#setAside(events, error);
-    this.#host.incident(`${addressOf(this.entry)} (${mail}), which begins anew from what was kept`, error);
+    this.#host.incident(`${handleAddress(this.entry)} (${mail}), which begins anew from what was kept`, error);
     this.#restart();
   }
 
-  poisoned(jobs: readonly Job[], error: unknown): void {
+  poisoned(jobs: readonly QueuedCall[], error: unknown): void {
     const culprit = jobs.at(-1);
     if (!culprit) return;
     culprit.attempts += 1;
@@ -249,7 +249,7 @@ export class Instance implements TurnsOwner {
       return this.#restart();
     }
     this.#mail.putBack(jobs.slice(0, -1));
-    const { letter, refusal } = poison(this.entry, this.#host, culprit, error);
+    const { letter, refusal } = poisonLetter(this.entry, this.#host, culprit, error);
     this.#host.suspects.setAside(this.entry.id, culprit, letter.incident);
     this.#turns.drop();
     this.#away = true;
@@ -263,13 +263,13 @@ export class Instance implements TurnsOwner {
       });
   }
 
-  unkept(applied: readonly Applied[], error: unknown): void {
+  unkept(applied: readonly ServedCall[], error: unknown): void {
     const { entry } = this;
     entry.status = entry.written;
     const refusal =
       error instanceof HandleError
         ? error
-        : storageError(error, this.#host.incident(`${addressOf(entry)}, which cannot be kept`, error));
+        : storageError(error, this.#host.incident(`${handleAddress(entry)}, which cannot be kept`, error));
     for (const { job } of applied) job.reject(refusal);
     this.#mail.refuse(refusal);
     this.leave('it could not be kept');
@@ -286,7 +286,7 @@ export class Instance implements TurnsOwner {
   /** It is kept as it was, with why it failed: nothing more comes of it. */
   #setAside(events: readonly AnyEventObject[], error: unknown, was = this.#was(), crashes = CRASHES): void {
     const { entry } = this;
-    const { letter, refusal } = tooMany(entry, this.#host, events, crashes, error);
+    const { letter, refusal } = crashLimitReached(entry, this.#host, events, crashes, error);
     this.#host.suspects.setAside(entry.id, undefined, letter.incident);
     entry.status = 'failed';
     this.#away = true;
@@ -297,11 +297,11 @@ export class Instance implements TurnsOwner {
       this.#host.lost(entry);
     };
     this.#turns.drop();
-    const { writes } = settingAside(entry, this.#host, was, refusal.message, letter);
+    const { writes } = commitQuarantine(entry, this.#host, was, refusal.message, letter);
     this.#host.store.commit(writes).then(gone, (failed: unknown) => this.unkept([], failed));
   }
 
-  #was(): Parameters<typeof settingAside>[2] {
+  #was(): Parameters<typeof commitQuarantine>[2] {
     const { kept, awake } = this.#turns;
     return { kept, version: this.#version, kind: awake?.kind };
   }

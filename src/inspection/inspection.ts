@@ -1,7 +1,7 @@
 /** One stream of what every actor does: created, mail, step, state, gone. Costs one test of a flag while nobody listens. */
 import type { Clock } from '../clock.ts';
 import type { Mail } from '../messages/mailbox.ts';
-import type { InspectionListener, InspectionRecord, Live, Untold } from './records.ts';
+import type { InspectionListener, InspectionRecord, LiveRecord, Untold } from './records.ts';
 
 /** Whether a listener does without the mail that a record leads to. */
 type LeavesOut = (seq: number) => boolean;
@@ -22,12 +22,12 @@ export class Inspection {
   readonly #behind: () => number;
   /** Each, with what it says of the mail that a record leads to. */
   readonly #listeners = new Map<InspectionListener, LeavesOut>();
-  readonly #live = new Map<string, Live>();
+  readonly #live = new Map<string, LiveRecord>();
   /** Ends the watching of each that is watched from within. */
   readonly #watches = new Map<string, () => void>();
   readonly #mailed = new WeakMap<Mail, number>();
   /** Actors that may be in another state than was told, because of mail that was not recorded, or of none. */
-  readonly #passed = new Set<Live>();
+  readonly #passed = new Set<LiveRecord>();
   /** As it was told last, of those that change while somebody listens. */
   readonly #states = new Map<string, string>();
   #seq = 0;
@@ -54,7 +54,7 @@ export class Inspection {
   }
 
   /** An actor that lives, as it is now. */
-  live(actor: string): Live | undefined {
+  live(actor: string): LiveRecord | undefined {
     return this.#live.get(actor);
   }
 
@@ -79,7 +79,7 @@ export class Inspection {
     return () => this.#drop(listener);
   }
 
-  born(actor: string, live: Live): void {
+  born(actor: string, live: LiveRecord): void {
     this.#live.set(actor, live);
     if (!this.on) return;
     for (const record of introductionOf(actor, live)) this.record(record);
@@ -134,7 +134,7 @@ export class Inspection {
   }
 
   /** An actor may be in another state than was told: {@link catchUp} tells it. */
-  passed(actor: Live): void {
+  passed(actor: LiveRecord): void {
     this.#passed.add(actor);
   }
 
@@ -197,7 +197,7 @@ export class Inspection {
   }
 }
 
-function introductionOf(actor: string, live: Live): readonly Untold[] {
+function introductionOf(actor: string, live: LiveRecord): readonly Untold[] {
   const { kind, parent, connection, label } = live;
   return [
     { type: 'created', actor, kind, parent, connection, label, machine: live.chart?.()?.machine },

@@ -1,11 +1,11 @@
 /** What an inspection tells: one record for each thing that happens to an actor. Types only. Records hold live values: whoever keeps one copies what it needs. */
 import type { AnyEventObject, AnyMachineSnapshot, AnyStateMachine } from 'xstate';
 import type { Mail } from '../messages/mailbox.ts';
-import type { ActorKind, Told } from './told.ts';
+import type { ActorKind, RecordHeader } from './record-header.ts';
 
-export type { ActorKind, Told } from './told.ts';
+export type { ActorKind, RecordHeader } from './record-header.ts';
 
-export type InspectionRecord = Told &
+export type InspectionRecord = RecordHeader &
   (
     | {
         readonly type: 'created';
@@ -73,7 +73,7 @@ export type InspectionRecord = Told &
   );
 
 /** A record before it has its place. */
-export type Untold<R = InspectionRecord> = R extends Told ? Omit<R, keyof Told> : never;
+export type Untold<R = InspectionRecord> = R extends RecordHeader ? Omit<R, keyof RecordHeader> : never;
 
 export type InspectionListener = (record: InspectionRecord) => void;
 
@@ -101,7 +101,7 @@ export interface Charted {
 }
 
 /** An actor that lives, as an inspection sees it. Everything but its kind and state is asked only while somebody looks. */
-export interface Live {
+export interface LiveRecord {
   readonly kind: ActorKind;
   readonly parent?: string | undefined;
   readonly connection?: string | undefined;

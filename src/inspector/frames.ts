@@ -1,10 +1,10 @@
 /** What an inspected server tells its viewers: plain JSON, the same on the stream, in a recording, and in an exported page. Types only; it knows neither Node nor a browser. */
 
-import type { ChartNode } from '../charts/node.ts';
-import type { ActorKind, Told } from '../inspection/told.ts';
+import type { ChartNode } from '../charts/chart-node.ts';
+import type { ActorKind, RecordHeader } from '../inspection/record-header.ts';
 
-export type { ChartEdge, ChartNode } from '../charts/node.ts';
-export type { ActorKind, Told } from '../inspection/told.ts';
+export type { ChartEdge, ChartNode } from '../charts/chart-node.ts';
+export type { ActorKind, RecordHeader } from '../inspection/record-header.ts';
 
 /** The version of this format: a recording of another one is refused. */
 export const FORMAT = 1;
@@ -121,7 +121,7 @@ export interface Controlled {
   readonly data: Plain;
 }
 
-export type TraceRecord = Told &
+export type TraceRecord = RecordHeader &
   (Created | Mailed | Stated | Stepped | Timed | Emitted | Crashed | Gone | Wired | Controlled);
 
 /** The first frame. */

@@ -13,8 +13,8 @@ import {
   readSubscribe,
 } from './operations.ts';
 import type { Era } from './revisions.ts';
-import { readListen } from './subscriptions.ts';
-import { readListTasks, readTask, readUpdateTask } from './tasks.ts';
+import { readListen } from './subscription-filter.ts';
+import { readListTasks, readTask, readUpdateTask } from './task-params.ts';
 import type { ServerCapabilities } from './types.ts';
 
 /** The actor that serves a request. */

@@ -2,8 +2,8 @@
 import { misfit } from './errors.ts';
 import { isObject } from './json.ts';
 import { readImplementation } from './meta.ts';
-import type { Listen } from './subscriptions.ts';
-import type { ListTasks, OneTask } from './tasks.ts';
+import type { Listen } from './subscription-filter.ts';
+import type { ListTasks, OneTask } from './task-params.ts';
 import { type ClientCapabilities, type Implementation, isLogLevel, LOG_LEVELS, type LogLevel } from './types.ts';
 
 export type Params = Readonly<Record<string, unknown>> | undefined;

@@ -2,12 +2,12 @@
 import type { TemplateValues } from './uri-template/expand.ts';
 import { expandParts } from './uri-template/expand.ts';
 import { readParts } from './uri-template/grammar.ts';
-import type { TemplateMatch } from './uri-template/match.ts';
-import { compile, matchPattern } from './uri-template/match.ts';
+import type { TemplateMatch } from './uri-template/match-uri.ts';
+import { compile, matchPattern } from './uri-template/match-uri.ts';
 
 export type { TemplateValue, TemplateValues } from './uri-template/expand.ts';
 export { TemplateError } from './uri-template/grammar.ts';
-export type { TemplateMatch } from './uri-template/match.ts';
+export type { TemplateMatch } from './uri-template/match-uri.ts';
 
 /** A template that was read once and can be expanded and matched many times. */
 export interface UriTemplate {

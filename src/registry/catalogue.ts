@@ -1,6 +1,6 @@
 /** What one registry offers: elements in a stable order, versions, and pages that stay the same object until something changes. Pure data. */
 import { isDeepStrictEqual } from 'node:util';
-import type { Element, Offer, Registered } from '../messages/registry.ts';
+import type { Element, ElementOffer, Registered } from '../messages/registry-messages.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 
 interface Placed<D> {
@@ -49,7 +49,7 @@ export class Catalogue<D> implements ReadableCatalogue<D> {
     return [...this.#placed.values()].map(({ element }) => element);
   }
 
-  register(offer: Offer<D>): Registered {
+  register(offer: ElementOffer<D>): Registered {
     const taken = this.#placed.get(offer.key);
     if (taken)
       return this.#refuse(
@@ -59,7 +59,7 @@ export class Catalogue<D> implements ReadableCatalogue<D> {
     return this.#changed([]);
   }
 
-  update(offer: Offer<D>): Registered {
+  update(offer: ElementOffer<D>): Registered {
     const placed = this.#placed.get(offer.key);
     if (!placed) return this.#unknown(offer.key);
     this.#placed.set(offer.key, { ordinal: placed.ordinal, element: { ...offer, enabled: placed.element.enabled } });
@@ -91,7 +91,7 @@ export class Catalogue<D> implements ReadableCatalogue<D> {
    * Replaces all that one source offers. Elements that stay keep their place and whether they are enabled. All or nothing.
    * The version stays too when a client could not tell the difference: then only what runs was replaced.
    */
-  replaceSource(source: string, offers: readonly Offer<D>[]): Registered {
+  replaceSource(source: string, offers: readonly ElementOffer<D>[]): Registered {
     const keys = new Set<string>();
     for (const { key } of offers) {
       const taken = this.#placed.get(key)?.element;
@@ -145,7 +145,7 @@ export class Catalogue<D> implements ReadableCatalogue<D> {
       .map(({ ordinal, element: { definition, enabled } }) => ({ ordinal, definition, enabled }));
   }
 
-  #place(ordinal: number, offer: Offer<D>, enabled = true): void {
+  #place(ordinal: number, offer: ElementOffer<D>, enabled = true): void {
     this.#placed.set(offer.key, { ordinal, element: { ...offer, enabled } });
   }
 

@@ -1,7 +1,7 @@
 /** The result envelope: one shape for what every tool returns: `data`, `meta`, `error`. */
 import { isObject, type JsonObject } from '../protocol/json.ts';
 import type { CallToolResult } from '../protocol/types.ts';
-import type { AuthorSchema } from '../schema/types.ts';
+import type { AuthorSchema } from '../schema/schema-types.ts';
 import { wrapSchema } from '../schema/wrap.ts';
 import { truncate } from './truncate.ts';
 

@@ -1,12 +1,12 @@
 /** Turns the errors of ajv into problems: one for each thing to put right, none for a branch that was never meant. */
 import { isObject } from '../protocol/json.ts';
 import type { ValidatorError } from './ajv.ts';
+import { listWords, literal, quote } from './excerpts.ts';
 import { branches, expectedBy, expectedOf } from './expected.ts';
-import type { GuardedSchema } from './guard.ts';
-import { treeOf } from './guard.ts';
 import { PROBLEM_LIMIT, problemAt } from './problems.ts';
 import type { Problem } from './schema.ts';
-import { list, literal, quote } from './text.ts';
+import type { GuardedSchema } from './schema-guard.ts';
+import { schemaTree } from './schema-guard.ts';
 import type { SchemaNode, SchemaTree } from './walk.ts';
 
 /** Keywords that judge by trying other schemas: ajv reports every failed trial, and then the keyword itself. */
@@ -18,7 +18,7 @@ const TRIALS: ReadonlySet<string> = new Set(['anyOf', 'oneOf', 'contains', 'prop
  * @param guarded the schema that the validator was made of
  */
 export function ajvProblems(errors: readonly ValidatorError[], root: unknown, guarded: GuardedSchema): Problem[] {
-  const tree = treeOf(guarded);
+  const tree = schemaTree(guarded);
   const bySchema = new Map<unknown, SchemaNode>();
   for (const node of tree.nodes.values()) bySchema.set(node.schema, node);
   const kept: ValidatorError[] = [];
@@ -152,7 +152,7 @@ function expectedItems({ minContains, maxContains }: Readonly<Record<string, unk
 function known(parent: unknown): string {
   const properties = isObject(parent) && isObject(parent.properties) ? Object.keys(parent.properties) : [];
   return properties.length > 0
-    ? ` (known: ${list(properties.map((name) => (/^[\w$-]{1,60}$/.test(name) ? name : literal(name))))})`
+    ? ` (known: ${listWords(properties.map((name) => (/^[\w$-]{1,60}$/.test(name) ? name : literal(name))))})`
     : '';
 }
 

@@ -1,10 +1,10 @@
 /** The door to ajv: loads it at first need, and makes validators that share nothing with each other. */
 import type { ErrorObject, Options, ValidateFunction } from 'ajv';
 import type { JsonObject } from '../protocol/json.ts';
-import type { Dialect } from './keywords.ts';
+import type { SchemaDialect } from './keywords.ts';
 
 /** Makes a validator for a guarded schema: `first` stops at the first error, `all` lists every one. */
-export type MakeValidator = (json: JsonObject, dialect: Dialect, errors: 'first' | 'all') => Validator;
+export type MakeValidator = (json: JsonObject, dialect: SchemaDialect, errors: 'first' | 'all') => Validator;
 
 /** True where the value fits; if not, `errors` has what ajv found. */
 export type Validator = ValidateFunction;

@@ -1,7 +1,7 @@
 /** Says in plain words what a schema or one of its keywords expects. */
 import { isObject, type JsonObject } from '../protocol/json.ts';
 import type { ValidatorError } from './ajv.ts';
-import { list, literal, quote } from './text.ts';
+import { listWords, literal, quote } from './excerpts.ts';
 import type { SchemaNode, SchemaTree } from './walk.ts';
 
 /** What the keyword of an error expects, for a sentence that begins with "expected". */
@@ -62,7 +62,7 @@ export function expectedOf(node: SchemaNode | undefined, tree: SchemaTree, depth
     if (node.target !== undefined) return expectedOf(node.target, tree, depth + 1);
     for (const keyword of ['anyOf', 'oneOf'] as const) {
       const names = branches(node, keyword, tree).map((branch) => expectedOf(branch, tree, depth + 1));
-      if (names.length > 0) return list([...new Set(names)], ' or ');
+      if (names.length > 0) return listWords([...new Set(names)], ' or ');
     }
   }
   if (schema.type === 'object' || (schema.type === undefined && (schema.properties ?? schema.required) !== undefined))
@@ -92,8 +92,8 @@ function expectedObject({ properties, required }: JsonObject): string {
         isObject(schema) && 'const' in schema ? [`${name} ${literal(schema.const)}`] : [],
       )
     : [];
-  if (fixed.length > 0) return `object with ${list(fixed)}`;
-  if (Array.isArray(required) && required.length > 0) return `object with ${list(required.map(literal))}`;
+  if (fixed.length > 0) return `object with ${listWords(fixed)}`;
+  if (Array.isArray(required) && required.length > 0) return `object with ${listWords(required.map(literal))}`;
   return 'object';
 }
 
@@ -105,6 +105,6 @@ function choices(values: unknown): string {
   return Array.isArray(values)
     ? values.length === 1
       ? literal(values[0])
-      : `one of ${list(values.map(literal))}`
+      : `one of ${listWords(values.map(literal))}`
     : 'a value';
 }

@@ -2,10 +2,10 @@
 import { isObject } from '../protocol/json.ts';
 
 /** The JSON Schema dialects that are served (MCP 2026-07-28 basic, "Schema Dialect"). */
-export type Dialect = 'draft-2020-12' | 'draft-07';
+export type SchemaDialect = 'draft-2020-12' | 'draft-07';
 
 /** Each dialect's `$schema`, without the empty fragment that draft-07 writes. */
-export const DIALECTS: ReadonlyMap<string, Dialect> = new Map([
+export const SCHEMA_DIALECTS: ReadonlyMap<string, SchemaDialect> = new Map([
   ['https://json-schema.org/draft/2020-12/schema', 'draft-2020-12'],
   ['http://json-schema.org/draft-07/schema', 'draft-07'],
 ]);
@@ -171,7 +171,7 @@ const DRAFT_2020_12 = {
 } as const satisfies Record<string, Shape>;
 
 /** The shape of each keyword's value. A keyword that is missing here is unknown to the dialect and may be anything. */
-export const KEYWORDS: { readonly [D in Dialect]: ReadonlyMap<string, Shape> } = {
+export const KEYWORDS: { readonly [D in SchemaDialect]: ReadonlyMap<string, Shape> } = {
   'draft-2020-12': new Map(Object.entries(DRAFT_2020_12)),
   'draft-07': new Map(Object.entries(DRAFT_07)),
 };
@@ -190,4 +190,4 @@ export const IN_PLACE: ReadonlySet<string> = new Set([
 ]);
 
 /** Keywords whose schemas judge nothing until a reference names them. */
-export const SHELVES: ReadonlySet<string> = new Set(['$defs', 'definitions', 'contentSchema']);
+export const DEFINITION_KEYWORDS: ReadonlySet<string> = new Set(['$defs', 'definitions', 'contentSchema']);

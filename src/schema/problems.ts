@@ -1,7 +1,7 @@
 /** Problems as text: the path of a value, and the report of an `isError` result that a model can act on. */
 import { describe, isObject } from '../protocol/json.ts';
+import { clip, oneLine, quote } from './excerpts.ts';
 import type { Problem } from './schema.ts';
-import { clip, oneLine, quote } from './text.ts';
 
 /** Most problems that one check reports. A hostile value can have millions. */
 export const PROBLEM_LIMIT = 100;

@@ -1,6 +1,7 @@
 /** Resolves the references of a schema inside its own document, and refuses those that leave it or lead in circles. */
-import { SchemaError } from './error.ts';
-import { quote } from './text.ts';
+
+import { quote } from './excerpts.ts';
+import { SchemaError } from './schema-error.ts';
 import { resolveUri, type SchemaNode, type SchemaTree, withoutHash } from './walk.ts';
 
 /** Most subschemas that may judge one place of a value, counted through references: a chain of doubled references grows as 2^n. */

@@ -1,10 +1,10 @@
 /** Checks values by a schema of a validation library, and asks the library for the JSON Schema that clients are shown. */
 import { describe, isObject } from '../protocol/json.ts';
-import { SchemaError } from './error.ts';
-import { guardSchema } from './guard.ts';
 import { PROBLEM_LIMIT, problemAt } from './problems.ts';
 import type { Checked, CompiledSchema } from './schema.ts';
-import type { StandardIssue, StandardResult, StandardSchema } from './types.ts';
+import { SchemaError } from './schema-error.ts';
+import { guardSchema } from './schema-guard.ts';
+import type { StandardIssue, StandardResult, StandardSchema } from './schema-types.ts';
 
 /** True for a schema of a library that follows Standard Schema, with or without JSON Schema. Arktype's are functions. */
 export function isStandard(source: unknown): source is { readonly '~standard': Readonly<Record<string, unknown>> } {

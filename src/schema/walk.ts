@@ -1,9 +1,17 @@
 /** Walks a schema once: checks the shape of every keyword, and lists every subschema with its place and nesting. */
 import { isObject, type JsonObject } from '../protocol/json.ts';
-import { escapePointer } from './copy.ts';
-import { SchemaError } from './error.ts';
-import { DIALECTS, type Dialect, IN_PLACE, KEYWORDS, SHELVES, type Shape, shapeRule } from './keywords.ts';
-import { literal, quote } from './text.ts';
+import { literal, quote } from './excerpts.ts';
+import {
+  DEFINITION_KEYWORDS,
+  IN_PLACE,
+  KEYWORDS,
+  SCHEMA_DIALECTS,
+  type SchemaDialect,
+  type Shape,
+  shapeRule,
+} from './keywords.ts';
+import { escapePointer } from './schema-copy.ts';
+import { SchemaError } from './schema-error.ts';
 
 /** Deepest nesting of subschemas below the root, and most subschemas (MCP 2026-07-28 basic, "Composition-Keyword Resource Use"). */
 export const MAX_DEPTH = 32;
@@ -31,7 +39,7 @@ export interface SchemaNode {
 
 /** All subschemas of a schema. */
 export interface SchemaTree {
-  readonly dialect: Dialect;
+  readonly dialect: SchemaDialect;
   readonly root: SchemaNode;
   /** By JSON Pointer. */
   readonly nodes: ReadonlyMap<string, SchemaNode>;
@@ -56,7 +64,7 @@ const TRAPS: ReadonlyMap<string, string> = new Map([
  * @param schema our own copy of it, so without cycles
  * @throws SchemaError for the first keyword that has a wrong value, and for more than 5,000 subschemas or 32 levels of them
  */
-export function walkSchema(schema: JsonObject, dialect: Dialect, where: string): SchemaTree {
+export function walkSchema(schema: JsonObject, dialect: SchemaDialect, where: string): SchemaTree {
   const keywords = KEYWORDS[dialect];
   const nodes = new Map<string, SchemaNode>();
   const resources = new Map<string, SchemaNode>();
@@ -104,7 +112,7 @@ export function walkSchema(schema: JsonObject, dialect: Dialect, where: string):
     const named = node.named && keyword === 'properties' && !eclipsed;
     for (const [suffix, part] of parts(shape, value)) {
       const child = visit(part, `${node.at}/${keyword}${suffix}`, node.base, depth, named);
-      if (eclipsed || SHELVES.has(keyword)) continue;
+      if (eclipsed || DEFINITION_KEYWORDS.has(keyword)) continue;
       (IN_PLACE.has(keyword) ? node.inPlace : node.inner).push(child);
     }
   };
@@ -118,7 +126,7 @@ export function walkSchema(schema: JsonObject, dialect: Dialect, where: string):
 
   const register = (node: SchemaNode, source: JsonObject, outer: string): void => {
     const { $id, $schema } = source;
-    if (typeof $schema === 'string' && DIALECTS.get($schema.replace(/#$/, '')) !== dialect)
+    if (typeof $schema === 'string' && SCHEMA_DIALECTS.get($schema.replace(/#$/, '')) !== dialect)
       throw new SchemaError(
         where,
         node.at,

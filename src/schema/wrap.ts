@@ -1,7 +1,7 @@
 /** Wraps a schema as one member of an object: the rest of the object is described by plain JSON Schema. */
 import { isJsonObject, isObject, type JsonObject } from '../protocol/json.ts';
+import type { AuthorSchema, StandardResult, StandardSchema } from './schema-types.ts';
 import { isStandard } from './standard.ts';
-import type { AuthorSchema, StandardResult, StandardSchema } from './types.ts';
 
 /**
  * The schema of `{ [member]: <schema>, ...others }`, in which only `meta` of the others is required.

@@ -1,12 +1,12 @@
 /** Checksums of what is kept: SQLite has none of its own, and serves a page that its disk has changed as if nothing were. */
 import { crc32 } from 'node:zlib';
-import { toText } from './text.ts';
+import { toText } from './serialize.ts';
 
 /** What is summed beside the data of a row: everything that makes it this row and no other. */
-export type Part = string | number | undefined;
+export type ChecksumPart = string | number | undefined;
 
 /** Of a row: its parts, in an order that never changes, and its data. */
-export function rowSum(parts: readonly Part[], data?: Uint8Array): number {
+export function rowSum(parts: readonly ChecksumPart[], data?: Uint8Array): number {
   // As JSON, so that no two lists of parts have the same text.
   const sum = crc32(toText(parts.map((part) => part ?? null)));
   return data ? on(sum, data) : sum;

@@ -1,8 +1,8 @@
 /** Connects test clients to a server inside the process. */
 import type { Server } from '../server.ts';
 import { memory } from '../transports/memory.ts';
-import { TestClient, type TestClientOptions } from './client.ts';
-import type { Wire } from './messages.ts';
+import { TestClient, type TestClientOptions } from './test-client.ts';
+import type { Wire } from './wire.ts';
 
 /** One memory transport serves all the clients of a server. */
 const doors = new WeakMap<Server, Promise<() => Wire>>();

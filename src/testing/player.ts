@@ -1,12 +1,12 @@
 /** Plays a transcript against a server: sends what the client sends, and holds the server to what it must send. */
 import type { JsonValue } from '../protocol/json.ts';
 import { isServer, type Server } from '../server.ts';
-import { TestClient, type TestClientOptions } from './client.ts';
-import { type SimulatedClock, settled } from './clock.ts';
 import { openWire } from './connect.ts';
-import { difference, fill, type Values } from './match.ts';
-import type { Wire } from './messages.ts';
+import { difference, fillIn, type Values } from './match-json.ts';
+import { type SimulatedClock, settled } from './simulated-clock.ts';
+import { TestClient, type TestClientOptions } from './test-client.ts';
 import { parseTranscript, type Step } from './transcript.ts';
+import type { Wire } from './wire.ts';
 
 export interface PlayOptions extends TestClientOptions {
   /** The clock of the server, which `⏱` moves. */
@@ -51,7 +51,7 @@ export async function playTranscript(
 async function play(step: Step, client: TestClient, values: Values, clock: SimulatedClock | undefined): Promise<void> {
   switch (step.kind) {
     case 'send': {
-      const filled = fill(step.message, values);
+      const filled = fillIn(step.message, values);
       // As it is written where it can be: the order of members, escapes and doubled keys are the author's.
       const same = JSON.stringify(filled) === JSON.stringify(step.message);
       return client.raw(same ? step.text : JSON.stringify(filled));

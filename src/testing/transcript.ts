@@ -1,6 +1,6 @@
 /** Reads a transcript: the plain text in which a wire test is written. `docs/transcripts.md` is its description. */
 import type { JsonValue } from '../protocol/json.ts';
-import { readJson } from './json.ts';
+import { readJson } from './test-json.ts';
 
 export type Step = { /** Of the text, from 1. */ readonly line: number } & (
   | { readonly kind: 'send'; readonly text: string; readonly message: JsonValue }

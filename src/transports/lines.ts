@@ -1,6 +1,6 @@
 /** Newline framing on the way in: chunks of bytes become whole lines of text. It knows no stream and no clock, and looks inside of no line but one that it skips. */
 import { Buffer, constants, isUtf8 } from 'node:buffer';
-import { Envelope } from '../protocol/envelope.ts';
+import { MessageEnvelope } from '../protocol/message-envelope.ts';
 
 const NEWLINE = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
@@ -18,7 +18,7 @@ export interface LineReaderOptions {
   onLine(text: string): void;
   /**
    * Hears of each line that was skipped, once its last byte has come; `bytes` is its length, and `head` tells what it is: id
-   * and method of one that is too long, wherever in it they stand ({@link Envelope.text}), or else its first 1,024 bytes as text.
+   * and method of one that is too long, wherever in it they stand ({@link MessageEnvelope.text}), or else its first 1,024 bytes as text.
    * The next line is read as usual.
    */
   onUnreadable(reason: 'too long' | 'not UTF-8', bytes: number, head: string): void;
@@ -177,7 +177,7 @@ export class LineReader {
 class SkippedLine {
   bytes = 0;
   #start = '';
-  readonly #envelope = new Envelope();
+  readonly #envelope = new MessageEnvelope();
   readonly #decoder = new TextDecoder();
 
   constructor(start: Buffer) {

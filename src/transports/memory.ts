@@ -1,7 +1,7 @@
 /** A transport inside the process, for tests and embedding: texts pass straight to the bus and back, in order and without delay. */
 import { Buffer } from 'node:buffer';
-import type { ConnectionId } from '../messages/connection.ts';
-import { envelopeText } from '../protocol/envelope.ts';
+import type { ConnectionId } from '../messages/connection-events.ts';
+import { envelopeText } from '../protocol/message-envelope.ts';
 import { HEAD_BYTES } from './lines.ts';
 import type { Transport, TransportHost } from './transport.ts';
 

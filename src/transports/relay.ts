@@ -21,7 +21,7 @@ export type RelayMail =
     };
 
 /** What a server tells its relay. */
-export type ServerMail =
+export type RelayReport =
   /** Longest line of the client that the server accepts, in bytes. */
   | { readonly type: 'limit'; readonly maxMessageBytes: number }
   /** The tools that may be called twice, in place of those of the last such line. */
@@ -43,11 +43,11 @@ export function asideStart(line: string): number {
 }
 
 /** The mail as a line, without its line end. */
-export function asideOf(mail: RelayMail | ServerMail): string {
+export function asideOf(mail: RelayMail | RelayReport): string {
   return MARK + wordsOf(mail).map(encodeURIComponent).join(' ');
 }
 
-function wordsOf(mail: RelayMail | ServerMail): readonly (string | number)[] {
+function wordsOf(mail: RelayMail | RelayReport): readonly (string | number)[] {
   switch (mail.type) {
     case 'hello':
       return ['hello'];
@@ -78,7 +78,7 @@ export function readRelayMail(line: string): RelayMail | undefined {
 }
 
 /** @returns undefined for a line that a server does not send */
-export function readServerMail(line: string): ServerMail | undefined {
+export function readServerMail(line: string): RelayReport | undefined {
   const [name, ...words] = wordsIn(line);
   if (name === 'repeatable') return { type: 'repeatable', tools: words };
   const number = Number(words[0]);

@@ -1,6 +1,6 @@
 /** The lines of one client, which may come through a relay (`troupe run`, `troupe attach`): that relay learns what it must know of the server. */
-import type { ConnectionId } from '../messages/connection.ts';
-import { asideOf, isAside, type RelayMail, readRelayMail, type ServerMail } from './relay.ts';
+import type { ConnectionId } from '../messages/connection-events.ts';
+import { asideOf, isAside, type RelayMail, type RelayReport, readRelayMail } from './relay.ts';
 import type { TransportHost } from './transport.ts';
 
 export interface RelayedClientOptions {
@@ -98,7 +98,7 @@ export class RelayedClient {
     this.#tell({ type: 'repeatable', tools });
   }
 
-  #tell(mail: ServerMail): void {
+  #tell(mail: RelayReport): void {
     this.#options.send(asideOf(mail));
   }
 }

@@ -1,6 +1,6 @@
 /** The socket transport: stdio framing over a unix domain socket (a named pipe on Windows), each client being a connection of its own. */
 import { createServer, type Socket } from 'node:net';
-import type { ConnectionId } from '../messages/connection.ts';
+import type { ConnectionId } from '../messages/connection-events.ts';
 import { bind, isWindows } from './socket-path.ts';
 import { StreamConnection } from './stream-connection.ts';
 import type { Transport, TransportHost } from './transport.ts';

@@ -1,5 +1,5 @@
 /** Keeps stdout for the protocol: while held, what anything else in the process writes to stdout goes to stderr. */
-import { processWide } from '../process-wide.ts';
+import { processWide } from '../global-registry.ts';
 import type { WriteBatch } from './line-writer.ts';
 
 export interface StdoutGuard {

@@ -1,7 +1,7 @@
 /** One connection over a pair of byte streams: lines in, lines out, back-pressure, and one way to its end. Shared by stdio and sockets. */
 import { Buffer } from 'node:buffer';
 import type { Readable, Writable } from 'node:stream';
-import type { ConnectionId } from '../messages/connection.ts';
+import type { ConnectionId } from '../messages/connection-events.ts';
 import { LineWriter, type WriteBatch } from './line-writer.ts';
 import { LineReader } from './lines.ts';
 import { RelayedClient } from './relayed-client.ts';

@@ -1,11 +1,12 @@
 /** What a transport is to the core: it frames bytes into text and back, and never looks inside. */
-import type { Bus } from '../bus.ts';
+
 import type { Clock } from '../clock.ts';
-import type { Sleepers } from '../messages/keeping.ts';
+import type { DormantSessions } from '../messages/session-storage.ts';
 import type { ErrorCodeValue } from '../protocol/errors.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { Quota } from '../quota.ts';
-import type { SharedHttpOptions } from './http/options.ts';
+import type { Bus } from './bus.ts';
+import type { SharedHttpOptions } from './http/http-options.ts';
 
 /** What the server lends a transport while it is open. */
 export interface TransportHost {
@@ -28,7 +29,7 @@ export interface TransportHost {
   /** The server's own HTTP options: each holds for a transport over HTTP that was not given another value for it. */
   readonly http?: SharedHttpOptions | undefined;
   /** Where sessions are kept beyond this process: those that can be woken. */
-  readonly sleepers?: Sleepers | undefined;
+  readonly sleepers?: DormantSessions | undefined;
   /** Asks the server to close: finish what is in flight within its grace time, then close every transport. */
   requestClose(reason: string): void;
 }

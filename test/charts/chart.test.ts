@@ -4,7 +4,7 @@ import { createMachine, fromPromise, setup } from 'xstate';
 import { eventsOf, fingerprint, nodesOf, readChart, takers } from '../../src/charts/chart.ts';
 import { pathsIn } from '../../src/charts/paths.ts';
 import { drawChart } from '../../src/charts/picture.ts';
-import { plain } from '../../src/toolset/plain.ts';
+import { plainText } from '../../src/handles/tools/plain-text.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('charts');
@@ -107,7 +107,7 @@ test('a chart of any size gives a picture of bounded size, which says what it le
 });
 
 test('data becomes a few plain lines', () => {
-  assert.equal(plain({ items: [{ sku: 'tea', quantity: 2 }], tags: ['a', 'b'], total: 8, none: null, empty: {} }), [
+  assert.equal(plainText({ items: [{ sku: 'tea', quantity: 2 }], tags: ['a', 'b'], total: 8, none: null, empty: {} }), [
     'items:',
     '- sku: tea',
     '  quantity: 2',
@@ -116,6 +116,6 @@ test('data becomes a few plain lines', () => {
     'none: none',
     'empty: none',
   ]);
-  assert.equal(plain('done', 'result'), ['result: done']);
-  assert.is(plain(Array.from({ length: 1_000 }, (_, index) => ({ index, more: 'x'.repeat(500) }))).length, 61);
+  assert.equal(plainText('done', 'result'), ['result: done']);
+  assert.is(plainText(Array.from({ length: 1_000 }, (_, index) => ({ index, more: 'x'.repeat(500) }))).length, 61);
 });

@@ -22,10 +22,9 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { LoggingMessageNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 import * as assert from 'uvu/assert';
-import { suite, timeLimit } from '../harness/door.ts';
+import { suite } from '../harness/door.ts';
 import { Cli, isBuilt } from './cli.ts';
 
-timeLimit(30_000);
 const all = suite('troupe attach');
 function test(title: string, body: () => Promise<void> | void): void {
   if (!isBuilt) all.skip(title, 'dist is not built: npm run build');

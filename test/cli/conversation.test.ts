@@ -1,6 +1,6 @@
 /** What a shim remembers of a conversation, and what it makes of it when the server is another. */
 import * as assert from 'uvu/assert';
-import { Conversation } from '../../src/cli/conversation.ts';
+import { SessionReplay } from '../../src/cli/shim/session-replay.ts';
 import { asideOf } from '../../src/transports/relay.ts';
 import { suite } from '../harness/door.ts';
 
@@ -14,8 +14,8 @@ const AGREED = line({
   result: { protocolVersion: '2025-11-25', capabilities: { tools: { listChanged: true }, prompts: {} } },
 });
 
-function opened(): Conversation {
-  const conversation = new Conversation();
+function opened(): SessionReplay {
+  const conversation = new SessionReplay();
   assert.is(conversation.connected(), undefined);
   conversation.sent(INITIALIZE);
   assert.is(conversation.received(AGREED), 'pass');
@@ -53,7 +53,7 @@ test('R-35: what has no id that a server can read is not remembered: no response
   const spaced = ids.map((id) => `{ "method": "ping", "id": ${id}, "jsonrpc": "2.0" }`);
   for (const text of [...texts, ...spaced, `[${texts.join()}]`]) {
     assert.is(conversation.sent(text), text);
-    assert.equal(Conversation.refused([text], 'no server'), []);
+    assert.equal(SessionReplay.refused([text], 'no server'), []);
   }
   assert.equal(conversation.lost('gone'), { toAgent: [], again: [] });
 });
@@ -113,7 +113,7 @@ test('R-35: a line that was skipped has its response, too, where its id can be r
   const known = aside('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"x":"');
   const conversation = opened();
   for (const text of [known, aside('{"x":"')]) assert.is(conversation.sent(text), text);
-  assert.equal(errors(Conversation.refused([known, aside('{"x":"')], 'no server')), [[1, -32603, 'no server']]);
+  assert.equal(errors(SessionReplay.refused([known, aside('{"x":"')], 'no server')), [[1, -32603, 'no server']]);
   const batch = aside('[{"id":2,"method":"ping"},{"id":1.5,"method":"ping"},{"id":3}]');
   conversation.sent(batch);
   conversation.rejected(5, 3);
@@ -172,7 +172,7 @@ test('an id that is used again and again keeps no more than the other bound', ()
 });
 
 test('R-35: "initialize" cannot be cancelled: the session goes on with the next server', () => {
-  const conversation = new Conversation();
+  const conversation = new SessionReplay();
   conversation.connected();
   conversation.sent(INITIALIZE);
   conversation.sent(line({ method: 'notifications/cancelled', params: { requestId: 0 } }));
@@ -215,7 +215,7 @@ test('the log level and the watched resources are set again, and the answers are
 });
 
 test('an initialize that was not answered is sent again, and its answer is for the agent', () => {
-  const conversation = new Conversation();
+  const conversation = new SessionReplay();
   conversation.connected();
   conversation.sent(INITIALIZE);
   assert.equal(conversation.lost('gone'), { toAgent: [], again: [INITIALIZE] });
@@ -225,7 +225,7 @@ test('an initialize that was not answered is sent again, and its answer is for t
 });
 
 test('a client of 2026-07-28 has no session to open again', () => {
-  const conversation = new Conversation();
+  const conversation = new SessionReplay();
   conversation.sent(line({ id: 1, method: 'tools/list', params: { _meta: {} } }));
   conversation.received(line({ id: 1, result: {} }));
   conversation.lost('gone');
@@ -233,7 +233,7 @@ test('a client of 2026-07-28 has no session to open again', () => {
 });
 
 test('a server that is full, or draining, has refused', () => {
-  const conversation = new Conversation();
+  const conversation = new SessionReplay();
   conversation.connected();
   conversation.sent(INITIALIZE);
   const full = line({ id: null, error: { code: -31001, message: 'full' } });
@@ -295,15 +295,15 @@ test('what a server answers is brought to one, also what it rejects without an i
     '{}',
     unreadable,
   ])
-    assert.ok(Conversation.isAnswered(text), text);
+    assert.ok(SessionReplay.isAnswered(text), text);
   for (const text of [INITIALIZED, line({ id: 1, result: {} }), `[${INITIALIZED},${line({ id: 1, error: {} })}]`])
-    assert.not(Conversation.isAnswered(text), text);
-  assert.ok(Conversation.isAnswered(`[${INITIALIZED},${ping}]`));
+    assert.not(SessionReplay.isAnswered(text), text);
+  assert.ok(SessionReplay.isAnswered(`[${INITIALIZED},${ping}]`));
 });
 
 test('requests that were never sent get an error, their notifications none', () => {
   const held = [line({ id: 1, method: 'ping' }), INITIALIZED, line({ id: 2, result: {} })];
-  assert.equal(errors(Conversation.refused(held, 'no server')), [[1, -32603, 'no server']]);
+  assert.equal(errors(SessionReplay.refused(held, 'no server')), [[1, -32603, 'no server']]);
 });
 
 const call = (id: number, name: string, meta?: object): string =>
@@ -311,7 +311,7 @@ const call = (id: number, name: string, meta?: object): string =>
 const MODERN = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' };
 
 /** The server has said which tools may be called twice. */
-function informed(): Conversation {
+function informed(): SessionReplay {
   const conversation = opened();
   conversation.learn(['look', 'set']);
   return conversation;

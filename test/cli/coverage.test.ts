@@ -1,10 +1,9 @@
 /** `troupe dev --coverage`: what was visited is said when it ends, on stderr. */
 import * as assert from 'uvu/assert';
 import { Tree } from '../discovery/tree.ts';
-import { suite, timeLimit } from '../harness/door.ts';
+import { suite } from '../harness/door.ts';
 import { Cli, TROUPE } from './cli.ts';
 
-timeLimit(30_000);
 const test = suite('troupe dev --coverage');
 
 const program = (more: string) => `import { createMachine } from '${import.meta.resolve('xstate')}';

@@ -1,10 +1,9 @@
 /** `troupe dev`: the program changes, the client's session lives on, and it hears once of each list that changed. */
 import * as assert from 'uvu/assert';
 import { TROUPE as SOURCES, Tree, toolModule } from '../discovery/tree.ts';
-import { suite, timeLimit } from '../harness/door.ts';
+import { suite } from '../harness/door.ts';
 import { Cli, isBuilt, TROUPE } from './cli.ts';
 
-timeLimit(30_000);
 const test = suite('troupe dev');
 
 const TOOLS = 'notifications/tools/list_changed';

@@ -1,9 +1,9 @@
 /** When a worker process counts as dead, in simulated time: not while it loads, computes, is debugged, or the machine sleeps. */
 import * as assert from 'uvu/assert';
-import { Heartbeat } from '../../src/cli/heartbeat.ts';
-import { Probe } from '../../src/cli/probe.ts';
-import type { ProcessState } from '../../src/cli/process-state.ts';
-import { SimulatedClock } from '../../src/testing/clock.ts';
+import { Heartbeat } from '../../src/cli/supervisor/heartbeat.ts';
+import { Probe } from '../../src/cli/supervisor/probe.ts';
+import type { ProcessState } from '../../src/cli/supervisor/process-state.ts';
+import { SimulatedClock } from '../../src/testing/simulated-clock.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('heartbeat');

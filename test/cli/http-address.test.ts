@@ -1,13 +1,13 @@
 /** What `troupe serve --http` makes of a program's HTTP options: all of them hold, and the command line only restricts them. */
 import * as assert from 'uvu/assert';
-import { openHttp, readHttpAddress, restricted } from '../../src/cli/http-address.ts';
+import { openHttp, readHttpAddress, restricted } from '../../src/cli/serving/http-address.ts';
 import { http, isRelocatable, relocate } from '../../src/transports/http/http.ts';
 import {
   type HttpOptions,
   resolveHttpOptions,
   type SharedHttpOptions,
   withShared,
-} from '../../src/transports/http/options.ts';
+} from '../../src/transports/http/http-options.ts';
 import type { Transport } from '../../src/transports/transport.ts';
 import { suite } from '../harness/door.ts';
 

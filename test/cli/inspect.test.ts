@@ -5,11 +5,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import type { HelloFrame } from '../../src/inspector/frames.ts';
-import { readRecording } from '../../src/inspector/recording.ts';
-import { suite, timeLimit } from '../harness/door.ts';
+import { readRecording } from '../../src/inspector/stream/recording.ts';
+import { suite } from '../harness/door.ts';
 import { Cli, isBuilt } from './cli.ts';
 
-timeLimit(30_000);
 const all = suite('the inspector on the command line');
 function test(title: string, body: () => Promise<void>): void {
   if (!isBuilt) all.skip(title, 'dist is not built: npm run build');

@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
-import { announce, announcedNow } from '../../src/cli/inspectors.ts';
+import { registeredInspectors, registerInspector } from '../../src/cli/serving/inspector-registry.ts';
 import { Tree } from '../discovery/tree.ts';
 import { suite } from '../harness/door.ts';
 
@@ -23,19 +23,19 @@ const directory = join(path, 'troupe', 'inspectors');
 const mine = { pid: process.pid, url: 'http://127.0.0.1:1/#secret', server: 'notes 1.0.0', target: '/notes.ts' };
 
 test('what is announced is found until it is taken back, in a file that only its user may read', () => {
-  const takeBack = announce(mine);
-  assert.equal(announcedNow(), [mine]);
+  const takeBack = registerInspector(mine);
+  assert.equal(registeredInspectors(), [mine]);
   if (process.platform !== 'win32') {
     assert.is(statSync(join(directory, `${process.pid}.json`)).mode & 0o777, 0o600);
     assert.is(statSync(directory).mode & 0o777, 0o700);
   }
-  announce({ ...mine, url: 'http://127.0.0.1:2/#secret' });
+  registerInspector({ ...mine, url: 'http://127.0.0.1:2/#secret' });
   assert.equal(
-    announcedNow().map(({ url }) => url),
+    registeredInspectors().map(({ url }) => url),
     ['http://127.0.0.1:2/#secret'],
   );
   takeBack();
-  assert.equal(announcedNow(), []);
+  assert.equal(registeredInspectors(), []);
 });
 
 test('what a dead process has left behind, and what is no announcement, is removed', () => {
@@ -44,7 +44,7 @@ test('what a dead process has left behind, and what is no announcement, is remov
   writeFileSync(join(directory, '12.json'), '{');
   writeFileSync(join(directory, 'notes.txt'), 'not ours');
   mkdirSync(join(directory, '13.json'));
-  assert.equal(announcedNow(), []);
+  assert.equal(registeredInspectors(), []);
   assert.equal(readdirSync(directory), ['13.json', 'notes.txt']);
   rmdirSync(join(directory, '13.json'));
 });
@@ -56,7 +56,7 @@ else
     mkdirSync(join(open, 'troupe'), { recursive: true });
     process.env.XDG_RUNTIME_DIR = open;
     chmodSync(join(open, 'troupe'), 0o777);
-    assert.throws(() => announce(mine), /others may write to the directory/);
+    assert.throws(() => registerInspector(mine), /others may write to the directory/);
     assert.not.ok(existsSync(join(open, 'troupe', 'inspectors')));
     process.env.XDG_RUNTIME_DIR = path;
   });
@@ -67,7 +67,7 @@ test('a link in place of the directory is not followed', () => {
   mkdirSync(linked);
   symlinkSync(join(path, 'elsewhere'), join(linked, 'troupe'), 'junction');
   process.env.XDG_RUNTIME_DIR = linked;
-  assert.throws(() => announce(mine), /expected a directory that is no link/);
+  assert.throws(() => registerInspector(mine), /expected a directory that is no link/);
   assert.equal(readdirSync(join(path, 'elsewhere')), []);
   process.env.XDG_RUNTIME_DIR = path;
 });

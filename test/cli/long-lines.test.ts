@@ -6,12 +6,11 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
-import type { Link } from '../../src/cli/link.ts';
-import { Shim } from '../../src/cli/shim.ts';
-import { suite, timeLimit } from '../harness/door.ts';
+import type { ServerLink } from '../../src/cli/shim/server-link.ts';
+import { Shim } from '../../src/cli/shim/shim.ts';
+import { suite } from '../harness/door.ts';
 import { Cli, isBuilt } from './cli.ts';
 
-timeLimit(120_000);
 const all = suite('long lines');
 function test(title: string, body: () => Promise<void>): void {
   if (!isBuilt) all.skip(title, 'dist is not built: npm run build');
@@ -92,7 +91,7 @@ test('R-34: a line of the server that is too long is left out, and the request t
   const [input, output, fromServer, toServer] = Array.from({ length: 4 }, () => new PassThrough());
   assert.ok(input && output && fromServer && toServer);
   let over = (): void => {};
-  const link: Link = {
+  const link: ServerLink = {
     input: fromServer,
     output: toServer,
     closed: new Promise((resolve) => {

@@ -5,15 +5,14 @@ import { existsSync, readFileSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
-import { KeyRing } from '../../src/asking/seal.ts';
+import { KeyRing } from '../../src/input/seal.ts';
 import type { ServerOptions } from '../../src/options.ts';
 import { isObject } from '../../src/protocol/json.ts';
-import type { SharedHttpOptions } from '../../src/transports/http/options.ts';
+import type { SharedHttpOptions } from '../../src/transports/http/http-options.ts';
 import { Tree } from '../discovery/tree.ts';
-import { suite, timeLimit } from '../harness/door.ts';
+import { suite } from '../harness/door.ts';
 import { Cli, TROUPE } from './cli.ts';
 
-timeLimit(60_000);
 const all = suite('every option of createServer');
 
 type Result = Readonly<Record<string, unknown>>;

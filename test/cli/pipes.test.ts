@@ -1,10 +1,9 @@
 /** `troupe run`: a server that loses its pipes, or writes to them what is no message, is not an agent that has gone. */
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
-import { suite, timeLimit } from '../harness/door.ts';
+import { suite } from '../harness/door.ts';
 import { Cli, isBuilt } from './cli.ts';
 
-timeLimit(180_000);
 const all = suite('the pipes of troupe run');
 function test(title: string, body: () => Promise<void> | void): void {
   if (!isBuilt) all.skip(title, 'dist is not built: npm run build');

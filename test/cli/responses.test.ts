@@ -4,10 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
-import { suite, timeLimit } from '../harness/door.ts';
+import { suite } from '../harness/door.ts';
 import { Cli, isBuilt } from './cli.ts';
 
-timeLimit(120_000);
 const all = suite('one response');
 
 const SERVER = fileURLToPath(new URL('../fixtures/supervised/server.mjs', import.meta.url));

@@ -1,7 +1,7 @@
 /** How often, and how soon, a server that crashes is started again. */
 import * as assert from 'uvu/assert';
-import { GaveUp, Restarts } from '../../src/cli/restarts.ts';
-import { SimulatedClock, settled } from '../../src/testing/clock.ts';
+import { GaveUp, Restarts } from '../../src/cli/supervisor/restarts.ts';
+import { SimulatedClock, settled } from '../../src/testing/simulated-clock.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('restarts');

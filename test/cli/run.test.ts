@@ -1,10 +1,9 @@
 /** `troupe run`: programs that listen, that export a server, and modules that need none, each in a real process. */
 import * as assert from 'uvu/assert';
 import { Tree, toolModule } from '../discovery/tree.ts';
-import { suite, timeLimit } from '../harness/door.ts';
+import { suite } from '../harness/door.ts';
 import { Cli, isBuilt, TROUPE } from './cli.ts';
 
-timeLimit(30_000);
 const test = suite('troupe run');
 
 const PACKAGE = '{ "name": "my-package", "version": "1.2.3", "type": "module" }';

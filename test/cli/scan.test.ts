@@ -1,13 +1,13 @@
 /** The quick look at a message: it sees what a parser sees, wherever the names stand and whatever is around them. */
 import fc from 'fast-check';
 import * as assert from 'uvu/assert';
-import { messagesOf } from '../../src/cli/scan.ts';
+import { scanMessages } from '../../src/cli/shim/scan.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('scan');
 
 /** What is seen of a line, without the parts that are parsed on demand. */
-const seen = (line: string) => messagesOf(line).map(({ key, method, answer }) => ({ key, method, answer }));
+const seen = (line: string) => scanMessages(line).map(({ key, method, answer }) => ({ key, method, answer }));
 
 function expected(line: string) {
   const { id, method, result, error } = JSON.parse(line);
@@ -73,7 +73,7 @@ test('each message of a batch is seen, and nothing in what is no JSON', () => {
 });
 
 test('an answer is looked at no further than its id', () => {
-  const [answer] = messagesOf(`{"jsonrpc":"2.0","id":4,"result":${'['.repeat(1_000_000)}`);
+  const [answer] = scanMessages(`{"jsonrpc":"2.0","id":4,"result":${'['.repeat(1_000_000)}`);
   assert.is(answer?.key, '4');
   assert.equal(answer?.result, {});
 });

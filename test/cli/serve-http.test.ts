@@ -3,10 +3,9 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { Tree } from '../discovery/tree.ts';
-import { suite, timeLimit } from '../harness/door.ts';
+import { suite } from '../harness/door.ts';
 import { Cli, TROUPE } from './cli.ts';
 
-timeLimit(30_000);
 const test = suite('troupe serve --http');
 
 const PROGRAM = `import { createServer, stdio } from '${TROUPE}';

@@ -3,10 +3,9 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { Tree, toolModule } from '../discovery/tree.ts';
-import { suite, timeLimit } from '../harness/door.ts';
+import { suite } from '../harness/door.ts';
 import { Cli, TROUPE } from './cli.ts';
 
-timeLimit(30_000);
 const all = suite('troupe serve');
 const clients: Cli[] = [];
 

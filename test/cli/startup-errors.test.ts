@@ -4,10 +4,9 @@ import { createServer } from 'node:net';
 import * as assert from 'uvu/assert';
 import { startupError } from '../../src/cli/startup-error.ts';
 import { Tree } from '../discovery/tree.ts';
-import { suite, timeLimit } from '../harness/door.ts';
+import { suite } from '../harness/door.ts';
 import { Cli, TROUPE } from './cli.ts';
 
-timeLimit(60_000);
 const test = suite('startup errors of the command');
 
 const FILES = {

@@ -1,7 +1,7 @@
 /** What a server writes to stdout besides its messages: it is left out, reported once per burst, and takes no message with it. */
 import * as assert from 'uvu/assert';
-import { StrayOutput } from '../../src/cli/stray-output.ts';
-import { SimulatedClock } from '../../src/testing/clock.ts';
+import { StrayOutput } from '../../src/cli/supervisor/stray-output.ts';
+import { SimulatedClock } from '../../src/testing/simulated-clock.ts';
 import { asideOf } from '../../src/transports/relay.ts';
 import { suite } from '../harness/door.ts';
 

@@ -4,10 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
-import { suite, timeLimit } from '../harness/door.ts';
+import { suite } from '../harness/door.ts';
 import { Cli, isBuilt } from './cli.ts';
 
-timeLimit(30_000);
 const all = suite('troupe run, supervised');
 function test(title: string, body: () => Promise<void> | void): void {
   if (!isBuilt) all.skip(title, 'dist is not built: npm run build');

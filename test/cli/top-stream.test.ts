@@ -1,7 +1,7 @@
 /** What `troupe top` hears from whoever has the port: its refusal is shown as text, and nothing of it is obeyed. */
 import { createServer } from 'node:http';
 import * as assert from 'uvu/assert';
-import { Stream } from '../../src/cli/top/stream.ts';
+import { FrameStream } from '../../src/cli/top/frame-stream.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('troupe top, the stream');
@@ -14,7 +14,7 @@ test('a refusal has nothing in it that a terminal would obey, and is no longer t
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
   const address = server.address();
   const port = typeof address === 'object' ? address?.port : undefined;
-  const stream = new Stream({
+  const stream = new FrameStream({
     url: new URL(`http://127.0.0.1:${port}/#token`),
     since: () => 0,
     hear: () => {},

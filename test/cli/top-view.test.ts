@@ -1,7 +1,7 @@
 /** `troupe top`: what it shows of a given model, as text. */
 import * as assert from 'uvu/assert';
-import { SORTS, type Sort, viewOf } from '../../src/cli/top/view.ts';
-import { clip, countdown, fill, lasting } from '../../src/cli/top/words.ts';
+import { clipLine, countdown, lasting, padTo } from '../../src/cli/top/format.ts';
+import { SORTS, type Sort, topView } from '../../src/cli/top/top-view.ts';
 import { suite } from '../harness/door.ts';
 import { shop, type Teller } from '../inspector/model/frames.ts';
 
@@ -38,7 +38,7 @@ function shown(
   { columns = 120, rows = 40, sort = 'tree' as Sort, offset = 0, after = 1_000 } = {},
 ): string {
   const options = { now: teller.now + after, columns, rows, sort, offset, status: 'live', keys: 'q quit' };
-  return viewOf(teller.model, options)
+  return topView(teller.model, options)
     .map(({ text }) => text.trimEnd())
     .join('\n');
 }
@@ -96,7 +96,7 @@ test('no line is wider than the terminal, there are no more lines than fit, and 
 test('a name that a terminal would obey is shown, not obeyed', () => {
   const teller = shop();
   teller.wire('in', { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: '\u001b[2J\u202eevil\n' } });
-  const text = viewOf(teller.model, { now: 0, columns: 80, rows: 30, sort: 'tree', offset: 0, status: '', keys: '' });
+  const text = topView(teller.model, { now: 0, columns: 80, rows: 30, sort: 'tree', offset: 0, status: '', keys: '' });
   for (const line of text) assert.not.match(line.text, /[\p{Cc}\p{Cf}]/u);
   assert.match(text.map((line) => line.text).join('\n'), 'tools/call ·[2J·evil·');
 });
@@ -177,7 +177,7 @@ test('records that are not shown and events that nothing took are told', () => {
 
 test('texts are cut by what they take on the screen, and times are short', () => {
   assert.equal(
-    [clip('日本語', 5), clip('日本語', 6), fill('日本', 6), clip('abcdef', 4)],
+    [clipLine('日本語', 5), clipLine('日本語', 6), padTo('日本', 6), clipLine('abcdef', 4)],
     ['日本…', '日本語', '日本  ', 'abc…'],
   );
   assert.equal([0, 41_000, 3_723_000, 183_600_000].map(countdown), ['0:00', '0:41', '1:02:03', '2 d 3 h']);

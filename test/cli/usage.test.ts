@@ -3,10 +3,9 @@
 import { readFileSync } from 'node:fs';
 import * as assert from 'uvu/assert';
 import { Tree } from '../discovery/tree.ts';
-import { suite, timeLimit } from '../harness/door.ts';
+import { suite } from '../harness/door.ts';
 import { Cli } from './cli.ts';
 
-timeLimit(30_000);
 const test = suite('troupe, the command');
 
 async function run(...args: readonly string[]): Promise<{ code: number | null; out: string; err: string }> {

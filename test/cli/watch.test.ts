@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events';
 import type { FSWatcher } from 'node:fs';
 import { utimesSync } from 'node:fs';
 import * as assert from 'uvu/assert';
-import { Watch } from '../../src/cli/watch.ts';
+import { Watch } from '../../src/cli/reload/watch.ts';
 import { Tree } from '../discovery/tree.ts';
 import { suite } from '../harness/door.ts';
 import { HandClock } from '../transports/support.ts';

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import * as assert from 'uvu/assert';
 import type { Revision } from '../../src/protocol/revisions.ts';
 import { server } from '../clients/wire.ts';
-import { suite, timeLimit } from '../harness/door.ts';
+import { suite } from '../harness/door.ts';
 import { type Check, cannotRun, type Findings, nodeForSuite, runSuite, scenariosOf } from './official-suite.ts';
 
 const REVISIONS = ['2025-11-25', '2026-07-28'] as const satisfies readonly Revision[];
@@ -33,7 +33,6 @@ const TELLING = [
   'server-sse-streams-functional',
 ];
 
-timeLimit(120_000);
 const test = suite('official conformance suite');
 
 if (cannotRun !== undefined) test.skip('all that it requires of servers', cannotRun);

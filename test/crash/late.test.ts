@@ -1,10 +1,9 @@
 /** What a handler throws when it has answered already: logged with its name, and nothing else stops. In real processes. */
 import * as assert from 'uvu/assert';
-import { suite, timeLimit } from '../harness/door.ts';
+import { suite } from '../harness/door.ts';
 import { spawnServer } from '../shutdown/child.ts';
 import { Fixture, nodeCommand } from '../transports/support.ts';
 
-timeLimit(30_000);
 const test = suite('late exceptions');
 
 test('a process that serves stdio outlives whatever its tools left behind, and names them on stderr', async () => {

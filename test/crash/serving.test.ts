@@ -1,25 +1,25 @@
 /** The registry and the executor actor when they fail themselves, which nothing that an author supplies can make them: they are driven by hand. */
 import * as assert from 'uvu/assert';
-import { spawnExecutor } from '../../src/actors/executor.ts';
-import { spawnRegistry } from '../../src/actors/registry.ts';
+import { spawnExecutor } from '../../src/executors/executor.ts';
 import { ErrorCode } from '../../src/index.ts';
 import { Inspection } from '../../src/inspection/inspection.ts';
-import type { RequestsMail } from '../../src/messages/requests.ts';
+import type { RequestsMail } from '../../src/messages/request-messages.ts';
 import { DIALECTS } from '../../src/protocol/dialects/index.ts';
 import { Catalogue } from '../../src/registry/catalogue.ts';
-import { InFlightRequest } from '../../src/requests/in-flight.ts';
+import { spawnRegistry } from '../../src/registry/registry.ts';
+import { IncomingRequest } from '../../src/requests/request.ts';
 import { SimulatedClock } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('actors that serve, failing');
 
 /** A request on its way, and what its in-flight table hears of it. */
-function underWay(id: number): { request: InFlightRequest; heard: RequestsMail[] } {
+function underWay(id: number): { request: IncomingRequest; heard: RequestsMail[] } {
   const heard: RequestsMail[] = [];
   const dialect = DIALECTS['2025-06-18'];
   const self = { dialect, info: undefined, capabilities: {}, logLevel: undefined, principal: 'x', session: undefined };
   const mailbox = { address: 'requests/x', send: (mail: RequestsMail) => void heard.push(mail) };
-  const request = new InFlightRequest(
+  const request = new IncomingRequest(
     id,
     { method: 'tools/list', cursor: undefined },
     'tools',

@@ -2,7 +2,7 @@
 import { symlinkSync } from 'node:fs';
 import { relative } from 'node:path';
 import * as assert from 'uvu/assert';
-import { findModules } from '../../src/discovery/files.ts';
+import { findModules } from '../../src/discovery/module-files.ts';
 import { suite } from '../harness/door.ts';
 import { Tree } from './tree.ts';
 

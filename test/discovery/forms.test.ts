@@ -1,7 +1,7 @@
 /** The forms in which a module may offer a tool, and what each turns into. */
 import * as assert from 'uvu/assert';
 import { createMachine } from 'xstate';
-import { readExports } from '../../src/discovery/exports.ts';
+import { readExports } from '../../src/discovery/module-exports.ts';
 import { createServer, defineMachine, definePrompt, defineResource, defineTool } from '../../src/index.ts';
 import { connect, type TestClient } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';

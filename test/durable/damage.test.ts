@@ -6,7 +6,7 @@ import * as assert from 'uvu/assert';
 import { z } from 'zod';
 import { memoryStore, type Server, type Store, StoreError, sqlite } from '../../src/index.ts';
 import { isObject, type JsonObject } from '../../src/protocol/json.ts';
-import { Db } from '../../src/store/sqlite-database.ts';
+import { Db } from '../../src/store/sqlite/sqlite-database.ts';
 import { orderMachine, orderOptions } from '../handles/shop.ts';
 import { suite } from '../harness/door.ts';
 import { pings, serving } from '../http/session.ts';

@@ -10,10 +10,9 @@ import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import { isObject, type JsonObject } from '../../src/protocol/json.ts';
 import { META } from '../../src/protocol/meta.ts';
-import { textOf } from '../asking/support.ts';
-import { suite, timeLimit } from '../harness/door.ts';
+import { suite } from '../harness/door.ts';
+import { textOf } from '../input/support.ts';
 
-timeLimit(180_000);
 const test = suite('deadly events');
 const FIXTURE = fileURLToPath(new URL('../fixtures/durable/bomb.mjs', import.meta.url));
 const COMMAND = fileURLToPath(new URL('../../dist/lib/cli/main.js', import.meta.url));

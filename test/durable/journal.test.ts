@@ -1,7 +1,7 @@
 /** The journal of one request's steps, at the end of the request, and at the end of a process that leaves it to another. */
 import * as assert from 'uvu/assert';
-import { Journal } from '../../src/hosting/journal.ts';
-import { memoryStore } from '../../src/store/memory.ts';
+import { StepLog } from '../../src/input/step-log.ts';
+import { memoryStore } from '../../src/store/memory-store.ts';
 import { SimulatedClock } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';
 
@@ -11,7 +11,7 @@ async function make() {
   const now = new SimulatedClock().date();
   const store = memoryStore();
   const actor = 'question/one';
-  const journal = new Journal({
+  const journal = new StepLog({
     store,
     limits: { maxSteps: 10, maxStepsLength: 1_000 },
     actor,
@@ -27,7 +27,7 @@ async function make() {
     call: () => undefined,
     fresh: true,
   });
-  return { journal, steps: () => Journal.read(store, actor, 10) };
+  return { journal, steps: () => StepLog.read(store, actor, 10) };
 }
 
 async function refused(promise: Promise<unknown>): Promise<string> {

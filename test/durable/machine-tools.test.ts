@@ -8,9 +8,9 @@ import * as z from 'zod';
 import { elicitWith, fromSteps, type Server, sqlite } from '../../src/index.ts';
 import { isObject, type JsonObject } from '../../src/protocol/json.ts';
 import { SimulatedClock, settled } from '../../src/testing.ts';
-import { textOf } from '../asking/support.ts';
-import { call, Disk, type Process, start } from '../durable-tasks/support.ts';
 import { suite } from '../harness/door.ts';
+import { textOf } from '../input/support.ts';
+import { call, Disk, type Process, start } from '../tasks/durable/support.ts';
 import { accept, gate, keysOf, pending } from '../tasks/support.ts';
 
 const test = suite('durable machine tools');

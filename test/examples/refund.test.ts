@@ -14,11 +14,10 @@ import { CallToolResultSchema, ElicitRequestSchema } from '@modelcontextprotocol
 import * as assert from 'uvu/assert';
 import { META } from '../../src/protocol/meta.ts';
 import { server } from '../clients/wire.ts';
-import { suite, timeLimit } from '../harness/door.ts';
+import { suite } from '../harness/door.ts';
 import { answered, send } from '../http/modern.ts';
 import { textIn } from '../http/support.ts';
 
-timeLimit(60_000);
 const test = suite('examples/refund');
 
 const FILE = 'examples/refund/server.ts';

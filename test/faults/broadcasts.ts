@@ -1,7 +1,7 @@
 /** Builds that are broken on purpose: what holds for a change that thousands of clients are told of. */
 import type { BrokenBuild } from './broken-build.ts';
 
-const test = 'test/subscriptions/fan-out.test.ts';
+const test = 'test/emitters/fan-out.test.ts';
 
 export const BROADCASTS: readonly BrokenBuild[] = [
   {
@@ -23,7 +23,7 @@ export const BROADCASTS: readonly BrokenBuild[] = [
   {
     id: 'R-44',
     test,
-    file: 'src/transports/http/node.ts',
+    file: 'src/transports/http/node-request.ts',
     find: 'if (unwritten.length >= MOST_RESPONSES) flushAll();',
     replace: '',
     why: 'what a slice has told is written after it, without a bound',
@@ -39,7 +39,7 @@ export const BROADCASTS: readonly BrokenBuild[] = [
   {
     id: 'R-44',
     test,
-    file: 'src/actors/fan-out.ts',
+    file: 'src/emitters/fan-out.ts',
     find: '    this.#next = this.#at;\n',
     replace: '',
     why: 'a change during a broadcast does not reach those that were told already',
@@ -47,7 +47,7 @@ export const BROADCASTS: readonly BrokenBuild[] = [
   {
     id: 'R-44',
     test,
-    file: 'src/actors/fan-out.ts',
+    file: 'src/emitters/fan-out.ts',
     find: 'if (done || value[1] > this.#until) return false;',
     replace: 'if (done) return false;',
     why: 'a client that comes during a broadcast hears of what was before it',
@@ -55,7 +55,7 @@ export const BROADCASTS: readonly BrokenBuild[] = [
   {
     id: 'R-44',
     test,
-    file: 'src/hosting/core.ts',
+    file: 'src/runtime/runtime.ts',
     find: "    subscriptions.mailbox.send({ type: 'tell all' });\n",
     replace: '',
     why: 'a server that closes during a broadcast leaves sessions untold',
@@ -63,7 +63,7 @@ export const BROADCASTS: readonly BrokenBuild[] = [
   {
     id: 'R-44',
     test,
-    file: 'src/actors/subscriptions.ts',
+    file: 'src/emitters/subscriptions.ts',
     find: 'for (const change of this.#owed(request)) announce(request, change);',
     replace: '',
     why: 'a subscription that the server ends is not told what is left',

@@ -5,7 +5,7 @@ export const COMMAND: readonly BrokenBuild[] = [
   {
     id: 'S-35',
     test: 'test/cli/http-address.test.ts',
-    file: 'src/cli/http-address.ts',
+    file: 'src/cli/serving/http-address.ts',
     find: 'restricted(shared ?? {}, address)',
     replace: 'restricted({}, address)',
     why: 'serve --http ignores createServer({ http })',
@@ -13,7 +13,7 @@ export const COMMAND: readonly BrokenBuild[] = [
   {
     id: 'S-35',
     test: 'test/cli/options.test.ts',
-    file: 'src/hosting/core.ts',
+    file: 'src/runtime/runtime.ts',
     find: '          http: options.http,\n',
     replace: '',
     why: 'http() does not take the options of its server',
@@ -22,7 +22,7 @@ export const COMMAND: readonly BrokenBuild[] = [
   {
     id: 'S-36',
     test: 'test/cli/http-address.test.ts',
-    file: 'src/cli/http-address.ts',
+    file: 'src/cli/serving/http-address.ts',
     find: 'if (allowed.some((each) => covers(each, entry))) continue;',
     replace: 'if (allowed.length > 0) continue;',
     why: '--allow-host adds to the names of the program',
@@ -30,7 +30,7 @@ export const COMMAND: readonly BrokenBuild[] = [
   {
     id: 'S-37',
     test: 'test/cli/attach.test.ts',
-    file: 'src/cli/attach.ts',
+    file: 'src/cli/commands/attach.ts',
     find: '    return socketLink(await connected(checkSocket(path)));\n  } catch',
     replace: '    return socketLink(await connected(path));\n  } catch',
     why: 'attach connects to whatever socket is there',
@@ -48,7 +48,7 @@ export const COMMAND: readonly BrokenBuild[] = [
   {
     id: 'R-33',
     test: 'test/cli/serve-http.test.ts',
-    file: 'src/cli/serving.ts',
+    file: 'src/cli/serving/serving.ts',
     find: '    await closed([...told.keys()]);\n',
     replace: '',
     why: 'a start that fails leaves the database open',

@@ -5,7 +5,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   {
     id: 'R-01',
     test: 'test/handles/durable.test.ts',
-    file: 'src/handles/turns.ts',
+    file: 'src/handles/turn-loop.ts',
     find: 'this.#host.store.commit(more.length === 0 ? writes : [...writes, ...more]).then(',
     replace:
       'void this.#host.store.commit(more.length === 0 ? writes : [...writes, ...more]).catch(() => {}); Promise.resolve().then(',
@@ -14,7 +14,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   {
     id: 'R-01',
     test: 'test/handles/durable.test.ts',
-    file: 'src/handles/batch.ts',
+    file: 'src/handles/commit.ts',
     find: "const writes: Write[] = [{ type: 'snapshot', actor, version: awake.version, data }, ...awake.writes()];",
     replace:
       "const writes: Write[] = own ? [{ type: 'snapshot', actor, version: awake.version, data }, ...awake.writes()] : awake.writes();",
@@ -39,7 +39,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   {
     id: 'R-23',
     test: 'test/handles/durable.test.ts',
-    file: 'src/handles/keyed.ts',
+    file: 'src/handles/idempotent-calls.ts',
     find: 'if (before !== undefined) return again(before);',
     replace: '',
     why: 'an event that is sent again with its key is applied again',
@@ -47,7 +47,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   {
     id: 'R-01',
     test: 'test/handles/durable.test.ts',
-    file: 'src/handles/held.ts',
+    file: 'src/handles/deferred-effects.ts',
     find: 'is not among what was taken.\n    this.#effects = [];',
     replace: 'is not among what was taken.\n    if (effects.length > 0) this.#effects = [];',
     why: 'an action runs before its turn is durable, and again after it',
@@ -55,7 +55,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   {
     id: 'R-15',
     test: 'test/durable/deadly.test.ts',
-    file: 'src/handles/suspects.ts',
+    file: 'src/handles/poison-events.ts',
     find: 'notes.write(toText([id, whatOf(job)]));',
     replace: '',
     why: 'an event that ends the whole process is taken again and again',
@@ -64,8 +64,8 @@ export const HANDLES: readonly BrokenBuild[] = [
   {
     id: 'R-15',
     test: 'test/durable/deadly.test.ts',
-    file: 'src/handles/suspects.ts',
-    find: 'notes.write(toText([id, OWN]));',
+    file: 'src/handles/poison-events.ts',
+    find: 'notes.write(toText([id, OWN_ACTIVITY]));',
     replace: '',
     why: 'a timer that ends the whole process does so in each of its lives',
     built: true,
@@ -73,7 +73,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   {
     id: 'R-39',
     test: 'test/durable/deadly.test.ts',
-    file: 'src/handles/suspects.ts',
+    file: 'src/handles/poison-events.ts',
     find: 'const crashed = this.#crashed();',
     replace: 'const crashed = true;',
     why: 'two kills from outside condemn an innocent event',
@@ -82,7 +82,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   {
     id: 'R-39',
     test: 'test/durable/deadly.test.ts',
-    file: 'src/handles/suspects.ts',
+    file: 'src/handles/poison-events.ts',
     find: 'if (!found?.unsure) return;',
     replace: 'return;',
     why: 'an event that the process has survived is still held against itself',
@@ -91,7 +91,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   {
     id: 'R-39',
     test: 'test/durable/deadly.test.ts',
-    file: 'src/hosting/supervision.ts',
+    file: 'src/runtime/supervision.ts',
     find: ' || this.#handles?.release(name) === true',
     replace: '',
     why: 'an event that was set aside cannot be released',
@@ -100,7 +100,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   {
     id: 'R-39',
     test: 'test/store/notes.test.ts',
-    file: 'src/store/notes.ts',
+    file: 'src/store/crash-marker.ts',
     find: 'for (const notes of opened) notes.ends();',
     replace: '',
     why: 'process.exit in the middle of an event passes for a kill from outside',
@@ -116,7 +116,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   {
     id: 'R-15',
     test: 'test/handles/crashes.test.ts',
-    file: 'src/handles/keep.ts',
+    file: 'src/handles/serializable.ts',
     find: 'if (prototype !== Object.prototype && prototype !== null && !isPlainElsewhere(prototype))',
     replace: 'if (prototype === undefined)',
     why: 'a snapshot that JSON cannot keep is kept',
@@ -124,7 +124,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   {
     id: 'R-15',
     test: 'test/handles/crashes.test.ts',
-    file: 'src/handles/turns.ts',
+    file: 'src/handles/turn-loop.ts',
     find: 'if (failed && before) return this.#undo(awake, applied, before, failed.error);',
     replace: '',
     why: 'an event whose action throws leaves its change',
@@ -140,7 +140,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   {
     id: 'R-14',
     test: 'test/handles/crashes.test.ts',
-    file: 'src/handles/checks.ts',
+    file: 'src/handles/machine-checks.ts',
     find: 'const cycle = endlessCycle(machine);',
     replace: 'const cycle = undefined;',
     why: 'a machine that never comes to rest is taken',
@@ -148,7 +148,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   {
     id: 'R-10',
     test: 'test/handles/crashes.test.ts',
-    file: 'src/handles/jobs.ts',
+    file: 'src/handles/bounded-mailbox.ts',
     find: 'if (this.#jobs.length >= this.#most)',
     replace: 'if (this.#most < 0)',
     why: 'the mailbox of a handle has no bound',
@@ -164,7 +164,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   {
     id: 'S-01',
     test: 'test/handles/forged.test.ts',
-    file: 'src/handles/keep.ts',
+    file: 'src/handles/serializable.ts',
     find: 'if (FORBIDDEN.has(key) && !Array.isArray(value))',
     replace: 'if (FORBIDDEN.has(key) && Array.isArray(value))',
     why: 'keys that change prototypes reach a context',
@@ -172,7 +172,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   {
     id: 'S-02',
     test: 'test/handles/forged.test.ts',
-    file: 'src/handles/restoring.ts',
+    file: 'src/handles/restore.ts',
     find: 'if (fault === undefined) return;',
     replace: "if (fault !== 'none') return;",
     why: 'a snapshot chooses what runs',
@@ -188,7 +188,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   {
     id: 'R-27',
     test: 'test/handles/versions.test.ts',
-    file: 'src/handles/restoring.ts',
+    file: 'src/handles/restore.ts',
     find: 'const machine = kind.previous?.[version];',
     replace: 'const machine = kind.previous?.[version] ?? kind.machine;',
     why: 'a snapshot is read as one of another version',
@@ -196,7 +196,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   {
     id: 'R-27',
     test: 'test/handles/versions.test.ts',
-    file: 'src/handles/awake.ts',
+    file: 'src/handles/activation.ts',
     find: 'const fresh = resumption.migrated ? new Map(delaysOf(resumption.machine, resumption.snapshot)) : undefined;',
     replace: 'const fresh = resumption.migrated ? new Map<string, number>() : undefined;',
     why: 'a migrated instance has lost its timers',
@@ -204,7 +204,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   {
     id: 'R-28',
     test: 'test/handles/versions.test.ts',
-    file: 'src/handles/history.ts',
+    file: 'src/handles/event-history.ts',
     find: 'states.pop();',
     replace: 'states.at(-1);',
     why: 'a replayed history comes to another state',

@@ -7,7 +7,7 @@ export const LIMITS: readonly BrokenBuild[] = [
   {
     id: 'S-41',
     test,
-    file: 'src/inbound/inbound.ts',
+    file: 'src/codec/inbound/inbound.ts',
     find: 'this.#checkClientInfo(opening.clientInfo, opening.capabilities);',
     replace: '',
     why: 'a client may say as much of itself as fits into a message, and its session keeps it',
@@ -15,7 +15,7 @@ export const LIMITS: readonly BrokenBuild[] = [
   {
     id: 'S-41',
     test,
-    file: 'src/hosting/directory.ts',
+    file: 'src/sessions/connections.ts',
     find: 'SESSION_BYTES + heapBytes(clientInfo) + heapBytes(capabilities)',
     replace: 'SESSION_BYTES',
     why: 'sessions count, and not what their clients say of themselves',
@@ -23,7 +23,7 @@ export const LIMITS: readonly BrokenBuild[] = [
   {
     id: 'S-42',
     test,
-    file: 'src/hosting/task-shelf.ts',
+    file: 'src/tasks/task-table.ts',
     find: 'tasks.excess(principal) ?? retained.excess(principal, TASK_BYTES + (held ? 0 : bytes), session?.id)',
     replace: 'tasks.excess(principal)',
     why: 'tasks count, and not what their calls bring',
@@ -31,7 +31,7 @@ export const LIMITS: readonly BrokenBuild[] = [
   {
     id: 'S-42',
     test,
-    file: 'src/hosting/tasks.ts',
+    file: 'src/tasks/tasks.ts',
     find: '    if (!excess) return outcome;',
     replace: '    if (excess || !excess) return outcome;',
     why: 'a result is kept, however large it is',
@@ -39,7 +39,7 @@ export const LIMITS: readonly BrokenBuild[] = [
   {
     id: 'S-43',
     test,
-    file: 'src/handles/batch.ts',
+    file: 'src/handles/commit.ts',
     find: "if (own?.kind === 'own') entry",
     replace: "if (own?.kind !== 'created') entry",
     why: 'a client may make a handle keep what it likes by its events',
@@ -71,7 +71,7 @@ export const LIMITS: readonly BrokenBuild[] = [
   {
     id: 'S-44',
     test,
-    file: 'src/actors/requests.ts',
+    file: 'src/requests/requests.ts',
     find: 'if (bytes <= SMALL_BYTES) return undefined;',
     replace: 'if (bytes > 0) return undefined;',
     why: 'requests in flight count, and not what they bring',
@@ -79,7 +79,7 @@ export const LIMITS: readonly BrokenBuild[] = [
   {
     id: 'S-44',
     test,
-    file: 'src/actors/executor.ts',
+    file: 'src/executors/executor.ts',
     find: '    request.held?.release();\n',
     replace: '',
     why: 'what a request brought stays counted when its client goes before its handler ends',
@@ -87,7 +87,7 @@ export const LIMITS: readonly BrokenBuild[] = [
   {
     id: 'S-44',
     test,
-    file: 'src/hosting/parking.ts',
+    file: 'src/input/suspended.ts',
     find: 'const full = this.#makeRoom(retained, principal, PARKED_BYTES + bytes);',
     replace: 'const full = this.#makeRoom(retained, principal, 0);',
     why: 'open questions count, and not the requests that wait with them',

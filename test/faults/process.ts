@@ -5,7 +5,7 @@ export const PROCESS: readonly BrokenBuild[] = [
   {
     id: 'R-01',
     test: 'test/cli/supervised.test.ts',
-    file: 'src/cli/supervisor.ts',
+    file: 'src/cli/supervisor/process-supervisor.ts',
     find: '    await this.#restarts.crashed(',
     replace: '    if (code === null) throw new Ended(why, 1);\n    await this.#restarts.crashed(',
     why: 'a worker that was killed is not started again',
@@ -14,8 +14,8 @@ export const PROCESS: readonly BrokenBuild[] = [
   {
     id: 'R-01',
     test: 'test/cli/supervised.test.ts',
-    file: 'src/cli/conversation.ts',
-    find: 'if (line !== undefined && (this.#repeatable.isHarmless(asked) || (known && namesItself(asked)))) {',
+    file: 'src/cli/shim/session-replay.ts',
+    find: 'if (line !== undefined && (this.#repeatable.isHarmless(asked) || (known && hasIdempotencyKey(asked)))) {',
     replace: 'if (line !== undefined) {',
     why: 'what may have had effects is sent again',
     built: true,
@@ -23,7 +23,7 @@ export const PROCESS: readonly BrokenBuild[] = [
   {
     id: 'R-25',
     test: 'test/cli/supervised.test.ts',
-    file: 'src/cli/supervisor.ts',
+    file: 'src/cli/supervisor/process-supervisor.ts',
     find: "      this.#shim.stop('the server is shutting down');",
     replace: "      this.#worker?.kill();\n      this.#shim.stop('the server is shutting down');",
     why: 'SIGTERM ends the worker before it has answered',
@@ -32,7 +32,7 @@ export const PROCESS: readonly BrokenBuild[] = [
   {
     id: 'R-01',
     test: 'test/cli/long-lived.test.ts',
-    file: 'src/cli/worker-process.ts',
+    file: 'src/cli/supervisor/worker-process.ts',
     find: 'TROUPE_SESSION: SESSION }',
     replace: 'TROUPE_SESSION: String(process.hrtime()) }',
     why: 'a new worker does not know the session of the old one',
@@ -41,7 +41,7 @@ export const PROCESS: readonly BrokenBuild[] = [
   {
     id: 'R-37',
     test: 'test/cli/pipes.test.ts',
-    file: 'src/cli/worker-process.ts',
+    file: 'src/cli/supervisor/worker-process.ts',
     find: "else if (name === 'cut') this.#breaks(",
     replace: "else if (name === 'never') this.#breaks(",
     why: 'a server that has lost its stdin or stdout ends the command as if its program had ended',
@@ -50,7 +50,7 @@ export const PROCESS: readonly BrokenBuild[] = [
   {
     id: 'R-37',
     test: 'test/cli/pipes.test.ts',
-    file: 'src/cli/worker-process.ts',
+    file: 'src/cli/supervisor/worker-process.ts',
     find: 'const byItself = code === 0 && this.#broken === undefined;',
     replace: 'const byItself = code === 0;',
     why: 'a server that somebody else has asked to end is not replaced',
@@ -59,7 +59,7 @@ export const PROCESS: readonly BrokenBuild[] = [
   {
     id: 'R-37',
     test: 'test/cli/stray-output.test.ts',
-    file: 'src/cli/stray-output.ts',
+    file: 'src/cli/supervisor/stray-output.ts',
     find: 'if (isMessage(line)) return line;',
     replace: 'return line;',
     why: 'what a child process prints reaches the agent',
@@ -67,7 +67,7 @@ export const PROCESS: readonly BrokenBuild[] = [
   {
     id: 'R-38',
     test: 'test/cli/pipes.test.ts',
-    file: 'src/cli/worker-process.ts',
+    file: 'src/cli/supervisor/worker-process.ts',
     find: '        this.#blocked = blocked;\n        this.#end(why);',
     replace: '',
     why: 'a worker that is stopped is never replaced',
@@ -76,7 +76,7 @@ export const PROCESS: readonly BrokenBuild[] = [
   {
     id: 'R-38',
     test: 'test/cli/pipes.test.ts',
-    file: 'src/cli/shim.ts',
+    file: 'src/cli/shim/shim.ts',
     find: '          life.end(why);',
     replace: '',
     why: 'a server that responds to nothing is never replaced',
@@ -85,7 +85,7 @@ export const PROCESS: readonly BrokenBuild[] = [
   {
     id: 'R-38',
     test: 'test/cli/heartbeat.test.ts',
-    file: 'src/cli/heartbeat.ts',
+    file: 'src/cli/supervisor/heartbeat.ts',
     find: 'Math.min(now - this.#looked, 2 * LOOK_MS)',
     replace: 'now - this.#looked',
     why: 'a laptop that wakes up kills its servers',
@@ -93,7 +93,7 @@ export const PROCESS: readonly BrokenBuild[] = [
   {
     id: 'R-38',
     test: 'test/cli/heartbeat.test.ts',
-    file: 'src/cli/heartbeat.ts',
+    file: 'src/cli/supervisor/heartbeat.ts',
     find: 'if (this.#debugged) return undefined;',
     replace: '',
     why: 'a server at a breakpoint is killed',
@@ -101,7 +101,7 @@ export const PROCESS: readonly BrokenBuild[] = [
   {
     id: 'R-34',
     test: 'test/cli/long-lines.test.ts',
-    file: 'src/cli/shim.ts',
+    file: 'src/cli/shim/shim.ts',
     find: '    this.#fromAgent.maxBytes = maxBytes;',
     replace: '    this.#fromAgent.maxBytes = 2 ** 28;',
     why: "the process that holds the agent's pipes buffers lines that its server rejects",
@@ -110,7 +110,7 @@ export const PROCESS: readonly BrokenBuild[] = [
   {
     id: 'R-34',
     test: 'test/cli/long-lines.test.ts',
-    file: 'src/cli/conversation.ts',
+    file: 'src/cli/shim/session-replay.ts',
     find: '? failure(key, why) : []',
     replace: '? [] : []',
     why: 'a request whose response is too long has none',
@@ -118,7 +118,7 @@ export const PROCESS: readonly BrokenBuild[] = [
   {
     id: 'R-35',
     test: 'test/cli/conversation.test.ts',
-    file: 'src/cli/scan.ts',
+    file: 'src/cli/shim/scan.ts',
     find: '!isReadable(this.key)',
     replace: "this.key === ''",
     why: 'a request whose id no server can read is remembered',
@@ -126,7 +126,7 @@ export const PROCESS: readonly BrokenBuild[] = [
   {
     id: 'R-35',
     test: 'test/cli/responses.test.ts',
-    file: 'src/cli/open-requests.ts',
+    file: 'src/cli/shim/open-requests.ts',
     find: '    if (id === undefined) return void this.#rejectedLines.push(number);',
     replace: '    if (id === undefined) return;',
     why: 'a request that is rejected without an id has a second response, or is sent again',
@@ -135,7 +135,7 @@ export const PROCESS: readonly BrokenBuild[] = [
   {
     id: 'R-35',
     test: 'test/cli/responses.test.ts',
-    file: 'src/cli/open-requests.ts',
+    file: 'src/cli/shim/open-requests.ts',
     find: '    return this.#find(key, ({ rejected }) => rejected === failed) ?? first;',
     replace: '    while (first.next) this.#remove(key, first.next);\n    return first;',
     why: 'the rejection of a duplicate id ends the first request',
@@ -144,7 +144,7 @@ export const PROCESS: readonly BrokenBuild[] = [
   {
     id: 'R-35',
     test: 'test/transports/relay.test.ts',
-    file: 'src/inbound/inbound.ts',
+    file: 'src/codec/inbound/inbound.ts',
     find: '    if (!batch || id !== undefined) this.#options.rejected(id);',
     replace: '    if (!batch && id !== undefined) this.#options.rejected(id);',
     why: 'a server does not report what it rejects without an id',
@@ -161,7 +161,7 @@ export const PROCESS: readonly BrokenBuild[] = [
   {
     id: 'R-36',
     test: 'test/cli/responses.test.ts',
-    file: 'src/hosting/core.ts',
+    file: 'src/runtime/runtime.ts',
     find: "      if (what === 'tools') bus.emit('tools.changed', {});",
     replace: '',
     why: 'it does not hear of changes',
@@ -170,7 +170,7 @@ export const PROCESS: readonly BrokenBuild[] = [
   {
     id: 'R-39',
     test: 'test/durable/deadly.test.ts',
-    file: 'src/cli/worker-process.ts',
+    file: 'src/cli/supervisor/worker-process.ts',
     find: '(signal === null ? code !== 0 : FAULTS.has(signal))',
     replace: 'false',
     why: 'a supervisor takes a crash for a kill from outside',

@@ -5,7 +5,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   {
     id: 'R-01',
     test: 'test/durable/sessions.test.ts',
-    file: 'src/hosting/replies.ts',
+    file: 'src/sessions/reply-cache.ts',
     find: 'if (!repeatable && !marked) await this.#store([marker]);',
     replace: '',
     why: 'a call that had begun when the process died is run again',
@@ -21,7 +21,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   {
     id: 'R-02',
     test: 'test/durable/sessions.test.ts',
-    file: 'src/hosting/kept-sessions.ts',
+    file: 'src/sessions/session-repository.ts',
     find: "if (row.status !== 'open' || ended(row, now)) continue;",
     replace: 'continue;',
     why: 'sessions end with the process',
@@ -29,7 +29,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   {
     id: 'S-03',
     test: 'test/durable/sessions.test.ts',
-    file: 'src/hosting/kept-sessions.ts',
+    file: 'src/sessions/session-repository.ts',
     find: 'if (row?.principal !== principal) return undefined;',
     replace: 'if (!row) return undefined;',
     why: 'a session that wakes answers another principal',
@@ -37,7 +37,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   {
     id: 'S-05',
     test: 'test/durable/sessions.test.ts',
-    file: 'src/transports/http/session.ts',
+    file: 'src/transports/http/http-session.ts',
     find: 'return stream.canResume(seq) ? { stream, seq } : undefined;',
     replace: 'return { stream, seq };',
     why: 'an event id that never was is taken',
@@ -45,7 +45,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   {
     id: 'R-24',
     test: 'test/durable/sessions.test.ts',
-    file: 'src/hosting/kept-session.ts',
+    file: 'src/sessions/session-record.ts',
     find: "this.#row('ended', this.#options.clock.date() + AUDIT_MS);",
     replace: "this.#row('open', this.#options.clock.date() + AUDIT_MS);",
     why: 'a session that was ended comes back after a restart',
@@ -53,7 +53,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   {
     id: 'R-25',
     test: 'test/durable/sessions.test.ts',
-    file: 'src/transports/http/connections.ts',
+    file: 'src/transports/http/http-connections.ts',
     find: 'session.end(this.#options.retryMs, now);',
     replace: 'session.end(undefined, now);',
     why: 'streams of a server that stops do not tell their clients to come back',
@@ -61,7 +61,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   {
     id: 'R-25',
     test: 'test/durable/sleep.test.ts',
-    file: 'src/transports/http/routes.ts',
+    file: 'src/transports/http/mcp-routes.ts',
     find: "all.closed ? refuse(503, 'this server is closed', ErrorCode.ShuttingDown) : refuse(404, NO_SESSION)",
     replace: 'refuse(404, NO_SESSION)',
     why: 'a session that is asked for while its server stops is said to be gone',
@@ -69,7 +69,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   {
     id: 'R-30',
     test: 'test/durable/sleep.test.ts',
-    file: 'src/transports/http/connections.ts',
+    file: 'src/transports/http/http-connections.ts',
     find: "emit('connection.closed', { connection: session.connection, reason });\n    session.keeper?.end();",
     replace: "emit('connection.drained', { connection: session.connection });\n    session.keeper?.end();",
     why: 'sessions that ended stay',
@@ -77,7 +77,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   {
     id: 'R-18',
     test: 'test/durable/sleep.test.ts',
-    file: 'src/hosting/replies.ts',
+    file: 'src/sessions/reply-cache.ts',
     find: 'if (!repeatable && !marked) await this.#store([marker]);',
     replace: '',
     why: 'a call is run that could not be kept',
@@ -85,7 +85,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   {
     id: 'R-01',
     test: 'test/durable/sleep.test.ts',
-    file: 'src/hosting/session-journal.ts',
+    file: 'src/sessions/output-gate.ts',
     find: 'if (this.still) return run();',
     replace: 'return run();',
     why: 'a client sees what is not yet durable',
@@ -93,7 +93,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   {
     id: 'R-22',
     test: 'test/durable/sleep.test.ts',
-    file: 'src/hosting/kept-sessions.ts',
+    file: 'src/sessions/session-repository.ts',
     find: '    this.#awake.delete(id);\n        this.#sleeps(row);',
     replace: '    this.#awake.delete(id);',
     why: 'a session that slept is lost',
@@ -101,7 +101,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   {
     id: 'R-45',
     test: 'test/durable/reads.test.ts',
-    file: 'src/hosting/session-journal.ts',
+    file: 'src/sessions/output-gate.ts',
     find: 'if (this.#durable >= this.#stated) return run();',
     replace: 'if (this.#durable >= 0) return run();',
     why: 'a read is answered in a session whose state could still be lost',
@@ -109,7 +109,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   {
     id: 'R-45',
     test: 'test/durable/reads.test.ts',
-    file: 'src/handles/turns.ts',
+    file: 'src/handles/turn-loop.ts',
     find: 'if (this.#busy || this.#owner.gone || !awake) return;',
     replace: 'if (this.#owner.gone || !awake) return;',
     why: 'a look at a handle overtakes the change that it shows',
@@ -117,7 +117,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   {
     id: 'R-45',
     test: 'test/durable/reads.test.ts',
-    file: 'src/actors/task.ts',
+    file: 'src/tasks/task.ts',
     find: 'return this.#keeping.durable ?? this.#now();',
     replace: 'return this.#now();',
     why: 'a look at a task overtakes the change that it shows',
@@ -125,7 +125,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   {
     id: 'R-46',
     test: 'test/durable/reads.test.ts',
-    file: 'src/hosting/replies.ts',
+    file: 'src/sessions/reply-cache.ts',
     find: 'hints(tool).readOnlyHint === true && !mayBecomeTask',
     replace: 'hints(tool).readOnlyHint === undefined && !mayBecomeTask',
     why: 'a call of a read-only tool leaves a reply in the store',
@@ -133,7 +133,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   {
     id: 'R-26',
     test: 'test/durable/reads.test.ts',
-    file: 'src/hosting/replies.ts',
+    file: 'src/sessions/reply-cache.ts',
     find: 'if (requests.size <= limits.maxRepliesPerSession) break;',
     replace: 'if (requests.size <= 1e9) break;',
     why: 'the replies of a session pile up until the next sweep',

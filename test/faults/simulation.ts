@@ -5,7 +5,7 @@ export const SIMULATION: readonly BrokenBuild[] = [
   {
     id: 'R-32',
     test: 'test/simulation/simulation.test.ts',
-    file: 'src/execution/steps.ts',
+    file: 'src/input/steps.ts',
     find: 'await journal.record(name, kept);',
     replace: 'void journal.record(name, kept).catch(() => {});',
     why: 'what a step gave is used before it is durable',
@@ -13,7 +13,7 @@ export const SIMULATION: readonly BrokenBuild[] = [
   {
     id: 'R-32',
     test: 'test/simulation/simulation.test.ts',
-    file: 'src/hosting/tasks.ts',
+    file: 'src/tasks/tasks.ts',
     find: 'if (kept?.record.owner !== ownerOf(client)) return undefined;',
     replace: 'if (!kept) return undefined;',
     why: 'a task answers another principal',
@@ -21,7 +21,7 @@ export const SIMULATION: readonly BrokenBuild[] = [
   {
     id: 'R-32',
     test: 'test/simulation/simulation.test.ts',
-    file: 'src/requests/room.ts',
+    file: 'src/requests/admission.ts',
     find: 'if (size < maxInFlight) return undefined;',
     replace: 'if (size < 1_000) return undefined;',
     why: 'the bound of requests in flight is not kept',
@@ -29,7 +29,7 @@ export const SIMULATION: readonly BrokenBuild[] = [
   {
     id: 'R-32',
     test: 'test/simulation/simulation.test.ts',
-    file: 'src/hosting/kept-session.ts',
+    file: 'src/sessions/session-record.ts',
     find: 'this.journal.gate(run, failed);',
     replace: 'run(); void failed;',
     why: 'a client sees what is not yet durable',

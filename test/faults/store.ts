@@ -5,7 +5,7 @@ export const STORE: readonly BrokenBuild[] = [
   {
     id: 'R-03',
     test: 'test/store/power-loss.test.ts',
-    file: 'src/store/sqlite-schema.ts',
+    file: 'src/store/sqlite/database-file.ts',
     find: 'synchronous=FULL',
     replace: 'synchronous=NORMAL',
     why: 'a commit is answered before it is on the disk',
@@ -13,7 +13,7 @@ export const STORE: readonly BrokenBuild[] = [
   {
     id: 'R-04',
     test: 'test/store/damage.test.ts',
-    file: 'src/store/sqlite-journal-rows.ts',
+    file: 'src/store/sqlite/journal-rows.ts',
     find: 'if (prev !== previous || eventSum(prev, of.n, seq, kind, data) !== crc) throw damaged(what);',
     replace: '',
     why: 'damaged events are served',
@@ -21,7 +21,7 @@ export const STORE: readonly BrokenBuild[] = [
   {
     id: 'R-41',
     test: 'test/store/flips.test.ts',
-    file: 'src/store/sqlite-schema.ts',
+    file: 'src/store/sqlite/database-file.ts',
     find: 'checked = checkFile(db, path, true);',
     replace: '',
     why: 'a file is opened, and written to, without a check',
@@ -29,7 +29,7 @@ export const STORE: readonly BrokenBuild[] = [
   {
     id: 'R-41',
     test: 'test/store/flips.test.ts',
-    file: 'src/store/sqlite-check.ts',
+    file: 'src/store/sqlite/sqlite-check.ts',
     find: 'db.run(`REINDEX ',
     replace: 'if (doubtful.size < 0) db.run(`REINDEX ',
     why: 'an index that was damaged is not rebuilt',
@@ -37,15 +37,15 @@ export const STORE: readonly BrokenBuild[] = [
   {
     id: 'R-42',
     test: 'test/store/flips.test.ts',
-    file: 'src/store/sqlite-rows.ts',
-    find: "if (!row && this.#keys.has('reply', ...key)) throw missing(what);",
+    file: 'src/store/sqlite/state-rows.ts',
+    find: "if (!row && this.#keys.has('reply', ...key)) throw missingRow(what);",
     replace: '',
     why: 'a reply to which its index no longer leads is taken for one that never was',
   },
   {
     id: 'R-42',
     test: 'test/store/flips.test.ts',
-    file: 'src/store/sqlite-journal.ts',
+    file: 'src/store/sqlite/journal.ts',
     find: 'if (!row && this.#keys.has(',
     replace: 'if (!row && stream.length < 0 && this.#keys.has(',
     why: 'a stream to which its index no longer leads begins again',
@@ -53,7 +53,7 @@ export const STORE: readonly BrokenBuild[] = [
   {
     id: 'R-42',
     test: 'test/store/flips.test.ts',
-    file: 'src/store/sqlite-rows.ts',
+    file: 'src/store/sqlite/state-rows.ts',
     find: "if (timers.length !== this.#keys.count('timers', key))",
     replace: 'if (timers.length < 0)',
     why: 'an actor is served without a timer that is not found',
@@ -61,7 +61,7 @@ export const STORE: readonly BrokenBuild[] = [
   {
     id: 'R-42',
     test: 'test/durable/damage.test.ts',
-    file: 'src/hosting/kept-sessions.ts',
+    file: 'src/sessions/session-repository.ts',
     find: "if (!row && store.isDamaged?.(actor)) return 'damaged';",
     replace: '',
     why: 'a session whose row is damaged is answered with 404',
@@ -77,7 +77,7 @@ export const STORE: readonly BrokenBuild[] = [
   {
     id: 'R-42',
     test: 'test/durable/damage.test.ts',
-    file: 'src/hosting/task-records.ts',
+    file: 'src/tasks/task-records.ts',
     find: 'this.#unread.add(row.id);',
     replace: '',
     why: 'a task whose snapshot is damaged is said to be unknown',
@@ -85,7 +85,7 @@ export const STORE: readonly BrokenBuild[] = [
   {
     id: 'R-43',
     test: 'test/store/damage.test.ts',
-    file: 'src/store/sqlite-schema.ts',
+    file: 'src/store/sqlite/database-file.ts',
     find: 'mustNotBeCut(file, path, mark);\n  if',
     replace: 'if',
     why: 'a store that was cut to nothing is taken for a new one',
@@ -93,7 +93,7 @@ export const STORE: readonly BrokenBuild[] = [
   {
     id: 'R-43',
     test: 'test/store/damage.test.ts',
-    file: 'src/store/sqlite-schema.ts',
+    file: 'src/store/sqlite/database-file.ts',
     find: "if (typeof marked !== 'number' || marked <= commits) return;",
     replace: "if (typeof marked !== 'string') return;",
     why: 'a log that has lost its end is believed',
@@ -101,7 +101,7 @@ export const STORE: readonly BrokenBuild[] = [
   {
     id: 'R-18',
     test: 'test/store/faults.test.ts',
-    file: 'src/store/sqlite-database.ts',
+    file: 'src/store/sqlite/sqlite-database.ts',
     find: "[FULL]: 'full',",
     replace: '',
     why: 'a full disk is taken for a broken one',
@@ -109,7 +109,7 @@ export const STORE: readonly BrokenBuild[] = [
   {
     id: 'R-19',
     test: 'test/store/faults.test.ts',
-    file: 'src/store/sqlite-groups.ts',
+    file: 'src/store/sqlite/group-commit.ts',
     find: 'return this.#failed(jobs, error);',
     replace: "return jobs.map(({ id }) => ({ id, found: { type: 'done' } }));",
     why: 'a commit that failed is answered as one that did not',
@@ -117,7 +117,7 @@ export const STORE: readonly BrokenBuild[] = [
   {
     id: 'R-20',
     test: 'test/store/faults.test.ts',
-    file: 'src/store/sqlite.ts',
+    file: 'src/store/sqlite/sqlite.ts',
     find: "await this.#ask({ type: 'commit', writes, length: lengthOf(writes) });",
     replace:
       "Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20); await this.#ask({ type: 'commit', writes, length: lengthOf(writes) });",
@@ -126,7 +126,7 @@ export const STORE: readonly BrokenBuild[] = [
   {
     id: 'R-26',
     test: 'test/store/retention.test.ts',
-    file: 'src/store/sqlite-journal.ts',
+    file: 'src/store/sqlite/journal.ts',
     find: 'if (after > 0 && after < of.purged) throw gone(actor, stream, after);',
     replace: '',
     why: 'what was purged is passed over in silence',
@@ -134,7 +134,7 @@ export const STORE: readonly BrokenBuild[] = [
   {
     id: 'R-26',
     test: 'test/store/retention.test.ts',
-    file: 'src/store/sqlite-journal.ts',
+    file: 'src/store/sqlite/journal.ts',
     find: 'if (to.events > maxStreamEvents)',
     replace: 'if (to.events > 1e9)',
     why: 'a stream grows without a bound',
@@ -142,7 +142,7 @@ export const STORE: readonly BrokenBuild[] = [
   {
     id: 'R-26',
     test: 'test/store/retention.test.ts',
-    file: 'src/store/sqlite-groups.ts',
+    file: 'src/store/sqlite/group-commit.ts',
     find: 'sweep.surplus ??= this.#rows.replies() - maxReplies;',
     replace: 'sweep.surplus ??= 0;',
     why: 'all replies together grow without a bound',
@@ -150,7 +150,7 @@ export const STORE: readonly BrokenBuild[] = [
   {
     id: 'R-01',
     test: 'test/store/contract.test.ts',
-    file: 'src/store/sqlite-groups.ts',
+    file: 'src/store/sqlite/group-commit.ts',
     find: "if (there !== undefined && there !== '') return there;",
     replace: "if (there !== undefined && there === '') return there;",
     why: 'a call with a key is claimed twice',

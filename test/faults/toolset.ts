@@ -5,7 +5,7 @@ export const TOOLSET: readonly BrokenBuild[] = [
   {
     id: 'S-01',
     test: 'test/handles/toolset.test.ts',
-    file: 'src/toolset/machine.ts',
+    file: 'src/handles/tools/machine-tools.ts',
     find: "if (type.startsWith('xstate.')) refuse(",
     replace: "if (type === 'xstate.') refuse(",
     why: 'an author can list an event of XState',
@@ -13,7 +13,7 @@ export const TOOLSET: readonly BrokenBuild[] = [
   {
     id: 'S-01',
     test: 'test/handles/toolset.test.ts',
-    file: 'src/toolset/arguments.ts',
+    file: 'src/handles/tools/handle-arguments.ts',
     find: "const members = typeof event === 'string' ? ready.get(event) : undefined;",
     replace: "const members = typeof event === 'string' ? (ready.get(event) ?? [...ready.values()][1]) : undefined;",
     why: 'an event that nobody listed is taken for another',
@@ -29,7 +29,7 @@ export const TOOLSET: readonly BrokenBuild[] = [
   {
     id: 'S-04',
     test: 'test/handles/toolset.test.ts',
-    file: 'src/actors/topics.ts',
+    file: 'src/emitters/topics.ts',
     find: "return 'owner' in change && change.owner !== undefined && change.owner !== principal;",
     replace: 'return false;',
     why: 'another principal hears that a handle has changed',
@@ -37,7 +37,7 @@ export const TOOLSET: readonly BrokenBuild[] = [
   {
     id: 'R-01',
     test: 'test/examples/order-kill.test.ts',
-    file: 'src/handles/turns.ts',
+    file: 'src/handles/turn-loop.ts',
     find: 'this.#host.store.commit(more.length === 0 ? writes : [...writes, ...more]).then(',
     replace: 'this.#host.store.commit([...writes, ...more].slice(0, 0)).then(',
     why: 'nothing of a handle is kept',

@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import * as assert from 'uvu/assert';
 import { http } from '../../src/index.ts';
 import { LEGACY_REVISIONS } from '../../src/protocol/revisions.ts';
-import { suite, timeLimit } from '../harness/door.ts';
+import { suite } from '../harness/door.ts';
 import { answered, call } from '../http/modern.ts';
 import { Raw, type RawResponse } from '../http/raw.ts';
 import { openSession, textIn } from '../http/support.ts';
@@ -12,7 +12,6 @@ import { busy } from './conversation.ts';
 import { bytesOf, type HttpInput, httpInput, type Known } from './http-requests.ts';
 import { openTarget, type Target } from './target.ts';
 
-timeLimit(120_000);
 const INPUTS = 20_000;
 const CHUNK = 1_000;
 const LANES = 8;

@@ -1,11 +1,11 @@
 /** What an instance asks: its call puts it to its client; without a call, or after a restart, the question waits for the next. */
 import * as assert from 'uvu/assert';
 import { assign, setup } from 'xstate';
-import { CannotAsk, Unanswered } from '../../src/asking/errors.ts';
-import { elicitWith } from '../../src/asking/invocations.ts';
-import type { Context } from '../../src/execution/context.ts';
-import type { Caller } from '../../src/handles/kind.ts';
-import { settled } from '../../src/testing/clock.ts';
+import type { Caller } from '../../src/handles/machine-definition.ts';
+import type { Context } from '../../src/input/context.ts';
+import { CannotAsk, Unanswered } from '../../src/input/input-errors.ts';
+import { elicitWith } from '../../src/input/invocations.ts';
+import { settled } from '../../src/testing/simulated-clock.ts';
 import { suite } from '../harness/door.ts';
 import { ALICE, disk, stage } from './support.ts';
 

@@ -1,7 +1,7 @@
 /** What becomes of an instance whose machine throws, and of the others: a crash stays where it is. */
 import * as assert from 'uvu/assert';
 import { assign, createMachine, setup } from 'xstate';
-import { settled } from '../../src/testing/clock.ts';
+import { settled } from '../../src/testing/simulated-clock.ts';
 import { suite } from '../harness/door.ts';
 import { ALICE, disk, orderKind, orderMachine, refusal, stage } from './support.ts';
 

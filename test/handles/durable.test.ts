@@ -1,8 +1,8 @@
 /** What survives: nothing is told before it is durable, nothing that was told is lost, and what was under way goes on. */
 import * as assert from 'uvu/assert';
 import { assign, setup } from 'xstate';
-import { fromSteps } from '../../src/handles/steps.ts';
-import { SimulatedClock, settled } from '../../src/testing/clock.ts';
+import { fromSteps } from '../../src/handles/durable-steps.ts';
+import { SimulatedClock, settled } from '../../src/testing/simulated-clock.ts';
 import { suite } from '../harness/door.ts';
 import { ALICE, disk, FULL, orderKind, orderMachine, refusal, stage, Work } from './support.ts';
 

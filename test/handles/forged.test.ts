@@ -1,9 +1,9 @@
 /** What reaches a machine: the events that its author listed, data that is data, and snapshots that are its own. */
 import * as assert from 'uvu/assert';
 import { assign, fromPromise, setup } from 'xstate';
-import { memoryStore } from '../../src/store/memory.ts';
+import { memoryStore } from '../../src/store/memory-store.ts';
 import type { Store } from '../../src/store/store.ts';
-import { settled } from '../../src/testing/clock.ts';
+import { settled } from '../../src/testing/simulated-clock.ts';
 import { suite } from '../harness/door.ts';
 import { ALICE, orderKind, refusal, stage } from './support.ts';
 

@@ -1,6 +1,6 @@
 /** The life of a handle: made, sent events, looked at, ended; done, refused, forgotten; in memory or not. */
 import * as assert from 'uvu/assert';
-import { settled } from '../../src/testing/clock.ts';
+import { settled } from '../../src/testing/simulated-clock.ts';
 import { suite } from '../harness/door.ts';
 import { ALICE, ANYBODY, BOB, orderKind, orderMachine, refusal, stage, Work } from './support.ts';
 

@@ -1,7 +1,7 @@
 /** Machines while a program is edited: its instances stay with the server that serves, and go on in what their machine has become. */
 import * as assert from 'uvu/assert';
 import { createMachine } from 'xstate';
-import { Host } from '../../src/cli/host.ts';
+import { ReloadHost } from '../../src/cli/reload/reload-host.ts';
 import { createServer, type JsonObject, type MachineRegistration, memory, type Server } from '../../src/index.ts';
 import { SimulatedClock, settled, TestClient } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';
@@ -33,7 +33,7 @@ interface Bench {
 async function onBench(run: (bench: Bench) => Promise<void>): Promise<void> {
   const clock = new SimulatedClock();
   const options = { name: 'edited', version: '1.0.0', clock, log: () => {} };
-  const host = new Host(options);
+  const host = new ReloadHost(options);
   const { transport, connect } = memory();
   await host.open(transport);
   const client = new TestClient(connect({ principal: 'ada' }));

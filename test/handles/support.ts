@@ -1,14 +1,14 @@
 /** What the tests of handles share: a host with simulated time, a store that can lose what is not durable, and an order to put through. */
 import { assign, fromPromise, setup } from 'xstate';
-import { HandleError } from '../../src/handles/error.ts';
+import { HandleError } from '../../src/handles/handle-error.ts';
 import { Handles } from '../../src/handles/handles.ts';
-import type { Caller, MachineKind } from '../../src/handles/kind.ts';
-import { type Quotas, quotasOf } from '../../src/hosting/quotas.ts';
+import type { Caller, MachineKind } from '../../src/handles/machine-definition.ts';
 import { Inspection } from '../../src/inspection/inspection.ts';
-import { type Limits, resolveLimits } from '../../src/options.ts';
-import { memoryStore } from '../../src/store/memory.ts';
+import { type Limits, resolveLimits } from '../../src/limits.ts';
+import { type Quotas, quotasOf } from '../../src/server-quotas.ts';
+import { memoryStore } from '../../src/store/memory-store.ts';
 import { type JournalEvent, type Store, StoreError, type Write } from '../../src/store/store.ts';
-import { SimulatedClock } from '../../src/testing/clock.ts';
+import { SimulatedClock } from '../../src/testing/simulated-clock.ts';
 
 export const ALICE: Caller = { principal: 'alice', ctx: undefined };
 export const BOB: Caller = { principal: 'bob', ctx: undefined };

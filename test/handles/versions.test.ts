@@ -4,10 +4,10 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import { assign, setup } from 'xstate';
-import { hashOf, hashOfKept, replay } from '../../src/handles/history.ts';
-import { readKept } from '../../src/handles/restoring.ts';
-import { memoryStore } from '../../src/store/memory.ts';
-import { SimulatedClock, settled } from '../../src/testing/clock.ts';
+import { hashOf, hashOfStored, replay } from '../../src/handles/event-history.ts';
+import { readStored } from '../../src/handles/restore.ts';
+import { memoryStore } from '../../src/store/memory-store.ts';
+import { SimulatedClock, settled } from '../../src/testing/simulated-clock.ts';
 import { suite } from '../harness/door.ts';
 import { ALICE, disk, orderKind, orderMachine, refusal, stage, Work } from './support.ts';
 
@@ -151,14 +151,14 @@ test('R-27: every snapshot that was recorded is read by this version and the nex
       { type: 'snapshot', actor: id, version, data: snapshot },
     ]);
     const now = await stage([orderKind()], { store, clock });
-    assert.equal((await now.handles.get('order', file, ALICE)).state, readKept(snapshot, file).snapshot.value, file);
+    assert.equal((await now.handles.get('order', file, ALICE)).state, readStored(snapshot, file).snapshot.value, file);
     await now.handles.stop();
     const kind = {
       ...newKind,
       migrate: ({ context }: { context: unknown }) => ({ value: 'basket', context: linesOf(context) }),
     };
     const next = await now.again({ kinds: [kind] });
-    const ended = readKept(snapshot, file).snapshot.status !== 'active';
+    const ended = readStored(snapshot, file).snapshot.status !== 'active';
     if (ended) assert.is((await refusal(next.handles.get('order', file, ALICE))).reason, 'refused');
     else assert.is((await next.handles.get('order', file, ALICE)).state, 'basket', file);
   }
@@ -170,7 +170,7 @@ test('R-28: replaying each recorded history gives the recorded snapshot', () => 
     const replayed = replay(machine, history);
     assert.ok(replayed, file);
     assert.is(hashOf(machine, replayed), hash, file);
-    assert.is(hashOfKept(readKept(snapshot, file).snapshot), hash, file);
+    assert.is(hashOfStored(readStored(snapshot, file).snapshot), hash, file);
   }
 });
 
@@ -199,5 +199,5 @@ test('R-28: replaying what was recorded just now gives what is kept, with what w
   const stored = await store.load(id);
   const replayed = replay(machine, history);
   assert.ok(replayed);
-  assert.is(hashOf(machine, replayed), hashOfKept(readKept(stored?.snapshot?.data ?? '', id).snapshot));
+  assert.is(hashOf(machine, replayed), hashOfStored(readStored(stored?.snapshot?.data ?? '', id).snapshot));
 });

@@ -73,17 +73,16 @@ if (existsSync(lib)) {
   });
 
   test('the thread that watches the loop reads one file', () => {
-    const thread = 'supervision/watchdog-thread.js';
+    const thread = 'workers/watchdog-thread.js';
     assert.equal(loadedWith(thread), { files: [thread], packages: [] });
   });
 
-  test('what Node starts by its file lies where src/own.ts says', () => {
+  test('what Node starts by its file lies where src/package-files.ts says', () => {
     const built = readdirSync(lib, { recursive: true, encoding: 'utf8' });
-    for (const file of ['cli/main', 'worker-main', 'discovery/inherit', 'store/sqlite-worker'])
+    for (const file of ['cli/main', 'worker-main', 'discovery/inherit', 'store/sqlite/sqlite-worker'])
       assert.ok(built.includes(`${file}.js`), file);
-    for (const thread of ['pool-thread', 'watchdog-thread'])
-      assert.ok(built.includes(`supervision/${thread}.js`), thread);
-    const own = readFileSync(join(lib, 'own.js'), 'utf8');
+    for (const thread of ['pool-thread', 'watchdog-thread']) assert.ok(built.includes(`workers/${thread}.js`), thread);
+    const own = readFileSync(join(lib, 'package-files.js'), 'utf8');
     const [, from = ''] = /from\s*"(\.\/[^"]+)"/.exec(own) ?? [];
     assert.is(dirname(join(lib, from)), lib, own);
   });

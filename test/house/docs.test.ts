@@ -4,12 +4,11 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
-import { suite, timeLimit } from '../harness/door.ts';
+import { suite } from '../harness/door.ts';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 const test = suite('docs');
 // Each program in the docs is a process of its own.
-timeLimit(240_000);
 
 const read = (file: string): string => readFileSync(join(root, file), 'utf8');
 const pages = [

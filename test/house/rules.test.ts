@@ -33,122 +33,372 @@ function imports(file: string): { readonly from: string; readonly typeOnly: bool
   );
 }
 
-/** What each layer may import from, besides itself. Lower layers know nothing of higher ones. */
-const LAYERS: readonly {
-  readonly of: RegExp;
-  readonly may: readonly RegExp[];
+/**
+ * What each room may import besides itself: other rooms, and packages. A room is a folder of `src`, or a file beside them. A row
+ * names only rooms of rows above it, so the graph of rooms has no circle. The inspector's model has a row of its own, because a
+ * page and an exported file contain it: it knows neither Node nor the server.
+ */
+const ROOMS: readonly {
+  readonly room: string;
+  readonly may: readonly string[];
   readonly packages: readonly string[];
 }[] = [
-  { of: /^machines\//, may: [/^machines\//], packages: ['xstate'] },
-  { of: /^src\/protocol\//, may: [/^src\/protocol\//], packages: [] },
-  { of: /^src\/messages\//, may: [/^src\/messages\//, /^src\/protocol\//], packages: [] },
-  { of: /^src\/schema\//, may: [/^src\/schema\//, /^src\/protocol\//], packages: ['ajv', 'ajv-formats', 'node:'] },
+  { room: 'clock', may: [], packages: [] },
+  { room: 'global-registry', may: [], packages: [] },
+  { room: 'machines', may: [], packages: ['xstate'] },
+  { room: 'package-files', may: [], packages: ['node:'] },
+  { room: 'protocol', may: [], packages: [] },
+  { room: 'quota', may: [], packages: [] },
+  { room: 'charts', may: ['protocol'], packages: ['node:', 'xstate'] },
+  { room: 'limits', may: ['clock'], packages: ['node:'] },
+  { room: 'messages', may: ['protocol'], packages: [] },
+  { room: 'operator-log', may: ['protocol'], packages: [] },
+  { room: 'schema', may: ['protocol'], packages: ['ajv', 'node:'] },
+  { room: 'store', may: ['clock', 'package-files', 'protocol'], packages: ['libsql', 'node:'] },
+  { room: 'timer-queue', may: ['clock'], packages: [] },
+  { room: 'watchdog-option', may: ['clock', 'protocol'], packages: [] },
+  { room: 'inspection', may: ['clock', 'protocol', 'charts', 'messages'], packages: ['xstate'] },
+  { room: 'results', may: ['protocol', 'schema'], packages: [] },
+  { room: 'server-quotas', may: ['quota', 'limits'], packages: [] },
   {
-    of: /^src\/asking\//,
-    may: [/^src\/(asking|schema|messages|protocol)\//, /^src\/process-wide\.ts$/],
-    packages: ['nanoid', 'node:crypto', 'xstate'],
+    room: 'transports',
+    may: ['clock', 'global-registry', 'protocol', 'quota', 'messages'],
+    packages: ['eventemitter3', 'nanoid', 'node:'],
   },
-  { of: /^src\/store\//, may: [/^src\/(store|protocol)\//, /^src\/(clock|own)\.ts$/], packages: ['node:', 'libsql'] },
-  { of: /^src\/results\//, may: [/^src\/(results|schema|protocol)\//], packages: [] },
-  { of: /^src\/outbound\//, may: [/^src\/(outbound|messages|protocol)\//], packages: [] },
-  { of: /^src\/requests\//, may: [/^src\/(requests|messages|protocol)\//], packages: [] },
-  { of: /^src\/inbound\//, may: [/^src\/(inbound|inspection|requests|messages|protocol)\//], packages: [] },
+  { room: 'actor', may: ['clock', 'machines', 'protocol', 'messages', 'inspection'], packages: ['xstate'] },
+  { room: 'inspector/model', may: ['charts', 'inspection'], packages: [] },
+  { room: 'launcher', may: ['global-registry', 'store', 'transports'], packages: [] },
+  { room: 'requests', may: ['clock', 'protocol', 'quota', 'messages', 'inspection', 'actor'], packages: ['node:'] },
+  { room: 'codec', may: ['protocol', 'messages', 'inspection', 'requests'], packages: [] },
   {
-    of: /^src\/execution\//,
-    may: [/^src\/(execution|asking|results|schema|messages|protocol)\//, /^src\/clock\.ts$/],
-    packages: ['node:async_hooks'],
+    room: 'input',
+    may: [
+      'clock',
+      'global-registry',
+      'machines',
+      'protocol',
+      'quota',
+      'limits',
+      'messages',
+      'operator-log',
+      'schema',
+      'store',
+      'inspection',
+      'results',
+      'server-quotas',
+      'actor',
+      'requests',
+    ],
+    packages: ['nanoid', 'node:', 'xstate'],
   },
-  { of: /^src\/charts\//, may: [/^src\/(charts|protocol)\//], packages: ['node:crypto', 'xstate'] },
   {
-    of: /^src\/inspection\//,
-    may: [/^src\/(inspection|charts|messages|protocol)\//, /^src\/clock\.ts$/],
+    room: 'emitters',
+    may: ['clock', 'machines', 'protocol', 'quota', 'messages', 'inspection', 'actor', 'requests', 'codec'],
     packages: ['xstate'],
   },
   {
-    of: /^src\/toolset\//,
-    may: [/^src\/(toolset|charts|handles|registration|execution|results|schema|messages|protocol)\//],
-    packages: ['nanoid', 'node:crypto', 'xstate'],
-  },
-  {
-    of: /^src\/handles\//,
-    may: [
-      /^machines\//,
-      /^src\/(handles|charts|inspection|asking|execution|results|store|messages|protocol)\//,
-      /^src\/(clock|options|process-wide|quota)\.ts$/,
-    ],
-    packages: ['nanoid', 'node:crypto', 'xstate'],
-  },
-  {
-    of: /^src\/actors\//,
-    may: [
-      /^machines\//,
-      /^src\/(actors|charts|inspection|asking|execution|registry|requests|outbound|messages|protocol)\//,
-      /^src\/(clock|quota)\.ts$/,
-    ],
+    room: 'executors',
+    may: ['clock', 'protocol', 'messages', 'schema', 'inspection', 'results', 'actor', 'requests', 'input'],
     packages: ['xstate'],
   },
   {
-    of: /^src\/supervision\//,
-    // Its threads load the author's modules, as discovery does, and keep what outlives the process as text.
-    may: [
-      /^machines\//,
-      /^src\/(supervision|discovery|execution|registration|results|messages|protocol)\//,
-      /^src\/(actors\/quarantine|inspection\/records|store\/(text|notes)|options|clock|own|process-wide)\.ts$/,
-    ],
-    packages: ['node:', 'nanoid', 'xstate'],
-  },
-  {
-    of: /^src\/inspector\/(model\/|frames\.ts)/,
-    // A page and an exported file have them too: they know neither Node nor the server.
-    may: [
-      /^src\/inspector\/(model\/|frames\.ts)/,
-      /^src\/charts\/(node|condition)\.ts$/,
-      /^src\/inspection\/told\.ts$/,
-    ],
+    room: 'options',
+    may: ['clock', 'protocol', 'limits', 'operator-log', 'store', 'watchdog-option', 'transports', 'executors'],
     packages: [],
   },
   {
-    of: /^src\/inspector\//,
-    // It is opened with a server, and is a transport to it: so it hears of its end, and may end connections.
+    room: 'registry',
     may: [
-      /^src\/(inspector|inspection|charts|messages|protocol)\//,
-      /^src\/(hosting\/inside|transports\/(memory|transport|http\/negotiate)|clock|server)\.ts$/,
+      'clock',
+      'protocol',
+      'messages',
+      'schema',
+      'inspection',
+      'results',
+      'actor',
+      'requests',
+      'input',
+      'executors',
     ],
     packages: ['node:', 'xstate'],
   },
   {
-    of: /^src\/transports\//,
-    may: [/^src\/(transports|messages|protocol)\//, /^src\/(bus|clock|process-wide|quota)\.ts$/],
-    packages: ['node:', 'nanoid'],
+    room: 'sessions',
+    may: [
+      'clock',
+      'machines',
+      'protocol',
+      'quota',
+      'limits',
+      'messages',
+      'operator-log',
+      'store',
+      'inspection',
+      'server-quotas',
+      'transports',
+      'actor',
+      'requests',
+      'codec',
+      'emitters',
+    ],
+    packages: ['nanoid', 'node:', 'xstate'],
   },
+  {
+    room: 'tasks',
+    may: [
+      'clock',
+      'machines',
+      'protocol',
+      'quota',
+      'limits',
+      'messages',
+      'operator-log',
+      'store',
+      'timer-queue',
+      'inspection',
+      'server-quotas',
+      'actor',
+      'requests',
+      'input',
+      'executors',
+    ],
+    packages: ['nanoid', 'xstate'],
+  },
+  {
+    room: 'handles',
+    may: [
+      'clock',
+      'global-registry',
+      'machines',
+      'protocol',
+      'quota',
+      'charts',
+      'limits',
+      'messages',
+      'operator-log',
+      'schema',
+      'store',
+      'timer-queue',
+      'inspection',
+      'results',
+      'requests',
+      'input',
+      'executors',
+      'registry',
+    ],
+    packages: ['nanoid', 'node:', 'xstate'],
+  },
+  {
+    room: 'discovery',
+    may: [
+      'clock',
+      'global-registry',
+      'package-files',
+      'protocol',
+      'operator-log',
+      'schema',
+      'launcher',
+      'registry',
+      'handles',
+    ],
+    packages: ['node:'],
+  },
+  {
+    room: 'workers',
+    may: [
+      'clock',
+      'global-registry',
+      'machines',
+      'package-files',
+      'protocol',
+      'operator-log',
+      'store',
+      'watchdog-option',
+      'results',
+      'actor',
+      'input',
+      'registry',
+      'discovery',
+    ],
+    packages: ['nanoid', 'node:', 'xstate'],
+  },
+  {
+    room: 'runtime',
+    may: [
+      'clock',
+      'machines',
+      'protocol',
+      'quota',
+      'limits',
+      'messages',
+      'operator-log',
+      'store',
+      'watchdog-option',
+      'inspection',
+      'server-quotas',
+      'transports',
+      'actor',
+      'launcher',
+      'requests',
+      'codec',
+      'input',
+      'emitters',
+      'executors',
+      'options',
+      'registry',
+      'sessions',
+      'tasks',
+      'handles',
+      'workers',
+    ],
+    packages: ['nanoid', 'node:', 'xstate'],
+  },
+  {
+    room: 'server',
+    may: [
+      'clock',
+      'protocol',
+      'schema',
+      'store',
+      'inspection',
+      'transports',
+      'launcher',
+      'options',
+      'registry',
+      'handles',
+      'discovery',
+      'runtime',
+    ],
+    packages: ['node:', 'xstate'],
+  },
+  {
+    room: 'index',
+    may: [
+      'clock',
+      'protocol',
+      'limits',
+      'operator-log',
+      'schema',
+      'store',
+      'watchdog-option',
+      'inspection',
+      'results',
+      'transports',
+      'actor',
+      'input',
+      'executors',
+      'options',
+      'registry',
+      'handles',
+      'discovery',
+      'workers',
+      'runtime',
+      'server',
+    ],
+    packages: [],
+  },
+  {
+    room: 'inspector',
+    may: ['clock', 'protocol', 'charts', 'inspection', 'transports', 'inspector/model', 'runtime', 'server'],
+    packages: ['node:', 'xstate'],
+  },
+  {
+    room: 'cli',
+    may: [
+      'clock',
+      'package-files',
+      'protocol',
+      'limits',
+      'operator-log',
+      'store',
+      'inspection',
+      'transports',
+      'inspector/model',
+      'launcher',
+      'options',
+      'registry',
+      'discovery',
+      'workers',
+      'server',
+      'inspector',
+    ],
+    packages: ['node:', 'xstate'],
+  },
+  {
+    room: 'testing',
+    may: ['clock', 'protocol', 'results', 'transports', 'inspector/model', 'server', 'inspector'],
+    packages: [],
+  },
+  { room: 'worker-main', may: ['cli'], packages: [] },
 ];
+
+function roomOf(file: string): string {
+  const [top = '', first = '', second = ''] = file.split('/');
+  if (top === 'machines') return top;
+  if (first === 'inspector' && (second === 'model' || second === 'frames.ts')) return 'inspector/model';
+  return first.replace(/\.ts$/, '');
+}
+
+test('every room has a row, and a row names only rooms above it', () => {
+  const rows = ROOMS.map(({ room }) => room);
+  const rooms = new Set([...files('src'), ...files('machines')].map(roomOf));
+  assert.equal([...rows].sort(), [...rooms].sort());
+  const wrong = ROOMS.flatMap(({ room, may }, place) =>
+    may.filter((other) => !rows.slice(0, place).includes(other)).map((other) => `${room} names ${other}`),
+  );
+  assert.equal(wrong, []);
+});
 
 test('imports point one way', () => {
   const wrong: string[] = [];
-  for (const { of, may, packages } of LAYERS) {
-    const mine = [...files('src'), ...files('machines')].filter((file) => of.test(file));
-    assert.ok(mine.length > 0, `the rule for ${of} matches no file`);
-    for (const file of mine) {
-      for (const { from } of imports(file)) {
-        const own = from.startsWith('src/') || from.startsWith('machines/');
-        const fine = own
-          ? may.some((pattern) => pattern.test(from))
-          : packages.some(
-              (name) => from === name || from.startsWith(`${name}/`) || (name.endsWith(':') && from.startsWith(name)),
-            );
-        if (!fine) wrong.push(`${file} imports ${from}`);
-      }
+  for (const file of [...files('src'), ...files('machines')]) {
+    const row = ROOMS.find(({ room }) => room === roomOf(file));
+    for (const { from } of imports(file)) {
+      const own = from.startsWith('src/') || from.startsWith('machines/');
+      const fine = own
+        ? roomOf(from) === row?.room || row?.may.includes(roomOf(from))
+        : row?.packages.some(
+            (name) => from === name || from.startsWith(`${name}/`) || (name.endsWith(':') && from.startsWith(name)),
+          );
+      if (!fine) wrong.push(`${file} imports ${from}`);
     }
   }
   assert.equal(wrong, []);
 });
 
+test('no file name occurs twice in src, except index.ts', () => {
+  const names = files('src').map((file) => posix.basename(file));
+  assert.equal(
+    names.filter((name, place) => name !== 'index.ts' && names.indexOf(name) !== place),
+    [],
+  );
+});
+
+test('no exported name is declared twice in src, except the main of each command', () => {
+  const declared = new Map<string, Set<string>>();
+  for (const file of files('src'))
+    for (const [, name = ''] of read(file).matchAll(
+      /^export (?:abstract |async )*(?:class|interface|type|function\*?|const|enum) (\w+)/gm,
+    ))
+      declared.set(name, (declared.get(name) ?? new Set()).add(file));
+  const twice = [...declared].filter(([name, places]) => places.size > 1 && name !== 'main');
+  assert.equal(
+    twice.map(([name, places]) => `${name}: ${[...places].join(', ')}`),
+    [],
+  );
+});
+
 test('only the doors turn text into values and values into text', () => {
-  const doors = /^src\/(inbound\/parse|outbound\/outbound)\.ts$/;
+  const doors = /^src\/codec\/(inbound\/parse|outbound\/outbound)\.ts$/;
   // What is sealed is read by nobody else; a schema is told to a model in the middle of a text; a handle is read as a JSON file.
-  const inside = ['src/asking/seal.ts', 'src/asking/through-model.ts', 'src/store/text.ts', 'src/toolset/json-text.ts'];
+  const inside = [
+    'src/input/seal.ts',
+    'src/input/model-fallback.ts',
+    'src/store/serialize.ts',
+    'src/handles/tools/handle-json.ts',
+  ];
   // The inspector has a door of its own: to its viewers, and to the texts that it shows them.
-  inside.push('src/inspector/json.ts');
+  inside.push('src/inspector/inspector-json.ts');
   // The command line and discovery read package.json, which is no message.
   const others = /^src\/(cli|discovery|testing)(\/|\.ts)/;
   const wrong = files('src').filter(
@@ -183,11 +433,11 @@ test('actors are made in one place', () => {
   // What traces the steps of a chart needs one that is never started.
   const authors = [
     'src/inspection/stepping.ts',
-    'src/actors/machine-run.ts',
-    'src/handles/living.ts',
-    'src/handles/restoring.ts',
+    'src/executors/statechart-call.ts',
+    'src/handles/hosted-machine.ts',
+    'src/handles/restore.ts',
   ];
-  const places = ['src/actors/actor.ts', ...authors];
+  const places = ['src/actor/actor.ts', ...authors];
   const wrong = files('src').filter((file) => !places.includes(file) && /\bcreateActor\b/.test(code(file)));
   assert.equal(wrong, []);
 });

@@ -2,7 +2,7 @@
 import { Agent } from 'node:http';
 import * as assert from 'uvu/assert';
 import { ErrorCode } from '../../src/index.ts';
-import { wait } from '../../src/testing/waiting.ts';
+import { wait } from '../../src/testing/arrivals.ts';
 import { suite } from '../harness/door.ts';
 import { answered, call, refused, send } from './modern.ts';
 import { Raw, rawRequest } from './raw.ts';

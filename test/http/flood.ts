@@ -1,6 +1,6 @@
 /** Thousands of requests in little time: pipelined on a few connections, and no more read of each answer than its status and body. */
 import { connect } from 'node:net';
-import { wait } from '../../src/testing/waiting.ts';
+import { wait } from '../../src/testing/arrivals.ts';
 
 export interface Flooding {
   readonly method: string;

@@ -1,7 +1,7 @@
 /** Closing the response of a modern request cancels it (R-07b): its handler hears at once, and nothing more is sent for it. */
 import { Agent } from 'node:http';
 import * as assert from 'uvu/assert';
-import { wait } from '../../src/testing/waiting.ts';
+import { wait } from '../../src/testing/arrivals.ts';
 import { settled } from '../../src/testing.ts';
 import { busy } from '../fuzz/conversation.ts';
 import { suite } from '../harness/door.ts';

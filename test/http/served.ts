@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer as createNodeServer, type IncomingMessage, request } from 'node:http';
 import { z } from 'zod';
 import { createServer, type HttpOptions, http, type Server } from '../../src/index.ts';
-import { type Waiting, wait } from '../../src/testing/waiting.ts';
+import { type PendingArrival, wait } from '../../src/testing/arrivals.ts';
 import { SimulatedClock } from '../../src/testing.ts';
 import type { Asking, Headers, HeldCall } from './support.ts';
 
@@ -146,7 +146,7 @@ class Reading implements Streamed {
   }
 
   until(part: string): Promise<void> {
-    const waiting: Waiting<void> = wait({ what: `"${part}"`, ms: 20_000, arrived: () => this.text });
+    const waiting: PendingArrival<void> = wait({ what: `"${part}"`, ms: 20_000, arrived: () => this.text });
     this.#look = () => {
       if (this.text.includes(part)) waiting.settle();
     };

@@ -6,13 +6,12 @@ import * as assert from 'uvu/assert';
 import { z } from 'zod';
 import type { Context, Server } from '../../src/index.ts';
 import { META } from '../../src/protocol/meta.ts';
-import { suite, timeLimit } from '../harness/door.ts';
+import { suite } from '../harness/door.ts';
 import { answered, call, modern } from './modern.ts';
 import { Raw, rawRequest } from './raw.ts';
 import { pings, serving } from './session.ts';
 import { openSession, type Session, type Stage } from './support.ts';
 
-timeLimit(60_000);
 const test = suite('slow readers');
 
 const STALL_MS = 30_000;

@@ -1,6 +1,6 @@
 /** Reads an event stream by the rules of the SSE standard, but hides nothing: events without data and comments are told too. */
 import type { Readable } from 'node:stream';
-import { list, type Waiting, wait } from '../../src/testing/waiting.ts';
+import { listArrivals, type PendingArrival, wait } from '../../src/testing/arrivals.ts';
 
 /** One event: only the fields that came, as they came. `data` lines are joined by line ends. */
 export interface SseEvent {
@@ -76,7 +76,7 @@ export class EventReader {
     });
   }
 
-  #until<T>(what: string, ms: number, look: (waiting: Waiting<T>) => void): Promise<T> {
+  #until<T>(what: string, ms: number, look: (waiting: PendingArrival<T>) => void): Promise<T> {
     const again = (): void => look(waiting);
     const waiting = wait<T>({ what, ms, arrived: () => this.#told() }, () => this.#waiting.delete(again));
     this.#waiting.add(again);
@@ -87,7 +87,7 @@ export class EventReader {
   #told(): string {
     return this.seen.length === 0
       ? 'no event had come'
-      : `what had come:${list(this.seen.map((e) => JSON.stringify(e)))}`;
+      : `what had come:${listArrivals(this.seen.map((e) => JSON.stringify(e)))}`;
   }
 
   #read(text: string): void {

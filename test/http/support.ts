@@ -10,7 +10,7 @@ import {
   type Server,
   type ServerOptions,
 } from '../../src/index.ts';
-import { type Waiting, wait } from '../../src/testing/waiting.ts';
+import { type PendingArrival, wait } from '../../src/testing/arrivals.ts';
 import { SimulatedClock } from '../../src/testing.ts';
 import { EventReader, type Message } from './sse.ts';
 
@@ -110,7 +110,7 @@ function liveSessions(server: Server): number {
 /** Where a handler and the test that waits for it meet, whoever is first. */
 class Meeting<T> {
   readonly #here = new Map<string, T[]>();
-  readonly #waiting = new Map<string, Waiting<T>[]>();
+  readonly #waiting = new Map<string, PendingArrival<T>[]>();
 
   put(key: string, value: T): void {
     const first = this.#waiting.get(key)?.shift();

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { setup } from 'xstate';
 import { readChart } from '../../src/charts/chart.ts';
 import { createServer } from '../../src/index.ts';
-import { Counter, KnownChart } from '../../src/inspector/model/coverage.ts';
+import { Counter, KnownChart } from '../../src/inspector/model/chart-coverage.ts';
 import { connect, watchCoverage } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';
 

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import * as assert from 'uvu/assert';
 import { createMachine, getInitialSnapshot } from 'xstate';
 import type { InspectionRecord, Untold } from '../../src/inspection/records.ts';
-import { Intake } from '../../src/inspector/intake.ts';
+import { RecordSampler } from '../../src/inspector/stream/record-sampler.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('inspector: intake');
@@ -13,7 +13,7 @@ const EVERY = 10;
 
 /** An intake, and the means to let it hear something. A thousand records take a millisecond, unless time is advanced. */
 function intake(capacity: number) {
-  const heard = new Intake(capacity, EVERY);
+  const heard = new RecordSampler(capacity, EVERY);
   let seq = 0;
   let passed = 0;
   const advance = (ms: number): void => {

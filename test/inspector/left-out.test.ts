@@ -1,8 +1,8 @@
 /** What a listener does without is not even recorded, and costs what it costs while nobody listens; who lives, in which state, is told all the same. */
 import * as assert from 'uvu/assert';
-import { INSIDE } from '../../src/hosting/inside.ts';
 import { createServer } from '../../src/index.ts';
 import type { InspectionRecord } from '../../src/inspection/records.ts';
+import { INTERNALS } from '../../src/runtime/internals.ts';
 import { connect } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';
 
@@ -22,7 +22,7 @@ async function listened(leavesOut?: (seq: number) => boolean) {
   });
   const client = await connect(server);
   await client.initialize();
-  const { inspection } = server[INSIDE];
+  const { inspection } = server[INTERNALS];
   const heard: InspectionRecord[] = [];
   const stop = inspection.listen((record) => void heard.push(record), leavesOut);
   const begin = heard.length;

@@ -3,9 +3,9 @@ import { createServer as createHttpServer } from 'node:http';
 import { connect as connectSocket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import * as assert from 'uvu/assert';
-import { INSIDE } from '../../src/hosting/inside.ts';
 import { createServer, http, type ServerOptions } from '../../src/index.ts';
 import { type InspectorOptions, openInspector } from '../../src/inspector.ts';
+import { INTERNALS } from '../../src/runtime/internals.ts';
 import { connect } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';
 import { type Ask, ask, raw } from './listening.ts';
@@ -328,7 +328,7 @@ test('a server that closes says goodbye, and an inspector that closes leaves the
   const { port: next } = new URL((await openInspector(server)).url);
   await server.close();
   await rejects(ask(Number(next)), /ECONNREFUSED|ECONNRESET/);
-  assert.is(server[INSIDE].inspection.on, false);
+  assert.is(server[INTERNALS].inspection.on, false);
 });
 
 test('what is asked wrongly is answered with what was expected', async () => {

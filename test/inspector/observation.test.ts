@@ -1,13 +1,13 @@
 /** A server is observed while somebody watches, and no longer; whoever comes later is told who lives, and whoever reads slowly what is missing. */
 import * as assert from 'uvu/assert';
 import { assign, createMachine } from 'xstate';
-import { INSIDE } from '../../src/hosting/inside.ts';
 import { createServer, type Server } from '../../src/index.ts';
 import type { Frame, HelloFrame, TraceRecord } from '../../src/inspector/frames.ts';
 import { Model } from '../../src/inspector/model/index.ts';
-import { FLUSH_MS, LINGER_MS, Observation, type ObservationOptions } from '../../src/inspector/observation.ts';
-import { Redactor } from '../../src/inspector/redact.ts';
-import { Viewer } from '../../src/inspector/viewer.ts';
+import { Redactor } from '../../src/inspector/redaction/redact.ts';
+import { FLUSH_MS, LINGER_MS, Observation, type ObservationOptions } from '../../src/inspector/stream/observation.ts';
+import { Viewer } from '../../src/inspector/stream/viewer.ts';
+import { INTERNALS } from '../../src/runtime/internals.ts';
 import { connect, SimulatedClock } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';
 
@@ -28,7 +28,7 @@ function observed(options: Partial<ObservationOptions> = {}) {
     release = resolve;
   });
   server.tool('hold', {}, () => held.then(() => 'held'));
-  const { inspection } = server[INSIDE];
+  const { inspection } = server[INTERNALS];
   const redactor = new Redactor();
   const observation = new Observation({ inspection, clock, redactor, machines: () => [], ...options });
   return { clock, server, inspection, observation, release };
@@ -235,7 +235,7 @@ for (const busy of [false, true])
     const clock = new SimulatedClock();
     const server = createServer({ name: 'flooded', version: '1.0.0', clock });
     server.tool('echo', {}, () => 'echo');
-    const { inspection } = server[INSIDE];
+    const { inspection } = server[INTERNALS];
     const never = { cancel() {} };
     const starved = {
       now: () => clock.now(),
@@ -272,7 +272,7 @@ test('S-32 telling takes a bounded part of the time: the rest is told later, and
   const clock = new SimulatedClock();
   const server = createServer({ name: 'slow', version: '1.0.0', clock });
   server.tool('echo', {}, () => 'echo');
-  const { inspection } = server[INSIDE];
+  const { inspection } = server[INTERNALS];
   let now = 0;
   // Each look at the clock costs a millisecond: a record or eight do.
   const slow = {
@@ -343,7 +343,7 @@ test('an actor in focus is looked at when it changes, and only then', async () =
 });
 
 test('S-30 what a statechart hides is hidden from the first message on that brings it', async () => {
-  const { clock, server, observation } = observed({ machines: () => server[INSIDE].machines() });
+  const { clock, server, observation } = observed({ machines: () => server[INTERNALS].machines() });
   const { viewer, frames } = view(observation, { everything: true });
   const secret = '4111-zq7';
   server.machine(

@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import { createServer } from '../../src/index.ts';
-import { exported } from '../../src/inspector/export.ts';
 import type { Frame, TraceRecord } from '../../src/inspector/frames.ts';
+import { exportPage } from '../../src/inspector/http/export-page.ts';
 import { openInspector, readRecording, record } from '../../src/inspector.ts';
 import { connect } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';
@@ -148,9 +148,9 @@ test('a server that nobody watches can be downloaded as it is now', async () => 
 
 test('S-33 nothing of a recording ends the block that it stands in', () => {
   const recording = JSON.stringify({ text: '</script><script>alert(1)</script><!--\u2028\u2029"TROUPE-RECORDING"$&' });
-  const page = exported('<script type="application/json">"TROUPE-RECORDING"</script>', recording);
+  const page = exportPage('<script type="application/json">"TROUPE-RECORDING"</script>', recording);
   const inner = page.slice('<script type="application/json">'.length, -'</script>'.length);
   assert.not.match(inner, /[<\u2028\u2029]/);
   assert.equal(JSON.parse(inner), JSON.parse(recording));
-  assert.throws(() => exported('<html>', recording), /build the page again/);
+  assert.throws(() => exportPage('<html>', recording), /build the page again/);
 });

@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import * as assert from 'uvu/assert';
 import { createMachine } from 'xstate';
 import { type Plain, REDACTED } from '../../src/inspector/frames.ts';
-import { BOUNDS, plainOf } from '../../src/inspector/plain.ts';
-import { Redactor } from '../../src/inspector/redact.ts';
+import { BOUNDS, plainOf } from '../../src/inspector/redaction/plain-data.ts';
+import { Redactor } from '../../src/inspector/redaction/redact.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('inspector: redaction');

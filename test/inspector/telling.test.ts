@@ -3,8 +3,8 @@ import * as assert from 'uvu/assert';
 import { createActor, createMachine } from 'xstate';
 import type { InspectionRecord, Untold } from '../../src/inspection/records.ts';
 import type { ChartFrame, TraceRecord } from '../../src/inspector/frames.ts';
-import { Redactor } from '../../src/inspector/redact.ts';
-import { Teller } from '../../src/inspector/telling.ts';
+import { Redactor } from '../../src/inspector/redaction/redact.ts';
+import { FrameEncoder } from '../../src/inspector/stream/frame-encoder.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('inspector: telling');
@@ -12,7 +12,11 @@ const SECRET = 'zq7wxk3v9';
 
 function teller(wants = false) {
   const charts: ChartFrame[] = [];
-  const made = new Teller({ redactor: new Redactor(), wants: () => wants, chart: (frame) => void charts.push(frame) });
+  const made = new FrameEncoder({
+    redactor: new Redactor(),
+    wants: () => wants,
+    chart: (frame) => void charts.push(frame),
+  });
   const told = (record: Untold): TraceRecord => {
     const placed: InspectionRecord = Object.assign(record, { seq: 1, at: 2, cause: 0 });
     return made.told(placed);

@@ -1,11 +1,11 @@
 /** The viewers of an inspector: quiet streams show that they are open, and those that nobody reads are ended. */
 import * as assert from 'uvu/assert';
-import { INSIDE } from '../../src/hosting/inside.ts';
 import { createServer } from '../../src/index.ts';
 import type { HelloFrame } from '../../src/inspector/frames.ts';
-import { LINGER_MS, Observation } from '../../src/inspector/observation.ts';
-import { Redactor } from '../../src/inspector/redact.ts';
-import { type StreamSink, Viewers } from '../../src/inspector/viewers.ts';
+import { Redactor } from '../../src/inspector/redaction/redact.ts';
+import { LINGER_MS, Observation } from '../../src/inspector/stream/observation.ts';
+import { type StreamSink, Viewers } from '../../src/inspector/stream/viewers.ts';
+import { INTERNALS } from '../../src/runtime/internals.ts';
 import { SimulatedClock } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';
 
@@ -20,7 +20,7 @@ const hello = (): HelloFrame => ({
 function opened() {
   const clock = new SimulatedClock();
   const server = createServer({ name: 'viewed', version: '1.0.0', clock });
-  const { inspection } = server[INSIDE];
+  const { inspection } = server[INTERNALS];
   const observation = new Observation({ inspection, clock, redactor: new Redactor(), machines: () => [] });
   return { clock, server, observation, viewers: new Viewers({ observation, clock, max: 2, hello }) };
 }

@@ -1,8 +1,8 @@
 /** What could happen next, and what an event would lead to: found out without the actor noticing, whatever its author's code does. */
 import * as assert from 'uvu/assert';
 import { and, assign, createActor, createMachine, emit, fromPromise, not, setup, stateIn } from 'xstate';
-import type { AnyEvent } from '../../src/inspector/input.ts';
-import { nextOf, whatIf } from '../../src/inspector/what-if.ts';
+import type { AnyEvent } from '../../src/inspector/http/viewer-input.ts';
+import { nextOf, whatIf } from '../../src/inspector/views/what-if.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('inspector: what if');

@@ -1,13 +1,13 @@
 /** What a message is, read from its text without parsing it: the same in any pieces, and what JSON.parse says where that can. */
 import * as fc from 'fast-check';
 import * as assert from 'uvu/assert';
-import { Envelope } from '../../src/protocol/envelope.ts';
+import { MessageEnvelope } from '../../src/protocol/message-envelope.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('envelope');
 
 function read(...pieces: readonly string[]): unknown {
-  const envelope = new Envelope();
+  const envelope = new MessageEnvelope();
   for (const piece of pieces) envelope.push(piece);
   const text = envelope.text();
   return text === undefined ? undefined : JSON.parse(text);
@@ -117,7 +117,7 @@ test('is linear in the length of the text', () => {
   const started = performance.now();
   for (const part of ['[', '{"a":', '"\\\\"', '\\', '"', ' ', '1', '{"id":1},'])
     for (const start of ['', '{"x":', '[', '{"x":"', '{"id":']) {
-      const envelope = new Envelope();
+      const envelope = new MessageEnvelope();
       for (let piece = 0; piece < 10; piece += 1) envelope.push((piece === 0 ? start : '') + part.repeat(50_000));
       envelope.text();
     }

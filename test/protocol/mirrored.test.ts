@@ -2,7 +2,7 @@
 import { Buffer } from 'node:buffer';
 import fc from 'fast-check';
 import * as assert from 'uvu/assert';
-import { decodeMirrored, mirrors } from '../../src/protocol/mirrored.ts';
+import { decodeMirrored, mirrors } from '../../src/protocol/header-values.ts';
 import { suite } from '../harness/door.ts';
 
 const decode = suite('decodeMirrored');

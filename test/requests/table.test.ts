@@ -1,18 +1,18 @@
 /** The in-flight table's store agrees with a Map, whatever comes and goes. */
 import * as fc from 'fast-check';
 import * as assert from 'uvu/assert';
-import type { InFlight } from '../../src/messages/in-flight.ts';
+import type { ActiveRequest } from '../../src/messages/active-request.ts';
 import type { RequestId } from '../../src/protocol/jsonrpc.ts';
-import { InFlightRequest } from '../../src/requests/in-flight.ts';
-import { InFlightTable } from '../../src/requests/table.ts';
+import { IncomingRequest } from '../../src/requests/request.ts';
+import { RequestTable } from '../../src/requests/request-table.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('in-flight table');
 
-function request(id: RequestId): InFlight {
+function request(id: RequestId): ActiveRequest {
   const client = { principal: 'anonymous', capabilities: {}, info: undefined, logLevel: undefined, session: undefined };
   const dialect: never = undefined as never;
-  return new InFlightRequest(
+  return new IncomingRequest(
     id,
     { method: 'ping' },
     'server',
@@ -34,8 +34,8 @@ test('agrees with a Map', () => {
   );
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.boolean(), id), { maxLength: 200 }), (steps) => {
-      const table = new InFlightTable();
-      const model = new Map<RequestId, InFlight>();
+      const table = new RequestTable();
+      const model = new Map<RequestId, ActiveRequest>();
       for (const [adds, key] of steps) {
         const there = model.get(key);
         assert.is(table.get(key), there);
@@ -56,7 +56,7 @@ test('agrees with a Map', () => {
 });
 
 test('a number and its text are two ids', () => {
-  const table = new InFlightTable();
+  const table = new RequestTable();
   const [one, text] = [request(1), request('1')];
   table.add(one);
   table.add(text);

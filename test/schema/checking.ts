@@ -1,9 +1,9 @@
 /** Helpers of the schema tests: what a check reports, as text, and what a registration refuses. */
 import * as assert from 'uvu/assert';
-import { compileInput, compileOutput } from '../../src/schema/compile.ts';
-import { SchemaError } from '../../src/schema/error.ts';
+import { compileInput, compileOutput } from '../../src/schema/compile-schema.ts';
 import { explain } from '../../src/schema/problems.ts';
 import type { CompiledSchema } from '../../src/schema/schema.ts';
+import { SchemaError } from '../../src/schema/schema-error.ts';
 
 type Source = Parameters<typeof compileOutput>[0];
 

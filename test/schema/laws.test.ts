@@ -3,10 +3,10 @@ import { Ajv } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
 import * as assert from 'uvu/assert';
-import { SchemaError } from '../../src/schema/error.ts';
-import { guardSchema } from '../../src/schema/guard.ts';
-import type { Dialect } from '../../src/schema/keywords.ts';
+import type { SchemaDialect } from '../../src/schema/keywords.ts';
 import { explain } from '../../src/schema/problems.ts';
+import { SchemaError } from '../../src/schema/schema-error.ts';
+import { guardSchema } from '../../src/schema/schema-guard.ts';
 import { walkSchema } from '../../src/schema/walk.ts';
 import { suite } from '../harness/door.ts';
 import { input, output } from './checking.ts';
@@ -180,7 +180,7 @@ for (const [dialect, keywords, meta] of [
   ['draft-2020-12', `${COMMON} ${ONLY_2020}`.split(' '), new Ajv2020(LENIENT)],
   ['draft-07', COMMON.split(' '), new Ajv(LENIENT)],
 ] as const) {
-  const one = (source: Readonly<Record<string, unknown>>, expected: Dialect): boolean => {
+  const one = (source: Readonly<Record<string, unknown>>, expected: SchemaDialect): boolean => {
     try {
       walkSchema(source as Parameters<typeof walkSchema>[0], expected, 'tool "t": input');
       return true;

@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert';
 import * as v from 'valibot';
 import * as z from 'zod';
 import * as mini from 'zod/mini';
-import { compileInput, compileOutput } from '../../src/schema/compile.ts';
+import { compileInput, compileOutput } from '../../src/schema/compile-schema.ts';
 import { suite } from '../harness/door.ts';
 import { having, input, output, refused, refusedBy, report } from './checking.ts';
 

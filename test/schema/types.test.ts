@@ -7,7 +7,13 @@ import * as assert from 'uvu/assert';
 import * as v from 'valibot';
 import * as z from 'zod';
 import type { JsonObject } from '../../src/protocol/json.ts';
-import type { AuthorSchema, Infer, InferInput, StandardSchema, UnknownArguments } from '../../src/schema/types.ts';
+import type {
+  AuthorSchema,
+  Infer,
+  InferInput,
+  StandardSchema,
+  UnknownArguments,
+} from '../../src/schema/schema-types.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('types of schemas');

@@ -4,14 +4,13 @@ import * as assert from 'uvu/assert';
 import { LATEST_MODERN } from '../../src/protocol/revisions.ts';
 import { settled } from '../../src/testing.ts';
 import { busy } from '../fuzz/conversation.ts';
-import { suite, timeLimit } from '../harness/door.ts';
+import { suite } from '../harness/door.ts';
 import { type Flooding, flood } from '../http/flood.ts';
 import { answered, call, modern, refused, SELF } from '../http/modern.ts';
 import { Raw, rawRequest } from '../http/raw.ts';
 import { PING, serving } from '../http/session.ts';
 import { type Answer, ask, initialize, openSession, type Stage } from '../http/support.ts';
 
-timeLimit(120_000);
 const test = suite('advisories');
 
 const { headers: calling = {} } = modern('tools/call', { params: { name: 'whoami' } });

@@ -1,13 +1,12 @@
 /** S-41 to S-44 together: floods of messages as large as they may be, for everything that a server can keep, at a process with little memory. */
 import * as assert from 'uvu/assert';
 import { META } from '../../src/protocol/meta.ts';
-import { TASKS_EXTENSION } from '../../src/protocol/tasks.ts';
-import { suite, timeLimit } from '../harness/door.ts';
+import { TASKS_EXTENSION } from '../../src/protocol/task-params.ts';
+import { suite } from '../harness/door.ts';
 import { type Modern, modern } from '../http/modern.ts';
 import { type Asking, ask, initialize } from '../http/support.ts';
-import { Hosted } from '../supervision/hosted.ts';
+import { Hosted } from '../workers/hosted.ts';
 
-timeLimit(300_000);
 const test = suite('floods');
 const FULL = process.env.TROUPE_FULL === '1';
 

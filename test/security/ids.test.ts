@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import * as assert from 'uvu/assert';
 import { DIALECTS } from '../../src/protocol/dialects/index.ts';
 import { Quota } from '../../src/quota.ts';
-import { HttpSession } from '../../src/transports/http/session.ts';
+import { HttpSession } from '../../src/transports/http/http-session.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('event ids');

@@ -6,9 +6,8 @@ import { join } from 'node:path';
 import { PassThrough, type Readable, type Writable } from 'node:stream';
 import * as assert from 'uvu/assert';
 import { createServer, type Server, socket, stdio } from '../../src/index.ts';
-import { suite, timeLimit } from '../harness/door.ts';
+import { suite } from '../harness/door.ts';
 
-timeLimit(30_000);
 const test = suite('long lines');
 
 const CHUNK = Buffer.alloc(65_536, 'x');

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer as listener } from 'node:http';
 import * as assert from 'uvu/assert';
 import { isQuick } from '../../src/schema/bounded.ts';
-import { CHECK_MS } from '../../src/schema/plain.ts';
+import { CHECK_MS } from '../../src/schema/json-schema.ts';
 import { suite } from '../harness/door.ts';
 import { having, input, refused, report } from '../schema/checking.ts';
 

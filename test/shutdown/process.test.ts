@@ -4,10 +4,9 @@ import { type CallToolResult, ErrorCode } from '../../src/index.ts';
 import { ErrorAnswer, type TestClient } from '../../src/testing.ts';
 import { errorOf } from '../crash/support.ts';
 import { SELF } from '../fuzz/messages.ts';
-import { suite, timeLimit } from '../harness/door.ts';
+import { suite } from '../harness/door.ts';
 import { spawnServer } from './child.ts';
 
-timeLimit(30_000);
 const test = suite('shutdown of a process');
 const posix = process.platform !== 'win32';
 const clean = { code: 0, signal: null };

@@ -2,7 +2,7 @@
 import type { MemoryPeer } from '../../src/index.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../src/protocol/json.ts';
 import { META } from '../../src/protocol/meta.ts';
-import { TASKS_EXTENSION } from '../../src/protocol/tasks.ts';
+import { TASKS_EXTENSION } from '../../src/protocol/task-params.ts';
 import { isTerminal, type KnownTask } from './book.ts';
 import type { KnownHandle } from './handles.ts';
 import type { Act, HandleAct, Reply, ToolName } from './plan.ts';

@@ -2,9 +2,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
-import { memoryStore } from '../../src/store/memory.ts';
-import { sqlite } from '../../src/store/sqlite.ts';
-import { Db } from '../../src/store/sqlite-database.ts';
+import { memoryStore } from '../../src/store/memory-store.ts';
+import { sqlite } from '../../src/store/sqlite/sqlite.ts';
+import { Db } from '../../src/store/sqlite/sqlite-database.ts';
 import { type ActorRow, type Store, StoreError, type Write } from '../../src/store/store.ts';
 import { suite } from '../harness/door.ts';
 import { actor, event, folder, host } from './support.ts';

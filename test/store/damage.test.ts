@@ -3,7 +3,7 @@ import { existsSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import * as assert from 'uvu/assert';
-import { sqlite } from '../../src/store/sqlite.ts';
+import { sqlite } from '../../src/store/sqlite/sqlite.ts';
 import { type JournalEvent, StoreError, type Write } from '../../src/store/store.ts';
 import { suite, timeLimit } from '../harness/door.ts';
 import { actor, event, folder, full, host, type Opened, openHere, random } from './support.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
 import type { Offered } from '../../bench/offering.ts';
-import { sqlite } from '../../src/store/sqlite.ts';
+import { sqlite } from '../../src/store/sqlite/sqlite.ts';
 import { StoreError } from '../../src/store/store.ts';
 import { suite, timeLimit } from '../harness/door.ts';
 import { acknowledged, Disk, faultIn, folder, full, host, type Program, program, random, shim } from './support.ts';

@@ -3,7 +3,7 @@ import { closeSync, existsSync, openSync, readFileSync, truncateSync, writeFileS
 import { join } from 'node:path';
 import { setImmediate as turnOfTheLoop } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
-import type { Found, Question } from '../../src/store/sqlite-mail.ts';
+import type { StoreQuery, StoreResult } from '../../src/store/sqlite/sqlite-protocol.ts';
 import type { ActorRow, StoredKind, Write } from '../../src/store/store.ts';
 import { suite, timeLimit } from '../harness/door.ts';
 import { event, folder, full, type Opened, openHere, random } from './support.ts';
@@ -31,13 +31,13 @@ function rowOf(n: number): ActorRow {
 }
 
 /** What was acknowledged, by the question that asks for it. */
-type Oracle = Map<string, { readonly question: Question; expected: string }>;
+type Oracle = Map<string, { readonly question: StoreQuery; expected: string }>;
 
 const oracle: Oracle = new Map();
 let whole: Buffer | undefined;
 let files = 0;
 
-function expect(question: Question, found: Found): void {
+function expect(question: StoreQuery, found: StoreResult): void {
   oracle.set(JSON.stringify(question), { question, expected: JSON.stringify(found) });
 }
 
@@ -77,8 +77,8 @@ function written(): Buffer {
   return whole;
 }
 
-function questions(): Question[] {
-  const all: Question[] = KINDS.map((kind) => ({ type: 'list', query: { kind, limit: ACTORS } }));
+function questions(): StoreQuery[] {
+  const all: StoreQuery[] = KINDS.map((kind) => ({ type: 'list', query: { kind, limit: ACTORS } }));
   all.push({ type: 'timers', until: Number.MAX_SAFE_INTEGER, limit: ACTORS });
   for (let n = 0; n < ACTORS; n += 1) {
     const actor = idOf(n);
@@ -116,7 +116,7 @@ function judge(opened: Opened, reports: readonly string[]): Verdict {
 }
 
 /** A list may leave rows out where it says so: by their ids, or to the operator. */
-function isPart(found: Found, expected: string, reports: readonly string[]): boolean {
+function isPart(found: StoreResult, expected: string, reports: readonly string[]): boolean {
   if (found.type !== 'actors' && found.type !== 'timers') return false;
   const right: { rows: readonly unknown[] } = JSON.parse(expected);
   const rows = new Set(right.rows.map((row) => JSON.stringify(row)));
@@ -262,7 +262,7 @@ function indexed(text: string): number[] {
 }
 
 /** Asks for something, and writes it, with each place turned where an index has its key. */
-function astray(key: string, question: Question, writes: readonly Write[], bit = 1): void {
+function astray(key: string, question: StoreQuery, writes: readonly Write[], bit = 1): void {
   const places = indexed(key);
   assert.ok(places.length > 0, `no index has ${key}`);
   let [hidden, refused] = [0, 0];
@@ -330,14 +330,14 @@ test('R-41: an index that was damaged while its store was closed is made anew of
   assert.ok(rebuilt > 0);
 });
 
-const key = (question: Question): string => JSON.stringify(question);
+const key = (question: StoreQuery): string => JSON.stringify(question);
 
 /** Something else is written of each actor, and what it leads to. */
 function change(n: number, write: (writes: readonly Write[], then: ReadonlyMap<string, string>) => void): void {
   const id = idOf(n);
   const request = `request ${n} 1`;
   const data = said('again', n);
-  const is = (question: Question, found: Found): [string, string] => [key(question), JSON.stringify(found)];
+  const is = (question: StoreQuery, found: StoreResult): [string, string] => [key(question), JSON.stringify(found)];
   switch (n % 4) {
     case 0:
       return write(
@@ -346,8 +346,8 @@ function change(n: number, write: (writes: readonly Write[], then: ReadonlyMap<s
       );
     case 1: {
       const added = event(id, 'out', 3, data);
-      const question: Question = { type: 'streams', actor: id };
-      const events: Question = { type: 'events', actor: id, stream: 'out', after: 0, limit: 10 };
+      const question: StoreQuery = { type: 'streams', actor: id };
+      const events: StoreQuery = { type: 'events', actor: id, stream: 'out', after: 0, limit: 10 };
       const before: { events: readonly unknown[] } = JSON.parse(oracle.get(key(events))?.expected ?? '');
       const last = { stream: 'out', seq: 3, kind: 'said', data };
       const rows = [

@@ -4,26 +4,26 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
-import { FileNotes, markEnded } from '../../src/store/notes.ts';
+import { CrashMarker, markEnded } from '../../src/store/crash-marker.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('notes');
 const folder = mkdtempSync(join(tmpdir(), 'troupe-notes-'));
 test.after(() => rmSync(folder, { recursive: true, force: true }));
 
-const NOTES = new URL('../../src/store/notes.ts', import.meta.url).href;
+const NOTES = new URL('../../src/store/crash-marker.ts', import.meta.url).href;
 
 /** What the next process reads. */
-function next(path: string): FileNotes {
-  const notes = new FileNotes(path);
+function next(path: string): CrashMarker {
+  const notes = new CrashMarker(path);
   notes.open();
   return notes;
 }
 
 /** A process that notes something, and then does this. */
 function died(path: string, does: string): { readonly pid: number } {
-  const code = `import { FileNotes, markEnded } from '${NOTES}';
-const notes = new FileNotes(${JSON.stringify(path)});
+  const code = `import { CrashMarker, markEnded } from '${NOTES}';
+const notes = new CrashMarker(${JSON.stringify(path)});
 notes.open();
 notes.write('["a long note, which is over"]');
 notes.write('["one"]');

@@ -2,7 +2,7 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
-import type { Question } from '../../src/store/sqlite-mail.ts';
+import type { StoreQuery } from '../../src/store/sqlite/sqlite-protocol.ts';
 import { suite, timeLimit } from '../harness/door.ts';
 import { actor, event, folder, full, openHere, random } from './support.ts';
 
@@ -12,7 +12,7 @@ const place = folder();
 test.after(place.remove);
 
 const data = (size: number): string => JSON.stringify({ filler: 'x'.repeat(size) });
-const reading = (id: string, stream: string, after: number): Question => ({
+const reading = (id: string, stream: string, after: number): StoreQuery => ({
   type: 'events',
   actor: id,
   stream,

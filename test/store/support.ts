@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { systemClock } from '../../src/clock.ts';
-import type { Db } from '../../src/store/sqlite-database.ts';
-import { SqliteGroups } from '../../src/store/sqlite-groups.ts';
-import type { Answer, Question } from '../../src/store/sqlite-mail.ts';
-import { resolveSqliteOptions, type SqliteOptions } from '../../src/store/sqlite-options.ts';
-import { openFile } from '../../src/store/sqlite-schema.ts';
+import { openFile } from '../../src/store/sqlite/database-file.ts';
+import { GroupCommit } from '../../src/store/sqlite/group-commit.ts';
+import type { Db } from '../../src/store/sqlite/sqlite-database.ts';
+import { resolveSqliteOptions, type SqliteOptions } from '../../src/store/sqlite/sqlite-options.ts';
+import type { StoreAnswer, StoreQuery } from '../../src/store/sqlite/sqlite-protocol.ts';
 import type { ActorRow, JournalEvent, StoreHost, Write } from '../../src/store/store.ts';
 
 const here = dirname(fileURLToPath(import.meta.url));
@@ -49,8 +49,8 @@ export function event(actor: string, stream: string, seq: number, data = `{"n":$
 /** The store's file, opened by the code of its thread, in this one. */
 export interface Opened {
   readonly db: Db;
-  ask(question: Question): Answer;
-  commit(...writes: Write[]): Answer;
+  ask(question: StoreQuery): StoreAnswer;
+  commit(...writes: Write[]): StoreAnswer;
   events(actor: string, stream: string): readonly JournalEvent[];
   /** What is wrong with it, by SQLite's own check. */
   integrity(): string;
@@ -61,8 +61,8 @@ export function openHere(path: string, given: Partial<SqliteOptions> = {}, repor
   const opened = openFile({ path, options, readOnly: false });
   const { db } = opened;
   for (const line of opened.damage) report(line);
-  const groups = new SqliteGroups(opened, path, options, report);
-  const ask = (question: Question): Answer => {
+  const groups = new GroupCommit(opened, path, options, report);
+  const ask = (question: StoreQuery): StoreAnswer => {
     for (;;) {
       const [answer] = groups.run([{ id: 1, question }]);
       if (answer) return answer;

@@ -3,7 +3,7 @@ import { closeSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { offerTo } from '../../bench/offering.ts';
-import { sqlite } from '../../src/store/sqlite.ts';
+import { sqlite } from '../../src/store/sqlite/sqlite.ts';
 import { StoreError } from '../../src/store/store.ts';
 import { batch, host, openHere } from './support.ts';
 

@@ -2,10 +2,10 @@
 import * as assert from 'uvu/assert';
 import { ErrorCode, ProtocolError } from '../../src/index.ts';
 import { META } from '../../src/protocol/meta.ts';
-import { TASKS_EXTENSION } from '../../src/protocol/tasks.ts';
+import { TASKS_EXTENSION } from '../../src/protocol/task-params.ts';
 import { settled } from '../../src/testing.ts';
-import { errorOf, textOf } from '../asking/support.ts';
 import { suite } from '../harness/door.ts';
+import { errorOf, textOf } from '../input/support.ts';
 import { accept, gate, idOf, inside, keysOf, Modern, NAME, pending, stage } from './support.ts';
 
 const test = suite('tasks (extension)');

@@ -1,6 +1,6 @@
 /** What the inspector is told of a task: which tool it is a call of, and what it waits for, until when. */
 import * as assert from 'uvu/assert';
-import { INSIDE } from '../../src/hosting/inside.ts';
+import { INTERNALS } from '../../src/runtime/internals.ts';
 import { suite } from '../harness/door.ts';
 import { gate, NAME, stage } from './support.ts';
 
@@ -20,7 +20,7 @@ test('a task is called by its tool, and its question is told with whom it waits 
   await clock.advance(1_000);
   const id = await modern('ada').start('sign_up');
   const until = clock.now() + 60_000;
-  const task = server[INSIDE].inspection.live(`task/${id.slice(0, 8)}`);
+  const task = server[INTERNALS].inspection.live(`task/${id.slice(0, 8)}`);
   assert.equal(labels, ['sign_up']);
   assert.equal(task?.waits?.(), []);
   open();

@@ -4,8 +4,8 @@ import { ErrorCode } from '../../src/index.ts';
 import { isObject, type JsonObject } from '../../src/protocol/json.ts';
 import { META } from '../../src/protocol/meta.ts';
 import { settled } from '../../src/testing.ts';
-import { errorOf } from '../asking/support.ts';
 import { suite } from '../harness/door.ts';
+import { errorOf } from '../input/support.ts';
 import { accept, EXTENSION, gate, type Modern, NAME, stage } from './support.ts';
 
 const test = suite('tasks on a stream');

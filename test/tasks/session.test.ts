@@ -3,10 +3,10 @@ import * as assert from 'uvu/assert';
 import { ErrorCode } from '../../src/index.ts';
 import { isObject, type JsonObject } from '../../src/protocol/json.ts';
 import { META } from '../../src/protocol/meta.ts';
-import { isJsonObject } from '../../src/testing/json.ts';
+import { isObjectInTest } from '../../src/testing/test-json.ts';
 import { settled, type TestClient } from '../../src/testing.ts';
-import { errorOf, textOf } from '../asking/support.ts';
 import { suite } from '../harness/door.ts';
+import { errorOf, textOf } from '../input/support.ts';
 import { accept, gate, idOf, inside, NAME, pending, stage } from './support.ts';
 
 const test = suite('tasks (2025-11-25)');
@@ -16,8 +16,11 @@ function start(client: TestClient, name: string, task: JsonObject = {}): Promise
 }
 
 async function question(client: TestClient): Promise<{ readonly id: unknown; readonly params: JsonObject }> {
-  const message = await client.next((each) => isJsonObject(each) && each.method === 'elicitation/create', 'a question');
-  if (!isJsonObject(message) || !isJsonObject(message.params)) throw new Error('expected a question');
+  const message = await client.next(
+    (each) => isObjectInTest(each) && each.method === 'elicitation/create',
+    'a question',
+  );
+  if (!isObjectInTest(message) || !isObjectInTest(message.params)) throw new Error('expected a question');
   return { id: message.id, params: message.params };
 }
 

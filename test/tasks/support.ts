@@ -3,10 +3,10 @@ import * as z from 'zod';
 import { createServer, type Limits, memory, type Server } from '../../src/index.ts';
 import { isObject, type JsonObject } from '../../src/protocol/json.ts';
 import { META } from '../../src/protocol/meta.ts';
-import { TASKS_EXTENSION } from '../../src/protocol/tasks.ts';
+import { TASKS_EXTENSION } from '../../src/protocol/task-params.ts';
 import { SimulatedClock, settled, TestClient } from '../../src/testing.ts';
-import { textOf } from '../asking/support.ts';
 import { wireChecker } from '../harness/wire.ts';
+import { textOf } from '../input/support.ts';
 
 export const NAME = { message: 'Who?', schema: z.object({ name: z.string() }) };
 export const EXTENSION: JsonObject = { elicitation: {}, extensions: { [TASKS_EXTENSION]: {} } };

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import * as assert from 'uvu/assert';
 import { createServer, type Server } from '../../src/index.ts';
-import { difference, fill } from '../../src/testing/match.ts';
+import { difference, fillIn } from '../../src/testing/match-json.ts';
 import { type PlayOptions, parseTranscript, playTranscript, SimulatedClock, type Wire } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';
 
@@ -100,9 +100,9 @@ comparing('a wildcard with a name is remembered, and fits that value only', () =
   const values = new Map();
   assert.is(difference({ a: '…x', b: '…x' }, { a: [1], b: [1] }, values), undefined);
   assert.is(difference('…x', [2], values), '[0]: expected 1, got 2');
-  assert.equal(fill({ c: '…x', d: ['…x'] }, values), { c: [1], d: [[1]] });
-  assert.throws(() => fill('…y', values), '"…y" has no value yet; those that have one: x');
-  assert.throws(() => fill('…', values), /cannot be sent/);
+  assert.equal(fillIn({ c: '…x', d: ['…x'] }, values), { c: [1], d: [[1]] });
+  assert.throws(() => fillIn('…y', values), '"…y" has no value yet; those that have one: x');
+  assert.throws(() => fillIn('…', values), /cannot be sent/);
   // What a value says is no wildcard.
   assert.is(difference('…z', '…', new Map([['z', 'other']])), 'expected "other", got "…"');
 });

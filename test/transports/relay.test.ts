@@ -6,9 +6,9 @@ import {
   asideOf,
   isAside,
   type RelayMail,
+  type RelayReport,
   readRelayMail,
   readServerMail,
-  type ServerMail,
 } from '../../src/transports/relay.ts';
 import { stdio } from '../../src/transports/stdio.ts';
 import { StreamConnection } from '../../src/transports/stream-connection.ts';
@@ -24,7 +24,7 @@ test('each mail reads as it was written, and no JSON text reads as mail', () => 
     { type: 'unreadable', reason: 'not UTF-8', bytes: 0, head: '' },
   ];
   for (const mail of fromRelay) assert.equal(readRelayMail(asideOf(mail)), mail);
-  const fromServer: ServerMail[] = [
+  const fromServer: RelayReport[] = [
     { type: 'limit', maxMessageBytes: 4_194_304 },
     { type: 'repeatable', tools: [] },
     { type: 'repeatable', tools: ['a', 'with space', 'Ünicode %20\n'] },
@@ -58,7 +58,7 @@ async function open() {
   const lines: string[] = [];
   output.setEncoding('utf8').on('data', (text: string) => void lines.push(...text.trim().split('\n')));
   await server.listen(stdio({ input, output }));
-  const mail = (): (ServerMail | undefined)[] => lines.filter(isAside).map(readServerMail);
+  const mail = (): (RelayReport | undefined)[] => lines.filter(isAside).map(readServerMail);
   const messages = (): string[] => lines.filter((line) => !isAside(line));
   const send = async (...texts: readonly string[]): Promise<void> => {
     for (const text of texts) input.write(`${text}\n`);

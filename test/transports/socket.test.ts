@@ -16,9 +16,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { createServer, type Server, type SocketOptions, socket } from '../../src/index.ts';
-import { suite, timeLimit } from '../harness/door.ts';
+import { suite } from '../harness/door.ts';
 
-timeLimit(15_000);
 const test = suite('socket');
 const posix = process.platform !== 'win32';
 const folder = mkdtempSync(join(tmpdir(), 'troupe-socket-'));

@@ -2,10 +2,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import * as assert from 'uvu/assert';
-import { suite, timeLimit } from '../harness/door.ts';
+import { suite } from '../harness/door.ts';
 import { Fixture, nodeCommand } from './support.ts';
 
-timeLimit(30_000);
 const test = suite('stdio process');
 const posix = process.platform !== 'win32';
 

@@ -4,9 +4,9 @@ import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process'
 import { once } from 'node:events';
 import { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { Bus, type BusEvents } from '../../src/bus.ts';
 import { Quota } from '../../src/quota.ts';
 import { SimulatedClock } from '../../src/testing.ts';
+import { Bus, type BusEvents } from '../../src/transports/bus.ts';
 import type { TransportHost } from '../../src/transports/transport.ts';
 
 /** Time that moves only when told, turns of the event loop too. */

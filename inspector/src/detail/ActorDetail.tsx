@@ -1,7 +1,14 @@
 /** One actor: its state and since when, what it waits for, what it knows, what could happen next, and what has happened. */
 import { useMemo } from 'preact/hooks';
 import type { Plain } from '../../../src/inspector/frames.ts';
-import { type ActorLine, differences, HIBERNATES, LIVE, nameOf, waitsOf } from '../../../src/inspector/model/index.ts';
+import {
+  type ActorLine,
+  differences,
+  displayName,
+  HIBERNATES,
+  LIVE,
+  waitsOf,
+} from '../../../src/inspector/model/index.ts';
 import { Icon } from '../parts/icons.tsx';
 import { Json } from '../parts/Json.tsx';
 import { ActorLink, At, Section } from '../parts/parts.tsx';
@@ -32,7 +39,7 @@ export function ActorDetail({ line }: { readonly line: ActorLine }) {
           {line.kind}
           {line.label === undefined ? null : <span class="mono beside">{address}</span>}
         </p>
-        <h2>{nameOf(line)}</h2>
+        <h2>{displayName(line)}</h2>
         {alive ? (
           <p class="stands">
             <span class="state-word">{standing?.state ?? 'not told yet'}</span>

@@ -1,5 +1,5 @@
 /** One exchange of the wire: what was asked and answered, how long it took, who served it; to copy and send again. */
-import { type Exchange, exchangeWaits, statusAt } from '../../../src/inspector/model/index.ts';
+import { exchangeWaits, statusAt, type WireExchange } from '../../../src/inspector/model/index.ts';
 import { Icon } from '../parts/icons.tsx';
 import { Json } from '../parts/Json.tsx';
 import { ActorLink, At, copy, Section } from '../parts/parts.tsx';
@@ -9,7 +9,7 @@ import { curlOf } from '../wire/curl.ts';
 import { Outcome } from '../wire/Wire.tsx';
 import { Waiting } from './Waiting.tsx';
 
-export function ExchangeDetail({ exchange }: { readonly exchange: Exchange }) {
+export function ExchangeDetail({ exchange }: { readonly exchange: WireExchange }) {
   const data = known();
   const at = place.value;
   const open = statusAt(exchange, at) === 'open';

@@ -1,6 +1,6 @@
 /** Gives what is known away: as JSON, which this page and tools read; or as one HTML file, which opens without a server. */
 import { useRef } from 'preact/hooks';
-import { recordingOf } from '../../../src/inspector/model/index.ts';
+import { recordingOfModel } from '../../../src/inspector/model/index.ts';
 import { withPictures } from '../chart/layout/carried.ts';
 import { allPictures } from '../chart/layout/start.ts';
 import { Icon } from '../parts/icons.tsx';
@@ -17,7 +17,7 @@ export function ExportMenu() {
   };
   const name = `${known().hello?.server.name ?? 'troupe'}-recording`;
   const json = (): void => {
-    save(`${name}.json`, new Blob([JSON.stringify(recordingOf(known()))], { type: 'application/json' }));
+    save(`${name}.json`, new Blob([JSON.stringify(recordingOfModel(known()))], { type: 'application/json' }));
     done();
   };
   const html = async (): Promise<void> => {

@@ -1,5 +1,5 @@
 /** The rows and lanes of the messages, as the filter leaves them: derived once for each row, however many there are. */
-import { CLIENT, type MessageRow, type Model, nameOf } from '../../../src/inspector/model/index.ts';
+import { CLIENT, displayName, type MessageRow, type Model } from '../../../src/inspector/model/index.ts';
 import type { MessageLane } from '../messages/Messages.tsx';
 import { type Filter, fits } from '../store/filter.ts';
 
@@ -90,7 +90,7 @@ export function lanesOf(model: Model, rows: readonly MessageRow[], by: 'actor' |
       const line = by === 'actor' ? model.actor(id) : undefined;
       return {
         id,
-        label: line ? nameOf(line) : id,
+        label: line ? displayName(line) : id,
         kind: by === 'kind' ? id : kindOf(model, id),
         ...(line && !line.aliveAt(Number.POSITIVE_INFINITY) ? { gone: true } : {}),
       };

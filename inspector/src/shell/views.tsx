@@ -3,10 +3,10 @@ import { signal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import {
   type ActorLine,
+  displayName,
   isAuthored,
   isMachinery,
   LIVE,
-  nameOf,
   type TimelineRow,
   timelineRows,
 } from '../../../src/inspector/model/index.ts';
@@ -95,7 +95,7 @@ function NoChart() {
     <div class="none">
       <p>
         {line
-          ? `${nameOf(line)} has no statechart.`
+          ? `${displayName(line)} has no statechart.`
           : exchange === undefined
             ? 'Select an actor to see its statechart.'
             : 'No actor with a statechart has served this yet.'}

@@ -1,7 +1,7 @@
 /** What the page shows: one model, one selection, one cursor in time. Every panel reads them, and none has its own. */
 import { batch, computed, signal } from '@preact/signals';
 import type { WhatIf } from '../../../src/inspector/frames.ts';
-import { LIVE, Model, treeOf } from '../../../src/inspector/model/index.ts';
+import { actorTree, LIVE, Model } from '../../../src/inspector/model/index.ts';
 import { parseFilter } from './filter.ts';
 import { recall, remember } from './memory.ts';
 import { waitOf } from './pace.ts';
@@ -47,7 +47,7 @@ export function known(): Model {
 }
 
 /** The actors, at the cursor: made once for each change, however many panels read it. */
-export const tree = computed(() => treeOf(known(), cursor.value));
+export const tree = computed(() => actorTree(known(), cursor.value));
 
 /** What an event would lead to, shown in the chart until something else is selected. */
 export const supposed = signal<{ readonly actor: string; readonly result: WhatIf } | undefined>(undefined);

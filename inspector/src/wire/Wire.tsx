@@ -2,13 +2,13 @@
 import { signal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import {
+  displayName,
   doorName,
-  type Exchange,
   type Model,
-  nameOf,
   statusAt,
   type Timing,
   timings,
+  type WireExchange,
 } from '../../../src/inspector/model/index.ts';
 import { Icon, type Shape, Sign } from '../parts/icons.tsx';
 import { List } from '../parts/List.tsx';
@@ -25,7 +25,7 @@ const summed = signal(false);
 const opened = signal<ReadonlySet<string>>(new Set());
 
 interface Row {
-  readonly exchange: Exchange;
+  readonly exchange: WireExchange;
   /** A notification under it. */
   readonly notice?: number;
 }
@@ -59,7 +59,7 @@ function setSummed(next: boolean): void {
   summed.value = next;
 }
 
-function shown(): readonly Exchange[] {
+function shown(): readonly WireExchange[] {
   const data = known();
   return data.exchanges.all.until(cursor.value).filter((exchange) => {
     const { at, endAt, connection, method, target, servedBy, kind } = exchange;
@@ -73,7 +73,7 @@ function shown(): readonly Exchange[] {
   });
 }
 
-function Rows({ exchanges }: { readonly exchanges: readonly Exchange[] }) {
+function Rows({ exchanges }: { readonly exchanges: readonly WireExchange[] }) {
   const rows: Row[] = [];
   for (const exchange of exchanges) {
     rows.push({ exchange });
@@ -124,11 +124,11 @@ function Rows({ exchanges }: { readonly exchanges: readonly Exchange[] }) {
   );
 }
 
-function isNotice({ notices }: Exchange, record: number | undefined): boolean {
+function isNotice({ notices }: WireExchange, record: number | undefined): boolean {
   return notices.some(({ seq }) => seq === record);
 }
 
-function fold({ key }: Exchange): void {
+function fold({ key }: WireExchange): void {
   const next = new Set(opened.value);
   if (!next.delete(key)) next.add(key);
   opened.value = next;
@@ -205,12 +205,12 @@ function WireRow({ row, index, chosen }: WireRowProps) {
   );
 }
 
-function Took({ exchange, open }: { readonly exchange: Exchange; readonly open: boolean }) {
+function Took({ exchange, open }: { readonly exchange: WireExchange; readonly open: boolean }) {
   const until = open ? now.value : (exchange.endAt ?? exchange.at);
   return <>{duration(until - exchange.at)}</>;
 }
 
-const SHAPES: Readonly<Record<Exchange['status'], readonly [Shape, string]>> = {
+const SHAPES: Readonly<Record<WireExchange['status'], readonly [Shape, string]>> = {
   open: ['open', 'open'],
   ok: ['ok', 'ok'],
   asked: ['asked', 'asks'],
@@ -219,7 +219,7 @@ const SHAPES: Readonly<Record<Exchange['status'], readonly [Shape, string]>> = {
   cancelled: ['cancelled', 'cancelled'],
 };
 
-export function Outcome({ exchange, at }: { readonly exchange: Exchange; readonly at: number }) {
+export function Outcome({ exchange, at }: { readonly exchange: WireExchange; readonly at: number }) {
   const [shape, word] = SHAPES[statusAt(exchange, at)];
   return (
     <span class={`outcome-word ${shape}`}>
@@ -231,7 +231,7 @@ export function Outcome({ exchange, at }: { readonly exchange: Exchange; readonl
 
 function nameIn(data: Model, address: string): string {
   const line = data.actor(address);
-  return short(line ? nameOf(line) : address, 26);
+  return short(line ? displayName(line) : address, 26);
 }
 
 function Percentiles({ rows }: { readonly rows: readonly Timing[] }) {

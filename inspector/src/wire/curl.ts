@@ -1,11 +1,11 @@
 /** A request as a command that sends it again: to copy, and to change the address of. */
 import { type Plain, REDACTED } from '../../../src/inspector/frames.ts';
-import type { Exchange } from '../../../src/inspector/model/index.ts';
+import type { WireExchange } from '../../../src/inspector/model/index.ts';
 
 /** Stands for the address of the server: how it is reached is not told to viewers. */
 const ADDRESS = 'http://localhost:3000/mcp';
 
-export function curlOf({ message, method, target }: Exchange): string {
+export function curlOf({ message, method, target }: WireExchange): string {
   const revision = inside(message, 'params', '_meta', 'io.modelcontextprotocol/protocolVersion');
   const modern = typeof revision === 'string';
   const headers = [

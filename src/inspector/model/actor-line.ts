@@ -1,6 +1,6 @@
 /** The history of one actor: its lives, its states, the steps of its chart, what was sent to it. */
-import type { ActorKind, Created, Look, Plain, Stepped, Timed, Told, TraceRecord } from '../frames.ts';
-import { LIVE, Log, type Placed } from './log.ts';
+import type { ActorKind, Created, Look, Plain, RecordHeader, Stepped, Timed, TraceRecord } from '../frames.ts';
+import { LIVE, OrderedLog, type Placed } from './ordered-log.ts';
 
 /** How an actor was from one place of the stream on. */
 export interface Standing extends Placed {
@@ -13,14 +13,14 @@ export interface Standing extends Placed {
 }
 
 /** A time between `created` and `gone`. */
-export interface Life extends Placed {
+export interface ActorLife extends Placed {
   readonly end?: number;
   readonly endAt?: number;
   readonly why?: string;
 }
 
 /** A delay that runs. */
-export interface Timer {
+export interface PendingTimer {
   readonly id: string;
   readonly event: string;
   readonly delay: number;
@@ -48,21 +48,21 @@ export class ActorLine {
   /** The first known cause of its creation: for what serves a request, the message that it came with. */
   origin: number | undefined;
   /** Every record that is about it. */
-  readonly records = new Log<TraceRecord>();
-  readonly standings = new Log<Standing>();
-  readonly steps = new Log<Told & Stepped>();
-  readonly lives = new Log<Life>();
-  readonly timers = new Log<Told & Timed>();
-  readonly mail = new Log<TraceRecord>();
-  readonly troubles = new Log<TraceRecord>();
-  readonly #contexts = new Log<Context>();
-  readonly #looks = new Log<Seen>();
+  readonly records = new OrderedLog<TraceRecord>();
+  readonly standings = new OrderedLog<Standing>();
+  readonly steps = new OrderedLog<RecordHeader & Stepped>();
+  readonly lives = new OrderedLog<ActorLife>();
+  readonly timers = new OrderedLog<RecordHeader & Timed>();
+  readonly mail = new OrderedLog<TraceRecord>();
+  readonly troubles = new OrderedLog<TraceRecord>();
+  readonly #contexts = new OrderedLog<Context>();
+  readonly #looks = new OrderedLog<Seen>();
 
   constructor(address: string) {
     this.address = address;
   }
 
-  created(record: Told & Created): void {
+  created(record: RecordHeader & Created): void {
     this.kind = record.kind;
     this.parent = record.parent ?? this.parent;
     this.connection = record.connection ?? this.connection;
@@ -78,7 +78,7 @@ export class ActorLine {
     else this.lives.add({ seq, at, end: seq, endAt: at, why });
   }
 
-  step(record: Told & Stepped): void {
+  step(record: RecordHeader & Stepped): void {
     this.steps.add(record);
     if (record.context !== undefined) this.#contexts.add({ seq: record.seq, at: record.at, context: record.context });
     this.#stand({
@@ -92,7 +92,7 @@ export class ActorLine {
   }
 
   /** @returns false where it was in that state already */
-  state(record: Told & { readonly state: string }, active: readonly string[]): boolean {
+  state(record: RecordHeader & { readonly state: string }, active: readonly string[]): boolean {
     const { seq, at, state } = record;
     return this.#stand({ seq, at, state, active, edges: [] });
   }
@@ -117,7 +117,7 @@ export class ActorLine {
   }
 
   /** The last step of its chart that took a transition. */
-  taken(seq: number): (Told & Stepped) | undefined {
+  taken(seq: number): (RecordHeader & Stepped) | undefined {
     for (let index = this.steps.count(seq) - 1; index >= 0; index -= 1) {
       const step = this.steps.at(index);
       if (step && step.edges.length > 0) return step;
@@ -137,8 +137,8 @@ export class ActorLine {
   }
 
   /** The delays that run at a place, the next first. */
-  running(seq: number): readonly Timer[] {
-    const running = new Map<string, Timer>();
+  running(seq: number): readonly PendingTimer[] {
+    const running = new Map<string, PendingTimer>();
     for (const { id, event, delay, due } of this.timers.until(seq)) {
       if (due === undefined) running.delete(id);
       else running.set(id, { id, event, delay, due });

@@ -1,6 +1,6 @@
 /** Which record led to which: from any of them up to the message of the wire that began it, and down to all that followed. */
 import type { TraceRecord } from '../frames.ts';
-import { Log, type Placed } from './log.ts';
+import { OrderedLog, type Placed } from './ordered-log.ts';
 
 /** A record in the order of all of them, tied to what it caused. */
 interface Kept extends Placed {
@@ -17,7 +17,7 @@ interface Kept extends Placed {
 const MOST = 2_000;
 
 export class Causes {
-  readonly #log = new Log<Kept>();
+  readonly #log = new OrderedLog<Kept>();
 
   get length(): number {
     return this.#log.length;

@@ -1,31 +1,31 @@
 /** Pairs what crossed the wire: a request with its answer, and the notifications that belong to it. */
-import type { ActorKind, Plain, Told, Wired } from '../frames.ts';
+import type { ActorKind, Plain, RecordHeader, Wired } from '../frames.ts';
+import { LIVE, OrderedLog } from './ordered-log.ts';
 import {
   cancels,
   clientOf,
-  type Exchange,
   type Message,
-  messagesOf,
   progressToken,
   statusOf,
   targetOf,
-} from './exchange.ts';
-import { LIVE, Log } from './log.ts';
+  type WireExchange,
+  wireMessages,
+} from './wire-exchange.ts';
 
-type WireRecord = Told & Wired;
+type WireRecord = RecordHeader & Wired;
 
 /** What an actor of that kind has served is told by the first of these that was there. */
 const SERVERS: readonly ActorKind[] = ['handle', 'machine', 'task', 'executor', 'registry'];
 
 export class Exchanges {
-  readonly all = new Log<Exchange>();
+  readonly all = new OrderedLog<WireExchange>();
   /** By the place of the record that the request came with; of a batch, all of them. */
-  readonly #bySeq = new Map<number, Exchange[]>();
+  readonly #bySeq = new Map<number, WireExchange[]>();
   /** Open requests by connection, direction and id: clients that share a connection may have equal ids. */
-  readonly #open = new Map<string, Exchange[]>();
-  readonly #byToken = new Map<string, Exchange>();
+  readonly #open = new Map<string, WireExchange[]>();
+  readonly #byToken = new Map<string, WireExchange>();
   /** How near to the work the actor is that each is said to be served by. */
-  readonly #ranks = new WeakMap<Exchange, number>();
+  readonly #ranks = new WeakMap<WireExchange, number>();
 
   wire(record: WireRecord): void {
     if (record.message === undefined) {
@@ -41,20 +41,20 @@ export class Exchanges {
       });
       return;
     }
-    for (const [index, message] of messagesOf(record.message).entries()) this.#message(record, message, index);
+    for (const [index, message] of wireMessages(record.message).entries()) this.#message(record, message, index);
   }
 
   /** The exchanges whose request came with a record. */
-  at(seq: number): readonly Exchange[] {
+  at(seq: number): readonly WireExchange[] {
     return this.#bySeq.get(seq) ?? [];
   }
 
-  find(key: string): Exchange | undefined {
+  find(key: string): WireExchange | undefined {
     return this.at(Number.parseInt(key, 10)).find((exchange) => exchange.key === key);
   }
 
   /** The exchange that a wire record is a part of: its request, its answer, or a notification under it. */
-  of(record: WireRecord): Exchange | undefined {
+  of(record: WireRecord): WireExchange | undefined {
     return this.at(record.seq)[0] ?? this.at(record.about ?? 0)[0] ?? this.#answered(record);
   }
 
@@ -80,7 +80,7 @@ export class Exchanges {
   }
 
   /** Those that are open at a place. */
-  open(seq: number): readonly Exchange[] {
+  open(seq: number): readonly WireExchange[] {
     if (seq === LIVE) return [...this.#open.values()].flat();
     return this.all.until(seq).filter(({ kind, end }) => kind === 'request' && (end === undefined || end > seq));
   }
@@ -125,7 +125,7 @@ export class Exchanges {
   #request(record: WireRecord, { id, method, message }: Extract<Message, { kind: 'request' }>, index: number): void {
     const target = targetOf(message);
     const client = clientOf(message);
-    const exchange: Exchange = {
+    const exchange: WireExchange = {
       ...base(record, index),
       kind: 'request',
       method,
@@ -194,7 +194,7 @@ export class Exchanges {
   }
 
   /** The exchange that a notification belongs to. */
-  #owner(record: WireRecord, method: string, message: Plain): Exchange | undefined {
+  #owner(record: WireRecord, method: string, message: Plain): WireExchange | undefined {
     if (method === 'notifications/cancelled') {
       const id = cancels(message);
       const open =
@@ -209,7 +209,7 @@ export class Exchanges {
   }
 
   /** The exchange that a record has ended, found by the place of its end. */
-  #answered(record: WireRecord): Exchange | undefined {
+  #answered(record: WireRecord): WireExchange | undefined {
     for (let index = this.all.count(record.seq) - 1; index >= 0; index -= 1) {
       const exchange = this.all.at(index);
       if (exchange?.end === record.seq || exchange?.notices.some(({ seq }) => seq === record.seq)) return exchange;
@@ -217,14 +217,14 @@ export class Exchanges {
     return undefined;
   }
 
-  #add(exchange: Exchange): void {
+  #add(exchange: WireExchange): void {
     this.all.add(exchange);
     const same = this.#bySeq.get(exchange.seq);
     if (same) same.push(exchange);
     else this.#bySeq.set(exchange.seq, [exchange]);
   }
 
-  #close(exchange: Exchange): void {
+  #close(exchange: WireExchange): void {
     if (exchange.id === undefined) return;
     const key = openKey(exchange.connection, exchange.direction, exchange.id);
     const left = this.#open.get(key)?.filter((other) => other !== exchange) ?? [];
@@ -259,7 +259,7 @@ function openKey(connection: string, direction: 'in' | 'out', id: string): strin
   return `${connection} ${direction} ${id}`;
 }
 
-function end(exchange: Exchange, status: Exchange['status'], seq: number, at: number): void {
+function end(exchange: WireExchange, status: WireExchange['status'], seq: number, at: number): void {
   exchange.status = status;
   exchange.end = seq;
   exchange.endAt = at;

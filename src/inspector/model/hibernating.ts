@@ -1,7 +1,8 @@
 /** Handles that have left memory: no actor lives that would tell of them, but the server knows them. */
-import { LIVE } from './log.ts';
+
 import type { Model } from './model.ts';
-import { isList, member, text } from './plain.ts';
+import { LIVE } from './ordered-log.ts';
+import { isList, member, textOfValue } from './plain-values.ts';
 
 /** The actor whose look has them. */
 export const KNOWS_HIBERNATING = 'server';
@@ -21,7 +22,7 @@ export function hibernatingOf(model: Model): Hibernating {
     count: typeof count === 'number' ? count : 0,
     // One may have come back since.
     some: (isList(some) ? some : [])
-      .flatMap((address) => text(address) ?? [])
+      .flatMap((address) => textOfValue(address) ?? [])
       .filter((address) => model.actor(address)?.aliveAt(LIVE) !== true),
   };
 }

@@ -1,7 +1,7 @@
 /** Who told whom what, in the order of the stream: one row for each mail, message of the wire, event, emitted event and crash. */
 import type { ActorKind, Plain, TraceRecord } from '../frames.ts';
-import { messagesOf } from './exchange.ts';
-import { member, text } from './plain.ts';
+import { member, textOfValue } from './plain-values.ts';
+import { wireMessages } from './wire-exchange.ts';
 
 export interface MessageRow {
   readonly seq: number;
@@ -68,7 +68,7 @@ export function actorOf(record: TraceRecord): string | undefined {
 
 function wireName(message: Plain | undefined, unread: string | undefined): string {
   if (message === undefined) return `no JSON: ${(unread ?? '').slice(0, 40)}`;
-  const all = messagesOf(message);
+  const all = wireMessages(message);
   const [first] = all;
   if (!first) return 'an empty batch';
   const more = all.length > 1 ? ` and ${all.length - 1} more` : '';
@@ -79,7 +79,7 @@ function wireName(message: Plain | undefined, unread: string | undefined): strin
 }
 
 function controlled(data: Plain): string {
-  return text(member(data, 'actor')) ?? text(member(data, 'connection')) ?? 'server';
+  return textOfValue(member(data, 'actor')) ?? textOfValue(member(data, 'connection')) ?? 'server';
 }
 
 /** Whether an actor of that kind has the statechart of an author. */

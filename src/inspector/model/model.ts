@@ -9,18 +9,18 @@ import type {
   HelloFrame,
   Look,
   Plain,
+  RecordHeader,
   Stated,
   Stepped,
-  Told,
   TraceRecord,
 } from '../frames.ts';
 import { ActorLine } from './actor-line.ts';
 import { Doors, Machines } from './belonging.ts';
 import { Causes } from './causes.ts';
-import { Counter, type Coverage, KnownChart, type Visits } from './coverage.ts';
+import { Counter, type Coverage, KnownChart, type Visits } from './chart-coverage.ts';
 import { Exchanges } from './exchanges.ts';
-import { LIVE } from './log.ts';
 import { actorOf, isAuthored, type MessageRow, messageRow } from './message-rows.ts';
+import { LIVE } from './ordered-log.ts';
 import { Visiting, visitsUntil } from './visiting.ts';
 
 export interface ModelOptions {
@@ -211,7 +211,7 @@ export class Model {
     }
   }
 
-  #state(line: ActorLine, record: Told & Stated): void {
+  #state(line: ActorLine, record: RecordHeader & Stated): void {
     const chart = this.charts.get(line.chart ?? '');
     const before = line.standings.last?.active ?? [];
     // What no chart has, such as that it hibernates, leaves it where it was.
@@ -221,7 +221,7 @@ export class Model {
       this.#visiting.step(line.chart, before, { active, edges: [] }, chart);
   }
 
-  #step(line: ActorLine, record: Told & Stepped): void {
+  #step(line: ActorLine, record: RecordHeader & Stepped): void {
     const before = line.standings.last?.active ?? [];
     if (record.chart !== undefined && record.chart !== line.chart) {
       line.chart = record.chart;

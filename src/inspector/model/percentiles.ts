@@ -1,5 +1,5 @@
 /** How long exchanges take, by their method: how many there were, the median, and what the slowest took. */
-import type { Exchange } from './exchange.ts';
+import type { WireExchange } from './wire-exchange.ts';
 
 export interface Timing {
   readonly method: string;
@@ -12,8 +12,8 @@ export interface Timing {
 }
 
 /** Of those that have ended, by method, and by tool for calls of tools; the most frequent first. */
-export function timings(exchanges: readonly Exchange[]): readonly Timing[] {
-  const groups = new Map<string, Exchange[]>();
+export function timings(exchanges: readonly WireExchange[]): readonly Timing[] {
+  const groups = new Map<string, WireExchange[]>();
   for (const exchange of exchanges) {
     if (exchange.kind !== 'request' || exchange.endAt === undefined) continue;
     const method = exchange.method === 'tools/call' ? `tools/call ${exchange.target ?? ''}`.trim() : exchange.method;
@@ -26,7 +26,7 @@ export function timings(exchanges: readonly Exchange[]): readonly Timing[] {
     .sort((a, b) => b.count - a.count || (a.method < b.method ? -1 : 1));
 }
 
-function timing(method: string, group: readonly Exchange[]): Timing {
+function timing(method: string, group: readonly WireExchange[]): Timing {
   const times = group.map(({ at, endAt }) => (endAt ?? at) - at).sort((a, b) => a - b);
   return {
     method,

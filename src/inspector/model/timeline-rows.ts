@@ -1,11 +1,11 @@
 /** What a timeline shows: a row for each actor with its states, and one for each connection with its exchanges. */
 import type { ActorLine } from './actor-line.ts';
-import type { Exchange } from './exchange.ts';
-import { LIVE } from './log.ts';
 import { isMachinery } from './message-rows.ts';
 import { missing } from './missing.ts';
 import type { Model } from './model.ts';
-import { doorName, nameOf } from './tree.ts';
+import { LIVE } from './ordered-log.ts';
+import { displayName, doorName } from './tree.ts';
+import type { WireExchange } from './wire-exchange.ts';
 
 export interface TimelineRow {
   /** An actor's address, or `wire` and the connection. */
@@ -94,7 +94,7 @@ function wiresOf(model: Model): ReadonlyMap<string, readonly WireSpan[]> {
   return wires;
 }
 
-function spanOf({ seq, at, endAt, method, target, status }: Exchange): WireSpan {
+function spanOf({ seq, at, endAt, method, target, status }: WireExchange): WireSpan {
   return {
     seq,
     at,
@@ -108,7 +108,7 @@ function rowOf(line: ActorLine, depth: number): TimelineRow {
   const until = line.aliveAt(LIVE) ? undefined : line.lives.last?.endAt;
   return {
     id: line.address,
-    label: nameOf(line),
+    label: displayName(line),
     kind: line.kind,
     depth,
     states: line.standings.until(LIVE),

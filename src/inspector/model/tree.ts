@@ -1,11 +1,11 @@
 /** The actors of a server as people look for them: the server, its clients with what they wait for, handles, tasks, and the machinery. */
 import type { ActorKind } from '../frames.ts';
 import type { ActorLine } from './actor-line.ts';
-import { type Exchange, statusAt } from './exchange.ts';
-import { LIVE } from './log.ts';
 import { isMachinery } from './message-rows.ts';
 import type { Model } from './model.ts';
+import { LIVE } from './ordered-log.ts';
 import { type Unseen, unseenOf } from './unseen.ts';
+import { statusAt, type WireExchange } from './wire-exchange.ts';
 
 export interface TreeNode {
   /** Unique: an actor's address, an exchange's key, or a group's name. */
@@ -14,7 +14,7 @@ export interface TreeNode {
   readonly label: string;
   readonly state?: string;
   readonly actor?: string;
-  readonly exchange?: Exchange;
+  readonly exchange?: WireExchange;
   /** A request that no record has told of; `actor` is the table that holds it. */
   readonly unseen?: Unseen;
   /** It has gone, and why. */
@@ -38,20 +38,20 @@ export const HIBERNATES = 'it hibernates';
 const TOMBSTONES = 6;
 
 /** The tree at a place of the stream. */
-export function treeOf(model: Model, seq: number): readonly TreeNode[] {
+export function actorTree(model: Model, seq: number): readonly TreeNode[] {
   return new Tree(model, seq).roots();
 }
 
 /** Who is at the other end of a connection. Modern clients have no session, and any number of them may share one. */
 export function doorName(model: Model, connection: string): string {
   const line = model.actor(model.doorOf(connection));
-  return line?.kind === 'session' ? nameOf(line) : NO_SESSION;
+  return line?.kind === 'session' ? displayName(line) : NO_SESSION;
 }
 
 const NO_SESSION = 'without a session';
 
 /** What an actor is called, with its kind where its label does not say it. */
-export function nameOf(line: Pick<ActorLine, 'label' | 'address'>): string {
+export function displayName(line: Pick<ActorLine, 'label' | 'address'>): string {
   return line.label ?? line.address;
 }
 
@@ -60,7 +60,7 @@ class Tree {
   readonly #seq: number;
   readonly #children = new Map<string, ActorLine[]>();
   readonly #loose: ActorLine[] = [];
-  readonly #open = new Map<string, Exchange[]>();
+  readonly #open = new Map<string, WireExchange[]>();
   readonly #unseen = new Map<string, TreeNode[]>();
   /** The messages that actors of their own serve. */
   readonly #served = new Set<number>();
@@ -149,11 +149,11 @@ class Tree {
   }
 
   #labelOf(line: ActorLine): string {
-    if (!isMachinery(line.kind) || line.connection === undefined) return nameOf(line);
+    if (!isMachinery(line.kind) || line.connection === undefined) return displayName(line);
     return this.#model.doorOf(line.connection) === line.address ? NO_SESSION : line.kind;
   }
 
-  #exchange(exchange: Exchange): TreeNode {
+  #exchange(exchange: WireExchange): TreeNode {
     return {
       id: `exchange ${exchange.key}`,
       kind: 'exchange',

@@ -2,7 +2,7 @@
 import type { Plain } from '../frames.ts';
 import type { ActorLine } from './actor-line.ts';
 import type { Model } from './model.ts';
-import { isList, member, text } from './plain.ts';
+import { isList, member, textOfValue } from './plain-values.ts';
 
 /** A request, as its table has it. */
 export interface Unseen {
@@ -32,7 +32,7 @@ export function heldIn(table: ActorLine, seq: number): readonly Unseen[] {
   const told = table.look(seq)?.facts['in flight'];
   if (!isList(told)) return [];
   return told.map((request) => {
-    const words = [member(request, 'operation', 'method'), member(request, 'operation', 'name')].map(text);
+    const words = [member(request, 'operation', 'method'), member(request, 'operation', 'name')].map(textOfValue);
     const until = member(request, 'deadline');
     return {
       id: idOf(member(request, 'id')),

@@ -1,7 +1,7 @@
 /** Counts what is visited: of each chart by all that it governs, as it happens; of one actor until a place. */
 import type { Stepped } from '../frames.ts';
 import type { ActorLine } from './actor-line.ts';
-import { Counter, type Coverage, coverageOf, type KnownChart, type Visits } from './coverage.ts';
+import { Counter, type Coverage, coverageOf, type KnownChart, type Visits } from './chart-coverage.ts';
 
 export class Visiting {
   readonly #counters = new Map<string, Counter>();

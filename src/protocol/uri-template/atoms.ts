@@ -77,7 +77,7 @@ function hex(unit: number): number {
 }
 
 /** The decoded text of the atoms from `start` up to `end`. */
-export function textOf(atoms: Atoms, start: number, end: number): string {
+export function atomsText(atoms: Atoms, start: number, end: number): string {
   const slice = atoms.text.slice(atoms.offsets[start], atoms.offsets[end]);
   return decoded(slice) ?? slice;
 }

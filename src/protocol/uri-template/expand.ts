@@ -1,6 +1,6 @@
 /** Expansion of URI templates, all four levels (RFC 6570 section 3). */
 import { describe, isObject } from '../json.ts';
-import type { Expression, Operator, Part, Variable } from './grammar.ts';
+import type { Expression, Operator, TemplatePart, Variable } from './grammar.ts';
 import { TemplateError } from './grammar.ts';
 
 /** What one variable can hold. An empty list and an empty record count as undefined (RFC 6570 section 2.3). */
@@ -10,7 +10,7 @@ export type TemplateValues = Readonly<Record<string, TemplateValue>>;
 type Encode = (text: string) => string;
 
 /** Writes the parts as a URI. @throws TemplateError where a value is of another type, or `:n` meets a list or record. */
-export function expandParts(parts: readonly Part[], values: TemplateValues): string {
+export function expandParts(parts: readonly TemplatePart[], values: TemplateValues): string {
   return parts
     .map((part) => (typeof part === 'string' ? encodeReserved(part) : expandExpression(part, values)))
     .join('');

@@ -40,7 +40,7 @@ export interface Expression {
 }
 
 /** Literal text, or an expression. Two literals are never neighbours. */
-export type Part = string | Expression;
+export type TemplatePart = string | Expression;
 
 const simple: Operator = { symbol: '', first: '', separator: ',', named: false, ifEmpty: '', reserved: false };
 const operators: ReadonlyMap<string, Operator> = new Map(
@@ -68,12 +68,12 @@ const NOT_LITERAL = /[\u0000-\u0020"<>\\^`{|}\u007f-\u009f]|%(?![0-9A-Fa-f]{2})|
  * @throws TemplateError where the text breaks RFC 6570 section 2, names a variable twice, or passes a bound above.
  * @example readParts('users/{id}') // ['users/', { operator, variables: [{ name: 'id', … }] }]
  */
-export function readParts(text: string): Part[] {
+export function readParts(text: string): TemplatePart[] {
   if (text.length > MAX_TEMPLATE_LENGTH) {
     const bound = `expected at most ${MAX_TEMPLATE_LENGTH} characters, got ${text.length}`;
     throw problem(text, MAX_TEMPLATE_LENGTH, `${bound}; shorten the literal text or the names`);
   }
-  const parts: Part[] = [];
+  const parts: TemplatePart[] = [];
   const names = new Set<string>();
   let expressions = 0;
   for (let at = 0; at < text.length; ) {

@@ -1,6 +1,6 @@
 /** Matching of expressions that write `name=value`: `{;a}`, `{?a}` and `{&a}`, in any order, each optional. */
 import type { Atoms, Marks } from './atoms.ts';
-import { isNameAtom, textOf } from './atoms.ts';
+import { atomsText, isNameAtom } from './atoms.ts';
 import type { Expression, Variable } from './grammar.ts';
 import { decoded } from './grammar.ts';
 
@@ -46,7 +46,7 @@ export function readParameters(atoms: Atoms, names: Names): Parameters {
     let end = at + 1;
     while (end <= furthest && isNameAtom(atoms.codes[end])) end += 1;
     if (end === at + 1 || end > furthest) continue;
-    const id = names.ids.get(textOf(atoms, at + 1, end));
+    const id = names.ids.get(atomsText(atoms, at + 1, end));
     if (id === undefined) continue;
     ids[at] = id + 1;
     nameEnds[at] = end;
@@ -134,7 +134,7 @@ export function collectNamed(
     at = valueStart;
     while (at < end && atoms.codes[at] !== separator) at += 1;
     if (!variable) continue;
-    const value = textOf(atoms, valueStart, at);
+    const value = atomsText(atoms, valueStart, at);
     if (!variable.explode) {
       found[variable.name] = value;
       continue;

@@ -1,6 +1,6 @@
 /** Matching of expressions that write values only: `{a}`, `{+a}`, `{#a}`, `{.a}` and `{/a}`. */
 import type { Atoms, Marks } from './atoms.ts';
-import { textOf } from './atoms.ts';
+import { atomsText } from './atoms.ts';
 import type { Expression, Variable } from './grammar.ts';
 
 const SLASH = 0x2f;
@@ -73,7 +73,7 @@ export function collectUnnamed(
   if (start === end) return true;
   const from = start + operator.first.length;
   const parts = isAlone(variables)
-    ? [textOf(atoms, from, end)]
+    ? [atomsText(atoms, from, end)]
     : split(atoms, from, end, operator.separator.charCodeAt(0));
   let surplus = Math.max(0, parts.length - variables.length);
   let next = 0;
@@ -103,7 +103,7 @@ function split(atoms: Atoms, from: number, end: number, separator: number): stri
   let start = from;
   for (let at = from; at <= end; at += 1) {
     if (at < end && atoms.codes[at] !== separator) continue;
-    parts.push(textOf(atoms, start, at));
+    parts.push(atomsText(atoms, start, at));
     start = at + 1;
   }
   return parts;

@@ -3,12 +3,12 @@ import { ErrorCode, type ErrorCodeValue } from '../../protocol/errors.ts';
 import type { RequestId } from '../../protocol/jsonrpc.ts';
 import { ANONYMOUS } from '../../quota.ts';
 import type { TransportHost } from '../transport.ts';
-import { Connections } from './connections.ts';
-import { Guard, type Refusal } from './guard.ts';
-import type { Headers, HttpRequest } from './message.ts';
-import type { ResolvedHttpOptions } from './options.ts';
-import { type Answers, METHODS, namesStream, Routes, SSE_METHODS } from './routes.ts';
-import { type Excess, Tally } from './tally.ts';
+import { HostGuard, type HostRefusal } from './host-guard.ts';
+import { HttpConnections } from './http-connections.ts';
+import type { Headers, HttpRequest } from './http-message.ts';
+import type { ResolvedHttpOptions } from './http-options.ts';
+import { HTTP_METHODS, McpRoutes, namesStream, type RouteAnswers, SSE_METHODS } from './mcp-routes.ts';
+import { type LoadExcess, PrincipalLoad } from './principal-load.ts';
 
 export interface EndpointOptions extends ResolvedHttpOptions {
   /** Only this machine can reach it, as far as is known. */
@@ -17,13 +17,15 @@ export interface EndpointOptions extends ResolvedHttpOptions {
   readonly mounted: boolean;
 }
 
-export class Endpoint implements Answers {
+export class Endpoint implements RouteAnswers {
   readonly #options: EndpointOptions;
-  readonly #guard: Guard;
-  readonly #tally: Tally;
+  readonly #guard: HostGuard;
+  readonly #tally: PrincipalLoad;
   /** The path at which a GET opens HTTP+SSE whatever its headers say; undefined where it is the endpoint's own. */
   readonly #ssePath: string | undefined;
-  #open: { readonly host: TransportHost; readonly connections: Connections; readonly routes: Routes } | undefined;
+  #open:
+    | { readonly host: TransportHost; readonly connections: HttpConnections; readonly routes: McpRoutes }
+    | undefined;
   #draining = false;
   #closed = false;
 
@@ -31,15 +33,15 @@ export class Endpoint implements Answers {
   constructor(options: EndpointOptions) {
     this.#options = options;
     const { loopback, allowedHosts, allowedOrigins, rate } = options;
-    this.#guard = new Guard({ loopback, allowedHosts, allowedOrigins });
-    this.#tally = new Tally({ ...options, rate });
+    this.#guard = new HostGuard({ loopback, allowedHosts, allowedOrigins });
+    this.#tally = new PrincipalLoad({ ...options, rate });
     const beside = options.path.replace(/[^/]*$/, 'sse');
     this.#ssePath = beside === options.path ? undefined : beside;
   }
 
   open(host: TransportHost): void {
-    const connections = new Connections(this.#options, this.#tally, host, this);
-    this.#open = { host, connections, routes: new Routes(connections, this.#tally, this) };
+    const connections = new HttpConnections(this.#options, this.#tally, host, this);
+    this.#open = { host, connections, routes: new McpRoutes(connections, this.#tally, this) };
   }
 
   /** Says in `/readyz` that nothing more should come here, and asks clients to close their connections. */
@@ -91,7 +93,7 @@ export class Endpoint implements Answers {
         ErrorCode.ShuttingDown,
       );
     const query = at === -1 ? '' : url.slice(at + 1);
-    const methods = old ? SSE_METHODS : METHODS;
+    const methods = old ? SSE_METHODS : HTTP_METHODS;
     switch (request.method) {
       case 'POST':
         if (old && !namesStream(query)) break;
@@ -196,14 +198,14 @@ export class Endpoint implements Answers {
     return `address ${request.remoteAddress ?? ''}`;
   }
 
-  #tooMuch(request: HttpRequest, { message, retryMs }: Excess): void {
+  #tooMuch(request: HttpRequest, { message, retryMs }: LoadExcess): void {
     const headers = { 'retry-after': String(Math.ceil(retryMs / 1_000)) };
     this.refuse(request, { status: 429, message, headers }, ErrorCode.Overloaded);
   }
 
   refuse(
     request: HttpRequest,
-    { status, message, headers }: Refusal,
+    { status, message, headers }: HostRefusal,
     code: ErrorCodeValue = ErrorCode.InvalidRequest,
     id?: RequestId,
   ): void {

@@ -1,6 +1,6 @@
 /** One stream of server-sent events: what was sent, what is yet to be sent, and the response that carries it, if one does now. */
 import { heapBytes } from '../../protocol/heap.ts';
-import type { HttpResponse } from './message.ts';
+import type { HttpResponse } from './http-message.ts';
 import { eventText, idPrefix, KEEP_ALIVE, numberedText, primingText, retryText } from './sse.ts';
 
 /** What makes a stream one that a client can come back to. */
@@ -30,7 +30,7 @@ interface Kept {
 }
 
 /** A stream as its session sees it: this one, or one that is kept beyond the process (kept-stream.ts). */
-export interface Stream {
+export interface ClientStream {
   readonly finished: boolean;
   readonly delivered: boolean;
   readonly unreadSince: number | undefined;
@@ -66,7 +66,7 @@ export const EVENT_STREAM = {
   'x-accel-buffering': 'no',
 } as const;
 
-export class EventStream implements Stream {
+export class EventStream implements ClientStream {
   /** Its last event was written, or waits to be fetched. */
   finished = false;
   /** Its last event was written to a response: as far as can be told, its client has everything. */

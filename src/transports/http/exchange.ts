@@ -1,11 +1,11 @@
 /** One POST: what came in, and the response that carries its answers, as one JSON body or as a stream of events. */
-import type { Bytes, ConnectionId, Exchange } from '../../messages/connection.ts';
+import type { Bytes, ConnectionId, Exchange } from '../../messages/connection-events.ts';
 import type { RequestId } from '../../protocol/jsonrpc.ts';
-import { EVENT_STREAM, EventStream, type Stream } from './event-stream.ts';
-import type { Headers, HttpRequest, HttpResponse, Listener } from './message.ts';
+import { type ClientStream, EVENT_STREAM, EventStream } from './event-stream.ts';
+import type { Headers, HttpListener, HttpRequest, HttpResponse } from './http-message.ts';
+import type { HttpSession } from './http-session.ts';
 import type { Open } from './open-list.ts';
-import type { HttpSession } from './session.ts';
-import { Stall } from './stall.ts';
+import { StallDetector } from './stall-detector.ts';
 
 /** What an exchange is lent. */
 export interface ExchangeHost {
@@ -27,7 +27,7 @@ export interface ExchangeHost {
   headers(exchange: PostExchange, status: number): Headers | undefined;
 }
 
-export interface Incoming {
+export interface IncomingPost {
   readonly id: number;
   readonly principal: string;
   readonly request: HttpRequest;
@@ -41,7 +41,7 @@ const JSON_BODY = { 'content-type': 'application/json' } as const;
 /** The statuses after which asking again later helps (RFC 9110 section 10.2.3). */
 const RETRY_AFTER: ReadonlySet<number> = new Set([429, 503]);
 
-export class PostExchange implements Exchange, Listener, Open {
+export class PostExchange implements Exchange, HttpListener, Open {
   readonly id: number;
   readonly principal: string;
   readonly streams: boolean;
@@ -62,13 +62,13 @@ export class PostExchange implements Exchange, Listener, Open {
   readonly #response: HttpResponse;
   readonly #json: boolean;
   readonly #sse: boolean;
-  #stream: Stream | undefined;
+  #stream: ClientStream | undefined;
   /** The client is gone. */
   #gone = false;
-  #stall: Stall | undefined;
+  #stall: StallDetector | undefined;
   #ended = false;
 
-  constructor({ id, principal, request, accepts, connection, session }: Incoming, host: ExchangeHost) {
+  constructor({ id, principal, request, accepts, connection, session }: IncomingPost, host: ExchangeHost) {
     this.id = id;
     this.principal = principal;
     this.connection = connection;
@@ -160,7 +160,7 @@ export class PostExchange implements Exchange, Listener, Open {
   tend(now: number, keepAliveMs: number, stallMs: number): boolean {
     if (this.#gone) return true;
     if (this.#response.pending > 0 || this.#stall) {
-      this.#stall ??= new Stall();
+      this.#stall ??= new StallDetector();
       if (this.#stall.stalled(this.#response.pending, now, stallMs)) {
         this.#response.destroy();
         return false;

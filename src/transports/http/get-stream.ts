@@ -1,27 +1,27 @@
 /** One GET of a session: a response that reads the session's own stream, or takes up one that was cut. */
-import type { Stream } from './event-stream.ts';
-import type { HttpResponse, Listener } from './message.ts';
+import type { ClientStream } from './event-stream.ts';
+import type { HttpListener, HttpResponse } from './http-message.ts';
+import type { HttpSession } from './http-session.ts';
 import type { Open } from './open-list.ts';
-import type { HttpSession } from './session.ts';
 import { KEEP_ALIVE } from './sse.ts';
-import { Stall } from './stall.ts';
+import { StallDetector } from './stall-detector.ts';
 
-export class GetStream implements Listener, Open {
+export class GetStream implements HttpListener, Open {
   before: Open | undefined;
   after: Open | undefined;
   readonly session: HttpSession;
   readonly principal: string;
   readonly #response: HttpResponse;
   /** The stream that it takes up; undefined where it reads whatever the session says of its own accord. */
-  readonly #stream: Stream | undefined;
+  readonly #stream: ClientStream | undefined;
   readonly #over: (stream: GetStream) => void;
   readonly #now: () => number;
-  readonly #stall = new Stall();
+  readonly #stall = new StallDetector();
 
   constructor(
     session: HttpSession,
     response: HttpResponse,
-    stream: Stream | undefined,
+    stream: ClientStream | undefined,
     now: () => number,
     over: (stream: GetStream) => void,
   ) {

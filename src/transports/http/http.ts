@@ -6,10 +6,10 @@ import type { Duplex } from 'node:stream';
 import { ErrorCode } from '../../protocol/errors.ts';
 import type { Transport, TransportHost } from '../transport.ts';
 import { Endpoint } from './endpoint.ts';
-import { isLoopback } from './guard.ts';
+import { isLoopback } from './host-guard.ts';
+import { type HttpOptions, type ResolvedHttpOptions, resolveHttpOptions, withShared } from './http-options.ts';
 import { LingeringClose } from './lingering.ts';
-import { NodeRequest } from './node.ts';
-import { type HttpOptions, type ResolvedHttpOptions, resolveHttpOptions, withShared } from './options.ts';
+import { NodeRequest } from './node-request.ts';
 
 /** Milliseconds that a client is given to send a request's headers, and the whole request. */
 const HEADERS_MS = 10_000;

@@ -2,10 +2,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Transport, TransportHost } from '../transport.ts';
 import { Endpoint } from './endpoint.ts';
+import { type HttpOptions, resolveHttpOptions } from './http-options.ts';
 import { LingeringClose } from './lingering.ts';
-import { NodeRequest } from './node.ts';
-import { type HttpOptions, resolveHttpOptions } from './options.ts';
-import { WebRequest } from './web.ts';
+import { NodeRequest } from './node-request.ts';
+import { WebRequest } from './web-request.ts';
 
 export class MountedTransport implements Transport {
   readonly name = 'http';

@@ -4,9 +4,7 @@ import { openInspector } from 'troupe/inspector';
 import { connect } from 'troupe/testing';
 import * as assert from 'uvu/assert';
 import { Browsing, browserSuite } from '../../harness/browser.ts';
-import { timeLimit } from '../../harness/door.ts';
 
-timeLimit(120_000);
 const test = browserSuite('the page, in a flood');
 const browsing = new Browsing();
 test.after(() => browsing.close());

@@ -5,11 +5,9 @@ import { availableParallelism, loadavg } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import { Browsing, browserSuite } from '../../harness/browser.ts';
-import { timeLimit } from '../../harness/door.ts';
 import { type Stage, stage } from './stage.ts';
 import { choose, short } from './visit.ts';
 
-timeLimit(90_000);
 const test = browserSuite('the looks of the page');
 const browsing = new Browsing();
 let shop: Stage;

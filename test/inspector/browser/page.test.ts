@@ -1,11 +1,9 @@
 /** The page in a real browser, against a real server with real clients: what it shows is what is. */
 import * as assert from 'uvu/assert';
 import { Browsing, browserSuite } from '../../harness/browser.ts';
-import { timeLimit } from '../../harness/door.ts';
 import { handleOf, type Stage, stage, tool } from './stage.ts';
 import { activeOf, choose, open, short, takenOf } from './visit.ts';
 
-timeLimit(90_000);
 const test = browserSuite('the page');
 const browsing = new Browsing();
 let shop: Stage;

@@ -3,11 +3,9 @@ import { tmpdir } from 'node:os';
 import { join as joinPath } from 'node:path';
 import * as assert from 'uvu/assert';
 import { Browsing, browserSuite } from '../../harness/browser.ts';
-import { timeLimit } from '../../harness/door.ts';
 import { handleOf, type Stage, stage, tool } from './stage.ts';
 import { activeOf, choose, open, short } from './visit.ts';
 
-timeLimit(90_000);
 const test = browserSuite('the page, shared');
 const browsing = new Browsing();
 let shop: Stage;

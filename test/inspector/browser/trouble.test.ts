@@ -4,10 +4,8 @@ import { openInspector } from 'troupe/inspector';
 import * as assert from 'uvu/assert';
 import { assign, fromCallback, setup } from 'xstate';
 import { Browsing, browserSuite } from '../../harness/browser.ts';
-import { timeLimit } from '../../harness/door.ts';
 import { join, tool } from './stage.ts';
 
-timeLimit(90_000);
 const test = browserSuite('the page, in trouble');
 const browsing = new Browsing();
 test.after(() => browsing.close());

@@ -1,6 +1,7 @@
 /** How everything stood at any place of the stream, and which record led to which. */
 import * as assert from 'uvu/assert';
 import {
+  actorTree,
   changes,
   flatten,
   idleTimes,
@@ -8,7 +9,6 @@ import {
   lineOf,
   Model,
   timelineRows,
-  treeOf,
   waitsOf,
 } from '../../../src/inspector/model/index.ts';
 import { suite } from '../../harness/door.ts';
@@ -128,7 +128,9 @@ test('the tree has the client with its open call and question, the handle, and t
   shopping.tell({ type: 'timer', actor: 'ask 1', id: 't', event: 'timeout', delay: 500, due: 900 });
   shopping.tell({ type: 'gone', actor: 'order_1', why: 'it expired' });
   const show = (seq: number): readonly string[] =>
-    flatten(treeOf(shopping.model, seq)).map(({ kind, label, gone }) => `${kind} ${label}${gone ? ` ✖ ${gone}` : ''}`);
+    flatten(actorTree(shopping.model, seq)).map(
+      ({ kind, label, gone }) => `${kind} ${label}${gone ? ` ✖ ${gone}` : ''}`,
+    );
   const inside = ['group inside', 'executor executor tools'];
   const head = ['server server', 'group clients', 'session claude'];
   assert.equal(show(before), [...head, 'requests requests', 'group handles · order', 'handle order_1', ...inside]);
@@ -142,7 +144,7 @@ test('the tree has the client with its open call and question, the handle, and t
     'handle order_1 ✖ it expired',
     ...inside,
   ]);
-  assert.is(flatten(treeOf(shopping.model, LIVE)).find(({ label }) => label === 'Sure?')?.due, 900);
+  assert.is(flatten(actorTree(shopping.model, LIVE)).find(({ label }) => label === 'Sure?')?.due, 900);
 });
 
 test('a handle that hibernates is asleep, not gone, and one that sleeps has the chart of its machine', () => {
@@ -157,7 +159,7 @@ test('a handle that hibernates is asleep, not gone, and one that sleeps has the 
   });
   assert.is(shopping.model.chartOf('handle/order/a')?.root.key, 'order');
   shopping.tell({ type: 'gone', actor: 'handle/order/b', why: 'it hibernates' });
-  const asleep = flatten(treeOf(shopping.model, LIVE)).filter((node) => node.asleep);
+  const asleep = flatten(actorTree(shopping.model, LIVE)).filter((node) => node.asleep);
   assert.equal(
     asleep.map(({ label }) => label),
     ['handle/order/b'],
@@ -174,7 +176,7 @@ test('clients without a session have a place of their own, and say themselves wh
   const asked = teller.wire('in', message, { connection: 'h1' });
   assert.is(teller.model.exchanges.at(asked)[0]?.client, 'goose 1.4.0');
   assert.equal(
-    flatten(treeOf(teller.model, LIVE)).map(({ label }) => label),
+    flatten(actorTree(teller.model, LIVE)).map(({ label }) => label),
     ['clients', 'without a session', 'tools/call slow'],
   );
 });
@@ -295,7 +297,7 @@ test('twenty thousand records are taken, and any place is found, quickly', () =>
   }
   const taken = process.cpuUsage(started).user / 1_000;
   const moved = process.cpuUsage();
-  for (let seq = 1; seq < 20_000; seq += 100) treeOf(teller.model, seq);
+  for (let seq = 1; seq < 20_000; seq += 100) actorTree(teller.model, seq);
   const each = process.cpuUsage(moved).user / 200_000;
   // Of the processor, and generous: other tests run beside this one. On a quiet machine 0.4 s and 1 ms.
   assert.ok(taken < 2_000, `20,000 records took ${taken.toFixed(0)} ms`);
@@ -304,7 +306,7 @@ test('twenty thousand records are taken, and any place is found, quickly', () =>
 
 test('a model that was told nothing says so', () => {
   const model = new Model();
-  assert.equal(treeOf(model, LIVE), []);
+  assert.equal(actorTree(model, LIVE), []);
   assert.equal(timelineRows(model), []);
   assert.is(model.newest, 0);
   assert.is(model.timeAt(LIVE), 0);

@@ -1,6 +1,6 @@
 /** A model tells another what it knows: for a tab that comes later, and for a file. */
 import * as assert from 'uvu/assert';
-import { framesOf, LIVE, Model, recordingOf, treeOf } from '../../../src/inspector/model/index.ts';
+import { actorTree, framesOf, LIVE, Model, recordingOfModel } from '../../../src/inspector/model/index.ts';
 import { suite } from '../../harness/door.ts';
 import { call, result, shop } from './frames.ts';
 
@@ -13,7 +13,7 @@ test('another model knows the same', () => {
   shopping.tell({ type: 'gone', actor: 'executor tools', why: 'replaced' });
   const other = new Model();
   for (const frame of framesOf(shopping.model)) other.take(frame);
-  assert.equal(treeOf(other, LIVE), treeOf(shopping.model, LIVE));
+  assert.equal(actorTree(other, LIVE), actorTree(shopping.model, LIVE));
   assert.equal(other.rows, shopping.model.rows);
   assert.equal(other.actor('order_1')?.context(LIVE), { items: [] });
   assert.is(other.hello?.live, false);
@@ -26,7 +26,7 @@ test('what began before the oldest record that is kept is told as it stands', ()
     shopping.wire('out', result(id), { about: asked });
   }
   const other = new Model();
-  for (const frame of recordingOf(shopping.model).frames) other.take(frame);
+  for (const frame of recordingOfModel(shopping.model).frames) other.take(frame);
   assert.is(other.actor('order_1')?.standing(LIVE)?.state, 'cart');
   assert.is(other.actor('order_1')?.chart, 'order-1');
   assert.is(other.actor('session c1')?.label, 'claude');

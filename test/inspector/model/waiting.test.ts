@@ -2,12 +2,12 @@
 import * as assert from 'uvu/assert';
 import type { Look } from '../../../src/inspector/frames.ts';
 import {
+  actorTree,
   eventName,
   exchangeWaits,
   flatten,
   holdsUnseen,
   LIVE,
-  treeOf,
   unseenOf,
   waitsOf,
 } from '../../../src/inspector/model/index.ts';
@@ -74,7 +74,7 @@ test('a session waits for calls that came before anybody watched: the table of i
       ['tools/call slow', 61_000],
     ],
   );
-  const client = flatten(treeOf(model, LIVE)).find(({ id }) => id === 'session c1');
+  const client = flatten(actorTree(model, LIVE)).find(({ id }) => id === 'session c1');
   const [known] = model.exchanges.open(LIVE);
   assert.is(known && exchangeWaits(model, known, LIVE)[0]?.until, 62_000, 'the table knows when its time is up');
   assert.equal(

@@ -2,14 +2,14 @@
 import { once } from 'node:events';
 import * as assert from 'uvu/assert';
 import { settled } from '../../../src/testing.ts';
-import { joinCohort } from '../../../src/transports/http/cohort.ts';
+import { serveAtEndOfTurn } from '../../../src/transports/http/turn-batch.ts';
 import { suite } from '../../harness/door.ts';
 
 const test = suite('cohort');
 
 test('requests are served together and in order, after the turn in which they came', async () => {
   const served: string[] = [];
-  for (const name of ['a', 'b', 'c']) joinCohort({ serve: () => void served.push(name) });
+  for (const name of ['a', 'b', 'c']) serveAtEndOfTurn({ serve: () => void served.push(name) });
   await undefined;
   assert.equal(served, []);
   await settled();
@@ -25,11 +25,11 @@ test('what joins while a cohort is served is of the next one', async () => {
     if (turn < 5) setImmediate(count);
   };
   setImmediate(count);
-  joinCohort({
+  serveAtEndOfTurn({
     serve() {
       served.push('first');
       turns.push(turn);
-      joinCohort({
+      serveAtEndOfTurn({
         serve() {
           served.push('second');
           turns.push(turn);
@@ -47,7 +47,7 @@ test('one that throws is an incident of its own: the others are served in the ne
   const served: string[] = [];
   const failed = once(process, 'uncaughtException');
   for (const name of ['a', 'b', 'c', 'd'])
-    joinCohort({
+    serveAtEndOfTurn({
       serve() {
         served.push(name);
         if (name === 'b') throw new Error('b fails');

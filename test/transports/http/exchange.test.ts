@@ -1,7 +1,7 @@
 /** One POST by itself: what it says to the core when its client is slow, or gone. */
 import * as assert from 'uvu/assert';
 import { PostExchange } from '../../../src/transports/http/exchange.ts';
-import type { HttpRequest, HttpResponse } from '../../../src/transports/http/message.ts';
+import type { HttpRequest, HttpResponse } from '../../../src/transports/http/http-message.ts';
 import { suite } from '../../harness/door.ts';
 
 const test = suite('exchange');

@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import * as assert from 'uvu/assert';
-import { Guard, type GuardOptions, isLoopback } from '../../../src/transports/http/guard.ts';
+import { HostGuard, type HostGuardOptions, isLoopback } from '../../../src/transports/http/host-guard.ts';
 import { suite } from '../../harness/door.ts';
 
 const hosts = suite('guard: Host');
@@ -12,11 +12,11 @@ const cors = suite('guard: CORS');
 const names = suite('guard: loopback names');
 const bounds = suite('guard: bounds');
 
-const guard = (options: Partial<GuardOptions> = {}): Guard =>
-  new Guard({ loopback: true, allowedHosts: undefined, allowedOrigins: [], ...options });
+const guard = (options: Partial<HostGuardOptions> = {}): HostGuard =>
+  new HostGuard({ loopback: true, allowedHosts: undefined, allowedOrigins: [], ...options });
 
 /** 200 where the request passes. Asked twice: the second answer comes from memory. */
-function status(by: Guard, host: string | undefined, origin?: string): number {
+function status(by: HostGuard, host: string | undefined, origin?: string): number {
   const first = by.check(host, origin)?.status ?? 200;
   assert.is(by.check(host, origin)?.status ?? 200, first, `${host} ${origin}`);
   return first;
@@ -191,11 +191,11 @@ hosts('an entry that is no host name is refused, with what to write', () => {
 });
 
 hosts('a list that is a string or holds other things is refused', () => {
-  const options: GuardOptions = { loopback: true, allowedHosts: undefined, allowedOrigins: [] };
+  const options: HostGuardOptions = { loopback: true, allowedHosts: undefined, allowedOrigins: [] };
   for (const name of ['allowedHosts', 'allowedOrigins'] as const) {
     for (const wrong of ['mcp.example.com', [1], {}, null]) {
-      const given: GuardOptions = Object.assign({ ...options }, { [name]: wrong });
-      const error = thrown(() => new Guard(given));
+      const given: HostGuardOptions = Object.assign({ ...options }, { [name]: wrong });
+      const error = thrown(() => new HostGuard(given));
       assert.instance(error, TypeError);
       assert.match(error.message, `${name}: expected an array of strings`);
     }

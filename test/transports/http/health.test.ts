@@ -1,8 +1,8 @@
 /** Health checks ask by a name of the server, or by the address that they connect to. */
 import * as assert from 'uvu/assert';
 import { Endpoint } from '../../../src/transports/http/endpoint.ts';
-import type { HttpRequest } from '../../../src/transports/http/message.ts';
-import { resolveHttpOptions } from '../../../src/transports/http/options.ts';
+import type { HttpRequest } from '../../../src/transports/http/http-message.ts';
+import { resolveHttpOptions } from '../../../src/transports/http/http-options.ts';
 import { suite } from '../../harness/door.ts';
 
 const test = suite('health');

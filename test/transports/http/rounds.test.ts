@@ -1,8 +1,8 @@
 /** The rounds over what HTTP clients have open: in slices, so that thousands of silent streams hold up nobody. */
 import * as assert from 'uvu/assert';
+import { resolveHttpOptions } from '../../../src/transports/http/http-options.ts';
 import { type Open, OpenList } from '../../../src/transports/http/open-list.ts';
-import { resolveHttpOptions } from '../../../src/transports/http/options.ts';
-import { Rounds } from '../../../src/transports/http/rounds.ts';
+import { Sweeper } from '../../../src/transports/http/sweeper.ts';
 import { suite } from '../../harness/door.ts';
 import { RecordingHost } from '../support.ts';
 
@@ -27,7 +27,7 @@ test('R-44 silent streams are kept open in slices, each once a round, and the ne
     };
     open.add(one);
   }
-  const rounds = new Rounds({
+  const rounds = new Sweeper({
     host,
     options,
     open,

@@ -1,10 +1,9 @@
 /** Connections that ask for nothing: clients open some ahead of need, and nobody waits for them. */
 import * as assert from 'uvu/assert';
-import { suite, timeLimit } from '../../harness/door.ts';
+import { suite } from '../../harness/door.ts';
 import { Raw } from '../../http/raw.ts';
 import { ask, serveHttp } from '../../http/support.ts';
 
-timeLimit(10_000);
 const test = suite('silent connections');
 
 test('a connection that has asked for nothing does not keep the server from closing', async () => {

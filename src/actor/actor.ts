@@ -1,0 +1,299 @@
+/** The one place where actors are made: a light XState actor around a `receive` function, with a mailbox, a supervisor and inspection. */
+import {
+  type ActorLogic,
+  createActor,
+  initialTransition,
+  type Snapshot,
+  transition,
+  type Actor as XStateActor,
+} from 'xstate';
+import { type RestartPolicy, supervisorMachine } from '../../machines/supervisor.ts';
+import type { ActorKind, Charted, Facts, LiveRecord, Waits } from '../inspection/records.ts';
+import type { Announceable, Mail } from '../messages/mailbox.ts';
+import { messageOf } from '../protocol/json.ts';
+import type { Actor, ActorIdentity, ActorSystem, AfterTurn, Behaviour } from './behaviour.ts';
+import { currentTurn, type Turn } from './current-turn.ts';
+import type { Passivatable } from './passivation.ts';
+
+export type { Actor, ActorIdentity, ActorSystem, AfterTurn, Behaviour } from './behaviour.ts';
+
+/** A behaviour keeps what it knows itself, so the snapshot never changes and a send allocates nothing (docs/adr/0002). */
+type Still = Extract<Snapshot<undefined>, { status: 'active' }>;
+
+const STILL: Still = { status: 'active', output: undefined, error: undefined };
+/** Something to be done after a turn: the mail that led to it, a function, and its value. */
+interface Due<M> {
+  readonly mail: M;
+  readonly run: (value: unknown) => void;
+  readonly value: unknown;
+}
+
+const nothing = (): void => {};
+const DEFAULT_POLICY: RestartPolicy = { restarts: 3, windowMs: 5_000 };
+
+/**
+ * Makes and starts an actor. It is a root actor of its own: the cost of the n-th does not grow with n.
+ *
+ * @param behave is given the actor's own mailbox, for the mail that it sends itself from timers and promises; and
+ *   `afterwards`, to be called in a turn only.
+ *
+ * Mail sent while the actor is acting waits its turn. Mail that makes it throw is dropped after `crashed` has answered
+ * for it, and the next is served; crashing more often than the policy bears sets the actor aside for good.
+ */
+export function spawn<M extends Mail>(
+  identity: ActorIdentity,
+  host: ActorSystem,
+  behave: (self: Announceable<M>, afterwards: AfterTurn) => Behaviour<M>,
+): Actor<M> {
+  return new Spawned(identity, host, behave);
+}
+
+class Spawned<M extends Mail>
+  implements Actor<M>, Announceable<M>, ActorLogic<Still, M>, Passivatable, Turn, LiveRecord
+{
+  readonly address: string;
+  readonly #identity: ActorIdentity;
+  readonly #host: ActorSystem;
+  readonly #behaviour: Behaviour<M>;
+  /** The XState actor. Made when mail comes, and given back when none has come for a while (docs/adr/0009). */
+  #actor: XStateActor<ActorLogic<Still, M>> | undefined;
+  /** Mail has come since it was last asked whether it rests. */
+  #busy = false;
+  #status: 'live' | 'set aside' | 'stopped' = 'live';
+  #supervisor: ReturnType<typeof initialTransition<typeof supervisorMachine>>[0] | undefined;
+  #turn: M | undefined;
+  /** Its turn is that of an announcement, which the XState actor knows nothing of: */
+  #announced = false;
+  /** mail that comes meanwhile waits here. */
+  #later: M[] | undefined;
+  /** What is to be done after the turn: nearly always one thing, which has its place without an object; the rest follow. */
+  #dueMail: M | undefined;
+  #dueRun: Due<M>['run'] = nothing;
+  #dueValue: unknown;
+  #more: Due<M>[] | undefined;
+
+  constructor(
+    identity: ActorIdentity,
+    host: ActorSystem,
+    behave: (self: Announceable<M>, afterwards: AfterTurn) => Behaviour<M>,
+  ) {
+    this.address = identity.address;
+    this.#identity = identity;
+    this.#host = host;
+    this.#behaviour = behave(this, this.#afterwards);
+    host.inspection.born(this.address, this);
+  }
+
+  get mailbox(): Announceable<M> {
+    return this;
+  }
+
+  /** A function of its own: those who pass mail on hold it without the mailbox. */
+  readonly send = (mail: M): void => {
+    const { inspection } = this.#host;
+    if (this.#announced) {
+      this.#later ??= [];
+      this.#later.push(mail);
+      return;
+    }
+    if (inspection.full) inspection.mailed(this.address, mail, this.#fate());
+    this.#busy = true;
+    (this.#actor ?? this.#wake()).send(mail);
+    if (this.#dueMail && !this.#turn) this.#finish();
+  };
+
+  readonly announce = (mail: M): void => {
+    if (this.#turn || this.#status === 'stopped') return this.send(mail);
+    const { inspection } = this.#host;
+    if (inspection.full) inspection.mailed(this.address, mail, undefined);
+    this.#announced = true;
+    this.#take(mail);
+    this.#announced = false;
+    if (this.#dueMail) this.#finish();
+    if (this.#later) for (const waiting of this.#later.splice(0)) this.send(waiting);
+  };
+
+  stop(why: string): void {
+    if (this.#status === 'stopped') return;
+    this.#status = 'stopped';
+    this.#actor?.stop();
+    this.#host.resting?.gone(this);
+    this.#host.quarantine?.forget(this.address);
+    this.#host.inspection.gone(this.address, why);
+  }
+
+  rest(): boolean {
+    if (this.#busy) {
+      this.#busy = false;
+      return false;
+    }
+    const actor = this.#actor;
+    this.#actor = undefined;
+    actor?.stop();
+    this.#behaviour.rest?.();
+    return true;
+  }
+
+  get acts(): M | undefined {
+    return this.#turn;
+  }
+
+  state(): string {
+    return this.#status === 'live' ? (this.#behaviour.state?.() ?? 'active') : this.#status;
+  }
+
+  // What the inspection sees of it.
+
+  get kind(): ActorKind {
+    return this.#identity.kind;
+  }
+
+  get parent(): string | undefined {
+    return this.#identity.parent;
+  }
+
+  get connection(): string | undefined {
+    return this.#identity.connection;
+  }
+
+  get label(): string | undefined {
+    return this.#identity.label;
+  }
+
+  chart(): Charted | undefined {
+    return this.#behaviour.chart?.();
+  }
+
+  facts(): Facts | undefined {
+    return this.#behaviour.facts?.();
+  }
+
+  waits(): readonly Waits[] | undefined {
+    return this.#behaviour.waits?.();
+  }
+
+  #fate(): 'queued' | 'dropped' | undefined {
+    if (this.#status === 'stopped') return 'dropped';
+    return this.#turn ? 'queued' : undefined;
+  }
+
+  // The logic of the XState actor: a snapshot that never changes, around a turn of the behaviour.
+
+  transition(snapshot: Still, mail: M): Still {
+    // XState tells an actor that it stops by mail of its own.
+    if (this.#actor) this.#take(mail);
+    return snapshot;
+  }
+
+  /** One turn. */
+  #take(mail: M): void {
+    const { inspection } = this.#host;
+    const before = currentTurn.turn;
+    currentTurn.turn = this;
+    this.#turn = mail;
+    if (inspection.full) inspection.during(mail, () => this.#watched(mail));
+    else {
+      this.#act(mail);
+      if (inspection.on) inspection.passed(this);
+    }
+    this.#turn = undefined;
+    currentTurn.turn = before;
+  }
+
+  getInitialSnapshot(): Still {
+    return STILL;
+  }
+
+  getPersistedSnapshot(): Still {
+    return STILL;
+  }
+
+  #wake(): XStateActor<ActorLogic<Still, M>> {
+    const { inspection, resting } = this.#host;
+    const actor = createActor<ActorLogic<Still, M>>(this, { id: this.address });
+    this.#actor = actor;
+    // `transition` above lets nothing through; if XState itself fails, an unobserved root would end the process.
+    actor.subscribe({ error: (error) => inspection.gone(this.address, String(error)) });
+    actor.start();
+    if (this.#status === 'stopped') actor.stop();
+    else resting?.woke(this);
+    return actor;
+  }
+
+  #act(mail: M): void {
+    if (this.#status === 'stopped') return;
+    if (this.#status === 'set aside')
+      return this.#behaviour.crashed(mail, new Error(`${this.address} crashed too often and was set aside`), true);
+    try {
+      this.#behaviour.receive(mail);
+    } catch (error) {
+      this.#crash(mail, error);
+    }
+  }
+
+  #watched(mail: M): void {
+    this.#act(mail);
+    this.tellState();
+  }
+
+  tellState(): void {
+    // It may have stopped itself: what is gone has no state any more.
+    if (this.#status === 'stopped') return;
+    this.#host.inspection.stated(this.address, this.state());
+  }
+
+  #crash(mail: M, error: unknown): void {
+    const { clock, inspection, quarantine } = this.#host;
+    this.#supervisor ??= initialTransition(supervisorMachine, this.#behaviour.policy ?? DEFAULT_POLICY)[0];
+    [this.#supervisor] = transition(supervisorMachine, this.#supervisor, { type: 'crash', at: clock.now() });
+    if (this.#supervisor.value === 'setAside' && this.#status === 'live') {
+      this.#status = 'set aside';
+      quarantine?.add(this.address, this.kind, messageOf(error), this.#release);
+    }
+    const setAside = this.#status === 'set aside';
+    if (inspection.on) inspection.record({ type: 'crashed', actor: this.address, mail: mail.type, error, setAside });
+    this.#behaviour.crashed(mail, error, setAside);
+  }
+
+  /** An operator has mended what it crashed of. */
+  readonly #release = (): void => {
+    if (this.#status !== 'set aside') return;
+    this.#status = 'live';
+    this.#supervisor = undefined;
+    if (this.#host.inspection.on) this.tellState();
+  };
+
+  readonly #afterwards: AfterTurn = (run, value) => {
+    if (!this.#turn) return run(value);
+    // The value goes to the function that it came with, and nowhere else.
+    const bound = run as (value: unknown) => void;
+    if (this.#dueMail) {
+      this.#more ??= [];
+      this.#more.push({ mail: this.#turn, run: bound, value });
+      return;
+    }
+    this.#dueMail = this.#turn;
+    this.#dueRun = bound;
+    this.#dueValue = value;
+  };
+
+  /** The turn is over: what it left to do is done on the caller's stack, while the actor is free for more mail. */
+  #finish(): void {
+    const { inspection } = this.#host;
+    while (this.#dueMail) {
+      const mail = this.#dueMail;
+      const run = this.#dueRun;
+      const value = this.#dueValue;
+      const next = this.#more?.shift();
+      this.#dueMail = next?.mail;
+      this.#dueRun = next?.run ?? nothing;
+      this.#dueValue = next?.value;
+      try {
+        if (inspection.full) inspection.during(mail, () => run(value));
+        else run(value);
+      } catch (error) {
+        this.#crash(mail, error);
+      }
+    }
+  }
+}

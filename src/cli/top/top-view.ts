@@ -1,0 +1,340 @@
+/** What `troupe top` shows, as lines of text: who is there, what each waits for and until when, and how long requests take. Pure. */
+import type { Wait } from '../../inspector/frames.ts';
+import {
+  actorTree,
+  exchangeWaits,
+  flatten,
+  hibernatingOf,
+  KNOWS_HIBERNATING,
+  LIVE,
+  type Model,
+  missing,
+  percentile,
+  sizeOf,
+  type TreeNode,
+  timings,
+  type Unseen,
+  type WireExchange,
+  waitsOf,
+} from '../../inspector/model/index.ts';
+import { clipLine, countdown, lasting, padTo, plural, safe } from './format.ts';
+
+/** `tree`: sessions with what they have asked for; the others put all in one list. */
+export const SORTS = ['tree', 'deadline', 'age', 'name'] as const;
+
+export type Sort = (typeof SORTS)[number];
+
+export interface ViewOptions {
+  /** In milliseconds of the server's clock. */
+  readonly now: number;
+  readonly columns: number;
+  /** How many lines there is room for. */
+  readonly rows: number;
+  readonly sort: Sort;
+  /** How many lines of the list are above what is shown. */
+  readonly offset: number;
+  /** How the connection is, such as `live`. */
+  readonly status: string;
+  /** Which keys there are; empty where nobody can press one. */
+  readonly keys: string;
+}
+
+export type Tone = 'title' | 'head' | 'bad' | 'faint' | 'plain';
+
+export interface Line {
+  readonly text: string;
+  readonly tone: Tone;
+}
+
+/** One who is there. */
+interface Row {
+  readonly name: string;
+  readonly state: string;
+  /** Since when, in milliseconds of the server's clock. */
+  readonly since: number;
+  readonly waits: readonly Wait[];
+  readonly tone: Tone;
+}
+
+/** Milliseconds over which a rate is taken. */
+const RATE_MS = 10_000;
+/** Milliseconds after its last request for which a client that shares a connection counts as there. */
+const PRESENT_MS = 60_000;
+/** Most clients of one connection that are named. */
+const MOST_NAMES = 3;
+/** Most methods that are told. */
+const MOST_METHODS = 6;
+/** Lines that the methods may take at most of those there are. */
+const METHODS_SHARE = 0.35;
+
+export function topView(model: Model, options: ViewOptions): readonly Line[] {
+  const top = [...header(model, options), line('')];
+  const methods = methodLines(model, options);
+  const room = Math.max(3, options.rows - top.length - methods.length - 1);
+  return [...top, ...listLines(rowsOf(model, options), options, room, model.hello?.now ?? 0), ...methods].map(
+    ({ text, tone }) => ({
+      text: clipLine(text, options.columns),
+      tone,
+    }),
+  );
+}
+
+/** The actors that are shown when everything fits, for whoever wants to know more of them, and the one that knows the others. */
+export function actorsShown(model: Model): readonly string[] {
+  const actors = flatten(shown(model)).flatMap(({ actor, gone, kind }) =>
+    actor === undefined || gone !== undefined || kind === 'emitter' ? [] : [actor],
+  );
+  return [KNOWS_HIBERNATING, ...actors];
+}
+
+function header(model: Model, { now, columns, status, keys, sort }: ViewOptions): readonly Line[] {
+  const { hello } = model;
+  if (!hello) return [line(`troupe top: ${status}`, 'title')];
+  const { server, pid } = hello;
+  const name = safe(`◆ ${server.title ?? server.name} ${server.version} · pid ${pid} · ${status}`);
+  const help = keys === '' ? '' : `sorted by ${sort} · ${keys}`;
+  return [
+    line(name.length + help.length + 2 <= columns ? `${padTo(name, columns - help.length)}${help}` : name, 'title'),
+    line(counts(model, now)),
+    ...troubles(model).map((text) => line(text, 'bad')),
+  ];
+}
+
+function counts(model: Model, now: number): string {
+  const alive = [...model.actors.values()].filter((actor) => actor.aliveAt(LIVE));
+  const count = (kind: string): number => alive.filter((actor) => actor.kind === kind).length;
+  const requests = alive.filter(({ kind }) => kind === 'requests').reduce((sum, table) => sum + sizeOf(table, LIVE), 0);
+  const ended = model.exchanges.all.until(LIVE).filter(isEnded);
+  const times = ended.map(({ at, endAt }) => (endAt ?? at) - at).sort((a, b) => a - b);
+  const { count: hibernating } = hibernatingOf(model);
+  const others = doorsOf(model).reduce((sum, door) => sum + clientsAt(model, door, now).count, 0);
+  return [
+    plural(count('session'), 'session'),
+    ...(others === 0 ? [] : [`${plural(others, 'client')} without a session`]),
+    plural(requests, 'request'),
+    plural(count('ask'), 'question'),
+    `${plural(count('handle') + hibernating, 'handle')}${hibernating === 0 ? '' : ` (${hibernating.toLocaleString('en')} hibernating)`}`,
+    plural(count('task'), 'task'),
+    `${rate(model, now).toFixed(1)} requests/s`,
+    ...(times.length === 0 ? [] : [`p50 ${lasting(percentile(times, 0.5))}  p99 ${lasting(percentile(times, 0.99))}`]),
+  ].join('  ');
+}
+
+/** Also those that were left out count: they are known to have been there. */
+function rate(model: Model, now: number): number {
+  const { all } = model.exchanges;
+  const begun = all.slice(all.countUntil(now - RATE_MS), all.length).filter(({ kind }) => kind === 'request').length;
+  const left = model.gaps.filter(({ at }) => at > now - RATE_MS).reduce((sum, { exchanges }) => sum + exchanges, 0);
+  const since = Math.max(1_000, Math.min(RATE_MS, now - (model.hello?.now ?? 0)));
+  return ((begun + left) * 1_000) / since;
+}
+
+function troubles(model: Model): readonly string[] {
+  const gaps = model.gaps.filter(({ why }) => why !== 'forgotten');
+  const unhandled = model.troubles.length;
+  const told = [
+    ...(unhandled === 0 ? [] : [`${plural(unhandled, 'event')} that nothing took`]),
+    ...(gaps.length === 0 ? [] : [`${missing(gaps)} not shown: there were too many`]),
+    ...(model.bye === undefined ? [] : [`the server has said goodbye: ${safe(model.bye)}`]),
+  ];
+  return told.length === 0 ? [] : [told.join(' · ')];
+}
+
+function shown(model: Model): readonly TreeNode[] {
+  return actorTree(model, LIVE).filter(({ id, kind }) => kind !== 'server' && id !== 'group inside');
+}
+
+/** Who uses a connection without a session, as far as is known. */
+interface Clients {
+  /** Over HTTP any number of clients share one connection. */
+  readonly shared: boolean;
+  /** By the names that they give with their requests, the last first. */
+  readonly names: readonly string[];
+  readonly count: number;
+}
+
+/** The connections without a session. */
+function doorsOf(model: Model): readonly TreeNode[] {
+  const clients = actorTree(model, LIVE).find(({ id }) => id === 'group clients');
+  return (clients?.children ?? []).filter(({ kind, gone }) => kind === 'requests' && gone === undefined);
+}
+
+function clientsAt(model: Model, { actor = '' }: TreeNode, now: number): Clients {
+  const table = model.actor(actor);
+  const shared = table?.look(LIVE)?.facts.shared === true;
+  const names = new Set<string>();
+  const { all } = model.exchanges;
+  for (const exchange of [...all.until(LIVE)].reverse()) {
+    if (exchange.connection !== table?.connection || exchange.client === undefined) continue;
+    // Who shares a connection comes and goes.
+    if (shared && exchange.endAt !== undefined && exchange.endAt < now - PRESENT_MS) continue;
+    names.add(exchange.client);
+    if (!shared) break;
+  }
+  return { shared, names: [...names], count: shared ? names.size : 1 };
+}
+
+/** A connection without a session, and what was asked for on it. */
+function doorRow(model: Model, node: TreeNode, depth: number, now: number): Row {
+  const { names } = clientsAt(model, node, now);
+  const [who = 'a client', ...more] = [...names.slice(0, MOST_NAMES), ...(names.length > MOST_NAMES ? ['…'] : [])];
+  return {
+    name: safe(`${'  '.repeat(depth)}${[who, ...more].join(', ')}`),
+    state: node.state?.startsWith('admitting') === false ? safe(node.state) : 'no session',
+    since: model.actor(node.actor ?? '')?.lives.last?.at ?? Number.NaN,
+    waits: [],
+    tone: 'plain',
+  };
+}
+
+/** Handles that have left memory, and are known to the server only. */
+function hibernatingRows(model: Model, depth: number): readonly Row[] {
+  const { count, some } = hibernatingOf(model);
+  const row = (name: string): Row => ({
+    name: safe(`${'  '.repeat(depth)}${name}`),
+    state: 'hibernates',
+    since: Number.NaN,
+    waits: [],
+    tone: 'faint',
+  });
+  return [
+    ...some.map((address) => row(address.replace(/^handle\//, 'handle '))),
+    ...(count > some.length && some.length > 0 ? [row(`… and ${count - some.length} more`)] : []),
+  ];
+}
+
+function rowsOf(model: Model, { sort, now }: ViewOptions): readonly Row[] {
+  const walk = (node: TreeNode, depth: number, within: TreeNode['kind'] = 'group'): readonly Row[] => {
+    if (node.gone !== undefined || node.kind === 'emitter') return [];
+    if (node.unseen) return [unseenRow(node.unseen, sort === 'tree' ? depth : 0)];
+    if (node.kind === 'requests' && within !== 'group') return [];
+    if (node.kind === 'requests') {
+      const { shared, names } = clientsAt(model, node, now);
+      const below = node.children.flatMap((child) => walk(child, depth + 1, node.kind));
+      // That of HTTP is there as long as its port.
+      if (shared && names.length === 0 && below.length === 0) return [];
+      return [doorRow(model, node, sort === 'tree' ? depth : 0, now), ...below];
+    }
+    // What asks waits for the same as its question, and says for what.
+    if (node.kind === 'ask' && within !== 'group') return [];
+    const below = node.children.flatMap((child) => walk(child, depth + 1, node.kind));
+    if (node.kind === 'group') return below.length === 0 ? [] : sort === 'tree' ? [group(node), ...below] : below;
+    return [rowOf(model, node, sort === 'tree' ? depth : 0), ...below];
+  };
+  const hibernating = hibernatingRows(model, sort === 'tree' ? 1 : 0);
+  const rows = [
+    ...shown(model).flatMap((node) => walk(node, 0)),
+    ...(sort === 'tree' && hibernating.length > 0 ? [heading('handles that hibernate')] : []),
+    ...hibernating,
+  ];
+  const due = ({ waits }: Row): number =>
+    Math.min(...waits.map(({ until = Number.MAX_VALUE }) => until), Number.MAX_VALUE);
+  if (sort === 'deadline') return [...rows].sort((a, b) => due(a) - due(b));
+  if (sort === 'age') return [...rows].sort((a, b) => a.since - b.since);
+  return sort === 'name' ? [...rows].sort((a, b) => (a.name < b.name ? -1 : 1)) : rows;
+}
+
+/** A request that came before anybody watched. */
+function unseenRow({ name, until }: Unseen, depth: number): Row {
+  const waits = [{ what: 'its result', ...(until === undefined ? {} : { until }) }];
+  return { name: safe(`${'  '.repeat(depth)}${name}`), state: 'open', since: Number.NaN, waits, tone: 'plain' };
+}
+
+function group({ label }: TreeNode): Row {
+  return heading(label);
+}
+
+function heading(label: string): Row {
+  return { name: safe(label), state: '', since: Number.NaN, waits: [], tone: 'faint' };
+}
+
+function rowOf(model: Model, node: TreeNode, depth: number): Row {
+  const { actor = '', exchange, state = '', label, kind, trouble } = node;
+  const since = exchange?.at ?? model.actor(actor)?.lives.last?.at ?? Number.NaN;
+  const plain = kind === 'exchange' || kind === 'session' || label.startsWith(kind) ? label : `${kind} ${label}`;
+  // An actor may serve it in its place.
+  const { client } = exchange ?? model.exchanges.at(model.actor(actor)?.origin ?? 0)[0] ?? {};
+  const named = client === undefined ? plain : `${plain} (${client})`;
+  return {
+    name: safe(`${'  '.repeat(depth)}${named}`),
+    state: safe(trouble === undefined ? state : `${state}, ${trouble}`),
+    since,
+    waits: exchange ? exchangeWaits(model, exchange, LIVE) : (waitsOf(model, actor, LIVE) ?? []),
+    tone: trouble === undefined ? 'plain' : 'bad',
+  };
+}
+
+function listLines(
+  rows: readonly Row[],
+  { now, columns, offset }: ViewOptions,
+  room: number,
+  begun: number,
+): readonly Line[] {
+  const name = Math.min(Math.max(24, Math.floor(columns * 0.38)), 60);
+  const state = Math.min(Math.max(14, Math.floor(columns * 0.18)), 28);
+  const head = line(
+    `${padTo('who', name)} ${padTo('state', state)} ${'age '.padStart(8)} ${'left'.padStart(7)}  waits for`,
+    'head',
+  );
+  if (rows.length === 0) return [head, line('nobody is connected, and nothing waits', 'faint')];
+  const from = Math.min(offset, Math.max(0, rows.length - room));
+  const fits = rows.length - from <= room - 1 ? room : room - 2;
+  const lines = rows.slice(from, from + Math.max(1, fits)).map((row) => {
+    // What was there before anybody watched is older than is known.
+    const age = Number.isNaN(row.since) ? '' : `${countdown(now - row.since)}${row.since < begun ? '+' : ' '}`;
+    const left = leftText(row.waits, now);
+    const text = `${padTo(row.name, name)} ${padTo(row.state, state)} ${age.padStart(8)} ${left.padStart(7)}  ${waitText(row.waits)}`;
+    return line(text.trimEnd(), row.tone);
+  });
+  const more = rows.length - from - lines.length;
+  return [head, ...lines, ...(more > 0 ? [line(`… and ${more} more`, 'faint')] : [])];
+}
+
+/** The soonest first. */
+function inTurn(waits: readonly Wait[]): readonly Wait[] {
+  return [...waits].sort((a, b) => (a.until ?? Number.MAX_VALUE) - (b.until ?? Number.MAX_VALUE));
+}
+
+/** @example Refund 20 €? · the user of claude */
+function waitText(waits: readonly Wait[]): string {
+  const [first, ...more] = inTurn(waits);
+  if (!first) return '';
+  const parts = [
+    first.what,
+    ...(first.whom === undefined ? [] : [first.whom]),
+    ...(more.length === 0 ? [] : [`and ${more.length} more`]),
+  ];
+  return safe(parts.join(' · '));
+}
+
+/** What is left of the first of them. */
+function leftText(waits: readonly Wait[], now: number): string {
+  const until = inTurn(waits)[0]?.until;
+  return until === undefined ? '' : until > now ? countdown(until - now) : 'due';
+}
+
+function methodLines(model: Model, { columns, rows }: ViewOptions): readonly Line[] {
+  const all = timings(model.exchanges.all.until(LIVE));
+  const most = Math.min(MOST_METHODS, Math.floor(rows * METHODS_SHARE) - 2);
+  if (all.length === 0 || most < 1) return [];
+  const name = Math.min(Math.max(24, Math.floor(columns * 0.38)), 60);
+  const row = (method: string, ...cells: readonly string[]): string =>
+    `${padTo(method, name)}${cells.map((cell) => cell.padStart(9)).join('')}`;
+  return [
+    line(''),
+    line(row('method', 'count', 'failed', 'p50', 'p99', 'slowest'), 'head'),
+    ...all.slice(0, most).map(({ method, count, failed, p50, p99, slowest }) => {
+      const times = [p50, p99, slowest].map(lasting);
+      return line(row(safe(method), String(count), String(failed), ...times), failed > 0 ? 'bad' : 'plain');
+    }),
+    ...(all.length > most ? [line(`… and ${all.length - most} more`, 'faint')] : []),
+  ];
+}
+
+function isEnded({ kind, endAt }: WireExchange): boolean {
+  return kind === 'request' && endAt !== undefined;
+}
+
+function line(text: string, tone: Tone = 'plain'): Line {
+  return { text, tone };
+}

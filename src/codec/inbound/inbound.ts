@@ -1,0 +1,356 @@
+/** The only place where text becomes mail. It decides the era once, at the door, and refuses there what nobody could serve. */
+
+import type { Batch } from '../../messages/active-request.ts';
+import type { Client } from '../../messages/client-facts.ts';
+import type { Exchange } from '../../messages/connection-events.ts';
+import type { Mailbox } from '../../messages/mailbox.ts';
+import type { RequestsMail } from '../../messages/request-messages.ts';
+import type { SessionMail } from '../../messages/session-messages.ts';
+import { DIALECTS, type Dialect, FIRST_DIALECT } from '../../protocol/dialects/index.ts';
+import { ErrorCode, type ErrorCodeValue, ProtocolError, toWireError, wireError } from '../../protocol/errors.ts';
+import { heapBytes } from '../../protocol/heap.ts';
+import { type Incoming, isRequestId, type RequestId, readIncoming } from '../../protocol/jsonrpc.ts';
+import { isModern, META, metaOf, readProgressToken, readSelfDescription } from '../../protocol/meta.ts';
+import { SERVED, type ServedMethod } from '../../protocol/methods.ts';
+import { type Params, readInitialize } from '../../protocol/operations.ts';
+import { isLegacyRevision, LATEST_LEGACY, LATEST_MODERN } from '../../protocol/revisions.ts';
+import { statusOfRefusal } from '../../protocol/status.ts';
+import type { ClientCapabilities, Implementation } from '../../protocol/types.ts';
+import { IncomingRequest } from '../../requests/request.ts';
+import { clientReply } from './client-reply.ts';
+import type { InboundOptions } from './inbound-options.ts';
+import { announces, checkKnownRevision, checkRevisionHeader, checkStandardHeaders } from './mirrored-headers.ts';
+import { messageEnvelopeOf, parseText } from './parse.ts';
+import { methodFor, misplacedWithoutSession, unopened } from './route.ts';
+
+type RequestMessage = Extract<Incoming, { kind: 'request' }>;
+type NotificationMessage = Extract<Incoming, { kind: 'notification' }>;
+type ResponseMessage = Extract<Incoming, { kind: 'response' }>;
+
+/** Most requests of a batch that are refused each by its id: a batch of four megabytes has 100,000. */
+const MAX_REFUSED = 1_000;
+
+/** The door of one connection. */
+export class Inbound {
+  readonly #options: InboundOptions;
+  /** The dialect that was last heard: what an error is written in when its request could not be read. */
+  #heard: Dialect | undefined;
+  /** What the text that is being read came in with. */
+  #exchange: Exchange | undefined;
+  /** About how much memory the message takes that is being read; of a batch, each of its messages on average. */
+  #bytes = 0;
+  /** That says of itself to be of the modern era. */
+  #announced = false;
+
+  constructor(options: InboundOptions) {
+    this.#options = options;
+  }
+
+  /** Takes one whole message (or batch) as text. Never throws. */
+  text(text: string, exchange?: Exchange): void {
+    const { inspection, connection } = this.#options;
+    const before = this.#exchange;
+    this.#enter(exchange);
+    // Who was heard last was somebody else.
+    if (exchange && this.#options.shared) this.#heard = this.#announced ? DIALECTS[LATEST_MODERN] : FIRST_DIALECT;
+    if (!inspection.on) this.#read(text);
+    else
+      inspection.because(inspection.record({ type: 'wire', connection, direction: 'in', text }), () =>
+        this.#read(text),
+      );
+    this.#enter(before);
+  }
+
+  #enter(exchange: Exchange | undefined): void {
+    this.#exchange = exchange;
+    this.#announced = exchange !== undefined && announces(exchange);
+  }
+
+  /** Answers for bytes that the transport could not make a message of. */
+  unreadable(reason: 'too long' | 'not UTF-8', bytes: number, head: string): void {
+    const { maxMessageBytes } = this.#options;
+    const error =
+      reason === 'too long'
+        ? new ProtocolError(
+            ErrorCode.InvalidRequest,
+            `a message of ${bytes} bytes is longer than ${maxMessageBytes} (the server's option is maxMessageBytes)`,
+          )
+        : new ProtocolError(ErrorCode.ParseError, 'not valid UTF-8');
+    // What is no UTF-8 is no JSON.
+    this.#unparsed(reason === 'too long' ? messageEnvelopeOf(head) : undefined, error);
+  }
+
+  #read(text: string): void {
+    const parsed = parseText(text, this.#options);
+    if (!parsed.ok) return this.#unparsed(parsed.value, parsed.error);
+    this.#bytes = parsed.bytes;
+    if (Array.isArray(parsed.value)) return this.#batch(parsed.value);
+    this.#dispatch(readIncoming(parsed.value), undefined);
+  }
+
+  /** A text that is refused whole: a request gets its error; a notification or response gets none. */
+  #unparsed(value: unknown, error: ProtocolError): void {
+    const { code, message: why } = error;
+    if (value === undefined) return this.#refuse(undefined, code, why);
+    if (Array.isArray(value)) return this.#refuseAll(value.map(readIncoming), code, why);
+    const incoming = readIncoming(value);
+    if (incoming.kind === 'request' || (incoming.kind === 'invalid' && incoming.answer))
+      return this.#refuse(incoming.id, code, why);
+    if (incoming.kind === 'response') this.#responseRefused(incoming, code, why);
+    // JSON-RPC answers neither notifications nor responses; an HTTP request is answered always.
+    if (this.#exchange) this.#refuse(undefined, code, why);
+  }
+
+  /**
+   * Refuses a batch whole. On a stream each request that can be read gets an error of its own, because its client waits for that
+   * id; where the revision has batches, in one message. Over HTTP the response is the answer, and has one error.
+   */
+  #refuseAll(messages: readonly Incoming[], code: ErrorCodeValue, why: string): void {
+    for (const message of messages) if (message.kind === 'response') this.#responseRefused(message, code, why);
+    const ids = new Set<RequestId>();
+    for (const message of messages) {
+      const { kind } = message;
+      if (kind === 'request' || (kind === 'invalid' && message.answer))
+        if (message.id !== undefined) ids.add(message.id);
+      if (ids.size >= MAX_REFUSED) break;
+    }
+    const [only] = ids;
+    if (ids.size === 0 || this.#exchange) return this.#refuse(ids.size === 1 ? only : undefined, code, why);
+    const batching = this.#options.session()?.dialect.batching;
+    const batch: Batch | undefined = batching ? { owed: ids.size, answers: [], exchange: undefined } : undefined;
+    for (const id of ids) this.#refuse(id, code, why, batch);
+  }
+
+  #batch(messages: readonly unknown[]): void {
+    const { maxBatch } = this.#options;
+    const incoming = messages.map(readIncoming);
+    if (!this.#options.session()?.dialect.batching)
+      return this.#refuseAll(
+        incoming,
+        ErrorCode.InvalidRequest,
+        'batches exist in protocol revision 2025-03-26 only: send one message at a time',
+      );
+    if (messages.length === 0 || messages.length > maxBatch) {
+      return this.#refuseAll(
+        incoming,
+        ErrorCode.InvalidRequest,
+        `a batch has 1 to ${maxBatch} messages, this one has ${messages.length} (the server's option is maxBatch)`,
+      );
+    }
+    this.#bytes = Math.ceil(this.#bytes / messages.length);
+    const owed = incoming.filter(
+      (message) => message.kind === 'request' || (message.kind === 'invalid' && message.answer),
+    ).length;
+    const batch: Batch = { owed, answers: [], exchange: this.#exchange };
+    for (const message of incoming) this.#dispatch(message, batch);
+    if (owed === 0) this.#accepted();
+  }
+
+  #dispatch(message: Incoming, batch: Batch | undefined): void {
+    switch (message.kind) {
+      case 'request':
+        return this.#request(message, batch);
+      case 'notification':
+      case 'response': {
+        const shared = this.#exchange && this.#options.shared;
+        const misplaced = shared ? misplacedWithoutSession(message.kind, this.#announced) : undefined;
+        if (misplaced !== undefined) return this.#refuse(undefined, ErrorCode.InvalidRequest, misplaced);
+        if (message.kind === 'notification') this.#notification(message);
+        else this.#response(message);
+        if (!batch) this.#accepted();
+        return;
+      }
+      case 'invalid':
+        if (message.answer || (this.#exchange && !batch))
+          this.#refuse(message.id, ErrorCode.InvalidRequest, message.why, batch);
+    }
+  }
+
+  #accepted(): void {
+    if (this.#exchange) this.#options.accepted(this.#exchange);
+  }
+
+  #request(message: RequestMessage, batch: Batch | undefined): void {
+    try {
+      if (isModern(message.params) || this.#announced) this.#modern(message, batch);
+      else if (message.method === 'initialize') this.#initialize(message, batch);
+      else this.#legacy(message, batch);
+    } catch (error) {
+      const {
+        code,
+        message: why,
+        data,
+      } = toWireError(error, error instanceof ProtocolError ? '' : this.#options.incident('the inbound door', error));
+      this.#refuse(message.id, code, why, batch, data);
+    }
+  }
+
+  #modern(message: RequestMessage, batch: Batch | undefined): void {
+    this.#heard = DIALECTS[LATEST_MODERN];
+    if (batch)
+      throw new ProtocolError(
+        ErrorCode.InvalidRequest,
+        `revision ${LATEST_MODERN} has no batches: send one message at a time`,
+      );
+    const exchange = this.#exchange;
+    const named = metaOf(message.params)?.[META.protocolVersion];
+    if (exchange && typeof named === 'string') checkRevisionHeader(exchange, named);
+    const { revision, info, capabilities, logLevel } = readSelfDescription(message.params);
+    if (exchange) checkStandardHeaders(exchange, message.method, message.params);
+    this.#checkClientInfo(info, capabilities);
+    const dialect = DIALECTS[revision];
+    this.#admit(
+      message,
+      methodFor(message.method, dialect),
+      { dialect, info, capabilities, logLevel, principal: this.#principal(), session: undefined },
+      batch,
+    );
+  }
+
+  #initialize(message: RequestMessage, batch: Batch | undefined): void {
+    if (batch) throw new ProtocolError(ErrorCode.InvalidRequest, '"initialize" may not be part of a batch');
+    if (this.#options.session())
+      throw new ProtocolError(
+        ErrorCode.InvalidRequest,
+        'this connection has a session already: "initialize" opens one, once',
+      );
+    if (this.#exchange) checkKnownRevision(this.#exchange);
+    const opening = readInitialize(message.params);
+    // Before the session is there: what is refused for this must have opened nothing.
+    readProgressToken(message.params);
+    this.#checkClientInfo(opening.clientInfo, opening.capabilities);
+    // The server answers with the same revision if it speaks it, else with its latest (MCP 2025-11-25 lifecycle, "Version Negotiation").
+    const dialect = DIALECTS[isLegacyRevision(opening.protocolVersion) ? opening.protocolVersion : LATEST_LEGACY];
+    this.#heard = dialect;
+    const method = methodFor(message.method, dialect);
+    const { client, requests } = this.#options.openSession(opening, dialect, this.#exchange);
+    this.#admit(message, method, client, undefined, requests);
+  }
+
+  /** What a client says of itself stays for as long as its session, or its request. @throws {ProtocolError} for too much of it */
+  #checkClientInfo(info: Implementation | undefined, capabilities: ClientCapabilities): void {
+    const most = this.#options.maxClientInfoBytes;
+    if (this.#bytes <= most) return;
+    const bytes = heapBytes(info, most) + heapBytes(capabilities, most);
+    if (bytes > most)
+      throw new ProtocolError(
+        ErrorCode.InvalidParams,
+        `clientInfo and capabilities: expected at most ${most} bytes in memory, got at least ${bytes}: leave out large icons and experimental data (the server's option is limits.maxClientInfoBytes)`,
+      );
+  }
+
+  #principal(): string {
+    return this.#exchange?.principal ?? this.#options.principal;
+  }
+
+  #legacy(message: RequestMessage, batch: Batch | undefined): void {
+    const session = this.#options.session();
+    if (session) {
+      this.#heard = session.dialect;
+      return this.#admit(message, methodFor(message.method, session.dialect), session, batch);
+    }
+    const method = SERVED.legacy.get(message.method);
+    // Over HTTP whatever belongs to a session names it; even a ping (2025-11-25 transports, "Session Management").
+    if (!method?.always || this.#options.shared) throw unopened(message.method);
+    this.#admit(
+      message,
+      method,
+      {
+        dialect: DIALECTS[LATEST_LEGACY],
+        info: undefined,
+        capabilities: {},
+        logLevel: undefined,
+        principal: this.#principal(),
+        session: undefined,
+      },
+      batch,
+    );
+  }
+
+  #admit(
+    message: RequestMessage,
+    method: ServedMethod,
+    client: Client,
+    batch: Batch | undefined,
+    requests = this.#options.requests,
+  ): void {
+    if (method.needs && !this.#options.offers(method.needs))
+      throw new ProtocolError(ErrorCode.MethodNotFound, `${message.method}: this server offers no ${method.needs}`);
+    const { inspection, shared } = this.#options;
+    const exchange = this.#exchange;
+    if (exchange) exchange.request = message.id;
+    const request = new IncomingRequest(
+      message.id,
+      method.served.read(message.params),
+      method.served.by,
+      client,
+      metaOf(message.params),
+      readProgressToken(message.params),
+      batch,
+      requests,
+      inspection.cause,
+      exchange,
+      shared && exchange && !client.session ? exchange.id : message.id,
+      this.#bytes,
+    );
+    const gate: Mailbox<SessionMail | RequestsMail> =
+      client.session && request.operation.method !== 'initialize' ? client.session.mailbox : requests;
+    gate.send({ type: 'request', request });
+  }
+
+  #notification({ method, params }: NotificationMessage): void {
+    switch (method) {
+      case 'notifications/cancelled':
+        // Where clients share a connection, nobody's id names a request; closing its response cancels it.
+        return this.#options.shared ? undefined : this.#cancelled(params);
+      case 'notifications/initialized':
+        return this.#options.session()?.session?.mailbox.send({ type: 'initialized' });
+      default:
+        // A notification is never answered; one that nobody waits for is ignored (JSON-RPC 2.0 section 4.1).
+        return;
+    }
+  }
+
+  /** The answer to what this server has asked in the session. There is no other: modern clients answer with a request. */
+  #response(message: ResponseMessage): void {
+    this.#options.session()?.session?.mailbox.send({ type: 'response', id: message.id, reply: clientReply(message) });
+  }
+
+  /** A response that cannot be taken: what waits for it need not wait any longer. */
+  #responseRefused(message: ResponseMessage, code: ErrorCodeValue, why: string): void {
+    this.#response({ ...message, error: { code, message: `its answer: ${why}` } });
+  }
+
+  /** Malformed cancellations are ignored (MCP "Cancellation", "Error Handling"). */
+  #cancelled(params: Params): void {
+    const id = params?.requestId;
+    const reason = params?.reason;
+    if (isRequestId(id))
+      this.#options.requests.send({ type: 'cancel', key: id, reason: typeof reason === 'string' ? reason : undefined });
+  }
+
+  #refuse(
+    id: RequestId | undefined,
+    code: ErrorCodeValue,
+    message: string,
+    batch?: Batch,
+    data?: ProtocolError['data'],
+  ): void {
+    // A member of a batch that has no id says nothing about the others.
+    if (!batch || id !== undefined) this.#options.rejected(id);
+    const heard = this.#heard ?? this.#options.session()?.dialect ?? FIRST_DIALECT;
+    this.#options.emitter.send({
+      type: 'refusal',
+      id,
+      // Over HTTP an error that has no id has no such member (2025-03-26 to 2025-11-25 transports, "Sending Messages to the Server").
+      dialect: id === undefined && this.#exchange ? DIALECTS[LATEST_LEGACY] : heard,
+      error: wireError(code, message, data),
+      batch,
+      exchange: this.#exchange,
+      status: statusOfRefusal(
+        code,
+        id !== undefined && this.#options.session() !== undefined && heard.era === 'legacy',
+      ),
+    });
+  }
+}

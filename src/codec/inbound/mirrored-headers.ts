@@ -1,0 +1,63 @@
+/** Holds the headers of a modern HTTP request against its body, so that nobody on the way has routed by something else than what is served. */
+import type { Exchange } from '../../messages/connection-events.ts';
+import { ErrorCode, ProtocolError } from '../../protocol/errors.ts';
+import { decodeMirrored } from '../../protocol/header-values.ts';
+import { METHODS } from '../../protocol/methods.ts';
+import type { Params } from '../../protocol/operations.ts';
+import { isModernRevision, SUPPORTED_REVISIONS } from '../../protocol/revisions.ts';
+
+/** Whether an HTTP request says of itself that it is of the modern era. */
+export function announces(exchange: Exchange): boolean {
+  return isModernRevision(exchange.header('mcp-protocol-version'));
+}
+
+/**
+ * @param revision what the body's `_meta` names
+ * @throws {ProtocolError} -32020 where `MCP-Protocol-Version` is missing or names another
+ * @see 2026-07-28 streamable-http "Protocol Version Header"
+ */
+export function checkRevisionHeader(exchange: Exchange, revision: string): void {
+  const header = exchange.header('mcp-protocol-version');
+  if (header !== revision) throw mismatch('MCP-Protocol-Version', header, revision);
+}
+
+/**
+ * @throws {ProtocolError} -32022 where `MCP-Protocol-Version` names a revision that this server does not speak
+ * @see 2025-11-25 basic/transports "Protocol Version Header"
+ */
+export function checkKnownRevision(exchange: Exchange): void {
+  const requested = exchange.header('mcp-protocol-version');
+  if (requested === undefined || SUPPORTED_REVISIONS.some((revision) => revision === requested)) return;
+  throw new ProtocolError(
+    ErrorCode.UnsupportedProtocolVersion,
+    `MCP-Protocol-Version: expected one of ${SUPPORTED_REVISIONS.join(', ')}, got ${quote(requested)}`,
+    { supported: SUPPORTED_REVISIONS, requested: requested.slice(0, 100) },
+  );
+}
+
+/**
+ * @throws {ProtocolError} -32020 where `Mcp-Method` or `Mcp-Name` is missing, misshapen, or says something else than the body
+ * @see 2026-07-28 streamable-http "Standard Request Headers", "Server Validation"
+ */
+export function checkStandardHeaders(exchange: Exchange, method: string, params: Params): void {
+  const header = exchange.header('mcp-method');
+  if (header !== method) throw mismatch('Mcp-Method', header, method);
+  const row = METHODS.get(method);
+  if (row?.kind !== 'request' || !row.named) return;
+  const named = params?.[row.named];
+  // A body without it is refused for that, with the reader's own words.
+  if (typeof named !== 'string') return;
+  const name = exchange.header('mcp-name');
+  // Two headers arrive joined by a comma, and could together say what the body says.
+  const repeats = name?.includes(',') && exchange.repeats('mcp-name');
+  if (name === undefined || repeats || decodeMirrored(name) !== named) throw mismatch('Mcp-Name', name, named);
+}
+
+function mismatch(header: string, got: string | undefined, expected: string): ProtocolError {
+  const came = got === undefined ? 'no such header came' : `the header says ${quote(got)}`;
+  return new ProtocolError(ErrorCode.HeaderMismatch, `${header}: expected ${quote(expected)}, as in the body; ${came}`);
+}
+
+function quote(text: string): string {
+  return `"${text.length > 100 ? `${text.slice(0, 100)}…` : text}"`;
+}

@@ -1,0 +1,162 @@
+/** Turns one text into one JSON value, and refuses what JSON allows but no two readers agree on: duplicate keys, `__proto__`, lone surrogates, endless nesting. */
+
+import { ErrorCode, ProtocolError } from '../../protocol/errors.ts';
+import { HEAP_BYTES } from '../../protocol/heap.ts';
+import { type RequestId, readIncoming } from '../../protocol/jsonrpc.ts';
+import { envelopeText } from '../../protocol/message-envelope.ts';
+
+export interface ParseLimits {
+  /** Deepest nesting of arrays and objects. */
+  readonly maxDepth: number;
+}
+
+export type Parsed =
+  /** `bytes`: about how much memory the value takes. */
+  | { readonly ok: true; readonly value: unknown; readonly bytes: number }
+  /** `value` is there when the text was JSON, or of one that is too deep what {@link messageEnvelopeOf} reads: an id may be in it. */
+  | { readonly ok: false; readonly error: ProtocolError; readonly value?: unknown };
+
+/** Up to this length a text is parsed before it is measured: its values cannot take much, however they nest. */
+const SHORT = 16_384;
+
+/** Never throws. Linear in the length of the text. */
+export function parseText(text: string, { maxDepth }: ParseLimits): Parsed {
+  const depth = () => ({
+    ...refused(ErrorCode.InvalidRequest, `nested deeper than ${maxDepth} levels (the server's option is maxDepth)`),
+    value: messageEnvelopeOf(text),
+  });
+  if (text.length > SHORT && scan(text, maxDepth).tooDeep) return depth();
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    const why = error instanceof Error ? error.message.slice(0, 160) : 'unreadable';
+    return refused(ErrorCode.ParseError, `not valid JSON: ${why}`);
+  }
+  const found: Found = { keys: 0, bytes: text.length, forbidden: undefined, tooDeep: false };
+  inspect(value, maxDepth, found);
+  if (found.tooDeep) return depth();
+  // A text has at least a colon for each key: where it has just that many, no key can be there twice.
+  const written = colons(text) === found.keys ? found : scan(text, maxDepth);
+  // What the parser dropped for its twin may be too deep as well, and then its keys were not counted to the end.
+  if (written.tooDeep) return depth();
+  if (found.forbidden !== undefined) {
+    const why = `the key ${found.forbidden} is refused: it can reach the prototype of every object`;
+    return { ...refused(ErrorCode.InvalidRequest, why), value };
+  }
+  // JSON.parse keeps the last of two equal keys; other readers keep the first (CVE-2026-27896 and its kin).
+  if (written.keys !== found.keys) {
+    return { ...refused(ErrorCode.InvalidRequest, 'an object has the same key twice'), value };
+  }
+  if (mayHideSurrogates(text) && !wellFormed(value)) {
+    const why = 'a string has half of a surrogate pair, which UTF-8 cannot carry';
+    return { ...refused(ErrorCode.InvalidRequest, why), value };
+  }
+  return { ok: true, value, bytes: found.bytes };
+}
+
+/** What a message is whose text is not parsed: its id and method, or a list of such for a batch; undefined where nobody can tell. */
+export function messageEnvelopeOf(text: string): unknown {
+  const members = envelopeText(text);
+  return members === '' ? undefined : JSON.parse(members);
+}
+
+/** The id of the request that a text is, or begins with; undefined for anything else. */
+export function idIn(text: string): RequestId | undefined {
+  const value = messageEnvelopeOf(text);
+  const incoming = value === undefined ? undefined : readIncoming(value);
+  return incoming?.kind === 'request' ? incoming.id : undefined;
+}
+
+function refused(
+  code: typeof ErrorCode.InvalidRequest | typeof ErrorCode.ParseError,
+  message: string,
+): Extract<Parsed, { ok: false }> {
+  return { ok: false, error: new ProtocolError(code, message) };
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COLON = 0x3a;
+
+/** Counts the keys of a JSON text (the colons outside of strings), and sees whether it nests too deep, before anything is allocated for it. */
+function scan(text: string, maxDepth: number): { readonly keys: number; readonly tooDeep: boolean } {
+  let keys = 0;
+  let depth = 0;
+  for (let i = 0; i < text.length; i += 1) {
+    const code = text.charCodeAt(i);
+    if (code === QUOTE) {
+      i = endOfString(text, i);
+    } else if (code === COLON) {
+      keys += 1;
+    } else if ((code | 0x20) === 0x7b) {
+      // `{` or `[`
+      depth += 1;
+      if (depth > maxDepth) return { keys, tooDeep: true };
+    } else if ((code | 0x20) === 0x7d) {
+      depth -= 1;
+    }
+  }
+  return { keys, tooDeep: false };
+}
+
+/** The index of the quote that closes the string opened at `start`, or the end of the text. */
+function endOfString(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
+    let slashes = end;
+    while (text.charCodeAt(slashes - 1) === BACKSLASH) slashes -= 1;
+    if ((end - slashes) % 2 === 0) return end;
+  }
+  return text.length;
+}
+
+interface Found {
+  keys: number;
+  /** As {@link heapBytes} counts: the characters of the text stand for those of its strings and numbers. */
+  bytes: number;
+  forbidden: string | undefined;
+  tooDeep: boolean;
+}
+
+/** Counts the keys of a parsed value, and sees what may not pass. */
+function inspect(value: unknown, room: number, found: Found): void {
+  if (typeof value !== 'object' || value === null) return;
+  if (room === 0) {
+    found.tooDeep = true;
+    return;
+  }
+  if (Array.isArray(value)) {
+    found.bytes += HEAP_BYTES.array + HEAP_BYTES.item * value.length;
+    for (const item of value) if (typeof item === 'object') inspect(item, room - 1, found);
+    return;
+  }
+  found.bytes += HEAP_BYTES.object;
+  // Parsed from JSON, so every enumerable key is its own.
+  for (const key in value) {
+    found.keys += 1;
+    found.bytes += HEAP_BYTES.key;
+    const member: unknown = value[key as keyof typeof value];
+    if (key === '__proto__') found.forbidden = '"__proto__"';
+    if (typeof member !== 'object' || member === null) continue;
+    if (key === 'constructor' && Object.hasOwn(member, 'prototype')) found.forbidden = '"constructor.prototype"';
+    inspect(member, room - 1, found);
+  }
+}
+
+function colons(text: string): number {
+  let count = 0;
+  for (let at = text.indexOf(':'); at !== -1; at = text.indexOf(':', at + 1)) count += 1;
+  return count;
+}
+
+/** Half a pair can come in as an escape, or in a text that never was UTF-8 (an embedder's). */
+function mayHideSurrogates(text: string): boolean {
+  return (text.includes('\\u') && /\\u[dD][89a-fA-F]/.test(text)) || !text.isWellFormed();
+}
+
+function wellFormed(value: unknown): boolean {
+  if (typeof value === 'string') return value.isWellFormed();
+  if (typeof value !== 'object' || value === null) return true;
+  if (Array.isArray(value)) return value.every(wellFormed);
+  return Object.entries(value).every(([key, member]) => key.isWellFormed() && wellFormed(member));
+}

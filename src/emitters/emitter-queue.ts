@@ -1,0 +1,109 @@
+/** What waits for one slow reader, in order: results without loss, notifications bounded, the newest of each thing in place of older ones. */
+
+import type { ActiveRequest } from '../messages/active-request.ts';
+import type { Ask, Notification, ResultMail } from '../messages/emitter-messages.ts';
+import type { ChangeNotice } from '../messages/subscription-messages.ts';
+
+export class EmitterQueue {
+  /** The key lets a newer notification take the place of an older one. */
+  readonly #mail = new Map<string, ResultMail | Ask | Notification>();
+  readonly #maxNotes: number;
+  #seq = 0;
+  #notes = 0;
+  #dropped = 0;
+
+  /** @param maxNotes most notifications that wait; the oldest log messages go first */
+  constructor(maxNotes: number) {
+    this.#maxNotes = maxNotes;
+  }
+
+  get size(): number {
+    return this.#mail.size;
+  }
+
+  add(mail: ResultMail | Ask | Notification): void {
+    const key = coalescingKey(mail) ?? `#${this.#seq++}`;
+    const answers = isKept(mail);
+    if (!answers && !this.#mail.has(key)) this.#notes += 1;
+    // A newer notification of the same thing goes to the end: nothing overtakes what was sent before it.
+    this.#mail.delete(key);
+    this.#mail.set(key, mail);
+    if (this.#notes <= this.#maxNotes) return;
+    // What changed must be heard of, and there is one note for each thing at most: only what was said along the way can go.
+    const oldest = this.#oldest('log') ?? this.#oldest('progress');
+    if (oldest === undefined) return;
+    this.#mail.delete(oldest);
+    this.#notes -= 1;
+    this.#dropped += 1;
+  }
+
+  /** Gives up everything, in order, and how many notifications were dropped. Empty afterwards. */
+  release(pass: (mail: ResultMail | Ask | Notification) => void): number {
+    const held = [...this.#mail.values()];
+    const dropped = this.#dropped;
+    this.#mail.clear();
+    this.#notes = 0;
+    this.#dropped = 0;
+    // Told before what is left of the same request, at the level that it was to be told at: both are within what the client asked for.
+    const first = held.find((mail) => mail.type === 'log');
+    for (const mail of held) {
+      if (dropped > 0 && mail === first && mail.type === 'log') {
+        const data = `${dropped} notifications were dropped because the client reads too slowly`;
+        pass({ ...mail, data, logger: 'troupe' });
+      }
+      pass(mail);
+    }
+    return dropped;
+  }
+
+  /** Nothing more may be said of this request: it was cancelled. */
+  forget(request: ActiveRequest): void {
+    for (const [key, mail] of this.#mail) {
+      if (!('about' in mail) || mail.about !== request || isKept(mail)) continue;
+      this.#mail.delete(key);
+      this.#notes -= 1;
+    }
+  }
+
+  #oldest(wanted: Notification['type']): string | undefined {
+    for (const [key, { type }] of this.#mail) if (type === wanted) return key;
+    return undefined;
+  }
+}
+
+/** What must reach the client, however slow it is. */
+function isKept({ type }: ResultMail | Ask | Notification): boolean {
+  return type === 'answer' || type === 'refusal' || type === 'ask' || type === 'withdrawn';
+}
+
+/** What a newer notification replaces: an older one of the same request, list or resource. Logs and answers replace nothing. */
+export function coalescingKey(mail: ResultMail | Ask | Notification): string | undefined {
+  switch (mail.type) {
+    case 'progress':
+      return `progress ${typeof mail.token} ${mail.token}`;
+    case 'list changed':
+      return `list ${mail.what}`;
+    case 'resource updated':
+      return `resource ${mail.uri}`;
+    case 'task status':
+      return `task ${mail.task.id}`;
+    case 'told':
+      return toldKey(mail.about, mail.told);
+    default:
+      return undefined;
+  }
+}
+
+function toldKey({ key }: ActiveRequest, told: ChangeNotice): string {
+  const of = `told ${typeof key} ${key}`;
+  switch (told.type) {
+    case 'acknowledged':
+      return of;
+    case 'list changed':
+      return `${of} list ${told.what}`;
+    case 'resource updated':
+      return `${of} resource ${told.uri}`;
+    case 'task changed':
+      return `${of} task ${told.task.id}`;
+  }
+}

@@ -1,0 +1,363 @@
+/** The subscriptions actor: it knows which client wants to hear of which change, in either era, and tells them. */
+
+import { type Actor, type ActorSystem, type Behaviour, spawn } from '../actor/actor.ts';
+import { type Timer, TimeSlice } from '../clock.ts';
+import type { ActiveRequest } from '../messages/active-request.ts';
+import type { Client } from '../messages/client-facts.ts';
+import type { Announceable, Mailbox } from '../messages/mailbox.ts';
+import { EMPTY } from '../messages/results.ts';
+import type { SessionMail } from '../messages/session-messages.ts';
+import type { Change, ChangeNotice, SubscriptionsMail } from '../messages/subscription-messages.ts';
+import type { TaskState } from '../messages/task-messages.ts';
+import { ErrorCode, ProtocolError, toWireError } from '../protocol/errors.ts';
+import { heapBytes } from '../protocol/heap.ts';
+import type { SubscriptionFilter } from '../protocol/subscription-filter.ts';
+import { declaresTasks, tasksNotDeclared } from '../protocol/task-params.ts';
+import type { ServerCapabilities } from '../protocol/types.ts';
+import type { Quota, Reservation } from '../quota.ts';
+import { misrouted, respond } from '../requests/respond.ts';
+import { FanOut, type Hearers } from './fan-out.ts';
+import { belongsToOther, Topics } from './topics.ts';
+
+export interface SubscriptionsOptions extends ActorSystem {
+  /** Most resources that one session, or one subscription, watches. */
+  readonly maxSubscriptions: number;
+  /** In bytes, of what clients make the server hold: the uris that sessions watch count. */
+  readonly retained: Quota;
+  /** Milliseconds for which changes are gathered into one notification each. */
+  readonly gatherMs: number;
+  offers(capability: keyof ServerCapabilities): boolean;
+  /** Whether a resource has this uri, or a template matches it. */
+  knows(uri: string): boolean;
+  /** A task as this client sees it; undefined where there is none, or it is another's. */
+  taskOf(client: Client, id: string): TaskState | undefined;
+  incident(where: string, error: unknown): string;
+}
+
+/** Bytes that a resource takes which is watched, beside its uri. */
+const WATCH_BYTES = 300;
+
+export function spawnSubscriptions(options: SubscriptionsOptions): Actor<SubscriptionsMail> {
+  return spawn(
+    { kind: 'subscriptions', address: 'subscriptions' },
+    options,
+    (self) => new Subscriptions(options, self),
+  );
+}
+
+type Session = Announceable<SessionMail>;
+
+/** A change that is gathered: the latest of its thing. */
+interface Gathered {
+  readonly change: Change;
+  /** Whoever joined later does not hear of it. */
+  readonly number: number;
+  /** The one session that it concerns; undefined where it concerns all that want to hear of it. */
+  readonly only: Session | undefined;
+}
+
+class Subscriptions implements Behaviour<SubscriptionsMail> {
+  /** Never set aside: nobody else could tell clients anything. */
+  readonly policy = { restarts: Number.POSITIVE_INFINITY, windowMs: 1 };
+  readonly #options: SubscriptionsOptions;
+  readonly #self: Mailbox<SubscriptionsMail>;
+  /** The open subscriptions. */
+  readonly #open = new Set<ActiveRequest>();
+  readonly #listening = new Topics<ActiveRequest>();
+  /** Every session: each hears of changed lists without asking for it. */
+  readonly #sessions = new Map<Session, number>();
+  /** The resources that sessions watch. */
+  readonly #watching = new Topics<Session>();
+  /** The bytes of what they watch. */
+  readonly #held = new Map<Session, Reservation>();
+  /** Changes that are being gathered, by what changed. */
+  readonly #gathering = new Map<string, Gathered>();
+  /** Changes that are being told. */
+  readonly #fanOut = new FanOut<Session | ActiveRequest, Change>(announce);
+  /** Numbers changes and hearers as they come. */
+  #number = 0;
+  #timer: Timer | undefined;
+  /** The next slice is on its way. */
+  #telling = false;
+
+  constructor(options: SubscriptionsOptions, self: Mailbox<SubscriptionsMail>) {
+    this.#options = options;
+    this.#self = self;
+  }
+
+  state(): string {
+    const { size } = this.#watching;
+    return `open (${this.#open.size})${size === 0 ? '' : `, watched by ${size} sessions`}`;
+  }
+
+  receive(mail: SubscriptionsMail): void {
+    switch (mail.type) {
+      case 'request':
+        return this.#serve(mail.request);
+      case 'list changed':
+      case 'resource updated':
+      case 'task changed':
+        if (this.#listening.hearers(topicOf(mail)).size + this.#sessionsFor(mail).size > 0) this.#gather(mail);
+        return;
+      case 'session changed':
+        return this.#gather(mail.change, mail.session);
+      case 'gathered':
+        this.#timer = undefined;
+        this.#release();
+        return this.#telling ? undefined : this.#tell();
+      case 'tell':
+        this.#telling = false;
+        return this.#tell();
+      case 'tell all':
+        this.#release();
+        while (this.#fanOut.step());
+        return;
+      case 'session opened':
+        this.#sessions.set(mail.session, this.#next());
+        return;
+      case 'end':
+        return this.#end(mail.request);
+      case 'ended':
+        return this.#forget(mail.request);
+      case 'session woke':
+        // What has changed while it was away nobody has told: that it may have is true of all of them.
+        for (const uri of mail.watches) {
+          const change = { type: 'resource updated', uri } as const;
+          this.#watching.add(mail.session, topicOf(change), this.#next());
+          this.#gather(change, mail.session);
+        }
+        return;
+      case 'session closed':
+        this.#sessions.delete(mail.session);
+        this.#held.get(mail.session)?.release();
+        this.#held.delete(mail.session);
+        return this.#watching.forget(mail.session);
+      case 'connection closed':
+        for (const request of this.#open) if (request.requests === mail.requests) this.#forget(request);
+    }
+  }
+
+  #serve(request: ActiveRequest): void {
+    // Its client may have left while this actor was busy.
+    if (request.settled) return;
+    const { operation } = request;
+    try {
+      switch (operation.method) {
+        case 'subscriptions/listen':
+          return this.#listen(request, operation.filter);
+        case 'resources/subscribe':
+          this.#watch(request, operation.uri);
+          return respond(request, EMPTY);
+        case 'resources/unsubscribe':
+          this.#unwatch(sessionOf(request), operation.uri);
+          sessionOf(request).send({ type: 'watches', uri: operation.uri, watches: false });
+          return respond(request, EMPTY);
+        default:
+          throw misrouted(request, 'the subscriptions actor');
+      }
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      respond(request, { ok: false, error: toWireError(error, '') });
+    }
+  }
+
+  /** Opens a subscription. Its acknowledgement is the first that it is told (2026-07-28 subscriptions, "Acknowledgment"). */
+  #listen(request: ActiveRequest, filter: SubscriptionFilter): void {
+    const { maxSubscriptions } = this.#options;
+    const asked = new Set(filter.resources);
+    if (asked.size > maxSubscriptions)
+      throw new ProtocolError(
+        ErrorCode.InvalidParams,
+        `params.notifications.resourceSubscriptions: expected at most ${maxSubscriptions} uris, got ${asked.size}: ask for the rest in another subscription (the server's option is maxSubscriptions)`,
+      );
+    if (request.exchange?.streams === false)
+      throw new ProtocolError(
+        ErrorCode.InvalidRequest,
+        'Accept: expected text/event-stream for subscriptions/listen, which is answered with a stream; got a header that excludes it',
+      );
+    if (filter.tasks && !declaresTasks(request.client.capabilities))
+      throw tasksNotDeclared('params.notifications.taskIds');
+    if (filter.tasks && filter.tasks.length > maxSubscriptions)
+      throw new ProtocolError(
+        ErrorCode.InvalidParams,
+        `params.notifications.taskIds: expected at most ${maxSubscriptions} ids, got ${filter.tasks.length}: ask for the rest in another subscription (the server's option is maxSubscriptions)`,
+      );
+    const tasks = new Map<string, TaskState>();
+    for (const id of filter.tasks ?? []) {
+      const task = this.#options.taskOf(request.client, id);
+      if (task) tasks.set(id, task);
+    }
+    const honoured = {
+      ...this.#honoured(filter.lists, filter.resources && [...asked]),
+      tasks: filter.tasks && [...tasks.keys()],
+    };
+    this.#open.add(request);
+    const number = this.#next();
+    for (const what of honoured.lists) this.#listening.add(request, topicOf({ type: 'list changed', what }), number);
+    for (const uri of honoured.resources ?? [])
+      this.#listening.add(request, topicOf({ type: 'resource updated', uri }), number);
+    for (const task of tasks.values()) this.#listening.add(request, topicOf({ type: 'task changed', task }), number);
+    tell(request, { type: 'acknowledged', filter: honoured });
+    // What has changed between the task's creation and now nobody has told.
+    for (const task of tasks.values()) tell(request, { type: 'task changed', task });
+  }
+
+  /** What of a filter this server can tell: lists that it has, resources that are there. What it leaves out, the acknowledgement shows. */
+  #honoured(
+    lists: SubscriptionFilter['lists'],
+    resources: SubscriptionFilter['resources'],
+  ): Omit<SubscriptionFilter, 'tasks'> {
+    const { offers, knows } = this.#options;
+    return { lists: lists.filter(offers), resources: offers('resources') ? resources?.filter(knows) : undefined };
+  }
+
+  #watch(request: ActiveRequest, uri: string): void {
+    const { knows, maxSubscriptions } = this.#options;
+    const session = sessionOf(request);
+    const topic = topicOf({ type: 'resource updated', uri });
+    if (!knows(uri))
+      throw new ProtocolError(request.client.dialect.resourceNotFound, 'Resource not found', {
+        uri: uri.slice(0, 2_048),
+      });
+    const watched = this.#watching.of(session);
+    if (watched.size >= maxSubscriptions && !watched.has(topic))
+      throw new ProtocolError(
+        ErrorCode.Overloaded,
+        `this session watches ${maxSubscriptions} resources, which is its limit: unsubscribe from one (the server's option is maxSubscriptions)`,
+      );
+    if (!watched.has(topic)) this.#hold(request, session, uri);
+    this.#watching.add(session, topic, this.#next());
+    session.send({ type: 'watches', uri, watches: true });
+  }
+
+  /** Counts the bytes of a uri that a session begins to watch. @throws {ProtocolError} where there is no room for them */
+  #hold({ client }: ActiveRequest, session: Session, uri: string): void {
+    const held = this.#held.get(session) ?? this.#options.retained.take(client.principal, 0, client.session?.id);
+    const excess = held.resize(held.amount + bytesOf(uri));
+    if (excess) throw new ProtocolError(ErrorCode.Overloaded, `${excess.message}: unsubscribe from a resource`);
+    this.#held.set(session, held);
+  }
+
+  #unwatch(session: Session, uri: string): void {
+    const topic = topicOf({ type: 'resource updated', uri });
+    const held = this.#watching.of(session).has(topic) ? this.#held.get(session) : undefined;
+    held?.resize(Math.max(0, held.amount - bytesOf(uri)));
+    this.#watching.remove(session, topic);
+  }
+
+  #next(): number {
+    this.#number += 1;
+    return this.#number;
+  }
+
+  /** The sessions that hear of a change which concerns more than one of them. */
+  #sessionsFor(change: Change): Hearers<Session> {
+    switch (change.type) {
+      case 'list changed':
+        return this.#sessions;
+      case 'resource updated':
+        return this.#watching.hearers(topicOf(change));
+      case 'task changed':
+        return NOBODY;
+    }
+  }
+
+  /** @param only the one session that it concerns */
+  #gather(change: Change, only?: Session): void {
+    const key = only ? `${only.address} ${topicOf(change)}` : topicOf(change);
+    this.#gathering.set(key, { change, number: this.#next(), only });
+    this.#timer ??= this.#options.clock.after(this.#options.gatherMs, () => this.#self.send({ type: 'gathered' }));
+  }
+
+  /** The changes that were gathered are to be told. */
+  #release(): void {
+    for (const [key, { change, number, only }] of this.#gathering) {
+      if (only) this.#fanOut.add(key, new Map([[only, number]]), change, number);
+      else {
+        this.#fanOut.add(`sessions: ${key}`, this.#sessionsFor(change), change, number);
+        this.#fanOut.add(`subscriptions: ${key}`, this.#listening.hearers(key), change, number);
+      }
+    }
+    this.#gathering.clear();
+  }
+
+  /** Tells as many as one slice has time for. The rest are told in later turns of the event loop, so that others have theirs. */
+  #tell(): void {
+    const { clock } = this.#options;
+    const slice = new TimeSlice(clock);
+    while (this.#fanOut.step()) {
+      if (!slice.over()) continue;
+      this.#telling = true;
+      return clock.soon(() => this.#self.send({ type: 'tell' }));
+    }
+  }
+
+  /** What a subscription has yet to be told of: the latest of each thing. */
+  #owed(request: ActiveRequest): readonly Change[] {
+    const owed = new Map(this.#fanOut.owed(request).map((change) => [topicOf(change), change]));
+    for (const topic of this.#listening.of(request)) {
+      const gathered = this.#gathering.get(topic);
+      const joined = this.#listening.hearers(topic).get(request) ?? 0;
+      if (gathered && gathered.number > joined) owed.set(topic, gathered.change);
+    }
+    return [...owed.values()];
+  }
+
+  /**
+   * Ends a subscription gracefully. The result is what says so; the `notifications/cancelled` that servers may send is for an
+   * end without one (2026-07-28 subscriptions, "Graceful Closure").
+   */
+  #end(request: ActiveRequest): void {
+    for (const change of this.#owed(request)) announce(request, change);
+    this.#forget(request);
+    respond(request, { ok: true, result: { kind: 'subscription ended', id: request.id } });
+  }
+
+  #forget(request: ActiveRequest): void {
+    this.#open.delete(request);
+    this.#listening.forget(request);
+  }
+
+  crashed(mail: SubscriptionsMail, error: unknown): void {
+    const incident = this.#options.incident('subscriptions', error);
+    if (mail.type === 'tell' || mail.type === 'gathered') this.#tell();
+    if (!('request' in mail)) return;
+    this.#forget(mail.request);
+    respond(mail.request, { ok: false, error: toWireError(error, incident) });
+  }
+}
+
+/** Names what changed. */
+function topicOf(change: Change): string {
+  switch (change.type) {
+    case 'list changed':
+      return `list ${change.what}`;
+    case 'resource updated':
+      return `resource ${change.uri}`;
+    case 'task changed':
+      return `task ${change.task.id}`;
+  }
+}
+
+const NOBODY: Hearers<never> = new Map<never, number>();
+
+/** Tells one hearer of a change. */
+function announce(hearer: Session | ActiveRequest, change: Change): void {
+  if ('announce' in hearer) return hearer.announce(change);
+  if (!belongsToOther(change, hearer.client.principal)) tell(hearer, change);
+}
+
+function sessionOf(request: ActiveRequest): Session {
+  const { session } = request.client;
+  if (!session) throw misrouted(request, 'the subscriptions actor');
+  return session.mailbox;
+}
+
+function tell(request: ActiveRequest, told: ChangeNotice): void {
+  request.requests.send({ type: 'tell', request, told });
+}
+
+/** A uri is in the table of topics, and with its session. */
+function bytesOf(uri: string): number {
+  return WATCH_BYTES + 2 * heapBytes(uri);
+}

@@ -1,0 +1,147 @@
+/** An executor actor: it keeps what runs, runs it for a request, and answers whatever becomes of it. */
+
+import { type Actor, type ActorSystem, type AfterTurn, type Behaviour, spawn } from '../actor/actor.ts';
+import type { Facts } from '../inspection/records.ts';
+import type { ActiveRequest } from '../messages/active-request.ts';
+import type { ExecutorMail } from '../messages/executor-messages.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
+import type { Outcome, Result } from '../messages/results.ts';
+import { ErrorCode, isProtocolError, ProtocolError, toWireError } from '../protocol/errors.ts';
+import { isThenable } from '../protocol/thenable.ts';
+import { respond } from '../requests/respond.ts';
+import { type Labelled, type RunningElement, running } from '../requests/running.ts';
+
+export interface ExecutorOptions<I extends Labelled, T, R> extends ActorSystem {
+  readonly address: string;
+  /** Runs an implementation. What it throws is answered with an error. */
+  run(request: ActiveRequest, implementation: I, target: T): R | Promise<R>;
+  /** @throws {ProtocolError} for a request that must not be run: it has blocked the process before */
+  admit(request: ActiveRequest, label: string): void;
+  /** Takes a request that goes on with an earlier one, or answers for it; `again` runs it after all. @returns false for one that is to be run */
+  resumes(request: ActiveRequest, again: () => void): boolean;
+  /** Names what was run, for the answer. */
+  wrap(result: R): Result;
+  incident(where: string, error: unknown): string;
+}
+
+export function spawnExecutor<I extends Labelled, T, R>(options: ExecutorOptions<I, T, R>): Actor<ExecutorMail<I, T>> {
+  return spawn(
+    { kind: 'executor', address: options.address },
+    options,
+    (self, afterwards) => new Executor(options, self, afterwards),
+  );
+}
+
+class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>> {
+  readonly #options: ExecutorOptions<I, T, R>;
+  readonly #implementations = new Map<number, I>();
+  #waiting = 0;
+
+  readonly #self: Mailbox<ExecutorMail<I, T>>;
+  readonly #afterwards: AfterTurn;
+
+  constructor(options: ExecutorOptions<I, T, R>, self: Mailbox<ExecutorMail<I, T>>, afterwards: AfterTurn) {
+    this.#options = options;
+    this.#self = self;
+    this.#afterwards = afterwards;
+  }
+
+  facts(): Facts {
+    return { implementations: [...this.#implementations.values()].map(({ label }) => label), running: this.#waiting };
+  }
+
+  state(): string {
+    return this.#waiting === 0 ? 'idle' : `running (${this.#waiting})`;
+  }
+
+  receive(mail: ExecutorMail<I, T>): void {
+    switch (mail.type) {
+      case 'execute':
+        return this.#afterwards(this.#execute, mail);
+      case 'attach':
+        this.#implementations.set(mail.ref, mail.implementation);
+        return;
+      case 'detach':
+        this.#implementations.delete(mail.ref);
+    }
+  }
+
+  readonly #execute = (mail: Extract<ExecutorMail<I, T>, { type: 'execute' }>): void => {
+    const { request, ref, target } = mail;
+    if (this.#options.resumes(request, request.continues ? () => this.#self.send(mail) : never)) return;
+    const implementation = this.#implementations.get(ref);
+    // Read while the mail is acted on: a promise that settles later no longer knows what it came from.
+    const { cause } = this.#options.inspection;
+    if (!implementation) {
+      const gone = 'this element was removed while the request was on its way';
+      const error = new ProtocolError(ErrorCode.InvalidParams, gone);
+      return this.#settle(request, this.#failure(this.#options.address, error), cause);
+    }
+    const run: RunningElement = { label: implementation.label, request };
+    let result: R | Promise<R>;
+    let later: PromiseLike<R> | undefined;
+    try {
+      this.#options.admit(request, implementation.label);
+      result = running.run(run, this.#options.run, request, implementation, target);
+      // Looked at inside, too: what an executor of the author's gives may refuse that.
+      later = isThenable(result) ? result : undefined;
+    } catch (error) {
+      // A handler that throws before its first await ends its request, not the executor.
+      run.request = undefined;
+      return this.#settle(request, this.#failure(implementation.label, error), cause);
+    }
+    if (!later) {
+      // No promise: `isThenable` has said so.
+      run.request = undefined;
+      return this.#settle(request, this.#success(result as R), cause);
+    }
+    this.#waiting += 1;
+    // A thenable that is no promise may throw, or call back twice; what this makes of it does neither.
+    Promise.resolve(later).then(
+      (value) => {
+        run.request = undefined;
+        this.#waiting -= 1;
+        this.#settle(request, this.#success(value), cause);
+      },
+      (error) => {
+        run.request = undefined;
+        this.#waiting -= 1;
+        this.#settle(request, this.#failure(implementation.label, error), cause);
+      },
+    );
+  };
+
+  #success(result: R): Outcome {
+    return { ok: true, result: this.#options.wrap(result) };
+  }
+
+  #settle(request: ActiveRequest, outcome: Outcome, cause: number): void {
+    // The table that admitted it may be gone with its connection.
+    request.held?.release();
+    const { inspection, address } = this.#options;
+    if (!inspection.on) return conclude(request, outcome);
+    inspection.because(cause || request.cause, () => conclude(request, outcome));
+    // No mail has told that this one runs no more.
+    const live = inspection.live(address);
+    if (live) inspection.passed(live);
+  }
+
+  #failure(where: string, error: unknown): Outcome {
+    const incident = isProtocolError(error) ? '' : this.#options.incident(where, error);
+    return { ok: false, error: toWireError(error, incident) };
+  }
+
+  crashed(mail: ExecutorMail<I, T>, error: unknown): void {
+    if (mail.type === 'execute')
+      this.#settle(mail.request, this.#failure(this.#options.address, error), this.#options.inspection.cause);
+  }
+}
+
+/** What goes on with nothing is run at once. */
+function never(): void {}
+
+/** A request that has asked its client something may be answered as another one. */
+function conclude(request: ActiveRequest, outcome: Outcome): void {
+  if (request.conversation) request.conversation.send({ type: 'done', outcome });
+  else respond(request, outcome);
+}

@@ -1,0 +1,81 @@
+/** Runs an author's statechart for one call, from its initial state to its final one: a statechart as a tool. */
+import { type AnyStateMachine, createActor } from 'xstate';
+import { type Clock, timersOf, type XStateTimers } from '../clock.ts';
+import type { Context } from '../input/context.ts';
+import { provideInput } from '../input/invocations.ts';
+import { liveMachine } from '../inspection/inspected-machine.ts';
+import type { Inspection } from '../inspection/inspection.ts';
+
+export interface StatechartDeps {
+  readonly clock: Clock;
+  readonly inspection: Inspection;
+  /** Runs a machine whose call outlives this process; undefined for one that does not. */
+  outliving?(run: StatechartCall): Promise<unknown> | undefined;
+}
+
+/** A machine that runs for one call, and its place in the inspector. */
+export interface StatechartCall {
+  readonly name: string;
+  readonly machine: AnyStateMachine;
+  readonly input: unknown;
+  readonly ctx: Context;
+  readonly address: string;
+}
+
+/** Makes the handler of a tool from its machine. */
+export type StatechartRunner = (name: string, machine: AnyStateMachine) => (args: unknown, ctx: Context) => unknown;
+
+/**
+ * The handler gives the machine the checked arguments as its input, and returns its output. It fails with whatever the machine
+ * fails with. `ctx.signal` stops the machine, and so does the deadline of the call: a machine need not end by itself.
+ */
+export function statechartRunner(host: StatechartDeps): StatechartRunner {
+  const timers = timersOf(host.clock);
+  let runs = 0;
+  return (name, machine) => (args, ctx) => {
+    runs += 1;
+    const address = `machine/${name}/${runs}`;
+    const outliving = host.outliving?.({ name, machine, input: args, ctx, address });
+    return outliving ?? run({ name, machine, input: args, ctx, address }, host, timers);
+  };
+}
+
+function run(
+  { name, machine, input, ctx, address }: StatechartCall,
+  { inspection, clock }: StatechartDeps,
+  timers: XStateTimers,
+): Promise<unknown> {
+  const { signal } = ctx;
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted();
+    const actor = createActor(machine, {
+      input,
+      clock: timers,
+      // XState's own writes to stdout, which may belong to the protocol.
+      logger: (...said: unknown[]) => ctx.log.debug(said.length === 1 ? said[0] : said),
+    });
+    provideInput(actor, ctx);
+    const stop = (): void => void actor.stop();
+    const ended = (why: string): void => {
+      signal.removeEventListener('abort', stop);
+      inspection.gone(address, why);
+    };
+    actor.subscribe({
+      complete() {
+        const { status, output } = actor.getSnapshot();
+        ended(status === 'done' ? 'it came to its final state' : 'its call ended');
+        if (status === 'done') resolve(output);
+        else reject(signal.reason);
+      },
+      // Without it, an actor that nothing invoked ends the process with its error.
+      error(error) {
+        ended('it failed');
+        reject(error);
+      },
+    });
+    signal.addEventListener('abort', stop, { once: true });
+    const facts = () => ({ tool: name, arguments: input, principal: ctx.principal });
+    inspection.born(address, liveMachine({ actor, address, label: name, inspection, now: () => clock.now(), facts }));
+    actor.start();
+  });
+}

@@ -1,0 +1,196 @@
+/** An instance in memory, and what of it is to be kept: its snapshot, its timers, the steps of what it invoked. */
+import type { AnyActorRef } from 'xstate';
+import { actorAt, actorPath } from '../charts/system-actors.ts';
+import { heapBytes } from '../protocol/heap.ts';
+import { isObject, messageOf } from '../protocol/json.ts';
+import { fromText, toText } from '../store/serialize.ts';
+import type { TimerRow, Write } from '../store/store.ts';
+import type { StepProvider } from './durable-steps.ts';
+import { isEvent } from './event-history.ts';
+import type { HandleRecord } from './handle-record.ts';
+import { HostedMachine, type Scheduled } from './hosted-machine.ts';
+import type { InstanceDeps } from './instance-deps.ts';
+import { InstanceInputs } from './instance-inputs.ts';
+import { stepsFor } from './invocation-step-log.ts';
+import type { MachineKind } from './machine-definition.ts';
+import { delaysOf, type Resumption, type StoredInstance, writeStored } from './restore.ts';
+import { NotSerializable, serializeSnapshot } from './serializable.ts';
+
+/** How it begins: new, or from what was kept. */
+export type ActivatedFrom =
+  | { readonly kind: MachineKind; readonly input: unknown }
+  | {
+      readonly kind: MachineKind;
+      readonly resumption: Resumption;
+      readonly kept: StoredInstance;
+      readonly timers: readonly TimerRow[];
+    };
+
+interface KnownTimer {
+  readonly mark: object;
+  readonly row: TimerRow;
+}
+
+/** XState's own nesting around a context: children and their children. */
+const NESTING = 16;
+
+export class Activation {
+  readonly living: HostedMachine;
+  readonly desk: InstanceInputs;
+  /** As it was offered when the instance came into memory. */
+  readonly kind: MachineKind;
+  readonly version: string;
+  readonly #entry: HandleRecord;
+  readonly #host: InstanceDeps;
+  /** What it goes on from. The input of a new one is with its machine, as far as that keeps it. */
+  readonly #from: Extract<ActivatedFrom, { readonly kept: unknown }> | undefined;
+  /** About how much memory what is kept of it takes, as it was written last. */
+  bytes = 0;
+  #timers = new Map<string, KnownTimer>();
+  /** The streams of steps that were lent, by the path of the invocation. */
+  readonly #lent = new Map<string, string>();
+
+  constructor(entry: HandleRecord, host: InstanceDeps, from: ActivatedFrom, stirred: () => void) {
+    this.#entry = entry;
+    this.#host = host;
+    this.#from = 'input' in from ? undefined : from;
+    this.kind = from.kind;
+    this.version = 'input' in from ? from.kind.version : from.resumption.version;
+    this.desk = new InstanceInputs((path) => this.living.entries[path] ?? 1);
+    const machine = 'input' in from ? from.kind.machine : from.resumption.machine;
+    const beginning =
+      'input' in from ? { input: from.input } : { snapshot: from.resumption.snapshot, entries: from.kept.entries };
+    this.living = new HostedMachine(machine, beginning, {
+      timers: host.timers,
+      asking: this.desk,
+      steps: (actor) => this.#steps(actor),
+      log: (said) => host.log('info', `${entry.id}: ${typeof said === 'string' ? said : messageOf(said)}`),
+      alone: (step) => host.suspects.noting(entry.id, step),
+      stirred,
+    });
+  }
+
+  /** Begins, or goes on: its timers are put back, the late ones for now. What it does is held back. */
+  start(): void {
+    this.living.start();
+    if (!this.#from) return;
+    const { resumption, timers } = this.#from;
+    const now = this.#host.date();
+    const fresh = resumption.migrated ? new Map(delaysOf(resumption.machine, resumption.snapshot)) : undefined;
+    for (const row of [...timers].sort((a, b) => a.due - b.due)) {
+      const scheduled = readTimer(row);
+      const known = fresh === undefined || fresh.delete(scheduled.id);
+      if (known) this.living.schedule(scheduled, Math.max(0, row.due - now));
+      // It may be of no use any more: then the next look at the timers takes it away.
+      this.#timers.set(row.timer, { mark: row, row });
+    }
+    for (const [id, ms] of fresh ?? []) this.living.schedule({ source: '', target: '', id, event: { type: id } }, ms);
+    for (const { key, mark } of this.living.scheduled()) {
+      const known = this.#timers.get(key);
+      if (known) this.#timers.set(key, { mark, row: known.row });
+    }
+  }
+
+  /** What is kept of it now. @throws {Unkeepable | Error} for what cannot be */
+  text(turn: number, failure?: string): string {
+    const { limits } = this.#host;
+    const snapshot = serializeSnapshot(this.living.persisted(), limits.maxDepth + NESTING);
+    const { entries } = this.living;
+    const text = writeStored({ snapshot, turn, used: this.#entry.used, entries, failure });
+    if (text.length <= limits.maxHandleLength) {
+      this.bytes = bytesOf(text, snapshot);
+      return text;
+    }
+    throw new NotSerializable(
+      `what the instance keeps would take ${text.length} characters, and may take ${limits.maxHandleLength} (the server's option is limits.maxHandleLength)`,
+    );
+  }
+
+  /** What has changed of its timers, and which steps are asked for no more. */
+  writes(): Write[] {
+    const { id: actor } = this.#entry;
+    const writes: Write[] = [];
+    const now = this.#host.date();
+    const before = this.#timers;
+    this.#timers = new Map();
+    for (const timer of this.living.scheduled()) {
+      const { key, mark, delay } = timer;
+      const known = before.get(key);
+      before.delete(key);
+      if (known?.mark === mark) {
+        this.#timers.set(key, known);
+        continue;
+      }
+      const row = { actor, timer: key, due: Math.ceil(now + delay), data: writeTimer(timer) };
+      this.#timers.set(key, { mark, row });
+      writes.push({ type: 'timer', timer: row });
+    }
+    for (const timer of before.keys()) writes.push({ type: 'timer off', actor, timer });
+    for (const [path, stream] of this.#lent) {
+      if (isActive(actorAt(this.living.actor, path))) continue;
+      this.#lent.delete(path);
+      writes.push({ type: 'trim', actor, stream, upto: this.#host.limits.maxHandleSteps });
+    }
+    return writes;
+  }
+
+  /** The rows of its timers as they were written last. */
+  timerRows(): readonly TimerRow[] {
+    return [...this.#timers.values()].map(({ row }) => row);
+  }
+
+  /** When it must be in memory again, in milliseconds since 1970. */
+  wakeAt(): number | undefined {
+    let earliest: number | undefined;
+    for (const { row } of this.#timers.values()) if (earliest === undefined || row.due < earliest) earliest = row.due;
+    return earliest;
+  }
+
+  /** What it invoked runs, or a call is putting what it asks: it goes on without another call. */
+  get atWork(): boolean {
+    return this.living.atWork(this.desk.waits);
+  }
+
+  #steps(actor: AnyActorRef): Promise<StepProvider> {
+    const path = actorPath(actor);
+    const { store, limits } = this.#host;
+    const stream = `steps/${path}.${this.living.entries[path] ?? 1}`;
+    this.#lent.set(path, stream);
+    return stepsFor({
+      store,
+      actor: this.#entry.id,
+      stream,
+      maxSteps: limits.maxHandleSteps,
+      maxDepth: limits.maxDepth,
+    });
+  }
+}
+
+/** Up to this length a text stands for its values: nothing that it says takes much memory. */
+const SHORT = 4_096;
+const FACTOR = 5;
+
+/** About how many bytes an instance takes in memory, beside what each takes: what is kept of it, as text and as values. */
+export function bytesOf(text: string, snapshot: unknown): number {
+  return text.length <= SHORT ? FACTOR * text.length : text.length + heapBytes(snapshot);
+}
+
+function writeTimer({ source, target, id, event }: Scheduled): string {
+  return toText({ source, target, id, event });
+}
+
+/** @throws {StoreError | Error} for what was not written by {@link writeTimer} */
+function readTimer({ actor, timer, data }: TimerRow): Omit<Scheduled, 'key' | 'mark' | 'delay'> {
+  const value: unknown = fromText(data, `${actor}: timer ${timer}`);
+  if (isObject(value)) {
+    const { source, target, id, event } = value;
+    if (typeof source === 'string' && typeof target === 'string' && typeof id === 'string' && isEvent(event))
+      return { source, target, id, event };
+  }
+  throw new Error(`${actor}: timer ${timer}: expected what this server keeps of a timer, got ${data.slice(0, 80)}`);
+}
+
+function isActive(actor: AnyActorRef | undefined): boolean {
+  const snapshot: unknown = actor?.getSnapshot();
+  return isObject(snapshot) && snapshot.status === 'active';
+}

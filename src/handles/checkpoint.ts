@@ -1,0 +1,79 @@
+/** The place that a statechart has come to in its call, as text: its snapshot, how often each invocation has begun, and its timers with their dates. */
+import type { AnyStateMachine } from 'xstate';
+import { fingerprint, readChart } from '../charts/chart.ts';
+import { describe, isJsonObject, isObject, type JsonObject } from '../protocol/json.ts';
+import { fromText, toText } from '../store/serialize.ts';
+import { isEvent } from './event-history.ts';
+import type { HostedMachine, Scheduled } from './hosted-machine.ts';
+import { differencesFrom } from './restore.ts';
+import { NotSerializable, serializeSnapshot } from './serializable.ts';
+
+/** A timer of XState's, and when it is due in milliseconds since 1970. */
+export interface DueTimer extends Omit<Scheduled, 'key' | 'mark' | 'delay'> {
+  readonly due: number;
+}
+
+export interface Checkpoint {
+  readonly snapshot: JsonObject;
+  readonly entries: Readonly<Record<string, number>>;
+  readonly timers: readonly DueTimer[];
+}
+
+/** XState's own nesting around a context: children and their children. */
+const NESTING = 16;
+
+const versions = new WeakMap<AnyStateMachine, string>();
+
+/** Changes with the states, transitions and invocations of a machine: a place in one version is none in another. */
+function versionOf(machine: AnyStateMachine): string {
+  const known = versions.get(machine) ?? fingerprint(readChart(machine));
+  versions.set(machine, known);
+  return known;
+}
+
+/** @throws {Unkeepable | Error} for what cannot be kept */
+export function writeCheckpoint(
+  { machine, entries, persisted }: Pick<HostedMachine, 'machine' | 'entries'> & { readonly persisted: unknown },
+  timers: readonly DueTimer[],
+  limits: { readonly maxDepth: number; readonly maxHandleLength: number },
+): string {
+  const snapshot = serializeSnapshot(persisted, limits.maxDepth + NESTING);
+  const text = toText({ version: versionOf(machine), snapshot, entries, timers });
+  if (text.length <= limits.maxHandleLength) return text;
+  throw new NotSerializable(
+    `the machine would take ${text.length} characters, and may take ${limits.maxHandleLength} (the server's option is limits.maxHandleLength)`,
+  );
+}
+
+/** @throws {Error} for a place of another version of the machine: it is never misread */
+export function readCheckpoint(text: string, machine: AnyStateMachine, tool: string): Checkpoint {
+  const value = fromText(text, `the place of tool "${tool}"`);
+  if (!isObject(value) || !isJsonObject(value.snapshot) || !isCounts(value.entries) || !isTimers(value.timers))
+    throw new Error(`the place of tool "${tool}": expected what this server keeps of one, got ${describe(value)}`);
+  const { version, snapshot, entries, timers } = value;
+  if (version === versionOf(machine) && differencesFrom(machine, snapshot) === undefined)
+    return { snapshot, entries, timers };
+  throw new Error(
+    `this call began with another version of tool "${tool}", whose machine this server no longer has: what it did until then is done. Find out how far it came before you call it again`,
+  );
+}
+
+function isCounts(value: unknown): value is Record<string, number> {
+  return isObject(value) && Object.values(value).every((count) => typeof count === 'number');
+}
+
+function isTimers(value: unknown): value is readonly DueTimer[] {
+  return Array.isArray(value) && value.every(isTimer);
+}
+
+function isTimer(value: unknown): value is DueTimer {
+  if (!isObject(value)) return false;
+  const { source, target, id, event, due } = value;
+  return (
+    typeof source === 'string' &&
+    typeof target === 'string' &&
+    typeof id === 'string' &&
+    typeof due === 'number' &&
+    isEvent(event)
+  );
+}

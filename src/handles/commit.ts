@@ -1,0 +1,145 @@
+/** What of an instance becomes durable together: its history, its snapshot, its timers, its row, and what repeated calls are told. */
+import type { AnyEventObject } from 'xstate';
+import type { HandleView } from '../messages/handle-messages.ts';
+import { toText } from '../store/serialize.ts';
+import type { DeadLetter, TimerRow, Write } from '../store/store.ts';
+import type { Activation } from './activation.ts';
+import type { QueuedCall } from './bounded-mailbox.ts';
+import { historyOf } from './event-history.ts';
+import type { HandleError } from './handle-error.ts';
+import { type HandleRecord, isStale, lifetimeOf, rowOf } from './handle-record.ts';
+import type { InstanceDeps } from './instance-deps.ts';
+import type { MachineKind } from './machine-definition.ts';
+import { readStored, writeStored } from './restore.ts';
+
+/** A job that was served, and is answered once that is durable. */
+export interface ServedCall {
+  readonly job: QueuedCall;
+  readonly answer: { readonly view: HandleView } | { readonly refusal: HandleError };
+  /** What the machine was given, and its turn; none for what changed nothing. */
+  readonly turn: number;
+  readonly events: readonly AnyEventObject[];
+}
+
+/** What an instance changed by itself. */
+export interface OwnChange {
+  readonly turn: number;
+  readonly kind: 'created' | 'own';
+  readonly events: readonly AnyEventObject[];
+}
+
+export interface Commit {
+  readonly writes: readonly Write[];
+  /** The snapshot among them, as it is kept. */
+  readonly data: string;
+}
+
+/** Between two cuts of the history. */
+const TRIM_EVERY = 256;
+
+/**
+ * @param turn the last one of the batch
+ * @throws {Unkeepable | Error} for what cannot be kept
+ */
+export function commitOf(
+  entry: HandleRecord,
+  host: InstanceDeps,
+  awake: Activation,
+  {
+    applied,
+    own,
+    turn,
+  }: { readonly applied: readonly ServedCall[]; readonly own: OwnChange | undefined; readonly turn: number },
+): Commit {
+  const { id: actor } = entry;
+  const { store, limits } = host;
+  const data = awake.text(turn);
+  // What it changes by itself, no client can be refused for.
+  if (own?.kind === 'own') entry.footprint.awake(awake.bytes, 'forced');
+  else host.takes(entry, awake.bytes);
+  const writes: Write[] = [{ type: 'snapshot', actor, version: awake.version, data }, ...awake.writes()];
+  if (store.durable) {
+    const { maxHandleLength, handleJournal } = limits;
+    const event = (seq: number, kind: string, events: readonly AnyEventObject[]): Write => {
+      return { type: 'event', actor, stream: '', seq, kind, data: historyOf(events, maxHandleLength) };
+    };
+    if (own) writes.push(event(own.turn, own.kind, own.events));
+    for (const { turn: seq, job, events } of applied) if (events.length > 0) writes.push(event(seq, job.type, events));
+    if (turn % TRIM_EVERY === 0 && turn > handleJournal)
+      writes.push({ type: 'trim', actor, stream: '', upto: turn - handleJournal });
+  }
+  for (const { job, answer } of applied)
+    if (job.type === 'event' && job.key !== undefined && 'view' in answer)
+      writes.push(...repliesOf(entry, host, job.key, answer.view));
+  const row = rowIfNeeded(entry, host, awake, own?.kind === 'created');
+  if (row) writes.unshift(row);
+  return { writes, data };
+}
+
+/** What a call with this key is told when it is repeated. The oldest of too many give way. */
+function repliesOf(
+  { id: actor, footprint }: HandleRecord,
+  { limits, store, date }: InstanceDeps,
+  request: string,
+  view: HandleView,
+): Write[] {
+  const now = date();
+  const data = toText(view);
+  const expires = now + limits.replyTtlMs;
+  const gone = footprint.replied(request, store.durable ? 0 : data.length, expires, now, limits.maxRepliesPerSession);
+  const erased = gone.map((key): Write => ({ type: 'reply', actor, request: key, data: '', expires: now }));
+  return [{ type: 'reply', actor, request, data, expires }, ...erased];
+}
+
+/** The row is written where it says something new: what became of the instance, whether it is at work, how long it lives. */
+function rowIfNeeded(entry: HandleRecord, host: InstanceDeps, awake: Activation, created: boolean): Write | undefined {
+  const { limits } = host;
+  const lifetime = lifetimeOf(awake.kind, entry.principal, limits);
+  const atWork = entry.status === 'active' && awake.atWork;
+  const same = entry.atWork === atWork && entry.written === entry.status && !isStale(entry, lifetime, limits);
+  if (same && !created) return undefined;
+  entry.atWork = atWork;
+  return { type: 'actor', actor: rowOf(entry, lifetime, limits) };
+}
+
+/** Takes back the last batch: its snapshot and timers are again what they were before it. */
+export function commitUndone(
+  entry: HandleRecord,
+  host: InstanceDeps,
+  awake: Activation,
+  before: { readonly kept: string; readonly timers: readonly TimerRow[] },
+  turn: number,
+): Commit {
+  const { id: actor } = entry;
+  const data = writeStored({ ...readStored(before.kept, actor), turn });
+  const writes: Write[] = [{ type: 'snapshot', actor, version: awake.version, data }];
+  const kept = new Set(before.timers.map(({ timer }) => timer));
+  for (const { timer } of awake.timerRows()) if (!kept.has(timer)) writes.push({ type: 'timer off', actor, timer });
+  for (const timer of before.timers) writes.push({ type: 'timer', timer });
+  if (host.store.durable) writes.push({ type: 'event', actor, stream: '', seq: turn, kind: 'undone', data: 'null' });
+  const row = rowIfNeeded(entry, host, awake, false);
+  if (row) writes.unshift(row);
+  return { writes, data };
+}
+
+/** Sets an instance aside for good, with what was kept of it and the mail that did it. */
+export function commitQuarantine(
+  entry: HandleRecord,
+  host: InstanceDeps,
+  { kept, version, kind }: { readonly kept: string; readonly version: string; readonly kind: MachineKind | undefined },
+  failure: string,
+  letter: DeadLetter,
+): Commit {
+  const { id: actor } = entry;
+  const data = writeStored({ ...readStored(kept, actor), failure });
+  entry.atWork = false;
+  const lifetime = lifetimeOf(kind, entry.principal, host.limits);
+  return {
+    data,
+    writes: [
+      { type: 'actor', actor: rowOf(entry, lifetime, host.limits) },
+      { type: 'snapshot', actor, version, data },
+      { type: 'dead letter', letter },
+    ],
+  };
+}

@@ -1,0 +1,261 @@
+/** A statechart that runs for one call, and goes on in another process where it was: what it does and asks waits until the place that led to it is durable. */
+import { createHash } from 'node:crypto';
+import type { AnyActorRef, AnyStateMachine } from 'xstate';
+import { actorPath } from '../charts/system-actors.ts';
+import { type Clock, steadyDate, timersOf, type XStateTimers } from '../clock.ts';
+import { type Checkpoints, type Context, checkpointsOf } from '../input/context.ts';
+import type { Invoked } from '../input/invocations.ts';
+import type { Answers, Questions } from '../input/questions.ts';
+import { liveMachine } from '../inspection/inspected-machine.ts';
+import type { Inspection } from '../inspection/inspection.ts';
+import type { Limits } from '../limits.ts';
+import type { OperatorLog } from '../operator-log.ts';
+import { messageOf } from '../protocol/json.ts';
+import { type DueTimer, readCheckpoint, writeCheckpoint } from './checkpoint.ts';
+import type { Effect } from './deferred-effects.ts';
+import type { StepProvider } from './durable-steps.ts';
+import { HostedMachine } from './hosted-machine.ts';
+
+export interface DurableCallsOptions {
+  readonly clock: Clock;
+  readonly inspection: Inspection;
+  readonly limits: Pick<Limits, 'maxDepth' | 'maxHandleLength'>;
+  log: OperatorLog;
+}
+
+interface CallRunHost extends DurableCallsOptions {
+  readonly timers: XStateTimers;
+  /** Milliseconds since 1970, which no change of the wall clock moves. */
+  date(): number;
+}
+
+/** One run of a machine, for one call. */
+export interface DurableCall {
+  /** Of the tool. */
+  readonly name: string;
+  readonly machine: AnyStateMachine;
+  readonly input: unknown;
+  readonly ctx: Context;
+  /** Its place in the inspector. */
+  readonly address: string;
+}
+
+/** Runs machines whose calls outlive the process. @returns what runs one; it gives undefined for a call that does not */
+export function durableCalls(options: DurableCallsOptions): (run: DurableCall) => Promise<unknown> | undefined {
+  const host = { ...options, timers: timersOf(options.clock), date: steadyDate(options.clock) };
+  return (run) => {
+    const places = checkpointsOf(run.ctx);
+    return places && new Promise((resolve, reject) => new CallRun(run, places, host, resolve, reject).begin());
+  };
+}
+
+class CallRun {
+  readonly #run: DurableCall;
+  readonly #places: Checkpoints;
+  readonly #host: CallRunHost;
+  readonly #resolve: (output: unknown) => void;
+  readonly #reject: (error: unknown) => void;
+  readonly #living: HostedMachine;
+  /** Its timers as they were kept; undefined where it begins. */
+  readonly #before: readonly DueTimer[] | undefined;
+  /** By key: XState's object, and when it is due. */
+  #timers = new Map<string, { readonly mark: object; readonly due: number }>();
+  /** Each change is kept: it has asked something, or its call lasts. */
+  #keeping: boolean;
+  /** Resolves when the place of its first question is durable. */
+  #kept: Promise<void> | undefined;
+  #told: (() => void) | undefined;
+  #busy = false;
+  #stirred = false;
+  #over = false;
+
+  constructor(
+    run: DurableCall,
+    places: Checkpoints,
+    host: CallRunHost,
+    resolve: (output: unknown) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.#run = run;
+    this.#places = places;
+    this.#host = host;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    const { name, machine, input, ctx } = run;
+    ctx.signal.throwIfAborted();
+    const before = places.before === undefined ? undefined : readCheckpoint(places.before, machine, name);
+    this.#keeping = places.lasting;
+    if (places.lasting) this.#kept = Promise.resolve();
+    this.#living = new HostedMachine(machine, before ?? { input }, {
+      timers: host.timers,
+      asking: this.#asking,
+      steps: (actor) => this.#steps(actor),
+      log: (said) => ctx.log.debug(said),
+      stirred: () => this.#stir(),
+    });
+    this.#before = before?.timers;
+  }
+
+  begin(): void {
+    const { address, ctx, name, input } = this.#run;
+    const { inspection, clock } = this.#host;
+    const living = this.#living;
+    ctx.signal.addEventListener('abort', this.#aborted, { once: true });
+    const facts = () => ({ tool: name, arguments: input, principal: ctx.principal, kept: this.#keeping });
+    const { actor } = living;
+    inspection.born(address, liveMachine({ actor, address, label: name, inspection, now: () => clock.now(), facts }));
+    living.start();
+    if (!this.#before) return this.#turn();
+    // What was due meanwhile is due now.
+    const now = this.#host.date();
+    for (const timer of [...this.#before].sort((a, b) => a.due - b.due))
+      living.schedule(timer, Math.max(0, timer.due - now));
+    for (const { key, mark, source, id } of living.scheduled()) {
+      const known = this.#before.find((timer) => timer.source === source && timer.id === id);
+      if (known) this.#timers.set(key, { mark, due: known.due });
+    }
+    const crash = living.takeCrash();
+    if (crash) return this.#fail(crash.error);
+    // This place is durable already. What is late comes before what the machine would do here.
+    const effects = living.takeEffects();
+    if (this.#before.every(({ due }) => due > now)) return this.#go(effects);
+    this.#busy = true;
+    this.#host.clock.after(0, () => {
+      this.#busy = false;
+      this.#go(effects);
+    });
+  }
+
+  readonly #aborted = (): void => {
+    const reason: unknown = this.#run.ctx.signal.reason;
+    this.#end('its call ended', () => this.#reject(reason));
+  };
+
+  /** What changes in one turn of the event loop is kept together. */
+  #stir(): void {
+    if (this.#stirred || this.#over) return;
+    this.#stirred = true;
+    queueMicrotask(() => this.#turn());
+  }
+
+  #turn(): void {
+    if (this.#busy || this.#over) return;
+    this.#stirred = false;
+    const living = this.#living;
+    living.takeEvents();
+    const { status, error } = living.snapshot;
+    const crash = living.takeCrash() ?? (status === 'error' ? { error } : undefined);
+    if (crash) return this.#fail(crash.error);
+    const place = this.#keeping ? this.#place() : undefined;
+    const due = Math.min(...[...this.#timers.values()].map((timer) => timer.due));
+    const journal = place === undefined ? undefined : this.#places.journal();
+    const effects = living.takeEffects();
+    if (place === undefined || !journal) return this.#go(effects);
+    this.#busy = true;
+    journal.keepPlace(place, Number.isFinite(due) ? due : undefined).then(
+      () => {
+        this.#busy = false;
+        this.#go(effects);
+      },
+      (failed: unknown) => this.#fail(failed),
+    );
+  }
+
+  /** What led to this is durable, where anything is. */
+  #go(effects: readonly Effect[]): void {
+    if (this.#over) return;
+    this.#told?.();
+    const failed = this.#living.run(effects);
+    if (failed) return this.#fail(failed.error);
+    // What was done may have changed it, or it has changed by itself meanwhile.
+    if (this.#stirred) return queueMicrotask(() => this.#turn());
+    const { status, output } = this.#living.snapshot;
+    if (status === 'done') this.#end('it came to its final state', () => this.#resolve(output));
+  }
+
+  #fail(error: unknown): void {
+    this.#end('it failed', () => this.#reject(error));
+  }
+
+  #end(why: string, settle: () => void): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#run.ctx.signal.removeEventListener('abort', this.#aborted);
+    this.#living.stop();
+    this.#told?.();
+    this.#host.inspection.gone(this.#run.address, why);
+    settle();
+  }
+
+  /** @returns undefined where it cannot be kept: then another process goes on from the last place that was, or begins anew */
+  #place(): string | undefined {
+    const living = this.#living;
+    const { limits, date, log } = this.#host;
+    try {
+      const now = date();
+      const before = this.#timers;
+      this.#timers = new Map();
+      const timers = living.scheduled().map(({ key, mark, delay, source, target, id, event }): DueTimer => {
+        const known = before.get(key);
+        const due = known?.mark === mark ? known.due : Math.ceil(now + delay);
+        this.#timers.set(key, { mark, due });
+        return { source, target, id, event, due };
+      });
+      const { machine, entries } = living;
+      return writeCheckpoint({ machine, entries, persisted: living.persisted() }, timers, limits);
+    } catch (error) {
+      this.#keeping = false;
+      this.#kept = Promise.resolve();
+      log(
+        'warning',
+        `tool "${this.#run.name}" would not go on where it is, should this process end: ${messageOf(error)}`,
+      );
+      return undefined;
+    }
+  }
+
+  readonly #asking: Invoked = {
+    ask: async <const Q extends Questions>(
+      questions: Q,
+      { signal, by }: { readonly signal: AbortSignal; readonly by: AnyActorRef },
+    ): Promise<Answers<Q>> => {
+      // From here on a client may come back to it: the question leaves when its place is durable.
+      this.#kept ??= this.#keep();
+      await this.#kept;
+      signal.throwIfAborted();
+      const [named] = Object.entries(questions);
+      if (!named) throw new TypeError('expected a question, got none');
+      const [name, question] = named;
+      const key = this.#entryOf(by);
+      const answers = await this.#run.ctx.ask({ [key]: question }, { signal });
+      // The answer is that of the question: the names are ours on this side, and the invocation's on the other.
+      return { [name]: answers[key] } as Answers<Q>;
+    },
+  };
+
+  #keep(): Promise<void> {
+    this.#keeping = true;
+    const kept = new Promise<void>((resolve) => {
+      this.#told = resolve;
+    });
+    this.#stir();
+    return kept;
+  }
+
+  /** The same in every process, another when its state is entered anew. */
+  #entryOf(actor: AnyActorRef): string {
+    const path = actorPath(actor);
+    const entry = this.#living.entries[path] ?? 1;
+    return entry > 1 ? `${path}.${entry}` : path;
+  }
+
+  #steps(actor: AnyActorRef): StepProvider {
+    const entry = this.#entryOf(actor);
+    const { ctx } = this.#run;
+    const request = this.#places.journal()?.key ?? ctx.requestId;
+    return {
+      key: createHash('sha256').update(`${request} ${entry}`).digest('base64url'),
+      step: (name, fn) => ctx.step(`${entry}/${name}`, fn),
+    };
+  }
+}

@@ -1,0 +1,80 @@
+/** The resources of a machine: each handle as JSON, and as a picture of its chart with the current state marked. */
+
+import type { ChartNode } from '../../charts/chart-node.ts';
+import { pathsIn } from '../../charts/paths.ts';
+import { drawChart } from '../../charts/picture.ts';
+import type { Context } from '../../input/context.ts';
+import type { HandleView } from '../../messages/handle-messages.ts';
+import { ErrorCode, ProtocolError } from '../../protocol/errors.ts';
+import type { ResourceDefinition } from '../../registry/define.ts';
+import type { AnyMachine } from '../define-machine.ts';
+import { HandleError } from '../handle-error.ts';
+import { viewData } from './handle-answer.ts';
+import type { HandlesPort } from './handle-calls.ts';
+import { jsonText } from './handle-json.ts';
+
+/** Most handles that a completion goes through. */
+const MAX_COMPLETED = 100;
+
+export function handleUri(machine: string, handle: string): string {
+  return `troupe://${machine}/${handle}`;
+}
+
+export function chartUri(machine: string, handle: string): string {
+  return `${handleUri(machine, handle)}/chart`;
+}
+
+export function resourcesOf(
+  { name, title = name, icons }: AnyMachine,
+  chart: ChartNode,
+  handles: HandlesPort,
+): readonly ResourceDefinition[] {
+  const complete = {
+    async handle(typed: string, _: unknown, ctx: Context): Promise<readonly string[]> {
+      const caller = { principal: ctx.principal, ctx: undefined };
+      const { handles: views } = await handles.list(name, caller, { limit: MAX_COMPLETED });
+      return views.map(({ handle }) => handle).filter((handle) => handle.startsWith(typed));
+    },
+  };
+  const look = async (uri: string, handle: unknown, ctx: Context): Promise<HandleView> => {
+    try {
+      // Nobody is asked: a client that reads a resource has called no tool.
+      return await handles.get(name, String(handle), { principal: ctx.principal, ctx: undefined });
+    } catch (error) {
+      throw error instanceof HandleError ? notThere(error, uri) : error;
+    }
+  };
+  const shared = { complete, ...(icons ? { icons } : {}), cacheScope: 'private' } as const;
+  return [
+    {
+      uri: handleUri(name, '{handle}'),
+      name,
+      title,
+      description: `One ${name}: its state, and what it accepts next`,
+      mimeType: 'application/json',
+      ...shared,
+      handler: async ({ uri, variables }, ctx) => jsonText(viewData(await look(uri, variables.handle, ctx))),
+    },
+    {
+      uri: chartUri(name, '{handle}'),
+      name: `${name}_chart`,
+      title: `${title}: the chart`,
+      description: `The statechart of one ${name} as a picture, with its current state marked`,
+      mimeType: 'image/svg+xml',
+      ...shared,
+      async handler({ uri, variables }, ctx) {
+        const { handle, state } = await look(uri, variables.handle, ctx);
+        const paths = pathsIn(state);
+        return drawChart(chart, `${name} ${handle}: ${paths.join(' & ')}`, paths);
+      },
+    },
+  ];
+}
+
+/** To whoever may not read it, it is not there (S-04). What cannot be read for another reason is said to be so. */
+function notThere({ reason, message }: HandleError, uri: string): ProtocolError {
+  const gone = reason === 'unknown' || reason === 'expired';
+  return gone
+    ? new ProtocolError(ErrorCode.ResourceNotFound, reason === 'expired' ? message : 'Resource not found', { uri })
+    : new ProtocolError(reason === 'busy' ? ErrorCode.Overloaded : ErrorCode.InternalError, message);
+}

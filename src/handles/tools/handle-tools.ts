@@ -1,0 +1,130 @@
+/** The tools of a machine: one makes an instance, one for each event (or one for all), and those that look, list and end. */
+import type { ToolImplementation } from '../../executors/execution.ts';
+import type { Tool, ToolAnnotations } from '../../protocol/types.ts';
+import type { Compiled } from '../../registry/offers.ts';
+import { compileOutput } from '../../schema/compile-schema.ts';
+import type { CompiledSchema } from '../../schema/schema.ts';
+import type { AnyMachine } from '../define-machine.ts';
+import { LIST_SCHEMA, type Naming, VIEW_SCHEMA } from './handle-answer.ts';
+import { creating, naming, paging, sending, sendingAny, signature } from './handle-arguments.ts';
+import { type Call, callsOf, type HandlesPort } from './handle-calls.ts';
+import { createDescription, eventDescription, type MachineDescription, sendDescription } from './tool-descriptions.ts';
+
+export type CompiledTool = Compiled<Tool, ToolImplementation>;
+
+/** The same for every machine: compiled when the first is offered. */
+let shapes: { readonly view: CompiledSchema; readonly list: CompiledSchema } | undefined;
+
+/**
+ * @param members what the data of each event must be, by type
+ * @throws {DefinitionError | SchemaError}
+ */
+export function toolsOf(
+  definition: AnyMachine,
+  said: MachineDescription,
+  members: ReadonlyMap<string, CompiledSchema>,
+  handles: HandlesPort,
+): readonly CompiledTool[] {
+  const { name, input, single = false, description } = definition;
+  const label = `machine "${name}"`;
+  const calls = callsOf(namingOf(name, single, members), handles);
+  shapes ??= { view: compileOutput(VIEW_SCHEMA, 'a machine'), list: compileOutput(LIST_SCHEMA, 'a machine') };
+  const { view, list } = shapes;
+  const tool = <Args>(does: string, what: What<Args>): CompiledTool => compiled(definition, does, what, view);
+  const sends = single
+    ? [
+        tool('send', {
+          description: sendDescription(said),
+          input: sendingAny(members, `${label}: events`),
+          annotations: { readOnlyHint: false },
+          call: calls.sendAny,
+        }),
+      ]
+    : [...members].map(([type, schema]) =>
+        tool(type, {
+          description: eventDescription(said, type, schema),
+          input: sending(schema, `${label}: events.${type}`),
+          annotations: { readOnlyHint: false },
+          call: calls.send(type),
+        }),
+      );
+  return [
+    tool('create', {
+      description: createDescription(said, description),
+      input: creating(input, `${label}: input`),
+      annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false },
+      call: calls.create,
+    }),
+    ...sends,
+    tool('get', {
+      description: `Shows what the ${name} with this handle is now, and what it accepts next. What it waits for its user to answer is asked again.`,
+      input: naming(label),
+      annotations: { readOnlyHint: true },
+      call: calls.get,
+    }),
+    tool('list', {
+      description: `Lists your ${name} instances, the oldest first: the handle and state of each.`,
+      input: paging(label),
+      output: list,
+      annotations: { readOnlyHint: true, openWorldHint: false },
+      call: calls.list,
+    }),
+    tool('end', {
+      description: `Ends the ${name} with this handle for good: what it does is broken off, and it takes no more events.`,
+      input: naming(label),
+      annotations: { readOnlyHint: false, destructiveHint: true, openWorldHint: false },
+      call: calls.end,
+    }),
+  ];
+}
+
+function namingOf(name: string, single: boolean, members: ReadonlyMap<string, CompiledSchema>): Naming {
+  return {
+    name,
+    callOf(type) {
+      const schema = members.get(type);
+      const said = schema ? signature(schema) : '';
+      if (!single) return `${name}_${type} (${said})`;
+      return `${name}_send (event: "${type}"${said === '' ? '' : `, data: { ${said} }`})`;
+    },
+  };
+}
+
+interface What<Args> {
+  readonly description: string;
+  readonly input: CompiledSchema<Args>;
+  readonly output?: CompiledSchema;
+  readonly annotations: ToolAnnotations;
+  readonly call: Call<Args>;
+}
+
+function compiled<Args>(
+  { name, icons, timeoutMs, annotations: own }: AnyMachine,
+  does: string,
+  { description, input, output, annotations, call }: What<Args>,
+  view: CompiledSchema,
+): CompiledTool {
+  const key = `${name}_${does}`;
+  const shape = output ?? view;
+  return {
+    key,
+    definition: {
+      name: key,
+      description,
+      ...(icons ? { icons } : {}),
+      inputSchema: input.json,
+      outputSchema: shape.json,
+      annotations: { ...annotations, ...own?.[does] },
+    },
+    implementation: {
+      label: `tool "${key}"`,
+      input,
+      output: shape,
+      timeoutMs,
+      rerun: true,
+      task: 'never',
+      // The schema has checked what the call's types promise.
+      handler: (args, ctx) => call(args as Args, ctx),
+    },
+  };
+}

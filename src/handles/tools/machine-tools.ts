@@ -1,0 +1,85 @@
+/** Turns a machine, as an author writes it, into what is offered of it: its tools, its resources, and what the handles need to know. */
+import type { AnyMachineSnapshot } from 'xstate';
+import { eventsOf, fingerprint, readChart, takers } from '../../charts/chart.ts';
+import type { ChartNode } from '../../charts/chart-node.ts';
+import { describe } from '../../protocol/json.ts';
+import type { ResourceDefinition } from '../../registry/define.ts';
+import { checkMembers, DefinitionError } from '../../registry/definition-checks.ts';
+import type { AnyMachine } from '../define-machine.ts';
+import type { MachineKind } from '../machine-definition.ts';
+import { membersOf } from './handle-arguments.ts';
+import type { HandlesPort } from './handle-calls.ts';
+import { resourcesOf } from './handle-resources.ts';
+import { type CompiledTool, toolsOf } from './handle-tools.ts';
+
+/** A machine that was checked, and is ready to be offered. */
+export interface Toolset {
+  readonly kind: MachineKind;
+  readonly tools: readonly CompiledTool[];
+  readonly resources: readonly ResourceDefinition[];
+}
+
+/** @throws {DefinitionError | SchemaError} for what cannot be offered, with how to mend it */
+export function compileMachine(definition: AnyMachine, handles: HandlesPort): Toolset {
+  const { name, machine, single = false } = definition;
+  checkName(name);
+  const label = `machine "${name}"`;
+  checkMembers('machine', label, definition);
+  const chart = readChart(machine);
+  const events = Object.keys(definition.events);
+  if (events.length === 0)
+    throw new DefinitionError(`${label}: events: expected at least one that clients may send, got none`);
+  for (const type of events) checkEvent(type, chart, definition, `${label}: events.${type}`);
+  const members = new Map(
+    Object.entries(definition.events).map(([type, schema]) => [type, membersOf(schema, `${label}: events.${type}`)]),
+  );
+  return {
+    kind: kindOf(definition, chart, events),
+    tools: toolsOf(definition, { name, single, chart, events }, members, handles),
+    resources: resourcesOf(definition, chart, handles),
+  };
+}
+
+/** Room for `_create`, within MCP 2025-11-25 tools, "Tool Names" (SEP-986). */
+function checkName(name: unknown): void {
+  if (typeof name === 'string' && /^[A-Za-z0-9_.-]{1,100}$/.test(name)) return;
+  throw new DefinitionError(
+    `machine ${typeof name === 'string' ? `"${name}"` : describe(name)}: a name has 1 to 100 letters, digits, "_", "-" and "."; use "title" for what people read`,
+  );
+}
+
+/** The tools that every machine has. */
+const OWN = ['create', 'get', 'list', 'end'];
+
+/** S-01: a client reaches the events that are written out, and no others. */
+function checkEvent(type: string, chart: ChartNode, { name, single }: AnyMachine, where: string): void {
+  const refuse = (why: string): never => {
+    throw new DefinitionError(`${where}: ${why}`);
+  };
+  if (type.startsWith('xstate.')) refuse("XState's own events are not for clients: leave it out");
+  if (type.includes('*')) refuse('a pattern would let any event through: write out each that clients may send');
+  if (takers(chart, type).length === 0)
+    refuse(`no state takes this event; those of the machine are ${eventsOf(chart).join(', ') || 'none'}`);
+  if (single) return;
+  if (OWN.includes(type)) refuse(`every machine has a tool ${name}_${type}: rename the event, or set single: true`);
+  if (!/^[A-Za-z0-9_.-]+$/.test(type) || `${name}_${type}`.length > 128)
+    refuse(
+      `"${name}_${type}" is no name of a tool, which has 1 to 128 letters, digits, "_", "-" and ".": rename the event, or set single: true`,
+    );
+}
+
+function kindOf(definition: AnyMachine, chart: ChartNode, events: readonly string[]): MachineKind {
+  const { name, machine, previous, ttlMs, idleMs, view, migrate, version = fingerprint(chart) } = definition;
+  return {
+    name,
+    machine,
+    version,
+    events,
+    // The snapshot is one of this machine, which is what the types of the definition promise its view.
+    ...(view ? { view: (snapshot: AnyMachineSnapshot) => Reflect.apply(view, definition, [snapshot]) } : {}),
+    ...(migrate ? { migrate: (old) => migrate.call(definition, old) } : {}),
+    previous,
+    ttlMs,
+    idleMs,
+  };
+}

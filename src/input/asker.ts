@@ -1,0 +1,126 @@
+/** The asking half of a handler's context: it prepares questions, waits for replies, and asks again for what does not fit. */
+
+import type { Client } from '../messages/client-facts.ts';
+import type { ByModel, InteractiveRequestMail, Question, Reply } from '../messages/input-messages.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
+import { describe, isObject } from '../protocol/json.ts';
+import { CannotAsk, Unanswered } from './input-errors.ts';
+import { modelFor } from './model-fallback.ts';
+import { askAgain, type Prepared, prepare } from './prepare.ts';
+import type { AnyQuestion, Asking } from './questions.ts';
+
+export interface AskerOptions {
+  /** The conversation of the request. It begins with the first question. */
+  conversation(): Mailbox<InteractiveRequestMail>;
+  /** The client that is asked: of the newest request. */
+  client(): Client;
+  /** Where the client cannot be asked, the model that called is. */
+  readonly model: Pick<ByModel, 'structured'> | undefined;
+}
+
+/** Most questions of one `ctx.ask`. */
+const MAX_QUESTIONS = 32;
+/** How often a question is put whose answers do not fit. */
+const MAX_TRIES = 3;
+
+export function makeAsking({ conversation, client, model }: AskerOptions): Asking {
+  /** How often each name was used: the second question of a name is another one. */
+  const used = new Map<string, number>();
+
+  /** No two have one key (2026-07-28 MRTR, "Server Requirements"), though an author may name a question "a-2". */
+  const keyFor = (name: string): string => {
+    let times = used.get(name) ?? 0;
+    let key = name;
+    while (used.has(key)) {
+      times += 1;
+      key = `${name}-${times}`;
+    }
+    used.set(name, Math.max(times, 1)).set(key, used.get(key) ?? 1);
+    return key;
+  };
+
+  /** For the client; or, where it cannot be asked, for the model. */
+  const preparedFor = (question: AnyQuestion): Prepared => {
+    try {
+      return prepare(question, client());
+    } catch (error) {
+      if (!model || !(error instanceof CannotAsk || error instanceof Unanswered)) throw error;
+      return { ...prepare(question, modelFor(client())), model: { ...model, otherwise: error } };
+    }
+  };
+
+  const answer = async (key: string, prepared: Prepared, first: Promise<Reply>): Promise<unknown> => {
+    let reply = await first;
+    let why = '';
+    for (let tries = 1; ; tries += 1) {
+      if (!reply.ok) throw new Unanswered(`the client did not answer: ${reply.error.message} (${reply.error.code})`);
+      const read = await prepared.read(reply.result);
+      if (read.ok) return read.answer;
+      why = read.why;
+      if (tries === MAX_TRIES) throw new Unanswered(`${MAX_TRIES} answers did not fit: ${why}`);
+      const { question, replied } = pose(key, askAgain(prepared, why));
+      conversation().send({ type: 'ask', questions: [question] });
+      reply = await replied;
+    }
+  };
+
+  const askAll = async (
+    questions: Readonly<Record<string, AnyQuestion>>,
+    signal?: AbortSignal,
+  ): Promise<Record<string, unknown>> => {
+    signal?.throwIfAborted();
+    const named = Object.entries(questions);
+    if (named.length === 0 || named.length > MAX_QUESTIONS)
+      throw new TypeError(`ctx.ask: expected 1 to ${MAX_QUESTIONS} questions, got ${named.length}`);
+    // The door refuses a message with this key, so no answer could come in.
+    if (Object.hasOwn(questions, '__proto__'))
+      throw new TypeError('ctx.ask: "__proto__" cannot be the name of a question: no client could answer it');
+    // All, before any is asked: what cannot be asked must not be found out half-way.
+    const prepared = named.map(([name, question]) => ({ name, prepared: preparedFor(question) }));
+    const posed = prepared.map((each) => {
+      const key = keyFor(each.name);
+      return { ...each, key, ...pose(key, each.prepared) };
+    });
+    const answers = posed.map(({ key, prepared: one, replied }) => answer(key, one, replied));
+    conversation().send({ type: 'ask', questions: posed.map(({ question }) => question) });
+    const keys = posed.map(({ key }) => key);
+    const drop = (): void => conversation().send({ type: 'dropped', keys, reason: reasonOf(signal) });
+    signal?.addEventListener('abort', drop, { once: true });
+    const all = await Promise.all(answers).finally(() => signal?.removeEventListener('abort', drop));
+    return Object.fromEntries(posed.map(({ name }, index) => [name, all[index]]));
+  };
+
+  const one = async (name: string, question: AnyQuestion): Promise<unknown> =>
+    (await askAll({ [name]: question }))[name];
+
+  // What comes back is what was asked for: each question is read by what prepared it.
+  return {
+    elicit: (question) => one('elicit', { elicit: question }) as never,
+    elicitUrl: (question) => one('elicitUrl', { elicitUrl: question }) as never,
+    sample: (question) => one('sample', { sample: question }) as never,
+    roots: () => one('roots', { roots: true }) as never,
+    ask(questions, { signal } = {}) {
+      if (!isObject(questions))
+        return Promise.reject(new TypeError(`ctx.ask: expected an object of questions, got ${describe(questions)}`));
+      return askAll(questions, signal) as never;
+    },
+  };
+}
+
+function reasonOf(signal: AbortSignal | undefined): Error {
+  const reason: unknown = signal?.reason;
+  return reason instanceof Error ? reason : new Error(String(reason));
+}
+
+function pose(
+  key: string,
+  { request, model }: Prepared,
+): { readonly question: Question; readonly replied: Promise<Reply> } {
+  let reply: Question['reply'] = () => {};
+  let fail: Question['fail'] = () => {};
+  const replied = new Promise<Reply>((resolve, reject) => {
+    reply = resolve;
+    fail = reject;
+  });
+  return { question: { key, request, model, reply, fail }, replied };
+}

@@ -1,0 +1,116 @@
+/** The forms of `ctx.elicit`: what an author's schema asks a user for, how each revision shows it, and how an answer is judged. */
+import type { Dialect } from '../protocol/dialects/dialect.ts';
+import { isObject, type JsonObject } from '../protocol/json.ts';
+import { compileInput } from '../schema/compile-schema.ts';
+import { quote } from '../schema/excerpts.ts';
+import type { Checked } from '../schema/schema.ts';
+import { escapePointer } from '../schema/schema-copy.ts';
+import { SchemaError } from '../schema/schema-error.ts';
+import { guardSchema, schemaTree } from '../schema/schema-guard.ts';
+import type { AuthorSchema } from '../schema/schema-types.ts';
+import type { SchemaNode } from '../schema/walk.ts';
+import { type Field, type Follow, readField } from './form-fields.ts';
+import { fullField, plainField } from './render-field.ts';
+
+/** A form that was compiled once, and may be asked any number of times. */
+export interface Form {
+  /** The `requestedSchema` of an elicitation in this dialect, the same object each time; `undefined` where it cannot be asked. */
+  shown(dialect: Dialect): JsonObject | undefined;
+  /** Why it cannot be asked in this dialect, as one clause that names the property and the revision; `undefined` where it can. */
+  obstacle(dialect: Dialect): string | undefined;
+  /**
+   * Judges the `content` of an answer by the author's schema, with all that a form could not show. Libraries with asynchronous rules
+   * answer with a promise. Content that is missing is that of an empty form: some clients leave it out.
+   */
+  check(content: unknown): Checked<unknown> | Promise<Checked<unknown>>;
+}
+
+const compiled = new WeakMap<object, Form>();
+
+/**
+ * Compiles the schema of a form: a flat object of strings, numbers, booleans and choices of strings. A schema is compiled once for as
+ * long as its object lives, so make it outside of the handler.
+ *
+ * @param schema of zod, arktype, valibot…, or plain JSON Schema
+ * @param where begins every error message, such as `tool "book": form`
+ * @throws SchemaError if it cannot be registered, or asks for what no form can; it names the property, and what would fit
+ * @example
+ * const form = compileForm({ type: 'object', properties: { n: { type: 'integer', minimum: 1 } }, required: ['n'] }, 'tool "t": form');
+ * await form.check({ n: 0 }); // { ok: false, problems: [{ path: 'n', expected: 'integer >= 1', got: 'number 0' }] }
+ */
+export function compileForm(schema: AuthorSchema, where: string): Form {
+  const known = compiled.get(schema);
+  if (known !== undefined) return known;
+  const form = compile(schema, where);
+  compiled.set(schema, form);
+  return form;
+}
+
+function compile(schema: AuthorSchema, where: string): Form {
+  // Authors without a type checker leave it out, and `compileInput` would take that for a tool without parameters.
+  if (schema === undefined) guardSchema(schema, where, 'input');
+  const input = compileInput(schema, where);
+  const { fields, required } = readForm(input.json, where);
+  const shownBy = (show: (field: Field) => JsonObject | undefined): JsonObject => ({
+    type: 'object',
+    properties: Object.fromEntries(fields.map(([name, field]) => [name, show(field)])),
+    ...(required.length > 0 ? { required } : {}),
+  });
+  const full = shownBy(fullField);
+  const plain = shownBy(plainField);
+  const unknown = fields.find(([, field]) => plainField(field) === undefined)?.[0];
+  const obstacle = ({ forms, revision }: Dialect): string | undefined => {
+    if (forms === 'none') return `revision ${revision} has no forms`;
+    if (forms === 'full' || unknown === undefined) return undefined;
+    return `property ${quote(unknown)} lets the user choose several values, and the forms of revision ${revision} have no such field`;
+  };
+  return {
+    check: (content) => input.check(content === undefined ? {} : content),
+    shown(dialect) {
+      if (obstacle(dialect) !== undefined) return undefined;
+      return dialect.forms === 'full' ? full : plain;
+    },
+    obstacle,
+  };
+}
+
+type Fields = readonly (readonly [name: string, field: Field])[];
+
+function readForm(json: JsonObject, where: string): { readonly fields: Fields; readonly required: readonly string[] } {
+  const guarded = guardSchema(json, where, 'input');
+  const bySchema = new Map<unknown, SchemaNode>();
+  for (const node of schemaTree(guarded).nodes.values()) bySchema.set(node.schema, node);
+  // The guard has refused references in circles.
+  const follow: Follow = (schema) => {
+    if (!isObject(schema)) return undefined;
+    const target = bySchema.get(schema)?.target;
+    return target === undefined ? schema : { ...follow(target.schema), ...schema };
+  };
+
+  const root = follow(guarded.json) ?? {};
+  if (root.properties === undefined) {
+    const composed = ['anyOf', 'oneOf', 'allOf'].find((keyword) => root[keyword] !== undefined);
+    const other = isObject(root.additionalProperties) || isObject(root.patternProperties);
+    if (composed !== undefined || other)
+      throw new SchemaError(
+        where,
+        '#',
+        composed === undefined ? 'the root names no properties' : `the root has ${quote(composed)} and no "properties"`,
+        'a form is one list of fields: name each in "properties", and in "required" if it always applies',
+      );
+  }
+  const properties = isObject(root.properties) ? root.properties : {};
+  const required = Array.isArray(root.required) ? root.required.map(String) : [];
+  const missing = required.find((name) => !Object.hasOwn(properties, name));
+  if (missing !== undefined)
+    throw new SchemaError(
+      where,
+      '#',
+      `"required" has ${quote(missing)}, which is no property`,
+      'a form must show each field that it requires: add it to "properties"',
+    );
+  const fields = Object.entries(properties).map(
+    ([name, schema]) => [name, readField(name, schema, follow, `#/properties/${escapePointer(name)}`, where)] as const,
+  );
+  return { fields, required };
+}

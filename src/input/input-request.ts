@@ -1,0 +1,105 @@
+/** One question that a conversation has open: where it was put, and what became of it. */
+import { initialTransition } from 'xstate';
+import { type AskEvent, askMachine } from '../../machines/ask.ts';
+import type { Clock } from '../clock.ts';
+import type { Inspection } from '../inspection/inspection.ts';
+import type { Waits } from '../inspection/records.ts';
+import { step } from '../inspection/stepping.ts';
+import type { ActiveRequest } from '../messages/active-request.ts';
+import type { Client } from '../messages/client-facts.ts';
+import type { Question, Reply } from '../messages/input-messages.ts';
+import type { AskMail } from '../messages/session-messages.ts';
+import { isObject } from '../protocol/json.ts';
+import { cannotAsk } from './declared-capabilities.ts';
+
+/** Where each begins. A snapshot never changes, so all begin with the same one. */
+const INITIAL = initialTransition(askMachine)[0];
+
+export interface PendingInputOptions {
+  readonly inspection: Inspection;
+  /** The address of the conversation. */
+  readonly parent: string;
+  readonly label: string;
+  waits(): Omit<Waits, 'what'>;
+}
+
+export class PendingInput {
+  readonly question: Question;
+  readonly #options: PendingInputOptions;
+  readonly #address: string;
+  #ask: AskMail | undefined;
+  #snapshot = INITIAL;
+
+  constructor(question: Question, options: PendingInputOptions) {
+    this.question = question;
+    this.#options = options;
+    const { inspection, parent, label } = options;
+    this.#address = `ask/${parent}/${question.key}`;
+    inspection.born(this.#address, {
+      kind: 'ask',
+      parent,
+      label,
+      state: () => String(this.#snapshot.value),
+      chart: () => ({ machine: askMachine, snapshot: this.#snapshot }),
+      facts: () => ({ key: question.key, method: question.request.method, asks: question.request.params }),
+      waits: () => this.waits(),
+    });
+  }
+
+  waits(): readonly Waits[] {
+    return this.#snapshot.status === 'active' ? [{ ...this.#options.waits(), what: this.#options.label }] : [];
+  }
+
+  /** Why it may not be put to this client, who declares less than the one that was there when it was asked. */
+  refusedBy({ capabilities }: Client): Error | undefined {
+    return this.question.model ? undefined : cannotAsk(this.question.request, capabilities);
+  }
+
+  /** The client of a session has been asked over its stream. */
+  get streaming(): boolean {
+    return this.#ask !== undefined;
+  }
+
+  /** Asks the client of a session over its stream; there is none in the modern era. */
+  putTo(about: ActiveRequest, reply: (reply: Reply) => void): void {
+    const { session } = about.client;
+    if (!session) return;
+    this.#ask = { type: 'ask', about, input: this.question.request, reply };
+    session.mailbox.send(this.#ask);
+  }
+
+  reply(reply: Reply): void {
+    this.#judge(eventOf(reply));
+    this.question.reply(reply);
+  }
+
+  /** Nobody will answer, or nobody waits for the answer. */
+  fail(client: Client, reason: Error): void {
+    this.withdraw(client, reason.message);
+    this.question.fail(reason);
+  }
+
+  /** Tells whoever was asked that the answer is not wanted any more. */
+  withdraw({ session }: Client, reason: string): void {
+    this.#judge({ type: 'expire' });
+    if (this.#ask) session?.mailbox.send({ type: 'withdraw', ask: this.#ask, reason });
+  }
+
+  #judge(event: AskEvent): void {
+    const { inspection } = this.#options;
+    this.#snapshot = step(inspection, this.#address, askMachine, this.#snapshot, event);
+    inspection.stated(this.#address, String(this.#snapshot.value));
+    inspection.gone(this.#address, `it was ${this.#snapshot.value}`);
+  }
+}
+
+/** Nobody can be asked these. Not in this turn: a handler that asks on and on holds up nobody else. */
+export function refuseInput(questions: readonly Question[], why: Error, clock: Clock): void {
+  for (const question of questions) clock.soon(() => question.fail(why));
+}
+
+function eventOf(reply: Reply): AskEvent {
+  const action = reply.ok && isObject(reply.result) ? reply.result.action : undefined;
+  if (!reply.ok || action === 'cancel') return { type: 'cancel' };
+  return { type: action === 'decline' ? 'decline' : 'answer' };
+}

@@ -1,0 +1,86 @@
+/** The calls that wait for the model that made them: each has an id, which is good once, for whoever was told it. */
+import { nanoid } from 'nanoid';
+import type { ActiveRequest } from '../messages/active-request.ts';
+import type { Client } from '../messages/client-facts.ts';
+import type { InteractiveRequestMail } from '../messages/input-messages.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
+import type { CallToolResult } from '../protocol/types.ts';
+import { ANONYMOUS } from '../quota.ts';
+import { respond } from '../requests/respond.ts';
+import { failed } from '../results/tool-result.ts';
+import { ANSWER_TOOL, type AskedThroughModel, fromModel, toModel } from './model-fallback.ts';
+
+interface Waiting {
+  readonly conversation: Mailbox<InteractiveRequestMail>;
+  readonly questions: readonly AskedThroughModel[];
+  readonly principal: string;
+  /** The session that was told, where nobody is known. */
+  readonly session: string | undefined;
+}
+
+export class ModelAnswers {
+  readonly #askMs: number;
+  readonly #waiting = new Map<string, Waiting>();
+  /** By conversation, the id under which it waits. */
+  readonly #ids = new Map<Mailbox<InteractiveRequestMail>, string>();
+
+  constructor(askMs: number) {
+    this.#askMs = askMs;
+  }
+
+  /** From now on a conversation waits for the model of its request's client. @returns the result that asks it */
+  ask(
+    conversation: Mailbox<InteractiveRequestMail>,
+    questions: readonly AskedThroughModel[],
+    { client }: ActiveRequest,
+  ): CallToolResult {
+    const id = nanoid();
+    this.#waiting.set(id, { conversation, questions, ...boundTo(client) });
+    this.#ids.set(conversation, id);
+    return toModel(questions, id, this.#askMs);
+  }
+
+  /** It waits no longer. */
+  forget(conversation: Mailbox<InteractiveRequestMail>): void {
+    const id = this.#ids.get(conversation);
+    if (id === undefined) return;
+    this.#ids.delete(conversation);
+    this.#waiting.delete(id);
+  }
+
+  /** Takes a call of the tool that answers. @returns false for any other request */
+  takes(request: ActiveRequest): boolean {
+    const { operation } = request;
+    if (operation.method !== 'tools/call' || operation.name !== ANSWER_TOOL) return false;
+    const refusal = this.#answer(request, operation.arguments);
+    if (refusal !== undefined) {
+      const outcome = { ok: true, result: { kind: 'call', result: failed(refusal) } } as const;
+      respond(request, outcome);
+    }
+    return true;
+  }
+
+  /** @returns why nothing goes on, for the model */
+  #answer(request: ActiveRequest, { id, answers }: Readonly<Record<string, unknown>>): string | undefined {
+    const waiting = typeof id === 'string' ? this.#waiting.get(id) : undefined;
+    const { principal, session } = boundTo(request.client);
+    if (!waiting || waiting.principal !== principal || waiting.session !== session)
+      return `No call waits for an answer with this id: it was answered already, or not within ${this.#askMs} ms, or the id is not quite the one that you were told. Look at the id once more; else call the tool that asked again.`;
+    const read = fromModel(answers, waiting.questions);
+    if (!read.ok)
+      return [
+        'These are no answers to what was asked:',
+        ...read.problems.map((problem) => `- ${problem}`),
+        'The call still waits: call this tool again with the same id.',
+      ].join('\n');
+    const { conversation } = waiting;
+    this.forget(conversation);
+    conversation.send({ type: 'resumed', request, responses: {} });
+    for (const [key, reply] of read.replies) conversation.send({ type: 'replied', key, reply });
+    return undefined;
+  }
+}
+
+function boundTo({ principal, session }: Client): Pick<Waiting, 'principal' | 'session'> {
+  return { principal, session: principal === ANONYMOUS ? session?.id : undefined };
+}

@@ -1,0 +1,192 @@
+/** Turns what an author asks into what goes over the wire, and what comes back into an answer; refuses what this client cannot be asked. */
+import { nanoid } from 'nanoid';
+import type { Client } from '../messages/client-facts.ts';
+import type { ByModel, InputRequest } from '../messages/input-messages.ts';
+import { describe, isObject, type JsonObject } from '../protocol/json.ts';
+import type { ClientCapabilities } from '../protocol/types.ts';
+import { explain } from '../schema/problems.ts';
+import { cannotAsk } from './declared-capabilities.ts';
+import { compileForm } from './form.ts';
+import { Unanswered } from './input-errors.ts';
+import type {
+  AnyQuestion,
+  Elicitation,
+  Root,
+  Sampled,
+  Sampling,
+  SamplingMessage,
+  UrlElicitation,
+} from './questions.ts';
+import { checkWritable } from './writable.ts';
+
+/** An answer, or why what came is none. */
+export type ReadAnswer = { readonly ok: true; readonly answer: unknown } | { readonly ok: false; readonly why: string };
+
+export interface Prepared {
+  readonly request: InputRequest;
+  /** Set where the model that called is asked, and not its client. */
+  readonly model?: ByModel;
+  /** Judges what the client replied. */
+  read(result: unknown): ReadAnswer | Promise<ReadAnswer>;
+}
+
+/** @throws {CannotAsk | SchemaError | TypeError} for what cannot be asked */
+export function prepare(question: AnyQuestion, client: Client): Prepared {
+  if (!isObject(question)) throw noQuestion(describe(question));
+  if ('elicit' in question) return prepareForm(told('elicit', question.elicit), client);
+  if ('elicitUrl' in question) return prepareUrl(told('elicitUrl', question.elicitUrl), client);
+  if ('sample' in question) return prepareSampling(told('sample', question.sample), client);
+  if ('roots' in question) return prepareRoots(client);
+  throw noQuestion(Object.keys(question).join(', ') || 'none of them');
+}
+
+function noQuestion(got: string): TypeError {
+  return new TypeError(
+    `ctx.ask: expected each question to be an object with "elicit", "elicitUrl", "sample" or "roots", got ${got}`,
+  );
+}
+
+/** Authors without a type checker leave it out. */
+function told<T>(method: string, given: T): T {
+  if (isObject(given)) return given;
+  throw new TypeError(`ctx.${method}: expected an object that says what is asked, got ${describe(given)}`);
+}
+
+/** The same question once more, with why the last answer was none. */
+export function askAgain(prepared: Prepared, why: string): Prepared {
+  const { method, params } = prepared.request;
+  if (method !== 'elicitation/create') return prepared;
+  return { ...prepared, request: { method, params: { ...params, message: `${params.message}\n\n(${why})` } } };
+}
+
+function prepareForm({ message, schema }: Elicitation, { capabilities, dialect }: Client): Prepared {
+  const form = compileForm(schema, 'ctx.elicit: schema');
+  demand({ method: 'elicitation/create', params: {} }, capabilities);
+  const requestedSchema = form.shown(dialect);
+  if (requestedSchema === undefined)
+    throw new Unanswered(`this client cannot be asked that: ${form.obstacle(dialect)}`);
+  return {
+    request: {
+      method: 'elicitation/create',
+      params: { message: textOf(message, 'elicit'), requestedSchema },
+    },
+    async read(result) {
+      const action = actionOf(result);
+      if (action !== 'accept') return readAction(action, result);
+      const checked = await form.check(isObject(result) ? (result.content ?? {}) : {});
+      return checked.ok
+        ? { ok: true, answer: { status: 'accepted', content: checked.value } }
+        : { ok: false, why: explain(checked.problems, 'the last answer') };
+    },
+  };
+}
+
+function prepareUrl({ message, url, elicitationId }: UrlElicitation, { capabilities, dialect }: Client): Prepared {
+  if (!URL.canParse(url)) throw new TypeError(`ctx.elicitUrl: url: expected an absolute URL, got ${describe(url)}`);
+  if (elicitationId !== undefined) textOf(elicitationId, 'elicitUrl', 'elicitationId');
+  demand({ method: 'elicitation/create', params: { mode: 'url' } }, capabilities);
+  return {
+    request: {
+      method: 'elicitation/create',
+      params: {
+        mode: 'url',
+        message: textOf(message, 'elicitUrl'),
+        url,
+        ...(dialect.elicitationIds ? { elicitationId: elicitationId ?? nanoid() } : {}),
+      },
+    },
+    read(result) {
+      const action = actionOf(result);
+      return action === 'accept' ? { ok: true, answer: { status: 'accepted' } } : readAction(action, result);
+    },
+  };
+}
+
+function prepareSampling(sampling: Sampling, { capabilities, dialect }: Client): Prepared {
+  const { messages, maxTokens } = sampling;
+  if (!Array.isArray(messages) || messages.length === 0)
+    throw new TypeError(`ctx.sample: messages: expected at least one, got ${describe(messages)}`);
+  if (!Number.isSafeInteger(maxTokens) || maxTokens < 1)
+    throw new TypeError(`ctx.sample: maxTokens: expected a whole number of at least 1, got ${describe(maxTokens)}`);
+  const request = {
+    method: 'sampling/createMessage',
+    params: jsonOf({ ...sampling, messages: dialect.sampledBlocks === 'one' ? messages.flatMap(apart) : messages }),
+  } as const;
+  demand(request, capabilities);
+  checkWritable(sampling, 'ctx.sample');
+  return {
+    request,
+    read(result) {
+      return isSampled(result)
+        ? { ok: true, answer: result }
+        : { ok: false, why: 'expected a message with role, content and model' };
+    },
+  };
+}
+
+function prepareRoots({ capabilities }: Client): Prepared {
+  const request = { method: 'roots/list', params: {} } as const;
+  demand(request, capabilities);
+  return {
+    request,
+    read(result) {
+      const roots = isObject(result) ? result.roots : undefined;
+      return Array.isArray(roots) && roots.every(isRoot)
+        ? { ok: true, answer: roots }
+        : { ok: false, why: 'expected roots, each with a uri' };
+    },
+  };
+}
+
+function demand(request: InputRequest, capabilities: ClientCapabilities): void {
+  const problem = cannotAsk(request, capabilities);
+  if (problem) throw problem;
+}
+
+function actionOf(result: unknown): unknown {
+  return isObject(result) ? result.action : undefined;
+}
+
+function readAction(action: unknown, result: unknown): ReadAnswer {
+  if (action === 'decline') return { ok: true, answer: { status: 'declined' } };
+  if (action === 'cancel') return { ok: true, answer: { status: 'cancelled' } };
+  return {
+    ok: false,
+    why: `expected action "accept", "decline" or "cancel", got ${describe(isObject(result) ? action : result)}`,
+  };
+}
+
+function isSampled(value: unknown): value is Sampled {
+  if (!isObject(value)) return false;
+  const { role, content, model } = value;
+  return (
+    (role === 'user' || role === 'assistant') &&
+    (Array.isArray(content) ? content : [content]).every(isBlock) &&
+    typeof model === 'string'
+  );
+}
+
+function isBlock(value: unknown): boolean {
+  return isObject(value) && typeof value.type === 'string' && (value.type !== 'text' || typeof value.text === 'string');
+}
+
+function isRoot(value: unknown): value is Root {
+  return (
+    isObject(value) && typeof value.uri === 'string' && (value.name === undefined || typeof value.name === 'string')
+  );
+}
+
+/** Until 2025-06-18 a message has one block: one with several becomes as many. */
+function apart({ role, content }: SamplingMessage): readonly SamplingMessage[] {
+  return Array.isArray(content) ? content.map((block) => ({ role, content: block })) : [{ role, content }];
+}
+
+function textOf(text: unknown, method: string, member = 'message'): string {
+  if (typeof text === 'string') return text;
+  throw new TypeError(`ctx.${method}: ${member}: expected a string, got ${describe(text)}`);
+}
+
+/** Members that are defined. */
+function jsonOf(value: object): JsonObject {
+  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined));
+}

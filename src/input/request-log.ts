@@ -1,0 +1,273 @@
+/** What is kept of the requests that ask: which state was answered with what, the results of their steps, and the place of a statechart. With a durable store another process goes on from there. */
+import type { Clock } from '../clock.ts';
+import type { Limits } from '../limits.ts';
+import type { ActiveRequest } from '../messages/active-request.ts';
+import type { RecordedReply } from '../messages/input-messages.ts';
+import { isOutcome, type Outcome } from '../messages/results.ts';
+import type { OperatorLog } from '../operator-log.ts';
+import { isObject, type JsonObject, type JsonValue, messageOf } from '../protocol/json.ts';
+import { fromText, toText } from '../store/serialize.ts';
+import type { Store, Write } from '../store/store.ts';
+import { STEPS, StepLog } from './step-log.ts';
+import type { StepStore } from './steps.ts';
+
+export interface RequestLogOptions {
+  readonly clock: Clock;
+  readonly limits: Limits;
+  readonly store: Store;
+  log: OperatorLog;
+}
+
+/** What became of a state that a client has brought back. */
+export type Consumed =
+  /** Nobody has taken it, or whoever did is gone without an answer. */
+  | 'no'
+  | 'yes'
+  /** It was answered with this, which may not have reached its client. */
+  | Outcome;
+
+/** Most conversations that are remembered as over in memory. What is forgotten is refused all the same, as too old. */
+const MAX_SPENT = 100_000;
+/** Longest answer that is kept, in characters. */
+const MAX_LENGTH = 1024 * 1024;
+
+export class RequestLog {
+  readonly #options: RequestLogOptions;
+  /** Those that are over, and until when their states could be brought back. */
+  readonly #spent = new Map<string, number>();
+  readonly #journals = new Map<string, StepLog>();
+  /** Until when what tasks have recorded is kept. */
+  readonly #lasting = new Map<string, number>();
+  #forgottenUntil = 0;
+  #leaving = false;
+
+  constructor(options: RequestLogOptions) {
+    this.#options = options;
+  }
+
+  get durable(): boolean {
+    return this.#options.store.durable;
+  }
+
+  /** From now on what ends does so because this process does, and another may go on with it. */
+  leave(): void {
+    this.#leaving = true;
+  }
+
+  get leaving(): boolean {
+    return this.#leaving;
+  }
+
+  /** Where the results of a request's steps are kept. @param fresh whether no earlier run of it can have recorded any */
+  journal(id: string, fresh: boolean, request: ActiveRequest): StepStore {
+    const found = this.#journals.get(id);
+    if (found) return found;
+    const { clock, limits, store } = this.#options;
+    const expires = (): number => this.#lasting.get(id) ?? clock.date() + limits.maxTimeoutMs + limits.askMs;
+    const journal = new StepLog({
+      store,
+      limits,
+      actor: actorOf(id),
+      row: () => this.#row(id, 'open', expires()),
+      // A task keeps it.
+      call: () => (this.#lasting.has(id) ? undefined : toText({ tool: toolOf(request), ...callOf(request) })),
+      fresh,
+    });
+    this.#journals.set(id, journal);
+    return journal;
+  }
+
+  /** Whether this process knows a state to be answered. */
+  isSpent(id: string): boolean {
+    return this.#spent.has(id);
+  }
+
+  /** Whether a state is so old that this process may have forgotten about it. */
+  isForgotten(until: number): boolean {
+    return until <= this.#forgottenUntil;
+  }
+
+  /** What became of a state, as far as the store knows. */
+  async taken(id: string, round: number): Promise<Consumed> {
+    const { store } = this.#options;
+    const stored = await store.load(actorOf(id));
+    const last = stored?.snapshot ? roundIn(fromText(stored.snapshot.data, actorOf(id))) : 0;
+    if (!stored || round > last) return 'no';
+    if (round < last) return 'yes';
+    const text = await store.reply(actorOf(id), String(round));
+    const outcome: unknown =
+      text === undefined ? undefined : fromText(text, `${actorOf(id)}, what it was answered with`);
+    return isOutcome(outcome) ? outcome : 'yes';
+  }
+
+  /**
+   * Keeps that a state was answered, and with what.
+   *
+   * @returns what resolves when the answer may leave; undefined where there was no state, or nothing is durable
+   */
+  keep(id: string, round: number, outcome: Outcome, ends: boolean): Promise<void> | undefined {
+    if (!this.durable || round === 0) return undefined;
+    const { clock, limits, store } = this.#options;
+    const actor = actorOf(id);
+    const expires = clock.date() + limits.askMs;
+    const writes: Write[] = [];
+    if (ends) writes.push({ type: 'forget', actor });
+    writes.push(...this.answered(id, round, outcome, ends ? expires : expires + limits.maxTimeoutMs));
+    return store.commit(writes).then(() => {
+      if (ends) this.#journals.get(id)?.end();
+    });
+  }
+
+  /** The same, to be committed with more. */
+  answered(id: string, round: number, outcome: Outcome, expires: number): readonly Write[] {
+    if (round === 0) return [];
+    const actor = actorOf(id);
+    const writes: Write[] = [
+      { type: 'actor', actor: this.#row(id, 'answered', expires) },
+      { type: 'snapshot', actor, version: '1', data: toText({ round }) },
+    ];
+    const data = this.#textOf(outcome);
+    if (data !== undefined) writes.push({ type: 'reply', actor, request: String(round), data, expires });
+    return writes;
+  }
+
+  /** What cannot be said again is answered once: whoever brings its state again is refused. */
+  #textOf(outcome: Outcome): string | undefined {
+    try {
+      const text = toText(outcome);
+      if (text.length <= MAX_LENGTH) return text;
+    } catch {
+      // It is told to the client as an error, and so it is no loss.
+    }
+    return undefined;
+  }
+
+  /** A conversation is over. @param kept it was answered, and that is durable; or it gave way, and its request may be run anew */
+  over(id: string, round: number, kept: 'answered' | 'gave way' | 'task' | undefined): void {
+    const { clock, limits } = this.#options;
+    // Of one that never waited nobody has a state; of one that gave way, it may come back still.
+    if (round > 0 && kept !== 'gave way') {
+      this.#spent.delete(id);
+      this.#spent.set(id, clock.date() + limits.askMs);
+      for (const [oldest, until] of this.#spent) {
+        if (this.#spent.size <= MAX_SPENT && until > clock.date()) break;
+        this.#spent.delete(oldest);
+        if (!this.durable) this.#forgottenUntil = Math.max(this.#forgottenUntil, until);
+      }
+    }
+    const journal = this.#journals.get(id);
+    this.#journals.delete(id);
+    this.#lasting.delete(id);
+    journal?.end(this.#leaving);
+    if (!this.durable || this.#leaving || kept !== undefined) return;
+    if (round === 0 && !journal?.begun) return;
+    // Not in this turn: what its request is answered with is kept before.
+    clock.soon(() => this.#forget(id, round));
+  }
+
+  #forget(id: string, round: number): void {
+    const { clock, limits, store, log } = this.#options;
+    const actor = actorOf(id);
+    const writes: Write[] = [{ type: 'forget', actor }];
+    if (round > 0)
+      writes.push(
+        { type: 'actor', actor: this.#row(id, 'ended', clock.date() + limits.askMs) },
+        { type: 'snapshot', actor, version: '1', data: toText({ round }) },
+      );
+    store
+      .commit(writes)
+      .catch((error: unknown) =>
+        log('warning', `${store.name} has not forgotten a request that ended: ${messageOf(error)}`),
+      );
+  }
+
+  /** The results of the steps of a request, by name. */
+  async steps(id: string): Promise<JsonObject> {
+    return StepLog.read(this.#options.store, actorOf(id), this.#options.limits.maxSteps);
+  }
+
+  /** The requests whose statecharts have timers, and when the first of each is due in milliseconds since 1970. */
+  async due(limit: number): Promise<readonly { readonly id: string; readonly due: number }[]> {
+    const rows = await this.#options.store.timers(Number.MAX_SAFE_INTEGER, limit);
+    return rows.flatMap(({ actor, due }) =>
+      actor.startsWith(PREFIX) ? [{ id: actor.slice(PREFIX.length), due }] : [],
+    );
+  }
+
+  /** What it takes to run a request anew that waits for its client; undefined where nothing of it is kept. */
+  async left(id: string): Promise<{ readonly call: JsonValue; readonly recorded: RecordedReply } | undefined> {
+    const { store } = this.#options;
+    const [call, place, stored] = await Promise.all([
+      StepLog.call(store, actorOf(id)),
+      this.place(id),
+      store.load(actorOf(id)),
+    ]);
+    if (call === undefined || place === undefined) return undefined;
+    // It was asked once more than it was answered.
+    const last = stored?.snapshot ? roundIn(fromText(stored.snapshot.data, actorOf(id))) : 0;
+    const recorded = { id, round: last + 1, replies: {}, steps: await this.steps(id), place, waits: true };
+    return { call, recorded };
+  }
+
+  /** The place that the statechart of a request had come to; undefined where none was kept. */
+  place(id: string): Promise<string | undefined> {
+    return StepLog.place(this.#options.store, actorOf(id));
+  }
+
+  /** From now on the steps of a request last as long as its task. @returns what makes that durable, where there are any */
+  lasts(id: string, expires: number): readonly Write[] {
+    this.#lasting.set(id, expires);
+    return this.#journals.get(id)?.begun ? [{ type: 'actor', actor: this.#row(id, 'task', expires) }] : [];
+  }
+
+  forgotten(id: string): Write {
+    return { type: 'forget', actor: actorOf(id) };
+  }
+
+  #row(id: string, status: string, expires: number) {
+    const created = this.#options.clock.date();
+    return { id: actorOf(id), kind: 'question', name: STEPS, principal: '', status, created, expires } as const;
+  }
+}
+
+const PREFIX = 'question/';
+
+function actorOf(id: string): string {
+  return PREFIX + id;
+}
+
+function toolOf({ operation }: ActiveRequest): string {
+  return 'name' in operation ? operation.name : '';
+}
+
+function roundIn(value: unknown): number {
+  return isObject(value) && typeof value.round === 'number' ? value.round : 0;
+}
+
+/** What it takes to run its call anew. */
+export interface StoredCall {
+  readonly arguments: JsonObject;
+  readonly revision: string;
+  readonly principal: string;
+  readonly capabilities: JsonObject;
+  readonly info: JsonObject | undefined;
+  readonly meta: JsonObject | undefined;
+  readonly id: string | number;
+}
+
+/** What it takes to run a call anew. */
+export function callOf({ id, client, operation, meta }: ActiveRequest): object {
+  const { dialect, principal, capabilities, info } = client;
+  const args = operation.method === 'tools/call' ? operation.arguments : {};
+  return { arguments: args, revision: dialect.revision, principal, capabilities, info, meta, id };
+}
+
+export function isCall(value: unknown): value is StoredCall {
+  return (
+    isObject(value) &&
+    isObject(value.arguments) &&
+    isObject(value.capabilities) &&
+    typeof value.revision === 'string' &&
+    typeof value.principal === 'string'
+  );
+}

@@ -1,0 +1,130 @@
+/** What an inspector answers to whoever may ask: its stream, looks at actors, what-ifs, recordings, and control. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { isObject, stackOf } from '../../protocol/json.ts';
+import { isJson } from '../../transports/http/negotiate.ts';
+import type { Observation } from '../stream/observation.ts';
+import type { Viewers } from '../stream/viewers.ts';
+import type { Controller } from '../views/control.ts';
+import { exportPage } from './export-page.ts';
+import { readBody, send, sendError, sendJson } from './http-answer.ts';
+import type { PageFiles } from './page-files.ts';
+import type { TokenRefusal } from './token-guard.ts';
+import { InputError, readActor, readActors, readViewer, readViewerEvent } from './viewer-input.ts';
+import { openStream } from './viewer-stream.ts';
+
+export interface InspectorRoutesOptions {
+  readonly observation: Observation;
+  readonly viewers: Viewers;
+  readonly files: PageFiles;
+  /** Undefined where the inspector was opened without control. */
+  readonly controller: Controller | undefined;
+  /** Everything that is kept, as one recording. */
+  recording(): string;
+  /** Hears what is wrong with the inspector itself. */
+  log(message: string): void;
+  /** Of the server, for the names of files. */
+  readonly name: string;
+}
+
+/** Longest body of a request, in bytes. */
+const MAX_BODY = 1024 * 1024;
+
+type Route = (request: IncomingMessage, response: ServerResponse, query: URLSearchParams) => void | Promise<void>;
+
+/** Finds what serves a path below `/api`. */
+export class InspectorRoutes {
+  readonly #options: InspectorRoutesOptions;
+  readonly #get: Readonly<Record<string, Route>>;
+  readonly #post: Readonly<Record<string, (body: unknown, response: ServerResponse) => void | Promise<void>>>;
+
+  constructor(options: InspectorRoutesOptions) {
+    this.#options = options;
+    const { observation, viewers } = options;
+    this.#get = {
+      '/api/stream': (request, response, query) => {
+        const since = Number(query.get('since') ?? 0);
+        if (!Number.isSafeInteger(since) || since < 0)
+          throw new InputError(400, `since: expected the place of a record, got ${query.get('since')}`);
+        openStream(request, response, viewers, readViewer(query.get('viewer')), since);
+      },
+      '/api/look': (_, response, query) => sendJson(response, this.#look(readActor(query.get('actor')))),
+      '/api/recording': (_, response) =>
+        send(response, 200, 'application/json', options.recording(), attachment(`${this.#name}.json`)),
+      '/api/export': async (_, response) =>
+        send(
+          response,
+          200,
+          'text/html; charset=utf-8',
+          exportPage(await this.#template(), options.recording()),
+          attachment(`${this.#name}.html`),
+        ),
+    };
+    this.#post = {
+      '/api/focus': (body, response) => {
+        const { viewer, actors } = isObject(body) ? body : {};
+        if (!viewers.look(readViewer(viewer), readActors(actors)))
+          throw new InputError(404, 'viewer: none of that name is here: open its stream first');
+        send(response, 204);
+      },
+      '/api/what-if': (body, response) => {
+        const { actor, event } = isObject(body) ? body : {};
+        const address = readActor(actor);
+        const found = observation.whatIf(address, readViewerEvent(event));
+        if (!found) throw new InputError(404, `actor: none of the address "${address}" lives and has a statechart`);
+        sendJson(response, found);
+      },
+      '/api/control': async (body, response) => {
+        const { controller } = options;
+        if (!controller)
+          throw new InputError(403, 'this inspector only shows: start it with control to act on the server');
+        send(response, 200, 'text/plain; charset=utf-8', await controller.run(body));
+      },
+    };
+  }
+
+  /** Answers a request that may be answered. */
+  async serve(request: IncomingMessage, response: ServerResponse, path: string, query: string): Promise<void> {
+    try {
+      const get = this.#get[path];
+      const post = this.#post[path];
+      if (!get && !post) throw new InputError(404, `no such address: ${path}`);
+      const allow = get ? 'GET, HEAD' : 'POST';
+      if ((request.method === 'POST') !== (post !== undefined))
+        return refuseRequest(response, { status: 405, why: `expected ${allow}`, headers: { Allow: allow } });
+      if (get) return await get(request, response, new URLSearchParams(query));
+      if (!isJson(request.headers['content-type']))
+        throw new InputError(415, 'Content-Type: expected application/json');
+      const body = await readBody(request, MAX_BODY);
+      await post?.(body, response);
+    } catch (error) {
+      if (!(error instanceof InputError)) this.#options.log(stackOf(error));
+      sendError(response, error);
+    }
+  }
+
+  get #name(): string {
+    return `troupe-${this.#options.name.replace(/[^\w.-]+/g, '-').slice(0, 60)}`;
+  }
+
+  async #template(): Promise<string> {
+    try {
+      return await this.#options.files.template();
+    } catch {
+      throw new InputError(503, 'the page of the inspector is not built: run "npm run build"');
+    }
+  }
+
+  #look(actor: string): object {
+    const look = this.#options.observation.look(actor);
+    if (!look) throw new InputError(404, `actor: none of the address "${actor}" lives`);
+    return look;
+  }
+}
+
+export function refuseRequest(response: ServerResponse, { status, why, headers }: TokenRefusal): void {
+  sendJson(response, { error: why }, status, headers);
+}
+
+function attachment(name: string): Readonly<Record<string, string>> {
+  return { 'Content-Disposition': `attachment; filename="${name}"` };
+}

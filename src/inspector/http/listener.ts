@@ -1,0 +1,110 @@
+/** The listener of an inspector: an HTTP server of its own, on this machine only, that keeps no process alive. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Clock } from '../../clock.ts';
+import { send } from './http-answer.ts';
+import { type InspectorRoutes, refuseRequest } from './inspector-routes.ts';
+import type { PageFiles } from './page-files.ts';
+import { TokenGuard } from './token-guard.ts';
+
+/** The only address: there is no option for another. */
+const HOST = '127.0.0.1';
+const HEADERS_MS = 10_000;
+const REQUEST_MS = 30_000;
+const CHECK_MS = 5_000;
+const MAX_HEADER_BYTES = 16 * 1024;
+const MAX_CONNECTIONS = 128;
+/** Milliseconds that open answers are given to be read, when it closes. */
+const FLUSH_MS = 500;
+
+export interface ListenerOptions {
+  readonly port: number;
+  readonly token: string;
+  readonly clock: Clock;
+  readonly files: PageFiles;
+  readonly routes: InspectorRoutes;
+  log(message: string): void;
+}
+
+export interface InspectorListener {
+  readonly port: number;
+  /** Ends it: what is open is cut. */
+  close(): Promise<void>;
+}
+
+/** @throws {Error} when it cannot listen */
+export async function listen(options: ListenerOptions): Promise<InspectorListener> {
+  const server = createServer({
+    headersTimeout: HEADERS_MS,
+    requestTimeout: REQUEST_MS,
+    connectionsCheckingInterval: CHECK_MS,
+    maxHeaderSize: MAX_HEADER_BYTES,
+    noDelay: true,
+  });
+  server.maxConnections = MAX_CONNECTIONS;
+  const port = await bind(server, options.port);
+  const guard = new TokenGuard(port, options.token);
+  server.on('error', (error) => options.log(error.message));
+  // Whoever only watches must not keep alive what is watched.
+  server.unref();
+  server.on('connection', (socket) => socket.unref());
+  server.on('request', (request, response) => {
+    answer(request, response, guard, options).catch((error: unknown) => {
+      options.log(error instanceof Error ? error.message : String(error));
+      send(response, 500);
+    });
+  });
+  return {
+    port,
+    close: () =>
+      new Promise((resolve) => {
+        const late = options.clock.after(FLUSH_MS, () => server.closeAllConnections());
+        server.close(() => {
+          late.cancel();
+          resolve();
+        });
+        server.closeIdleConnections();
+      }),
+  };
+}
+
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  guard: TokenGuard,
+  { files, routes }: ListenerOptions,
+): Promise<void> {
+  const refusal = guard.check(request);
+  if (refusal) return refuseRequest(response, refusal);
+  const [path = '/', query = ''] = (request.url ?? '/').split('?', 2);
+  if (path.startsWith('/api/')) {
+    const stranger = guard.checkToken(request);
+    return stranger ? refuseRequest(response, stranger) : routes.serve(request, response, path, query);
+  }
+  if (request.method === 'POST')
+    return refuseRequest(response, { status: 405, why: 'expected GET or HEAD', headers: { Allow: 'GET, HEAD' } });
+  const found = await files.find(path);
+  if (!found) {
+    const why = files.built
+      ? `no such address: ${path}`
+      : 'the page of the inspector is not built: run "npm run build"';
+    return refuseRequest(response, { status: files.built ? 404 : 503, why });
+  }
+  const { body, type, etag, hashed } = found;
+  const caching = { ETag: etag, 'Cache-Control': hashed ? 'max-age=31536000, immutable' : 'no-cache' };
+  if (request.headers['if-none-match'] === etag) return send(response, 304, undefined, '', caching);
+  send(response, 200, type, body, caching);
+}
+
+function bind(server: Server, port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const why = error.code === 'EADDRINUSE' ? `port ${port} is in use: choose another, or none` : error.message;
+      reject(new Error(`inspector: cannot listen on ${HOST}: ${why}`));
+    });
+    server.listen({ port, host: HOST, exclusive: true }, () => {
+      server.removeAllListeners('error');
+      const address = server.address();
+      resolve(typeof address === 'object' && address ? address.port : port);
+    });
+  });
+}

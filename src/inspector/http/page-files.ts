@@ -1,0 +1,89 @@
+/** The files of the page, as they were built: those that are there when the listener opens, and no others. */
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join, posix, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export interface PageFile {
+  readonly body: Uint8Array;
+  readonly type: string;
+  readonly etag: string;
+  /** Its name changes with what is in it. */
+  readonly hashed: boolean;
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  html: 'text/html; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  svg: 'image/svg+xml',
+  png: 'image/png',
+  json: 'application/json',
+  woff2: 'font/woff2',
+};
+/** What is put into an export, and never served as it is. */
+const TEMPLATE = 'export.html';
+
+export class PageFiles {
+  readonly #folder: string;
+  readonly #names: ReadonlySet<string>;
+  readonly #read = new Map<string, Promise<PageFile>>();
+
+  constructor(folder = join(packageRoot(), 'dist/inspector')) {
+    this.#folder = folder;
+    const found = existsSync(folder) ? readdirSync(folder, { recursive: true, withFileTypes: true }) : [];
+    this.#names = new Set(
+      found
+        .filter((entry) => entry.isFile())
+        .map((entry) => posix.join(entry.parentPath.slice(folder.length).split(sep).join('/'), entry.name))
+        .map((name) => name.replace(/^\//, ''))
+        .filter((name) => name !== TEMPLATE && typeOf(name) !== undefined),
+    );
+  }
+
+  /** Whether the page was built. */
+  get built(): boolean {
+    return this.#names.has('index.html');
+  }
+
+  /** @param path of a request, without its query; undefined where there is no such file */
+  find(path: string): Promise<PageFile> | undefined {
+    const name = path === '/' ? 'index.html' : path.slice(1);
+    if (!this.#names.has(name)) return undefined;
+    let file = this.#read.get(name);
+    if (!file) {
+      file = this.#load(name);
+      file.catch(() => this.#read.delete(name));
+      this.#read.set(name, file);
+    }
+    return file;
+  }
+
+  /** What an export is made of. @throws when the page was not built */
+  template(): Promise<string> {
+    return readFile(join(this.#folder, TEMPLATE), 'utf8');
+  }
+
+  async #load(name: string): Promise<PageFile> {
+    const body = await readFile(join(this.#folder, name));
+    const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
+    return { body, type: typeOf(name) ?? '', etag, hashed: name.startsWith('assets/') };
+  }
+}
+
+function typeOf(name: string): string | undefined {
+  return TYPES[name.slice(name.lastIndexOf('.') + 1)];
+}
+
+/** This file is in `src/inspector` or, as it is built, in `dist/src/inspector`. */
+function packageRoot(): string {
+  const roots = ['../../..', '../../../..'].map((up) => fileURLToPath(new URL(up, import.meta.url)));
+  return roots.find((root) => existsSync(join(root, 'package.json'))) ?? '.';
+}
+
+/** The version of this package. */
+export function packageVersion(): string {
+  const text = readFileSync(join(packageRoot(), 'package.json'), 'utf8');
+  return /"version": "([^"]+)"/.exec(text)?.[1] ?? 'unknown';
+}

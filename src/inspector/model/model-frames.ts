@@ -1,0 +1,44 @@
+/** Tells what a model knows as frames again: for another that begins later, and for a file. */
+import { FORMAT, type Frame, type Recording, type TraceRecord } from '../frames.ts';
+import type { Model } from './model.ts';
+import { LIVE } from './ordered-log.ts';
+
+/** @param live whether more follows */
+export function framesOf(model: Model, live = false): readonly Frame[] {
+  const { hello, causes } = model;
+  if (!hello) return [];
+  const oldest = causes.oldest?.seq ?? LIVE;
+  const records = [...forgotten(model, oldest), ...causes.records(oldest, LIVE)];
+  const frames: Frame[] = [{ ...hello, live }];
+  for (const { id, root } of model.charts.values()) frames.push({ type: 'chart', id, chart: root });
+  frames.push(...model.gaps);
+  frames.push({ type: 'records', records });
+  for (const line of model.actors.values()) {
+    const look = line.look(LIVE);
+    if (look) frames.push({ type: 'look', look });
+  }
+  if (model.bye !== undefined) frames.push({ type: 'bye', why: model.bye });
+  return frames;
+}
+
+export function recordingOfModel(model: Model): Recording {
+  return { format: 'troupe-recording', version: FORMAT, frames: framesOf(model) };
+}
+
+/** What began before the oldest record that is kept, and how it stood then: at the places where that was told. */
+function forgotten(model: Model, oldest: number): readonly TraceRecord[] {
+  const records: TraceRecord[] = [];
+  for (const line of model.actors.values()) {
+    const { address: actor, kind, parent, connection, label, chart } = line;
+    const born = line.lives.first;
+    if (!born || born.seq >= oldest) continue;
+    const named = { parent, connection, label, chart };
+    const told = Object.fromEntries(Object.entries(named).filter(([, value]) => value !== undefined));
+    records.push({ type: 'created', seq: born.seq, at: born.at, cause: 0, actor, kind, ...told });
+    const standing = line.standings.before(oldest - 1);
+    if (!standing || standing.seq <= born.seq) continue;
+    const { seq, at, state } = standing;
+    records.push({ type: 'state', seq, at, cause: 0, actor, state });
+  }
+  return records.sort((a, b) => a.seq - b.seq);
+}

@@ -1,0 +1,212 @@
+/** Opens an inspector: puts together what observes a server, who is told, and the listener that they come to. */
+
+import { describe, isObject, stackOf } from '../protocol/json.ts';
+import { INTERNALS, type Internals } from '../runtime/internals.ts';
+import { isServer, type Server } from '../server.ts';
+import type { Transport, TransportHost } from '../transports/transport.ts';
+import { FORMAT, type HelloFrame } from './frames.ts';
+import { InspectorRoutes } from './http/inspector-routes.ts';
+import { type InspectorListener, listen } from './http/listener.ts';
+import { PageFiles, packageVersion } from './http/page-files.ts';
+import { checkToken, newToken } from './http/token-guard.ts';
+import { type RedactOptions, Redactor } from './redaction/redact.ts';
+import { Observation } from './stream/observation.ts';
+import { type Recorder, type RecordOptions, recordInto, recordingOf } from './stream/recording.ts';
+import { Viewers } from './stream/viewers.ts';
+import { Controller } from './views/control.ts';
+
+export interface InspectorOptions {
+  /** Where it listens on 127.0.0.1. Default: any free port. */
+  readonly port?: number;
+  /** What every viewer must know, of 256 random bits: for a process that is started again in place of another. Default: another one for each start. */
+  readonly token?: string;
+  /** Viewers may send events to actors, call tools and close connections. Default: they only look. */
+  readonly control?: boolean;
+  /** What is hidden beside what is known for a secret. A statechart says its own in `meta: { redact: ['card', 'customer.email'] }`. */
+  readonly redact?: RedactOptions;
+  /** Most viewers at once. Default 16. */
+  readonly maxViewers?: number;
+}
+
+export interface RecordingOptions
+  extends Pick<InspectorOptions, 'redact'>,
+    Pick<RecordOptions, 'append' | 'maxBytes'> {}
+
+/** An inspector that is open. */
+export interface OpenInspector {
+  /** What to open in a browser: the token is behind the `#`, which browsers send nowhere. */
+  readonly url: string;
+  /** Says goodbye to its viewers, and ends. The server goes on. Idempotent; a server that closes does the same. */
+  close(): Promise<void>;
+}
+
+/** Most of its own faults that are logged. */
+const MAX_FAULTS = 5;
+
+const OPTIONS: ReadonlySet<string> = new Set<keyof InspectorOptions>([
+  'port',
+  'token',
+  'control',
+  'redact',
+  'maxViewers',
+]);
+
+/**
+ * Opens a page on 127.0.0.1 that shows this server, live. While nobody has it open, the server is not observed.
+ *
+ * @throws {TypeError | RangeError} for what is no server, or options that do not fit; {Error} when the port is in use
+ * @example
+ * const inspector = await openInspector(server);
+ * console.error(inspector.url); // http://127.0.0.1:41873/#pZ8…
+ */
+export async function openInspector(server: Server, options: InspectorOptions = {}): Promise<OpenInspector> {
+  const inside = insideOf(server, 'openInspector');
+  const { port = 0, token = newToken(), control = false, maxViewers = 16 } = options;
+  checkOptions(options);
+  const open = new Inspecting(server, inside, { port, token, control, maxViewers, redact: options.redact ?? {} });
+  await inside.open(open);
+  return open;
+}
+
+/**
+ * Records a server into a file, until the recorder is closed or the server closes. The page opens it; it can be read also when the process was killed.
+ *
+ * @throws {TypeError} for what is no server; what opening the file throws
+ * @example const recorder = await record(server, 'run.json');
+ */
+export async function record(server: Server, file: string, options: RecordingOptions = {}): Promise<Recorder> {
+  const inside = insideOf(server, 'record');
+  const { redact, ...kept } = options;
+  const observation = observe(inside, new Redactor(redact));
+  const recorder = await recordInto(file, {
+    ...kept,
+    observation,
+    hello: helloOf(server, inside, false),
+    stopped: (why) => inside.log('warning', `${file}: ${why}`),
+  });
+  let closing: Promise<void> | undefined;
+  const close = (): Promise<void> => {
+    closing ??= recorder.close().finally(() => observation.close());
+    return closing;
+  };
+  try {
+    await inside.open({ name: 'recorder', open() {}, close });
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return { close };
+}
+
+class Inspecting implements OpenInspector, Transport {
+  readonly name = 'inspector';
+  readonly #server: Server;
+  readonly #inside: Internals;
+  readonly #options: Required<InspectorOptions>;
+  /** One for all: what the statecharts hide is learnt on the way, and holds for what a controlled call answers, too. */
+  readonly #redactor: Redactor;
+  readonly #observation: Observation;
+  readonly #viewers: Viewers;
+  #listener: InspectorListener | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(server: Server, inside: Internals, options: Required<InspectorOptions>) {
+    this.#server = server;
+    this.#inside = inside;
+    this.#options = options;
+    this.#redactor = new Redactor(options.redact);
+    this.#observation = observe(inside, this.#redactor);
+    this.#viewers = new Viewers({
+      observation: this.#observation,
+      clock: inside.clock,
+      max: options.maxViewers,
+      hello: helloOf(server, inside, options.control),
+    });
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#listener?.port ?? this.#options.port}/#${this.#options.token}`;
+  }
+
+  /** It is a transport of the server: so it hears when that closes, and can end connections. */
+  async open({ bus, clock }: TransportHost): Promise<void> {
+    const { port, token, control } = this.#options;
+    const hello = helloOf(this.#server, this.#inside, control);
+    const files = new PageFiles();
+    const version = packageVersion();
+    const log = (message: string): void => this.#inside.log('warning', `inspector: ${message}`);
+    const end = (connection: string, reason: string): void => bus.emit('connection.end', { connection, reason });
+    const routes = new InspectorRoutes({
+      observation: this.#observation,
+      viewers: this.#viewers,
+      files,
+      name: this.#server.info.name,
+      controller: control
+        ? new Controller({ inside: this.#inside, redactor: this.#redactor, version, end })
+        : undefined,
+      recording: () => recordingOf(this.#observation, hello),
+      log,
+    });
+    this.#listener = await listen({ port, token, clock, files, routes, log });
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#observation.flushAll();
+    this.#viewers.close('the server stops');
+    this.#observation.close();
+    await this.#listener?.close();
+  }
+}
+
+function observe({ inspection, clock, machines, log }: Internals, redactor: Redactor): Observation {
+  let faults = 0;
+  const failed = (error: unknown): void => {
+    faults += 1;
+    // What fails once may fail thirty times a second.
+    if (faults <= MAX_FAULTS) log('error', `the inspector failed, the server goes on: ${stackOf(error)}`);
+  };
+  return new Observation({ inspection, clock, redactor, machines, failed });
+}
+
+function helloOf(server: Server, { clock }: Internals, control: boolean): () => HelloFrame {
+  const { name, version, title } = server.info;
+  const epoch = clock.date() - clock.now();
+  const troupe = packageVersion();
+  return () => ({
+    type: 'hello',
+    format: FORMAT,
+    server: { name, version, ...(title === undefined ? {} : { title }) },
+    troupe,
+    pid: process.pid,
+    epoch,
+    now: clock.now(),
+    control,
+    live: true,
+  });
+}
+
+function insideOf(server: unknown, caller: string): Internals {
+  if (isServer(server)) return server[INTERNALS];
+  throw new TypeError(`${caller}: expected a server of createServer, got ${describe(server)}`);
+}
+
+function checkOptions(options: InspectorOptions): void {
+  for (const name of Object.keys(isObject(options) ? options : {}))
+    if (!OPTIONS.has(name))
+      throw new TypeError(`openInspector: ${name}: no such option; there are ${[...OPTIONS].join(', ')}`);
+  const { port, token, control, maxViewers } = options;
+  if (port !== undefined && !(Number.isSafeInteger(port) && port >= 0 && port < 65_536))
+    throw new RangeError(`openInspector: port: expected a whole number from 0 to 65535, got ${describe(port)}`);
+  if (token !== undefined) checkToken(token);
+  if (control !== undefined && typeof control !== 'boolean')
+    throw new TypeError(`openInspector: control: expected true or false, got ${describe(control)}`);
+  if (maxViewers !== undefined && !(Number.isSafeInteger(maxViewers) && maxViewers >= 1))
+    throw new RangeError(
+      `openInspector: maxViewers: expected a whole number of at least 1, got ${describe(maxViewers)}`,
+    );
+}

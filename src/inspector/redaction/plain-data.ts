@@ -1,0 +1,274 @@
+/** Makes plain, bounded, redacted data of any value: what cannot be shown is named, what is too large is cut, and nothing of an author's runs. */
+import { types } from 'node:util';
+import { type Plain, REDACTED } from '../frames.ts';
+import { jsonTextOf, readText } from '../inspector-json.ts';
+import { kindOf, ownValue, previewName, previewOf } from './previews.ts';
+import type { Redactor } from './redact.ts';
+
+/** How much is shown of one value. */
+export interface Bounds {
+  readonly depth: number;
+  /** Of one object, array, map or set. */
+  readonly members: number;
+  /** Characters of one text. */
+  readonly text: number;
+  /** Characters in all. */
+  readonly all: number;
+}
+
+export const BOUNDS: Bounds = { depth: 16, members: 100, text: 2_000, all: 24_000 };
+
+/** Longest text that is read as JSON, to find secrets inside of it. */
+const MAX_JSON = 64 * 1024;
+/** How often JSON may be inside of JSON as a text. */
+const MAX_INNER = 3;
+/** Longest name, where a text may be one. */
+const MAX_NAME = 80;
+/** Members that name what another calls `value`. */
+const NAMING = ['name', 'key', 'header'];
+
+type Shown = { [key: string]: Plain };
+
+export interface PlainOptions {
+  readonly bounds?: Bounds;
+  /** The value was parsed from JSON. */
+  readonly parsed?: boolean;
+  /** A member that is not shown. */
+  readonly without?: string;
+}
+
+/** Never throws. Runs nothing of the value: no getter, no `toJSON`, no iterator, no trap of a proxy. */
+export function plainOf(value: unknown, redactor: Redactor, options: PlainOptions = {}): Plain {
+  try {
+    return new Walk(redactor, options).show(value) ?? null;
+  } catch {
+    return '«unreadable»';
+  }
+}
+
+/** The same of an object whose members are wanted: none, where it is shown as something else. */
+export function plainMembers(value: object, redactor: Redactor): { readonly [name: string]: Plain } {
+  const plain = plainOf(value, redactor);
+  return hasMembers(plain) ? plain : {};
+}
+
+function hasMembers(plain: Plain): plain is { readonly [name: string]: Plain } {
+  return typeof plain === 'object' && plain !== null && !Array.isArray(plain);
+}
+
+class Walk {
+  readonly #redactor: Redactor;
+  readonly #bounds: Bounds;
+  #left: number;
+  /** The names on the way to what is shown now, and the objects: those are cycles. */
+  readonly #names: string[] = [];
+  readonly #around: object[] = [];
+  /** What is shown now was parsed from JSON: it is nothing but plain objects. */
+  #parsed: boolean;
+  readonly #without: string | undefined;
+  #inner = 0;
+  /** Something was hidden or cut. */
+  #changed = false;
+
+  constructor(redactor: Redactor, { bounds = BOUNDS, parsed = false, without }: PlainOptions) {
+    this.#parsed = parsed;
+    this.#without = without;
+    this.#redactor = redactor;
+    this.#bounds = bounds;
+    this.#left = bounds.all;
+  }
+
+  /** @returns undefined for what is not there */
+  show(value: unknown): Plain | undefined {
+    switch (typeof value) {
+      case 'string':
+        return this.#text(value);
+      case 'number':
+        this.#left -= 8;
+        return Number.isFinite(value) ? value : String(value);
+      case 'boolean':
+        this.#left -= 4;
+        return value;
+      case 'undefined':
+        return undefined;
+      case 'bigint':
+        return this.#text(`${value}n`);
+      case 'symbol':
+        return this.#text(String(value));
+      case 'function':
+        return this.#text(`ƒ ${previewName(value)}`);
+      case 'object':
+        return value === null ? null : this.#object(value);
+      default:
+        return undefined;
+    }
+  }
+
+  #text(text: string): string {
+    const most = Math.max(0, Math.min(this.#bounds.text, this.#left));
+    // A secret may lie across the cut: what is looked at is longer than what is shown.
+    const looked = text.length > MAX_JSON ? text.slice(0, most + 1_000) : text;
+    const hidden = this.#json(looked) ?? this.#redactor.text(looked);
+    const cut = hidden.length > most || looked.length < text.length;
+    this.#left -= Math.min(hidden.length, most) + 2;
+    if (cut || hidden !== text) this.#changed = true;
+    return cut ? `${hidden.slice(0, most)}… (${text.length} characters)` : hidden;
+  }
+
+  /** A text that is JSON, such as structured content for clients that read text: its members have names, too. */
+  #json(text: string): string | undefined {
+    if (!/^\s*[[{"]/.test(text) || this.#inner >= MAX_INNER) return undefined;
+    const read = readText(text);
+    if (!read) return undefined;
+    const { parsed, left, changed } = this.#enter();
+    try {
+      const shown = this.show(read.value) ?? null;
+      // As it was written, where nothing was hidden: it may be indented.
+      return this.#changed ? jsonTextOf(shown) : text;
+    } finally {
+      this.#inner -= 1;
+      this.#parsed = parsed;
+      this.#left = left;
+      this.#changed ||= changed;
+    }
+  }
+
+  #enter(): { readonly parsed: boolean; readonly left: number; readonly changed: boolean } {
+    const before = { parsed: this.#parsed, left: this.#left, changed: this.#changed };
+    this.#inner += 1;
+    this.#parsed = true;
+    this.#changed = false;
+    return before;
+  }
+
+  #object(value: object): Plain {
+    if (this.#around.includes(value)) return this.#text('«itself, further out»');
+    if (this.#around.length >= this.#bounds.depth) return this.#text(`«${kindOf(value)}»`);
+    if (this.#left <= 0) {
+      this.#changed = true;
+      return '«…»';
+    }
+    this.#left -= 2;
+    this.#around.push(value);
+    try {
+      return this.#inside(value);
+    } catch {
+      return this.#text('«unreadable»');
+    } finally {
+      this.#around.pop();
+    }
+  }
+
+  #inside(value: object): Plain {
+    if (this.#parsed) return this.#jsonValue(value);
+    // Before anything else: the traps of a proxy are an author's.
+    if (types.isProxy(value)) return this.#text('«proxy»');
+    if (Array.isArray(value)) return this.#list(value.length, (index) => ownValue(value, index));
+    const instead = previewOf(value);
+    if (instead) return this.show(instead.value) ?? null;
+    if (types.isMap(value)) {
+      const entries = first(Map.prototype.entries.call(value), this.#bounds.members);
+      if (entries.every(([key]) => typeof key === 'string'))
+        return this.#members(
+          entries.map(([key]) => String(key)),
+          value.size,
+          (key) => Map.prototype.get.call(value, key),
+        );
+      return this.#list(value.size, (index) => entries[index]);
+    }
+    if (types.isSet(value)) {
+      const members = first(Set.prototype.values.call(value), this.#bounds.members);
+      return this.#list(value.size, (index) => members[index]);
+    }
+    const names = Object.keys(value);
+    if (names.length === 0 && !isRecord(value)) return this.#text(`«${kindOf(value)}»`);
+    return this.#members(names, names.length, (name) => ownValue(value, name));
+  }
+
+  #jsonValue(value: object): Plain {
+    if (Array.isArray(value)) return this.#list(value.length, (index) => value[index]);
+    const names = Object.keys(value);
+    return this.#members(names, names.length, (name) => Reflect.get(value, name));
+  }
+
+  #list(length: number, at: (index: number) => unknown): Plain {
+    const shown: Plain[] = [];
+    // The arguments of a command: `--password`, and behind it what it is.
+    let isNamed = false;
+    for (let index = 0; index < length; index += 1) {
+      if (index >= this.#bounds.members || this.#left <= 0) {
+        shown.push(`«${length - index} more»`);
+        this.#changed = true;
+        break;
+      }
+      const item = at(index);
+      const hidden = isNamed || this.#isPair(item);
+      isNamed = typeof item === 'string' && /^--?[A-Za-z]/.test(item) && this.#isSecret(item);
+      shown.push((hidden ? this.#hidden(item) : this.show(item)) ?? null);
+    }
+    return shown;
+  }
+
+  /** Whether it is an entry of a list of pairs, such as a header with its value, whose name is that of a secret. */
+  #isPair(item: unknown): boolean {
+    return Array.isArray(item) && !types.isProxy(item) && item.length === 2 && this.#isSecret(ownValue(item, 0));
+  }
+
+  #isSecret(name: unknown): boolean {
+    return typeof name === 'string' && name.length <= MAX_NAME && this.#redactor.name(name, this.#names).hidden;
+  }
+
+  /** A value that is not shown; of a pair, its name is. */
+  #hidden(item: unknown): Plain {
+    this.#changed = true;
+    this.#left -= 24;
+    return this.#isPair(item) ? [String(ownValue(Object(item), 0)), REDACTED] : REDACTED;
+  }
+
+  #members(names: readonly string[], length: number, at: (name: string) => unknown): Plain {
+    const shown: Shown = {};
+    let count = 0;
+    for (const name of names) {
+      if (count >= this.#bounds.members || this.#left <= 0) break;
+      count += 1;
+      if (name === this.#without && this.#around.length === 1) continue;
+      const value = at(name);
+      if (value === undefined) continue;
+      const named = this.#redactor.name(name, this.#names);
+      this.#left -= named.shown.length + 4;
+      if ((named.hidden || (name === 'value' && NAMING.some((by) => this.#isSecret(at(by))))) && isTelling(value)) {
+        shown[named.shown] = REDACTED;
+        this.#changed = true;
+        continue;
+      }
+      this.#names.push(name);
+      const plain = this.show(value);
+      this.#names.pop();
+      if (plain !== undefined) shown[named.shown] = plain;
+    }
+    if (count < length) {
+      shown['«more»'] = length - count;
+      this.#changed = true;
+    }
+    return shown;
+  }
+}
+
+/** Whether it could be a secret at all. */
+function isTelling(value: unknown): boolean {
+  return value !== null && value !== '' && typeof value !== 'boolean';
+}
+
+function first<T>(values: IterableIterator<T>, most: number): readonly T[] {
+  const taken: T[] = [];
+  for (const value of values) {
+    if (taken.length >= most) break;
+    taken.push(value);
+  }
+  return taken;
+}
+
+function isRecord(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || prototype === Object.prototype;
+}

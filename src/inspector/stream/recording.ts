@@ -1,0 +1,240 @@
+/** Recordings: what is kept now, as one document; and a file that is written as things happen, and can be read whatever becomes of its process. */
+import { constants, type FileHandle, open } from 'node:fs/promises';
+import { isObject } from '../../protocol/json.ts';
+import { FORMAT, type Frame, type HelloFrame, type Recording } from '../frames.ts';
+import { jsonTextOf, readText } from '../inspector-json.ts';
+import type { Observation } from './observation.ts';
+import { type Sink, Viewer } from './viewer.ts';
+
+const HEAD = `{"format":"troupe-recording","version":${FORMAT},"frames":[`;
+/** What the recordings of all versions begin with. */
+const START = '{"format":"troupe-recording",';
+const TAIL = '\n]}\n';
+/** Longest file. What comes after is not recorded, and that is told to the operator. */
+const MAX_BYTES = 256 * 1024 * 1024;
+/** Longest line that is looked for at the end of a file that is gone on with. */
+const MAX_LINE = 4 * 1024 * 1024;
+/** Bytes that wait to be written, before the recording lags behind. */
+const MAX_WAITING = 4 * 1024 * 1024;
+
+/** Everything that is kept, as one recording. A server that nobody watches is looked at for this alone. */
+export function recordingOf(observation: Observation, hello: () => HelloFrame): string {
+  const frames: string[] = [];
+  const viewer = new Viewer({
+    observation,
+    hello: () => ({ ...hello(), live: false, control: false }),
+    sink: {
+      write(frame) {
+        frames.push(typeof frame === 'string' ? frame : Buffer.from(frame).toString('utf8'));
+        return true;
+      },
+      end() {},
+    },
+  });
+  observation.flushAll();
+  viewer.end();
+  return `${HEAD}\n${frames.join(',\n')}${TAIL}`;
+}
+
+export interface RecordOptions {
+  readonly observation: Observation;
+  hello(): HelloFrame;
+  /** The file may have the recording of another process, which this one goes on with. */
+  readonly append?: boolean;
+  /** Longest file, in bytes. Default: 256 MiB. */
+  readonly maxBytes?: number;
+  /** Why nothing more is recorded. */
+  stopped(why: string): void;
+}
+
+/** A recording that is being written. */
+export interface Recorder {
+  /** Ends it, and resolves when it is on the disk. */
+  close(): Promise<void>;
+}
+
+/**
+ * Records into a file from now on, with what all statecharts hold. One frame is one line, so that what was written before its
+ * process was killed is read all the same ({@link readRecording}). Nobody else may read the file.
+ *
+ * @throws what opening the file throws; {Error} for a file of another kind that is there already: it is left as it is
+ */
+export async function recordInto(file: string, options: RecordOptions): Promise<Recorder> {
+  const { O_CREAT, O_NONBLOCK, O_RDWR } = constants;
+  // A pipe, too, is opened at once.
+  const handle = await open(file, O_RDWR | O_CREAT | (O_NONBLOCK ?? 0), 0o600);
+  try {
+    await checkOurs(handle, file);
+    if (!options.append) await handle.truncate();
+    // It may have been there before, for others to read.
+    await handle.chmod(0o600);
+    return new FileRecorder(handle, options, options.append ? await endOf(handle) : 0);
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+}
+
+/** The file of somebody's work is not overwritten for a slip of the hand, and no device gets another mode. @throws {Error} */
+async function checkOurs(handle: FileHandle, file: string): Promise<void> {
+  const found = await handle.stat();
+  const { buffer, bytesRead } = found.isFile()
+    ? await handle.read(Buffer.alloc(START.length), 0, START.length, 0)
+    : { buffer: Buffer.from('?'), bytesRead: 1 };
+  // The process before may have been killed at its first line.
+  if (!START.startsWith(buffer.toString('utf8', 0, bytesRead)))
+    throw new Error(
+      `expected a new file, or a recording to replace, got ${file}, which is something else: choose another`,
+    );
+}
+
+class FileRecorder implements Sink, Recorder {
+  readonly #file: FileHandle;
+  readonly #options: RecordOptions;
+  readonly #viewer: Viewer;
+  #waiting: (string | Uint8Array)[] = [];
+  #waitingBytes = 0;
+  #bytes: number;
+  /** Where the next of them goes. */
+  #at: number;
+  #writing: Promise<void> | undefined;
+  #over = false;
+
+  /** @param bytes of what the file has already */
+  constructor(file: FileHandle, options: RecordOptions, bytes: number) {
+    this.#file = file;
+    this.#options = options;
+    this.#bytes = bytes;
+    this.#at = bytes;
+    const { observation, hello } = options;
+    this.#viewer = new Viewer({
+      observation,
+      sink: this,
+      everything: true,
+      hello: () => ({ ...hello(), live: false, control: false }),
+    });
+  }
+
+  write(frame: string | Uint8Array): boolean {
+    if (this.#over) return true;
+    const { maxBytes = MAX_BYTES } = this.#options;
+    if (this.#bytes + frame.length + 64 > maxBytes) {
+      this.#stop(`the recording has ${this.#bytes} bytes, which is its limit: it ends here`);
+      return true;
+    }
+    const before = this.#bytes === 0 ? `${HEAD}\n` : ',\n';
+    this.#put(before);
+    this.#put(frame);
+    this.#writing ??= this.#drain();
+    return this.#waitingBytes < MAX_WAITING;
+  }
+
+  end(): void {}
+
+  async close(): Promise<void> {
+    this.#options.observation.flushAll();
+    this.#viewer.end();
+    if (this.#bytes > 0 && !this.#over) this.#put(TAIL);
+    this.#over = true;
+    this.#writing ??= this.#drain();
+    await this.#writing;
+    await this.#file.close();
+  }
+
+  #put(text: string | Uint8Array): void {
+    this.#waiting.push(text);
+    this.#waitingBytes += text.length;
+    this.#bytes += text.length;
+  }
+
+  #stop(why: string): void {
+    this.#put(TAIL);
+    this.#over = true;
+    this.#options.stopped(why);
+    this.#writing ??= this.#drain();
+  }
+
+  /** Writes all that waits; what comes meanwhile follows. */
+  async #drain(): Promise<void> {
+    try {
+      while (this.#waiting.length > 0) {
+        const parts = this.#waiting.map((part) => (typeof part === 'string' ? Buffer.from(part) : part));
+        this.#waiting = [];
+        this.#waitingBytes = 0;
+        const bytes = Buffer.concat(parts);
+        await this.#file.write(bytes, 0, bytes.length, this.#at);
+        this.#at += bytes.length;
+      }
+    } catch (error) {
+      this.#over = true;
+      this.#waiting = [];
+      this.#options.stopped(
+        `the recording cannot be written: ${error instanceof Error ? error.message : String(error)}`,
+      );
+    }
+    this.#writing = undefined;
+    if (this.#viewer.waits) this.#viewer.drained();
+  }
+}
+
+/**
+ * Cuts a file after its last whole frame, so that others can follow: its process may have been killed in the middle of a line.
+ *
+ * @returns its length then; 0 for a file that is no recording, or has no frame
+ */
+async function endOf(file: FileHandle): Promise<number> {
+  const { size } = await file.stat();
+  const from = Math.max(0, size - MAX_LINE);
+  const bytes = Buffer.alloc(size - from);
+  await file.read(bytes, 0, bytes.length, from);
+  const head = Buffer.alloc(HEAD.length);
+  await file.read(head, 0, head.length, 0);
+  let end = bytes.length;
+  let keep = 0;
+  // From its end: the last line that is a frame.
+  while (head.toString() === HEAD && end > 0 && keep === 0) {
+    const begin = bytes.lastIndexOf('\n', end - 1) + 1;
+    const line = bytes.subarray(begin, end).toString('utf8').replace(/,$/, '');
+    const frame = readText(line);
+    if (frame && isFrame(frame.value)) keep = from + begin + Buffer.byteLength(line);
+    end = begin - 1;
+  }
+  await file.truncate(keep);
+  return keep;
+}
+
+/**
+ * Reads a recording: the document, or as many of its lines as were written.
+ *
+ * @throws {TypeError} for what is none, or one of another version
+ */
+export function readRecording(text: string): Recording {
+  const read = readText(text);
+  if (read) {
+    if (!isRecording(read.value)) throw new TypeError('expected a recording of troupe, got other JSON');
+    if (read.value.version !== FORMAT)
+      throw new TypeError(`expected a recording of version ${FORMAT}, got version ${String(read.value.version)}`);
+    return read.value;
+  }
+  const [head = '', ...lines] = text.split('\n');
+  if (head !== HEAD) throw new TypeError(`expected a recording of version ${FORMAT}, got a text that begins otherwise`);
+  const frames = lines.flatMap((line) => {
+    // The last may be cut.
+    const frame = readText(line.replace(/,$/, ''));
+    return frame && isFrame(frame.value) ? [frame.value] : [];
+  });
+  return { format: 'troupe-recording', version: FORMAT, frames };
+}
+
+function isRecording(value: unknown): value is Recording {
+  return isObject(value) && value.format === 'troupe-recording' && Array.isArray(value.frames);
+}
+
+function isFrame(value: unknown): value is Frame {
+  return isObject(value) && typeof value.type === 'string';
+}
+
+/** The document of a recording. */
+export function recordingText({ frames }: Pick<Recording, 'frames'>): string {
+  return `${HEAD}\n${frames.map((frame) => jsonTextOf(frame)).join(',\n')}${TAIL}`;
+}

@@ -1,0 +1,58 @@
+/** What an actor looks like now: its state, what it waits for, and what could happen next. */
+import { pathsIn } from '../../charts/paths.ts';
+import type { LiveRecord, Waits } from '../../inspection/records.ts';
+import { messageOf } from '../../protocol/json.ts';
+import type { Look, Wait } from '../frames.ts';
+import { plainMembers, plainOf } from '../redaction/plain-data.ts';
+import type { Redactor } from '../redaction/redact.ts';
+import { nextOf } from './what-if.ts';
+
+export interface Looking {
+  readonly seq: number;
+  readonly at: number;
+  readonly redactor: Redactor;
+}
+
+/** Never throws: what an author's code throws is told in its place. */
+export function lookAt(actor: string, live: LiveRecord, { seq, at, redactor }: Looking): Look {
+  const charted = tried(() => live.chart?.());
+  const chart = charted.value;
+  if (chart) redactor.learn(chart.machine);
+  const facts = tried(() => live.facts?.());
+  const waits = tried(() => live.waits?.());
+  const next = tried(() => (chart ? nextOf(chart) : []));
+  const failed = [charted, facts, waits, next].flatMap(({ why }) => (why === undefined ? [] : [redactor.words(why)]));
+  return {
+    actor,
+    kind: live.kind,
+    at,
+    seq,
+    state: tried(() => live.state()).value ?? 'unknown',
+    mailbox: tried(() => live.queued?.()).value ?? 0,
+    ...(chart ? { active: pathsIn(chart.snapshot.value), context: plainOf(chart.snapshot.context, redactor) } : {}),
+    facts: {
+      ...plainMembers(facts.value ?? {}, redactor),
+      ...(failed.length === 0 ? {} : { 'cannot be told': failed }),
+    },
+    waits: (waits.value ?? []).map((wait) => waitOf(wait, redactor)),
+    next: next.value ?? [],
+  };
+}
+
+function waitOf({ what, whom, until, lasts, because }: Waits, redactor: Redactor): Wait {
+  return {
+    what: redactor.words(what),
+    ...(whom === undefined ? {} : { whom: redactor.words(whom) }),
+    ...(until === undefined ? {} : { until }),
+    ...(lasts === undefined ? {} : { lasts }),
+    ...(because === undefined ? {} : { because }),
+  };
+}
+
+function tried<T>(ask: () => T): { readonly value?: T; readonly why?: string } {
+  try {
+    return { value: ask() };
+  } catch (error) {
+    return { why: messageOf(error) };
+  }
+}

@@ -1,0 +1,68 @@
+/** What an emitter hears: everything that may leave for one client. Types only. */
+import type { Dialect } from '../protocol/dialects/index.ts';
+import type { WireError } from '../protocol/errors.ts';
+import type { RequestId } from '../protocol/jsonrpc.ts';
+import type { LogLevel } from '../protocol/types.ts';
+import type { ActiveRequest, Batch } from './active-request.ts';
+import type { Exchange, Reader } from './connection-events.ts';
+import type { InputRequest } from './input-messages.ts';
+import type { AnswerMail } from './request-messages.ts';
+import type { ListKind } from './session-messages.ts';
+import type { ChangeNotice } from './subscription-messages.ts';
+import type { TaskState } from './task-messages.ts';
+
+export type Notification =
+  | {
+      readonly type: 'progress';
+      readonly dialect: Dialect;
+      readonly about: ActiveRequest;
+      readonly token: string | number;
+      readonly progress: number;
+      readonly total: number | undefined;
+      readonly message: string | undefined;
+    }
+  | {
+      readonly type: 'log';
+      readonly dialect: Dialect;
+      readonly about: ActiveRequest | undefined;
+      readonly level: LogLevel;
+      readonly data: unknown;
+      readonly logger: string | undefined;
+    }
+  | { readonly type: 'list changed'; readonly what: ListKind }
+  | { readonly type: 'resource updated'; readonly uri: string }
+  /** Of a task that was created in this session. */
+  | { readonly type: 'task status'; readonly task: TaskState }
+  /** For one subscription. Changes were gathered already. */
+  | { readonly type: 'told'; readonly about: ActiveRequest; readonly told: ChangeNotice };
+
+export type ResultMail =
+  | AnswerMail
+  /** An answer to what never became a request. */
+  | {
+      readonly type: 'refusal';
+      readonly id: RequestId | undefined;
+      readonly dialect: Dialect;
+      readonly error: WireError;
+      readonly batch: Batch | undefined;
+      readonly exchange: Exchange | undefined;
+      /** The HTTP status that goes with it. */
+      readonly status: number;
+    };
+
+/** A request of ours to the client, and that nobody waits for its answer any more: like an answer, never dropped. */
+export type Ask =
+  | { readonly type: 'ask'; readonly id: RequestId; readonly about: ActiveRequest; readonly input: InputRequest }
+  | { readonly type: 'withdrawn'; readonly id: RequestId; readonly about: ActiveRequest; readonly reason: string };
+
+export type EmitterMail =
+  | ResultMail
+  | Ask
+  | Notification
+  /** A request will get no answer: it was cancelled. */
+  | { readonly type: 'unanswered'; readonly request: ActiveRequest }
+  /** A handler lets go of its client's exchange for a while (SEP-1699). */
+  | { readonly type: 'release'; readonly request: ActiveRequest; readonly retryMs: number }
+  | { readonly type: 'slow'; readonly reader: Reader }
+  | { readonly type: 'drained'; readonly reader: Reader }
+  | { readonly type: 'close'; readonly reason: string };

@@ -1,8 +1,0 @@
-/** What an executor hears: implementations to keep, and calls to run. Types only. */
-import type { InFlight } from './in-flight.ts';
-
-export type ExecutorMail<Implementation, Target> =
-  | { readonly type: 'attach'; readonly ref: number; readonly implementation: Implementation }
-  | { readonly type: 'detach'; readonly ref: number }
-  /** Run what `ref` names for this request; `target` is what the registry resolved. */
-  | { readonly type: 'execute'; readonly request: InFlight; readonly ref: number; readonly target: Target };

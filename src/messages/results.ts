@@ -1,0 +1,69 @@
+/** What a request can be answered with, before a dialect shows it. */
+import type { WireError } from '../protocol/errors.ts';
+import { isObject } from '../protocol/json.ts';
+import type { RequestId } from '../protocol/jsonrpc.ts';
+import type {
+  CallToolResult,
+  CompleteResult,
+  GetPromptResult,
+  Implementation,
+  Prompt,
+  ReadResourceResult,
+  Resource,
+  ResourceTemplate,
+  ServerCapabilities,
+  Tool,
+} from '../protocol/types.ts';
+import type { InputRequest } from './input-messages.ts';
+import type { TaskState } from './task-messages.ts';
+
+/** One page of a list. The same object is answered to every client, so that it is serialised once for each dialect. */
+export type Page =
+  | PageOf<'tools', Tool>
+  | PageOf<'resources', Resource>
+  | PageOf<'resourceTemplates', ResourceTemplate>
+  | PageOf<'prompts', Prompt>;
+
+interface PageOf<K, D> {
+  readonly of: K;
+  readonly items: readonly D[];
+  readonly nextCursor: string | undefined;
+}
+
+/** What the server says of itself to whoever asks. */
+export interface ServerDescription {
+  readonly info: Implementation;
+  readonly capabilities: ServerCapabilities;
+  readonly instructions: string | undefined;
+}
+
+export type Result =
+  | { readonly kind: 'empty' }
+  | { readonly kind: 'initialize'; readonly introduction: ServerDescription }
+  | { readonly kind: 'discover'; readonly introduction: ServerDescription }
+  | { readonly kind: 'list'; readonly page: Page }
+  | { readonly kind: 'call'; readonly result: CallToolResult }
+  | { readonly kind: 'read'; readonly result: ReadResourceResult }
+  | { readonly kind: 'prompt'; readonly result: GetPromptResult }
+  | { readonly kind: 'completion'; readonly result: CompleteResult }
+  /** The server has ended the subscription that this request opened. */
+  | { readonly kind: 'subscription ended'; readonly id: RequestId }
+  /** The client is to answer these, by key, and to come back with the state (2026-07-28 MRTR, "InputRequiredResult"). */
+  | { readonly kind: 'input'; readonly requests: Readonly<Record<string, InputRequest>>; readonly state: string }
+  /** The request has become this task. */
+  | { readonly kind: 'task created'; readonly task: TaskState }
+  | { readonly kind: 'task'; readonly task: TaskState }
+  | { readonly kind: 'tasks'; readonly tasks: readonly TaskState[]; readonly nextCursor: string | undefined }
+  /** What the call of a task came to, for somebody who asks for just that (2025-11-25). */
+  | { readonly kind: 'task result'; readonly id: string; readonly result: Result };
+
+export type Outcome =
+  | { readonly ok: true; readonly result: Result }
+  | { readonly ok: false; readonly error: WireError };
+
+export const EMPTY: Outcome = { ok: true, result: { kind: 'empty' } };
+
+/** Whether a value that was kept is an outcome: what is inside is as it was written. */
+export function isOutcome(value: unknown): value is Outcome {
+  return isObject(value) && isObject(value.ok === true ? value.result : value.error);
+}

@@ -1,0 +1,101 @@
+/** A registry actor: it keeps a catalogue, answers lists, resolves names to references, and tells of each change. It runs nothing. */
+
+import { type Actor, type ActorSystem, type AfterTurn, type Behaviour, spawn } from '../actor/actor.ts';
+import type { Facts } from '../inspection/records.ts';
+import type { ActiveRequest } from '../messages/active-request.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
+import type { Registered, RegistryMail } from '../messages/registry-messages.ts';
+import { ProtocolError, toWireError } from '../protocol/errors.ts';
+import { respond } from '../requests/respond.ts';
+import type { Catalogue } from './catalogue.ts';
+
+export interface RegistryOptions<D> extends ActorSystem {
+  readonly address: string;
+  readonly catalogue: Catalogue<D>;
+  /**
+   * Answers or forwards one request; may throw a {@link ProtocolError}. It forwards in `afterwards`: a handler may register
+   * elements, and must find the registry free to answer.
+   */
+  serve(request: ActiveRequest, afterwards: AfterTurn): void;
+  /** The catalogue changed. */
+  changed(): void;
+  incident(where: string, error: unknown): string;
+}
+
+export function spawnRegistry<D>(options: RegistryOptions<D>): Actor<RegistryMail<D>> {
+  return spawn(
+    { kind: 'registry', address: options.address },
+    options,
+    (_, afterwards) => new Registry(options, afterwards),
+  );
+}
+
+class Registry<D> implements Behaviour<RegistryMail<D>> {
+  readonly #options: RegistryOptions<D>;
+  readonly #afterwards: AfterTurn;
+
+  constructor(options: RegistryOptions<D>, afterwards: AfterTurn) {
+    this.#options = options;
+    this.#afterwards = afterwards;
+  }
+
+  facts(): Facts {
+    const { catalogue } = this.#options;
+    const offers = catalogue.all().map(({ key, enabled }) => (enabled ? key : `${key} (disabled)`));
+    return { version: catalogue.version, offers };
+  }
+
+  state(): string {
+    return `version ${this.#options.catalogue.version}`;
+  }
+
+  receive(mail: RegistryMail<D>): void {
+    if (mail.type === 'request') return this.#serve(mail.request);
+    const { catalogue, changed } = this.#options;
+    const before = catalogue.version;
+    mail.reply(this.#register(mail));
+    if (catalogue.version !== before) changed();
+  }
+
+  #serve(request: ActiveRequest): void {
+    try {
+      this.#options.serve(request, this.#afterwards);
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      respond(request, { ok: false, error: toWireError(error, '') });
+    }
+  }
+
+  #register(mail: Exclude<RegistryMail<D>, { type: 'request' }>): Registered {
+    const { catalogue } = this.#options;
+    switch (mail.type) {
+      case 'register':
+        return catalogue.register(mail.offer);
+      case 'update':
+        return catalogue.update(mail.offer);
+      case 'enable':
+        return catalogue.setEnabled(mail.key, true);
+      case 'disable':
+        return catalogue.setEnabled(mail.key, false);
+      case 'remove':
+        return catalogue.remove(mail.key);
+      case 'replace source':
+        return catalogue.replaceSource(mail.source, mail.offers);
+      case 'clear':
+        return catalogue.clear();
+      case 'announce':
+        return catalogue.announce();
+    }
+  }
+
+  crashed(mail: RegistryMail<D>, error: unknown): void {
+    const incident = this.#options.incident(this.#options.address, error);
+    if (mail.type === 'request') {
+      respond(mail.request, { ok: false, error: toWireError(error, incident) });
+    } else {
+      mail.reply({ ok: false, why: `the registry failed (incident ${incident})` });
+    }
+  }
+}
+
+export type RegistryMailbox<D> = Mailbox<RegistryMail<D>>;

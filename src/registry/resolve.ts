@@ -1,0 +1,210 @@
+/** How each registry serves: lists from the catalogue, names resolved to references and handed to the executor. */
+import type { AfterTurn } from '../actor/actor.ts';
+import type { CompletionCall, PromptCall, ResourceRead, ToolCall } from '../executors/execution.ts';
+import type { ActiveRequest } from '../messages/active-request.ts';
+import type { ExecutorMail } from '../messages/executor-messages.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
+import type { Element } from '../messages/registry-messages.ts';
+import type { Page } from '../messages/results.ts';
+import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
+import type { Complete } from '../protocol/operations.ts';
+import type { Prompt, Resource, ResourceTemplate, Tool } from '../protocol/types.ts';
+import { parseTemplate, type UriTemplate } from '../protocol/uri-template.ts';
+import { misrouted, respond } from '../requests/respond.ts';
+import type { Catalogue } from './catalogue.ts';
+import { checkParameterHeaders } from './parameter-headers.ts';
+
+/** What an executor is told of a call besides the implementation, which it holds itself. */
+export type ToolTarget = Omit<ToolCall, 'implementation'>;
+export type ResourceTarget = Omit<ResourceRead, 'implementation'>;
+export type PromptTarget = Omit<PromptCall, 'implementation'>;
+export type CompletionTarget = Omit<CompletionCall, 'completer'>;
+
+type To<T> = Pick<Mailbox<ExecutorMail<never, T>>, 'send'>;
+
+type Serve = (request: ActiveRequest, afterwards: AfterTurn) => void;
+
+export function serveTools(catalogue: Catalogue<Tool>, pageSize: number, executor: To<ToolTarget>): Serve {
+  const page = pages(catalogue, (cursor): Page => ({ of: 'tools', ...catalogue.slice(cursor, pageSize, isTool) }));
+  return (request, afterwards) => {
+    const { operation } = request;
+    switch (operation.method) {
+      case 'tools/list':
+        return list(request, page(operation.cursor));
+      case 'tools/call': {
+        const element = catalogue.get(operation.name);
+        // MCP tools, "Error Handling": an unknown tool is a protocol error.
+        if (!element) throw new ProtocolError(ErrorCode.InvalidParams, `Unknown tool: ${short(operation.name)}`);
+        if (request.exchange && request.client.dialect.era === 'modern')
+          checkParameterHeaders(request.exchange, element.definition, operation.arguments);
+        const target = { tool: element.definition, arguments: operation.arguments };
+        return afterwards(executor.send, { type: 'execute', request, ref: element.ref, target });
+      }
+      default:
+        throw misrouted(request, 'the tools registry');
+    }
+  };
+}
+
+export function servePrompts(
+  catalogue: Catalogue<Prompt>,
+  pageSize: number,
+  executor: To<PromptTarget>,
+  completions: To<CompletionTarget>,
+): Serve {
+  const page = pages(catalogue, (cursor): Page => ({ of: 'prompts', ...catalogue.slice(cursor, pageSize, isPrompt) }));
+  const find = (name: string): Element<Prompt> => {
+    const element = catalogue.get(name);
+    if (!element) throw new ProtocolError(ErrorCode.InvalidParams, `Unknown prompt: ${short(name)}`);
+    return element;
+  };
+  return (request, afterwards) => {
+    const { operation } = request;
+    switch (operation.method) {
+      case 'prompts/list':
+        return list(request, page(operation.cursor));
+      case 'prompts/get': {
+        const { ref, definition } = find(operation.name);
+        const target = { prompt: definition, arguments: operation.arguments };
+        return afterwards(executor.send, { type: 'execute', request, ref, target });
+      }
+      case 'completion/complete':
+        if (operation.ref.type !== 'ref/prompt') throw misrouted(request, 'the prompts registry');
+        return complete(request, operation, find(operation.ref.name).ref, completions, afterwards);
+      default:
+        throw misrouted(request, 'the prompts registry');
+    }
+  };
+}
+
+export function serveResources(
+  catalogue: Catalogue<Resource | ResourceTemplate>,
+  pageSize: number,
+  executor: To<ResourceTarget>,
+  completions: To<CompletionTarget>,
+): Serve {
+  const resources = pages(
+    catalogue,
+    (cursor): Page => ({ of: 'resources', ...catalogue.slice(cursor, pageSize, isResource) }),
+  );
+  const templates = pages(
+    catalogue,
+    (cursor): Page => ({ of: 'resourceTemplates', ...catalogue.slice(cursor, pageSize, isTemplate) }),
+  );
+  const resolve = resolver(catalogue);
+  const find = (request: ActiveRequest, uri: string): Resolved => {
+    const resolved = resolve(uri);
+    if (!resolved)
+      throw new ProtocolError(request.client.dialect.resourceNotFound, 'Resource not found', {
+        uri: uri.slice(0, 2_048),
+      });
+    return resolved;
+  };
+  return (request, afterwards) => {
+    const { operation } = request;
+    switch (operation.method) {
+      case 'resources/list':
+        return list(request, resources(operation.cursor));
+      case 'resources/templates/list':
+        return list(request, templates(operation.cursor));
+      case 'resources/read': {
+        const { element, variables } = find(request, operation.uri);
+        const target = { uri: operation.uri, resource: element.definition, variables };
+        return afterwards(executor.send, { type: 'execute', request, ref: element.ref, target });
+      }
+      case 'completion/complete': {
+        if (operation.ref.type !== 'ref/resource') throw misrouted(request, 'the resources registry');
+        const { uri } = operation.ref;
+        // The reference is a template, or a uri that one matches (2026-07-28 completion, "CompleteRequest").
+        const element = catalogue.get(uri) ?? resolve(uri)?.element;
+        if (!element) throw new ProtocolError(ErrorCode.InvalidParams, `Unknown resource template: ${short(uri)}`);
+        return complete(request, operation, element.ref, completions, afterwards);
+      }
+      default:
+        throw misrouted(request, 'the resources registry');
+    }
+  };
+}
+
+interface Resolved {
+  readonly element: Element<Resource | ResourceTemplate>;
+  readonly variables: ResourceTarget['variables'];
+}
+
+/** Tells whether a uri can be read: a resource has it, or a template matches it. */
+export function knower(catalogue: Catalogue<Resource | ResourceTemplate>): (uri: string) => boolean {
+  const resolve = resolver(catalogue);
+  return (uri) => resolve(uri) !== undefined;
+}
+
+/** Resolves a uri: a resource of just that uri first, then the templates in their order. Templates are parsed once for each version of the catalogue. */
+function resolver(catalogue: Catalogue<Resource | ResourceTemplate>): (uri: string) => Resolved | undefined {
+  let version = -1;
+  let templates: { readonly key: string; readonly template: UriTemplate }[] = [];
+  return (uri) => {
+    const exact = catalogue.get(uri);
+    if (exact && isResource(exact.definition)) return { element: exact, variables: {} };
+    if (version !== catalogue.version) {
+      version = catalogue.version;
+      templates = catalogue
+        .all()
+        .flatMap(({ key, definition, enabled }) =>
+          enabled && isTemplate(definition) ? [{ key, template: parseTemplate(key) }] : [],
+        );
+    }
+    for (const { key, template } of templates) {
+      const variables = template.match(uri);
+      const element = variables && catalogue.get(key);
+      if (element) return { element, variables };
+    }
+    return undefined;
+  };
+}
+
+/** Keeps each page as one object until the catalogue changes, so that its text is made once and not for each client. */
+function pages(
+  catalogue: { readonly version: number },
+  make: (cursor: string | undefined) => Page,
+): (cursor: string | undefined) => Page {
+  let version = -1;
+  const kept = new Map<string | undefined, Page>();
+  return (cursor) => {
+    if (version !== catalogue.version) {
+      kept.clear();
+      version = catalogue.version;
+    }
+    let page = kept.get(cursor);
+    if (!page) {
+      page = make(cursor);
+      // Cursors come from clients: only as many pages are kept as an honest client can ask for.
+      if (kept.size < MAX_KEPT_PAGES) kept.set(cursor, page);
+    }
+    return page;
+  };
+}
+
+const MAX_KEPT_PAGES = 64;
+
+function list(request: ActiveRequest, page: Page): void {
+  respond(request, { ok: true, result: { kind: 'list', page } });
+}
+
+function complete(
+  request: ActiveRequest,
+  { argument, resolved }: Complete,
+  ref: number,
+  completions: To<CompletionTarget>,
+  afterwards: AfterTurn,
+): void {
+  afterwards(completions.send, { type: 'execute', request, ref, target: { argument, chosen: resolved } });
+}
+
+function short(name: string): string {
+  return name.length > 128 ? `${name.slice(0, 128)}…` : name;
+}
+
+const isTool = (_: Tool): _ is Tool => true;
+const isPrompt = (_: Prompt): _ is Prompt => true;
+const isResource = (definition: Resource | ResourceTemplate): definition is Resource => 'uri' in definition;
+const isTemplate = (definition: Resource | ResourceTemplate): definition is ResourceTemplate =>
+  'uriTemplate' in definition;

@@ -1,0 +1,319 @@
+/** The in-flight table of one connection or session: one id, one answer; cancellation, deadlines, and a bound. */
+
+import { type Actor, type ActorSystem, type AfterTurn, type Behaviour, spawn } from '../actor/actor.ts';
+import type { Clock, Timer } from '../clock.ts';
+import { factsOf, waitOf } from '../inspection/display-names.ts';
+import type { Facts, Waits } from '../inspection/records.ts';
+import type { ActiveRequest } from '../messages/active-request.ts';
+import type { EmitterMail } from '../messages/emitter-messages.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
+import type { RequestMail, RequestsMail } from '../messages/request-messages.ts';
+import { ErrorCode, type ErrorCodeValue, toWireError, wireError } from '../protocol/errors.ts';
+import type { RequestId } from '../protocol/jsonrpc.ts';
+import { isExcess, type Quota } from '../quota.ts';
+import { overloadReason, type RequestLimits } from './admission.ts';
+import { OpenSubscriptions, type OpenSubscriptionsOptions } from './open-subscriptions.ts';
+import { RequestTable } from './request-table.ts';
+
+export interface RequestsOptions extends ActorSystem, OpenSubscriptionsOptions, RequestLimits {
+  readonly address: string;
+  readonly connection?: string;
+  readonly emitter: Mailbox<EmitterMail>;
+  /** Passes an admitted request on to whoever serves it. */
+  route(mail: RequestMail): void;
+  /** A request is rejected because its id is in flight. Precedes the error. */
+  duplicate(id: RequestId): void;
+  /** Says that, while draining, nothing is in flight any more. */
+  idle(): void;
+  /** Names an internal error for the log and for the client. */
+  incident(where: string, error: unknown): string;
+  /** The table crashed too often, and serves no more: the connection cannot be trusted any more. */
+  failed(error: unknown): void;
+  /** In bytes, of what clients make the server hold: messages that are not small count until their handlers have ended. */
+  readonly retained: Quota;
+  /** Milliseconds until a request times out, and the most that its progress can make of it. */
+  readonly timeoutMs: number;
+  readonly maxTimeoutMs: number;
+}
+
+/** Up to so many bytes a message counts by number only: `maxInFlight` and its kin bound them. */
+const SMALL_BYTES = 16_384;
+
+/** A request ended before its handler did; the handler's signal carries this as its reason. */
+export class Aborted extends Error {
+  override readonly name = 'AbortError';
+}
+
+export function spawnRequests(options: RequestsOptions): Actor<RequestsMail> {
+  return spawn(
+    { kind: 'requests', address: options.address, connection: options.connection },
+    options,
+    (self, afterwards) => new Requests(options, self, afterwards),
+  );
+}
+
+class Requests implements Behaviour<RequestsMail> {
+  readonly #options: RequestsOptions;
+  readonly #self: Mailbox<RequestsMail>;
+  readonly #afterwards: AfterTurn;
+  readonly #clock: Clock;
+  readonly #table = new RequestTable();
+  readonly #listens: OpenSubscriptions;
+  /** Handlers that run on although their request was ended. */
+  #orphans = 0;
+  #draining = false;
+  #timer: Timer | undefined;
+  #alarm = Number.POSITIVE_INFINITY;
+
+  constructor(options: RequestsOptions, self: Mailbox<RequestsMail>, afterwards: AfterTurn) {
+    this.#options = options;
+    this.#self = self;
+    this.#afterwards = afterwards;
+    this.#clock = options.clock;
+    this.#listens = new OpenSubscriptions(options);
+  }
+
+  facts(): Facts {
+    return {
+      'in flight': this.#table.all().map(factsOf),
+      subscriptions: this.#listens.size,
+      'run on': this.#orphans,
+      ...(this.#options.limit === 'maxStatelessInFlight' ? { shared: true } : {}),
+    };
+  }
+
+  waits(): readonly Waits[] {
+    return this.#table.all().map(waitOf);
+  }
+
+  state(): string {
+    return `${this.#draining ? 'draining' : 'admitting'} (${this.#size})`;
+  }
+
+  get #size(): number {
+    return this.#table.size + this.#listens.size;
+  }
+
+  receive(mail: RequestsMail): void {
+    switch (mail.type) {
+      case 'request':
+        return this.#admit(mail);
+      case 'answer':
+        mail.request.held?.release();
+        if (this.#settle(mail.request)) this.#options.emitter.send(mail);
+        else this.#stopped(mail.request);
+        return;
+      case 'cancel':
+        return this.#cancel(mail.key, mail.reason);
+      case 'progress':
+        return this.#progress(mail);
+      case 'log': {
+        const { request, level, data, logger } = mail;
+        if (!request.settled)
+          this.#options.emitter.send({
+            type: 'log',
+            dialect: request.client.dialect,
+            about: request,
+            level,
+            data,
+            logger,
+          });
+        return;
+      }
+      case 'runs on':
+        if (!mail.request.orphaned) this.#orphan(mail.request);
+        return;
+      case 'tell':
+        if (!mail.request.settled) this.#options.emitter.send({ type: 'told', about: mail.request, told: mail.told });
+        return;
+      case 'release':
+        if (!mail.request.settled) this.#options.emitter.send(mail);
+        return;
+      case 'deadline':
+        return this.#expire();
+      case 'drain':
+        this.#draining = true;
+        // Not in this turn: whoever hears it may close this connection, and mail it.
+        if (this.#size === 0) this.#afterwards(this.#options.idle, undefined);
+        return this.#listens.endAll();
+      case 'abandon':
+        for (const request of this.#table.all()) this.#end(request, ErrorCode.ShuttingDown, mail.reason);
+        this.#listens.endAll();
+        // Nothing is in flight, and nothing will be: a timer would only keep this table in memory.
+        this.#timer?.cancel();
+        this.#alarm = Number.POSITIVE_INFINITY;
+        return;
+      case 'allow': {
+        const now = this.#clock.now();
+        mail.request.timeoutMs = mail.timeoutMs;
+        mail.request.deadline = now + mail.timeoutMs;
+        mail.request.latest = Math.max(mail.request.latest, mail.request.deadline);
+        if (mail.request.deadline < this.#alarm) this.#watch(mail.request.deadline, now);
+      }
+    }
+  }
+
+  #admit(mail: RequestMail): void {
+    const { request } = mail;
+    const { timeoutMs, maxTimeoutMs } = this.#options;
+    if (this.#table.get(request.key) ?? this.#listens.get(request.key)) {
+      this.#options.duplicate(request.id);
+      return this.#refuse(
+        request,
+        ErrorCode.InvalidRequest,
+        `id ${quoted(request.id)} is in flight already: use an id that no unanswered request has`,
+      );
+    }
+    if (this.#draining)
+      return this.#refuse(request, ErrorCode.ShuttingDown, 'the server is shutting down and takes no new requests');
+    const now = this.#clock.now();
+    if (request.operation.method === 'subscriptions/listen') {
+      const full = this.#hold(request) ?? this.#listens.add(request, now);
+      if (full === undefined) return this.#afterwards(this.#options.route, mail);
+      request.held?.release();
+      return this.#refuse(request, ErrorCode.Overloaded, full);
+    }
+    const full = overloadReason(this.#options, this.#table.size, this.#orphans) ?? this.#hold(request);
+    if (full !== undefined) return this.#refuse(request, ErrorCode.Overloaded, full);
+    request.timeoutMs = timeoutMs;
+    request.admitted = now;
+    request.deadline = now + timeoutMs;
+    request.latest = now + maxTimeoutMs;
+    this.#table.add(request);
+    if (request.deadline < this.#alarm) this.#watch(request.deadline, now);
+    // Not in this turn: what a handler logs and reports is passed on at once, though it never awaits, and piles up nowhere.
+    this.#afterwards(this.#options.route, mail);
+  }
+
+  /** Counts the bytes of a message that is not small. @returns why there is no room for them */
+  #hold(request: ActiveRequest): string | undefined {
+    const { bytes, client } = request;
+    if (bytes <= SMALL_BYTES) return undefined;
+    const taken = this.#options.retained.reserve(client.principal, bytes, client.session?.id);
+    if (isExcess(taken)) return `${taken.message}: send less at once, or try again later`;
+    request.held = taken;
+    return undefined;
+  }
+
+  #refuse(request: ActiveRequest, code: ErrorCodeValue, message: string): void {
+    request.settled = true;
+    this.#options.emitter.send({ type: 'answer', request, outcome: { ok: false, error: wireError(code, message) } });
+    // An "initialize" that is refused has opened nothing: the client may send it again.
+    if (request.operation.method === 'initialize')
+      request.client.session?.mailbox.send({ type: 'close', reason: message });
+  }
+
+  /** Takes a request off the table. @returns false when it was off it already, and nothing more may be sent for it */
+  #settle(request: ActiveRequest): boolean {
+    if (request.settled || !(this.#table.delete(request) || this.#listens.delete(request))) return false;
+    request.settled = true;
+    // Said later, so that the answer that emptied the table is on its way first.
+    if (this.#draining && this.#size === 0) this.#clock.soon(this.#options.idle);
+    return true;
+  }
+
+  #cancel(key: RequestId, reason: string | undefined): void {
+    const request = this.#table.get(key) ?? this.#listens.get(key);
+    // Unknown, answered already, or `initialize`, which may not be cancelled: ignored (MCP "Cancellation").
+    if (!request || request.operation.method === 'initialize') return;
+    this.#settle(request);
+    if (this.#listens.ended(request)) request.held?.release();
+    else this.#orphan(request);
+    this.#options.emitter.send({ type: 'unanswered', request });
+    request.abort(new Aborted(reason ?? 'the client cancelled the request'));
+  }
+
+  #orphan(request: ActiveRequest): void {
+    request.orphaned = true;
+    this.#orphans += 1;
+  }
+
+  /** A handler has ended whose request had ended before. */
+  #stopped(request: ActiveRequest): void {
+    if (!request.orphaned) return;
+    request.orphaned = false;
+    this.#orphans -= 1;
+  }
+
+  #progress({ request, progress, total, message }: Extract<RequestsMail, { type: 'progress' }>): void {
+    // Progress stops with the answer, and must grow (MCP "Progress").
+    if (request.settled || progress <= request.progress) return;
+    request.progress = progress;
+    const { dialect } = request.client;
+    if (dialect.progressResetsDeadline)
+      request.deadline = Math.min(this.#clock.now() + request.timeoutMs, request.latest);
+    if (request.progressToken === undefined) return;
+    this.#options.emitter.send({
+      type: 'progress',
+      dialect,
+      about: request,
+      token: request.progressToken,
+      progress,
+      total,
+      message,
+    });
+  }
+
+  #watch(deadline: number, now: number): void {
+    this.#timer?.cancel();
+    this.#timer = this.#clock.after(Math.max(0, Math.ceil(deadline - now)), () =>
+      this.#self.send({ type: 'deadline' }),
+    );
+    this.#alarm = deadline;
+  }
+
+  #expire(): void {
+    const now = this.#clock.now();
+    this.#alarm = Number.POSITIVE_INFINITY;
+    let next = Number.POSITIVE_INFINITY;
+    for (const request of this.#table.all()) {
+      if (request.deadline > now) {
+        next = Math.min(next, request.deadline);
+        continue;
+      }
+      this.#end(
+        request,
+        ErrorCode.TimedOut,
+        `${request.operation.method} took longer than the ${request.timeoutMs} ms that the server allows it (timeoutMs, maxTimeoutMs)`,
+      );
+    }
+    if (next < Number.POSITIVE_INFINITY) this.#watch(next, now);
+  }
+
+  /** Ends a request before its handler does. */
+  #end(request: ActiveRequest, code: ErrorCodeValue, why: string): void {
+    this.#settle(request);
+    this.#orphan(request);
+    this.#options.emitter.send({ type: 'answer', request, outcome: { ok: false, error: wireError(code, why) } });
+    request.abort(new Aborted(why));
+  }
+
+  rest(): void {
+    if (this.#table.size > 0) return;
+    this.#table.rest();
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#alarm = Number.POSITIVE_INFINITY;
+  }
+
+  crashed(mail: RequestsMail, error: unknown, setAside: boolean): void {
+    const incident = this.#options.incident(this.#options.address, error);
+    if (setAside) this.#options.failed(error);
+    if (!('request' in mail)) return;
+    const { request } = mail;
+    if (request.settled && mail.type !== 'request') return;
+    if (this.#listens.delete(request)) this.#listens.ended(request);
+    else this.#table.delete(request);
+    request.held?.release();
+    request.settled = true;
+    this.#options.emitter.send({
+      type: 'answer',
+      request,
+      outcome: { ok: false, error: toWireError(error, incident) },
+    });
+  }
+}
+
+function quoted(id: RequestId): string {
+  return typeof id === 'string' ? `"${id}"` : String(id);
+}

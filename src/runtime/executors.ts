@@ -1,0 +1,120 @@
+/** Makes the four executor actors, each around its execution: the author's, or ours. */
+import type { ActorSystem } from '../actor/actor.ts';
+import { completionExecution } from '../executors/completions.ts';
+import {
+  type Completable,
+  chooseExecution,
+  type ExecutionOptions,
+  type PromptImplementation,
+  type ResourceImplementation,
+  type ToolImplementation,
+} from '../executors/execution.ts';
+import { spawnExecutor } from '../executors/executor.ts';
+import { promptExecution } from '../executors/prompts.ts';
+import { resourceExecution } from '../executors/resources.ts';
+import { type ToolPolicy, toolExecution } from '../executors/tools.ts';
+import { type ContextHost, RequestContext } from '../input/context.ts';
+import type { InteractiveRequests } from '../input/interactive-requests.ts';
+import type { ActiveRequest } from '../messages/active-request.ts';
+import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
+import type { CallToolResult, CompleteResult, GetPromptResult, ReadResourceResult } from '../protocol/types.ts';
+import type { CompletionTarget, PromptTarget, ResourceTarget, ToolTarget } from '../registry/resolve.ts';
+import type { Labelled } from '../requests/running.ts';
+import type { Tasks } from '../tasks/tasks.ts';
+
+export interface ExecutorsOptions extends ActorSystem {
+  readonly policy: ToolPolicy;
+  readonly executions: ExecutionOptions;
+  readonly asks: InteractiveRequests;
+  readonly tasks: Tasks;
+  /** Whether a model can answer what its client cannot be asked. */
+  answerable(): boolean;
+  /** See {@link ExecutorOptions}. */
+  admit(request: ActiveRequest, label: string): void;
+  incident(where: string, error: unknown): string;
+}
+
+/** Anything that can be completed: a prompt or a template. */
+export type CompletableImplementation = Completable & Labelled;
+
+export function spawnExecutors(options: ExecutorsOptions) {
+  const { executions, asks, clock, tasks, answerable } = options;
+  const lent: ContextHost = { clock, converse: asks.converse.bind(asks), journal: asks.journal.bind(asks) };
+  const resumes = (request: ActiveRequest, again: () => void): boolean =>
+    request.continues && asks.resumes(request, again);
+  const tools = chooseExecution(executions.tools, toolExecution(options.policy));
+  const resources = chooseExecution(executions.resources, resourceExecution());
+  const prompts = chooseExecution(executions.prompts, promptExecution());
+  const completions = chooseExecution(executions.completions, completionExecution());
+  return {
+    tools: spawnExecutor<ToolImplementation, ToolTarget, CallToolResult>({
+      ...options,
+      resumes: (request, again) => resumes(request, again) || (answerable() && asks.answers(request)),
+      address: 'executor/tools',
+      run(request, implementation, { tool, arguments: args }) {
+        const call = { tool, arguments: args, implementation };
+        if (tasks.revival?.has(request)) {
+          const contextOf = (): RequestContext =>
+            new RequestContext(request, { ...lent, lasting: true }, implementation.timeoutMs);
+          return tasks.revival.run(request, implementation, tool, contextOf, (ctx) => tools.execute(call, ctx));
+        }
+        if (request.recorded?.id !== undefined && implementation.rerun === false) throw notAgain(tool.name);
+        const way = tasks.wayOf(request, implementation.task, tool.name);
+        // A task is answered by its client only.
+        const own = answerable() && way.as !== 'task' ? throughModel(lent, implementation) : lent;
+        if (way.as === 'request')
+          return tools.execute(call, new RequestContext(request, own, implementation.timeoutMs));
+        return tasks.run(
+          request,
+          way,
+          own,
+          (host) => new RequestContext(request, { ...host, lasting: true }, implementation.timeoutMs),
+          (ctx) => tools.execute(call, ctx),
+        );
+      },
+      wrap: (result) => ({ kind: 'call', result }),
+    }),
+    resources: spawnExecutor<ResourceImplementation, ResourceTarget, ReadResourceResult>({
+      ...options,
+      resumes,
+      address: 'executor/resources',
+      run: (request, implementation, target) =>
+        resources.execute({ ...target, implementation }, new RequestContext(request, lent)),
+      wrap: (result) => ({ kind: 'read', result }),
+    }),
+    prompts: spawnExecutor<PromptImplementation, PromptTarget, GetPromptResult>({
+      ...options,
+      resumes,
+      address: 'executor/prompts',
+      run: (request, implementation, target) =>
+        prompts.execute({ ...target, implementation }, new RequestContext(request, lent)),
+      wrap: (result) => ({ kind: 'prompt', result }),
+    }),
+    completions: spawnExecutor<CompletableImplementation, CompletionTarget, CompleteResult>({
+      ...options,
+      resumes,
+      address: 'executor/completions',
+      run(request, { completers }, { argument, chosen }) {
+        // An argument that nobody completes has no suggestions; that is no error.
+        const completer = Object.hasOwn(completers, argument.name) ? completers[argument.name] : undefined;
+        if (!completer) return { completion: { values: [], total: 0, hasMore: false } };
+        return completions.execute({ argument, chosen, completer }, new RequestContext(request, lent));
+      },
+      wrap: (result) => ({ kind: 'completion', result }),
+    }),
+  };
+}
+
+function throughModel(lent: ContextHost, { output }: ToolImplementation): ContextHost {
+  return { ...lent, model: { structured: output !== undefined } };
+}
+
+/** A tool that must not be run twice for one call, although what ran it is gone. */
+function notAgain(name: string): ProtocolError {
+  return new ProtocolError(
+    ErrorCode.InvalidParams,
+    `tool "${name}" can go on only where it stopped, and the process that waited for this answer is gone: see what it has done before you call it again`,
+  );
+}
+
+export type Executors = ReturnType<typeof spawnExecutors>;

@@ -1,0 +1,182 @@
+/** Makes what is offered and what runs it: three registries, four executors, and the registrations through which authors reach them. */
+import type { ActorSystem } from '../actor/actor.ts';
+import type { Quarantine } from '../actor/quarantine.ts';
+import type { PromptImplementation, ResourceImplementation, ToolImplementation } from '../executors/execution.ts';
+import { statechartRunner } from '../executors/statechart-call.ts';
+import { endlessCycle } from '../handles/cycles.ts';
+import { durableCalls } from '../handles/durable-call.ts';
+import type { Handles } from '../handles/handles.ts';
+import type { CompiledTool } from '../handles/tools/handle-tools.ts';
+import type { InteractiveRequests } from '../input/interactive-requests.ts';
+import { ANSWER_DEFINITION, ANSWER_TOOL } from '../input/model-fallback.ts';
+import type { Limits } from '../limits.ts';
+import type { ActiveRequest } from '../messages/active-request.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
+import type { RequestMail } from '../messages/request-messages.ts';
+import type { ListKind } from '../messages/session-messages.ts';
+import type { OperatorLog } from '../operator-log.ts';
+import type { ServerOptions } from '../options.ts';
+import type { Prompt, Resource, ResourceTemplate, Tool } from '../protocol/types.ts';
+import { Catalogue } from '../registry/catalogue.ts';
+import type { AnyPrompt, AnyTool, ResourceDefinition } from '../registry/define.ts';
+import { DefinitionError } from '../registry/definition-checks.ts';
+import { compilePrompt, compileResource, compileTool } from '../registry/offers.ts';
+import {
+  elements,
+  type PromptRegistration,
+  type Registration,
+  type ToolRegistration,
+} from '../registry/registration.ts';
+import { spawnRegistry } from '../registry/registry.ts';
+import { knower, servePrompts, serveResources, serveTools } from '../registry/resolve.ts';
+import type { Tasks } from '../tasks/tasks.ts';
+import { Pool } from '../workers/pool.ts';
+import type { Capabilities } from './capabilities.ts';
+import { spawnExecutors } from './executors.ts';
+import { type MachineRegistration, machineRegistration } from './machine-registration.ts';
+
+export interface OfferingOptions extends ActorSystem {
+  readonly asks: InteractiveRequests;
+  readonly tasks: Tasks;
+  readonly handles: Handles;
+  readonly options: ServerOptions;
+  readonly limits: Limits;
+  readonly introducer: Capabilities;
+  log: OperatorLog;
+  admit(request: ActiveRequest, label: string): void;
+  readonly quarantine: Quarantine;
+  incident(where: string, error: unknown): string;
+  changed(what: ListKind): void;
+}
+
+type RequestMailbox = Pick<Mailbox<RequestMail>, 'send'>;
+
+export interface Offering {
+  readonly tools: ToolRegistration;
+  readonly machines: MachineRegistration;
+  readonly resources: Registration<ResourceDefinition>;
+  readonly prompts: PromptRegistration;
+  readonly registries: {
+    readonly tools: RequestMailbox;
+    readonly resources: RequestMailbox;
+    readonly prompts: RequestMailbox;
+  };
+  /** Whether a resource has this uri, or a template matches it. */
+  knows(uri: string): boolean;
+  /** Ends what runs in threads. */
+  end(): void;
+}
+
+export function spawnOffering(host: OfferingOptions): Offering {
+  const { options, limits, introducer } = host;
+  const catalogues = {
+    tools: new Catalogue<Tool>('tool'),
+    resources: new Catalogue<Resource | ResourceTemplate>('resource'),
+    prompts: new Catalogue<Prompt>('prompt'),
+  };
+  const executors = spawnExecutors({
+    ...host,
+    executions: options.executors ?? {},
+    answerable: () => options.askThroughModel === true && catalogues.tools.get(ANSWER_TOOL) !== undefined,
+    policy: {
+      maxResultLength: limits.maxResultLength,
+      warn: (message) => host.log('warning', message),
+    },
+  });
+  const completions = executors.completions.mailbox;
+  const tools = spawnRegistry({
+    ...host,
+    address: 'registry/tools',
+    catalogue: catalogues.tools,
+    serve: serveTools(catalogues.tools, limits.pageSize, executors.tools.mailbox),
+    changed: () => host.changed('tools'),
+  }).mailbox;
+  const resources = spawnRegistry({
+    ...host,
+    address: 'registry/resources',
+    catalogue: catalogues.resources,
+    serve: serveResources(catalogues.resources, limits.pageSize, executors.resources.mailbox, completions),
+    changed: () => host.changed('resources'),
+  }).mailbox;
+  const prompts = spawnRegistry({
+    ...host,
+    address: 'registry/prompts',
+    catalogue: catalogues.prompts,
+    serve: servePrompts(catalogues.prompts, limits.pageSize, executors.prompts.mailbox, completions),
+    changed: () => host.changed('prompts'),
+  }).mailbox;
+
+  let refs = 0;
+  const nextRef = (): number => ++refs;
+  const runMachine = statechartRunner({ ...host, ...(host.tasks.revival ? { outliving: durableCalls(host) } : {}) });
+  const pool = new Pool(host);
+  const completable = (completers: object): void => {
+    if (Object.keys(completers).length > 0) introducer.add('completions');
+  };
+  const toolActors = {
+    registry: tools,
+    executors: [executors.tools.mailbox],
+    catalogue: catalogues.tools,
+    nextRef,
+    offered({ task }: ToolImplementation) {
+      introducer.add('tools');
+      if (task !== 'never') introducer.add('tasks');
+    },
+  };
+  const registration = (): ToolRegistration =>
+    elements({ ...toolActors, compile: (definition) => compileTool(settling(definition), runMachine, pool.runner) });
+  // By a registration of its own: it is no tool of the author's, whose tools may be copied to another server.
+  if (options.askThroughModel) registration().register({ ...ANSWER_DEFINITION, handler: notHere });
+  const resourceRegistration = (): Registration<ResourceDefinition> =>
+    elements<ResourceDefinition, Resource | ResourceTemplate, ResourceImplementation>({
+      registry: resources,
+      executors: [executors.resources.mailbox, completions],
+      catalogue: catalogues.resources,
+      compile: compileResource,
+      nextRef,
+      offered({ completers }) {
+        introducer.add('resources');
+        completable(completers);
+      },
+    });
+  return {
+    tools: registration(),
+    // Theirs are of their own too: another server is given the machine, and makes its own tools of it.
+    machines: machineRegistration({
+      handles: host.handles,
+      tools: elements<CompiledTool, Tool, ToolImplementation>({ ...toolActors, compile: (tool) => tool }),
+      resources: resourceRegistration(),
+    }),
+    resources: resourceRegistration(),
+    prompts: elements<AnyPrompt, Prompt, PromptImplementation>({
+      registry: prompts,
+      executors: [executors.prompts.mailbox, completions],
+      catalogue: catalogues.prompts,
+      compile: compilePrompt,
+      nextRef,
+      offered({ completers }) {
+        introducer.add('prompts');
+        completable(completers);
+      },
+    }),
+    registries: { tools, resources, prompts },
+    knows: knower(catalogues.resources),
+    end: () => pool.end(),
+  };
+}
+
+/** @throws {DefinitionError} for a machine that goes round for ever as soon as it is started: no timer could end it (R-14) */
+function settling(definition: AnyTool): AnyTool {
+  const { name, machine } = definition;
+  // What is no machine is refused by its name, with all else that is wrong with a definition.
+  const cycle = typeof machine?.transition === 'function' ? endlessCycle(machine) : undefined;
+  if (!cycle) return definition;
+  throw new DefinitionError(
+    `tool "${name}": machine: the eventless transitions of ${cycle.join(', ')} go round for ever: give one of them a guard`,
+  );
+}
+
+/** Never called: its calls are answered before any handler runs. */
+function notHere(): never {
+  throw new Error(`"${ANSWER_TOOL}" was called, and nothing has taken its answer`);
+}

@@ -1,0 +1,349 @@
+/** The composition root: it makes the actors in the order in which a message meets them, and opens and closes transports. */
+import { nanoid } from 'nanoid';
+import { Passivator } from '../actor/passivation.ts';
+import { type Clock, systemClock, type Timer } from '../clock.ts';
+import { idIn } from '../codec/inbound/parse.ts';
+import { Outbound } from '../codec/outbound/outbound.ts';
+import { spawnSubscriptions } from '../emitters/subscriptions.ts';
+import { Handles } from '../handles/handles.ts';
+import { chartUri, handleUri } from '../handles/tools/handle-resources.ts';
+import { InteractiveRequests } from '../input/interactive-requests.ts';
+import { RequestLog } from '../input/request-log.ts';
+import { KeyRing } from '../input/seal.ts';
+import { loadKeyRing } from '../input/stored-keys.ts';
+import { Inspection } from '../inspection/inspection.ts';
+import { launcher } from '../launcher.ts';
+import { resolveLimits } from '../limits.ts';
+import type { ActiveRequest } from '../messages/active-request.ts';
+import type { RequestMail } from '../messages/request-messages.ts';
+import { guardLog, stderrLog } from '../operator-log.ts';
+import type { ServerOptions } from '../options.ts';
+import { stackOf } from '../protocol/json.ts';
+import type { Implementation } from '../protocol/types.ts';
+import { ANONYMOUS } from '../quota.ts';
+import { running } from '../requests/running.ts';
+import { quotasOf } from '../server-quotas.ts';
+import { openConnectionTable } from '../sessions/connections.ts';
+import { isRepeatable, ReplyCache } from '../sessions/reply-cache.ts';
+import { openSessionRepository } from '../sessions/session-repository.ts';
+import { memoryStore } from '../store/memory-store.ts';
+import type { Store } from '../store/store.ts';
+import { TaskRecords } from '../tasks/task-records.ts';
+import { Tasks } from '../tasks/tasks.ts';
+import { Bus } from '../transports/bus.ts';
+import type { Transport } from '../transports/transport.ts';
+import { describeServer } from './capabilities.ts';
+import { maxActiveActors } from './heap-budget.ts';
+import { type Offering, spawnOffering } from './offering.ts';
+import { spawnServer } from './server-actor.ts';
+import { StoreLifecycle } from './store-lifecycle.ts';
+import { Supervision } from './supervision.ts';
+import { guardProcess } from './uncaught-errors.ts';
+
+/** Everything behind a server, put together. */
+export interface Runtime extends Pick<Offering, 'tools' | 'machines' | 'resources' | 'prompts'> {
+  readonly inspection: Inspection;
+  /** Opens a transport. @throws what its `open` throws */
+  open(transport: Transport): Promise<void>;
+  /** Closes: see `docs/architecture.md`, "Shutdown, step by step". Resolves when every transport is closed. */
+  close(reason: string): Promise<void>;
+  resourceUpdated(uri: string): void;
+  readonly log: NonNullable<ServerOptions['log']>;
+  readonly supervision: Supervision;
+  /** The store, open. */
+  kept(): Promise<Store>;
+}
+
+export function createRuntime(options: ServerOptions, info: Implementation): Runtime {
+  const clock = options.clock ?? systemClock;
+  const log = guardLog(options.log ?? stderrLog);
+  const limits = resolveLimits(options.limits);
+  const quotas = quotasOf(limits);
+  const inspection = new Inspection(
+    clock,
+    (error) => void incident('a listener of inspect, which hears no more', error),
+    () => running.getStore()?.request?.cause ?? 0,
+  );
+  const bus = new Bus();
+  const transports: Transport[] = [];
+  const incident = (where: string, error: unknown): string => {
+    const id = nanoid(10);
+    log('error', `incident ${id} in ${where}: ${stackOf(error)}`);
+    return id;
+  };
+  const resting = new Passivator(clock, maxActiveActors());
+  const outbound = new Outbound(info, options.listTtlMs ?? 0, (id, error) =>
+    incident(id === undefined ? 'a log message' : `the answer to request ${String(id)}`, error),
+  );
+
+  // What survives.
+  const keeping = new StoreLifecycle({ clock, store: options.store ?? memoryStore(), log });
+  const supervision = new Supervision({ clock, store: keeping.store, log });
+  keeping.restoring(supervision.restore);
+  const actors = { clock, inspection, quarantine: supervision.quarantine };
+
+  const kept = openSessionRepository(keeping, { clock, limits, quotas, log, incident });
+
+  // Who waits for an answer of its client.
+  let keys = options.keys && new KeyRing(options.keys);
+  keeping.restoring(async () => {
+    if (!options.keys && keeping.store.durable) keys = await loadKeyRing(keeping.store, clock);
+  });
+  const ledger = new RequestLog({ clock, limits, store: keeping.store, log });
+  const asks = new InteractiveRequests({
+    ...actors,
+    keys: () => (keys ??= KeyRing.random()),
+    ledger,
+    limits,
+    quotas,
+    log,
+    incident,
+  });
+
+  // What outlives its request.
+  const introducer = describeServer(options, info);
+  const tasks = new Tasks({
+    ...actors,
+    resting,
+    limits,
+    quotas,
+    log,
+    asks,
+    ledger,
+    records: keeping.store.durable ? new TaskRecords({ clock, store: keeping.store, ledger, limits, log }) : undefined,
+    route: (mail) => offering.registries.tools.send(mail),
+    offered: () => introducer.offers('tasks'),
+    changed: (task) => subscriptions.mailbox.send({ type: 'task changed', task }),
+    sessionTold: (session, task) =>
+      subscriptions.mailbox.send({ type: 'session changed', session, change: { type: 'task changed', task } }),
+    incident,
+  });
+
+  const previous = () => launcher()?.previous?.();
+  const handles = new Handles({ clock, inspection, store: keeping.store, limits, quotas, log, incident, previous });
+  supervision.releases(handles);
+  keeping.restoring(() => handles.restore());
+  handles.onChange(({ view: { machine, handle }, principal }) => {
+    // Of nobody's handle hears whoever knows it.
+    const owner = principal === ANONYMOUS ? {} : { owner: principal };
+    for (const uri of [handleUri(machine, handle), chartUri(machine, handle)])
+      subscriptions.mailbox.send({ type: 'resource updated', uri, ...owner });
+  });
+
+  keeping.restoring(() => tasks.restore());
+
+  // What is offered, and what runs it.
+  const offering = spawnOffering({
+    ...actors,
+    asks,
+    tasks,
+    handles,
+    options,
+    limits,
+    introducer,
+    log,
+    admit: supervision.admit,
+    incident,
+    changed(what) {
+      if (what === 'tools') bus.emit('tools.changed', {});
+      subscriptions.mailbox.send({ type: 'list changed', what });
+    },
+  });
+
+  // The server itself.
+  const server = spawnServer({
+    ...actors,
+    graceMs: limits.graceMs,
+    introduction: introducer.tell,
+    facts: () => ({ hibernating: handles.hibernating() }),
+    drainConnections() {
+      for (const connection of directory.connections.values()) connection.drain();
+    },
+    stop: (reason) => void stop(reason),
+    incident,
+  });
+
+  // Who hears of changes.
+  const subscriptions = spawnSubscriptions({
+    ...actors,
+    maxSubscriptions: limits.maxSubscriptions,
+    retained: quotas.retained,
+    gatherMs: limits.gatherMs,
+    offers: introducer.offers,
+    knows: offering.knows,
+    taskOf: (client, id) => tasks.look(client, id),
+    incident,
+  });
+
+  // Where requests go, and the connections that they come from.
+  const { registries } = offering;
+  const replies =
+    kept &&
+    new ReplyCache({
+      clock,
+      store: keeping.store,
+      limits,
+      kept: (session) => kept.awake(session),
+      lasts: (session) => directory.lasts(session),
+      definitionOf: (tool) => offering.tools.catalogue.get(tool)?.definition,
+      route: (mail) => registries.tools.send(mail),
+      incident,
+    });
+  const serve: Readonly<Record<ActiveRequest['servedBy'], (mail: RequestMail) => void>> = {
+    tools: replies?.route ?? ((mail) => registries.tools.send(mail)),
+    resources: (mail) => registries.resources.send(mail),
+    prompts: (mail) => registries.prompts.send(mail),
+    completions(mail) {
+      const { operation } = mail.request;
+      const prompt = operation.method === 'completion/complete' && operation.ref.type === 'ref/prompt';
+      (prompt ? registries.prompts : registries.resources).send(mail);
+    },
+    session: ({ request }) => request.client.session?.mailbox.send({ type: 'serve', request }),
+    server: (mail) => server.mailbox.send(mail),
+    subscriptions: (mail) => subscriptions.mailbox.send(mail),
+    tasks: tasks.serve,
+  };
+  const directory = openConnectionTable({
+    ...actors,
+    resting,
+    bus,
+    limits,
+    quotas,
+    kept,
+    replies,
+    outbound,
+    route: (mail) => serve[mail.request.servedBy](mail),
+    subscriptions: subscriptions.mailbox,
+    introduction: introducer.tell,
+    offers: introducer.offers,
+    incident,
+    log,
+    closing: () => closing,
+    idle: (connection) => server.mailbox.send({ type: 'connection idle', connection }),
+    gone: (connection) => server.mailbox.send({ type: 'connection idle', connection }),
+  });
+  bus.on('fault', ({ where, error }) => void incident(where, error));
+
+  /** Those that did not open. They are closed with the others. */
+  const failed = new Set<Transport>();
+  const ownsProcess = (): boolean =>
+    transports.some((transport) => transport.ownsProcess === true && !failed.has(transport));
+  let unguard: (() => void) | undefined;
+  let closing = false;
+  let hold: Timer | undefined;
+  let resolveStopped = (): void => {};
+  const stopped = new Promise<void>((resolve) => {
+    resolveStopped = resolve;
+  });
+  const close = (reason: string): Promise<void> => {
+    closing = true;
+    // A handler that waits for nothing the event loop knows of would let the process go before it was answered.
+    hold ??= clock.hold();
+    for (const transport of transports) stopAccepting(transport);
+    server.mailbox.send({ type: 'drain', reason, connections: [...directory.connections.keys()] });
+    return stopped;
+  };
+  const stopAccepting = (transport: Transport): void => {
+    try {
+      transport.stopAccepting?.();
+    } catch (error) {
+      incident(`${transport.name}, which was to accept no more`, error);
+    }
+  };
+  /** Ends what could not finish in time, closes every transport, and is done. */
+  const stop = async (reason: string): Promise<void> => {
+    asks.leave();
+    subscriptions.mailbox.send({ type: 'tell all' });
+    for (const connection of directory.connections.values()) connection.giveUp(reason);
+    tasks.stop(reason);
+    asks.stop(reason);
+    const results = await Promise.allSettled(transports.map((transport) => closed(transport, clock)));
+    for (const result of results) if (result.status === 'rejected') incident('closing a transport', result.reason);
+    directory.closeAll(reason);
+    await kept?.close();
+    await handles.stop();
+    await keeping.close();
+    resting.end();
+    unguard?.();
+    supervision.end();
+    offering.end();
+    hold?.cancel();
+    server.mailbox.send({ type: 'stopped' });
+    resolveStopped();
+  };
+
+  const repeatableTools = (): readonly string[] =>
+    offering.tools.catalogue.all().flatMap((tool) => (tool.enabled && isRepeatable(tool.definition) ? tool.key : []));
+
+  return {
+    tools: offering.tools,
+    machines: offering.machines,
+    resources: offering.resources,
+    prompts: offering.prompts,
+    inspection,
+    log,
+    supervision,
+    kept: () => keeping.open().then(() => keeping.store),
+    close(reason) {
+      launcher()?.closes?.(reason, 'program');
+      return close(reason);
+    },
+    resourceUpdated: (uri) => subscriptions.mailbox.send({ type: 'resource updated', uri }),
+    async open(transport) {
+      if (closing)
+        throw new Error(`this server is closed and opens no transport (${transport.name}): create another server`);
+      unguard ??= guardProcess({
+        ownsProcess,
+        caught(label, error) {
+          incident(`${label ?? 'an unknown element'}, thrown after it had answered`, error);
+          if (options.afterLateError === 'restart' && ownsProcess()) supervision.restart(close);
+        },
+      });
+      transports.push(transport);
+      if (transport.authenticates) quotas.authenticates();
+      supervision.begin(options.watchdog);
+      try {
+        await keeping.open();
+        await transport.open({
+          bus,
+          clock,
+          maxMessageBytes: limits.maxMessageBytes,
+          repeatableTools,
+          retained: quotas.retained,
+          connectionId: () => nanoid(8),
+          log,
+          refusal: (code, message, id) => outbound.refusal({ code, message }, id),
+          idIn,
+          http: options.http,
+          sleepers: kept && directory,
+          requestClose(reason) {
+            launcher()?.closes?.(reason, 'transport');
+            void close(reason);
+          },
+        });
+        // It may have that of its server.
+        if (transport.authenticates) quotas.authenticates();
+      } catch (error) {
+        failed.add(transport);
+        throw error;
+      }
+      server.mailbox.send({ type: 'started' });
+    },
+  };
+}
+
+/** Longest that a transport may take to close, in milliseconds: one that never does must not keep the server. */
+const CLOSE_MS = 30_000;
+
+async function closed(transport: Transport, clock: Clock): Promise<void> {
+  let timer: Timer | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const why = `the transport "${transport.name}" did not close within ${CLOSE_MS} ms: it is left as it is`;
+    timer = clock.after(CLOSE_MS, () => reject(new Error(why)));
+  });
+  try {
+    await Promise.race([transport.close(), late]);
+  } finally {
+    timer?.cancel();
+  }
+}

@@ -1,0 +1,120 @@
+/** The server actor: it governs the server's lifecycle, and answers for the server itself. */
+import { initialTransition } from 'xstate';
+import { type ServerEvent, serverMachine } from '../../machines/server.ts';
+import { type Actor, type ActorSystem, type Behaviour, spawn } from '../actor/actor.ts';
+import type { Timer } from '../clock.ts';
+import type { Charted, Facts, Waits } from '../inspection/records.ts';
+import { step } from '../inspection/stepping.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
+import { EMPTY, type Outcome, type ServerDescription } from '../messages/results.ts';
+import type { ServerMail } from '../messages/server-messages.ts';
+import { toWireError } from '../protocol/errors.ts';
+import { misrouted, respond } from '../requests/respond.ts';
+
+export interface ServerActorOptions extends ActorSystem {
+  readonly graceMs: number;
+  introduction(): ServerDescription;
+  /** What only the server knows of what lives behind it. */
+  facts(): Facts;
+  /** Asks every connection to take no new requests, and to mail `connection idle` when none is in flight. */
+  drainConnections(): void;
+  /** Nothing is in flight any more, or its time is over: close every transport, then mail `stopped`. */
+  stop(reason: string): void;
+  incident(where: string, error: unknown): string;
+}
+
+export function spawnServer(options: ServerActorOptions): Actor<ServerMail> {
+  return spawn({ kind: 'server', address: 'server' }, options, (self) => new ServerActor(options, self));
+}
+
+class ServerActor implements Behaviour<ServerMail> {
+  /** Never set aside: nobody else could close the server. */
+  readonly policy = { restarts: Number.POSITIVE_INFINITY, windowMs: 1 };
+  readonly #options: ServerActorOptions;
+  readonly #self: Mailbox<ServerMail>;
+  readonly #busy = new Set<string>();
+  #snapshot = initialTransition(serverMachine)[0];
+  #reason = '';
+  #grace: Timer | undefined;
+
+  constructor(options: ServerActorOptions, self: Mailbox<ServerMail>) {
+    this.#options = options;
+    this.#self = self;
+  }
+
+  chart(): Charted {
+    return { machine: serverMachine, snapshot: this.#snapshot };
+  }
+
+  waits(): readonly Waits[] {
+    if (this.#snapshot.value !== 'draining') return [];
+    return [{ what: `${this.#busy.size} connections to finish what is in flight`, lasts: this.#options.graceMs }];
+  }
+
+  facts(): Facts {
+    return this.#options.facts();
+  }
+
+  state(): string {
+    return String(this.#snapshot.value);
+  }
+
+  receive(mail: ServerMail): void {
+    switch (mail.type) {
+      case 'request': {
+        const { request } = mail;
+        return respond(request, this.#answer(mail));
+      }
+      case 'drain':
+        return this.#drain(mail.reason, mail.connections);
+      case 'connection idle':
+        this.#busy.delete(mail.connection);
+        // Connections that end while the server runs change nothing.
+        if (this.#busy.size === 0 && this.#snapshot.value === 'draining') this.#step({ type: 'idle' });
+        return;
+      case 'started':
+        // Each transport that opens says so: the first has started it.
+        if (this.#snapshot.value === 'starting') this.#step(mail);
+        return;
+      default:
+        return this.#step(mail);
+    }
+  }
+
+  #answer({ request }: Extract<ServerMail, { type: 'request' }>): Outcome {
+    switch (request.operation.method) {
+      case 'ping':
+        return EMPTY;
+      case 'server/discover':
+        return { ok: true, result: { kind: 'discover', introduction: this.#options.introduction() } };
+      default:
+        return { ok: false, error: toWireError(misrouted(request, 'the server'), '') };
+    }
+  }
+
+  #drain(reason: string, connections: readonly string[]): void {
+    const was = this.#snapshot.value;
+    this.#reason ||= reason;
+    for (const connection of connections) this.#busy.add(connection);
+    this.#step({ type: 'drain' });
+    if (was === this.#snapshot.value || this.#snapshot.value !== 'draining') return;
+    this.#grace = this.#options.clock.after(this.#options.graceMs, () => this.#self.send({ type: 'grace over' }));
+    this.#options.drainConnections();
+    if (this.#busy.size === 0) this.#step({ type: 'idle' });
+  }
+
+  #step(event: ServerEvent): void {
+    const was = this.#snapshot.value;
+    this.#snapshot = step(this.#options.inspection, 'server', serverMachine, this.#snapshot, event);
+    if (was === this.#snapshot.value) return;
+    if (this.#snapshot.value === 'stopping') {
+      this.#grace?.cancel();
+      this.#options.stop(this.#reason);
+    }
+  }
+
+  crashed(mail: ServerMail, error: unknown): void {
+    const incident = this.#options.incident('server', error);
+    if (mail.type === 'request') respond(mail.request, { ok: false, error: toWireError(error, incident) });
+  }
+}

@@ -1,0 +1,70 @@
+/** The store of a server, from before the first transport opens until after the last has closed. */
+import type { Clock, Timer } from '../clock.ts';
+import type { OperatorLog } from '../operator-log.ts';
+import { messageOf } from '../protocol/json.ts';
+import type { Store } from '../store/store.ts';
+
+export interface StoreLifecycleOptions {
+  readonly clock: Clock;
+  readonly store: Store;
+  log: OperatorLog;
+}
+
+/** Milliseconds between two looks at what has expired. */
+const SWEEP_MS = 60_000;
+
+export class StoreLifecycle {
+  readonly store: Store;
+  readonly #options: StoreLifecycleOptions;
+  readonly #restorers: (() => Promise<void>)[] = [];
+  #opening: Promise<void> | undefined;
+  #sweep: Timer | undefined;
+  #closed = false;
+
+  constructor(options: StoreLifecycleOptions) {
+    this.#options = options;
+    this.store = options.store;
+  }
+
+  /** Whoever keeps something is called once the store is open, in the order of these calls, before anything is served. */
+  restoring(restore: () => Promise<void>): void {
+    this.#restorers.push(restore);
+  }
+
+  /** Opens the store, once, and lets everybody take up what was kept. @throws {StoreError} */
+  open(): Promise<void> {
+    this.#opening ??= this.#open();
+    return this.#opening;
+  }
+
+  async #open(): Promise<void> {
+    const { clock, store, log } = this.#options;
+    await store.open({ clock, log });
+    for (const restore of this.#restorers) await restore();
+    this.#sweepLater();
+  }
+
+  #sweepLater(): void {
+    const { clock, store, log } = this.#options;
+    if (this.#closed) return;
+    this.#sweep = clock.after(SWEEP_MS, () => {
+      store
+        .sweep(clock.date())
+        .catch((error: unknown) => log('warning', `what has expired stays in the store for now: ${messageOf(error)}`))
+        .then(() => this.#sweepLater());
+    });
+  }
+
+  /** Makes durable what is on its way, and closes. Never rejects: whoever closes can do nothing about it. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#sweep?.cancel();
+    if (!this.#opening) return;
+    await this.#opening.catch(() => {});
+    try {
+      await this.store.close();
+    } catch (error) {
+      this.#options.log('error', `${this.store.name} was not closed: ${messageOf(error)}`);
+    }
+  }
+}

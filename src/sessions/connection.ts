@@ -1,0 +1,246 @@
+/** One connection put together: its door in, its in-flight table, its emitter, and the session of a legacy client. */
+import { nanoid } from 'nanoid';
+import type { ActorSystem } from '../actor/actor.ts';
+import type { Timer } from '../clock.ts';
+import { Inbound } from '../codec/inbound/inbound.ts';
+import type { OpenedSession } from '../codec/inbound/inbound-options.ts';
+import type { Outbound } from '../codec/outbound/outbound.ts';
+import { spawnEmitter } from '../emitters/emitter.ts';
+import type { Limits } from '../limits.ts';
+import type { ConnectionId, Exchange, Reader } from '../messages/connection-events.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
+import type { RequestMail } from '../messages/request-messages.ts';
+import type { ServerDescription } from '../messages/results.ts';
+import type { SessionState } from '../messages/session-messages.ts';
+import type { SubscriptionsMail } from '../messages/subscription-messages.ts';
+import type { OperatorLog } from '../operator-log.ts';
+import type { Dialect } from '../protocol/dialects/index.ts';
+import type { RequestId } from '../protocol/jsonrpc.ts';
+import type { Initialize } from '../protocol/operations.ts';
+import type { ServerCapabilities } from '../protocol/types.ts';
+import { spawnRequests } from '../requests/requests.ts';
+import type { Quotas } from '../server-quotas.ts';
+import type { Bus } from '../transports/bus.ts';
+import type { ReplyCache } from './reply-cache.ts';
+import { type OpenSession, spawnSession } from './session.ts';
+
+export interface ConnectionHost extends ActorSystem {
+  readonly bus: Bus;
+  readonly limits: Limits;
+  readonly quotas: Pick<Quotas, 'sessions' | 'retained'>;
+  readonly outbound: Outbound;
+  route(mail: RequestMail): void;
+  readonly subscriptions: Mailbox<SubscriptionsMail>;
+  introduction(): ServerDescription;
+  offers(capability: keyof ServerCapabilities): boolean;
+  incident(where: string, error: unknown): string;
+  readonly log: OperatorLog;
+  /** Opens a connection for the session that an `initialize` on a shared connection asks for. @throws {ProtocolError} when there are too many */
+  adopt(connection: ConnectionId, exchange: Exchange, opening: Initialize, dialect: Dialect): OpenedSession;
+  /** @throws {ProtocolError} when there are too many */
+  sessionOpens(principal: string, opening: Initialize): void;
+  sessionOpened(connection: ConnectionId, session: OpenSession, opening: Initialize): void;
+  sessionClosed(connection: ConnectionId): void;
+  /** Takes answers that are to be kept before they are said. Absent where nothing is. */
+  readonly replies?: Pick<ReplyCache, 'says'> | undefined;
+  /** While draining, nothing is in flight on this connection any more. */
+  idle(connection: ConnectionId): void;
+}
+
+/** What a connection is, beside its id. */
+export interface ConnectionKind {
+  /** Who its messages are authorised as, where they do not say so themselves. */
+  readonly principal: string;
+  /** Any number of clients use it; none has a session on it. */
+  readonly shared: boolean;
+  /** It lives and ends with one session. */
+  readonly session?: true;
+  /** The id that its session is to have. Default: a new one. */
+  readonly sessionId?: string | undefined;
+}
+
+/** What is known of a session that is kept: one that woke was something before, and had an id. */
+export interface Keep {
+  readonly id: string;
+  readonly was?: SessionState;
+  changed(state: SessionState): void;
+}
+
+/** What the server can do with a connection. */
+export interface Connection {
+  readonly inbound: Inbound;
+  /** Opens its session; none is open. @throws {ProtocolError} when there are too many */
+  openSession(opening: Initialize, dialect: Dialect, keep?: Keep): OpenedSession & { readonly id: string };
+  slow(reader: Reader): void;
+  drained(reader: Reader): void;
+  /** The client has closed an exchange of a shared connection. */
+  left(exchange: Exchange): void;
+  /** Takes no new requests; `idle` follows when none is in flight. */
+  drain(): void;
+  /** The client sends nothing more: answer what is in flight, within the grace time, then end the connection. */
+  ended(): void;
+  /** Ends what is in flight, and says so to the client. Nothing more is sent after that. */
+  giveUp(reason: string): void;
+  /** Ends what is in flight, then the session. Sends nothing more. */
+  close(reason: string): void;
+}
+
+/** Characters of a session's id: 132 random bits, because over HTTP the id is the key to the session. */
+const SESSION_ID_LENGTH = 22;
+
+export function newSessionId(): string {
+  return nanoid(SESSION_ID_LENGTH);
+}
+
+export function openConnection(id: ConnectionId, kind: ConnectionKind, host: ConnectionHost): Connection {
+  const { bus, limits, inspection } = host;
+  const failed = (actor: string, error: unknown): void =>
+    bus.emit('connection.end', {
+      connection: id,
+      reason: `the ${actor} failed (incident ${host.incident(`${actor}/${id}`, error)})`,
+    });
+  const emitter = spawnEmitter({
+    clock: host.clock,
+    inspection,
+    resting: host.resting,
+    outbound: host.outbound,
+    address: `emitter/${id}`,
+    connection: id,
+    maxHeld: limits.maxHeld,
+    transmit(text, about, status, bytes) {
+      if (inspection.full) {
+        const request = about.kind === 'request' ? about.cause : undefined;
+        inspection.record({ type: 'wire', connection: id, direction: 'out', text, about: request });
+      }
+      bus.emit('connection.send', { connection: id, text, about, status, bytes });
+    },
+    unanswered: (exchange) => bus.emit('connection.unanswered', { connection: id, exchange }),
+    release: (exchange, retryMs) => bus.emit('connection.release', { connection: id, exchange, retryMs }),
+    droppedNotes: (count) =>
+      host.log(
+        'warning',
+        `a client (connection ${id}) reads too slowly: ${count} notifications were dropped (limits.maxHeld)`,
+      ),
+    failed: (error) => failed('emitter', error),
+  });
+  let grace: Timer | undefined;
+  const rejected = (request: RequestId | undefined): void =>
+    bus.emit('connection.rejected', { connection: id, id: request });
+  const requests = spawnRequests({
+    clock: host.clock,
+    inspection,
+    resting: host.resting,
+    route: host.route,
+    subscriptions: host.subscriptions,
+    incident: host.incident,
+    limit: kind.shared ? 'maxStatelessInFlight' : 'maxInFlight',
+    maxInFlight: kind.shared ? limits.maxStatelessInFlight : limits.maxInFlight,
+    listenLimit: kind.shared ? 'maxStatelessListens' : 'maxListens',
+    maxListens: kind.shared ? limits.maxStatelessListens : limits.maxListens,
+    maxRunning: kind.shared ? Math.max(limits.maxRunning, 2 * limits.maxStatelessInFlight) : limits.maxRunning,
+    retained: host.quotas.retained,
+    timeoutMs: limits.timeoutMs,
+    maxTimeoutMs: limits.maxTimeoutMs,
+    address: `requests/${id}`,
+    connection: id,
+    emitter: host.replies?.says(emitter.mailbox) ?? emitter.mailbox,
+    duplicate: rejected,
+    // One client can make do with a table that only refuses; where all share it, they are better off with another.
+    failed: (error) => kind.shared && failed('requests', error),
+    idle() {
+      if (grace) {
+        letGo('the client has ended its input');
+        bus.emit('connection.end', { connection: id, reason: 'the client has ended its input' });
+      }
+      host.idle(id);
+    },
+  });
+  let session: OpenSession | undefined;
+  /** Nothing more will be sent: what a slow client has yet to be sent goes to the transport, which flushes before it closes. */
+  const letGo = (reason: string): void => emitter.mailbox.send({ type: 'close', reason });
+  const openSession = (opening: Initialize, dialect: Dialect, keep?: Keep): OpenedSession & { readonly id: string } => {
+    const { principal } = kind;
+    // One that woke is counted already.
+    if (!keep?.was) host.sessionOpens(principal, opening);
+    const sessionId = keep?.id ?? kind.sessionId ?? newSessionId();
+    const opened = spawnSession({
+      clock: host.clock,
+      inspection,
+      resting: host.resting,
+      introduction: host.introduction,
+      incident: host.incident,
+      id: sessionId,
+      connection: id,
+      dialect,
+      opening,
+      principal,
+      requests: requests.mailbox,
+      emitter: emitter.mailbox,
+      was: keep?.was,
+      ...(keep ? { changed: keep.changed } : {}),
+      closed(reason) {
+        session = undefined;
+        opened.actor.stop(reason);
+        host.subscriptions.send({ type: 'session closed', session: opened.actor.mailbox });
+        host.sessionClosed(id);
+        if (kind.session) bus.emit('connection.end', { connection: id, reason });
+      },
+    });
+    session = opened;
+    host.sessionOpened(id, opened, opening);
+    host.subscriptions.send({ type: 'session opened', session: opened.actor.mailbox });
+    const watches = keep?.was?.watches;
+    if (watches?.length) host.subscriptions.send({ type: 'session woke', session: opened.actor.mailbox, watches });
+    return { id: sessionId, client: opened.client, requests: requests.mailbox };
+  };
+
+  const inbound = new Inbound({
+    maxDepth: limits.maxDepth,
+    maxBatch: limits.maxBatch,
+    maxMessageBytes: limits.maxMessageBytes,
+    maxClientInfoBytes: limits.maxClientInfoBytes,
+    connection: id,
+    inspection,
+    requests: requests.mailbox,
+    emitter: emitter.mailbox,
+    principal: kind.principal,
+    shared: kind.shared,
+    session: () => session?.client,
+    openSession: (opening, dialect, exchange) =>
+      kind.shared && exchange ? host.adopt(id, exchange, opening, dialect) : openSession(opening, dialect),
+    rejected,
+    accepted: (exchange) => bus.emit('connection.accepted', { connection: id, exchange }),
+    offers: host.offers,
+    incident: host.incident,
+  });
+
+  return {
+    inbound,
+    openSession,
+    slow: (reader) => emitter.mailbox.send({ type: 'slow', reader }),
+    drained: (reader) => emitter.mailbox.send({ type: 'drained', reader }),
+    left: (exchange) =>
+      requests.mailbox.send({ type: 'cancel', key: exchange.id, reason: 'the client has closed the response' }),
+    drain: () => requests.mailbox.send({ type: 'drain' }),
+    ended() {
+      grace ??= host.clock.after(limits.graceMs, () =>
+        requests.mailbox.send({ type: 'abandon', reason: 'the client has ended its input, and time is over' }),
+      );
+      requests.mailbox.send({ type: 'drain' });
+    },
+    giveUp(reason) {
+      requests.mailbox.send({ type: 'abandon', reason });
+      letGo(reason);
+    },
+    close(reason) {
+      grace?.cancel();
+      letGo(reason);
+      requests.mailbox.send({ type: 'abandon', reason });
+      session?.actor.mailbox.send({ type: 'close', reason });
+      emitter.stop(reason);
+      requests.stop(reason);
+      // It has told of each by now, unless it was itself at work when the connection went.
+      host.subscriptions.send({ type: 'connection closed', requests: requests.mailbox });
+    },
+  };
+}

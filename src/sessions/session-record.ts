@@ -1,0 +1,176 @@
+/** One legacy session in a durable store: its row, its snapshot, the events of its streams; and both read again. */
+import type { Clock } from '../clock.ts';
+import type { SessionState } from '../messages/session-messages.ts';
+import type { SessionStorage, StoredEvent, StoredEventKind } from '../messages/session-storage.ts';
+import { DIALECTS, type Dialect } from '../protocol/dialects/index.ts';
+import { isObject, type JsonValue } from '../protocol/json.ts';
+import { type Initialize, readInitialize } from '../protocol/operations.ts';
+import { isLegacyRevision } from '../protocol/revisions.ts';
+import { isLogLevel } from '../protocol/types.ts';
+import { fromText, toText } from '../store/serialize.ts';
+import { type ActorRow, type Stored, StoreError } from '../store/store.ts';
+import { OutputGate, type OutputGateOptions } from './output-gate.ts';
+
+/** Of the snapshot. One of another version is not read. */
+const VERSION = '1';
+/** For how long a session that has ended stays in the store, to be looked at, in milliseconds. */
+const AUDIT_MS = 15 * 60_000;
+
+/** What a session was opened with, and never changes. */
+export interface Opening {
+  readonly dialect: Dialect;
+  readonly opening: Initialize;
+}
+
+export interface SessionRecordOptions extends OutputGateOptions {
+  readonly clock: Clock;
+  /** In the store: it tells nobody the secret id. */
+  readonly actor: string;
+  readonly principal: string;
+  readonly created: number;
+  readonly sleepsAfterMs: number;
+  /** It has opened just now: the store has nothing of its calls that is not known here. */
+  readonly fresh: boolean;
+  /** Most calls that are remembered here: the store forgets older ones, too. */
+  readonly maxReplies: number;
+  /** It leaves memory, and can be woken by this row. */
+  slept(row: ActorRow): void;
+  ended(): void;
+}
+
+export class SessionRecord implements SessionStorage {
+  readonly actor: string;
+  readonly journal: OutputGate;
+  readonly #options: SessionRecordOptions;
+  /** When it ends for want of use, as the store knows it; milliseconds since 1970. */
+  #expires = 0;
+  #idleMs = 0;
+  #usedAt = 0;
+  /** It watches resources: of their changes it must hear, so it stays in memory. */
+  #watching = false;
+  /** The calls that it has made, the oldest first; undefined where an earlier waking has made some. */
+  readonly #calls: Set<string> | undefined;
+
+  constructor(options: SessionRecordOptions) {
+    this.#options = options;
+    this.actor = options.actor;
+    this.journal = new OutputGate(options);
+    if (options.fresh) this.#calls = new Set();
+  }
+
+  /** Whether the store may know this call. From now on it may. */
+  mayRepeat(call: string): boolean {
+    const calls = this.#calls;
+    if (!calls) return true;
+    if (calls.has(call)) return true;
+    calls.add(call);
+    for (const oldest of calls) {
+      if (calls.size <= this.#options.maxReplies) break;
+      calls.delete(oldest);
+    }
+    return false;
+  }
+
+  /** The session is now this. */
+  changed({ dialect, opening }: Opening, state: SessionState): void {
+    this.#watching = state.watches.length > 0;
+    const { protocolVersion, clientInfo, capabilities } = opening;
+    const data = toText({
+      revision: dialect.revision,
+      opening: { protocolVersion, clientInfo, capabilities },
+      ...state,
+    });
+    this.journal.add({ type: 'snapshot', actor: this.actor, version: VERSION, data });
+  }
+
+  event(stream: string, seq: number, kind: StoredEventKind, data: string): void {
+    this.journal.add({ type: 'event', actor: this.actor, stream, seq, kind, data });
+  }
+
+  trim(stream: string, upto: number): void {
+    this.journal.add({ type: 'trim', actor: this.actor, stream, upto });
+  }
+
+  gate(run: () => void, failed?: (why: string) => void): void {
+    this.journal.gate(run, failed);
+  }
+
+  readGate(run: () => void, failed: (why: string) => void): void {
+    this.journal.readGate(run, failed);
+  }
+
+  async streams(): Promise<readonly string[]> {
+    const rows = await this.#options.store.streams(this.actor);
+    return rows.map(({ stream }) => stream).filter((stream) => stream !== '');
+  }
+
+  events(stream: string, limit: number): Promise<readonly StoredEvent[]> {
+    return this.#options.store.events(this.actor, stream, 0, limit);
+  }
+
+  used(idleMs: number): void {
+    this.#usedAt = this.#options.clock.date();
+    this.#idleMs = idleMs;
+    // Not with each use: a quarter of its time more or less is worth no write.
+    if (this.#usedAt + idleMs - this.#expires > idleMs / 4) this.#keepRow();
+  }
+
+  get sleepsAfterMs(): number | undefined {
+    return this.journal.still && !this.#watching ? this.#options.sleepsAfterMs : undefined;
+  }
+
+  sleep(): void {
+    const row = this.#keepRow();
+    this.journal.seal();
+    // What woke meanwhile writes a row of its own: this one is not tried again.
+    this.journal.gate(
+      () => this.journal.close(),
+      () => this.journal.close(),
+    );
+    this.#options.slept(row);
+  }
+
+  end(): void {
+    this.#row('ended', this.#options.clock.date() + AUDIT_MS);
+    this.journal.seal();
+    this.#options.ended();
+  }
+
+  #keepRow(): ActorRow {
+    this.#expires = this.#usedAt + this.#idleMs;
+    return this.#row('open', this.#expires);
+  }
+
+  #row(status: string, expires: number): ActorRow {
+    const { principal, created } = this.#options;
+    const row: ActorRow = { id: this.actor, kind: 'session', name: '', principal, status, created, expires };
+    this.journal.add({ type: 'actor', actor: row });
+    return row;
+  }
+}
+
+/** @throws {StoreError} for what is no session, or one of a version that is not known */
+export function readSession({ actor, snapshot }: Stored): Opening & { readonly state: SessionState } {
+  if (snapshot?.version !== VERSION)
+    throw new StoreError(
+      'foreign',
+      `${actor.id}: expected a session of version ${VERSION}, got ${snapshot ? `version ${snapshot.version}` : 'none'}: its client opens another`,
+    );
+  const read: JsonValue = fromText(snapshot.data, actor.id);
+  const { revision, opening, logLevel, initialized, watches } = isObject(read) ? read : NONE;
+  if (
+    !isLegacyRevision(revision) ||
+    !isObject(opening) ||
+    !isLogLevel(logLevel) ||
+    typeof initialized !== 'boolean' ||
+    !Array.isArray(watches)
+  )
+    throw new StoreError('corrupt', `${actor.id}: expected a session as it was written, got something else`);
+  return {
+    dialect: DIALECTS[revision],
+    opening: readInitialize(opening),
+    state: { logLevel, initialized, watches: watches.filter((uri): uri is string => typeof uri === 'string') },
+  };
+}
+
+const NONE: Readonly<Record<string, never>> = Object.freeze({});

@@ -1,0 +1,219 @@
+/** The session of one legacy client: it decides what is allowed now, and never waits. Governed by `machines/session.ts`. */
+import { initialTransition } from 'xstate';
+import { sessionMachine } from '../../machines/session.ts';
+import { type Actor, type ActorSystem, type AfterTurn, type Behaviour, spawn } from '../actor/actor.ts';
+import { belongsToOther } from '../emitters/topics.ts';
+import { nameOfClient } from '../inspection/display-names.ts';
+import type { Charted, Facts } from '../inspection/records.ts';
+import { step } from '../inspection/stepping.ts';
+import type { ActiveRequest } from '../messages/active-request.ts';
+import type { Client } from '../messages/client-facts.ts';
+import type { ConnectionId } from '../messages/connection-events.ts';
+import type { EmitterMail } from '../messages/emitter-messages.ts';
+import type { Announceable, Mailbox } from '../messages/mailbox.ts';
+import type { RequestMail, RequestsMail } from '../messages/request-messages.ts';
+import { EMPTY, type Outcome, type ServerDescription } from '../messages/results.ts';
+import type { SessionMail, SessionState } from '../messages/session-messages.ts';
+import type { Dialect } from '../protocol/dialects/index.ts';
+import { ErrorCode, ProtocolError, toWireError } from '../protocol/errors.ts';
+import type { Initialize } from '../protocol/operations.ts';
+import type { ClientCapabilities, Implementation, LogLevel } from '../protocol/types.ts';
+import { respond } from '../requests/respond.ts';
+import { ClientRequests } from './client-requests.ts';
+
+/** Where each begins. A snapshot never changes, so all begin with the same one. */
+const INITIAL = initialTransition(sessionMachine)[0];
+
+export interface SessionOptions extends ActorSystem {
+  /** Known to its client and to handlers only: over HTTP it is the key to the session. */
+  readonly id: string;
+  /** Its connection, by which logs and the inspector name it. */
+  readonly connection: ConnectionId;
+  readonly dialect: Dialect;
+  readonly opening: Initialize;
+  readonly principal: string;
+  readonly requests: Mailbox<RequestsMail>;
+  readonly emitter: Announceable<EmitterMail>;
+  introduction(): ServerDescription;
+  incident(where: string, error: unknown): string;
+  /** What it was, when it was kept; undefined for one that opens. */
+  readonly was?: SessionState | undefined;
+  /** It is now this, which is to be kept. Absent where nothing is. */
+  changed?(state: SessionState): void;
+  /** The session is over; the directory forgets it. */
+  closed(reason: string): void;
+}
+
+/** A session, and what its requests know of their client. */
+export interface OpenSession {
+  readonly actor: Actor<SessionMail>;
+  readonly client: Client;
+}
+
+export function spawnSession(options: SessionOptions): OpenSession {
+  let client: SessionClient | undefined;
+  const actor = spawn<SessionMail>(
+    {
+      kind: 'session',
+      address: `session/${options.connection}`,
+      connection: options.connection,
+      label: nameOfClient(options.opening.clientInfo),
+    },
+    options,
+    (self, afterwards) => {
+      client = new SessionClient(options, self);
+      return new Session(options, client, afterwards);
+    },
+  );
+  return { actor, client: client ?? new SessionClient(options, actor.mailbox) };
+}
+
+class SessionClient implements Client {
+  readonly dialect: Dialect;
+  readonly info: Implementation;
+  readonly capabilities: ClientCapabilities;
+  readonly principal: string;
+  readonly session: { readonly id: string; readonly mailbox: Announceable<SessionMail> };
+  /** Until the client says otherwise (MCP "Logging": the server may decide). */
+  logLevel: LogLevel;
+
+  constructor({ dialect, opening, principal, id, was }: SessionOptions, mailbox: Announceable<SessionMail>) {
+    this.logLevel = was?.logLevel ?? 'info';
+    this.dialect = dialect;
+    this.info = opening.clientInfo;
+    this.capabilities = opening.capabilities;
+    this.principal = principal;
+    this.session = { id, mailbox };
+  }
+}
+
+class Session implements Behaviour<SessionMail> {
+  /** A session that crashed once cannot be trusted with another client's mail: it closes. */
+  readonly policy = { restarts: 0, windowMs: 1 };
+  readonly #options: SessionOptions;
+  readonly #client: SessionClient;
+  /** Made with the first question: most sessions ask nothing. */
+  #asks: ClientRequests | undefined;
+  #snapshot = INITIAL;
+  #serving = this.#snapshot.hasTag('serving');
+  #announcing = this.#snapshot.hasTag('announcing');
+  /** The resources that it watches. Made with the first, where it is kept. */
+  #watches: Set<string> | undefined;
+
+  readonly #afterwards: AfterTurn;
+  readonly #pass: (mail: RequestMail) => void;
+
+  constructor(options: SessionOptions, client: SessionClient, afterwards: AfterTurn) {
+    this.#options = options;
+    this.#client = client;
+    this.#afterwards = afterwards;
+    this.#pass = options.requests.send;
+    const { was } = options;
+    if (was?.initialized) this.#step({ type: 'initialized' });
+    if (was && was.watches.length > 0) this.#watches = new Set(was.watches);
+  }
+
+  chart(): Charted {
+    return { machine: sessionMachine, snapshot: this.#snapshot };
+  }
+
+  facts(): Facts {
+    const { info, dialect, capabilities, principal, logLevel } = this.#client;
+    const watches = [...(this.#watches ?? [])];
+    return { client: info, revision: dialect.revision, principal, capabilities, 'log level': logLevel, watches };
+  }
+
+  state(): string {
+    return String(this.#snapshot.value);
+  }
+
+  receive(mail: SessionMail): void {
+    switch (mail.type) {
+      case 'request':
+        return this.#serving ? this.#afterwards(this.#pass, mail) : this.#refuse(mail.request);
+      case 'serve':
+        return respond(mail.request, this.#serve(mail.request));
+      case 'ask':
+        this.#asks ??= new ClientRequests(this.#options.emitter, this.#options.was && this.#options.clock.date());
+        return this.#asks.ask(mail);
+      case 'withdraw':
+        return this.#asks?.withdraw(mail.ask, mail.reason);
+      case 'response':
+        return this.#asks?.response(mail.id, mail.reply);
+      case 'initialized':
+        this.#step({ type: 'initialized' });
+        return this.#changed();
+      case 'watches':
+        return this.#watch(mail.uri, mail.watches);
+      case 'list changed':
+        if (this.#announcing) this.#options.emitter.announce(mail);
+        return;
+      case 'resource updated':
+        if (belongsToOther(mail, this.#client.principal)) return;
+        return this.#options.emitter.announce(mail);
+      case 'task changed':
+        // Its other clients look for themselves (2025-11-25 tasks, "Task Status Notification").
+        if (this.#client.dialect.tasks === 'asked' && this.#announcing)
+          this.#options.emitter.announce({ type: 'task status', task: mail.task });
+        return;
+      case 'close':
+        if (this.#snapshot.status === 'done') return;
+        this.#step({ type: 'close' });
+        this.#options.closed(mail.reason);
+    }
+  }
+
+  #watch(uri: string, watches: boolean): void {
+    if (!this.#options.changed) return;
+    this.#watches ??= new Set();
+    if (watches) this.#watches.add(uri);
+    else this.#watches.delete(uri);
+    this.#changed();
+  }
+
+  #changed(): void {
+    this.#options.changed?.({
+      initialized: this.#announcing,
+      logLevel: this.#client.logLevel,
+      watches: [...(this.#watches ?? [])],
+    });
+  }
+
+  #step(event: { type: 'initialized' } | { type: 'close' }): void {
+    const address = `session/${this.#options.connection}`;
+    this.#snapshot = step(this.#options.inspection, address, sessionMachine, this.#snapshot, event);
+    this.#serving = this.#snapshot.hasTag('serving');
+    this.#announcing = this.#snapshot.hasTag('announcing');
+  }
+
+  #serve({ operation }: ActiveRequest): Outcome {
+    switch (operation.method) {
+      case 'initialize':
+        return { ok: true, result: { kind: 'initialize', introduction: this.#options.introduction() } };
+      case 'logging/setLevel':
+        this.#client.logLevel = operation.level;
+        this.#changed();
+        return EMPTY;
+      default:
+        throw new Error(`the session does not serve ${operation.method}: the methods table and the session disagree`);
+    }
+  }
+
+  #refuse(request: ActiveRequest): void {
+    const error = new ProtocolError(
+      ErrorCode.InvalidRequest,
+      'this session is closed: send "initialize" to open another',
+    );
+    this.#options.emitter.send({ type: 'answer', request, outcome: { ok: false, error: toWireError(error, '') } });
+  }
+
+  crashed(mail: SessionMail, error: unknown): void {
+    const incident = this.#options.incident(`session/${this.#options.connection}`, error);
+    const outcome: Outcome = { ok: false, error: toWireError(error, incident) };
+    if (mail.type === 'request') this.#options.emitter.send({ type: 'answer', request: mail.request, outcome });
+    else if ('request' in mail) respond(mail.request, outcome);
+    if (this.#snapshot.status === 'done') return;
+    this.#step({ type: 'close' });
+    this.#options.closed(`it failed (incident ${incident})`);
+  }
+}

@@ -1,0 +1,279 @@
+/** What the thread does with a group of jobs: one transaction for all of them, answers once it is durable, and what each failure means. */
+
+import type { KnownKeys } from '../known-keys.ts';
+import type { ReplyWrite, Write } from '../store.ts';
+import type { CommitMark } from './commit-mark.ts';
+import { COUNT_COMMIT, type OpenedDatabase } from './database-file.ts';
+import { SqliteJournal } from './journal.ts';
+import { type Db, damaged, explainFault, isDisk, type Statement, storeFaultOf } from './sqlite-database.ts';
+import type { SqliteOptions } from './sqlite-options.ts';
+import type { StoreAnswer, StoreJob, StoreQuery, StoreResult } from './sqlite-protocol.ts';
+import { StateRows } from './state-rows.ts';
+
+/** Of each kind of expired things, how many one transaction lets go. */
+const SLICE = 100;
+/** Pages that one transaction gives back to the disk. */
+const PAGES = 500;
+/** The share of empty pages that the file may keep. */
+const EMPTY = 20;
+
+/** A job that is done for now, and goes on after others. */
+export const LATER = Symbol('later');
+
+interface Sweep {
+  after: readonly [number, string];
+  /** The last reply that was looked at; undefined when all were. */
+  reply: readonly [number, number] | undefined;
+  /** Replies beyond their bound, once they are counted. */
+  surplus: number | undefined;
+  gone: number;
+}
+
+export class GroupCommit {
+  readonly #db: Db;
+  readonly #path: string;
+  readonly #options: SqliteOptions;
+  readonly #report: (what: string) => void;
+  readonly #keys: KnownKeys;
+  readonly #mark: CommitMark;
+  readonly #count: Statement;
+  readonly #rows: StateRows;
+  readonly #journal: SqliteJournal;
+  readonly #sweeps = new Map<number, Sweep>();
+  /** The disk has failed: this connection is trusted no more. */
+  broken = false;
+
+  /** @param report hears of what is damaged, so that the operator does */
+  constructor(
+    { db, keys, mark }: OpenedDatabase,
+    path: string,
+    options: SqliteOptions,
+    report: (what: string) => void,
+  ) {
+    this.#db = db;
+    this.#path = path;
+    this.#options = options;
+    this.#report = report;
+    this.#keys = keys;
+    this.#mark = mark;
+    this.#count = db.prepare(COUNT_COMMIT);
+    this.#rows = new StateRows(db, keys, report);
+    this.#journal = new SqliteJournal(db, keys, options);
+  }
+
+  /** Does them in their order. A job without an answer is to be done again later. */
+  run(jobs: readonly StoreJob[]): StoreAnswer[] {
+    if (!jobs.some(({ question }) => changes(question))) return jobs.map((job) => this.#attempt(job));
+    const answers: StoreAnswer[] = [];
+    const swept: number[] = [];
+    try {
+      this.#db.run('BEGIN IMMEDIATE');
+      for (const job of jobs) {
+        if (!changes(job.question)) {
+          this.#settle();
+          answers.push(this.#attempt(job));
+          continue;
+        }
+        const found = this.#change(job);
+        if (found !== LATER) answers.push({ id: job.id, found });
+        if (found !== LATER) swept.push(job.id);
+      }
+      this.#settle();
+      this.#count.run();
+      this.#db.run('COMMIT');
+      this.#keys.keep();
+      this.#mark.count();
+      for (const id of swept) this.#sweeps.delete(id);
+      return answers;
+    } catch (error) {
+      return this.#failed(jobs, error);
+    }
+  }
+
+  #failed(jobs: readonly StoreJob[], error: unknown): StoreAnswer[] {
+    this.#rows.reset();
+    this.#journal.reset();
+    this.#keys.undo();
+    this.#rollBack();
+    if (isDisk(error)) this.broken = true;
+    // One batch that cannot be kept is no reason to refuse the others. A disk is, which would refuse each of them in turn.
+    const alone = !this.broken && storeFaultOf(error) !== 'full' && jobs.length > 1;
+    if (alone) return jobs.flatMap((job) => this.run([job]));
+    return jobs.map((job) => {
+      if (!changes(job.question)) return this.#attempt(job);
+      this.#sweeps.delete(job.id);
+      return this.#refusal(job, error);
+    });
+  }
+
+  #rollBack(): void {
+    try {
+      this.#db.rollback();
+    } catch {
+      // What is open now must not be added to.
+      this.broken = true;
+    }
+  }
+
+  /** @param error that a file is no store says of one that was open that it is damaged */
+  #refusal({ id }: Pick<StoreJob, 'id'>, error: unknown): StoreAnswer {
+    const [fault, message] = [storeFaultOf(error), explainFault(error, this.#path)];
+    if (fault === 'foreign') return this.#refusal({ id }, damaged(`the head of ${this.#path}`));
+    if (fault === 'corrupt') this.#report(message);
+    return { id, fault, message };
+  }
+
+  #settle(): void {
+    this.#rows.settle();
+    this.#journal.settle();
+  }
+
+  #attempt(job: StoreJob): StoreAnswer {
+    try {
+      return { id: job.id, found: this.#read(job.question) };
+    } catch (error) {
+      if (isDisk(error)) this.broken = true;
+      return this.#refusal(job, error);
+    }
+  }
+
+  #read(question: StoreQuery): StoreResult {
+    switch (question.type) {
+      case 'load':
+        return { type: 'stored', stored: this.#rows.load(question.actor) };
+      case 'list':
+        return { type: 'actors', ...this.#rows.list(question.query) };
+      case 'events': {
+        const { actor, stream, after, limit } = question;
+        return { type: 'events', events: this.#journal.events(actor, stream, after, limit) };
+      }
+      case 'streams':
+        return { type: 'streams', rows: this.#journal.streams(question.actor) };
+      case 'reply':
+        return { type: 'reply', data: this.#rows.replyTo(question.actor, question.request) };
+      case 'timers':
+        return { type: 'timers', rows: this.#rows.timers(question.until, question.limit) };
+      case 'dead letters':
+        return { type: 'dead letters', letters: this.#rows.letters(question.limit) };
+      case 'close':
+        // Whoever copies the file after this has all of it.
+        this.#db.pragma('wal_checkpoint(TRUNCATE)');
+        return { type: 'done' };
+      case 'commit':
+      case 'claim':
+      case 'sweep':
+        throw new Error(`a ${question.type} is no reading`);
+    }
+  }
+
+  #change({ id, question }: StoreJob): StoreResult | typeof LATER {
+    if (question.type === 'commit') {
+      for (const write of question.writes) this.#write(write);
+      return { type: 'done' };
+    }
+    if (question.type === 'claim') return { type: 'reply', data: this.#claim(question.reply) };
+    return question.type === 'sweep' ? this.#sweep(id, question.now) : { type: 'done' };
+  }
+
+  /** @returns the reply that is there; undefined where this one is written */
+  #claim({ actor, request, data, expires }: ReplyWrite): string | undefined {
+    const there = this.#rows.replyTo(actor, request);
+    // An earlier version let go of a reply by taking its data away.
+    if (there !== undefined && there !== '') return there;
+    this.#rows.reply(actor, request, data, expires);
+    return undefined;
+  }
+
+  #write(write: Write): void {
+    switch (write.type) {
+      case 'actor':
+        return this.#rows.actor(write.actor);
+      case 'snapshot':
+        this.#journal.covered(write.actor);
+        return this.#rows.snapshot(write.actor, write.version, write.data);
+      case 'event':
+        return this.#journal.append(write.actor, write);
+      case 'reply':
+        return this.#rows.reply(write.actor, write.request, write.data, write.expires);
+      case 'timer':
+        return this.#rows.timer(write.timer);
+      case 'timer off':
+        return this.#rows.timerOff(write.actor, write.timer);
+      case 'dead letter':
+        return this.#rows.letter(write.letter);
+      case 'trim':
+        return this.#journal.trim(write.actor, write.stream, write.upto);
+      case 'forget':
+        return this.#forget(write.actor);
+    }
+  }
+
+  /** One slice: what is committed meanwhile does not wait for all of it. */
+  #sweep(id: number, now: number): StoreResult | typeof LATER {
+    // What was written before it in this transaction may live longer now.
+    this.#settle();
+    const begin = Number.MIN_SAFE_INTEGER;
+    const sweep = this.#sweeps.get(id) ?? { after: [begin, ''], reply: [begin, 0], surplus: undefined, gone: 0 };
+    this.#sweeps.set(id, sweep);
+    const expired = this.#rows.expired(now, sweep.after, SLICE);
+    for (const { id } of expired) if (this.#whole(() => this.#forget(id))) sweep.gone += 1;
+    const last = expired.at(-1);
+    if (last) sweep.after = [last.expires ?? 0, last.id];
+    if (expired.length === SLICE) return LATER;
+    const { reply } = sweep;
+    sweep.reply = undefined;
+    this.#whole(() => {
+      sweep.reply = reply && this.#rows.sweepReplies(now, reply, SLICE);
+    });
+    if (sweep.reply) return LATER;
+    const { maxActorReplies, maxReplies, maxDeadLetters } = this.#options;
+    sweep.surplus ??= this.#rows.replies() - maxReplies;
+    const { surplus } = sweep;
+    if (surplus > 0) {
+      this.#whole(() => this.#rows.sweepFirst(Math.min(surplus, SLICE)));
+      sweep.surplus = surplus - SLICE;
+      return LATER;
+    }
+    this.#whole(() => this.#rows.sweepCrowds(maxActorReplies, maxDeadLetters));
+    this.#whole(() => this.#journal.sweep());
+    return this.#shrink() ? LATER : { type: 'swept', gone: sweep.gone };
+  }
+
+  #forget(actor: string): void {
+    this.#journal.forget(actor);
+    this.#rows.forget(actor);
+  }
+
+  /** A part of a sweep, whole or not at all: what is damaged stays, and the sweep goes on. @returns whether it was done */
+  #whole(part: () => void): boolean {
+    const { position } = this.#keys;
+    this.#settle();
+    this.#db.run('SAVEPOINT part');
+    try {
+      part();
+      this.#settle();
+      this.#db.run('RELEASE part');
+      return true;
+    } catch (error) {
+      if (storeFaultOf(error) !== 'corrupt') throw error;
+      this.#db.run('ROLLBACK TO part');
+      this.#db.run('RELEASE part');
+      this.#keys.undo(position);
+      this.#journal.reset();
+      this.#report(explainFault(error, this.#path));
+      return false;
+    }
+  }
+
+  /** Gives empty pages back to the disk, some of them. @returns whether there are more */
+  #shrink(): boolean {
+    const [empty, all] = [this.#db.pragma('freelist_count') ?? 0, this.#db.pragma('page_count') ?? 0];
+    if (empty * EMPTY <= all) return false;
+    this.#db.pragma(`incremental_vacuum(${PAGES})`);
+    return (this.#db.pragma('freelist_count') ?? 0) < empty;
+  }
+}
+
+function changes({ type }: StoreQuery): boolean {
+  return type === 'commit' || type === 'claim' || type === 'sweep';
+}

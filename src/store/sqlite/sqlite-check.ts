@@ -1,0 +1,173 @@
+/** Checks a store's file before anything is written to it, reads the keys of all its rows, and rebuilds an index that has changed. */
+import { END, KnownKeys, type RowKind, SEPARATOR } from '../known-keys.ts';
+import { StoreError } from '../store.ts';
+import { EVENT_ROW, readEventRow, readStreamRow, STREAM_ROW } from './journal-rows.ts';
+import { columns, type Db, number, type SqlRow, sqlText } from './sqlite-database.ts';
+import { ACTOR_ROW, REPLY_ROW, readActorRow, readReply, readTimer, TIMER_ROW } from './state-rows.ts';
+
+/** What the check found in a file that can be used. */
+export interface CheckedFile {
+  readonly keys: KnownKeys;
+  /** What is damaged, for the operator. */
+  readonly damage: readonly string[];
+}
+
+/** Keys that one query reads. */
+const PAGE = 5_000;
+/** Most messages of SQLite's own check. */
+const MAX_MESSAGES = 100;
+/** Before every rowid. */
+const LEAST = Number.MIN_SAFE_INTEGER;
+
+interface Table {
+  readonly name: 'actor' | 'stream' | 'event' | 'reply' | 'timer';
+  /** The columns that name a row, and an index that has them, too; undefined where its rows are found by other means. */
+  readonly key?: { readonly kind: RowKind; readonly columns: readonly string[]; readonly index: string };
+  /** The column that a scan goes by; undefined where the table has no rowid. */
+  readonly rowid: string | undefined;
+  readonly row: string;
+  /** @throws {StoreError} for a row that is not as it was written */
+  read(row: SqlRow): unknown;
+}
+
+const TABLES: readonly Table[] = [
+  {
+    name: 'actor',
+    key: { kind: 'actor', columns: ['id'], index: 'sqlite_autoindex_actor_1' },
+    rowid: 'rowid',
+    row: ACTOR_ROW,
+    // A snapshot may be there before its actor.
+    read: (row) => (row[1] === null && row[7] === null ? undefined : readActorRow(row)),
+  },
+  {
+    name: 'stream',
+    key: { kind: 'stream', columns: ['actor', 'stream'], index: 'stream_name' },
+    rowid: 'n',
+    row: STREAM_ROW,
+    read: readStreamRow,
+  },
+  { name: 'event', rowid: 'g', row: EVENT_ROW, read: readEventRow },
+  {
+    name: 'reply',
+    key: { kind: 'reply', columns: ['actor', 'request'], index: 'reply_request' },
+    rowid: 'rowid',
+    row: REPLY_ROW,
+    read: readReply,
+  },
+  {
+    name: 'timer',
+    key: { kind: 'timer', columns: ['actor', 'timer'], index: 'timer_due' },
+    rowid: undefined,
+    row: TIMER_ROW,
+    read: readTimer,
+  },
+];
+
+/** A message of SQLite's check that concerns single rows and their places in indexes; every other concerns the pages. */
+const OF_ROWS =
+  /^(?:row \S+ (?:missing from|values differ from) index|rowid not at end-of-record for row \S+ of index|wrong # of entries in index|non-unique entry in index|row not in PRIMARY KEY order for|(?:NULL|TEXT|NUMERIC|non-\w+) value in) ?(\w*)/;
+
+/**
+ * @param repair whether an index may be rebuilt
+ * @throws {StoreError} `corrupt` where the pages of the file are damaged: SQLite could write over what is sound
+ */
+export function checkFile(db: Db, path: string, repair: boolean): CheckedFile {
+  const messages = wrongIn(db, path);
+  const damage: string[] = [];
+  const doubtful = new Set<Table>();
+  for (const table of TABLES) {
+    const [first] = messages.filter((message) => isAbout(message, table));
+    if (first === undefined) continue;
+    if (repair && isSound(db, table)) {
+      db.run(`REINDEX ${table.name}`);
+      damage.push(
+        `${path}: an index of ${table.name} was damaged (${first}), and was rebuilt from its rows: all of them are as they were written`,
+      );
+    } else doubtful.add(table);
+  }
+  const left = damage.length > 0 ? wrongIn(db, path) : messages;
+  for (const message of left)
+    damage.push(`${path} is damaged: ${message}; what it leads to is not served. Restore a copy`);
+  return { keys: keysOf(db, doubtful), damage };
+}
+
+/** What is wrong with rows and their places in indexes. @throws {StoreError} `corrupt` where more than that is */
+function wrongIn(db: Db, path: string): readonly string[] {
+  const messages = integrity(db);
+  const structural = messages.filter((message) => !OF_ROWS.test(message));
+  if (structural.length > 0) throw unusable(path, structural);
+  return messages;
+}
+
+function unusable(path: string, messages: readonly string[]): StoreError {
+  const some = messages.slice(0, 3).join('; ');
+  return new StoreError(
+    'corrupt',
+    `${path} is damaged: ${some}; it is not opened, because to write to it could destroy what is sound. Restore a copy`,
+  );
+}
+
+/** What SQLite finds wrong: all pages, and each row in each index. */
+function integrity(db: Db): string[] {
+  const rows = db
+    .prepare(`SELECT ${columns('b:integrity_check')} FROM pragma_integrity_check(${MAX_MESSAGES})`)
+    .all()
+    .flatMap(([text]) => (text instanceof Uint8Array ? sqlText(text).split('\n') : []));
+  return rows.filter((line) => line !== 'ok');
+}
+
+function isAbout(message: string, { name, key }: Table): boolean {
+  const [, of = ''] = OF_ROWS.exec(message) ?? [];
+  return of === name || of.startsWith(`${name}_`) || of === key?.index;
+}
+
+/** Whether each row is as it was written, so that its indexes can be made of it. */
+function isSound(db: Db, { name, rowid, row, read }: Table): boolean {
+  const place = rowid === undefined ? '' : `${columns(`n:${rowid}`)}, `;
+  const from =
+    rowid === undefined
+      ? `${name} LIMIT ${PAGE} OFFSET ?`
+      : `${name} NOT INDEXED WHERE ${rowid} > ? ORDER BY ${rowid} LIMIT ${PAGE}`;
+  const statement = db.prepare(`SELECT ${place}${row} FROM ${from}`);
+  let after = rowid === undefined ? 0 : LEAST;
+  for (;;) {
+    const rows = statement.all(after);
+    try {
+      for (const each of rows) read(rowid === undefined ? each : each.slice(1));
+    } catch {
+      return false;
+    }
+    const last = rows.at(-1);
+    if (rows.length < PAGE || !last) return true;
+    after = rowid === undefined ? after + PAGE : number(last[0], name);
+  }
+}
+
+/** The keys of all rows. Of a table that does not agree with its index, those of both: what either has must be found. */
+function keysOf(db: Db, doubtful: ReadonlySet<Table>): KnownKeys {
+  const keys = new KnownKeys();
+  for (const table of TABLES) {
+    const { key, name, rowid } = table;
+    if (!key) continue;
+    if (rowid === undefined) addKeys(db, keys, table, `${name} LIMIT ${PAGE} OFFSET ?`, 0);
+    else addKeys(db, keys, table, `${name} NOT INDEXED WHERE ${rowid} > ? ORDER BY ${rowid} LIMIT ${PAGE}`, LEAST);
+    // From one end to the other: keys that are out of order would lead a search astray.
+    if (doubtful.has(table)) addKeys(db, keys, table, `${name} INDEXED BY ${key.index} LIMIT ${PAGE} OFFSET ?`, 0);
+  }
+  return keys;
+}
+
+function addKeys(db: Db, keys: KnownKeys, { key, rowid }: Table, from: string, first: number): void {
+  if (!key) return;
+  const byRowid = first === LEAST ? rowid : undefined;
+  const end = `x'${END.toString(16)}'`;
+  const found = columns(`b:group_concat(key, ${end}) || ${end}`, 'n:count(*)', 'n:max(place)');
+  const parts = key.columns.join(` || x'${SEPARATOR.toString(16)}' || `);
+  const statement = db.prepare(`SELECT ${found} FROM (SELECT ${parts} AS key, ${byRowid ?? 0} AS place FROM ${from})`);
+  for (let after = first; ; ) {
+    const [row = []] = statement.all(after);
+    if (row[0] instanceof Uint8Array) keys.addAll(key.kind, row[0]);
+    if (row[1] !== PAGE) return;
+    after = byRowid === undefined ? after + PAGE : number(row[2], key.index);
+  }
+}

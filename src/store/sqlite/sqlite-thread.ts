@@ -1,0 +1,273 @@
+/** The thread of a store in a file, seen from the server: starts it, hands it what is asked, and starts it again when it dies. */
+import { Worker } from 'node:worker_threads';
+import { systemClock, type Timer } from '../../clock.ts';
+import { EXTENSION, ownFile } from '../../package-files.ts';
+import { StoreError, type StoreFault, type StoreHost } from '../store.ts';
+import type { SqliteOptions } from './sqlite-options.ts';
+import type { FromThread, StoreAnswer, StoreJob, StoreQuery, StoreResult, ThreadStart } from './sqlite-protocol.ts';
+
+interface Waiting {
+  readonly since: number;
+  readonly length: number;
+  resolve(found: StoreResult): void;
+  reject(error: StoreError): void;
+}
+
+type State =
+  /** A thread opens the file, or is about to. */
+  | 'opening'
+  | 'open'
+  /** It could not be opened, or cannot even be read any more. */
+  | 'failed'
+  | 'closed';
+
+/** So many deaths within so many milliseconds, and nothing is written any more. */
+const MAX_DEATHS = 5;
+const WITHIN_MS = 60_000;
+/** Milliseconds until it is started again after the first death; twice as many after each. */
+const BACK_OFF_MS = 100;
+
+export class StoreThread {
+  readonly #path: string;
+  readonly #options: SqliteOptions;
+  readonly #host: StoreHost;
+  readonly #opened: { resolve(): void; reject(error: StoreError): void };
+  /** Resolves when the file is open for the first time. */
+  readonly opened: Promise<void>;
+  #state: State = 'opening';
+  /** The disk has failed too often: what is there can be read. */
+  #readOnly = false;
+  #worker: Worker | undefined;
+  #outbox: StoreJob[] = [];
+  #flushing = false;
+  readonly #waiting = new Map<number, Waiting>();
+  #length = 0;
+  #nextId = 1;
+  /** Below this, what waits has been sent. */
+  #unsent = 1;
+  #wasOpen = false;
+  readonly #deaths: number[] = [];
+  #lateness: Timer | undefined;
+  #restart: Timer | undefined;
+  #why = '';
+  #ended = Promise.resolve();
+
+  constructor(path: string, options: SqliteOptions, host: StoreHost) {
+    this.#path = path;
+    this.#options = options;
+    this.#host = host;
+    let settle: { resolve(): void; reject(error: StoreError): void } = { resolve: () => {}, reject: () => {} };
+    this.opened = new Promise<void>((resolve, reject) => {
+      settle = { resolve, reject };
+    });
+    this.#opened = settle;
+    this.#start();
+  }
+
+  /** @throws {StoreError} */
+  ask(question: StoreQuery, length = 0): Promise<StoreResult> {
+    const refused = this.#refusal(question, length);
+    if (refused) return Promise.reject(refused);
+    const id = this.#nextId++;
+    this.#outbox.push({ id, question });
+    this.#length += length;
+    this.#flushSoon();
+    return new Promise((resolve, reject) => {
+      if (this.#waiting.size === 0) this.#worker?.ref();
+      this.#waiting.set(id, { since: systemClock.now(), length, resolve, reject });
+      this.#watch();
+    });
+  }
+
+  /** Makes durable what is on its way, and resolves when the thread has let go of the file. */
+  async close(): Promise<void> {
+    const last = this.#state === 'open' ? this.ask({ type: 'close' }).catch(() => {}) : undefined;
+    const was = this.#state;
+    this.#state = 'closed';
+    this.#restart?.cancel();
+    this.#flush();
+    if (was !== 'open') this.#rejectAll('closed', this.#closed());
+    await last;
+    if (was !== 'open') await this.#worker?.terminate();
+    await this.#ended;
+    this.#lateness?.cancel();
+    this.#rejectAll('closed', this.#closed());
+  }
+
+  #refusal(question: StoreQuery, length: number): StoreError | undefined {
+    const { maxWaiting, maxWaitingLength } = this.#options;
+    const writes = question.type === 'commit' || question.type === 'claim' || question.type === 'sweep';
+    if (this.#state === 'closed') return new StoreError('closed', this.#closed());
+    if (this.#state === 'failed' || (this.#readOnly && writes)) return new StoreError('failed', this.#why);
+    if (question.type === 'close') return undefined;
+    if (this.#waiting.size >= maxWaiting) return busy(this.#path, 'maxWaiting', maxWaiting, 'calls');
+    if (length > 0 && this.#waiting.size > 0 && this.#length + length > maxWaitingLength)
+      return busy(this.#path, 'maxWaitingLength', maxWaitingLength, 'characters');
+    return undefined;
+  }
+
+  #closed(): string {
+    return `${this.#path} is closed: its server has stopped`;
+  }
+
+  #start(): void {
+    const start: ThreadStart = { path: this.#path, options: this.#options, readOnly: this.#readOnly };
+    const worker = createWorker(start);
+    this.#worker = worker;
+    let over = false;
+    let gone: () => void = () => {};
+    this.#ended = new Promise((resolve) => {
+      gone = resolve;
+    });
+    let refused: { fault: StoreFault; message: string } | undefined;
+    const end = (why: string): void => {
+      if (over) return;
+      over = true;
+      this.#worker = undefined;
+      gone();
+      this.#died(refused ?? { fault: 'failed', message: why });
+    };
+    worker.on('message', (mail: FromThread) => {
+      if (over) return;
+      if (mail.type === 'refused') refused = mail;
+      else this.#hear(mail);
+    });
+    worker.on('error', (error) => end(`the thread of ${this.#path} has died: ${error.message}`));
+    worker.on('exit', () => end(`the thread of ${this.#path} has ended`));
+  }
+
+  #hear(mail: Exclude<FromThread, { type: 'refused' }>): void {
+    switch (mail.type) {
+      case 'open':
+        if (this.#state === 'closed') return;
+        this.#state = 'open';
+        this.#wasOpen = true;
+        this.#opened.resolve();
+        if (this.#waiting.size === 0) this.#worker?.unref();
+        return this.#flush();
+      case 'ending':
+        if (this.#state === 'open') this.#state = 'opening';
+        return;
+      case 'log':
+        return this.#host.log(mail.level, mail.message);
+      case 'answers':
+        for (const answer of mail.answers) this.#answer(answer);
+    }
+  }
+
+  #answer(answer: StoreAnswer): void {
+    const waiting = this.#waiting.get(answer.id);
+    if (!waiting) return;
+    this.#forget(answer.id, waiting);
+    if ('found' in answer) waiting.resolve(answer.found);
+    else waiting.reject(new StoreError(answer.fault, answer.message));
+  }
+
+  #forget(id: number, { length }: Waiting): void {
+    this.#waiting.delete(id);
+    this.#length -= length;
+    if (this.#waiting.size > 0 || this.#state === 'opening') return;
+    this.#lateness?.cancel();
+    this.#lateness = undefined;
+    // A store that has nothing to do keeps no process alive.
+    if (this.#state !== 'closed') this.#worker?.unref();
+  }
+
+  /** What was sent is lost, or is known to nobody; what was not is sent to the next. */
+  #died({ fault, message }: { fault: StoreFault; message: string }): void {
+    for (const [id, waiting] of this.#waiting) {
+      if (id >= this.#unsent) break;
+      this.#forget(id, waiting);
+      waiting.reject(
+        new StoreError('failed', `${message}; whether this was kept is not known, what is read next is what holds`),
+      );
+    }
+    if (this.#state === 'closed') return;
+    if (!this.#wasOpen || this.#readOnly) return this.#giveUp(fault, message);
+    this.#state = 'opening';
+    const now = this.#host.clock.now();
+    this.#deaths.push(now);
+    while (this.#deaths[0] !== undefined && this.#deaths[0] <= now - WITHIN_MS) this.#deaths.shift();
+    const deaths = this.#deaths.length;
+    if (deaths >= MAX_DEATHS) {
+      this.#why = `${this.#path} is only read: ${message}, for the ${deaths}th time in a minute; look after its disk, and start this process again`;
+      this.#host.log('error', this.#why);
+      this.#rejectAll('failed', this.#why);
+      this.#readOnly = true;
+      return this.#start();
+    }
+    const wait = BACK_OFF_MS * 2 ** (deaths - 1);
+    this.#host.log('error', `${message}; it is opened again in ${wait} ms`);
+    this.#restart = this.#host.clock.after(wait, () => this.#start());
+  }
+
+  #giveUp(fault: StoreFault, message: string): void {
+    this.#state = 'failed';
+    this.#why = message;
+    this.#opened.reject(new StoreError(fault, message));
+    this.#rejectAll('failed', message);
+  }
+
+  #rejectAll(fault: StoreFault, message: string): void {
+    this.#outbox = [];
+    for (const [id, waiting] of this.#waiting) {
+      this.#forget(id, waiting);
+      waiting.reject(new StoreError(fault, message));
+    }
+  }
+
+  /** One piece of mail for each turn of the event loop: to post costs more than what is in it. */
+  #flushSoon(): void {
+    if (this.#flushing || this.#state === 'opening') return;
+    this.#flushing = true;
+    systemClock.soon(() => {
+      this.#flushing = false;
+      this.#flush();
+    });
+  }
+
+  #flush(): void {
+    if (this.#outbox.length === 0 || !this.#worker || this.#state === 'opening') return;
+    this.#worker.postMessage(this.#outbox);
+    this.#unsent = this.#nextId;
+    this.#outbox = [];
+  }
+
+  /** A thread that does not answer cannot be helped: its disk hangs. Real time, whatever the server's clock says: a disk knows no other. */
+  #watch(): void {
+    this.#lateness ??= systemClock.after(this.#options.answerMs, () => {
+      this.#lateness = undefined;
+      const [oldest] = this.#waiting.values();
+      if (!oldest) return;
+      if (systemClock.now() - oldest.since < this.#options.answerMs / 2) return this.#watch();
+      const worker = this.#worker;
+      if (!worker)
+        return this.#rejectAll(
+          'failed',
+          `${this.#path} could not be opened within ${this.#options.answerMs} ms (answerMs)`,
+        );
+      worker.emit('error', new Error(`it did not answer within ${this.#options.answerMs} ms (answerMs)`));
+      void worker.terminate();
+    });
+  }
+}
+
+function busy(path: string, name: string, most: number, what: string): StoreError {
+  return new StoreError(
+    'busy',
+    `${path}: ${most} ${what} wait for the store already (${name}); try again when some are done`,
+  );
+}
+
+/** As built, the thread is JavaScript. From source it is TypeScript, for which Node 20 hands a thread no loader: it registers one itself. */
+function createWorker(start: ThreadStart): Worker {
+  const url = ownFile('store/sqlite/sqlite-worker');
+  // What the process was told to load first is not meant for this thread.
+  const options = { workerData: start, name: 'troupe store', execArgv: [] };
+  if (EXTENSION === '.js') return new Worker(url, options);
+  const loader = import.meta.resolve('tsx/esm/api');
+  return new Worker(`import('${loader}').then(({ register }) => { register(); return import('${url.href}'); });`, {
+    ...options,
+    eval: true,
+  });
+}

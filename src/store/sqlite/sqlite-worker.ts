@@ -1,0 +1,86 @@
+/** The thread of a store in a file: whatever waits becomes durable in one transaction, and meanwhile the next lot gathers. */
+import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
+import { type OpenedDatabase, openFile } from './database-file.ts';
+import { GroupCommit } from './group-commit.ts';
+import { explainFault, storeFaultOf } from './sqlite-database.ts';
+import type { FromThread, StoreAnswer, StoreJob, ThreadStart } from './sqlite-protocol.ts';
+
+/** Damaged rows are logged once each, up to so many. */
+const MAX_REPORTED = 1_000;
+
+const port = parentPort;
+if (!port) throw new Error('this module is the thread of a store: use sqlite() instead');
+const tell = (mail: FromThread): void => port.postMessage(mail);
+
+const start: ThreadStart = workerData;
+const { maxGroupWrites, maxGroupLength } = start.options;
+const queue: StoreJob[] = [];
+const reported = new Set<string>();
+
+function report(what: string): void {
+  if (reported.has(what) || reported.size >= MAX_REPORTED) return;
+  reported.add(what);
+  tell({ type: 'log', level: 'error', message: what });
+}
+
+function open(): OpenedDatabase | undefined {
+  try {
+    const opened = openFile(start);
+    for (const message of opened.notes) tell({ type: 'log', level: 'warning', message });
+    for (const message of opened.damage) report(message);
+    return opened;
+  } catch (error) {
+    tell({ type: 'refused', fault: storeFaultOf(error), message: explainFault(error, start.path) });
+    return undefined;
+  }
+}
+
+/** As many as one transaction may have; a single one may have more. */
+function group(): StoreJob[] {
+  let [writes, length, count] = [0, 0, 0];
+  for (const { question } of queue) {
+    if (question.type === 'commit') {
+      writes += question.writes.length;
+      length += question.length;
+    } else if (question.type === 'claim') {
+      writes += 1;
+      length += question.length;
+    }
+    if (count > 0 && (writes > maxGroupWrites || length > maxGroupLength)) break;
+    count += 1;
+  }
+  return queue.splice(0, count);
+}
+
+function serve(opened: OpenedDatabase): void {
+  const { db, release } = opened;
+  const groups = new GroupCommit(opened, start.path, start.options, report);
+  let ended = false;
+  const end = (): void => {
+    ended = true;
+    // Its statements still hold the file: the end of the thread lets go of it.
+    db.close();
+    port?.close();
+  };
+  port?.on('message', (first: readonly StoreJob[]) => {
+    queue.push(...first);
+    while (queue.length > 0 && !ended) {
+      // What has come while the last group was made durable. No turn of an event loop lies in between.
+      for (let more = receiveMessageOnPort(port); more; more = receiveMessageOnPort(port)) queue.push(...more.message);
+      const jobs = group();
+      const answers: StoreAnswer[] = groups.run(jobs);
+      const closing = jobs.find(({ question }) => question.type === 'close');
+      if (closing) release();
+      if (groups.broken) tell({ type: 'ending' });
+      if (answers.length > 0) tell({ type: 'answers', answers });
+      if (closing || groups.broken) return end();
+      const answered = new Set(answers.map(({ id }) => id));
+      queue.push(...jobs.filter(({ id }) => !answered.has(id)));
+    }
+  });
+  tell({ type: 'open' });
+}
+
+const opened = open();
+if (opened) serve(opened);
+else port.close();

@@ -1,0 +1,152 @@
+/** A store in a file: SQLite, in a thread of its own, so that a slow disk makes acknowledgements slow and nothing else. */
+import { CrashMarker } from '../crash-marker.ts';
+import type {
+  ActorRow,
+  DeadLetter,
+  JournalEvent,
+  ListQuery,
+  ReplyWrite,
+  Store,
+  Stored,
+  StoreHost,
+  StreamRow,
+  TimerRow,
+  Write,
+} from '../store.ts';
+import { StoreError } from '../store.ts';
+import { resolveSqliteOptions, type SqliteOptions } from './sqlite-options.ts';
+import type { StoreQuery, StoreResult } from './sqlite-protocol.ts';
+import { StoreThread } from './sqlite-thread.ts';
+
+/**
+ * A store in a file, which outlives the process. One process has it open at a time.
+ *
+ * @param path of the file; it is made, with its directories, where there is none
+ * @throws {TypeError | RangeError} for an option that is none, or that does not fit
+ * @example createServer({ name: 'shop', version: '1.0.0', store: sqlite('troupe.db') });
+ */
+export function sqlite(path: string, options: Partial<SqliteOptions> = {}): Store {
+  return new SqliteStore(path, resolveSqliteOptions(path, options));
+}
+
+/** Most damaged rows whose ids are remembered. */
+const MAX_DAMAGED = 10_000;
+
+class SqliteStore implements Store {
+  readonly name: string;
+  readonly durable = true;
+  readonly #path: string;
+  readonly #options: SqliteOptions;
+  readonly notes: CrashMarker;
+  #thread: StoreThread | undefined;
+  /** Actors of which a list has found the row, and could not read it. */
+  readonly #damaged = new Set<string>();
+
+  constructor(path: string, options: SqliteOptions) {
+    this.name = `sqlite(${path})`;
+    this.#path = path;
+    this.#options = options;
+    this.notes = new CrashMarker(`${path}-notes`);
+  }
+
+  async open(host: StoreHost): Promise<void> {
+    this.#thread ??= new StoreThread(this.#path, this.#options, host);
+    await this.#thread.opened;
+    this.notes.open();
+  }
+
+  async commit(writes: readonly Write[]): Promise<void> {
+    await this.#ask({ type: 'commit', writes, length: lengthOf(writes) });
+  }
+
+  async load(actor: string): Promise<Stored | undefined> {
+    const found = await this.#ask({ type: 'load', actor });
+    return found.type === 'stored' ? found.stored : unexpected(found);
+  }
+
+  async list(query: ListQuery): Promise<readonly ActorRow[]> {
+    const found = await this.#ask({ type: 'list', query });
+    if (found.type !== 'actors') return unexpected(found);
+    for (const id of found.damaged) if (this.#damaged.size < MAX_DAMAGED) this.#damaged.add(id);
+    return found.rows;
+  }
+
+  isDamaged(actor: string): boolean {
+    // Of which rows beyond that number it is, nobody knows.
+    return this.#damaged.size >= MAX_DAMAGED || this.#damaged.has(actor);
+  }
+
+  async events(actor: string, stream: string, after: number, limit: number): Promise<readonly JournalEvent[]> {
+    const found = await this.#ask({ type: 'events', actor, stream, after, limit });
+    return found.type === 'events' ? found.events : unexpected(found);
+  }
+
+  async streams(actor: string): Promise<readonly StreamRow[]> {
+    const found = await this.#ask({ type: 'streams', actor });
+    return found.type === 'streams' ? found.rows : unexpected(found);
+  }
+
+  async reply(actor: string, request: string): Promise<string | undefined> {
+    const found = await this.#ask({ type: 'reply', actor, request });
+    return found.type === 'reply' ? found.data : unexpected(found);
+  }
+
+  async claim(reply: ReplyWrite): Promise<string | undefined> {
+    const found = await this.#ask({ type: 'claim', reply, length: lengthOf([reply]) });
+    return found.type === 'reply' ? found.data : unexpected(found);
+  }
+
+  async timers(until: number, limit: number): Promise<readonly TimerRow[]> {
+    const found = await this.#ask({ type: 'timers', until, limit });
+    return found.type === 'timers' ? found.rows : unexpected(found);
+  }
+
+  async deadLetters(limit: number): Promise<readonly DeadLetter[]> {
+    const found = await this.#ask({ type: 'dead letters', limit });
+    return found.type === 'dead letters' ? found.letters : unexpected(found);
+  }
+
+  async sweep(now: number): Promise<number> {
+    const found = await this.#ask({ type: 'sweep', now });
+    return found.type === 'swept' ? found.gone : unexpected(found);
+  }
+
+  async close(): Promise<void> {
+    this.notes.close();
+    await this.#thread?.close();
+  }
+
+  #ask(question: StoreQuery): Promise<StoreResult> {
+    if (this.#thread) return this.#thread.ask(question, 'length' in question ? question.length : 0);
+    return Promise.reject(new StoreError('closed', `${this.#path} is not open: call open() first`));
+  }
+}
+
+/** What a batch weighs: its texts, and something for each row. */
+function lengthOf(writes: readonly Write[]): number {
+  let length = 0;
+  for (const write of writes) length += 64 + textOf(write).length;
+  return length;
+}
+
+function textOf(write: Write): string {
+  switch (write.type) {
+    case 'snapshot':
+    case 'event':
+    case 'reply':
+      return write.data;
+    case 'timer':
+      return write.timer.data;
+    case 'dead letter':
+      return write.letter.mail;
+    case 'actor':
+    case 'timer off':
+    case 'trim':
+    case 'forget':
+      return '';
+  }
+}
+
+function unexpected(found: StoreResult): never {
+  throw new StoreError('failed', `the thread of the store answered with ${found.type}, which was not asked for`);
+}

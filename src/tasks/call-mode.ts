@@ -1,0 +1,54 @@
+/** How a call of a tool is run: as a request, as a task, or as a request that may become one. */
+import type { TaskSupport } from '../executors/execution.ts';
+import type { ActiveRequest } from '../messages/active-request.ts';
+import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
+import { declaresTasks, readTtl, tasksNotDeclared } from '../protocol/task-params.ts';
+
+export type CallMode =
+  | { readonly as: 'request' }
+  | { readonly as: 'task'; readonly ttlMs: number }
+  | { readonly as: 'request, then task' };
+
+const REQUEST: CallMode = { as: 'request' };
+const LATER: CallMode = { as: 'request, then task' };
+
+export interface TaskOffer {
+  readonly support: TaskSupport;
+  readonly tool: string;
+  /** The longest that a task lives, in milliseconds. */
+  readonly taskTtlMs: number;
+  /** Whether clients are told of tasks. */
+  readonly offered: boolean;
+}
+
+/** @throws {ProtocolError} for a way that the tool, or its client, cannot have */
+export function callModeOf(
+  { operation, client }: ActiveRequest,
+  { support, tool, taskTtlMs, offered }: TaskOffer,
+): CallMode {
+  const asked = operation.method === 'tools/call' ? operation.task : undefined;
+  switch (client.dialect.tasks) {
+    case 'none':
+      if (support !== 'required') return REQUEST;
+      throw unfit(`tool "${tool}" runs as a task only, which revision ${client.dialect.revision} does not have`);
+    case 'asked':
+      // Where no tool can be a task, the parameter is read over (2025-11-25 tasks, "Task Support and Handling").
+      if (!offered) return REQUEST;
+      if (asked === undefined && support === 'required')
+        throw unfit(`tool "${tool}" runs as a task only: call it with params.task`);
+      if (asked === undefined) return REQUEST;
+      if (support === 'never') throw unfit(`tool "${tool}" cannot be a task: call it without params.task`);
+      return { as: 'task', ttlMs: Math.min(readTtl(asked) ?? Number.POSITIVE_INFINITY, taskTtlMs) };
+    case 'extension': {
+      if (support === 'never') return REQUEST;
+      const declared = declaresTasks(client.capabilities);
+      if (support === 'allowed') return declared ? LATER : REQUEST;
+      if (!declared) throw tasksNotDeclared(`tool "${tool}"`);
+      return { as: 'task', ttlMs: taskTtlMs };
+    }
+  }
+}
+
+export function unfit(why: string): ProtocolError {
+  return new ProtocolError(ErrorCode.MethodNotFound, why);
+}

@@ -1,0 +1,197 @@
+/** The tasks in a durable store: each a row, a snapshot that changes, and the call that it came from, which does not. */
+
+import { type Clock, isoOf } from '../clock.ts';
+import type { RequestLog } from '../input/request-log.ts';
+import { callOf, isCall, type StoredCall } from '../input/request-log.ts';
+import type { Limits } from '../limits.ts';
+import type { ActiveRequest } from '../messages/active-request.ts';
+import type { TaskSnapshot } from '../messages/task-messages.ts';
+import type { OperatorLog } from '../operator-log.ts';
+import { ErrorCode } from '../protocol/errors.ts';
+import { isObject, messageOf } from '../protocol/json.ts';
+import { fromText, toText } from '../store/serialize.ts';
+import type { ActorRow, Store, Write } from '../store/store.ts';
+import { StoreError } from '../store/store.ts';
+
+/** What is kept of a task beside what its actor is. */
+export interface TaskRecord {
+  readonly id: string;
+  readonly tool: string;
+  readonly owner: string;
+  /** The session that it was created in. */
+  readonly session: string | undefined;
+  /** What names its conversation, under which its steps are kept. */
+  readonly identity: string;
+  /** It asked its client before it became a task, in so many rounds. */
+  readonly round: number;
+  /** Its place in lists. */
+  readonly ordinal: number;
+  readonly ttlMs: number;
+  /** Milliseconds since 1970. */
+  readonly created: number;
+}
+
+export interface TaskRecordsOptions {
+  readonly clock: Clock;
+  readonly store: Store;
+  readonly ledger: RequestLog;
+  readonly limits: Pick<Limits, 'maxTasks'>;
+  log: OperatorLog;
+}
+
+const VERSION = '1';
+const CALL = 'call';
+
+export class TaskRecords {
+  readonly #options: TaskRecordsOptions;
+  /** Tasks that exist, and could not be read. */
+  readonly #unread = new Set<string>();
+
+  constructor(options: TaskRecordsOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves when the task is durable. @throws {Error} where it cannot be: then there is none */
+  create(record: TaskRecord, task: TaskSnapshot, request: ActiveRequest, more: readonly Write[]): Promise<void> {
+    const actor = actorOf(record.id);
+    const expires = expiryOf(record);
+    const call: Write = { type: 'reply', actor, request: CALL, data: toText(callOf(request)), expires };
+    return this.#options.store.commit([...this.#writes(record, task), call, ...more]);
+  }
+
+  /** Resolves when what it is now is durable. What it recorded is forgotten with its end. */
+  save(record: TaskRecord, task: TaskSnapshot): Promise<void> {
+    const { ledger, store } = this.#options;
+    const ended = task.status !== 'working' && task.status !== 'input_required';
+    // Of one that asked before it became a task, states are about: that they were answered is kept with its steps.
+    const steps = ended && record.round === 0 ? [ledger.forgotten(record.identity)] : [];
+    return store.commit([...this.#writes(record, task), ...steps]);
+  }
+
+  forget({ id, identity, round }: TaskRecord): void {
+    const { ledger, store, log } = this.#options;
+    const writes: Write[] = [{ type: 'forget', actor: actorOf(id) }];
+    if (round === 0) writes.push(ledger.forgotten(identity));
+    store
+      .commit(writes)
+      .catch((error: unknown) =>
+        log('warning', `a task stays in the store for now, until it is swept: ${messageOf(error)}`),
+      );
+  }
+
+  /** The tasks that are kept, the oldest first. One that cannot be read is left out, and the operator told. */
+  async restore(): Promise<readonly { readonly record: TaskRecord; readonly task: TaskSnapshot }[]> {
+    const { clock, store, limits, log } = this.#options;
+    const found: { readonly record: TaskRecord; readonly task: TaskSnapshot }[] = [];
+    for (const row of await store.list({ kind: 'task', limit: limits.maxTasks })) {
+      if (row.expires !== undefined && row.expires <= clock.date()) continue;
+      try {
+        found.push(await this.#read(row));
+      } catch (error) {
+        if (error instanceof StoreError && error.fault !== 'corrupt') throw error;
+        this.#unread.add(row.id);
+        log('error', `a task of tool "${row.name}" cannot be taken up again: ${messageOf(error)}`);
+      }
+    }
+    return found;
+  }
+
+  /** Whether the store has something of this task that is not as it was written, so that it could not be taken up. */
+  isDamaged(id: string): boolean {
+    const actor = actorOf(id);
+    return this.#unread.has(actor) || this.#options.store.isDamaged?.(actor) === true;
+  }
+
+  /** @throws {StoreError} */
+  async call({ id }: TaskRecord): Promise<StoredCall> {
+    const text = await this.#options.store.reply(actorOf(id), CALL);
+    const call = text === undefined ? undefined : fromText(text, 'the call of a task');
+    if (!isCall(call)) throw damaged('its call');
+    return call;
+  }
+
+  async #read(row: ActorRow): Promise<{ readonly record: TaskRecord; readonly task: TaskSnapshot }> {
+    const stored = await this.#options.store.load(row.id);
+    const { snapshot } = stored ?? {};
+    if (!snapshot) throw damaged('its snapshot');
+    if (snapshot.version !== VERSION)
+      throw new StoreError('corrupt', `expected a snapshot of version ${VERSION}, got one of ${snapshot.version}`);
+    const kept = fromText(snapshot.data, 'the snapshot of a task');
+    if (!isKept(kept)) throw damaged('its snapshot');
+    const { session, identity, round, ordinal, ttlMs, task } = kept;
+    const { name: tool, principal: owner, created } = row;
+    const id = row.id.slice(PREFIX.length);
+    return { record: { id, tool, owner, session, identity, round, ordinal, ttlMs, created }, task };
+  }
+
+  #writes(record: TaskRecord, task: TaskSnapshot): readonly Write[] {
+    const { id, tool, owner, session, identity, round, ordinal, ttlMs, created } = record;
+    const actor = actorOf(id);
+    const row = { id: actor, kind: 'task', name: tool, principal: owner, created, expires: expiryOf(record) } as const;
+    const kept = (now: TaskSnapshot): string => toText({ session, identity, round, ordinal, ttlMs, task: now });
+    return [
+      { type: 'actor', actor: { ...row, status: task.status } },
+      { type: 'snapshot', actor, version: VERSION, data: this.#text(kept, task) },
+    ];
+  }
+
+  /** What JSON cannot hold, no client could have been told either. */
+  #text(kept: (task: TaskSnapshot) => string, task: TaskSnapshot): string {
+    try {
+      return kept(task);
+    } catch (error) {
+      if (!task.outcome) throw error;
+      const message = `the result of this task could not be written as JSON: ${messageOf(error)}`;
+      this.#options.log('warning', message);
+      const outcome = { ok: false, error: { code: ErrorCode.InternalError, message } } as const;
+      return kept({ ...task, status: 'failed', message, outcome });
+    }
+  }
+}
+
+const PREFIX = 'task/';
+
+function actorOf(id: string): string {
+  return PREFIX + id;
+}
+
+export function expiryOf({ created, ttlMs }: TaskRecord): number {
+  return created + ttlMs;
+}
+
+/** What a task is as it begins. */
+export function firstOf(created: number): TaskSnapshot {
+  const at = isoOf(created);
+  const questions = { open: [], keys: [] };
+  return {
+    status: 'working',
+    message: undefined,
+    createdAt: at,
+    updatedAt: at,
+    outcome: undefined,
+    questions,
+    replies: {},
+  };
+}
+
+function damaged(what: string): StoreError {
+  return new StoreError('corrupt', `${what}: expected it as it was written, got something else`);
+}
+
+interface Kept extends Pick<TaskRecord, 'session' | 'identity' | 'round' | 'ordinal' | 'ttlMs'> {
+  readonly task: TaskSnapshot;
+}
+
+function isKept(value: unknown): value is Kept {
+  if (!isObject(value) || !isObject(value.task)) return false;
+  const { identity, round, ordinal, ttlMs, task } = value;
+  return (
+    typeof identity === 'string' &&
+    typeof round === 'number' &&
+    typeof ordinal === 'number' &&
+    typeof ttlMs === 'number' &&
+    typeof task.status === 'string' &&
+    isObject(task.questions) &&
+    isObject(task.replies)
+  );
+}

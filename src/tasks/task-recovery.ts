@@ -1,0 +1,96 @@
+/** Takes up tasks whose handlers ended with the process that ran them: it runs their calls anew, with what was replied and recorded. */
+
+import type { ToolImplementation } from '../executors/execution.ts';
+import type { Context, RequestContext } from '../input/context.ts';
+import type { InteractiveRequests } from '../input/interactive-requests.ts';
+import type { RequestLog } from '../input/request-log.ts';
+import type { ActiveRequest } from '../messages/active-request.ts';
+import type { RequestMail } from '../messages/request-messages.ts';
+import type { Outcome } from '../messages/results.ts';
+import { isProtocolError, toWireError } from '../protocol/errors.ts';
+import type { Tool } from '../protocol/types.ts';
+import { checkRerun, replayRequest } from './replayed-request.ts';
+import type { RunningTask } from './task.ts';
+import { expiryOf, type TaskRecord, type TaskRecords } from './task-records.ts';
+
+/** What a task was when its process ended. */
+export type StatusAtCrash = 'working' | 'input_required';
+
+/** A task that was kept, as far as its handler goes. */
+export interface Interrupted {
+  readonly task: RunningTask;
+  readonly record: TaskRecord;
+  /** What it was when it was taken up; undefined where nothing of it was under way. */
+  stood: StatusAtCrash | undefined;
+  /** Its handler has not ended. */
+  running: boolean;
+}
+
+export interface TaskRecoveryOptions {
+  readonly records: TaskRecords;
+  readonly ledger: RequestLog;
+  readonly asks: InteractiveRequests;
+  /** Passes a call on to what runs it. */
+  route(mail: RequestMail): void;
+  incident(where: string, error: unknown): string;
+}
+
+export class TaskRecovery {
+  readonly #options: TaskRecoveryOptions;
+  readonly #reviving = new WeakMap<ActiveRequest, { readonly left: Interrupted; readonly stood: StatusAtCrash }>();
+
+  constructor(options: TaskRecoveryOptions) {
+    this.#options = options;
+  }
+
+  /** Runs the call of a task anew, once. */
+  async revive(left: Interrupted): Promise<void> {
+    const { asks, records, ledger, route, incident } = this.#options;
+    const { task, record, stood } = left;
+    if (stood === undefined || left.running) return;
+    left.stood = undefined;
+    const done = (outcome: Outcome): void => task.mailbox.send({ type: 'done', outcome });
+    try {
+      const call = await records.call(record);
+      const steps = await ledger.steps(record.identity);
+      const place = await ledger.place(record.identity);
+      if (asks.leaving) return;
+      ledger.lasts(record.identity, expiryOf(record));
+      const recorded = { id: record.identity, round: record.round, replies: task.replies(), steps, place };
+      const request = replayRequest(record, call, recorded, done);
+      this.#reviving.set(request, { left, stood });
+      route({ type: 'request', request });
+    } catch (error) {
+      const named = isProtocolError(error) ? '' : incident('a task that was to be run anew', error);
+      done({ ok: false, error: toWireError(error, named) });
+    }
+  }
+
+  /** Whether a request is the call of a task that is run anew. */
+  has(request: ActiveRequest): boolean {
+    return this.#reviving.has(request);
+  }
+
+  /** Runs it. @throws {ProtocolError} where it may not be run twice */
+  run<R>(
+    request: ActiveRequest,
+    implementation: ToolImplementation,
+    tool: Tool,
+    contextOf: () => RequestContext,
+    execute: (ctx: Context) => R | Promise<R>,
+  ): R | Promise<R> {
+    const { asks } = this.#options;
+    const reviving = this.#reviving.get(request);
+    if (reviving) checkRerun(reviving.stood, request.recorded, implementation, tool);
+    const ctx = contextOf();
+    if (reviving) {
+      const { task } = reviving.left;
+      const conversation = asks.converse(request, ctx);
+      asks.tasked(conversation);
+      reviving.left.running = true;
+      task.mailbox.send({ type: 'revived', conversation });
+      conversation.send({ type: 'detach', task: task.mailbox });
+    }
+    return execute(ctx);
+  }
+}

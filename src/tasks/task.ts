@@ -1,0 +1,323 @@
+/** One task: a call that outlives its request. It is looked at, asked for its answers, waited for and cancelled by whoever may; its handler runs behind its conversation. */
+import { initialTransition } from 'xstate';
+import { type TaskEvent, taskMachine } from '../../machines/task.ts';
+import { type Actor, type Behaviour, spawn } from '../actor/actor.ts';
+import { isoOf } from '../clock.ts';
+import { counted } from '../inspection/display-names.ts';
+import type { Charted, Facts, Waits } from '../inspection/records.ts';
+import { step } from '../inspection/stepping.ts';
+import type { ActiveRequest } from '../messages/active-request.ts';
+import type { InputRequest, InteractiveRequestMail, Reply } from '../messages/input-messages.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
+import { EMPTY, type Outcome } from '../messages/results.ts';
+import type { TaskMail, TaskState } from '../messages/task-messages.ts';
+import { ErrorCode, toWireError, wireError } from '../protocol/errors.ts';
+import { heapBytes } from '../protocol/heap.ts';
+import type { OneTask } from '../protocol/task-params.ts';
+import { misrouted, respond } from '../requests/respond.ts';
+import { TaskInputs } from './task-inputs.ts';
+import { type TaskOptions, TaskPersistence, taskAddress } from './task-persistence.ts';
+import { TaskWaiters } from './task-waiters.ts';
+
+/** Where each begins. A snapshot never changes, so all begin with the same one. */
+const INITIAL = initialTransition(taskMachine)[0];
+
+/** A task, and what it looks like now. */
+export interface RunningTask extends Actor<TaskMail> {
+  /** As clients may see it: what is not durable yet, they may not. */
+  look(): TaskState;
+  /** By the names that its handler asked under, what was replied. */
+  replies(): Readonly<Record<string, unknown>>;
+  /** Nothing more is kept of it: it is forgotten, or another process goes on with it. */
+  leave(why: Error): void;
+}
+
+/** The handler's signal carries this as its reason. */
+export class TaskCancelled extends Error {
+  override readonly name = 'AbortError';
+}
+
+/** @param conversation where its handler's questions come from, and where their answers go; none, where no handler runs (yet) */
+export function spawnTask(
+  options: TaskOptions,
+  conversation: Mailbox<InteractiveRequestMail> | undefined,
+): RunningTask {
+  const task = new Task(options, conversation);
+  const { id, tool } = options;
+  const identity = { kind: 'task', address: taskAddress(id), ...(tool === '' ? {} : { label: tool }) } as const;
+  const actor = spawn<TaskMail>(identity, options, (self) => task.at(self));
+  const stop = (why: string): void => {
+    task.leave(new Error(why));
+    actor.stop(why);
+  };
+  return {
+    mailbox: actor.mailbox,
+    stop,
+    leave: (why) => task.leave(why),
+    look: () => task.look(),
+    replies: () => task.replies,
+  };
+}
+
+/** What means nothing to a task that has ended. */
+const OF_WORK: readonly TaskMail['type'][] = ['asked', 'dropped', 'replied', 'progressed', 'cancel'];
+
+class Task implements Behaviour<TaskMail> {
+  readonly #options: TaskOptions;
+  #self: Mailbox<TaskMail> | undefined;
+  /** Let go when the handler has ended: a task that is only kept keeps no call. */
+  #conversation: Mailbox<InteractiveRequestMail> | undefined;
+  readonly #questions: TaskInputs;
+  readonly #waiters: TaskWaiters;
+  readonly #createdAt: string;
+  readonly #keeping: TaskPersistence;
+  /** By the names that its handler asked under. */
+  #replies: Record<string, unknown>;
+  #updatedAt: string;
+  #snapshot = INITIAL;
+  #message: string | undefined;
+  #outcome: Outcome | undefined;
+
+  constructor(options: TaskOptions, conversation: Mailbox<InteractiveRequestMail> | undefined) {
+    const { id, was, clock } = options;
+    this.#options = options;
+    this.#conversation = conversation;
+    this.#questions = new TaskInputs(
+      id,
+      (key, reply) => this.#self?.send({ type: 'replied', key, reply }),
+      was?.questions,
+    );
+    this.#waiters = new TaskWaiters(this.#questions, options.ttlMs);
+    this.#replies = { ...was?.replies };
+    this.#createdAt = was?.createdAt ?? isoOf(clock.date());
+    this.#updatedAt = was?.updatedAt ?? this.#createdAt;
+    if (was) this.#snapshot = taskMachine.resolveState({ value: was.status });
+    this.#message = was?.message;
+    this.#outcome = was?.outcome;
+    this.#keeping = new TaskPersistence(options);
+    this.#keeping.begins(this.#now());
+  }
+
+  get replies(): Readonly<Record<string, unknown>> {
+    return this.#replies;
+  }
+
+  /** Nothing more is kept of it. */
+  leave(why: Error): void {
+    this.#keeping.end(why);
+  }
+
+  /** Learns where it gets its own mail. */
+  at(self: Mailbox<TaskMail>): this {
+    this.#self = self;
+    return this;
+  }
+
+  state(): string {
+    return counted(this.#snapshot.value, this.#questions.size);
+  }
+
+  chart(): Charted {
+    return { machine: taskMachine, snapshot: this.#snapshot };
+  }
+
+  facts(): Facts {
+    return { ...this.#now(), 'kept as': this.#keeping.durable?.status };
+  }
+
+  waits(): readonly Waits[] {
+    if (this.#ended) return [];
+    const { clock, ttlMs } = this.#options;
+    const until = clock.now() + Date.parse(this.#createdAt) + ttlMs - clock.date();
+    return this.#questions.waits({ until, lasts: ttlMs });
+  }
+
+  look(): TaskState {
+    return this.#keeping.durable ?? this.#now();
+  }
+
+  #now(): TaskState {
+    const { id, ttlMs, pollMs } = this.#options;
+    return {
+      id,
+      status: this.#snapshot.value,
+      message: this.#message,
+      createdAt: this.#createdAt,
+      updatedAt: this.#updatedAt,
+      ttlMs,
+      pollMs,
+      inputs: this.#questions.inputs(),
+      outcome: this.#outcome,
+    };
+  }
+
+  receive(mail: TaskMail): void {
+    if (this.#ended && OF_WORK.includes(mail.type)) return;
+    switch (mail.type) {
+      case 'request':
+        return this.#serve(mail.request);
+      case 'created':
+        return respond(mail.request, { ok: true, result: { kind: 'task created', task: this.look() } });
+      case 'revived':
+        this.#conversation = mail.conversation;
+        return;
+      case 'asked':
+        return this.#ask(mail.key, mail.request);
+      case 'dropped':
+        this.#questions.drop(mail.keys, 'the call has gone on without an answer');
+        return this.#closed();
+      case 'replied':
+        return this.#replied(mail.key, this.#fitting(mail.reply));
+      case 'progressed':
+        this.#message = mail.message;
+        return this.#changed();
+      case 'left':
+        return this.#waiters.left(mail.request);
+      case 'cancel':
+        return this.#cancel(mail.reason);
+      case 'done':
+        this.#conversation = undefined;
+        this.#done(mail.outcome);
+        return this.#options.handlerEnded();
+    }
+  }
+
+  get #ended(): boolean {
+    return this.#snapshot.status === 'done';
+  }
+
+  #serve(request: ActiveRequest): void {
+    // Its client may have left while this actor was busy.
+    if (request.settled) return;
+    const { operation } = request;
+    switch (operation.method) {
+      case 'tasks/get':
+        return respond(request, this.#looked());
+      case 'tasks/cancel':
+        return this.#cancelFor(request);
+      case 'tasks/update': {
+        const full = this.#ended ? undefined : this.#options.room(request.bytes);
+        if (full !== undefined)
+          return respond(request, {
+            ok: false,
+            error: wireError(ErrorCode.Overloaded, `the answers do not fit: ${full}`),
+          });
+        this.#update(operation);
+        return this.#keeping.settle(request, () => EMPTY);
+      }
+      case 'tasks/result':
+        if (this.#ended) return this.#keeping.settle(request, () => this.#result());
+        return this.#waiters.add(request, () => this.#self?.send({ type: 'left', request }));
+      default:
+        throw misrouted(request, 'a task');
+    }
+  }
+
+  #looked(): Outcome {
+    return { ok: true, result: { kind: 'task', task: this.look() } };
+  }
+
+  /** The extension acknowledges, also for a task that has ended; 2025-11-25 shows the task, and refuses for one that has ("Task Cancellation"). */
+  #cancelFor(request: ActiveRequest): void {
+    const acknowledges = request.client.dialect.tasks === 'extension';
+    if (this.#ended && !acknowledges) {
+      const why = `params.taskId: this task has ended (${this.#snapshot.value}), and cannot be cancelled any more`;
+      return respond(request, { ok: false, error: { code: ErrorCode.InvalidParams, message: why } });
+    }
+    this.#cancel('the client cancelled it');
+    this.#keeping.settle(request, () => (acknowledges ? EMPTY : this.#looked()));
+  }
+
+  /** A key that is not open is ignored; those that are left out stay open (ext-tasks, "Task Update Requests"). */
+  #update({ responses }: Extract<OneTask, { method: 'tasks/update' }>): void {
+    for (const [key, result] of Object.entries(responses)) this.#replied(key, { ok: true, result });
+  }
+
+  #ask(name: string, request: InputRequest): void {
+    this.#questions.add(name, request);
+    delete this.#replies[name];
+    this.#step({ type: 'ask' });
+    this.#waiters.put();
+  }
+
+  /** What the client of a session has replied, or why that does not fit. */
+  #fitting(reply: Reply): Reply {
+    const full = reply.ok ? this.#options.room(heapBytes(reply.result)) : undefined;
+    return full === undefined
+      ? reply
+      : { ok: false, error: wireError(ErrorCode.Overloaded, `the answer does not fit: ${full}`) };
+  }
+
+  #replied(key: string, reply: Reply): void {
+    const name = this.#questions.take(key);
+    if (name === undefined) return;
+    if (reply.ok) this.#replies[name] = reply.result;
+    this.#closed();
+    if (this.#conversation) this.#conversation.send({ type: 'replied', key: name, reply });
+    else this.#options.revive();
+  }
+
+  #closed(): void {
+    if (this.#questions.size === 0) this.#step({ type: 'answered' });
+    else this.#changed();
+  }
+
+  #cancel(reason: string): void {
+    if (this.#ended) return;
+    this.#questions.clear(reason);
+    this.#message = reason;
+    this.#end({ type: 'cancel' });
+    this.#conversation?.send({ type: 'aborted', reason: new TaskCancelled(reason) });
+  }
+
+  #done(outcome: Outcome): void {
+    if (this.#ended) {
+      if (!this.#outcome) this.#options.result(EMPTY);
+      return;
+    }
+    this.#questions.clear('the task has ended');
+    // What was replied is of no more use: no handler runs again.
+    this.#replies = {};
+    const kept = this.#options.result(outcome);
+    this.#outcome = kept;
+    // How far it was is of no more interest.
+    this.#message = kept.ok ? undefined : kept.error.message;
+    this.#end({ type: kept.ok ? 'complete' : 'fail' });
+  }
+
+  #end(event: TaskEvent): void {
+    this.#step(event);
+    for (const request of this.#waiters.take()) this.#keeping.settle(request, () => this.#result());
+  }
+
+  /** Exactly what the call would have been answered with (2025-11-25 tasks, "Result Retrieval"). */
+  #result(): Outcome {
+    const outcome = this.#outcome;
+    if (!outcome) {
+      const why = `this task was cancelled, and has no result: ${this.#message ?? 'nobody said why'}`;
+      return { ok: false, error: { code: ErrorCode.InvalidRequest, message: why } };
+    }
+    if (!outcome.ok) return outcome;
+    return { ok: true, result: { kind: 'task result', id: this.#options.id, result: outcome.result } };
+  }
+
+  #step(event: TaskEvent): void {
+    const { inspection, id } = this.#options;
+    this.#snapshot = step(inspection, taskAddress(id), taskMachine, this.#snapshot, event);
+    this.#changed();
+  }
+
+  #changed(): void {
+    this.#updatedAt = isoOf(this.#options.clock.date());
+    const more = () => ({ questions: this.#questions.snapshot(), replies: { ...this.#replies } });
+    this.#keeping.changed(this.#now(), more);
+  }
+
+  crashed(mail: TaskMail, error: unknown): void {
+    const incident = this.#options.incident(taskAddress(this.#options.id), error);
+    if (mail.type === 'request' || mail.type === 'created')
+      respond(mail.request, { ok: false, error: toWireError(error, incident) });
+    // Its place must come free.
+    if (mail.type === 'done') this.#options.handlerEnded();
+  }
+}

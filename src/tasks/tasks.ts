@@ -1,0 +1,339 @@
+/** The tasks of a server: which call becomes one, whose it is, how many there may be, and when one is forgotten. */
+import { nanoid } from 'nanoid';
+import type { ActorSystem } from '../actor/actor.ts';
+import type { Timer } from '../clock.ts';
+import type { TaskSupport } from '../executors/execution.ts';
+import type { Context, ContextHost, RequestContext } from '../input/context.ts';
+import type { InteractiveRequests } from '../input/interactive-requests.ts';
+import type { RequestLog } from '../input/request-log.ts';
+import type { Limits } from '../limits.ts';
+import type { ActiveRequest } from '../messages/active-request.ts';
+import type { Client } from '../messages/client-facts.ts';
+import type { HandlerRun, InteractiveRequestMail } from '../messages/input-messages.ts';
+import type { Announceable, Mailbox } from '../messages/mailbox.ts';
+import type { RequestMail } from '../messages/request-messages.ts';
+import type { Outcome } from '../messages/results.ts';
+import type { SessionMail } from '../messages/session-messages.ts';
+import type { TaskSnapshot, TaskState } from '../messages/task-messages.ts';
+import type { OperatorLog } from '../operator-log.ts';
+import { ErrorCode, isProtocolError, ProtocolError, toWireError } from '../protocol/errors.ts';
+import { heapBytes } from '../protocol/heap.ts';
+import { damagedTask, declaresTasks, tasksNotDeclared, unknownTask } from '../protocol/task-params.ts';
+import { isThenable } from '../protocol/thenable.ts';
+import type { Excess } from '../quota.ts';
+import { respond } from '../requests/respond.ts';
+import type { Quotas } from '../server-quotas.ts';
+import { type CallMode, callModeOf, unfit } from './call-mode.ts';
+import { DelayedCalls } from './delayed-calls.ts';
+import { spawnTask } from './task.ts';
+import { pageOf } from './task-list.ts';
+import { expiryOf, firstOf, type TaskRecord, type TaskRecords } from './task-records.ts';
+import { TaskRecovery } from './task-recovery.ts';
+import { ENDED_TASK_BYTES, ownerOf, type Place, release, type TaskEntry, TaskTable } from './task-table.ts';
+
+export interface TasksOptions extends ActorSystem {
+  readonly limits: Limits;
+  readonly quotas: Quotas;
+  readonly asks: InteractiveRequests;
+  readonly ledger: RequestLog;
+  /** Where tasks are durable; undefined where they end with the process. */
+  readonly records: TaskRecords | undefined;
+  log: OperatorLog;
+  /** Passes a call that is run anew to what runs it. */
+  route(mail: RequestMail): void;
+  /** Whether clients are told of tasks. */
+  offered(): boolean;
+  /** A task looks otherwise than before. */
+  changed(task: TaskState): void;
+  /** The session of a task is to be told that it has another status. */
+  sessionTold(session: Announceable<SessionMail>, task: TaskState): void;
+  incident(where: string, error: unknown): string;
+}
+
+/** Characters of a task's id: 132 random bits, because where nobody is known the id is the key to the task. */
+const TASK_ID_LENGTH = 22;
+
+export class Tasks {
+  readonly #options: TasksOptions;
+  readonly #shelf: TaskTable;
+  /** By which calls are run anew; undefined where nothing is durable. */
+  readonly revival: TaskRecovery | undefined;
+  readonly #waiting: DelayedCalls | undefined;
+
+  constructor(options: TasksOptions) {
+    this.#options = options;
+    this.#shelf = new TaskTable(options.quotas);
+    const { records } = options;
+    this.revival = records && new TaskRecovery({ ...options, records });
+    this.#waiting = records && new DelayedCalls({ ...options, task: (identity) => this.#wake(identity) });
+  }
+
+  /** How a call of a tool is run. @throws {ProtocolError} for one that the tool, or its client, cannot have */
+  wayOf(request: ActiveRequest, support: TaskSupport, tool: string): CallMode {
+    const { limits, offered } = this.#options;
+    return callModeOf(request, { support, tool, taskTtlMs: limits.taskTtlMs, offered: offered() });
+  }
+
+  /** Takes up what is kept. What worked is run anew once everybody else has taken up theirs; what waits, with its answer. */
+  async restore(): Promise<void> {
+    const { clock, records } = this.#options;
+    if (!records) return;
+    const working: TaskEntry[] = [];
+    for (const { record, task } of await records.restore()) {
+      const kept = this.#keep(record, undefined, task, this.#shelf.take(record, heapBytes(task)));
+      if (kept.stood === 'working') working.push(kept);
+    }
+    await this.#waiting?.restore();
+    clock.soon(async () => {
+      for (const kept of working) await this.revival?.revive(kept);
+    });
+  }
+
+  /** Runs a call that is a task, or may become one. @throws {ProtocolError} when there are too many */
+  run<R>(
+    request: ActiveRequest,
+    way: Exclude<CallMode, { readonly as: 'request' }>,
+    lent: ContextHost,
+    contextOf: (lent: ContextHost) => RequestContext,
+    execute: (ctx: Context) => R | Promise<R>,
+  ): R | Promise<R> {
+    if (way.as === 'task') {
+      this.#makeRoom(request);
+      const ctx = contextOf(lent);
+      const created = this.#create(request, ctx, way.ttlMs);
+      return created ? created.then(() => execute(ctx)) : execute(ctx);
+    }
+    const { clock, limits } = this.#options;
+    let timer: Timer | undefined;
+    const stop = (): void => timer?.cancel();
+    // What its client takes to answer does not count: each request that carries the call is given the whole time.
+    const watch = (current: ActiveRequest): void => {
+      stop();
+      timer = clock.after(limits.taskAfterMs, () => this.#outlasted(current, ctx));
+    };
+    const ctx = contextOf({ ...lent, carried: watch });
+    watch(request);
+    let running: R | Promise<R>;
+    try {
+      running = execute(ctx);
+    } catch (error) {
+      stop();
+      throw error;
+    }
+    if (isThenable(running)) Promise.resolve(running).then(stop, stop);
+    else stop();
+    return running;
+  }
+
+  /** Serves a request about tasks. */
+  readonly serve = (mail: RequestMail): void => {
+    const { request } = mail;
+    try {
+      this.#serve(mail);
+    } catch (error) {
+      const incident = isProtocolError(error) ? '' : this.#options.incident(request.operation.method, error);
+      respond(request, { ok: false, error: toWireError(error, incident) });
+    }
+  };
+
+  /** What a client sees of a task; undefined where there is none, or it is another's. */
+  look(client: Client, id: string): TaskState | undefined {
+    return this.#own(client, id)?.task.look();
+  }
+
+  /** The server stops: whatever still works is cancelled. */
+  stop(reason: string): void {
+    this.#waiting?.stop();
+    for (const { task, timer } of this.#shelf.all()) {
+      timer.cancel();
+      // Where tasks are durable, another process goes on with them.
+      if (this.#options.records) task.leave(new Error(reason));
+      task.mailbox.send({ type: 'cancel', reason });
+    }
+  }
+
+  #serve(mail: RequestMail): void {
+    const { request } = mail;
+    const { client, operation } = request;
+    if (client.dialect.tasks === 'none')
+      throw unfit(`${operation.method}: revision ${client.dialect.revision} has no tasks`);
+    if (client.dialect.tasks === 'extension' && !declaresTasks(client.capabilities))
+      throw tasksNotDeclared(operation.method);
+    switch (operation.method) {
+      case 'tasks/list':
+        return respond(request, this.#list(client, operation.cursor));
+      case 'tasks/get':
+      case 'tasks/update':
+      case 'tasks/cancel':
+      case 'tasks/result': {
+        const kept = this.#own(client, operation.taskId);
+        if (!kept) throw this.#none(operation.taskId);
+        return kept.task.mailbox.send(mail);
+      }
+      default:
+        throw new Error(`tasks do not serve ${operation.method}: the methods table and the directory disagree`);
+    }
+  }
+
+  #none(id: string): ProtocolError {
+    const damaged = this.#shelf.get(id) === undefined && this.#options.records?.isDamaged(id);
+    return damaged ? damagedTask(id) : unknownTask(id);
+  }
+
+  #own(client: Client, id: string): TaskEntry | undefined {
+    const kept = this.#shelf.get(id);
+    if (kept?.record.owner !== ownerOf(client)) return undefined;
+    // It may have been restored since.
+    if (client.session?.id === kept.record.session) kept.session = client.session;
+    return kept;
+  }
+
+  #list(client: Client, cursor: string | undefined): Outcome {
+    const own = this.#shelf.of(ownerOf(client));
+    return pageOf(own, cursor, this.#options.limits.pageSize, this.#shelf.newest);
+  }
+
+  /** The call has run longer than it may as a request. Where there is no room for a task, it stays one. */
+  #outlasted(request: ActiveRequest, carrier: HandlerRun): void {
+    if (request.settled || !declaresTasks(request.client.capabilities) || this.#shelf.full(request)) return;
+    this.#create(request, carrier, this.#options.limits.taskTtlMs)?.catch((error: unknown) => {
+      if (!request.settled) this.#options.incident('a call that was to become a task, and stays a request', error);
+    });
+  }
+
+  #makeRoom(request: ActiveRequest): void {
+    const full = this.#shelf.full(request);
+    if (full) throw noRoom(full);
+  }
+
+  /**
+   * It can be looked at before its client learns of it (ext-tasks, "Task Creation").
+   *
+   * @returns what resolves when it is durable; undefined where nothing is. Rejects where there is no task
+   */
+  #create(request: ActiveRequest, carrier: HandlerRun, ttlMs: number): Promise<void> | undefined {
+    const { clock, limits, asks, records, ledger } = this.#options;
+    const conversation = asks.converse(request, carrier);
+    const { id: identity, round } = asks.identityOf(conversation) ?? { id: '', round: 0 };
+    this.#shelf.newest += 1;
+    const record: TaskRecord = {
+      id: nanoid(TASK_ID_LENGTH),
+      tool: 'name' in request.operation ? request.operation.name : '',
+      owner: ownerOf(request.client),
+      session: request.client.session?.id,
+      identity,
+      round,
+      ordinal: this.#shelf.newest,
+      ttlMs,
+      created: clock.date(),
+    };
+    request.held?.release();
+    const place = this.#shelf.take(record, request.bytes);
+    const begin = (): void => {
+      asks.tasked(conversation);
+      const kept = this.#keep(record, conversation, undefined, place);
+      kept.running = true;
+      kept.session = request.client.session;
+      conversation.send({ type: 'detach', task: kept.task.mailbox });
+    };
+    if (!records) {
+      begin();
+      return undefined;
+    }
+    const first = firstOf(record.created);
+    const look = { ...first, id: record.id, ttlMs, pollMs: limits.taskPollMs, inputs: {} };
+    const expires = expiryOf(record);
+    const more = ledger.answered(identity, round, { ok: true, result: { kind: 'task created', task: look } }, expires);
+    return records
+      .create(record, first, request, [...ledger.lasts(identity, expires), ...more])
+      .then(() => {
+        if (!request.settled) return begin();
+        throw new ProtocolError(ErrorCode.InvalidRequest, 'its request has ended before it became a task');
+      })
+      .catch((error: unknown) => {
+        release(place);
+        // It may be durable all the same, and nobody knows of it.
+        records.forget(record);
+        throw error;
+      });
+  }
+
+  #keep(
+    record: TaskRecord,
+    conversation: Mailbox<InteractiveRequestMail> | undefined,
+    was: TaskSnapshot | undefined,
+    place: Place,
+  ): TaskEntry {
+    const { clock, inspection, resting, limits, changed, sessionTold, incident, records } = this.#options;
+    const { id, tool, ttlMs } = record;
+    const task = spawnTask(
+      {
+        ...{ clock, inspection, resting, incident, id, tool, ttlMs, was, pollMs: limits.taskPollMs },
+        changed: (look) => {
+          changed(look);
+          if (look.status !== kept.told && kept.session) sessionTold(kept.session.mailbox, look);
+          kept.told = look.status;
+        },
+        handlerEnded: () => this.#handlerEnded(kept),
+        room: (bytes) => place.bytes.resize(place.bytes.amount + bytes)?.message,
+        result: (outcome) => this.#result(kept, outcome),
+        revive: () => void this.revival?.revive(kept),
+        ...(records ? { keep: (snapshot: TaskSnapshot) => records.save(record, snapshot) } : {}),
+      },
+      conversation,
+    );
+    const timer = clock.after(Math.max(0, expiryOf(record) - clock.date()), () => this.#forget(kept));
+    const kept: TaskEntry = {
+      ...{ task, record, timer, place, running: false, forgotten: false, session: undefined },
+      stood: was?.status === 'working' || was?.status === 'input_required' ? was.status : undefined,
+      told: was?.status ?? 'working',
+    };
+    this.#shelf.add(kept);
+    return kept;
+  }
+
+  #wake(identity: string): boolean {
+    const kept = this.#shelf.all().find(({ record }) => record.identity === identity);
+    if (kept) void this.revival?.revive(kept);
+    return kept !== undefined;
+  }
+
+  #forget(kept: TaskEntry): void {
+    kept.forgotten = true;
+    this.#shelf.remove(kept);
+    kept.task.leave(new Error('its time to live is over'));
+    this.#options.records?.forget(kept.record);
+    kept.task.mailbox.send({ type: 'cancel', reason: 'its time to live is over' });
+    // A handler that runs on keeps its place.
+    if (kept.running) return;
+    release(kept.place);
+    kept.task.stop('its time to live is over');
+  }
+
+  #handlerEnded(kept: TaskEntry): void {
+    if (!kept.running) return;
+    kept.running = false;
+    if (!kept.forgotten) return;
+    release(kept.place);
+    kept.task.stop('its handler has ended');
+  }
+
+  /** The handler has ended: its call is let go, and its result stays, if there is room for it. */
+  #result({ place, record }: TaskEntry, outcome: Outcome): Outcome {
+    const excess = place.bytes.resize(ENDED_TASK_BYTES + heapBytes(outcome));
+    if (!excess) return outcome;
+    this.#options.log('warning', `the result of a task of tool "${record.tool}" is dropped: ${excess.message}`);
+    place.bytes.resize(ENDED_TASK_BYTES, 'forced');
+    return {
+      ok: false,
+      error: {
+        code: ErrorCode.Overloaded,
+        message: `the call has ended, and its result does not fit: ${excess.message}`,
+      },
+    };
+  }
+}
+
+function noRoom({ message }: Excess): ProtocolError {
+  return new ProtocolError(ErrorCode.Overloaded, `no task is created: ${message}: try again when some are forgotten`);
+}

@@ -1,0 +1,57 @@
+/** Waiting for something that arrives: settled by its arrival, never by a sleep, and given up at a deadline that says what was missing. */
+
+/** What a deadline needs to tell. */
+export interface Deadline {
+  /** What is waited for, as the end of "waited 5000 ms for …". */
+  readonly what: string;
+  /** Milliseconds of real time, whatever the server's clock says: this bounds the test itself. */
+  readonly ms: number;
+  /** What did arrive, told when the deadline passes. */
+  arrived(): string;
+}
+
+export interface PendingArrival<T> {
+  readonly promise: Promise<T>;
+  settle(value: T): void;
+  /** The error gets the stack of whoever waits: its own would be that of a timer, or of the server. */
+  fail(error: Error): void;
+}
+
+/** Begins to wait. @param ended is called when the wait is over, however it ended */
+export function wait<T>({ what, ms, arrived }: Deadline, ended: () => void = () => {}): PendingArrival<T> {
+  let resolve: (value: T) => void = () => {};
+  let reject: (error: Error) => void = () => {};
+  const promise = new Promise<T>((yes, no) => {
+    resolve = yes;
+    reject = no;
+  });
+  const [, ...waiters] = new Error().stack?.split('\n') ?? [];
+  // The one who waits may look only later: a failure until then is no unhandled rejection.
+  promise.catch(() => {});
+  const finish = (): void => {
+    clearTimeout(timer);
+    ended();
+  };
+  const fail = (error: Error): void => {
+    finish();
+    error.stack = [`${error.name}: ${error.message}`, ...waiters].join('\n');
+    reject(error);
+  };
+  // This timer keeps the process alive: a test that waits in vain must end in this error, not in silence.
+  const timer = setTimeout(() => fail(new Error(`waited ${ms} ms for ${what}; ${arrived()}`)), ms);
+  return {
+    promise,
+    fail,
+    settle(value) {
+      finish();
+      resolve(value);
+    },
+  };
+}
+
+/** Lists texts for an error: the last ten, each cut to a readable length. */
+export function listArrivals(texts: readonly string[]): string {
+  const shown = texts.slice(-10).map((text) => `\n  ${text.length > 400 ? `${text.slice(0, 400)}…` : text}`);
+  const hidden = texts.length - shown.length;
+  return `${hidden > 0 ? `\n  (${hidden} before these)` : ''}${shown.join('')}`;
+}

@@ -1,0 +1,277 @@
+/** Who may talk to this server at all, by the Host and Origin headers of a request; and what browsers of other origins are told (CORS). */
+import { BlockList, isIP, isIPv6 } from 'node:net';
+
+export interface HostGuardOptions {
+  /** The server is bound to this machine only: loopback names pass, and so do pages that this machine serves. */
+  readonly loopback: boolean;
+  /** Names, with a port (`mcp.example.com:8443`) or for any port, that a Host header may say. */
+  readonly allowedHosts: readonly string[] | undefined;
+  /** Origins of web pages (`https://app.example.com`) that may send requests and read the answers. */
+  readonly allowedOrigins: readonly string[];
+}
+
+/** Why a request is turned away. */
+export interface HostRefusal {
+  readonly status: number;
+  readonly message: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+interface Verdict {
+  readonly refusal: HostRefusal | undefined;
+}
+
+interface Authority {
+  /** In lower case; an IPv6 address is in brackets, and in its shortest form. */
+  readonly name: string;
+  readonly port: number | undefined;
+}
+
+/** A DNS name has at most 253 characters; with a scheme and a port, no honest header is longer. */
+const MAX_LENGTH = 300;
+/** Verdicts remembered for each header: a server has few names, and a flood of made-up ones must not fill the memory. */
+const MAX_REMEMBERED = 64;
+
+/** RFC 9110 section 7.2 without what no client of ours sends: escapes, user names, an empty port. */
+const AUTHORITY = /^(?:[a-z0-9._-]+|\[([0-9a-f:.]+)\])(?::([0-9]{1,5}))?$/i;
+/** RFC 9110 section 5.6.2, `1*tchar` after the prefix. */
+const PARAMETER_HEADER = /^mcp-param-[!#$%&'*+\-.^_`|~0-9a-z]+$/i;
+
+const REQUEST_HEADERS = [
+  'Content-Type',
+  'Authorization',
+  'Mcp-Session-Id',
+  'MCP-Protocol-Version',
+  'Mcp-Method',
+  'Mcp-Name',
+  'Last-Event-ID',
+] as const;
+
+const PASSED: Verdict = { refusal: undefined };
+
+const loopbackAddresses = new BlockList();
+loopbackAddresses.addSubnet('127.0.0.0', 8, 'ipv4');
+loopbackAddresses.addAddress('::1', 'ipv6');
+
+/**
+ * Keeps out DNS rebinding and pages of other sites (MCP basic/transports, "Security Warning"; 2026-07-28 streamable-http,
+ * "Security & Endpoint"). Nothing is allowed that is not named: without `loopback` and `allowedHosts` no request passes.
+ *
+ * @throws {TypeError} for an entry of `allowedHosts` that is no host name, or of `allowedOrigins` that is no origin
+ * @example
+ * const guard = new Guard({ loopback: true, allowedHosts: undefined, allowedOrigins: ['https://app.example.com'] });
+ * const refusal = guard.check(request.headers.host, request.headers.origin);
+ */
+export class HostGuard {
+  readonly #loopback: boolean;
+  /** Names that may come with any port. */
+  readonly #names = new Set<string>();
+  /** Names with their port, and without it where it is a default one: clients leave that out. */
+  readonly #authorities = new Set<string>();
+  /** The CORS headers of each allowed origin. */
+  readonly #origins = new Map<string, Readonly<Record<string, string>>>();
+  readonly #hostVerdicts = new Map<string, Verdict>();
+  readonly #originVerdicts = new Map<string, Verdict>();
+
+  constructor({ loopback, allowedHosts = [], allowedOrigins }: HostGuardOptions) {
+    this.#loopback = loopback;
+    for (const entry of list('allowedHosts', allowedHosts)) this.#allowHost(entry);
+    for (const entry of list('allowedOrigins', allowedOrigins)) {
+      checkOrigin(entry);
+      this.#origins.set(entry, {
+        'Access-Control-Allow-Origin': entry,
+        'Access-Control-Expose-Headers': 'Mcp-Session-Id, WWW-Authenticate, Retry-After',
+        Vary: 'Origin',
+      });
+    }
+  }
+
+  /**
+   * Judges a request by two of its headers; `undefined` lets it pass.
+   * A request target in absolute form has an authority of its own, which counts instead of Host (RFC 9112 section 3.2.2):
+   * whoever accepts such targets passes that authority here, too.
+   *
+   * @param host as it came; a missing or malformed one is refused with 400 (RFC 9112 section 3.2), an unknown one with 403
+   * @param origin as it came; browsers send it, others mostly do not: `undefined` passes, an unknown one is refused with 403
+   * @param address where the connection arrived, if a Host that is this address passes, too: no name led a client there, so none
+   *   was rebound
+   */
+  check(host: string | undefined, origin: string | undefined, address?: string): HostRefusal | undefined {
+    const known = host === undefined ? undefined : this.#hostVerdicts.get(host);
+    const { refusal } = known ?? remember(this.#hostVerdicts, host, this.#judgeHost(host));
+    if (refusal !== undefined && !isAddress(host, address)) return refusal;
+    if (origin === undefined) return undefined;
+    return (this.#originVerdicts.get(origin) ?? remember(this.#originVerdicts, origin, this.#judgeOrigin(origin)))
+      .refusal;
+  }
+
+  /** What every answer to that origin carries, so that its page may read it; `undefined` where the page may not. */
+  cors(origin: string | undefined): Readonly<Record<string, string>> | undefined {
+    return origin === undefined ? undefined : this.#origins.get(origin);
+  }
+
+  /**
+   * What the answer to an OPTIONS request of that origin carries; `undefined` where its page may send nothing.
+   *
+   * @param requested the value of `Access-Control-Request-Headers`: the `Mcp-Param-*` names in it are allowed too
+   */
+  preflight(origin: string | undefined, requested?: string): Readonly<Record<string, string>> | undefined {
+    const headers = this.cors(origin);
+    return (
+      headers && {
+        ...headers,
+        'Access-Control-Allow-Methods': 'GET, POST, DELETE',
+        'Access-Control-Allow-Headers': [...REQUEST_HEADERS, ...parameterHeaders(requested)].join(', '),
+        'Access-Control-Max-Age': '600',
+      }
+    );
+  }
+
+  #allowHost(entry: string): void {
+    const authority = readAuthority(entry);
+    const canonical = authority && canonicalName(authority.name);
+    if (!authority || canonical !== authority.name)
+      throw new TypeError(
+        `allowedHosts: expected a host name as clients send it, with or without a port ("mcp.example.com", "mcp.example.com:8443", "[2001:db8::1]"), got ${quote(entry)}; ${hostAdvice(entry, canonical)}`,
+      );
+    const { name, port } = authority;
+    if (port === undefined) this.#names.add(name);
+    else this.#authorities.add(`${name}:${port}`);
+    if (port === 80 || port === 443) this.#authorities.add(name);
+  }
+
+  #judgeHost(host: string | undefined): Verdict {
+    if (host === undefined) return refuse(400, 'Host: expected a Host header, got none; send the name of this server');
+    const authority = readAuthority(host);
+    if (!authority)
+      return refuse(
+        400,
+        `Host: expected one host name with or without a port (mcp.example.com:8443), got ${quote(host)}`,
+      );
+    const { name, port } = authority;
+    if (this.#loopback && isLoopback(name)) return PASSED;
+    if (this.#names.has(name)) return PASSED;
+    if (this.#authorities.has(port === undefined ? name : `${name}:${port}`)) return PASSED;
+    const expected = this.#loopback ? 'localhost, 127.0.0.1, [::1] or a name' : 'a name';
+    return refuse(
+      403,
+      `Host: expected ${expected} from this server's allowedHosts, got ${quote(host)}; if clients are to reach it by that name, add the name to the option allowedHosts`,
+    );
+  }
+
+  #judgeOrigin(origin: string): Verdict {
+    if (this.#origins.has(origin)) return PASSED;
+    if (this.#loopback && isLoopbackOrigin(origin)) return PASSED;
+    const expected = this.#loopback ? 'a page of this machine or an origin' : 'an origin';
+    const advice =
+      origin === 'null'
+        ? 'sandboxed frames and files send "null", which never passes because any site can make one'
+        : 'if pages of that origin are to use this server, add the origin to the option allowedOrigins';
+    return refuse(
+      403,
+      `Origin: expected ${expected} from this server's allowedOrigins, got ${quote(origin)}; ${advice}`,
+    );
+  }
+}
+
+/**
+ * Whether a bind address or host name, without a port, is this machine only: `localhost`, 127.0.0.0/8, `::1` with or without
+ * brackets, and the same as IPv4-mapped IPv6. Not `x.localhost` and not `localhost.`: some resolvers ask the network for
+ * these, so that a hostile one may say where they lead.
+ *
+ * @example isLoopback('[::1]') && !isLoopback('localhost.attacker.com')
+ */
+export function isLoopback(host: string): boolean {
+  const bracketed = host.startsWith('[') && host.endsWith(']');
+  const address = bracketed ? host.slice(1, -1) : host;
+  const version = isIP(address);
+  if (version === 6) return loopbackAddresses.check(address, 'ipv6');
+  if (bracketed) return false;
+  return version === 4 ? loopbackAddresses.check(address, 'ipv4') : /^localhost$/i.test(host);
+}
+
+/** Whether a Host header is this address, as a socket has it, with any port. */
+function isAddress(host: string | undefined, address: string | undefined): boolean {
+  if (host === undefined || address === undefined) return false;
+  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '');
+  return readAuthority(host)?.name === (isIPv6(plain) ? canonicalName(`[${plain}]`) : plain);
+}
+
+function isLoopbackOrigin(origin: string): boolean {
+  const scheme = ['http://', 'https://'].find((each) => origin.startsWith(each));
+  const authority = scheme === undefined ? undefined : readAuthority(origin.slice(scheme.length));
+  return authority !== undefined && isLoopback(authority.name);
+}
+
+function readAuthority(text: string): Authority | undefined {
+  const match = text.length > MAX_LENGTH ? null : AUTHORITY.exec(text);
+  if (!match) return undefined;
+  const [, address, digits] = match;
+  const port = digits === undefined ? undefined : Number(digits);
+  if (port !== undefined && port > 65_535) return undefined;
+  const written = digits === undefined ? text : text.slice(0, -digits.length - 1);
+  if (address === undefined) return { name: written.toLowerCase(), port };
+  const name = isIPv6(address) ? canonicalName(written) : undefined;
+  return name === undefined ? undefined : { name, port };
+}
+
+/** The name as browsers send it: IPv6 in its shortest form, `127.1` as 127.0.0.1, an international name as `xn--…`. */
+function canonicalName(name: string): string | undefined {
+  return URL.canParse(`http://${name}`) ? new URL(`http://${name}`).hostname : undefined;
+}
+
+function hostAdvice(entry: string, canonical: string | undefined): string {
+  if (entry.includes('*')) return 'list each name: a pattern is not understood, and "*" would let in every site';
+  const url = entry.includes('://') ? entry : `http://${entry}`;
+  const host = canonical ?? (URL.canParse(url) ? new URL(url).host : '');
+  return readAuthority(host) ? `write ${quote(host)}` : 'give the name alone, without scheme, path or user';
+}
+
+function checkOrigin(entry: string): void {
+  const origin = URL.canParse(entry) ? new URL(entry).origin : undefined;
+  if (origin === entry && !entry.includes('*')) return;
+  throw new TypeError(
+    `allowedOrigins: expected an origin as browsers send it ("https://app.example.com"), got ${quote(entry)}; ${originAdvice(entry, origin)}`,
+  );
+}
+
+function originAdvice(entry: string, origin: string | undefined): string {
+  if (entry.includes('*'))
+    return 'list each origin: with "*" any web site that a user visits could call the tools of this server';
+  if (entry === 'null') return 'sandboxed frames of any site send "null", so it cannot be allowed';
+  return origin === undefined || origin === 'null'
+    ? 'give scheme and host, and the port where it is not the default one'
+    : `write ${quote(origin)}`;
+}
+
+/** @throws {TypeError} for what JavaScript callers may give instead: a string would be read as a list of its letters */
+function list(option: string, entries: readonly string[]): readonly string[] {
+  const given: unknown = entries;
+  if (Array.isArray(given) && given.every((each) => typeof each === 'string')) return entries;
+  throw new TypeError(
+    `${option}: expected an array of strings, got ${Array.isArray(given) ? 'an array of other things' : typeof given}`,
+  );
+}
+
+/** The requested `Mcp-Param-*` names. Anything else is not echoed: the browser finds its name missing, and sends nothing. */
+function parameterHeaders(requested = ''): ReadonlySet<string> {
+  const names = requested.split(',').map((name) => name.trim().toLowerCase());
+  return new Set(names.filter((name) => PARAMETER_HEADER.test(name)));
+}
+
+function remember(verdicts: Map<string, Verdict>, text: string | undefined, verdict: Verdict): Verdict {
+  if (text === undefined || text.length > MAX_LENGTH) return verdict;
+  if (verdicts.size >= MAX_REMEMBERED) verdicts.clear();
+  verdicts.set(text, verdict);
+  return verdict;
+}
+
+function refuse(status: number, message: string): Verdict {
+  return { refusal: { status, message } };
+}
+
+/** What came, fit to be shown: short, and with nothing that a terminal or a log would obey. */
+function quote(text: string): string {
+  const start = text.length > 100 ? `${text.slice(0, 100)}…` : text;
+  return `"${start.replace(/[^ -~…]/g, '\uFFFD')}"`;
+}

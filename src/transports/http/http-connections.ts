@@ -1,0 +1,308 @@
+/** What HTTP clients have open: the connection that all share, sessions, their streams, and the bus between these and the core. */
+import { nanoid } from 'nanoid';
+import type { ConnectionEvents, ConnectionId, Exchange, Reader } from '../../messages/connection-events.ts';
+import { ErrorCode } from '../../protocol/errors.ts';
+import type { TransportHost } from '../transport.ts';
+import { type ExchangeHost, PostExchange } from './exchange.ts';
+import { GetStream } from './get-stream.ts';
+import type { Headers, HttpRequest, HttpResponse } from './http-message.ts';
+import type { ResolvedHttpOptions } from './http-options.ts';
+import { HttpSession, type HttpSessionDeps } from './http-session.ts';
+import type { RouteAnswers } from './mcp-routes.ts';
+import { OpenList } from './open-list.ts';
+import type { PrincipalLoad } from './principal-load.ts';
+import { SessionWakeup, storedTexts, UNSAVED } from './session-wakeup.ts';
+import { SseStream, type SseStreamDeps } from './sse-2024-11-05.ts';
+import { Sweeper } from './sweeper.ts';
+
+/** Characters of the id of a stream of 2024-11-05: 132 random bits. */
+const OLD_ID_LENGTH = 22;
+
+/** What a stream has yet to say after an event. */
+export type EndedConnection = 'the rest' | 'no more' | 'unknown';
+
+export class HttpConnections {
+  readonly host: TransportHost;
+  readonly #options: ResolvedHttpOptions;
+  readonly #tally: PrincipalLoad;
+  readonly #open = new OpenList();
+  readonly #sessions = new Map<string, HttpSession>();
+  readonly #sessionOf = new Map<ConnectionId, HttpSession>();
+  readonly #old = new Map<string, SseStream>();
+  readonly #oldOf = new Map<ConnectionId, SseStream>();
+  readonly #unhear: readonly (() => void)[];
+  readonly #exchanges: ExchangeHost;
+  readonly #streams: HttpSessionDeps & SseStreamDeps;
+  #shared: ConnectionId;
+  #lastExchange = 0;
+  readonly #rounds: Sweeper;
+  readonly waking: SessionWakeup;
+
+  constructor(
+    options: ResolvedHttpOptions,
+    tally: PrincipalLoad,
+    host: TransportHost,
+    answers: Pick<RouteAnswers, 'headers'>,
+  ) {
+    this.#options = options;
+    this.#tally = tally;
+    this.host = host;
+    const now = (): number => host.clock.now();
+    const pace = (connection: ConnectionId, reader: Reader, slow: boolean): void =>
+      host.bus.emit(slow ? 'connection.slow' : 'connection.drained', { connection, reader });
+    this.#streams = {
+      ...options,
+      retained: host.retained,
+      pace,
+      gone: (stream) => this.#oldGone(stream),
+      ...storedTexts(host),
+    };
+    this.#exchanges = {
+      response: options.response,
+      now,
+      pace,
+      left: (exchange) => this.#left(exchange),
+      settled: (exchange) => this.#settled(exchange),
+      over: (exchange) => this.#over(exchange),
+      unsaved: (why, request) => host.refusal(ErrorCode.InternalError, `${UNSAVED}: ${why}`, request),
+      failed: (session) => this.end(session, UNSAVED),
+      headers: (exchange, status) => {
+        const more = answers.headers(exchange);
+        const { opened } = exchange;
+        // A session whose "initialize" is refused has not opened.
+        return opened && status === 200 ? { ...more, 'mcp-session-id': opened.id } : more;
+      },
+    };
+    this.#unhear = this.#hear();
+    this.#shared = this.#openShared();
+    this.waking = new SessionWakeup({
+      host,
+      streams: this.#streams,
+      enter: (session, connection) => this.#enter(session, connection),
+    });
+    this.#rounds = new Sweeper({
+      host,
+      options,
+      open: this.#open,
+      sessions: () => this.#sessions.values(),
+      end: (session, reason) => this.end(session, reason),
+      sleep: (session) => this.#sleep(session),
+    });
+  }
+
+  /** The session of an id, if it is this principal's: whose it is else, nobody can tell from an answer. */
+  session(id: string, principal: string): HttpSession | undefined {
+    const session = this.#sessions.get(id);
+    return session?.principal === principal ? session : undefined;
+  }
+
+  /** Lets a session leave memory: its next request wakes it. */
+  #sleep(session: HttpSession): void {
+    this.#forget(session);
+    session.keeper?.sleep();
+    this.host.bus.emit('connection.closed', { connection: session.connection, reason: 'nobody uses it: it sleeps' });
+  }
+
+  /** Hands a text to the core; its answers find their way back by the exchange. */
+  post(
+    request: HttpRequest,
+    text: string,
+    accepts: { readonly json: boolean; readonly sse: boolean },
+    principal: string,
+    session: HttpSession | undefined,
+  ): void {
+    this.#lastExchange += 1;
+    const connection = session?.connection ?? this.#shared;
+    const exchange = new PostExchange(
+      { id: this.#lastExchange, principal, request, accepts, connection, session },
+      this.#exchanges,
+    );
+    this.#open.add(exchange);
+    if (session) session.busy += 1;
+    this.host.bus.emit('connection.text', { connection, text, exchange });
+    exchange.admitted();
+  }
+
+  /** Lets a GET read what a session says of its own accord. @returns false when too many do */
+  listen(response: HttpResponse, session: HttpSession, headers: Headers): boolean {
+    if (!session.takesReaders) return false;
+    this.#read(new GetStream(session, response, undefined, this.#exchanges.now, this.#readerGone));
+    response.begin(200, headers);
+    session.listen(response);
+    return true;
+  }
+
+  /** Lets a GET take up a stream after the event of this id. @returns what is left to tell it; it is `unknown` once forgotten */
+  resume(response: HttpResponse, session: HttpSession, eventId: string, headers: Headers): EndedConnection {
+    const found = session.find(eventId);
+    if (!found) return 'unknown';
+    if (found.stream.saidAllBy(found.seq)) return 'no more';
+    this.#read(new GetStream(session, response, found.stream, this.#exchanges.now, this.#readerGone));
+    response.begin(200, headers);
+    session.resume(found.stream, response, found.seq);
+    return 'the rest';
+  }
+
+  /** Ends a session: its streams, and whatever runs in it. */
+  end(session: HttpSession, reason: string): void {
+    if (!this.#forget(session)) return;
+    session.end(undefined, this.host.clock.now());
+    this.host.bus.emit('connection.closed', { connection: session.connection, reason });
+    session.keeper?.end();
+    // Nothing will be answered any more.
+    if (session.busy > 0)
+      for (const open of this.#open.all())
+        if (open instanceof PostExchange && open.session === session) open.unanswered();
+  }
+
+  /** Opens a stream of 2024-11-05. */
+  openOld(request: HttpRequest, principal: string, headers: Headers): void {
+    const connection = this.host.connectionId();
+    const stream = new SseStream(
+      { id: nanoid(OLD_ID_LENGTH), connection, principal, response: request.response },
+      this.#streams,
+    );
+    this.#open.add(stream);
+    this.#old.set(stream.id, stream);
+    this.#oldOf.set(connection, stream);
+    const [path = ''] = request.url.split('?', 1);
+    stream.begin(`${path}?sse=${stream.id}`, headers);
+    this.host.bus.emit('connection.opened', { connection, transport: 'http+sse', principal });
+  }
+
+  /** Takes a text that was posted for such a stream. @returns false when there is none of this principal */
+  oldText(id: string, principal: string, text: string): boolean {
+    const stream = this.#old.get(id);
+    if (stream?.principal !== principal) return false;
+    this.host.bus.emit('connection.text', { connection: stream.connection, text });
+    return true;
+  }
+
+  /** Ends every stream; clients that can come back are told when. Whatever is still without an answer is dropped. */
+  close(): void {
+    this.waking.end();
+    this.#rounds.end();
+    const now = this.host.clock.now();
+    const reason = 'the server is closing';
+    for (const session of [...this.#sessions.values()]) {
+      this.#forget(session);
+      session.end(this.#options.retryMs, now);
+      this.host.bus.emit('connection.closed', { connection: session.connection, reason });
+    }
+    for (const stream of this.#old.values()) stream.end();
+    this.host.bus.emit('connection.closed', { connection: this.#shared, reason });
+    for (const open of this.#open.all()) if (open instanceof PostExchange) open.unanswered();
+    for (const unhear of this.#unhear) unhear();
+  }
+
+  #openShared(): ConnectionId {
+    const connection = this.host.connectionId();
+    this.host.bus.emit('connection.opened', { connection, transport: 'http', shared: true });
+    return connection;
+  }
+
+  #hear(): readonly (() => void)[] {
+    const { bus } = this.host;
+    const mine = (exchange: Exchange | undefined): PostExchange | undefined =>
+      exchange instanceof PostExchange && exchange.host === this.#exchanges ? exchange : undefined;
+    return [
+      bus.on('connection.send', ({ connection, text, about, status, bytes }) => {
+        const exchange = about.kind === 'session' ? undefined : mine(about.exchange);
+        if (exchange) return exchange.receive(text, status, about.kind === 'request' && about.stays, bytes);
+        const session = this.#sessionOf.get(connection);
+        if (session) return session.say(text);
+        this.#oldOf.get(connection)?.send(text);
+      }),
+      bus.on('connection.accepted', ({ exchange }) => mine(exchange)?.accepted()),
+      bus.on('connection.unanswered', ({ exchange }) => mine(exchange)?.unanswered()),
+      bus.on('connection.release', ({ exchange, retryMs }) => mine(exchange)?.release(retryMs)),
+      bus.on('connection.session', (event) => this.#opened(event, mine(event.exchange))),
+      bus.on('connection.end', ({ connection, reason }) => this.#ended(connection, reason)),
+    ];
+  }
+
+  /** An exchange has opened a session. */
+  #opened(
+    { opened, session: id, dialect, keeper }: ConnectionEvents['connection.session'],
+    exchange: PostExchange | undefined,
+  ): void {
+    if (!exchange) return;
+    const { principal } = exchange;
+    const now = this.host.clock.now();
+    const session = new HttpSession({ id, principal, dialect, keeper }, this.#streams, now);
+    this.#enter(session, opened);
+    session.busy += 1;
+    exchange.adopt(session);
+  }
+
+  #enter(session: HttpSession, connection: ConnectionId): void {
+    session.connection = connection;
+    this.#sessions.set(session.id, session);
+    this.#sessionOf.set(connection, session);
+    session.used(this.host.clock.now());
+  }
+
+  /** The core has ended a connection. */
+  #ended(connection: ConnectionId, reason: string): void {
+    const session = this.#sessionOf.get(connection);
+    if (session) return this.end(session, reason);
+    const old = this.#oldOf.get(connection);
+    if (old) return old.end();
+    if (connection !== this.#shared) return;
+    // Whatever happened to it, the next client is served.
+    this.#shared = this.#openShared();
+    this.host.log(
+      'error',
+      `http: the connection that clients without a session share has ended (${reason}): opened anew`,
+    );
+    this.host.bus.emit('connection.closed', { connection, reason });
+    const text = this.host.refusal(ErrorCode.InternalError, 'the server failed; the request may or may not have run');
+    for (const open of this.#open.all())
+      if (open instanceof PostExchange && open.connection === connection) open.refuse(500, text);
+  }
+
+  #left(exchange: PostExchange): void {
+    // A session's request runs on (2025-11-25 transports, "Sending Messages to the Server"); any other is cancelled by this.
+    if (!exchange.session) this.host.bus.emit('connection.left', { connection: exchange.connection, exchange });
+  }
+
+  #settled({ session }: PostExchange): void {
+    if (session) this.#unused(session);
+  }
+
+  #over(exchange: PostExchange): void {
+    this.#open.remove(exchange);
+    this.#tally.end(exchange.principal);
+  }
+
+  #read(stream: GetStream): void {
+    this.#open.add(stream);
+    stream.session.busy += 1;
+  }
+
+  readonly #readerGone = (stream: GetStream): void => {
+    this.#open.remove(stream);
+    this.#tally.end(stream.principal);
+    this.#unused(stream.session);
+  };
+
+  #unused(session: HttpSession): void {
+    session.busy -= 1;
+    session.used(this.host.clock.now());
+  }
+
+  #oldGone(stream: SseStream): void {
+    this.#open.remove(stream);
+    this.#tally.end(stream.principal);
+    this.#old.delete(stream.id);
+    this.#oldOf.delete(stream.connection);
+    this.host.bus.emit('connection.closed', { connection: stream.connection, reason: 'its client has gone' });
+  }
+
+  #forget(session: HttpSession): boolean {
+    this.#sessionOf.delete(session.connection);
+    if (!this.#sessions.delete(session.id)) return false;
+    session.leave();
+    return true;
+  }
+}

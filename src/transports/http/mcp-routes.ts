@@ -1,0 +1,314 @@
+/** What POST, GET and DELETE of the MCP endpoint mean: which connection, session or stream each is for. */
+import { ErrorCode, type ErrorCodeValue } from '../../protocol/errors.ts';
+import { messageOf } from '../../protocol/json.ts';
+import type { RequestId } from '../../protocol/jsonrpc.ts';
+import { isLegacyRevision, isModernRevision, SUPPORTED_REVISIONS } from '../../protocol/revisions.ts';
+import { EVENT_STREAM } from './event-stream.ts';
+import type { HostRefusal } from './host-guard.ts';
+import type { HttpConnections } from './http-connections.ts';
+import type { Body, BodyFault, Headers, HttpRequest } from './http-message.ts';
+import type { HttpSession } from './http-session.ts';
+import { accepts, asksForEvents, foreignCharset, isJson } from './negotiate.ts';
+import type { PrincipalLoad } from './principal-load.ts';
+
+export const HTTP_METHODS = 'GET, POST, DELETE, OPTIONS';
+/** The methods of a path that serves HTTP+SSE of 2024-11-05 only. */
+export const SSE_METHODS = 'GET, POST, OPTIONS';
+
+/** Where the query of a POST names the stream of 2024-11-05 that it is for. */
+const STREAM = /(?:^|&)sse=([^&]*)/;
+
+/** Whether a POST is for a stream of 2024-11-05. */
+export function namesStream(query: string): boolean {
+  return STREAM.test(query);
+}
+
+/** How a request is refused, and which headers every answer has. */
+export interface RouteAnswers {
+  refuse(request: HttpRequest, refusal: HostRefusal, code?: ErrorCodeValue, id?: RequestId): void;
+  headers(request: Pick<HttpRequest, 'header'>): Headers | undefined;
+}
+
+/** Whoever calls has had the tally count one exchange for POST and GET: what refuses it gives it back. */
+export class McpRoutes {
+  readonly #connections: HttpConnections;
+  readonly #tally: PrincipalLoad;
+  readonly #answers: RouteAnswers;
+
+  constructor(connections: HttpConnections, tally: PrincipalLoad, answers: RouteAnswers) {
+    this.#connections = connections;
+    this.#tally = tally;
+    this.#answers = answers;
+  }
+
+  post(request: HttpRequest, query: string, principal: string): void {
+    const refuse = (status: number, message: string, code?: ErrorCodeValue): void => {
+      this.#tally.end(principal);
+      this.#answers.refuse(request, { status, message }, code);
+    };
+    const type = request.header('content-type');
+    if (!isJson(type)) return refuse(415, `Content-Type: expected application/json, got ${shown(type)}`);
+    const charset = foreignCharset(type);
+    if (charset !== undefined)
+      return refuse(415, `Content-Type: expected charset=utf-8 or none, got ${shown(charset)}: send the body as UTF-8`);
+    const encoding = request.header('content-encoding');
+    if (encoding !== undefined && encoding !== 'identity')
+      return refuse(415, `Content-Encoding: expected none, got ${shown(encoding)}: send the body as it is`);
+    const accepted = accepts(request.header('accept'));
+    if (!accepted.json && !accepted.sse)
+      return refuse(
+        406,
+        `Accept: expected application/json and text/event-stream, got ${shown(request.header('accept'))}`,
+      );
+    const old = STREAM.exec(query)?.[1];
+    const { maxMessageBytes } = this.#connections.host;
+    request.body(maxMessageBytes, (body: Body) => {
+      if ('fault' in body) return this.#unread(request, body.fault, principal, body.start);
+      if (old !== undefined) {
+        this.#tally.end(principal);
+        if (this.#connections.oldText(old, principal, body.text))
+          return request.response.send(202, this.#answers.headers(request) ?? {}, undefined);
+        return this.#answers.refuse(request, { status: 404, message: 'no such stream: open one with GET' });
+      }
+      const id = request.header('mcp-session-id');
+      const revision = request.header('mcp-protocol-version');
+      // A modern request has no session: the header is ignored (2026-07-28 streamable-http, "Earlier Streamable HTTP Revisions").
+      if (id === undefined || isModernRevision(revision)) {
+        return this.#connections.post(request, body.text, accepted, principal, undefined);
+      }
+      const session = this.#connections.session(id, principal);
+      if (session) return this.#postTo(session, request, body.text, accepted);
+      this.#wake(
+        request,
+        principal,
+        (woken) => this.#postTo(woken, request, body.text, accepted),
+        (status, message, code) => refuse(status, message, code),
+      );
+    });
+  }
+
+  #postTo(
+    session: HttpSession,
+    request: HttpRequest,
+    text: string,
+    accepted: { readonly json: boolean; readonly sse: boolean },
+  ): void {
+    const { principal } = session;
+    const revision = request.header('mcp-protocol-version');
+    if (revision === undefined || isLegacyRevision(revision))
+      return this.#connections.post(request, text, accepted, principal, session);
+    this.#tally.end(principal);
+    this.#answers.refuse(request, { status: 400, message: unsupported(revision) });
+  }
+
+  /** Finds the session that a request names, where it is kept and not awake. */
+  #wake(
+    request: HttpRequest,
+    principal: string,
+    found: (session: HttpSession) => void,
+    refuse: (status: number, message: string, code?: ErrorCodeValue) => void,
+  ): void {
+    const { waking: all } = this.#connections;
+    // That a session is not here while all leave says nothing about whether it is open.
+    const none = (): void =>
+      all.closed ? refuse(503, 'this server is closed', ErrorCode.ShuttingDown) : refuse(404, NO_SESSION);
+    const waking = all.wake(request.header('mcp-session-id') ?? '', principal);
+    if (!waking) return none();
+    waking
+      .then(
+        // Two that came at once both wake it; and what was awake is not asleep.
+        (woken) => woken ?? this.#connections.session(request.header('mcp-session-id') ?? '', principal),
+        (error: unknown) => {
+          // So is the store by then.
+          if (all.closed) return undefined;
+          this.#connections.host.log('error', `http: a session cannot be looked for: ${messageOf(error)}`);
+          refuse(
+            503,
+            'whether this session is open cannot be told now, because the store of the server fails: try again',
+          );
+          return null;
+        },
+      )
+      .then((session) => {
+        if (session === 'damaged') refuse(500, DAMAGED);
+        else if (session) found(session);
+        else if (session === undefined) none();
+      })
+      .catch((error: unknown) => {
+        this.#connections.host.bus.emit('fault', { where: 'a session that woke', error });
+        request.response.destroy();
+      });
+  }
+
+  #unread(request: HttpRequest, fault: BodyFault, principal: string, start: string | undefined): void {
+    this.#tally.end(principal);
+    const { maxMessageBytes } = this.#connections.host;
+    switch (fault) {
+      case 'cut':
+        return request.response.destroy();
+      case 'too long':
+        return this.#answers.refuse(
+          request,
+          {
+            status: 413,
+            message: `the body is longer than ${maxMessageBytes} bytes (the server's option is limits.maxMessageBytes)`,
+            headers: { connection: 'close' },
+          },
+          ErrorCode.InvalidRequest,
+          start === undefined ? undefined : this.#connections.host.idIn(start),
+        );
+      case 'not UTF-8':
+        return this.#answers.refuse(
+          request,
+          { status: 400, message: 'the body is not valid UTF-8' },
+          ErrorCode.ParseError,
+        );
+      case 'read already':
+        return this.#answers.refuse(
+          request,
+          {
+            status: 500,
+            message:
+              'the body was read before it came here: mount server.node or server.fetch ahead of any body parser',
+          },
+          ErrorCode.InternalError,
+        );
+    }
+  }
+
+  get(request: HttpRequest, principal: string): void {
+    const refuse = (status: number, message: string, headers?: Headers): void => {
+      this.#tally.end(principal);
+      this.#answers.refuse(request, { status, message, ...(headers ? { headers } : {}) });
+    };
+    const id = request.header('mcp-session-id');
+    const revision = request.header('mcp-protocol-version');
+    const accept = request.header('accept');
+    if (isModernRevision(revision))
+      return refuse(405, `revision ${revision} has no GET: expected POST`, { allow: HTTP_METHODS });
+    if (!asksForEvents(accept)) return refuse(406, expectedEvents(accept));
+    if (id === undefined) {
+      if (revision !== undefined && !isLegacyRevision(revision)) return refuse(400, unsupported(revision));
+      // Only streams of a session have events with ids.
+      if (request.header('last-event-id') !== undefined)
+        return refuse(400, 'Mcp-Session-Id: expected the id that "initialize" was answered with, got none');
+      // A client of Streamable HTTP has a session before it sends a GET, and names it. What names none is HTTP+SSE, also where
+      // it names a revision: some clients send that header on either transport.
+      return this.#openOld(request, principal);
+    }
+    const session = this.#connections.session(id, principal);
+    if (session) return this.#getOf(session, request, refuse);
+    const none = (status: number, message: string): void => refuse(status, message);
+    this.#wake(request, principal, (woken) => this.#getOf(woken, request, refuse), none);
+  }
+
+  /** A GET of the path that serves HTTP+SSE: what it says of a session or a revision belongs to another transport. */
+  getOld(request: HttpRequest, principal: string): void {
+    const accept = request.header('accept');
+    if (asksForEvents(accept)) return this.#openOld(request, principal);
+    this.#tally.end(principal);
+    this.#answers.refuse(request, { status: 406, message: expectedEvents(accept) });
+  }
+
+  #openOld(request: HttpRequest, principal: string): void {
+    this.#connections.openOld(request, principal, this.#answers.headers(request) ?? {});
+  }
+
+  #getOf(
+    session: HttpSession,
+    request: HttpRequest,
+    refuse: (status: number, message: string, headers?: Headers) => void,
+  ): void {
+    const revision = request.header('mcp-protocol-version');
+    if (revision !== undefined && !isLegacyRevision(revision)) return refuse(400, unsupported(revision));
+    const headers = { ...EVENT_STREAM, ...this.#answers.headers(request), 'mcp-session-id': session.id };
+    const lastEventId = request.header('last-event-id');
+    if (lastEventId === undefined) {
+      if (!this.#connections.listen(request.response, session, headers))
+        refuse(409, 'this session has several GET streams open already, and each message goes to one of them only');
+      return;
+    }
+    const resume = (): void => this.#resume(session, request, lastEventId, headers, refuse);
+    const fetching = session.bringBack(lastEventId, this.#connections.host.clock.now());
+    if (!fetching) return resume();
+    session.busy += 1;
+    fetching
+      .finally(() => {
+        session.busy -= 1;
+      })
+      .then(resume, (error: unknown) => {
+        this.#connections.host.log('error', `http: a stream cannot be looked for: ${messageOf(error)}`);
+        refuse(503, 'what this stream said cannot be told now, because the store of the server fails: try again');
+      });
+  }
+
+  #resume(
+    session: HttpSession,
+    request: HttpRequest,
+    lastEventId: string,
+    headers: Headers,
+    refuse: (status: number, message: string) => void,
+  ): void {
+    const { principal } = session;
+    switch (this.#connections.resume(request.response, session, lastEventId, headers)) {
+      case 'the rest':
+        return;
+      case 'no more':
+        // WHATWG HTML, "Server-sent events": 204 tells a client not to come again, as it would after a stream without events.
+        this.#tally.end(principal);
+        return request.response.send(204, this.#answers.headers(request) ?? {}, undefined);
+      case 'unknown':
+        return refuse(
+          404,
+          'Last-Event-ID: no such event of this session, or what came after it is no longer kept (http.maxReplayEvents, http.maxReplayBytes, http.replayMs): open a new session with "initialize"',
+        );
+    }
+  }
+
+  delete(request: HttpRequest, principal: string): void {
+    const id = request.header('mcp-session-id');
+    if (isModernRevision(request.header('mcp-protocol-version')))
+      return this.#answers.refuse(request, {
+        status: 405,
+        message: 'this revision has no sessions to end: expected POST',
+        headers: { allow: HTTP_METHODS },
+      });
+    if (id === undefined)
+      return this.#answers.refuse(request, {
+        status: 400,
+        message: 'Mcp-Session-Id: expected the session to end, got none',
+      });
+    const revision = request.header('mcp-protocol-version');
+    const refuse = (status: number, message: string): void => this.#answers.refuse(request, { status, message });
+    const end = (session: HttpSession): void => {
+      if (revision !== undefined && !isLegacyRevision(revision)) return refuse(400, unsupported(revision));
+      this.#connections.end(session, 'its client has ended it');
+      const ended = (): void => request.response.send(204, this.#answers.headers(request) ?? {}, undefined);
+      // No restart brings it back, or its client is told that one may.
+      if (session.keeper)
+        session.keeper.gate(ended, (why) => refuse(503, `the session is ended, but that cannot be kept: ${why}`));
+      else ended();
+    };
+    const session = this.#connections.session(id, principal);
+    if (session) return end(session);
+    this.#wake(request, principal, end, refuse);
+  }
+}
+
+/** Never 404: its client would open another session, and what it had in this one would be lost in silence. */
+const DAMAGED =
+  'Mcp-Session-Id: the storage of this server is damaged where this session is: nothing was done; ask the operator to restore a copy';
+const NO_SESSION =
+  'Mcp-Session-Id: no such session; it may have ended or been idle for too long (http.sessionIdleMs): open a new one with "initialize"';
+
+function expectedEvents(accept: string | undefined): string {
+  return `Accept: expected text/event-stream for a GET, got ${shown(accept)}`;
+}
+
+function unsupported(revision: string): string {
+  return `MCP-Protocol-Version: expected one of ${SUPPORTED_REVISIONS.join(', ')}, got ${shown(revision)}`;
+}
+
+function shown(value: string | undefined): string {
+  return value === undefined ? 'none' : `"${value.slice(0, 100).replace(/[^ -~]/g, '?')}"`;
+}

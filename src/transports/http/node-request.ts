@@ -1,0 +1,304 @@
+/** A `node:http` request and its response, as the endpoint sees them. One object for both: one comes with every request. */
+import { AsyncResource } from 'node:async_hooks';
+import { Buffer, isUtf8 } from 'node:buffer';
+import { type IncomingMessage, OutgoingMessage, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Bytes } from '../../messages/connection-events.ts';
+import {
+  type Body,
+  type Headers,
+  type HttpListener,
+  type HttpRequest,
+  type HttpResponse,
+  MAX_START,
+} from './http-message.ts';
+import type { LingeringClose } from './lingering.ts';
+import { type CompleteRequest, serveAtEndOfTurn } from './turn-batch.ts';
+
+export interface NodeOptions {
+  /** Ends the connection where the request is refused before its body was read. */
+  readonly lingering: LingeringClose;
+  /** Path and query, where the request has lost a part of its own on the way. */
+  readonly url?: string | undefined;
+  /** It came with `Expect: 100-continue`, and nobody has answered that yet. */
+  readonly expects?: boolean;
+}
+
+/** It is an async resource, so that what serves it runs in the context that it came in: an embedder traces its requests by that. */
+export class NodeRequest extends AsyncResource implements HttpRequest, HttpResponse, CompleteRequest {
+  listener: HttpListener | undefined;
+  gone = false;
+  readonly method: string;
+  readonly url: string;
+  readonly #request: IncomingMessage;
+  readonly #response: ServerResponse;
+  readonly #lingering: LingeringClose;
+  /** The client sends its body once it is told to continue. */
+  #expects: boolean;
+  /** Waits for the body. */
+  #done: ((body: Body) => void) | undefined;
+  /** What was written in this turn, and is not yet with the response. */
+  #unwritten = '';
+  /** The body is written in chunks, and by nobody but this: a chunk may go to the socket as it is. */
+  #plain = false;
+  /** The socket has enough for now. */
+  #full = false;
+  /** What has come of the body: nearly always one chunk. */
+  #chunks: Buffer | Buffer[] | undefined;
+
+  constructor(request: IncomingMessage, response: ServerResponse, { lingering, url, expects = false }: NodeOptions) {
+    super('TROUPE_HTTP_REQUEST');
+    this.method = request.method ?? 'GET';
+    this.url = url ?? request.url ?? '/';
+    this.#lingering = lingering;
+    this.#expects = expects;
+    this.#request = request;
+    this.#response = response;
+    response.on('close', this.#closed);
+    // A pipelined request waits for the socket, and Node tells it nothing when that closes.
+    if (!response.socket) wait(request.socket, this.#closed);
+  }
+
+  get response(): HttpResponse {
+    return this;
+  }
+
+  get remoteAddress(): string | undefined {
+    return this.#request.socket.remoteAddress;
+  }
+
+  get localAddress(): string | undefined {
+    return this.#request.socket.localAddress;
+  }
+
+  get version(): string {
+    return this.#request.httpVersion;
+  }
+
+  /** Looked up in what came: to have Node sort all headers for the few that are read would take longer. */
+  header(name: string): string | undefined {
+    const { rawHeaders } = this.#request;
+    let found: string | undefined;
+    for (let at = 0; at < rawHeaders.length; at += 2) {
+      if (!is(rawHeaders[at], name)) continue;
+      const value = rawHeaders[at + 1] ?? '';
+      // Several of one name say together what they say joined (RFC 9110 section 5.3).
+      found = found === undefined ? value : `${found}, ${value}`;
+    }
+    return found;
+  }
+
+  repeats(name: string): boolean {
+    const { rawHeaders } = this.#request;
+    let times = 0;
+    for (let at = 0; at < rawHeaders.length; at += 2) if (is(rawHeaders[at], name)) times += 1;
+    return times > 1;
+  }
+
+  body(maxBytes: number, done: (body: Body) => void): void {
+    const request = this.#request;
+    if (request.readableEnded) return done({ fault: 'read already' });
+    if (this.gone) return done({ fault: 'cut' });
+    if (Number(this.header('content-length') ?? 0) > maxBytes) return done({ fault: 'too long' });
+    if (this.#expects) {
+      this.#expects = false;
+      this.#response.writeContinue();
+    }
+    let length = 0;
+    this.#done = done;
+    request.on('data', (chunk: Buffer) => {
+      length += chunk.length;
+      if (length > maxBytes) this.#finish({ fault: 'too long', start: this.#start(chunk) });
+      else if (!this.#chunks) this.#chunks = chunk;
+      else if (Array.isArray(this.#chunks)) this.#chunks.push(chunk);
+      else this.#chunks = [this.#chunks, chunk];
+    });
+    request.on('end', () => serveAtEndOfTurn(this));
+  }
+
+  /** How the body began: what came before this chunk, or else that. */
+  #start(chunk: Buffer): string {
+    const [first = chunk] = Array.isArray(this.#chunks) ? this.#chunks : [this.#chunks];
+    return first.toString('utf8', 0, MAX_START);
+  }
+
+  serve(): void {
+    this.runInAsyncScope(this.#serve, this);
+  }
+
+  #serve(): void {
+    const chunks = this.#chunks;
+    const bytes = Array.isArray(chunks) ? Buffer.concat(chunks) : (chunks ?? NOTHING);
+    this.#finish(isUtf8(bytes) ? { text: bytes.toString('utf8') } : { fault: 'not UTF-8' });
+  }
+
+  #finish(body: Body): void {
+    const done = this.#done;
+    this.#done = undefined;
+    this.#chunks = undefined;
+    done?.(body);
+  }
+
+  readonly #closed = (): void => {
+    if (this.gone) return;
+    this.gone = true;
+    waiting.get(this.#request.socket)?.delete(this.#closed);
+    this.#finish({ fault: 'cut' });
+    this.listener?.closed();
+  };
+
+  send(status: number, headers: Headers, body: string | undefined, bytes?: Bytes): void {
+    const response = this.#response;
+    if (response.headersSent || response.destroyed) return;
+    // As a list: Node writes it as it stands.
+    const list: (string | number)[] = [];
+    for (const name in headers) list.push(name, headers[name] ?? '');
+    if (!this.#request.complete && this.#leavesBody(headers)) list.push('connection', 'close');
+    const pieces = bytes?.();
+    if (status !== 204) list.push('content-length', pieces ? lengthOf(pieces) : Buffer.byteLength(body ?? ''));
+    response.writeHead(status, list);
+    if (!pieces) return void response.end(body);
+    for (const piece of pieces) response.write(piece);
+    response.end();
+  }
+
+  /**
+   * Decides what becomes of a body that nobody has read: Node discards a short one, and the connection goes on; after any other, the
+   * connection ends.
+   *
+   * @returns whether the response must say so
+   */
+  #leavesBody(headers: Headers): boolean {
+    const request = this.#request;
+    // Streams of HTTP/2 end by themselves.
+    if (request.httpVersionMajor > 1) return false;
+    const chunked = this.header('transfer-encoding') !== undefined;
+    const length = Number(this.header('content-length') ?? 0);
+    if (!chunked && length === 0 && !this.#expects) return false;
+    const ends = headers.connection === 'close';
+    // Told nothing, a client that waits to be told to continue may send its body or not: what would follow is anybody's guess.
+    const discards = !chunked && length <= MAX_DISCARDED && !this.#expects;
+    if (discards && !ends && this.#response.shouldKeepAlive) return false;
+    this.#lingering.arrange(request);
+    return !ends;
+  }
+
+  /** A response is being written on its connection, or waits for its turn: nothing else may be written there. */
+  get answering(): boolean {
+    const { headersSent, writableFinished, socket } = this.#response;
+    return !writableFinished && (headersSent || !socket);
+  }
+
+  begin(status: number, headers: Headers): void {
+    const response = this.#response;
+    response.on('drain', () => this.listener?.drained());
+    // A client that is gone is no error of ours; 'close' tells.
+    response.on('error', ignore);
+    response.writeHead(status, headers);
+    response.flushHeaders();
+    // Whoever wraps a response, to compress it for example, has a `write` of its own.
+    this.#plain = response.chunkedEncoding && response.write === OutgoingMessage.prototype.write;
+  }
+
+  /** What is written in one turn leaves as one chunk: a chunk costs as much as what it says. */
+  write(text: string): boolean {
+    const response = this.#response;
+    if (response.destroyed) return true;
+    const first = this.#unwritten === '';
+    this.#unwritten += text;
+    if (this.#unwritten.length >= MOST_UNWRITTEN) this.#flush();
+    else if (first) this.#writeLater();
+    return !(this.#full || response.writableNeedDrain);
+  }
+
+  #writeLater(): void {
+    if (unwritten.length === 0) process.nextTick(flushAll);
+    unwritten.push(this.#flush);
+    if (unwritten.length >= MOST_RESPONSES) flushAll();
+  }
+
+  readonly #flush = (): void => {
+    const text = this.#unwritten;
+    this.#unwritten = '';
+    const response = this.#response;
+    // After its end the connection belongs to the next response.
+    if (text === '' || response.destroyed || response.writableEnded) return;
+    const { socket } = response;
+    // What Node itself still holds goes first.
+    if (!this.#plain || !socket || socket.writableLength !== response.writableLength) return void response.write(text);
+    const length = Buffer.byteLength(text);
+    if (socket.write(chunkOf(text, length), length === text.length ? 'latin1' : 'utf8') || this.#full) return;
+    this.#full = true;
+    socket.once('drain', this.#drained);
+  };
+
+  readonly #drained = (): void => {
+    this.#full = false;
+    this.listener?.drained();
+  };
+
+  get pending(): number {
+    return this.#response.writableLength + this.#unwritten.length;
+  }
+
+  end(): void {
+    this.#flush();
+    this.#response.end();
+  }
+
+  destroy(): void {
+    this.#response.destroy();
+  }
+}
+
+/** Longest body that is read over and discarded, in bytes, so that its connection can be used again. */
+const MAX_DISCARDED = 65_536;
+
+/** Characters that wait for the end of a turn at most. */
+const MOST_UNWRITTEN = 16_384;
+
+/** Responses that wait for the end of a turn at most: what is written to thousands in a turn takes its time in that turn, and not after. */
+const MOST_RESPONSES = 16;
+
+/** The responses that were written to in this turn. */
+let unwritten: (() => void)[] = [];
+
+function flushAll(): void {
+  const flushes = unwritten;
+  unwritten = [];
+  for (const flush of flushes) flush();
+}
+
+/** A chunk in one piece: Node would write four, in a call to the system that takes twice as long to prepare. */
+function chunkOf(text: string, length: number): string {
+  return `${length.toString(16)}\r\n${text}\r\n`;
+}
+
+const NOTHING = Buffer.alloc(0);
+
+function lengthOf(pieces: readonly Uint8Array[]): number {
+  let length = 0;
+  for (const piece of pieces) length += piece.length;
+  return length;
+}
+
+function ignore(): void {}
+
+function is(raw: string | undefined, name: string): boolean {
+  return raw !== undefined && raw.length === name.length && (raw === name || raw.toLowerCase() === name);
+}
+
+/** By socket, who wants to know when it closes: one listener for all of them. */
+const waiting = new WeakMap<Socket, Set<() => void>>();
+
+function wait(socket: Socket, closed: () => void): void {
+  let all = waiting.get(socket);
+  if (!all) {
+    all = new Set();
+    waiting.set(socket, all);
+    socket.once('close', () => {
+      for (const each of [...(waiting.get(socket) ?? [])]) each();
+    });
+  }
+  all.add(closed);
+}

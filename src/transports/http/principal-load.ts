@@ -1,0 +1,69 @@
+/** Counts what each principal has open, and how often it asks. */
+import { Quota } from '../../quota.ts';
+import { TokenBucket } from './token-bucket.ts';
+
+export interface PrincipalLoadLimits {
+  readonly maxExchanges: number;
+  readonly maxExchangesPerPrincipal: number;
+  readonly rate: { readonly perSecond: number; readonly burst: number } | undefined;
+}
+
+/** Why somebody is refused, with milliseconds after which asking again makes sense. */
+export interface LoadExcess {
+  readonly message: string;
+  readonly retryMs: number;
+}
+
+/** Most buckets kept; above it, those that are full again are forgotten. */
+const MAX_BUCKETS = 10_000;
+
+export class PrincipalLoad {
+  readonly #limits: PrincipalLoadLimits;
+  readonly #exchanges: Quota;
+  readonly #buckets = new Map<string, TokenBucket>();
+
+  constructor(limits: PrincipalLoadLimits) {
+    this.#limits = limits;
+    const { maxExchanges: max, maxExchangesPerPrincipal } = limits;
+    this.#exchanges = new Quota({
+      what: 'exchanges open',
+      max,
+      option: 'http.maxExchanges',
+      perPrincipal: { max: maxExchangesPerPrincipal, option: 'http.maxExchangesPerPrincipal' },
+    });
+  }
+
+  /** @param who the principal, or what tells anonymous clients apart */
+  tooOften(who: string, now: number): LoadExcess | undefined {
+    const { rate } = this.#limits;
+    if (!rate) return undefined;
+    let bucket = this.#buckets.get(who);
+    if (!bucket) {
+      if (this.#buckets.size >= MAX_BUCKETS) this.#forget((rate.burst / rate.perSecond) * 1_000, now);
+      bucket = new TokenBucket(rate.perSecond, rate.burst, now);
+      this.#buckets.set(who, bucket);
+    }
+    const retryMs = bucket.take(now);
+    if (retryMs === 0) return undefined;
+    const message = `more than ${rate.perSecond} requests a second, and ${rate.burst} at once: ask less often (the server's option is http.rate)`;
+    return { message, retryMs };
+  }
+
+  /** Counts one more exchange, unless there are too many. */
+  begin(principal: string): LoadExcess | undefined {
+    const excess = this.#exchanges.excess(principal);
+    if (excess) return { message: `${excess.message}: end one, or wait for an answer`, retryMs: 1_000 };
+    this.#exchanges.add(principal);
+    return undefined;
+  }
+
+  end(principal: string): void {
+    this.#exchanges.remove(principal);
+  }
+
+  #forget(refillMs: number, now: number): void {
+    for (const [who, bucket] of this.#buckets) if (now - bucket.usedAt >= refillMs) this.#buckets.delete(who);
+    // All of them are in use: rather one client too often than memory without end.
+    if (this.#buckets.size >= MAX_BUCKETS) this.#buckets.clear();
+  }
+}

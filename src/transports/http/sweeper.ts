@@ -1,0 +1,96 @@
+/** What the connections of HTTP are looked after for from time to time: silent and stalled streams, sessions that nobody uses. */
+import { inSlices, type Timer } from '../../clock.ts';
+import type { TransportHost } from '../transport.ts';
+import type { ResolvedHttpOptions } from './http-options.ts';
+import type { HttpSession } from './http-session.ts';
+import type { Open, OpenList } from './open-list.ts';
+
+export interface SweeperOptions {
+  readonly host: TransportHost;
+  readonly options: ResolvedHttpOptions;
+  readonly open: OpenList;
+  sessions(): Iterable<HttpSession>;
+  /** Ends a session. */
+  end(session: HttpSession, reason: string): void;
+  /** Lets a session leave memory. */
+  sleep(session: HttpSession): void;
+}
+
+/** Sessions that may fall asleep in one round: the rest wait for the next, so that a round takes little time. */
+const MOST_TO_SLEEP = 2_000;
+/** Milliseconds between two looks at which sessions may leave memory. */
+const SLEEP_ROUND_MS = 5_000;
+
+export class Sweeper {
+  readonly #options: SweeperOptions;
+  readonly #timers = new Map<object, Timer>();
+  #ended = false;
+
+  constructor(options: SweeperOptions) {
+    this.#options = options;
+    const { keepAliveMs, stallMs, sessionIdleMs, replayMs } = options.options;
+    this.#every(Math.min(keepAliveMs, stallMs), this.#tend);
+    this.#every(Math.max(1, Math.min(sessionIdleMs, replayMs) / 4), this.#sweep);
+    if (options.host.sleepers) this.#every(SLEEP_ROUND_MS, this.#sleep);
+  }
+
+  end(): void {
+    this.#ended = true;
+    for (const timer of this.#timers.values()) timer.cancel();
+  }
+
+  #every(ms: number, round: (done: () => void) => void): void {
+    const again = (): void => {
+      if (!this.#ended)
+        this.#timers.set(
+          round,
+          this.#options.host.clock.after(ms, () => round(again)),
+        );
+    };
+    again();
+  }
+
+  /** Keeps silent streams open, drops clients that take nothing. */
+  readonly #tend = (done: () => void): void => {
+    const { host, open, options } = this.#options;
+    const { keepAliveMs, stallMs } = options;
+    let stalled = 0;
+    // In slices: thousands of comments take as long to write as a broadcast.
+    const tend = (one: Open): void => {
+      if (!one.tend(host.clock.now(), keepAliveMs, stallMs)) stalled += 1;
+    };
+    inSlices(host.clock, open.all().values(), tend, () => {
+      if (stalled > 0)
+        host.log(
+          'warning',
+          `http: ${stalled} clients took nothing for ${stallMs} ms and were disconnected (http.stallMs)`,
+        );
+      done();
+    });
+  };
+
+  /** Ends sessions that nobody uses, forgets streams that nobody has come back for. */
+  readonly #sweep = (done: () => void): void => {
+    const { host, options, sessions, end } = this.#options;
+    const { sessionIdleMs, replayMs } = options;
+    const now = host.clock.now();
+    const sweep = (session: HttpSession): void => {
+      session.sweep(now, replayMs);
+      if (session.busy === 0 && now - session.usedAt >= sessionIdleMs)
+        end(session, `nobody has used it for ${sessionIdleMs} ms`);
+    };
+    inSlices(host.clock, [...sessions()].values(), sweep, done);
+  };
+
+  readonly #sleep = (done: () => void): void => {
+    const { host, sessions, sleep } = this.#options;
+    const now = host.clock.now();
+    const sleepy: HttpSession[] = [];
+    for (const session of sessions()) {
+      if (session.sleepy(now)) sleepy.push(session);
+      if (sleepy.length >= MOST_TO_SLEEP) break;
+    }
+    for (const session of sleepy) sleep(session);
+    done();
+  };
+}

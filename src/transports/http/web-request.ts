@@ -1,0 +1,174 @@
+/** Web standard requests and responses, as the endpoint sees them: for `server.fetch`. */
+import {
+  type Body,
+  type Headers,
+  type HttpListener,
+  type HttpRequest,
+  type HttpResponse,
+  MAX_START,
+} from './http-message.ts';
+
+/** Bytes that may wait for a client before it counts as slow. */
+const HIGH_WATER = 64 * 1024;
+const encoder = new TextEncoder();
+
+export class WebRequest implements HttpRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly remoteAddress = undefined;
+  readonly localAddress = undefined;
+  readonly version = undefined;
+  readonly response: WebResponse;
+  readonly #request: Request;
+  readonly #host: string;
+
+  constructor(request: Request) {
+    const { pathname, search, host } = new URL(request.url);
+    this.#request = request;
+    this.#host = host;
+    this.method = request.method;
+    this.url = pathname + search;
+    this.response = new WebResponse(request.signal);
+  }
+
+  header(name: string): string | undefined {
+    const value = this.#request.headers.get(name) ?? undefined;
+    // A request that was made and not received has its host in the URL only.
+    return value === undefined && name === 'host' ? this.#host : value;
+  }
+
+  /** Nobody can tell: the headers of a web standard request are joined. */
+  repeats(): boolean {
+    return false;
+  }
+
+  body(maxBytes: number, done: (body: Body) => void): void {
+    void this.#read(maxBytes).then(done, () => done({ fault: 'cut' }));
+  }
+
+  async #read(maxBytes: number): Promise<Body> {
+    if (this.#request.bodyUsed) return { fault: 'read already' };
+    if (Number(this.header('content-length') ?? 0) > maxBytes) return { fault: 'too long' };
+    const reader = this.#request.body?.getReader();
+    const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+    let text = '';
+    let length = 0;
+    while (reader) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      length += value.byteLength;
+      if (length > maxBytes) {
+        await reader.cancel();
+        return {
+          fault: 'too long',
+          start: text.slice(0, MAX_START) || new TextDecoder().decode(value.subarray(0, MAX_START)),
+        };
+      }
+      const decoded = decode(() => decoder.decode(value, { stream: true }));
+      if (decoded === undefined) return { fault: 'not UTF-8' };
+      text += decoded;
+    }
+    const last = decode(() => decoder.decode());
+    return last === undefined ? { fault: 'not UTF-8' } : { text: text + last };
+  }
+}
+
+/** @returns undefined for bytes that are not UTF-8 */
+function decode(read: () => string): string | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+}
+
+/** Without what is about one connection: that belongs to whoever has it (RFC 9110 section 7.6.1). */
+function endToEnd({ connection: _, ...headers }: Headers): Headers {
+  return headers;
+}
+
+export class WebResponse implements HttpResponse {
+  listener: HttpListener | undefined;
+  /** The response, once there is one. */
+  readonly answered: Promise<Response>;
+  readonly #signal: AbortSignal;
+  #answer: (response: Response) => void = () => {};
+  #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+  #slow = false;
+  #over = false;
+
+  constructor(signal: AbortSignal) {
+    this.answered = new Promise((resolve) => {
+      this.#answer = resolve;
+    });
+    this.#signal = signal;
+    signal.addEventListener('abort', this.#aborted, { once: true });
+  }
+
+  get gone(): boolean {
+    return this.#over;
+  }
+
+  send(status: number, headers: Headers, body: string | undefined): void {
+    if (this.#over) return;
+    this.#answer(new Response(body ?? null, { status, headers: endToEnd(headers) }));
+    this.#close();
+  }
+
+  begin(status: number, headers: Headers): void {
+    const stream = new ReadableStream<Uint8Array>(
+      {
+        start: (controller) => {
+          this.#controller = controller;
+        },
+        pull: () => {
+          if (!this.#slow) return;
+          this.#slow = false;
+          this.listener?.drained();
+        },
+        cancel: () => this.#close(),
+      },
+      new ByteLengthQueuingStrategy({ highWaterMark: HIGH_WATER }),
+    );
+    this.#answer(new Response(stream, { status, headers: endToEnd(headers) }));
+  }
+
+  write(text: string): boolean {
+    if (this.#over || !this.#controller) return true;
+    this.#controller.enqueue(encoder.encode(text));
+    if ((this.#controller.desiredSize ?? 0) <= 0) this.#slow = true;
+    return !this.#slow;
+  }
+
+  get pending(): number {
+    return Math.max(0, HIGH_WATER - (this.#controller?.desiredSize ?? HIGH_WATER));
+  }
+
+  end(): void {
+    if (this.#over) return;
+    this.#controller?.close();
+    this.#close();
+  }
+
+  destroy(): void {
+    if (this.#over) return;
+    const why = new Error('the server has dropped this client');
+    if (this.#controller) this.#controller.error(why);
+    else this.#answer(new Response(null, { status: 503 }));
+    this.#close();
+  }
+
+  readonly #aborted = (): void => {
+    if (this.#over) return;
+    if (this.#controller) this.#controller.error(this.#signal.reason);
+    else this.#answer(Response.error());
+    this.#close();
+  };
+
+  #close(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#signal.removeEventListener('abort', this.#aborted);
+    this.listener?.closed();
+  }
+}

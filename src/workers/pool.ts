@@ -1,0 +1,149 @@
+/** The threads in which tools run that compute for long (`cpu`): bounded in number, each ended where its call takes too long, each call answered for. */
+import { initialTransition, transition } from 'xstate';
+import { supervisorMachine } from '../../machines/supervisor.ts';
+import type { Quarantine } from '../actor/quarantine.ts';
+import type { Clock } from '../clock.ts';
+import type { Context } from '../input/context.ts';
+import type { OperatorLog } from '../operator-log.ts';
+import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
+import { messageOf } from '../protocol/json.ts';
+import type { ThreadSource } from '../registry/thread-module.ts';
+import { type PoolCall, PoolWorker } from './pool-worker.ts';
+
+export interface PoolOptions {
+  readonly clock: Clock;
+  /** Most threads, and most calls that wait for one. */
+  readonly limits: { readonly cpuThreads: number; readonly maxCpuQueue: number };
+  readonly quarantine: Quarantine;
+  log: OperatorLog;
+}
+
+/** Makes the handler of a tool that runs in a thread. */
+export type ThreadRunner = (label: string, source: ThreadSource) => (args: unknown, ctx: Context) => Promise<unknown>;
+
+/** RELIABILITY 3.2: a tool whose threads die is set aside alone; the others go on. */
+const POLICY = { restarts: 3, windowMs: 5_000 };
+
+type Supervisor = ReturnType<typeof initialTransition<typeof supervisorMachine>>[0];
+
+export class Pool {
+  readonly #options: PoolOptions;
+  readonly #threads = new Set<PoolWorker>();
+  readonly #queue: PoolCall[] = [];
+  /** Of each tool whose threads have died. At most as many as tools were registered. */
+  readonly #supervisors = new Map<string, Supervisor>();
+  readonly #modules = new Set<string>();
+  /** Grows when a module is offered anew: a thread that loaded the old one takes no more calls. */
+  #generation = 0;
+  #ended = false;
+
+  constructor(options: PoolOptions) {
+    this.#options = options;
+  }
+
+  /** Threads that live, and calls that wait for one. */
+  get size(): { readonly threads: number; readonly waiting: number } {
+    return { threads: this.#threads.size, waiting: this.#queue.length };
+  }
+
+  readonly runner: ThreadRunner = (label, source) => {
+    if (this.#modules.has(source.module)) this.#renew();
+    this.#modules.add(source.module);
+    return (args, ctx) => this.#run({ label, source, args, ctx });
+  };
+
+  /** Ends every thread: the server has stopped. */
+  end(): void {
+    this.#ended = true;
+    for (const thread of this.#threads) thread.end();
+    for (const job of this.#queue.splice(0)) job.reject(new Error('the server has stopped'));
+  }
+
+  #renew(): void {
+    this.#generation += 1;
+    for (const thread of this.#threads) thread.retire();
+  }
+
+  #run({ label, source, args, ctx }: Pick<PoolCall, 'label' | 'source' | 'args' | 'ctx'>): Promise<unknown> {
+    const { maxCpuQueue, cpuThreads } = this.#options.limits;
+    ctx.signal.throwIfAborted();
+    if (this.#supervisors.get(label)?.value === 'setAside')
+      throw new Error(`${label} has ended its threads again and again, and was set aside: its operator can release it`);
+    if (this.#ended) throw new Error('the server has stopped');
+    if (this.#queue.length >= maxCpuQueue)
+      throw new ProtocolError(
+        ErrorCode.Overloaded,
+        `${maxCpuQueue} calls wait for one of ${cpuThreads} threads, which is the limit: try again when some are done (the server's options are maxCpuQueue and cpuThreads)`,
+      );
+    return new Promise((resolve, reject) => {
+      const over = (): void => ctx.signal.removeEventListener('abort', aborted);
+      const job: PoolCall = {
+        label,
+        source,
+        args,
+        ctx,
+        resolve(value) {
+          over();
+          resolve(value);
+        },
+        reject(error) {
+          over();
+          reject(error);
+        },
+      };
+      const aborted = (): void => {
+        const at = this.#queue.indexOf(job);
+        if (at !== -1) this.#queue.splice(at, 1);
+        for (const thread of this.#threads) thread.abort(job);
+        job.reject(ctx.signal.reason);
+      };
+      ctx.signal.addEventListener('abort', aborted, { once: true });
+      this.#queue.push(job);
+      this.#pump();
+    });
+  }
+
+  /** Gives what waits to threads that are free, or to new ones. */
+  #pump(): void {
+    while (this.#queue.length > 0 && !this.#ended) {
+      const thread = [...this.#threads].find(({ free }) => free) ?? this.#start();
+      const job = thread && this.#queue.shift();
+      if (!job) return;
+      try {
+        thread.run(job);
+      } catch (error) {
+        // Such as arguments that cannot be sent: a schema may have made functions of them.
+        job.reject(
+          new Error(`${job.label} runs in a thread, and its arguments cannot be sent there: ${messageOf(error)}`),
+        );
+      }
+    }
+  }
+
+  #start(): PoolWorker | undefined {
+    if (this.#threads.size >= this.#options.limits.cpuThreads) return undefined;
+    const thread: PoolWorker = new PoolWorker({
+      clock: this.#options.clock,
+      freed: () => this.#pump(),
+      ended: (job, why) => {
+        this.#threads.delete(thread);
+        if (job) this.#crashed(job, why);
+        this.#pump();
+      },
+    });
+    this.#threads.add(thread);
+    return thread;
+  }
+
+  /** A thread died of a call: nobody ended it. */
+  #crashed({ label, reject }: PoolCall, why: string): void {
+    const { clock, quarantine, log } = this.#options;
+    log('error', `${label} has ended its thread: ${why}`);
+    reject(new Error(`${label} has ended the thread that it ran in: ${why}`));
+    const before = this.#supervisors.get(label) ?? initialTransition(supervisorMachine, POLICY)[0];
+    const [now] = transition(supervisorMachine, before, { type: 'crash', at: clock.now() });
+    this.#supervisors.set(label, now);
+    if (now.value !== 'setAside' || before.value === 'setAside') return;
+    quarantine.add(`cpu/${label}`, 'executor', why, () => void this.#supervisors.delete(label));
+  }
+}

@@ -1,0 +1,41 @@
+/** Puts what was returned or thrown into a shape that can be sent between threads, and back. */
+import { ErrorCode, type ErrorCodeValue, isProtocolError, ProtocolError } from '../protocol/errors.ts';
+import { messageOf, stackOf } from '../protocol/json.ts';
+import { isEnvelope, toolResult } from '../results/envelope.ts';
+import type { Thrown, TransferredResult } from './pool-protocol.ts';
+
+export function encodeResult(value: unknown): TransferredResult {
+  if (!isEnvelope(value)) return { ok: true, value, envelope: false };
+  const { data, meta, error } = value;
+  return { ok: true, value: { data, meta, error }, envelope: true };
+}
+
+export function encodeError(error: unknown): TransferredResult {
+  const told = isProtocolError(error);
+  const thrown: Thrown = {
+    message: messageOf(error),
+    stack: stackOf(error),
+    code: told ? error.code : undefined,
+    data: told ? error.data : undefined,
+  };
+  return { ok: false, thrown };
+}
+
+/** What a call or step came to, here. @throws what it threw there */
+export function decodeResult(given: TransferredResult): unknown {
+  if (!given.ok) throw again(given.thrown);
+  if (!given.envelope) return given.value;
+  // As `encodeResult` has taken it apart.
+  return toolResult(given.value as Parameters<typeof toolResult>[0]);
+}
+
+function again({ message, stack, code, data }: Thrown): Error {
+  if (code !== undefined && isCode(code)) return new ProtocolError(code, message, data);
+  const error = new Error(message);
+  error.stack = stack;
+  return error;
+}
+
+function isCode(code: number): code is ErrorCodeValue {
+  return Object.values<number>(ErrorCode).includes(code);
+}

@@ -1,0 +1,136 @@
+/** What every actor is given: turns, crashes that are borne, a limit to them, and inspection that costs nothing. */
+import * as assert from 'uvu/assert';
+import { type Behaviour, spawn } from '../../src/actor/actor.ts';
+import { systemClock } from '../../src/clock.ts';
+import { Inspection } from '../../src/inspection/inspection.ts';
+import type { InspectionRecord } from '../../src/inspection/records.ts';
+import type { Mailbox } from '../../src/messages/mailbox.ts';
+import { suite } from '../harness/door.ts';
+
+const test = suite('actor');
+
+type TestMail =
+  | { readonly type: 'note'; readonly text: string }
+  | { readonly type: 'again' }
+  | { readonly type: 'fail' };
+
+function make(at = { now: 0 }) {
+  const inspection = new Inspection(systemClock);
+  const heard: string[] = [];
+  const crashed: string[] = [];
+  const host = { clock: { ...systemClock, now: () => at.now }, inspection };
+  const actor = spawn<TestMail>(
+    { kind: 'registry', address: 'test' },
+    host,
+    (self: Mailbox<TestMail>): Behaviour<TestMail> => ({
+      policy: { restarts: 2, windowMs: 1_000 },
+      state: () => `heard ${heard.length}`,
+      receive(mail) {
+        if (mail.type === 'fail') throw new Error('as asked');
+        if (mail.type === 'again') {
+          self.send({ type: 'note', text: 'second' });
+          heard.push('first');
+          return;
+        }
+        heard.push(mail.text);
+      },
+      crashed: (mail, error, setAside) =>
+        void crashed.push(
+          `${mail.type}: ${error instanceof Error ? error.message : ''}${setAside ? ' (set aside)' : ''}`,
+        ),
+    }),
+  );
+  return { actor, mailbox: actor.mailbox, heard, crashed, inspection };
+}
+
+test('mail sent while it acts waits its turn', () => {
+  const { mailbox, heard } = make();
+  mailbox.send({ type: 'again' });
+  assert.equal(heard, ['first', 'second']);
+});
+
+test('mail that makes it throw is answered for, and the next is served', () => {
+  const { mailbox, heard, crashed } = make();
+  mailbox.send({ type: 'fail' });
+  mailbox.send({ type: 'note', text: 'alive' });
+  assert.equal(heard, ['alive']);
+  assert.equal(crashed, ['fail: as asked']);
+});
+
+test('crashing more often than the policy bears sets it aside, and its later mail is still answered for', () => {
+  const { mailbox, heard, crashed } = make();
+  for (let i = 0; i < 3; i += 1) mailbox.send({ type: 'fail' });
+  mailbox.send({ type: 'note', text: 'too late' });
+  assert.equal(heard, []);
+  assert.is(crashed.length, 4);
+  assert.match(crashed[2] ?? '', /set aside/);
+  assert.match(crashed[3] ?? '', /note: test crashed too often.*set aside/);
+});
+
+test('crashes outside of the window are forgotten', () => {
+  const at = { now: 0 };
+  const { mailbox, heard, crashed } = make(at);
+  for (let i = 0; i < 10; i += 1) {
+    at.now += 600;
+    mailbox.send({ type: 'fail' });
+  }
+  mailbox.send({ type: 'note', text: 'still here' });
+  assert.equal(heard, ['still here']);
+  assert.is(crashed.length, 10);
+});
+
+test('a stopped actor drops its mail', () => {
+  const { actor, mailbox, heard } = make();
+  actor.stop('done');
+  mailbox.send({ type: 'note', text: 'x' });
+  assert.equal(heard, []);
+});
+
+test('a listener that comes late is told first what lives, and its state', () => {
+  const { mailbox, inspection } = make();
+  mailbox.send({ type: 'note', text: 'before' });
+  const records: InspectionRecord[] = [];
+  inspection.listen((record) => records.push(record));
+  assert.equal(
+    records.map((record) => [record.type, 'state' in record ? record.state : '']),
+    [
+      ['created', ''],
+      ['state', 'heard 1'],
+    ],
+  );
+});
+
+test('each record names the record that caused it', () => {
+  const { mailbox, inspection } = make();
+  const records: InspectionRecord[] = [];
+  inspection.listen((record) => records.push(record));
+  mailbox.send({ type: 'again' });
+  const mails = records.filter((record) => record.type === 'mail');
+  assert.is(mails.length, 2);
+  assert.is(mails[1]?.cause, mails[0]?.seq);
+  const state = records.filter((record) => record.type === 'state').at(-1);
+  assert.is(state?.cause, mails[1]?.seq);
+});
+
+test('a listener that throws harms nobody and hears no more', () => {
+  const { mailbox, heard, inspection } = make();
+  let calls = 0;
+  inspection.listen(() => {
+    calls += 1;
+    throw new Error('bad observer');
+  });
+  mailbox.send({ type: 'note', text: 'fine' });
+  assert.equal(heard, ['fine']);
+  assert.is(calls, 1);
+  assert.is(inspection.on, false);
+});
+
+test('nothing is recorded while nobody listens', () => {
+  const { mailbox, inspection } = make();
+  const stop = inspection.listen(() => {});
+  stop();
+  assert.is(inspection.on, false);
+  const before = inspection.record({ type: 'gone', actor: 'probe', why: '' });
+  mailbox.send({ type: 'note', text: 'x' });
+  assert.is(inspection.record({ type: 'gone', actor: 'probe', why: '' }), before + 1);
+});

@@ -1,0 +1,134 @@
+/** What the inbound door refuses of a text before it becomes mail. */
+import * as fc from 'fast-check';
+import * as assert from 'uvu/assert';
+import { parseText } from '../../src/codec/inbound/parse.ts';
+import { ErrorCode } from '../../src/protocol/errors.ts';
+import { suite } from '../harness/door.ts';
+
+const test = suite('inbound parse');
+const limits = { maxDepth: 64 };
+
+function refusal(text: string): number | undefined {
+  const parsed = parseText(text, limits);
+  return parsed.ok ? undefined : parsed.error.code;
+}
+
+test('passes plain JSON through as JSON.parse reads it', () => {
+  for (const text of [
+    '1',
+    'null',
+    '"a:b{[}]\\""',
+    '{}',
+    '[]',
+    '{"a":{"b":[1,2,{"c":"\\\\"}]}}',
+    ' { "x" : "\\u0041" } ',
+  ]) {
+    const parsed = parseText(text, limits);
+    assert.equal(parsed.ok && parsed.value, JSON.parse(text));
+  }
+});
+
+test('agrees with JSON.parse on every JSON value', () => {
+  fc.assert(
+    fc.property(fc.json({ maxDepth: 8 }), (text) => {
+      const parsed = parseText(text, limits);
+      const hidesPrototype = /__proto__|constructor/.test(text);
+      const halves = !text.isWellFormed() || /\\u[dD][89a-fA-F]/.test(text);
+      if (!hidesPrototype && !halves) assert.equal(parsed.ok && { value: parsed.value }, { value: JSON.parse(text) });
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test('refuses text that is no JSON with -32700', () => {
+  for (const text of [
+    '',
+    '{',
+    '{"a":}',
+    "{'a':1}",
+    '{"a":1,}',
+    'undefined',
+    'NaN',
+    '{"a":01}',
+    '\u0000',
+    '{"a":"\n"}',
+    '[1,2',
+  ]) {
+    assert.is(refusal(text), ErrorCode.ParseError, JSON.stringify(text));
+  }
+});
+
+test('S-09, CVE-2026-27896: refuses the same key twice at any depth', () => {
+  for (const text of [
+    '{"a":1,"a":2}',
+    '{"x":[{"id":1,"b":2,"id":3}]}',
+    '{"a":1,"\\u0061":2}',
+    '{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/list"}',
+  ]) {
+    assert.is(refusal(text), ErrorCode.InvalidRequest, text);
+  }
+});
+
+test('tells keys from colons inside of strings', () => {
+  assert.is(refusal('{"a":"b:c","d:e":"\\":\\"","f":["g:h",":"]}'), undefined);
+});
+
+test('S-09: refuses keys that reach the prototype of every object', () => {
+  for (const text of [
+    '{"__proto__":{}}',
+    '{"a":[{"__proto__":1}]}',
+    '{"\\u005f_proto__":{}}',
+    '{"constructor":{"prototype":{"x":1}}}',
+  ]) {
+    assert.is(refusal(text), ErrorCode.InvalidRequest, text);
+  }
+  assert.is(({} as { x?: unknown }).x, undefined);
+});
+
+test('lets data have members named constructor and prototype', () => {
+  assert.is(refusal('{"constructor":"Ferrari","prototype":"P1"}'), undefined);
+});
+
+test('S-09: refuses half of a surrogate pair, and takes whole ones', () => {
+  for (const text of ['"\\ud800"', '{"a":"\\uDC00x"}', '{"\\ud800":1}', '["\ud800"]'])
+    assert.is(refusal(text), ErrorCode.InvalidRequest, JSON.stringify(text));
+  assert.is(refusal('"\\ud83d\\ude00 😀"'), undefined);
+});
+
+test('S-09: refuses nesting beyond the limit without parsing it, and takes nesting up to it', () => {
+  assert.is(refusal('['.repeat(64) + ']'.repeat(64)), undefined);
+  assert.is(refusal('['.repeat(65) + ']'.repeat(65)), ErrorCode.InvalidRequest);
+  const started = performance.now();
+  assert.is(refusal('['.repeat(2_000_000)), ErrorCode.InvalidRequest);
+  assert.is(refusal('{"a":'.repeat(1_000_000)), ErrorCode.InvalidRequest);
+  assert.ok(performance.now() - started < 1_000);
+});
+
+test('is linear in the length of the text', () => {
+  const time = (text: string): number => {
+    const started = performance.now();
+    parseText(text, limits);
+    return performance.now() - started;
+  };
+  for (const make of [
+    (n: number) => `"${'\\\\'.repeat(n)}"`,
+    (n: number) => `"${'\\"'.repeat(n)}`,
+    (n: number) => `[${'{"a":1},'.repeat(n)}1]`,
+  ]) {
+    time(make(1_000));
+    assert.ok(time(make(400_000)) < 1_500);
+  }
+});
+
+test('never throws, whatever comes', () => {
+  fc.assert(
+    fc.property(
+      fc.oneof(
+        fc.string({ unit: 'binary' }),
+        fc.string({ unit: fc.constantFrom('{', '}', '[', ']', '"', ':', ',', '\\', 'a', '1') }),
+      ),
+      (text) => void parseText(text, limits),
+    ),
+    { numRuns: 5_000 },
+  );
+});

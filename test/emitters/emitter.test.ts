@@ -1,0 +1,231 @@
+/** The one door out: order, coalescing, bounds, batches. */
+import * as assert from 'uvu/assert';
+import { Outbound } from '../../src/codec/outbound/outbound.ts';
+import { spawnEmitter } from '../../src/emitters/emitter.ts';
+import { Inspection } from '../../src/inspection/inspection.ts';
+import type { Batch } from '../../src/messages/active-request.ts';
+import type { Exchange } from '../../src/messages/connection-events.ts';
+import type { EmitterMail } from '../../src/messages/emitter-messages.ts';
+import { DIALECTS } from '../../src/protocol/dialects/index.ts';
+import { IncomingRequest } from '../../src/requests/request.ts';
+import { SimulatedClock } from '../../src/testing.ts';
+import { suite } from '../harness/door.ts';
+
+const test = suite('emitter');
+const dialect = DIALECTS['2025-06-18'];
+
+function make(maxHeld = 100) {
+  const clock = new SimulatedClock();
+  const sent: string[] = [];
+  const failed: unknown[] = [];
+  const dropped: number[] = [];
+  const unwritable: unknown[] = [];
+  const unanswered: number[] = [];
+  const { mailbox } = spawnEmitter({
+    clock,
+    inspection: new Inspection(clock),
+    address: 'emitter/test',
+    outbound: new Outbound({ name: 'test', version: '1' }, 0, (_id, error) => {
+      unwritable.push(error);
+      return 'x1';
+    }),
+    transmit: (text) => void sent.push(text),
+    unanswered: (exchange) => void unanswered.push(exchange.id),
+    release() {},
+    maxHeld,
+    droppedNotes: (count) => void dropped.push(count),
+    failed: (error) => void failed.push(error),
+  });
+  return { clock, mailbox, sent, failed, unwritable, unanswered, dropped };
+}
+
+function inFlight(id: number, batch?: Batch, exchange?: Exchange): IncomingRequest {
+  const client = {
+    dialect,
+    info: undefined,
+    capabilities: {},
+    logLevel: 'info',
+    principal: 'anonymous',
+    session: undefined,
+  } as const;
+  const nowhere = { address: 'none', send: () => {} };
+  return new IncomingRequest(
+    id,
+    { method: 'ping' },
+    'server',
+    client,
+    undefined,
+    undefined,
+    batch,
+    nowhere,
+    0,
+    exchange,
+  );
+}
+
+function answer(id: number, text: string, batch?: Batch, exchange?: Exchange): EmitterMail {
+  return {
+    type: 'answer',
+    request: inFlight(id, batch, exchange),
+    outcome: { ok: true, result: { kind: 'call', result: { content: [{ type: 'text', text }] } } },
+  };
+}
+
+const progress = (token: string, done: number, exchange?: Exchange): EmitterMail => ({
+  type: 'progress',
+  dialect,
+  about: inFlight(1, undefined, exchange),
+  token,
+  progress: done,
+  total: undefined,
+  message: undefined,
+});
+const log = (data: string): EmitterMail => ({
+  type: 'log',
+  dialect,
+  about: inFlight(1),
+  level: 'info',
+  data,
+  logger: undefined,
+});
+const exchange = (id: number): Exchange => ({
+  id,
+  principal: 'anonymous',
+  header: () => undefined,
+  repeats: () => false,
+});
+const short = (texts: readonly string[]): string[] =>
+  texts.map((text) => {
+    const { id, method, params } = JSON.parse(text) as {
+      id?: number;
+      method?: string;
+      params?: { progress?: number; data?: string };
+    };
+    return id === undefined
+      ? `${method?.replace('notifications/', '')} ${params?.progress ?? params?.data ?? ''}`.trim()
+      : `answer ${id}`;
+  });
+
+test('passes everything in the order in which it came', () => {
+  const { mailbox, sent } = make();
+  for (const mail of [progress('a', 1), log('x'), progress('a', 2), answer(1, 'done'), log('y')]) mailbox.send(mail);
+  assert.equal(short(sent), ['progress 1', 'message x', 'progress 2', 'answer 1', 'message y']);
+});
+
+test('holds everything while the peer is slow: progress keeps its latest, results are never dropped', () => {
+  const { mailbox, sent } = make();
+  mailbox.send({ type: 'slow', reader: 'connection' });
+  for (let done = 1; done <= 1_000; done += 1) mailbox.send(progress('a', done));
+  mailbox.send(answer(1, 'one'));
+  mailbox.send(progress('b', 7));
+  mailbox.send(answer(2, 'two'));
+  assert.equal(sent, []);
+  mailbox.send({ type: 'drained', reader: 'connection' });
+  assert.equal(short(sent), ['progress 1000', 'answer 1', 'progress 7', 'answer 2']);
+});
+
+test('holds what is for a slow exchange, and passes what is for others', () => {
+  const { mailbox, sent } = make();
+  const [slow, other] = [exchange(1), exchange(2)];
+  mailbox.send({ type: 'slow', reader: slow });
+  for (let done = 1; done <= 100; done += 1) mailbox.send(progress('a', done, slow));
+  mailbox.send(answer(1, 'held', undefined, slow));
+  mailbox.send(progress('a', 1, other));
+  mailbox.send(answer(2, 'passed', undefined, other));
+  assert.equal(short(sent), ['progress 1', 'answer 2']);
+  mailbox.send({ type: 'drained', reader: slow });
+  assert.equal(short(sent), ['progress 1', 'answer 2', 'progress 100', 'answer 1']);
+});
+
+test('a connection that has caught up still holds what is for a slow exchange', () => {
+  const { mailbox, sent } = make();
+  const slow = exchange(1);
+  mailbox.send({ type: 'slow', reader: 'connection' });
+  mailbox.send({ type: 'slow', reader: slow });
+  mailbox.send(answer(1, 'held', undefined, slow));
+  mailbox.send(answer(2, 'passed'));
+  mailbox.send({ type: 'drained', reader: 'connection' });
+  assert.equal(short(sent), ['answer 2']);
+  mailbox.send({ type: 'close', reason: 'over' });
+  assert.equal(short(sent), ['answer 2', 'answer 1']);
+});
+
+test('drops the oldest log messages beyond the bound, and says how many', () => {
+  const { mailbox, sent, dropped } = make(3);
+  mailbox.send({ type: 'slow', reader: 'connection' });
+  mailbox.send(answer(1, 'first'));
+  for (let i = 0; i < 10; i += 1) mailbox.send(log(`${i}`));
+  mailbox.send({ type: 'drained', reader: 'connection' });
+  assert.equal(dropped, [7]);
+  assert.is(short(sent)[0], 'answer 1');
+  assert.equal(short(sent).slice(2), ['message 7', 'message 8', 'message 9']);
+  assert.match(sent[1] ?? '', /"level":"info".*7 notifications were dropped because the client reads too slowly/);
+});
+
+test('passes changes at once, which were gathered before, and keeps one of each thing while the peer is slow', () => {
+  const { mailbox, sent } = make();
+  mailbox.send({ type: 'list changed', what: 'tools' });
+  assert.is(sent.length, 1);
+  mailbox.send({ type: 'slow', reader: 'connection' });
+  for (let i = 0; i < 50; i += 1) {
+    mailbox.send({ type: 'list changed', what: 'tools' });
+    mailbox.send({ type: 'resource updated', uri: `x://${i % 2}` });
+  }
+  assert.is(sent.length, 1);
+  mailbox.send({ type: 'drained', reader: 'connection' });
+  assert.is(sent.length, 4);
+});
+
+test('answers a batch as one, when none of it is owed, also when some of it was cancelled', () => {
+  const { mailbox, sent, unanswered } = make();
+  const batch: Batch = { owed: 3, answers: [], exchange: undefined };
+  mailbox.send(answer(1, 'one', batch));
+  mailbox.send({ type: 'unanswered', request: inFlight(2, batch) });
+  assert.equal(sent, []);
+  mailbox.send(answer(3, 'three', batch));
+  assert.is(sent.length, 1);
+  assert.equal(
+    (JSON.parse(sent[0] ?? '') as { id: number }[]).map(({ id }) => id),
+    [1, 3],
+  );
+  const none: Batch = { owed: 1, answers: [], exchange: exchange(7) };
+  mailbox.send({ type: 'unanswered', request: inFlight(4, none, exchange(7)) });
+  assert.is(sent.length, 1);
+  assert.equal(unanswered, [7]);
+});
+
+test('a result that JSON cannot hold becomes an error, and the next one is written', () => {
+  const { mailbox, sent, unwritable, failed } = make();
+  const cycle: Record<string, unknown> = {};
+  cycle.self = cycle;
+  const broken = answer(1, 'x');
+  if (broken.type === 'answer')
+    mailbox.send({
+      ...broken,
+      outcome: { ok: true, result: { kind: 'call', result: { content: [], structuredContent: cycle as never } } },
+    });
+  mailbox.send(answer(2, 'fine'));
+  assert.match(sent[0] ?? '', /"id":1,"error":\{"code":-32603/);
+  assert.match(sent[1] ?? '', /"id":2,"result"/);
+  assert.is(unwritable.length, 1);
+  assert.equal(failed, []);
+});
+
+test('a log message that JSON cannot hold is told as such, and nothing else stops', () => {
+  const { mailbox, sent, failed } = make();
+  const mail = log('x');
+  mailbox.send({ ...mail, data: 10n } as EmitterMail);
+  mailbox.send(answer(1, 'fine'));
+  assert.match(sent[0] ?? '', /"method":"notifications\/message".*could not be written/);
+  assert.match(sent[1] ?? '', /"id":1/);
+  assert.equal(failed, []);
+});
+
+test('sends nothing more once it is closed, and what it held before', () => {
+  const { mailbox, sent } = make();
+  mailbox.send({ type: 'slow', reader: 'connection' });
+  mailbox.send(answer(1, 'held'));
+  mailbox.send({ type: 'close', reason: 'gone' });
+  mailbox.send(answer(2, 'late'));
+  assert.equal(short(sent), ['answer 1']);
+});

@@ -1,0 +1,19 @@
+/** Questions that nobody ever answers leave no more than the few that may wait (`npm run test:soak` asks 100,000). */
+import * as assert from 'uvu/assert';
+import { suite } from '../harness/door.ts';
+import { abandonQuestions, canWeigh, WAIT } from './abandoning.ts';
+
+const test = suite('abandoned questions');
+const QUESTIONS = 20_000;
+
+if (!canWeigh) test.skip('the heap', 'this Node does not let us collect garbage');
+else
+  test(`${QUESTIONS} abandoned questions leave memory flat`, async () => {
+    const { asked, waiting, grown, told } = await abandonQuestions(QUESTIONS);
+    process.stdout.write(`${asked} asked, ${waiting} wait, heap ${(grown / 1_024).toFixed(0)} KiB more\n`);
+    assert.is(asked, QUESTIONS);
+    assert.is(waiting, WAIT);
+    // What is remembered of those that are over (their ids, which must not be taken again): 100 bytes each, 100,000 of them at most.
+    assert.ok(grown < 4_000_000, `the heap grew by ${grown} bytes`);
+    assert.equal(told, []);
+  });

@@ -1,0 +1,111 @@
+/** What a process bears: exceptions that come too late, too few descriptors, too little memory. In real processes, over HTTP. */
+import { connect, type Socket } from 'node:net';
+import * as assert from 'uvu/assert';
+import { suite } from '../harness/door.ts';
+import { ask } from '../http/support.ts';
+import { Hosted } from '../workers/hosted.ts';
+
+const test = suite('process');
+const FULL = process.env.TROUPE_FULL === '1';
+
+async function using(hosted: Hosted, body: (hosted: Hosted) => Promise<void>): Promise<void> {
+  try {
+    await body(hosted);
+  } finally {
+    await hosted.stop();
+  }
+}
+
+test('R-12: what is thrown too late is an incident, and the process serves on', async () => {
+  await using(await Hosted.open(), async (hosted) => {
+    for (let i = 0; i < (FULL ? 1_000 : 20); i += 1) await hosted.call('late');
+    await hosted.said(/incident [\w-]+ in tool "late", thrown after it had answered/);
+    await hosted.served(20_000);
+    assert.equal(hosted.endings, []);
+  });
+});
+
+test('R-12: with afterLateError "restart" what is in flight is answered, and the process starts anew', async () => {
+  await using(await Hosted.open({ config: { afterLateError: 'restart' } }), async (hosted) => {
+    const inFlight = Array.from({ length: 20 }, () => hosted.call('wait', { ms: 600 }).catch(String));
+    await hosted.call('light');
+    assert.match(await hosted.call('late'), /left a timer/);
+    for (const answer of await Promise.all(inFlight)) assert.match(answer, /waited/);
+    for (let i = 0; i < 1_000 && hosted.endings.length === 0; i += 1) await pause(20);
+    assert.is(hosted.endings[0]?.code, 70);
+    const again = await hosted.served(60_000);
+    assert.ok(!FULL || again <= 3_000, `served again after ${again} ms`);
+  });
+});
+
+test('R-21: without descriptors to spare, new connections wait or are refused, and those that are open live', async () => {
+  const wrap = (command: readonly string[]): readonly string[] => [
+    'sh',
+    '-c',
+    `ulimit -n ${FULL ? 256 : 128}; exec "$@"`,
+    'sh',
+    ...command,
+  ];
+  await using(await Hosted.open({ wrap }), async (hosted) => {
+    const inFlight = Array.from({ length: 10 }, () => hosted.call('wait', { ms: 2_000 }).catch(String));
+    await pause(200);
+    const { port, hostname } = new URL(hosted.url);
+    const sockets: Socket[] = [];
+    for (let i = 0; i < (FULL ? 1_000 : 300); i += 1) {
+      const socket = connect({ host: hostname, port: Number(port) });
+      socket.on('error', () => {});
+      sockets.push(socket);
+    }
+    await pause(500);
+    // None of those that were there before has been dropped for them.
+    for (const answer of await Promise.all(inFlight)) assert.match(answer, /waited/);
+    assert.equal(hosted.endings, []);
+    for (const socket of sockets) socket.destroy();
+    await hosted.served(20_000);
+  });
+});
+
+test('R-22: idle sessions fit into little memory, and each still answers', async () => {
+  const count = FULL ? 10_000 : 1_500;
+  const options = { script: 'idle.mjs', node: ['--max-old-space-size=128'] };
+  await using(await Hosted.open(options), async (hosted) => {
+    const ids: string[] = [];
+    for (let at = 0; at < count; at += 50)
+      ids.push(...(await Promise.all(Array.from({ length: Math.min(50, count - at) }, () => session(hosted.url)))));
+    assert.is(new Set(ids).size, count);
+    const took: number[] = [];
+    for (let at = 0; at < count; at += Math.ceil(count / 200)) {
+      const began = performance.now();
+      const answer = await ask(hosted.url, {
+        headers: { 'mcp-session-id': ids[at] ?? '', 'mcp-protocol-version': '2025-06-18' },
+        body: { jsonrpc: '2.0', id: 2, method: 'ping' },
+      });
+      assert.is(answer.status, 200);
+      assert.match(await answer.text(), /"result"/);
+      took.push(performance.now() - began);
+    }
+    took.sort((a, b) => a - b);
+    const p99 = took[Math.floor(took.length * 0.99)] ?? 0;
+    assert.ok(!FULL || p99 <= 20, `p99 of a session's answer: ${p99} ms`);
+    assert.equal(hosted.endings, []);
+  });
+});
+
+async function session(url: string): Promise<string> {
+  const answer = await ask(url, {
+    body: {
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'initialize',
+      params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'idle', version: '1' } },
+    },
+  });
+  await answer.text();
+  const { 'mcp-session-id': id } = answer.headers;
+  if (typeof id !== 'string') throw new Error(`expected a session, got status ${answer.status}`);
+  return id;
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

@@ -1,0 +1,123 @@
+/** The watchdog: a blocked loop is seen and named, its process ended and started again, and what blocked it twice is refused. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import * as assert from 'uvu/assert';
+import { createMachine } from 'xstate';
+import { createServer } from '../../src/index.ts';
+import { connect } from '../../src/testing.ts';
+import { startWatchdog } from '../../src/workers/watchdog.ts';
+import { suite } from '../harness/door.ts';
+import { Hosted } from './hosted.ts';
+
+const test = suite('watchdog');
+const FULL = process.env.TROUPE_FULL === '1';
+const hardMs = FULL ? 2_000 : 600;
+const softMs = FULL ? 200 : 150;
+
+const folder = mkdtempSync(join(tmpdir(), 'troupe-watchdog-'));
+test.after(() => rmSync(folder, { recursive: true }));
+
+test('R-13: a handler that blocks the loop beyond the soft limit is logged, with its tool and where it is', async () => {
+  const told: string[] = [];
+  const server = createServer({
+    name: 'soft',
+    version: '1.0.0',
+    watchdog: { softMs: 150 },
+    log: (level, message) => void told.push(`${level}: ${message}`),
+  });
+  server.tool('block', {}, async () => {
+    await Promise.resolve();
+    spinHere(700);
+    return 'over';
+  });
+  const client = await connect(server);
+  // Its thread may take a while to begin to look.
+  const found = (): string | undefined => told.find((line) => line.includes('by tool "block"'));
+  for (let i = 0; i < 30 && !found(); i += 1) {
+    await client.callTool('block');
+    await pause(200);
+  }
+  await server.close();
+  assert.match(found() ?? '', /^warning: the event loop has been blocked for \d+ ms by tool "block"/);
+  assert.match(found() ?? '', /spinHere.*watchdog\.test\.ts/);
+});
+
+test('one process has one watchdog, and the next begins when it has stopped', () => {
+  const first = startWatchdog({ log: () => {} });
+  assert.ok(first);
+  assert.is(startWatchdog({ log: () => {} }), undefined);
+  first.stop();
+  const second = startWatchdog({ log: () => {} });
+  assert.ok(second);
+  second.stop();
+});
+
+test('an option that does not fit is told when the server is created', () => {
+  const make = (watchdog: unknown) => () =>
+    createServer({ name: 'x', version: '1.0.0', watchdog } as Parameters<typeof createServer>[0]);
+  assert.throws(make('yes'), /watchdog: expected true, false or \{ softMs, hardMs, record \}, got string "yes"/);
+  assert.throws(make({ hardMs: 5 }), /watchdog\.hardMs: expected whole milliseconds from 100 on/);
+  assert.throws(make({ hard: 500 }), /watchdog\.hard: no such option; there are softMs, hardMs, record/);
+});
+
+test('R-13: beyond the hard limit the process is ended; the bystanders are served again, and the third call is refused', async () => {
+  const hosted = await Hosted.open({ config: { watchdog: { softMs, hardMs, record: join(folder, 'loop') } } });
+  try {
+    for (const time of [1, 2]) {
+      const began = performance.now();
+      const call = hosted.call('block', { ms: 600_000 }).catch((error: unknown) => String(error));
+      for (let i = 0; i < 3_000 && hosted.endings.length < time; i += 1) await pause(20);
+      const { signal = null, at = 0 } = hosted.endings[time - 1] ?? {};
+      assert.is(signal, 'SIGKILL');
+      assert.ok(at - began < hardMs + (FULL ? 1_000 : 15_000), `ended after ${at - began} ms`);
+      await call;
+      const again = await hosted.served(60_000);
+      assert.ok(!FULL || again < 3_000, `served again ${again} ms after it had ended`);
+    }
+    await hosted.said(/blocked for \d+ ms by tool "block"[\s\S]*spin[\s\S]*ends itself \(SIGKILL\)/);
+    assert.match(await hosted.call('block', { ms: 600_000 }), /-32603.*blocked the server.*2 times.*incident/);
+    // Another call of the same tool is no such call.
+    assert.match(await hosted.call('block', { ms: 1 }), /over/);
+    const letters = await hosted.call('letters');
+    assert.match(letters, /tool .*block.*it blocked the event loop.*spin/);
+    const [, incident = ''] = /incident (?:\\")?([\w-]{10})/.exec(await hosted.call('block', { ms: 600_000 })) ?? [];
+    assert.match(await hosted.call('release', { name: incident }), /true/);
+    assert.is(hosted.endings.length, 2);
+  } finally {
+    await hosted.stop();
+  }
+});
+
+test('R-14: a machine that goes round for ever is refused when it is registered', () => {
+  const server = createServer({ name: 'x', version: '1.0.0' });
+  const machine = createMachine({ initial: 'a', states: { a: { always: 'b' }, b: { always: 'a' } } });
+  assert.throws(
+    () => server.tool('round', { machine: machine as never }),
+    /tool "round": machine: the eventless transitions of .*a.*b.* go round for ever: give one of them a guard/,
+  );
+});
+
+test('R-14: a chart that never settles, and a regular expression that never ends, end the process the same way', async () => {
+  const hosted = await Hosted.open({ config: { watchdog: { softMs, hardMs, record: join(folder, 'cycle') } } });
+  try {
+    for (const [at, tool] of ['cycle', 'backtrack'].entries()) {
+      const call = hosted.call(tool).catch((error: unknown) => String(error));
+      for (let i = 0; i < 3_000 && hosted.endings.length <= at; i += 1) await pause(20);
+      await call;
+      await hosted.served(60_000);
+      assert.match(hosted.err, new RegExp(`blocked for \\d+ ms by tool "${tool}"`));
+    }
+  } finally {
+    await hosted.stop();
+  }
+});
+
+function spinHere(ms: number): void {
+  const until = performance.now() + ms;
+  while (performance.now() < until);
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
