@@ -37,8 +37,8 @@ export class HandleDirectory {
   readonly #entries = new Map<string, HandleRecord>();
   /** Those whose time is over, until they are forgotten; the oldest first. */
   readonly #expired = new Set<HandleRecord>();
-  /** In memory, the one that was used longest ago first. */
-  readonly #awake = new Set<Instance>();
+  /** The instances in memory; the least recently used first. */
+  readonly #awake = new Map<HandleRecord, Instance>();
   readonly #wakes: TimerQueue;
   #timers: Timer[] = [];
   #restored = false;
@@ -61,7 +61,7 @@ export class HandleDirectory {
     for (const entry of this.#entries.values()) {
       looked += 1;
       if (looked > LOOKED_AT || some.length === NAMED) break;
-      if (!entry.instance && !this.#expired.has(entry)) some.push(handleAddress(entry));
+      if (!this.#awake.has(entry) && !this.#expired.has(entry)) some.push(handleAddress(entry));
     }
     return { count: Math.max(0, this.#entries.size - this.#expired.size - this.#awake.size), some };
   }
@@ -98,13 +98,12 @@ export class HandleDirectory {
   add(entry: HandleRecord, instance?: Instance): void {
     this.#entries.set(entry.id, entry);
     this.#host.quotas.handles.add(entry.principal);
-    entry.instance = instance;
     this.#watch();
     if (instance) this.#use(instance);
   }
 
-  left(instance: Instance): void {
-    this.#awake.delete(instance);
+  left(entry: HandleRecord): void {
+    this.#awake.delete(entry);
   }
 
   remove(entry: HandleRecord): void {
@@ -117,7 +116,7 @@ export class HandleDirectory {
   #spare(but: HandleRecord | undefined): boolean {
     let looked = 0;
     let some = false;
-    for (const oldest of this.#awake) {
+    for (const oldest of this.#awake.values()) {
       looked += 1;
       if (oldest.idle && oldest.entry !== but) {
         this.#hibernate(oldest);
@@ -131,9 +130,14 @@ export class HandleDirectory {
   /** The instance in memory; it reads itself when it is called. */
   instanceOf(entry: HandleRecord): Instance {
     this.#wakes.delete(entry.id);
-    entry.instance ??= new Instance(entry, this.#host);
-    this.#use(entry.instance);
-    return entry.instance;
+    const instance = this.#awake.get(entry) ?? new Instance(entry, this.#host);
+    this.#use(instance);
+    return instance;
+  }
+
+  /** The instance of a handle if it is in memory. */
+  activeInstance(entry: HandleRecord): Instance | undefined {
+    return this.#awake.get(entry);
   }
 
   /** The live ones of a principal, the oldest first; undefined where `after` is none of them. */
@@ -161,7 +165,7 @@ export class HandleDirectory {
   /** Its time is over: from now on it is only told that it was. */
   expire(entry: HandleRecord, gone: (entry: HandleRecord) => void = this.#gone): void {
     if (this.#expired.has(entry)) return;
-    entry.instance?.expire();
+    this.#awake.get(entry)?.expire();
     this.#over(entry);
     this.#wakes.delete(entry.id);
     const { store } = this.#host;
@@ -172,12 +176,11 @@ export class HandleDirectory {
 
   /** A machine was offered anew, or is offered no more: what is in memory begins again from what was kept. */
   redefined(name: string): void {
-    for (const instance of [...this.#awake]) {
+    for (const instance of [...this.#awake.values()]) {
       if (instance.entry.name !== name) continue;
       void instance.settled().then(() => {
         const { wakeAt, idle, entry } = instance;
         instance.leave('its machine is another');
-        this.#awake.delete(instance);
         if (idle && wakeAt !== undefined) this.#wakes.add(entry.id, wakeAt);
         else if (!idle) this.#wake(entry.id);
       });
@@ -188,7 +191,6 @@ export class HandleDirectory {
 
   /** It is no longer in memory, for no reason of its own: what it does is taken up again in a while. */
   lost(entry: HandleRecord): void {
-    if (entry.instance) this.#awake.delete(entry.instance);
     if (entry.status !== 'active' || this.#stopped) return;
     if (this.#entries.get(entry.id) !== entry) return;
     this.#wakes.add(entry.id, this.#host.date() + RETRY_MS);
@@ -222,7 +224,7 @@ export class HandleDirectory {
     for (const timer of this.#timers) timer.cancel();
     this.#wakes.stop();
     await Promise.all(
-      [...this.#awake].map(async (instance) => {
+      [...this.#awake.values()].map(async (instance) => {
         await instance.settled();
         instance.leave('the server stops');
       }),
@@ -266,14 +268,13 @@ export class HandleDirectory {
 
   /** It was used just now; where too many are in memory, those that were not leave it. */
   #use(instance: Instance): void {
-    this.#awake.delete(instance);
-    this.#awake.add(instance);
+    this.#awake.delete(instance.entry);
+    this.#awake.set(instance.entry, instance);
     if (this.#awake.size <= this.#host.limits.maxAwakeHandles) return;
     let looked = 0;
-    for (const oldest of this.#awake) {
+    for (const oldest of this.#awake.values()) {
       looked += 1;
-      if (oldest.gone) this.#awake.delete(oldest);
-      else if (oldest !== instance && oldest.idle) this.#hibernate(oldest);
+      if (oldest !== instance && oldest.idle) this.#hibernate(oldest);
       if (looked === LOOK || this.#awake.size <= this.#host.limits.maxAwakeHandles) return;
     }
   }
@@ -281,16 +282,14 @@ export class HandleDirectory {
   #rest(): void {
     const { clock, limits } = this.#host;
     const before = clock.now() - limits.handleRestMs;
-    for (const instance of this.#awake) {
-      if (instance.gone) this.#awake.delete(instance);
-      else if (instance.lastUsed <= before && instance.idle) this.#hibernate(instance);
+    for (const instance of this.#awake.values()) {
+      if (instance.lastUsed <= before && instance.idle) this.#hibernate(instance);
     }
   }
 
   #hibernate(instance: Instance): void {
     const { wakeAt, entry } = instance;
     instance.rest();
-    this.#awake.delete(instance);
     if (wakeAt !== undefined) this.#wakes.add(entry.id, wakeAt);
   }
 

@@ -5,7 +5,6 @@ import type { HandleStatus } from '../messages/handle-messages.ts';
 import { ANONYMOUS } from '../quota.ts';
 import type { ActorRow } from '../store/store.ts';
 import type { Footprint } from './footprint.ts';
-import type { Instance } from './instance.ts';
 import type { MachineKind } from './machine-definition.ts';
 
 /** All dates in milliseconds since 1970. */
@@ -26,7 +25,6 @@ export interface HandleRecord {
   atWork: boolean;
   /** When the store forgets it, as it was written last. */
   forgotten: number;
-  instance: Instance | undefined;
   /** What it takes of its owner's quota. */
   readonly footprint: Footprint;
 }
@@ -112,7 +110,6 @@ export function recordOf(row: ActorRow, lifetime: Lifetime, limits: Limits, foot
     written: known,
     atWork: status === AT_WORK,
     forgotten: expires,
-    instance: undefined,
     footprint,
   };
 }

@@ -50,7 +50,7 @@ export class Handles {
         if (this.#listeners.size > 0) this.#tell({ type, view: view(), principal: entry.principal });
       },
       takes: (entry, bytes) => this.#directory.takes(entry, bytes),
-      left: (instance) => this.#directory.left(instance),
+      left: (entry) => this.#directory.left(entry),
       lost: (entry) => this.#directory.lost(entry),
     };
     this.#directory = new HandleDirectory(this.#host, (name) => this.#kinds.get(name));
@@ -100,7 +100,6 @@ export class Handles {
       written: 'active',
       atWork: false,
       forgotten: 0,
-      instance: undefined,
       footprint,
     };
     const more = reply.map((of): Write => of(handle, now + this.#options.limits.replyTtlMs));
@@ -203,7 +202,7 @@ export class Handles {
         { type: 'actor', actor: rowOf(entry, lifetime, limits) },
         { type: 'snapshot', actor, version, data: kept },
       ]);
-      entry.instance?.leave('it was released');
+      this.#directory.activeInstance(entry)?.leave('it was released');
       this.#directory.lost(entry);
     } catch (error) {
       entry.status = 'failed';
@@ -264,7 +263,7 @@ export class Handles {
   #touch(entry: HandleRecord): void {
     const { limits, store, log } = this.#options;
     const lifetime = lifetimeOf(this.#kinds.get(entry.name), entry.principal, limits);
-    if (entry.instance === undefined || !isStale(entry, lifetime, limits)) return;
+    if (!this.#directory.activeInstance(entry) || !isStale(entry, lifetime, limits)) return;
     store
       .commit([{ type: 'actor', actor: rowOf(entry, lifetime, limits) }])
       .catch((error: unknown) => log('warning', `${entry.id} may expire early: ${messageOf(error)}`));

@@ -7,11 +7,10 @@ import type { OperatorLog } from '../operator-log.ts';
 import type { Quota } from '../quota.ts';
 import type { Store } from '../store/store.ts';
 import type { HandleRecord } from './handle-record.ts';
-import type { Instance } from './instance.ts';
 import type { HandleChange, MachineKind } from './machine-definition.ts';
-import type { PoisonEvents } from './poison-events.ts';
+import type { PoisonEvents, PoisonEventsDeps } from './poison-events.ts';
 
-export interface HandlesOptions {
+export interface HandlesOptions extends Pick<PoisonEventsDeps, 'previous'> {
   readonly clock: Clock;
   readonly inspection: Inspection;
   readonly store: Store;
@@ -19,8 +18,6 @@ export interface HandlesOptions {
   readonly quotas: { readonly handles: Quota; readonly retained: Quota };
   readonly log: OperatorLog;
   incident(where: string, error: unknown): string;
-  /** How the process before this one ended, where somebody has started both and says so. */
-  previous?(): { readonly pid: number; readonly crashed: boolean } | undefined;
 }
 
 export interface InstanceDeps extends HandlesOptions {
@@ -34,8 +31,8 @@ export interface InstanceDeps extends HandlesOptions {
   changed(entry: HandleRecord, type: HandleChange['type'], view: () => HandleView): void;
   /** An instance takes so many bytes in memory now. @throws {HandleError} `busy` where there is no room for them */
   takes(entry: HandleRecord, bytes: number): void;
-  /** An instance has left memory. */
-  left(instance: Instance): void;
+  /** Called once, when the instance of a handle has left memory. */
+  left(entry: HandleRecord): void;
   /** It could not be kept, or not be read, and is no longer in memory. */
   lost(entry: HandleRecord): void;
 }

@@ -120,12 +120,11 @@ export class Instance implements TurnLoopOwner {
   leave(why: string): void {
     if (this.#gone) return;
     this.#gone = true;
-    if (this.entry.instance === this) this.entry.instance = undefined;
     const { store } = this.#host;
     this.entry.footprint.asleep(store.durable ? 0 : this.#turns.kept.length);
     this.#turns.drop();
     this.#seen.closed();
-    this.#host.left(this);
+    this.#host.left(this.entry);
     this.#mail.refuse(new Deactivating());
     this.#turns.tellSettled();
     this.#host.inspection.gone(handleAddress(this.entry), why);

@@ -1,11 +1,11 @@
 /** What the machines of handles were doing when the process died, counted over its lives: what has crashed it twice is not done a third time (RELIABILITY 3.2). */
 import { createHash } from 'node:crypto';
+import type { OperatorLog } from '../operator-log.ts';
 import { isObject, messageOf } from '../protocol/json.ts';
 import { running } from '../requests/running.ts';
 import { fromText, toText } from '../store/serialize.ts';
 import type { Store } from '../store/store.ts';
 import type { QueuedCall } from './bounded-mailbox.ts';
-import type { InstanceDeps } from './instance-deps.ts';
 
 /** How often something may crash the process. */
 const MOST_CRASHES = 2;
@@ -61,18 +61,27 @@ export interface Condemned extends SetAside {
   readonly at: number;
 }
 
+export interface PoisonEventsDeps {
+  readonly store: Store;
+  readonly log: OperatorLog;
+  /** Milliseconds since 1970, unaffected by changes of the wall clock. */
+  date(): number;
+  /** How the previous process ended, as reported by the supervisor that started both. */
+  previous?(): { readonly pid: number; readonly crashed: boolean } | undefined;
+}
+
 export class PoisonEvents {
-  readonly #host: Pick<InstanceDeps, 'store' | 'date' | 'log' | 'previous'>;
+  readonly #deps: PoisonEventsDeps;
   readonly #known = new Map<string, Deaths>();
   #noting = false;
 
-  constructor(host: Pick<InstanceDeps, 'store' | 'date' | 'log' | 'previous'>) {
-    this.#host = host;
+  constructor(deps: PoisonEventsDeps) {
+    this.#deps = deps;
   }
 
   /** Before anything is done: counts what the process before this one was in the middle of. */
   async restore(): Promise<void> {
-    const { store, date, log } = this.#host;
+    const { store, date, log } = this.#deps;
     const { notes } = store;
     if (!notes) return;
     await this.#load(store);
@@ -96,7 +105,7 @@ export class PoisonEvents {
 
   /** Whether the process before this one crashed, as far as anybody knows: the process itself, or who has started both. */
   #crashed(): boolean {
-    const { store, previous } = this.#host;
+    const { store, previous } = this.#deps;
     const by = store.notes?.by;
     if (by?.ended) return true;
     const told = previous?.();
@@ -107,7 +116,7 @@ export class PoisonEvents {
   against(id: string, what: string): Suspicion | undefined {
     if (this.#known.size === 0) return undefined;
     const found = this.#known.get(keyOf(toText([id, what])));
-    if (!found || found.at + KEPT_MS <= this.#host.date()) return undefined;
+    if (!found || found.at + KEPT_MS <= this.#deps.date()) return undefined;
     return { deaths: deathsOf(found), condemned: isCondemned(found), incident: found.setAside?.incident };
   }
 
@@ -139,7 +148,7 @@ export class PoisonEvents {
 
   /** What is not done again until it is released. */
   condemned(): readonly Condemned[] {
-    const now = this.#host.date();
+    const now = this.#deps.date();
     return [...this.#known].flatMap(([digest, deaths]) =>
       deaths.setAside && deaths.at + KEPT_MS > now
         ? [{ ...deaths.setAside, digest, deaths: deathsOf(deaths), at: deaths.at }]
@@ -158,7 +167,7 @@ export class PoisonEvents {
 
   /** An instance begins with a job; what it was noted for before is over. */
   begins(id: string, job: QueuedCall): void {
-    const { notes } = this.#host.store;
+    const { notes } = this.#deps.store;
     if (!notes || job.type !== 'event') return;
     this.#noting = true;
     notes.write(toText([id, whatOf(job)]));
@@ -168,12 +177,12 @@ export class PoisonEvents {
   over(): void {
     if (!this.#noting) return;
     this.#noting = false;
-    this.#host.store.notes?.clear();
+    this.#deps.store.notes?.clear();
   }
 
   /** Runs what an instance does by itself; within a job, it is part of that. What blocks the loop is named by it. */
   noting<T>(id: string, run: () => T): T {
-    const { notes } = this.#host.store;
+    const { notes } = this.#deps.store;
     if (!notes || this.#noting) return run();
     this.#noting = true;
     notes.write(toText([id, OWN_ACTIVITY]));
@@ -186,28 +195,28 @@ export class PoisonEvents {
   }
 
   async #write(): Promise<void> {
-    const now = Math.round(this.#host.date());
+    const now = Math.round(this.#deps.date());
     const row = { id: ACTOR, kind: 'server', name: 'suspects', principal: '', status: 'live', created: now } as const;
-    await this.#host.store.commit([
+    await this.#deps.store.commit([
       { type: 'actor', actor: { ...row, expires: now + KEPT_MS } },
       { type: 'snapshot', actor: ACTOR, version: '1', data: toText(Object.fromEntries(this.#known)) },
     ]);
   }
 
   #writeSoon(): void {
-    this.#write().catch((error: unknown) => this.#host.log('warning', `${ACTOR} is not kept: ${messageOf(error)}`));
+    this.#write().catch((error: unknown) => this.#deps.log('warning', `${ACTOR} is not kept: ${messageOf(error)}`));
   }
 
   async #load(store: Store): Promise<void> {
     try {
       const stored = await store.load(ACTOR);
       const known = stored?.snapshot ? fromText(stored.snapshot.data, ACTOR) : {};
-      const now = this.#host.date();
+      const now = this.#deps.date();
       for (const [key, deaths] of Object.entries(isObject(known) ? known : {}))
         if (isDeaths(deaths) && deaths.at + KEPT_MS > now) this.#known.set(key, deaths);
     } catch (error) {
       // Then it is counted anew.
-      this.#host.log('warning', `${ACTOR} cannot be read: ${messageOf(error)}`);
+      this.#deps.log('warning', `${ACTOR} cannot be read: ${messageOf(error)}`);
     }
   }
 }

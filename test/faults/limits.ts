@@ -56,9 +56,9 @@ export const LIMITS: readonly BrokenBuild[] = [
     id: 'S-43',
     test,
     file: 'src/handles/instance.ts',
-    find: '    this.#seen.closed();\n    this.#host.left(this);\n',
+    find: '    this.#seen.closed();\n    this.#host.left(this.entry);\n',
     replace: '',
-    why: 'what could not begin stays in the list of those in memory, with its input',
+    why: 'an instance that failed to start stays in the list of instances in memory, with its input',
   },
   {
     id: 'S-43',
