@@ -2,8 +2,8 @@
  * Bundles what `tsc` has checked into `dist/lib`: a few files to read instead of three hundred, which is most of what starting costs
  * (docs/adr/0018). What is started or loaded by name stays a file of its own, at the same path as below `src`.
  */
-import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type InlineConfig, type Plugin } from 'vite';
 
@@ -112,7 +112,6 @@ async function bundled(input: Readonly<Record<string, string>>, plugins: Plugin[
       outDir: out,
       emptyOutDir: false,
       minify: false,
-      sourcemap: true,
       rollupOptions: {
         input: { ...input },
         output: {
@@ -163,10 +162,13 @@ const licences = INSIDE.map(
 );
 writeFileSync(join(out, 'LICENSES.txt'), licences.join('\n'));
 
-const written = new Set([...library, ...command, ...threads, scope, 'LICENSES.txt']);
-if (existsSync(out))
-  for (const file of readdirSync(out, { recursive: true, encoding: 'utf8' })) {
-    const path = join(out, file);
-    if (written.has(file) || !statSync(path).isFile() || Date.now() - statSync(path).mtimeMs < KEPT_MS) continue;
-    rmSync(path);
-  }
+const written = new Set([...library, ...command, ...threads, scope, 'LICENSES.txt', '.npmignore']);
+const stale: string[] = [];
+for (const file of readdirSync(out, { recursive: true, encoding: 'utf8' })) {
+  const path = join(out, file);
+  if (written.has(file) || !statSync(path).isFile()) continue;
+  if (Date.now() - statSync(path).mtimeMs < KEPT_MS) stale.push(file.split(sep).join('/'));
+  else rmSync(path);
+}
+// `npm pack` leaves out the files of an earlier build.
+writeFileSync(join(out, '.npmignore'), stale.map((file) => `/${file}\n`).join(''));

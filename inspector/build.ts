@@ -12,6 +12,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
 const root = join(here, '..');
@@ -20,9 +21,11 @@ const stamp = join(root, 'dist/inspector.inputs');
 
 /** Where the recording goes in the template. It stands in a block of data, so whoever fills it in writes `<` as `\u003c`. */
 const PLACE = '"TROUPE-RECORDING"';
+/** The package contains a file of this many bytes compressed. The inspector decompresses the file when it is first requested. */
+const COMPRESSED_BYTES = 200_000;
 
 const inputs = digest();
-const built = existsSync(join(out, 'export.html')) && existsSync(stamp) && readFileSync(stamp, 'utf8') === inputs;
+const built = existsSync(join(out, 'export.html.gz')) && existsSync(stamp) && readFileSync(stamp, 'utf8') === inputs;
 if (!built || process.argv.includes('--force')) {
   const { build } = await import('vite');
   const configFile = join(here, 'vite.config.ts');
@@ -33,12 +36,21 @@ if (!built || process.argv.includes('--force')) {
     await build({ configFile, mode: 'page', build: { outDir: page } });
     await build({ configFile, mode: 'export', build: { outDir: alone } });
     writeFileSync(join(page, 'export.html'), single(alone));
+    for (const file of readdirSync(page, { recursive: true, encoding: 'utf8' })) compress(join(page, file));
     rmSync(out, { recursive: true, force: true });
     renameSync(page, out);
     writeFileSync(stamp, inputs);
   } finally {
     rmSync(making, { recursive: true, force: true });
   }
+}
+
+/** Replaces a large file by its compressed form: ELK alone is half of the package. */
+function compress(file: string): void {
+  const { size } = statSync(file);
+  if (size < COMPRESSED_BYTES) return;
+  writeFileSync(`${file}.gz`, gzipSync(readFileSync(file), { level: 9 }));
+  rmSync(file);
 }
 
 /** Names what the page is built of: every file of it, the model that it shares, and the versions of the packages. */

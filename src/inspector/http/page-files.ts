@@ -4,6 +4,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join, posix, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
 
 export interface PageFile {
   readonly body: Uint8Array;
@@ -25,10 +27,16 @@ const TYPES: Readonly<Record<string, string>> = {
 /** What is put into an export, and never served as it is. */
 const TEMPLATE = 'export.html';
 
+/** The ending of a file that the build compressed (inspector/build.ts). */
+const COMPRESSED = '.gz';
+const decompress = promisify(gunzip);
+
 export class PageFiles {
   readonly #folder: string;
   readonly #names: ReadonlySet<string>;
-  readonly #read = new Map<string, Promise<PageFile>>();
+  /** The files that the build compressed, by their names without `.gz`. */
+  readonly #compressed = new Set<string>();
+  readonly #loaded = new Map<string, Promise<PageFile>>();
 
   constructor(folder = join(packageRoot(), 'dist/inspector')) {
     this.#folder = folder;
@@ -38,6 +46,12 @@ export class PageFiles {
         .filter((entry) => entry.isFile())
         .map((entry) => posix.join(entry.parentPath.slice(folder.length).split(sep).join('/'), entry.name))
         .map((name) => name.replace(/^\//, ''))
+        .map((name) => {
+          if (!name.endsWith(COMPRESSED)) return name;
+          const plain = name.slice(0, -COMPRESSED.length);
+          this.#compressed.add(plain);
+          return plain;
+        })
         .filter((name) => name !== TEMPLATE && typeOf(name) !== undefined),
     );
   }
@@ -51,22 +65,27 @@ export class PageFiles {
   find(path: string): Promise<PageFile> | undefined {
     const name = path === '/' ? 'index.html' : path.slice(1);
     if (!this.#names.has(name)) return undefined;
-    let file = this.#read.get(name);
+    let file = this.#loaded.get(name);
     if (!file) {
       file = this.#load(name);
-      file.catch(() => this.#read.delete(name));
-      this.#read.set(name, file);
+      file.catch(() => this.#loaded.delete(name));
+      this.#loaded.set(name, file);
     }
     return file;
   }
 
   /** What an export is made of. @throws when the page was not built */
-  template(): Promise<string> {
-    return readFile(join(this.#folder, TEMPLATE), 'utf8');
+  async template(): Promise<string> {
+    return (await this.#read(TEMPLATE)).toString('utf8');
+  }
+
+  #read(name: string): Promise<Buffer> {
+    const path = join(this.#folder, name);
+    return this.#compressed.has(name) ? readFile(path + COMPRESSED).then((body) => decompress(body)) : readFile(path);
   }
 
   async #load(name: string): Promise<PageFile> {
-    const body = await readFile(join(this.#folder, name));
+    const body = await this.#read(name);
     const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
     return { body, type: typeOf(name) ?? '', etag, hashed: name.startsWith('assets/') };
   }
@@ -76,7 +95,7 @@ function typeOf(name: string): string | undefined {
   return TYPES[name.slice(name.lastIndexOf('.') + 1)];
 }
 
-/** This file is in `src/inspector` or, as it is built, in `dist/src/inspector`. */
+/** This file is in `src/inspector` or, once it is bundled, in `dist/lib`. */
 function packageRoot(): string {
   const roots = ['../../..', '../../../..'].map((up) => fileURLToPath(new URL(up, import.meta.url)));
   return roots.find((root) => existsSync(join(root, 'package.json'))) ?? '.';

@@ -1,0 +1,40 @@
+/**
+ * Copies the declarations that an author's compiler can reach into `dist/types`: those of `troupe`, `troupe/testing` and
+ * `troupe/inspector`, and those that they import. `tsc` writes the declarations of all modules, most of which are internal.
+ */
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('.', import.meta.url));
+const from = join(root, 'dist/check');
+const out = join(root, 'dist/types');
+const IMPORT = /(\bfrom |\bimport\()(["'])(\.[^"']+)\.ts\2/g;
+
+const copied = new Set<string>();
+
+/** @param path of a declaration below `dist/check`, without its extension */
+function copy(path: string): void {
+  const file = `${path}.d.ts`;
+  if (copied.has(file)) return;
+  copied.add(file);
+  const text = readFileSync(join(from, file), 'utf8');
+  const next: string[] = [];
+  // A compiler that does not allow `.ts` in imports resolves `.js` to the declaration beside it.
+  const written = text.replace(IMPORT, (_, start: string, quote: string, target: string) => {
+    next.push(join(dirname(path), target));
+    return `${start}${quote}${target}.js${quote}`;
+  });
+  const to = join(out, file);
+  if (!existsSync(to) || readFileSync(to, 'utf8') !== written) {
+    mkdirSync(dirname(to), { recursive: true });
+    writeFileSync(to, written);
+  }
+  next.forEach(copy);
+}
+
+for (const entry of ['index', 'testing', 'inspector']) copy(join('src', entry));
+for (const file of readdirSync(out, { recursive: true, encoding: 'utf8' })) {
+  const path = join(out, file);
+  if (statSync(path).isFile() && !copied.has(relative(out, path))) rmSync(path);
+}

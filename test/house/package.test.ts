@@ -1,0 +1,67 @@
+/** The package as npm publishes it: its size, its files, and the files that `package.json` names. */
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import * as assert from 'uvu/assert';
+import { z } from 'zod';
+import { suite } from '../harness/door.ts';
+
+const test = suite('the package');
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const MAX_BYTES = 3_000_000;
+
+const Packed = z.array(
+  z.object({ filename: z.string(), unpackedSize: z.number(), files: z.array(z.object({ path: z.string() })) }),
+);
+const Manifest = z.object({
+  exports: z.record(z.string(), z.union([z.string(), z.record(z.string(), z.string())])),
+  bin: z.record(z.string(), z.string()),
+  sideEffects: z.array(z.string()),
+});
+
+if (existsSync(join(root, 'dist/lib'))) {
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-package-'));
+  test.after(() => rmSync(folder, { recursive: true, force: true }));
+  const args = ['pack', '--json', '--ignore-scripts', '--pack-destination', folder];
+  const output = execFileSync('npm', args, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+  const [packed] = Packed.parse(JSON.parse(output));
+  assert.ok(packed);
+  const { unpackedSize = 0, files = [] } = packed ?? {};
+  const paths = files.map(({ path }) => path);
+
+  test('the package has at most 3 MB unpacked', () => {
+    assert.ok(unpackedSize <= MAX_BYTES, `${unpackedSize} bytes`);
+  });
+
+  test('the package contains no source map, no test and no source, and its declarations are in one folder', () => {
+    assert.equal(
+      paths.filter((path) => /\.map$|\.tsbuildinfo$|^(src|test|machines|inspector|bench|dist\/check)\//.test(path)),
+      [],
+    );
+    assert.equal(
+      paths.filter((path) => path.endsWith('.d.ts') && !path.startsWith('dist/types/')),
+      [],
+    );
+  });
+
+  test('the package contains each file that package.json names', () => {
+    const { exports, bin, sideEffects } = Manifest.parse(JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')));
+    const named = [...Object.values(exports), ...Object.values(bin)].flatMap((entry) =>
+      typeof entry === 'string' ? [entry] : Object.values(entry),
+    );
+    assert.ok(named.length > 0);
+    assert.equal(
+      named.filter((path) => !paths.includes(path.replace('./', ''))),
+      [],
+    );
+    for (const pattern of sideEffects) {
+      const [start = '', end = ''] = pattern.replace('./', '').split('*');
+      assert.ok(
+        paths.some((path) => path.startsWith(start) && path.endsWith(end)),
+        pattern,
+      );
+    }
+  });
+} else test.skip('all of it', 'npm run build makes it');
