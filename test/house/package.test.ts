@@ -1,5 +1,5 @@
 /** The package as npm publishes it: its size, its files, and the files that `package.json` names. */
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -64,4 +64,17 @@ if (existsSync(join(root, 'dist/lib'))) {
       );
     }
   });
+  test('publint finds nothing in the tarball', () => lint('publint', 'run', '--strict'));
+
+  // The package is ESM: CommonJS programs load it by import() or, from Node 20.19 on, by require().
+  test('attw finds that each export has the types of its code', () => lint('attw', '--profile', 'esm-only'));
+
+  function lint(command: string, ...options: string[]): void {
+    const tarball = join(folder, packed?.filename ?? '');
+    const file = join(root, 'node_modules/.bin', command);
+    const { status, stdout, stderr, error } = spawnSync(process.execPath, [file, ...options, tarball], {
+      encoding: 'utf8',
+    });
+    assert.is(status, 0, `${error?.message ?? ''}${stdout}${stderr}`);
+  }
 } else test.skip('all of it', 'npm run build makes it');
