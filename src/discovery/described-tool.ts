@@ -1,4 +1,4 @@
-/** Makes a tool's definition from parts of unknown type: refuses what would only fail later, at a client. */
+/** Builds a tool definition from members of unknown type. Rejects what would otherwise fail later, at a client. */
 import { describe, isObject, type JsonObject } from '../protocol/json.ts';
 import type { Icon, ToolAnnotations } from '../protocol/types.ts';
 import type { ToolDefinition, ToolHandler } from '../registry/define.ts';
@@ -6,11 +6,11 @@ import { DefinitionError } from '../registry/definition-checks.ts';
 import type { AuthorSchema } from '../schema/schema-types.ts';
 
 /**
- * A definition of what is described.
- *
- * @param about `description`, `title`, `input` or `inputSchema`, `output` or `outputSchema`, `annotations`, `icons`, `meta` or `_meta`, `timeoutMs`
+ * Builds a tool definition.
+ * @param about `description`, `title`, `input` or `inputSchema`, `output` or `outputSchema`, `annotations`, `icons`,
+ *   `meta` or `_meta`, `timeoutMs`
  * @param where begins every error message
- * @throws {DefinitionError} for a part of the wrong type
+ * @throws {DefinitionError} if a member has the wrong type
  */
 export function describeTool(
   name: unknown,
@@ -50,7 +50,7 @@ export function describeTool(
 
 const isString = (value: unknown): value is string => typeof value === 'string';
 const isNumber = (value: unknown): value is number => typeof value === 'number';
-/** Whether it is a good one is for the compiler of schemas to say. Some libraries' schemas are functions. */
+/** True for an object or a function: some libraries' schemas are functions. The schema compiler judges the rest. */
 const isSchema = (value: unknown): value is AuthorSchema => isObject(value) || typeof value === 'function';
 const isAnnotations = (value: unknown): value is ToolAnnotations => isObject(value);
 const isIcons = (value: unknown): value is readonly Icon[] => Array.isArray(value);

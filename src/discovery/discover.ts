@@ -1,4 +1,4 @@
-/** Discovery: loads the modules below files and directories, and offers what they export. */
+/** Loads the modules below files and directories, and registers what they export. */
 import { statSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -14,17 +14,23 @@ import { prepareTypeScript } from './node-loader.ts';
 import { type OfferedModules, replaceOffers, withdraw } from './offer-modules.ts';
 
 export interface DiscoverOptions {
-  /** What the paths are relative to: a directory, or the url or path of a file, such as `import.meta.url`. Default: the working directory. */
+  /**
+   * Base of relative paths: a directory, or the URL or path of a file, such as `import.meta.url`. Default: the working
+   * directory.
+   */
   readonly from?: string | URL;
-  /** Milliseconds that one module is given to load (1 to 2^31-1). Default 30,000. */
+  /** Milliseconds in which one module must load (1 to 2^31-1). Default 30,000. */
   readonly loadMs?: number;
 }
 
-/** What came of it. Paths are absolute. */
+/** The result of one discovery. Paths are absolute. */
 export interface Discovered {
-  /** The modules whose offers are served now as they are in their files, in the order in which they were loaded. */
+  /** The modules whose current definitions are registered, in the order in which they were loaded. */
   readonly loaded: readonly string[];
-  /** The modules that are not, and the paths that are not there. What a module offered before it failed is still served. */
+  /**
+   * The modules that failed, and the paths that do not exist. What a module registered before it failed stays
+   * registered.
+   */
   readonly failed: readonly Failure[];
 }
 
@@ -33,23 +39,26 @@ export interface Failure {
   readonly reason: string;
 }
 
-/** Modules that have been loaded, but are not offered yet. */
+/** Modules that are loaded but not yet registered. */
 export interface LoadedModules {
-  /** The files and directories that were asked for. */
+  /** The requested files and directories. */
   readonly roots: readonly string[];
-  /** The directories that were read. */
+  /** The directories that discovery read. */
   readonly directories: readonly string[];
   readonly files: readonly string[];
   readonly offers: ReadonlyMap<string, Offers>;
   readonly failed: readonly Failure[];
 }
 
-/** What discovery knows of one server. */
+/** The state of discovery for one server. */
 interface Discovery {
   readonly offered: Map<string, Offers>;
-  /** Every file that was loaded for it, the failed too: Node never loads one of the same generation again. */
+  /**
+   * Every file that was loaded for this server, including failed ones: Node never loads a file of the same generation
+   * twice.
+   */
   readonly tried: Set<string>;
-  /** One call at a time. */
+  /** The last call. Calls run one after another. */
   turn: Promise<unknown>;
 }
 
@@ -80,16 +89,19 @@ export function discover(
   return turn;
 }
 
-/** The program's own generation, so that it shares modules with what it discovers; but once one of the files was loaded for this server before, all are loaded afresh, together. */
+/**
+ * Returns the program's own generation for the first load, so that discovered modules share their imports with the
+ * program. If one of the files was loaded for this server before, begins a new generation, so that all of them load
+ * afresh together.
+ */
 function generationFor({ tried }: Discovery, files: readonly string[]): number {
   return files.some((file) => tried.has(file)) ? nextGeneration() : loading.program;
 }
 
 /**
- * Loads what is found under the roots, one module after the other.
- *
- * @param generation which generation to load the files in
- * @param loadMs milliseconds that one module is given
+ * Loads the modules below the roots, one after another.
+ * @param generation the generation in which the files load
+ * @param loadMs milliseconds in which one module must load
  */
 export async function load(
   roots: readonly string[],
@@ -110,7 +122,7 @@ export async function load(
   }
   const now = generation([...files]);
   const offers = new Map<string, Offers>();
-  // All at once: what they need is imported before the first of them.
+  // One call for all files: the packages that they need are imported before the first of them.
   const typescript = [...files].filter((file) => /\.m?ts$/.test(file));
   if (typescript.length > 0) await prepareTypeScript(typescript).catch(() => {});
   for (const path of files) {
@@ -127,7 +139,7 @@ async function readModule(path: string, generation: number): Promise<Offers> {
   return readExports(await loadModule(path, generation), path);
 }
 
-/** Offers what was loaded, in place of what the same paths offered before, and tells the operator what failed. */
+/** Registers the loaded modules in place of what the same paths registered before, and logs the failures. */
 export function offer(server: OfferedModules, loaded: LoadedModules, log: OperatorLog): Discovered {
   const { offered, tried } = discoveryOf(server);
   for (const file of loaded.files) tried.add(file);
@@ -140,13 +152,13 @@ export function offer(server: OfferedModules, loaded: LoadedModules, log: Operat
     ...[...refused].map(([path, error]) => ({ path, reason: reasonOf(error, path) })),
   ].map(({ path, reason }) => ({
     path,
-    reason: offered.has(path) ? `${reason}; what it offered before is still served` : reason,
+    reason: offered.has(path) ? `${reason}; its previous version is still registered` : reason,
   }));
   for (const { path, reason } of failures) log('warning', `${shown(path)}: ${reason}`);
   return { loaded: [...loaded.offers.keys()].filter((path) => !refused.has(path)), failed: failures };
 }
 
-/** Takes back all that was discovered for a server. */
+/** Removes everything that was discovered for a server. */
 export function withdrawAll(server: OfferedModules): void {
   const { offered } = discoveryOf(server);
   for (const path of offered.keys()) withdraw(server, offered, path);
@@ -155,7 +167,7 @@ export function withdrawAll(server: OfferedModules): void {
 function withinTime<T>(loading: Promise<T>, ms: number): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = systemClock.after(ms, () =>
-      reject(new Error(`it did not load within ${ms} ms: what does its top-level await wait for?`)),
+      reject(new Error(`the module did not load within ${ms} ms (loadMs): check its top-level await`)),
     );
     loading.then(resolve, reject).finally(() => timer.cancel());
   });
@@ -167,7 +179,7 @@ function baseOf(from: string | URL = process.cwd()): string {
   return statSync(path, { throwIfNoEntry: false })?.isFile() ? dirname(path) : path;
 }
 
-/** As an author writes it: from the working directory, if it is below. */
+/** The path as an author writes it: relative to the working directory if it is below it. */
 function shown(path: string): string {
   const short = relative(process.cwd(), path);
   return short === '' || short.startsWith('..') ? path : short;

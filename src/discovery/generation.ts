@@ -1,17 +1,20 @@
-/** Generations of the author's modules: each reload begins one, and every copy of this package in the process counts the same ones. */
+/**
+ * Generations of the author's modules. Each reload begins a new one. All copies of this package in the process share
+ * one count.
+ */
 import { processWide } from '../global-registry.ts';
 
-/** What loading modules must remember for the whole process. */
+/** Process-wide state of module loading. */
 interface Loading {
-  /** The last generation that was begun. */
+  /** The newest generation. */
   last: number;
-  /** The generation of the program itself: 0, unless `troupe dev` loaded it again. */
+  /** The generation of the program itself: 0, or a later one if `troupe dev` loaded it again. */
   program: number;
-  /** Settled once modules written in TypeScript can be loaded; undefined until the first is asked for. */
+  /** Resolves when TypeScript modules can be loaded. Undefined before the first request. */
   typescript: Promise<void> | undefined;
-  /** The hook that hands a module's generation on to its imports is in place. */
+  /** Whether the loader hook is installed that gives a module's imports the module's generation. */
   readonly inherited: { done: boolean };
-  /** Hear of each module that is loaded in a later generation than the first, by its path. */
+  /** Called with the path of each module that loads in a later generation than the first. */
   readonly listeners: Set<(path: string) => void>;
 }
 
@@ -23,13 +26,16 @@ export const loading: Loading = processWide('troupe.loading', () => ({
   listeners: new Set<(path: string) => void>(),
 }));
 
-/** Begins the next generation: what is loaded in it is evaluated afresh, with everything that it imports by path. */
+/** Begins the next generation. Its modules are evaluated afresh, together with everything that they import by path. */
 export function nextGeneration(): number {
   loading.last += 1;
   return loading.last;
 }
 
-/** Hears the path of each module that is loaded in a later generation than the first, until the returned function is called. */
+/**
+ * Calls the listener with the path of each module that loads in a later generation than the first.
+ * @returns a function that removes the listener
+ */
 export function onModule(listener: (path: string) => void): () => void {
   loading.listeners.add(listener);
   return () => void loading.listeners.delete(listener);

@@ -1,8 +1,11 @@
-/** A hook of Node's module loader: the modules that a module imports are of its own generation, so that a reload is whole. Imports nothing: it may run in Node's own thread. */
+/**
+ * A hook of Node's module loader: imports belong to the generation of the importing module, so that a reload is
+ * complete. Imports nothing, because it may run in Node's hooks thread.
+ */
 
-/** What the main thread lends to a hook in a thread of its own. */
+/** Data for a hook that runs in its own thread. */
 export interface HookData {
-  /** Where the urls of loaded modules go. */
+  /** Receives the URLs of loaded modules. */
   readonly port: { postMessage(url: string): void };
   /** See {@link inherit}. */
   readonly asModules: boolean;
@@ -23,12 +26,12 @@ type Next<R> = (specifier: string, context: Context) => R;
 
 const GENERATION = /([?&])troupe=(\d+)(&?)/;
 
-/** This package's own code is shared by all generations, also where it is imported by path, and also another copy of it. */
+/** All generations share this package's code, even if they import it by path or import another copy of it. */
 const OWN_NAME = /^troupe(?:\/|$)/;
 
 let tell: (url: string) => void = () => {};
 let asModules = false;
-/** Where this package's own code begins. Until it is told, nothing does. */
+/** Prefix of the URLs of this package's code. Undefined until `initialize` or `inherit` sets it. */
 let home: string | undefined;
 
 /** Called by Node in the hooks' thread. */
@@ -37,12 +40,11 @@ export function initialize(data: HookData): void {
 }
 
 /**
- * Prepares the hook.
- *
- * @param typescriptAsModules a `.ts` file is an ES module whatever its package.json says: this package is one, so that what
- *   imports it had better be one too, and a file in a directory without package.json can await at its top level
- * @param own the beginning of the urls of this package's own code
- * @param told hears the url of each module of a later generation than the first
+ * Configures the hook.
+ * @param typescriptAsModules treat `.ts` files as ES modules whatever their package.json says. This package is an ES
+ *   module; a file without package.json can then use top-level await
+ * @param own prefix of the URLs of this package's code
+ * @param told called with the URL of each module of a later generation than the first
  */
 export function inherit(typescriptAsModules: boolean, own: string, told: (url: string) => void): void {
   home = own;
@@ -50,12 +52,15 @@ export function inherit(typescriptAsModules: boolean, own: string, told: (url: s
   tell = told;
 }
 
-/** The hook where Node runs hooks in a thread of their own (before Node 22.15). */
+/** The hook for Node versions that run hooks in a separate thread (before 22.15). */
 export async function resolve(specifier: string, context: Context, next: Next<Promise<Resolved>>): Promise<Resolved> {
   return settle(await next(bare(specifier), context), specifier, context);
 }
 
-/** The hook where Node runs hooks in the thread that imports. There it hears `require` too, which knows no generations. */
+/**
+ * The hook for Node versions that run hooks in the importing thread. It also receives `require` calls, which have no
+ * generation.
+ */
 export function resolveHere(specifier: string, context: Context, next: Next<Resolved>): Resolved {
   if (context.conditions?.includes('require')) return next(specifier, context);
   return settle(next(bare(specifier), context), specifier, context);
@@ -65,7 +70,8 @@ function settle(resolved: Resolved, specifier: string, { parentURL }: Context): 
   const asked = generation(specifier);
   const { url } = resolved;
   if (!url.startsWith('file:')) return resolved;
-  // Packages outlive reloads: they do not change while somebody works on a tool, and a second copy of one would be a stranger to the first.
+  // Packages are not reloaded: they do not change while an author works on a tool, and two copies of a package would
+  // not recognise each other's objects.
   if (
     asked === undefined &&
     (url.includes('/node_modules/') || (home !== undefined && url.startsWith(home)) || OWN_NAME.test(specifier))
@@ -78,7 +84,7 @@ function settle(resolved: Resolved, specifier: string, { parentURL }: Context): 
   return { ...settled, url: `${url}${url.includes('?') ? '&' : '?'}troupe=${own}` };
 }
 
-/** tsx calls a file CommonJS when its package.json names no type; Node itself looks at what is in it. */
+/** tsx treats a file as CommonJS if its package.json names no type; Node itself inspects the file's content. */
 function format({ url, format }: Resolved, generation: string | undefined): string | null | undefined {
   if (format !== 'commonjs') return format;
   const { pathname } = new URL(url);
@@ -90,7 +96,7 @@ function generation(url: string): string | undefined {
   return GENERATION.exec(url)?.[2];
 }
 
-/** Without its generation, which other hooks would take for a part of its name. */
+/** Removes the generation, which other hooks would take for a part of the file name. */
 function bare(specifier: string): string {
   return specifier.replace(GENERATION, (_, before: string, __, after: string) => (after === '' ? '' : before));
 }

@@ -1,13 +1,13 @@
-/** Says in one line why a module failed, and where in it. */
+/** Describes in one line why a module failed, and where in the module. */
 import { pathToFileURL } from 'node:url';
 
 /**
- * @param path the module's
+ * @param path the module's path
  * @example reasonOf(new Error('no database'), '/tools/a.ts') // no database (at line 3, column 7)
  */
 export function reasonOf(error: unknown, path: string): string {
   if (!(error instanceof Error)) return `it threw ${String(error)}`;
-  // Our own refusals and those of schemas speak for themselves.
+  // Our own errors and those of schemas need no class name in front.
   const message = ['Error', 'DefinitionError', 'SchemaError', 'TemplateError'].includes(error.name)
     ? error.message
     : `${error.name}: ${error.message}`;
@@ -15,11 +15,11 @@ export function reasonOf(error: unknown, path: string): string {
   if (said.includes(path)) return said;
   const place = placeIn(error.stack ?? '', path);
   if (place !== undefined) return `${said} (at ${place})`;
-  // Of the text of a JavaScript module Node does not say where it is wrong, nor in which of the modules.
-  return error instanceof SyntaxError ? `${said} (in it, or in a module that it imports)` : said;
+  // For a syntax error in JavaScript, Node names neither the position nor the module.
+  return error instanceof SyntaxError ? `${said} (in this module or in one that it imports)` : said;
 }
 
-/** Line and column of the module itself, where the stack names them. */
+/** The line and column in the module itself, if the stack contains them. */
 function placeIn(stack: string, path: string): string | undefined {
   for (const name of [pathToFileURL(path).href, path]) {
     for (const line of stack.split('\n')) {

@@ -1,20 +1,19 @@
-/** Loads one module of the author, once for each generation. */
+/** Loads one of the author's modules, once for each generation. */
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { isObject } from '../protocol/json.ts';
 import { prepareGenerations, prepareTypeScript } from './node-loader.ts';
 
-/** What a module exports, by name. */
+/** A module's exports, by name. */
 export type Exports = Readonly<Record<string, unknown>>;
 
 const { cache } = createRequire(import.meta.url);
 
 /**
- * Imports a module. In generation 0 it is the one that everybody else in the process imports by this path; each later
- * generation evaluates it afresh, and what it imports by path, but no packages.
- *
+ * Imports a module. Generation 0 is the module that the rest of the process imports by this path. Each later generation
+ * evaluates the module afresh, with everything that it imports by path, but without packages.
  * @param path absolute
- * @throws what the module throws, or what is wrong with its text
+ * @throws the module's own error, or a syntax error in its text
  */
 export async function loadModule(path: string, generation: number): Promise<Exports> {
   if (/\.m?ts$/.test(path)) await prepareTypeScript([path]);
@@ -27,7 +26,7 @@ export async function loadModule(path: string, generation: number): Promise<Expo
   return isObject(exports) ? exports : {};
 }
 
-/** CommonJS knows no generations: what a module required is forgotten, so that it is read again. */
+/** Removes from Node's cache what a CommonJS module required, because `require` has no generations. */
 function forgetRequired(path: string): void {
   const found = cache[path];
   if (!found || path.includes('/node_modules/')) return;

@@ -1,4 +1,4 @@
-/** Reads what a module offers from its exports: the three forms in which a tool may be written, and machines, resources and prompts. */
+/** Reads a module's definitions from its exports: the three forms of a tool, and machines, resources and prompts. */
 
 import type { AnyMachine } from '../handles/define-machine.ts';
 import { type AnyPrompt, type AnyTool, definedKind, type ResourceDefinition } from '../registry/define.ts';
@@ -8,7 +8,7 @@ import type { Exports } from './load-module.ts';
 import { isToolFunction, toolOfFunction } from './tool-function.ts';
 import { isToolClass, isToolObject, toolOfObject } from './tool-object.ts';
 
-/** The definitions that one source offers. */
+/** The definitions from one source. */
 export interface Offers {
   readonly tools: readonly AnyTool[];
   readonly machines: readonly AnyMachine[];
@@ -18,15 +18,15 @@ export interface Offers {
 
 export const NOTHING: Offers = { tools: [], machines: [], resources: [], prompts: [] };
 
-/** A module exports nothing that could be offered. */
+/** Thrown if a module exports no definition. */
 export class NothingOffered extends DefinitionError {}
 
 /**
- * Reads a module's offers: the default export first, then the named ones by name. The same value under two names counts once.
- *
- * @param path the module's, for the name of a tool that has no other
- * @throws {NothingOffered} with what the module could export
- * @throws {DefinitionError} for an export that is nearly a tool, with what it lacks
+ * Reads a module's definitions: the default export first, then the named exports by name. A value that is exported
+ * under two names counts once.
+ * @param path the module's path; its base name is the last resort for a tool's name
+ * @throws {NothingOffered} if the module exports no definition; the message lists what it could export
+ * @throws {DefinitionError} if an export is an incomplete tool; the message names what is missing
  */
 export async function readExports(exports: Exports, path: string): Promise<Offers> {
   const offers = { tools: [], machines: [], resources: [], prompts: [] };
@@ -35,9 +35,9 @@ export async function readExports(exports: Exports, path: string): Promise<Offer
   for (const name of ['default', ...names]) await collect(exports[name], name, path, offers, read);
   if (Object.values(offers).every(({ length }) => length === 0))
     throw new NothingOffered(
-      'it exports nothing that can be offered; export defineTool(…), defineMachine(…), defineResource(…) or definePrompt(…), a class or object ' +
+      'the module exports no definition; export defineTool(…), defineMachine(…), defineResource(…) or definePrompt(…), a class or object ' +
         'with getName, getDefinition, validateArguments and execute, or a function with a schema (fn.schema = …); ' +
-        'a module that only helps others has a name that begins with "_"',
+        'start the name of a helper module with "_"',
     );
   return offers;
 }

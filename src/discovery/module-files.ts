@@ -1,34 +1,37 @@
-/** Finds the modules below files and directories, in the order in which they are loaded. */
+/** Finds the modules below files and directories, in loading order. */
 import { Buffer } from 'node:buffer';
 import type { Dirent } from 'node:fs';
 import { readdir, realpath, stat } from 'node:fs/promises';
 import { basename, join, sep } from 'node:path';
 
-/** What can be loaded, in words for messages. */
+/** The loadable file types, for messages. */
 export const MODULE_KINDS = '.ts, .mts, .js or .mjs';
 
-/** True for a file that can be loaded, by its name. */
+/** True if a file of this name can be loaded. */
 export function isModule(name: string): boolean {
   return /\.m?[jt]s$/.test(name) && !/\.d\.m?ts$/.test(name);
 }
 
-/** True for a file that is loaded when it is found in a directory: no test, and nothing whose name begins with `_` or `.`. */
+/**
+ * True if discovery loads a file of this name from a directory: tests, and names that begin with `_` or `.`, are
+ * skipped.
+ */
 export function isFoundModule(name: string): boolean {
   return isModule(name) && !isPrivate(name) && !/\.test\.m?[jt]s$/.test(name);
 }
 
-/** True for a file or directory that is passed over when it is found in a directory. */
+/** True if discovery skips a file or directory of this name. */
 export function isPrivate(name: string): boolean {
   return name === 'node_modules' || name.startsWith('_') || name.startsWith('.');
 }
 
-/** True for the path itself, and for all that is in it if it is a directory. */
+/** True for the root itself and, if it is a directory, for everything in it. */
 export function isBelow(root: string, path: string): boolean {
   return path === root || path.startsWith(root.endsWith(sep) ? root : `${root}${sep}`);
 }
 
 export interface FoundModule {
-  /** Absolute paths, sorted by their bytes, each once. */
+  /** Absolute paths, sorted by their bytes, without duplicates. */
   readonly files: readonly string[];
   /** Every directory that was read. */
   readonly directories: readonly string[];
@@ -36,13 +39,12 @@ export interface FoundModule {
 
 /**
  * Finds the modules of one path.
- *
- * @param path absolute; a file is taken as it is, whatever its name begins with
- * @throws {Error} for a path that is not there, or a file that is no module
+ * @param path absolute; a file is loaded whatever its name begins with
+ * @throws {Error} if the path does not exist, or is a file that cannot be loaded
  */
 export async function findModules(path: string): Promise<FoundModule> {
   const found = await stat(path).catch(() => undefined);
-  if (!found) throw new Error('there is no such file or directory');
+  if (!found) throw new Error('no such file or directory');
   if (!found.isDirectory()) {
     if (!isModule(basename(path)))
       throw new Error(`expected a directory or a ${MODULE_KINDS} file, got ${basename(path)}`);
@@ -56,7 +58,7 @@ export async function findModules(path: string): Promise<FoundModule> {
 
 async function walk(directory: string, files: string[], directories: string[], walked: Set<string>): Promise<void> {
   const real = await realpath(directory);
-  // A link that leads back up would never end.
+  // A link to a parent directory would never end.
   if (walked.has(real)) return;
   walked.add(real);
   directories.push(directory);
@@ -75,7 +77,7 @@ async function kindOf(entry: Dirent, path: string): Promise<'file' | 'directory'
   return found?.isFile() ? 'file' : undefined;
 }
 
-/** The same order on every machine, whatever its language. */
+/** Gives the same order on every machine, independent of its locale. */
 function byBytes(one: string, other: string): number {
   return Buffer.compare(Buffer.from(one), Buffer.from(other));
 }

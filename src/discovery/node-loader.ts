@@ -1,4 +1,4 @@
-/** Gets Node ready to load the author's modules: TypeScript through tsx, and later generations through a hook. */
+/** Prepares Node to load the author's modules: TypeScript through tsx, and later generations through a hook. */
 import { existsSync } from 'node:fs';
 import module, { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -11,9 +11,8 @@ import { inherit, resolveHere } from './inherit.ts';
 import { importPackages } from './packages.ts';
 
 /**
- * Makes sure that modules written in TypeScript can be loaded. Does nothing in a process that runs under tsx already.
- *
- * @param files the modules that are about to be loaded; the nearest tsconfig.json above the first one counts
+ * Prepares loading of TypeScript modules. Does nothing in a process that already runs under tsx.
+ * @param files the modules to load next; the nearest tsconfig.json above the first file applies
  */
 export function prepareTypeScript(files: readonly string[]): Promise<void> {
   loading.typescript ??= underTsx() ? Promise.resolve() : startTsx(files).catch(refused);
@@ -21,13 +20,14 @@ export function prepareTypeScript(files: readonly string[]): Promise<void> {
 }
 
 function refused(error: unknown): never {
-  // What was wrong may be mended before the next reload.
+  // The author may fix the problem before the next reload.
   loading.typescript = undefined;
   throw error;
 }
 
 async function startTsx(files: readonly string[]): Promise<void> {
-  // With tsx in place every module costs a detour. Packages are many modules, and have no need of it: they go first.
+  // With tsx installed, loading each module is slower. Packages consist of many modules and do not need tsx, so they
+  // load first.
   for (const file of files) await importPackages(file);
   const { register } = await import('tsx/esm/api');
   const [first] = files;
@@ -35,12 +35,12 @@ async function startTsx(files: readonly string[]): Promise<void> {
   try {
     register({ tsconfig });
   } catch (error) {
-    throw new Error(`${tsconfig || 'tsx'} cannot be used: ${messageOf(error)}`);
+    throw new Error(`cannot use ${tsconfig || 'tsx'}: ${messageOf(error)}`);
   }
   addHook(true);
 }
 
-/** Makes sure that a module's generation is handed on to what it imports. */
+/** Installs the hook that gives a module's imports the module's generation. */
 export function prepareGenerations(): void {
   if (loading.inherited.done) return;
   loading.inherited.done = true;
@@ -65,13 +65,16 @@ function addHook(asModules: boolean): void {
   });
 }
 
-/** tsx was there first: it says so in the arguments of node, and it teaches `require` the extension. */
+/**
+ * True if the process already runs under tsx: its name is in Node's arguments, and it registers the extension for
+ * `require`.
+ */
 function underTsx(): boolean {
   const options = [...process.execArgv, process.env.NODE_OPTIONS ?? ''];
   return options.some((option) => /\btsx\b/.test(option)) && '.ts' in createRequire(import.meta.url).extensions;
 }
 
-/** The nearest file of that name in a directory or above it. */
+/** The nearest file of this name in a directory or above it. */
 export function nearest(name: string, directory: string): string | undefined {
   for (let at = directory; ; at = dirname(at)) {
     const file = join(at, name);

@@ -1,10 +1,10 @@
-/** Puts what modules offer into a server's registries: each file is a source of its own, replaced whole or not at all. */
+/** Registers the definitions of modules. Each file is one source: all of its definitions are replaced, or none. */
 
 import type { AnyMachine } from '../handles/define-machine.ts';
 import type { AnyPrompt, AnyTool, ResourceDefinition } from '../registry/define.ts';
 import { NOTHING, type Offers } from './module-exports.ts';
 
-/** What this needs of a server's registrations. */
+/** The part of a server's registration that this file uses. */
 interface Replaceable<Definition> {
   replaceSource(source: string, definitions: readonly Definition[]): void;
 }
@@ -17,11 +17,10 @@ export interface OfferedModules {
 }
 
 /**
- * Replaces what files offer.
- *
- * @param offered what each file offers until now; brought up to date
- * @param fresh what each file offers from now on, in the order in which names are given out
- * @returns why some of the files were refused, by path: they go on offering what they did
+ * Replaces the definitions of files.
+ * @param offered what each file has registered; updated in place
+ * @param fresh the new definitions of each file, in the order in which names are assigned
+ * @returns by path, why a file was rejected; its previous definitions stay registered
  */
 export function replaceOffers(
   server: OfferedModules,
@@ -29,7 +28,7 @@ export function replaceOffers(
   fresh: ReadonlyMap<string, Offers>,
 ): ReadonlyMap<string, unknown> {
   const refused = new Map<string, unknown>();
-  // First every file lets go of the names that it no longer offers: another may have taken them over.
+  // First remove the names that a file no longer defines: another file may have taken them over.
   for (const [path, next] of fresh) {
     const before = offered.get(path);
     const kept = before && keep(before, next);
@@ -47,7 +46,7 @@ export function replaceOffers(
   return refused;
 }
 
-/** Takes back all that a file offers. */
+/** Removes all definitions of a file. */
 export function withdraw(server: OfferedModules, offered: Map<string, Offers>, path: string): void {
   put(server, path, NOTHING);
   offered.delete(path);
@@ -60,17 +59,17 @@ function put({ tools, machines, resources, prompts }: OfferedModules, path: stri
   prompts.replaceSource(path, offers.prompts);
 }
 
-/** A file is refused whole: what was taken of it already is undone. */
+/** Undoes a partial replacement: a file is rejected as a whole. */
 function restore(server: OfferedModules, path: string, offered: Map<string, Offers>): void {
   try {
     put(server, path, offered.get(path) ?? NOTHING);
   } catch {
-    // Another file has taken one of the names meanwhile.
+    // Another file has taken one of the names in the meantime.
     withdraw(server, offered, path);
   }
 }
 
-/** Of what was offered, what still is; undefined if that is all of it. */
+/** The earlier definitions that the file still has; undefined if it has all of them. */
 function keep(before: Offers, next: Offers): Offers | undefined {
   const names = <D>(definitions: readonly D[], key: (definition: D) => string) => new Set(definitions.map(key));
   const [tools, machines, resources, prompts] = [

@@ -1,16 +1,15 @@
-/** Imports the packages that a module imports first, before the module itself is loaded: see `startTsx` for why. */
+/** Imports the packages of a module before the module itself; `startTsx` explains why. */
 import { readFile } from 'node:fs/promises';
 import { isBuiltin } from 'node:module';
 import { constants, runInThisContext } from 'node:vm';
 
-/** What may stand before and between imports. */
+/** Text that may stand before and between imports. */
 const GAP = /(?:\s|;|#!.*|\/\/.*|\/\*[\s\S]*?\*\/)*/y;
 const IMPORT = /import\s*(type\s+)?(?:[\w$\s{},*]+?\bfrom\s*)?(['"])([^'"\n]+)\2(?:\s*with\s*\{[^}]*\})?/y;
 
 /**
- * The packages that a module imports before anything else happens: up to its first import by path, so that importing them
- * early changes no order.
- *
+ * The packages that a module imports before its first import by path. Importing them early changes no order of
+ * evaluation.
  * @example leadingPackages("import { z } from 'zod';\nimport { db } from './db.ts';\nimport pg from 'pg';") // ['zod']
  */
 export function leadingPackages(text: string): readonly string[] {
@@ -29,12 +28,14 @@ export function leadingPackages(text: string): readonly string[] {
   }
 }
 
-/** Imports them, as the module would. What cannot be imported is left to the module itself, which has the better words. */
+/**
+ * Imports these packages as the module would. Ignores failures: the module's own import fails with a better message.
+ */
 export async function importPackages(file: string): Promise<void> {
   const text = await readFile(file, 'utf8').catch(() => '');
   const packages = leadingPackages(text);
   if (packages.length === 0) return;
-  // An import in code that is compiled under a module's name resolves as the module's own imports do.
+  // An import in code that is compiled under a module's file name resolves like the module's own imports.
   const importThere: (specifier: string) => Promise<unknown> = runInThisContext('(specifier) => import(specifier)', {
     filename: file,
     importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
@@ -42,7 +43,10 @@ export async function importPackages(file: string): Promise<void> {
   for (const specifier of packages) await quietly(() => importThere(specifier)).catch(() => {});
 }
 
-/** Node 20 and 22 call such an import experimental, on the author's stderr, while it is being called. If it ever goes away, only speed goes with it. */
+/**
+ * Suppresses the warning that Node 20 and 22 print for this experimental kind of import. Without it, only the speed-up
+ * would be lost.
+ */
 function quietly<T>(call: () => T): T {
   const { emitWarning } = process;
   process.emitWarning = () => {};

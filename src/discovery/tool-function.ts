@@ -1,12 +1,15 @@
-/** The third form of a tool: a plain function that carries its schema. */
+/** The third form of a tool: a plain function with a schema. */
 import { basename, extname } from 'node:path';
 import type { ToolDefinition } from '../registry/define.ts';
 import { describeTool } from './described-tool.ts';
 
-/** A function with `schema` (or `input`), and what else a definition has: `description`, `title`, `output`, `annotations`… */
+/**
+ * A function with `schema` (or `input`) and, optionally, other members of a definition: `description`, `title`,
+ * `output`, `annotations`…
+ */
 export type ToolFunction = ((...args: unknown[]) => unknown) & Readonly<Record<string, unknown>>;
 
-/** A schema of some libraries is a function too, and what is `new`-ed is none. */
+/** Excludes schemas that are functions, and classes. */
 export function isToolFunction(value: unknown): value is ToolFunction {
   return (
     typeof value === 'function' &&
@@ -17,10 +20,9 @@ export function isToolFunction(value: unknown): value is ToolFunction {
 }
 
 /**
- * Its name is `fn.toolName`, or the function's own, or the one that it is exported under; for a default export without a
- * name, the file's.
- *
- * @throws {DefinitionError} for a description, title… of the wrong type
+ * Builds the definition. The name is `fn.toolName`, else the function's own name, else the name of the export, else
+ * (default export) the file's name.
+ * @throws {DefinitionError} if a member such as `description` or `title` has the wrong type
  */
 export function toolOfFunction(fn: ToolFunction, exportName: string, path: string): ToolDefinition {
   const { schema, input = schema } = fn;
@@ -28,7 +30,7 @@ export function toolOfFunction(fn: ToolFunction, exportName: string, path: strin
   return describeTool(name, { ...fn, input }, `function ${exportName}`, (args, ctx) => fn(args, ctx));
 }
 
-/** JavaScript calls a function without a name `default` when it is exported so. */
+/** The function's own name. JavaScript names an anonymous default export `default`; that name is ignored. */
 function ownName({ name }: ToolFunction): string | undefined {
   return typeof name === 'string' && name !== '' && name !== 'default' ? name : undefined;
 }

@@ -9,22 +9,28 @@ import { describeTool } from './described-tool.ts';
 export interface ToolObject {
   getName(): unknown;
   getDefinition(): unknown;
-  /** Absent: the input schema alone decides. */
+  /** If absent, the input schema alone decides. */
   validateArguments?(args: unknown): unknown;
   execute(args: unknown, ctx: unknown): unknown;
 }
 
-/** Has `getName` and `execute`: it means to be a tool, and is told what else it lacks. */
+/**
+ * True for an object with `getName` and `execute`. It is meant to be a tool; `toolOfObject` rejects it if anything else
+ * is missing.
+ */
 export function isToolObject(value: unknown): value is ToolObject {
   return isObject(value) && has(value, 'getName') && has(value, 'execute');
 }
 
-/** A class whose instances are tools. It is made without arguments. */
+/** True for a class whose instances are tools. The class is instantiated without arguments. */
 export function isToolClass(value: unknown): value is new () => ToolObject {
   return typeof value === 'function' && 'prototype' in value && isToolObject(value.prototype);
 }
 
-/** @throws {DefinitionError} for what is missing, or is of the wrong type; and what the object's own methods throw */
+/**
+ * @throws {DefinitionError} if a member is missing or has the wrong type; errors of the object's own methods pass
+ *   through
+ */
 export async function toolOfObject(tool: ToolObject, exportName: string): Promise<ToolDefinition> {
   if (!has(tool, 'getDefinition'))
     throw new DefinitionError(
@@ -40,9 +46,9 @@ export async function toolOfObject(tool: ToolObject, exportName: string): Promis
 }
 
 /**
- * What `validateArguments` says: nothing or true is yes; false, a text or a list of texts is no; an object is the arguments, converted.
- *
- * @throws {Error} for a no: its message becomes a result that the model can read
+ * Interprets the result of `validateArguments`. Nothing or true: valid. False, a text or a list of texts: invalid. An
+ * object: the converted arguments.
+ * @throws {Error} if invalid; its message becomes a result that the model can read
  */
 async function validate(tool: ToolObject, args: unknown, name: string): Promise<unknown> {
   let said: unknown;
@@ -54,7 +60,7 @@ async function validate(tool: ToolObject, args: unknown, name: string): Promise<
   }
   if (said === undefined || said === null || said === true) return args;
   if (isObject(said)) return said;
-  if (said === false) throw refusal(name, ['the tool refused them without a reason']);
+  if (said === false) throw refusal(name, ['the tool rejected them without a reason']);
   const problems: readonly unknown[] = Array.isArray(said) ? said : [said];
   if (!problems.every((problem) => typeof problem === 'string'))
     throw new Error(
@@ -64,7 +70,7 @@ async function validate(tool: ToolObject, args: unknown, name: string): Promise<
   throw refusal(name, problems);
 }
 
-/** Worded as the refusals of schemas are. */
+/** Uses the wording of schema errors. */
 function refusal(name: string, problems: readonly string[]): Error {
   return new Error([`Invalid arguments for tool "${name}":`, ...problems.map((problem) => `- ${problem}`)].join('\n'));
 }

@@ -119,7 +119,7 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
         return this.#end(mail.request);
       case 'ended':
         return this.#forget(mail.request);
-      case 'session woke':
+      case 'session restored':
         // What has changed while it was away nobody has told: that it may have is true of all of them.
         for (const uri of mail.watches) {
           const change = { type: 'resource updated', uri } as const;

@@ -1,8 +1,8 @@
-/** How arguments are completed unless an author says otherwise: ask the completer, keep what may be sent. */
+/** The default completion executor: calls the completer and trims the values to what the protocol allows. */
 import type { CompleteResult } from '../protocol/types.ts';
 import type { CompletionExecution, Suggestions } from './execution.ts';
 
-/** Most values in one answer (MCP "Completion"). */
+/** Most values in one response (MCP "Completion"). */
 const MAX_VALUES = 100;
 
 export function completionExecution(): CompletionExecution {

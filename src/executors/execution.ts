@@ -1,4 +1,7 @@
-/** The execution contract: what runs a resolved element. An author may supply their own; it receives every argument as it came. */
+/**
+ * The execution contract: the interface of what runs a resolved element. Authors may supply their own; it receives
+ * every argument unchanged.
+ */
 
 import type { Context } from '../input/context.ts';
 import type {
@@ -15,23 +18,26 @@ import type {
 import type { Labelled } from '../requests/running.ts';
 import type { CompiledSchema } from '../schema/schema.ts';
 
-/** Runs one kind of call. What it throws becomes an error: a {@link ProtocolError} as it is, anything else without its details. */
+/**
+ * Runs one kind of call. A thrown {@link ProtocolError} is sent as it is; any other error becomes an error without
+ * details.
+ */
 export interface Execution<Call, Result> {
   execute(call: Call, ctx: Context): Result | Promise<Result>;
 }
 
-/** The executor of an author: a replacement, or a wrapper around the one that would have served. */
+/** An author's executor: a replacement, or a function that wraps the default executor. */
 export type ExecutionOption<E> = E | ((inner: E) => E);
 
-/** Whether a call may outlive its request: never, when it takes long and its client takes tasks, or always. */
+/** Whether a call may become a task: never; when it runs long and its client accepts tasks; or always. */
 export type TaskSupport = 'never' | 'allowed' | 'required';
 
 export interface ToolImplementation extends Labelled {
   readonly input: CompiledSchema;
   readonly output: CompiledSchema | undefined;
-  /** Milliseconds, where the tool needs another time than the server's default. */
+  /** Timeout in milliseconds, if the tool overrides the server's default. */
   readonly timeoutMs: number | undefined;
-  /** Whether a call may be run anew where it cannot go on; undefined for the default, which is told in `ToolOptions`. */
+  /** Whether a call that cannot be resumed may be run again. Undefined: the default that `ToolOptions` describes. */
   readonly rerun: boolean | undefined;
   readonly task: TaskSupport;
   handler(args: unknown, ctx: Context): unknown;
@@ -39,20 +45,20 @@ export interface ToolImplementation extends Labelled {
 
 export interface ToolCall {
   readonly tool: Tool;
-  /** Unfiltered and unchecked, as the client sent them. */
+  /** The arguments as the client sent them, unchecked. */
   readonly arguments: Readonly<Record<string, unknown>>;
-  /** The compiled schemas and the handler, for an executor that wants them. */
+  /** The compiled schemas and the handler, for executors that need them. */
   readonly implementation: ToolImplementation;
 }
 
 export type ToolExecution = Execution<ToolCall, CallToolResult>;
 
-/** Values that a completer suggests: at most 100 are sent; `total` says how many there are. */
+/** Values from a completer. At most 100 are sent; `total` is the number of all matches. */
 export type Suggestions =
   | readonly string[]
   | { readonly values: readonly string[]; readonly total?: number; readonly hasMore?: boolean };
 
-/** Suggests values for one argument, given what is typed so far and the arguments that were already chosen. */
+/** Suggests values for one argument, given its typed prefix and the arguments that are already chosen. */
 export type Completer = (
   value: string,
   chosen: Readonly<Record<string, string>>,
@@ -64,18 +70,18 @@ export interface Completable {
 }
 
 export interface ResourceImplementation extends Labelled, Completable {
-  /** Caching hints where the result has none of its own. */
+  /** Caching hints for a result that has none of its own. */
   readonly hints: CacheHints;
   read(asked: { readonly uri: string; readonly variables: Variables }, ctx: Context): unknown;
 }
 
-/** What a template's variables matched. */
+/** The values of a template's variables. */
 export type Variables = Readonly<Record<string, string | readonly string[]>>;
 
 export interface ResourceRead {
   readonly uri: string;
   readonly resource: Resource | ResourceTemplate;
-  /** What the template's variables matched; empty for a resource that is no template. */
+  /** The values of the template's variables; empty for a resource without a template. */
   readonly variables: Variables;
   readonly implementation: ResourceImplementation;
 }
@@ -96,7 +102,7 @@ export interface PromptCall {
 export type PromptExecution = Execution<PromptCall, GetPromptResult>;
 
 export interface CompletionCall {
-  /** The argument or variable being completed, and what is typed so far. */
+  /** The argument or variable to complete, and its typed prefix. */
   readonly argument: { readonly name: string; readonly value: string };
   readonly chosen: Readonly<Record<string, string>>;
   readonly completer: Completer;
@@ -113,7 +119,7 @@ export interface Executions {
 
 export type ExecutionOptions = { readonly [K in keyof Executions]?: ExecutionOption<Executions[K]> };
 
-/** The executor that serves: the author's, the author's around ours, or ours. */
+/** Returns the executor to use: the author's, the author's wrapper around the default, or the default. */
 export function chooseExecution<E extends object>(option: ExecutionOption<E> | undefined, ours: E): E {
   if (option === undefined) return ours;
   return typeof option === 'function' ? option(ours) : option;

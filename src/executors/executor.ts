@@ -1,4 +1,4 @@
-/** An executor actor: it keeps what runs, runs it for a request, and answers whatever becomes of it. */
+/** The executor actor: holds implementations, runs one for each request, and responds with the outcome. */
 
 import { type Actor, type ActorSystem, type AfterTurn, type Behaviour, spawn } from '../actor/actor.ts';
 import type { Facts } from '../inspection/records.ts';
@@ -13,13 +13,16 @@ import { type Labelled, type RunningElement, running } from '../requests/running
 
 export interface ExecutorOptions<I extends Labelled, T, R> extends ActorSystem {
   readonly address: string;
-  /** Runs an implementation. What it throws is answered with an error. */
+  /** Runs an implementation. A thrown error becomes the error response. */
   run(request: ActiveRequest, implementation: I, target: T): R | Promise<R>;
-  /** @throws {ProtocolError} for a request that must not be run: it has blocked the process before */
+  /** @throws {ProtocolError} if the request must not run because it blocked the process before */
   admit(request: ActiveRequest, label: string): void;
-  /** Takes a request that goes on with an earlier one, or answers for it; `again` runs it after all. @returns false for one that is to be run */
+  /**
+   * Takes over a request that continues an earlier one. `again` runs the request after all. @returns false if the
+   * executor must run the request
+   */
   resumes(request: ActiveRequest, again: () => void): boolean;
-  /** Names what was run, for the answer. */
+  /** Adds the name of what was run to the result. */
   wrap(result: R): Result;
   incident(where: string, error: unknown): string;
 }
@@ -70,10 +73,10 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
     const { request, ref, target } = mail;
     if (this.#options.resumes(request, request.continues ? () => this.#self.send(mail) : never)) return;
     const implementation = this.#implementations.get(ref);
-    // Read while the mail is acted on: a promise that settles later no longer knows what it came from.
+    // Read during the turn: a promise that settles later has lost the turn's cause.
     const { cause } = this.#options.inspection;
     if (!implementation) {
-      const gone = 'this element was removed while the request was on its way';
+      const gone = 'this element was removed before the request reached it';
       const error = new ProtocolError(ErrorCode.InvalidParams, gone);
       return this.#settle(request, this.#failure(this.#options.address, error), cause);
     }
@@ -83,7 +86,7 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
     try {
       this.#options.admit(request, implementation.label);
       result = running.run(run, this.#options.run, request, implementation, target);
-      // Looked at inside, too: what an executor of the author's gives may refuse that.
+      // Inside the try block: the result of an author's executor may throw when it is inspected.
       later = isThenable(result) ? result : undefined;
     } catch (error) {
       // A handler that throws before its first await ends its request, not the executor.
@@ -91,12 +94,12 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
       return this.#settle(request, this.#failure(implementation.label, error), cause);
     }
     if (!later) {
-      // No promise: `isThenable` has said so.
+      // Not a promise: `isThenable` returned false.
       run.request = undefined;
       return this.#settle(request, this.#success(result as R), cause);
     }
     this.#waiting += 1;
-    // A thenable that is no promise may throw, or call back twice; what this makes of it does neither.
+    // A foreign thenable may throw or settle twice; the promise from Promise.resolve does neither.
     Promise.resolve(later).then(
       (value) => {
         run.request = undefined;
@@ -116,12 +119,12 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
   }
 
   #settle(request: ActiveRequest, outcome: Outcome, cause: number): void {
-    // The table that admitted it may be gone with its connection.
+    // The table that admitted the request may be gone, together with its connection.
     request.held?.release();
     const { inspection, address } = this.#options;
     if (!inspection.on) return conclude(request, outcome);
     inspection.because(cause || request.cause, () => conclude(request, outcome));
-    // No mail has told that this one runs no more.
+    // No message reports the end of this run.
     const live = inspection.live(address);
     if (live) inspection.passed(live);
   }
@@ -137,10 +140,10 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
   }
 }
 
-/** What goes on with nothing is run at once. */
+/** For requests that continue nothing: they run at once. */
 function never(): void {}
 
-/** A request that has asked its client something may be answered as another one. */
+/** Responds to a request. A request that asked its client for input may be answered under another id. */
 function conclude(request: ActiveRequest, outcome: Outcome): void {
   if (request.conversation) request.conversation.send({ type: 'done', outcome });
   else respond(request, outcome);

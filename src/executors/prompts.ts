@@ -1,4 +1,4 @@
-/** How prompts are made unless an author says otherwise: check the arguments, run the handler, shape what it returns. */
+/** The default prompt executor: checks the arguments, runs the handler and formats its result. */
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import { describe, isObject, type JsonObject } from '../protocol/json.ts';
 import type { GetPromptResult, PromptMessage } from '../protocol/types.ts';
@@ -6,13 +6,16 @@ import { isContentBlock } from '../results/content.ts';
 import { explain } from '../schema/problems.ts';
 import type { PromptCall, PromptExecution } from './execution.ts';
 
-/** A handler returns a string or a content block (one user message), a list of messages, or `{ messages }` as on the wire. */
+/**
+ * A handler returns a string or content block (one user message), a list of messages, or `{ messages }` as on the wire.
+ */
 export function promptExecution(): PromptExecution {
   return {
     async execute(call, ctx) {
       const { input } = call.implementation;
       const checked = await input?.check(read(call.arguments, input.json));
-      // Missing or wrong arguments are a protocol error for prompts (MCP prompts, "Error Handling"): no model reads the result.
+      // For prompts, missing or wrong arguments are a protocol error (MCP prompts, "Error Handling"): no model reads
+      // the result.
       if (checked && !checked.ok)
         throw new ProtocolError(
           ErrorCode.InvalidParams,
@@ -23,7 +26,10 @@ export function promptExecution(): PromptExecution {
   };
 }
 
-/** On the wire every argument is a string: where the schema wants a number or a boolean, it is read from it. */
+/**
+ * Converts arguments. On the wire every argument is a string; where the schema requires a number or boolean, the string
+ * is parsed.
+ */
 function read(args: Readonly<Record<string, string>>, { properties }: JsonObject): Readonly<Record<string, unknown>> {
   const values: Record<string, unknown> = { ...args };
   for (const [name, text] of Object.entries(args)) {
@@ -45,7 +51,7 @@ function toPromptResult(returned: unknown, { prompt }: PromptCall): GetPromptRes
   if (isObject(returned) && isMessages(returned.messages))
     return { ...described, ...returned, messages: returned.messages };
   throw new TypeError(
-    `prompt "${prompt.name}" returns a string, a content block, or messages ({ role, content }); this one returned ${describe(returned)}`,
+    `prompt "${prompt.name}": expected the handler to return a string, a content block, or messages ({ role, content }), got ${describe(returned)}`,
   );
 }
 

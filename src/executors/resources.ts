@@ -1,11 +1,11 @@
-/** How resources are read unless an author says otherwise: run the reader, shape what it returns. */
+/** The default resource executor: runs the reader and formats its result. */
 import { describe, isObject } from '../protocol/json.ts';
 import type { CacheHints, ReadResourceResult, ResourceContents } from '../protocol/types.ts';
 import { isResourceContents, resourceContents } from '../results/content.ts';
 import type { ResourceExecution, ResourceRead } from './execution.ts';
 
 /**
- * A reader returns a string (text), bytes (a blob), `{ contents }` as on the wire, one item of contents or a list of them.
+ * A reader returns a string (text), bytes (a blob), `{ contents }` as on the wire, one content item or a list of them.
  */
 export function resourceExecution(): ResourceExecution {
   return {
@@ -26,7 +26,7 @@ function toReadResult(returned: unknown, { uri, resource }: ResourceRead): ReadR
     return { ...rest, contents: returned.contents, ...hints(returned) };
   }
   throw new TypeError(
-    `resource "${uri}": its reader returns a string, bytes, or contents; this one returned ${describe(returned)}`,
+    `resource "${uri}": expected the reader to return a string, bytes, or contents, got ${describe(returned)}`,
   );
 }
 
@@ -34,7 +34,7 @@ function isContentsList(value: unknown): value is readonly ResourceContents[] {
   return Array.isArray(value) && value.every(isResourceContents);
 }
 
-/** Caching hints that fit (2026-07-28 "Caching"); others are left out. */
+/** The valid caching hints (2026-07-28 "Caching"); invalid ones are dropped. */
 function hints({ ttlMs, cacheScope }: Readonly<Record<string, unknown>>): CacheHints {
   return {
     ...(typeof ttlMs === 'number' && ttlMs >= 0 ? { ttlMs: Math.floor(ttlMs) } : {}),

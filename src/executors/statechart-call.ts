@@ -1,4 +1,4 @@
-/** Runs an author's statechart for one call, from its initial state to its final one: a statechart as a tool. */
+/** Runs an author's statechart for one call, from its initial state to a final one. */
 import { type AnyStateMachine, createActor } from 'xstate';
 import { type Clock, timersOf, type XStateTimers } from '../clock.ts';
 import type { Context } from '../input/context.ts';
@@ -9,11 +9,11 @@ import type { Inspection } from '../inspection/inspection.ts';
 export interface StatechartDeps {
   readonly clock: Clock;
   readonly inspection: Inspection;
-  /** Runs a machine whose call outlives this process; undefined for one that does not. */
+  /** Runs a machine whose call survives this process. Undefined if the call does not. */
   outliving?(run: StatechartCall): Promise<unknown> | undefined;
 }
 
-/** A machine that runs for one call, and its place in the inspector. */
+/** A machine that runs for one call, with its address in the inspector. */
 export interface StatechartCall {
   readonly name: string;
   readonly machine: AnyStateMachine;
@@ -22,12 +22,13 @@ export interface StatechartCall {
   readonly address: string;
 }
 
-/** Makes the handler of a tool from its machine. */
+/** Makes a tool's handler from a machine. */
 export type StatechartRunner = (name: string, machine: AnyStateMachine) => (args: unknown, ctx: Context) => unknown;
 
 /**
- * The handler gives the machine the checked arguments as its input, and returns its output. It fails with whatever the machine
- * fails with. `ctx.signal` stops the machine, and so does the deadline of the call: a machine need not end by itself.
+ * The handler passes the checked arguments to the machine as its input, and returns the machine's output. If the
+ * machine fails, the handler throws the machine's error. `ctx.signal` and the deadline of the call stop the machine, so
+ * a machine need not end.
  */
 export function statechartRunner(host: StatechartDeps): StatechartRunner {
   const timers = timersOf(host.clock);
@@ -51,7 +52,7 @@ function run(
     const actor = createActor(machine, {
       input,
       clock: timers,
-      // XState's own writes to stdout, which may belong to the protocol.
+      // XState's default logger writes to stdout, which may belong to the protocol.
       logger: (...said: unknown[]) => ctx.log.debug(said.length === 1 ? said[0] : said),
     });
     provideInput(actor, ctx);
@@ -63,13 +64,13 @@ function run(
     actor.subscribe({
       complete() {
         const { status, output } = actor.getSnapshot();
-        ended(status === 'done' ? 'it came to its final state' : 'its call ended');
+        ended(status === 'done' ? 'reached its final state' : 'the call ended');
         if (status === 'done') resolve(output);
         else reject(signal.reason);
       },
-      // Without it, an actor that nothing invoked ends the process with its error.
+      // Without an error listener, XState throws the error globally, which ends the process.
       error(error) {
-        ended('it failed');
+        ended('failed');
         reject(error);
       },
     });

@@ -1,4 +1,4 @@
-/** How tools run unless an author says otherwise: check the arguments, run the handler, shape and check what it returns. */
+/** The default tool executor: checks the arguments, runs the handler, then formats and checks the result. */
 
 import type { Context } from '../input/context.ts';
 import { CannotAsk } from '../input/input-errors.ts';
@@ -14,15 +14,16 @@ import type { Checked } from '../schema/schema.ts';
 import type { ToolCall, ToolExecution } from './execution.ts';
 
 export interface ToolPolicy {
-  /** The longest envelope data that is sent whole, in characters of JSON. */
+  /** Most characters of JSON in envelope data that is sent untruncated. */
   readonly maxResultLength: number;
-  /** Tells the operator that a tool broke its own output schema. */
+  /** Logs that a tool violated its own output schema. */
   warn(message: string): void;
 }
 
 /**
- * Arguments that do not fit, and a handler that throws, give a result that the model can read (`isError`; MCP 2025-11-25
- * tools, "Error Handling", SEP-1303); the message only, never a stack. A {@link ProtocolError} stays an error.
+ * Invalid arguments and handler errors produce a result that the model can read (`isError`; MCP 2025-11-25 tools,
+ * "Error Handling", SEP-1303), with the error's message and never a stack. A {@link ProtocolError} stays a protocol
+ * error.
  */
 export function toolExecution(policy: ToolPolicy): ToolExecution {
   return {
@@ -52,7 +53,7 @@ function run(
   return shaped(call, returned, ctx, policy);
 }
 
-/** A result that cannot be made of what came back is the tool's failure, and so a result too. */
+/** Formats what the handler returned. If that is impossible, the tool has failed: the result says so. */
 function shaped(
   call: ToolCall,
   returned: unknown,
@@ -62,7 +63,7 @@ function shaped(
   try {
     return finish(call, returned, ctx, policy);
   } catch (error) {
-    policy.warn(`the result of tool "${call.tool.name}" cannot be sent: ${messageOf(error)}`);
+    policy.warn(`cannot send the result of tool "${call.tool.name}": ${messageOf(error)}`);
     return thrown(error);
   }
 }
@@ -86,17 +87,22 @@ function finish(
     : conform(call, result, checked, policy);
 }
 
-/** Servers must give structured results that conform to the output schema (MCP tools, "Output Schema"): a tool that does not has failed. */
+/**
+ * Checks the structured result. Servers must return results that conform to the output schema (MCP tools, "Output
+ * Schema"), so a result that does not fit is a failure of the tool.
+ */
 function conform(
   call: ToolCall,
   result: CallToolResult,
   checked: Checked<unknown>,
   policy: ToolPolicy,
 ): CallToolResult {
-  // What the check gave back is what the schema promises: without members that it does not know, with its defaults.
+  // Send the checked value: it has the schema's defaults, and no members that the schema does not define.
   if (checked.ok) return { ...result, structuredContent: checked.value as JsonValue };
   if (wasCut(result))
-    return failed(`The result of tool "${call.tool.name}" is too large to send: ask for less, or in parts.`);
+    return failed(
+      `The result of tool "${call.tool.name}" is too large to send. Request less data, or request it in parts.`,
+    );
   const message = explain(
     checked.problems,
     `result of tool "${call.tool.name}" (it does not fit the tool's own output schema)`,
@@ -106,7 +112,7 @@ function conform(
 }
 
 function thrown(error: unknown): CallToolResult {
-  // The model can do something about what nobody can be asked for: say it in its arguments.
+  // If the client cannot be asked, the model can still pass the answer as an argument.
   if (isProtocolError(error) && !(error instanceof CannotAsk)) throw error;
   return failed(messageOf(error));
 }

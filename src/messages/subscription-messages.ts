@@ -34,7 +34,11 @@ export type SubscriptionsMail =
   | { readonly type: 'ended'; readonly request: ActiveRequest }
   | { readonly type: 'session opened'; readonly session: Announceable<SessionMail> }
   /** A session is back that watches these, as it did before this process. */
-  | { readonly type: 'session woke'; readonly session: Announceable<SessionMail>; readonly watches: readonly string[] }
+  | {
+      readonly type: 'session restored';
+      readonly session: Announceable<SessionMail>;
+      readonly watches: readonly string[];
+    }
   /** A session is closed, or the connection of an in-flight table: nobody is there to be told. */
   | { readonly type: 'session closed'; readonly session: Announceable<SessionMail> }
   | { readonly type: 'connection closed'; readonly requests: Mailbox<RequestsMail> };

@@ -1,4 +1,7 @@
-/** What one registry offers: elements in a stable order, versions, and pages that stay the same object until something changes. Pure data. */
+/**
+ * The contents of one registry: elements in a stable order, versions, and pages that stay the same object until
+ * something changes. Pure data.
+ */
 import { isDeepStrictEqual } from 'node:util';
 import type { Element, ElementOffer, Registered } from '../messages/registry-messages.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
@@ -8,30 +11,33 @@ interface Placed<D> {
   readonly element: Element<D>;
 }
 
-/** One page of definitions, and the cursor of the next. */
+/** One page of definitions, and the cursor of the next page. */
 export interface Slice<D> {
   readonly items: readonly D[];
   readonly nextCursor: string | undefined;
 }
 
-/** Read access to a registry: the first of the three contracts (read, registration, execution) that can be replaced apart from each other. */
+/**
+ * Read access to a registry: the first of three contracts (read, registration, execution) that can be replaced
+ * independently.
+ */
 export interface ReadableCatalogue<D> {
-  /** Grows with each change. */
+  /** Increases with each change. */
   readonly version: number;
-  /** The enabled element of that key. */
+  /** The element of this key, if it is enabled. */
   get(key: string): Element<D> | undefined;
-  /** Every element in order, the disabled too. */
+  /** Every element in order, including disabled ones. */
   all(): readonly Element<D>[];
 }
 
 export class Catalogue<D> implements ReadableCatalogue<D> {
   readonly #noun: string;
-  /** In the order of the ordinals: an element that is replaced keeps both. */
+  /** Sorted by ordinal. A replaced element keeps its ordinal and its place. */
   readonly #placed = new Map<string, Placed<D>>();
   #nextOrdinal = 0;
   #version = 0;
 
-  /** @param noun what an element is called in messages, such as `tool` */
+  /** @param noun the element's kind in messages, such as `tool` */
   constructor(noun: string) {
     this.#noun = noun;
   }
@@ -53,7 +59,7 @@ export class Catalogue<D> implements ReadableCatalogue<D> {
     const taken = this.#placed.get(offer.key);
     if (taken)
       return this.#refuse(
-        `${this.#noun} "${offer.key}" is registered already (from ${taken.element.source}): choose another name, or update or remove that one`,
+        `${this.#noun} "${offer.key}" is already registered (by ${taken.element.source}): choose another name, or update or remove the registered one`,
       );
     this.#place(this.#nextOrdinal++, offer);
     return this.#changed([]);
@@ -88,18 +94,17 @@ export class Catalogue<D> implements ReadableCatalogue<D> {
   }
 
   /**
-   * Replaces all that one source offers. Elements that stay keep their place and whether they are enabled. All or nothing.
-   * The version stays too when a client could not tell the difference: then only what runs was replaced.
+   * Replaces all elements of one source, or none. Elements that remain keep their place and their enabled state. If no
+   * client can see a difference, the version stays the same and only the implementations are replaced.
    */
   replaceSource(source: string, offers: readonly ElementOffer<D>[]): Registered {
     const keys = new Set<string>();
     for (const { key } of offers) {
       const taken = this.#placed.get(key)?.element;
-      if (keys.has(key))
-        return this.#refuse(`${this.#noun} "${key}" is offered twice by ${source}: rename one of them`);
+      if (keys.has(key)) return this.#refuse(`${source} defines ${this.#noun} "${key}" twice: rename one of them`);
       if (taken && taken.source !== source)
         return this.#refuse(
-          `${this.#noun} "${key}" of ${source} is registered already (from ${taken.source}): rename one of them`,
+          `${this.#noun} "${key}" of ${source} is already registered (by ${taken.source}): rename one of them`,
         );
       keys.add(key);
     }
@@ -114,16 +119,15 @@ export class Catalogue<D> implements ReadableCatalogue<D> {
     return isDeepStrictEqual(looked, this.#looks(source)) ? { ok: true, gone } : this.#changed(gone);
   }
 
-  /** Counts as a change, though nothing looks different. */
+  /** Counts as a change even if nothing visible changed. */
   announce(): Registered {
     return this.#changed([]);
   }
 
   /**
-   * One page of the enabled definitions that `wanted` lets through.
-   *
-   * The cursor names the last element of the page before, so it stays good while others come and go.
-   * @throws {ProtocolError} -32602 for a cursor that this server did not give
+   * One page of the enabled definitions that `wanted` accepts.
+   * The cursor names the last element of the previous page, so it stays valid while elements are added and removed.
+   * @throws {ProtocolError} -32602 if the cursor is unknown
    */
   slice<E extends D>(cursor: string | undefined, size: number, wanted: (definition: D) => definition is E): Slice<E> {
     const after = cursor === undefined ? -1 : this.#readCursor(cursor);
@@ -166,9 +170,6 @@ export class Catalogue<D> implements ReadableCatalogue<D> {
     const [, digits] = /^o([0-9a-z]{1,10})$/.exec(cursor) ?? [];
     const ordinal = digits === undefined ? Number.NaN : Number.parseInt(digits, 36);
     if (ordinal < this.#nextOrdinal) return ordinal;
-    throw new ProtocolError(
-      ErrorCode.InvalidParams,
-      'params.cursor: this server gave no such cursor: list again from the start, without one',
-    );
+    throw new ProtocolError(ErrorCode.InvalidParams, 'params.cursor: unknown cursor. Start again without one.');
   }
 }

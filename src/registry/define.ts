@@ -1,4 +1,4 @@
-/** How authors write tools, resources and prompts; `defineTool` and its siblings, for modules that are discovered. */
+/** The definition types of tools, resources and prompts, and `defineTool` and its siblings for discovered modules. */
 import type { AnyStateMachine, InputFrom } from 'xstate';
 import type { Completer, TaskSupport, Variables } from '../executors/execution.ts';
 import type { Context } from '../input/context.ts';
@@ -21,11 +21,11 @@ import type { AuthorSchema, Infer, InferInput } from '../schema/schema-types.ts'
 import type { ThreadSource } from './thread-module.ts';
 
 interface Described {
-  /** For people; the name is for programs. */
+  /** A name for people. `name` is for programs. */
   readonly title?: string;
   readonly description?: string;
   readonly icons?: readonly Icon[];
-  /** The definition's `_meta` (from 2025-06-18). */
+  /** The definition's `_meta` (since 2025-06-18). */
   readonly meta?: JsonObject;
 }
 
@@ -33,39 +33,42 @@ export interface ToolOptions<
   I extends AuthorSchema | undefined = AuthorSchema | undefined,
   O extends AuthorSchema | undefined = AuthorSchema | undefined,
 > extends Described {
-  /** What the arguments must be: a schema of zod, arktype, valibot…, or plain JSON Schema. Absent: the tool is listed without parameters. */
+  /**
+   * The schema of the arguments: zod, arktype, valibot…, or plain JSON Schema. If absent, the tool is listed without
+   * parameters.
+   */
   readonly input?: I;
-  /** What the structured result is; checked before it is sent. */
+  /** The schema of the structured result, which is checked before it is sent. */
   readonly output?: O;
   readonly annotations?: ToolAnnotations;
-  /** Milliseconds until a call times out, where the server's default does not fit. */
+  /** Milliseconds until a call times out, 1 to 2^31-1. Default: the server's `timeoutMs`. */
   readonly timeoutMs?: number;
   /**
-   * Whether a call may be run anew, with what was answered and with the results of `ctx.step`, when the process that ran it is
-   * gone. Default: where it waited for an answer, yes. A task that worked meanwhile, only if its tool is `readOnlyHint` or
-   * `idempotentHint`, or it had recorded a step; otherwise it fails, because what it had done is not known. With true always,
-   * with false never.
+   * Whether a call may run again, with the recorded answers and `ctx.step` results, if its process ended. Default: true
+   * if the call was waiting for an answer. A task that was working runs again only if its tool is `readOnlyHint` or
+   * `idempotentHint`, or if it had recorded a step; otherwise it fails, because its effects are unknown. True: always
+   * run again. False: never.
    */
   readonly rerun?: boolean;
   /**
-   * Whether a call may become a task, which outlives its request: `never` (the default); `allowed`, when it has run longer than
-   * `limits.taskAfterMs` and its client takes tasks; or `required`, from the start, and refused for any other client.
+   * Whether a call may become a task, which outlives its request. `never`: no (default). `allowed`: when it runs longer
+   * than `limits.taskAfterMs` and its client accepts tasks. `required`: from the start; other clients are rejected.
    */
   readonly task?: TaskSupport;
 }
 
 /**
- * Runs a tool. Returns a string, plain data, content blocks, `toolResult(…)`, or a whole result; what it throws becomes a
- * result with `isError` that shows the error's message to the model.
+ * Runs a tool. Returns a string, plain data, content blocks, `toolResult(…)`, or a complete result. A thrown error
+ * becomes a result with `isError` that shows the error's message to the model.
  */
 export type ToolHandler<I, O = undefined> = (args: Infer<I>, ctx: Context) => ToolReturn<O> | Promise<ToolReturn<O>>;
 
-/** What a tool may return: with an output schema data that fits it, or content; without one, anything that JSON can say. */
+/** What a tool may return. With an output schema: data that fits it, or content. Without one: any JSON value. */
 export type ToolReturn<O> = [O] extends [AuthorSchema]
   ? OutputData<O> | ContentBlock | readonly ContentBlock[] | Partial<CallToolResult> | Envelope
   : unknown;
 
-/** Plain JSON Schema whose literal type is not known promises no more than data. */
+/** A plain JSON Schema whose literal type is unknown only guarantees data. */
 type OutputData<O extends AuthorSchema> = O extends { readonly '~standard': unknown }
   ? InferInput<O>
   : string extends keyof O
@@ -78,8 +81,8 @@ export interface ToolDefinition<
 > extends ToolOptions<I, O> {
   readonly name: string;
   /**
-   * The handler computes for long: it runs in a thread of its own, which loads this module again, and is ended at the deadline of
-   * the call. For modules that are discovered; see {@link ThreadToolOptions} for others. See docs/supervision.md.
+   * True if the handler computes for long: it runs in a thread that loads this module again, and is stopped at the
+   * call's deadline. For discovered modules; see {@link ThreadToolOptions} for others, and docs/supervision.md.
    */
   readonly cpu?: boolean;
   /** See {@link ToolHandler}. */
@@ -91,8 +94,9 @@ export interface ThreadToolOptions<
   O extends AuthorSchema | undefined = AuthorSchema | undefined,
 > extends ToolOptions<I, O> {
   /**
-   * A module whose default export is the handler. It is loaded in a thread, and each call runs there: long computations stall
-   * nobody, and are ended at the deadline of their call. Arguments and results are copied; `ctx` can do everything but ask.
+   * URL of a module whose default export is the handler. A thread loads it and runs each call, so long computations do
+   * not block the server and are stopped at the call's deadline. Arguments and results are copied. `ctx` has everything
+   * except input requests.
    */
   readonly cpu: URL;
   readonly handler?: never;
@@ -103,20 +107,20 @@ export interface MachineToolOptions<
   M extends AnyStateMachine = AnyStateMachine,
 > extends ToolOptions<I> {
   /**
-   * A statechart of XState in place of a handler. A call runs it from its initial state to a final one: its `input` is the
-   * checked arguments, its `output` is what a handler would return. Where it invokes `elicit`, `elicitWith(schema)`,
-   * `elicitUrl`, `sample` or `roots` of this package, the client is asked, and the machine waits; give each such invocation an
-   * `id`, which names the question. It is stopped when the client cancels, or at the deadline of the call.
-   *
-   * When the process that waited for an answer is gone, another one goes on where the machine was, if the store is durable and
-   * the context is what JSON can say. Otherwise the call is run anew with the recorded answers, as that of a handler is: the
-   * machine begins again at its initial state, and what it does on the way it does twice.
+   * An XState statechart in place of a handler. A call runs it from its initial state to a final one. Its `input` is
+   * the checked arguments; its `output` is what a handler would return. Where the machine invokes `elicit`,
+   * `elicitWith(schema)`, `elicitUrl`, `sample` or `roots` of this package, the client is asked and the machine waits;
+   * give each such invocation an `id`, which names the question. The machine stops when the client cancels, or at the
+   * call's deadline.
+   * If the process ends while the machine waits for an answer, another process resumes it in the same state, provided
+   * that the store is durable and the context is JSON. Otherwise the call runs again with the recorded answers, like a
+   * handler: the machine starts at its initial state and repeats its effects.
    */
   readonly machine: M & TakesInput<M, Infer<I>>;
   readonly handler?: never;
 }
 
-/** Says in a type error what a machine takes whose input the schema does not give. */
+/** Makes a type error name the machine's input if the schema does not provide it. */
 type TakesInput<M extends AnyStateMachine, Args> =
   Args extends InputFrom<M> ? unknown : { readonly 'its input, which the schema does not give': InputFrom<M> };
 
@@ -127,7 +131,7 @@ export interface MachineToolDefinition<
   readonly name: string;
 }
 
-/** A tool of whatever schemas: what the runtime handles. It has a handler or a machine. */
+/** A tool with any schemas, as the runtime handles it. It has a handler or a machine. */
 export interface AnyTool extends ToolOptions {
   readonly name: string;
   handler?(args: never, ctx: Context): unknown;
@@ -136,11 +140,11 @@ export interface AnyTool extends ToolOptions {
 }
 
 export interface ResourceOptions extends Described, CacheHints {
-  /** Default: the uri or template itself. */
+  /** Default: the URI or template. */
   readonly name?: string;
   readonly mimeType?: string;
   readonly annotations?: Annotations;
-  /** Bytes, of a resource that is no template. */
+  /** Size in bytes, of a resource without a template. */
   readonly size?: number;
   /** Completes the variables of a template. */
   readonly complete?: Readonly<Record<string, Completer>>;
@@ -148,14 +152,17 @@ export interface ResourceOptions extends Described, CacheHints {
 
 export type ResourceReturn = string | Uint8Array | ResourceContents | readonly ResourceContents[] | ReadResourceResult;
 
-/** Reads a resource. `variables` holds what a template's variables matched, decoded: check them before you build a path from them. */
+/**
+ * Reads a resource. `variables` holds the decoded values of a template's variables: validate them before you build a
+ * path from them.
+ */
 export type ResourceHandler = (
   asked: { readonly uri: string; readonly variables: Variables },
   ctx: Context,
 ) => ResourceReturn | Promise<ResourceReturn>;
 
 export interface ResourceDefinition extends ResourceOptions {
-  /** A uri, or a URI template (RFC 6570) such as `file:///{+path}`. */
+  /** A URI, or a URI template (RFC 6570) such as `file:///{+path}`. */
   readonly uri: string;
   readonly handler: ResourceHandler;
 }
@@ -164,9 +171,12 @@ export interface PromptOptions<
   I extends AuthorSchema | undefined = AuthorSchema | undefined,
   A extends readonly PromptArgument[] | undefined = readonly PromptArgument[] | undefined,
 > extends Described {
-  /** What the arguments must be; its properties become the prompt's arguments. On the wire every argument is a string: numbers and booleans are read from it. */
+  /**
+   * The schema of the arguments; its properties become the prompt's arguments. On the wire every argument is a string;
+   * numbers and booleans are parsed from it.
+   */
   readonly input?: I;
-  /** The arguments, where no schema is needed. Not together with `input`. */
+  /** The arguments, if they need no schema. Not together with `input`. */
   readonly arguments?: A;
   /** Completes arguments by name. */
   readonly complete?: Readonly<Record<string, Completer>>;
@@ -174,7 +184,7 @@ export interface PromptOptions<
 
 export type PromptReturn = string | ContentBlock | readonly PromptMessage[] | GetPromptResult;
 
-/** The arguments of a prompt: what its schema gives, or the strings that it lists. */
+/** The arguments of a prompt: the type of its schema, or one string for each listed argument. */
 export type PromptArguments<I, A> = [I] extends [AuthorSchema]
   ? Infer<I>
   : [A] extends [readonly PromptArgument[]]
@@ -197,7 +207,7 @@ export interface PromptDefinition<
   handler(args: PromptArguments<I, A>, ctx: Context): PromptReturn | Promise<PromptReturn>;
 }
 
-/** A prompt of whatever schema: what the runtime handles. */
+/** A prompt with any schema, as the runtime handles it. */
 export interface AnyPrompt extends PromptOptions {
   readonly name: string;
   handler(args: never, ctx: Context): PromptReturn | Promise<PromptReturn>;
@@ -210,8 +220,7 @@ type DefinedKind = 'tool' | 'resource' | 'prompt' | 'machine';
 export type Defined<K extends DefinedKind, D> = D & { readonly [DEFINED]: K };
 
 /**
- * A tool that a module exports, to be found by `server.discover`.
- *
+ * Defines a tool for `server.discover`; export the result.
  * @example export default defineTool({ name: 'add', input: z.object({ a: z.number(), b: z.number() }), handler: ({ a, b }) => a + b });
  */
 export function defineTool<
@@ -229,12 +238,18 @@ export function defineTool(definition: AnyTool): Defined<'tool', AnyTool> {
   return { ...definition, [DEFINED]: 'tool' };
 }
 
-/** A resource or template that a module exports. @example export default defineResource({ uri: 'app://time', handler: () => new Date().toISOString() }); */
+/**
+ * Defines a resource or template; export the result. @example export default defineResource({ uri: 'app://time',
+ * handler: () => new Date().toISOString() });
+ */
 export function defineResource(definition: ResourceDefinition): Defined<'resource', ResourceDefinition> {
   return { ...definition, [DEFINED]: 'resource' };
 }
 
-/** A prompt that a module exports. @example export default definePrompt({ name: 'greet', arguments: [{ name: 'who' }], handler: ({ who }) => `Greet ${who}.` }); */
+/**
+ * Defines a prompt; export the result. @example export default definePrompt({ name: 'greet', arguments: [{ name: 'who'
+ * }], handler: ({ who }) => `Greet ${who}.` });
+ */
 export function definePrompt<
   const I extends AuthorSchema | undefined = undefined,
   const A extends readonly PromptArgument[] | undefined = undefined,
@@ -242,7 +257,7 @@ export function definePrompt<
   return { ...definition, [DEFINED]: 'prompt' };
 }
 
-/** What kind of definition a value is, if it came from {@link defineTool} or a sibling. */
+/** The kind of a definition from {@link defineTool} or a sibling; undefined for other values. */
 export function definedKind(value: unknown): DefinedKind | undefined {
   if (!isObject(value)) return undefined;
   const kind = (value as { readonly [DEFINED]?: unknown })[DEFINED];

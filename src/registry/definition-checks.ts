@@ -1,9 +1,12 @@
-/** What the members of a definition must be, for authors whom no type checker tells: one wrong member would make clients refuse the whole list. */
+/**
+ * Checks the members of definitions at run time, for authors without a type checker: one wrong member makes clients
+ * reject the whole list.
+ */
 
 import { LONGEST_TIMER_MS } from '../clock.ts';
 import { describe, isObject } from '../protocol/json.ts';
 
-/** A definition was refused. The message names the element, what is wrong, and how to mend it. */
+/** Thrown for an invalid definition. The message names the element, the problem and the fix. */
 export class DefinitionError extends Error {
   override readonly name = 'DefinitionError';
 }
@@ -58,7 +61,7 @@ const members =
     return undefined;
   };
 
-/** The members of each kind of definition besides its name, schemas and handler. */
+/** The checks of each kind's members, except its name, schemas and handler. */
 export const MEMBERS = {
   tool: {
     ...DESCRIBED,
@@ -115,7 +118,7 @@ export const MEMBERS = {
   },
 } as const satisfies Readonly<Record<string, Readonly<Record<string, Check>>>>;
 
-/** What the official SDK, or a slip, calls a member of ours. */
+/** Names of the official SDK, and common misspellings, with our names. */
 const OTHERWISE: Readonly<Record<string, string>> = {
   inputSchema: 'input',
   outputSchema: 'output',
@@ -125,19 +128,20 @@ const OTHERWISE: Readonly<Record<string, string>> = {
   execute: 'handler',
 };
 
-/** @throws {DefinitionError} for a member that does not fit, or that has another name here */
+/** @throws {DefinitionError} if a member has the wrong type, or is called differently here */
 export function checkMembers(kind: keyof typeof MEMBERS, label: string, definition: object): void {
   const given: Readonly<Record<string, unknown>> = { ...definition };
   for (const [theirs, ours] of Object.entries(OTHERWISE)) {
-    if (given[theirs] !== undefined) throw new DefinitionError(`${label}: ${theirs}: call it "${ours}" here`);
+    if (given[theirs] !== undefined)
+      throw new DefinitionError(`${label}: ${theirs}: this member is called "${ours}" here`);
   }
   const problem = members(MEMBERS[kind])(given);
   if (problem !== undefined) throw new DefinitionError(`${label}: ${problem}`);
 }
 
-/** @throws {DefinitionError} for what is no function */
+/** @throws {DefinitionError} if the value is not a function */
 export function checkHandler(value: unknown, label: string, what = 'handler'): void {
   if (typeof value === 'function') return;
-  const hint = what === 'handler' ? ' (it comes last: name, options, handler)' : '';
+  const hint = what === 'handler' ? ' (the handler is the last argument: name, options, handler)' : '';
   throw new DefinitionError(`${label}: ${what}: expected a function${hint}, got ${describe(value)}`);
 }

@@ -1,4 +1,7 @@
-/** Turns what authors write into what registries and executors take: a description, and an implementation. Refuses what is wrong with it, in words that say how to mend it. */
+/**
+ * Compiles authors' definitions into what registries and executors store: a description and an implementation. Rejects
+ * invalid definitions with a message that names the fix.
+ */
 import type { AnyStateMachine } from 'xstate';
 import type {
   Completer,
@@ -37,7 +40,7 @@ export function compileTool(
   if (machine === undefined) {
     if (source?.tool !== undefined || source === undefined) checkHandler(handler, label);
   } else if (handler !== undefined)
-    throw new DefinitionError(`${label}: expected a handler or a machine, got both: a machine runs without a handler`);
+    throw new DefinitionError(`${label}: expected a handler or a machine, got both: remove the handler`);
   checkMembers('tool', label, definition);
   const checked = compileInput(input, `${label}: input`);
   const structured = output === undefined ? undefined : compileOutput(output, `${label}: output`);
@@ -51,7 +54,7 @@ export function compileTool(
       ...(annotations ? { annotations } : {}),
       ...(task === 'never' ? {} : { execution: { taskSupport: task === 'allowed' ? 'optional' : 'required' } }),
     },
-    // The schema has checked what the handler's types promise.
+    // The schema checks at run time what the handler's types promise.
     implementation: {
       label,
       input: checked,
@@ -110,7 +113,7 @@ export function compilePrompt(definition: AnyPrompt): Compiled<Prompt, PromptImp
   checkHandler(handler, label);
   checkMembers('prompt', label, definition);
   if (input !== undefined && listed !== undefined)
-    throw new DefinitionError(`${label}: give "input" or "arguments", not both`);
+    throw new DefinitionError(`${label}: expected "input" or "arguments", got both`);
   const schema: AuthorSchema | undefined = input ?? (listed && schemaOf(listed));
   const checked = schema === undefined ? undefined : compileInput(schema, `${label}: input`);
   const args = listed ?? (checked ? argumentsOf(checked.json) : undefined);
@@ -127,11 +130,11 @@ export function compilePrompt(definition: AnyPrompt): Compiled<Prompt, PromptImp
   };
 }
 
-/** MCP 2025-11-25 tools, "Tool Names" (SEP-986); prompts follow the same rule here. */
+/** The rule for names is that of tools (MCP 2025-11-25 tools, "Tool Names", SEP-986); prompts follow it, too. */
 function named(kind: 'tool' | 'prompt', name: unknown): string {
   if (typeof name !== 'string' || !/^[A-Za-z0-9_.-]{1,128}$/.test(name)) {
     throw new DefinitionError(
-      `${kind} ${typeof name === 'string' ? `"${name}"` : describe(name)}: a name has 1 to 128 letters, digits, "_", "-" and "."; use "title" for what people read`,
+      `${kind} ${typeof name === 'string' ? `"${name}"` : describe(name)}: a name has 1 to 128 letters, digits, "_", "-" and "."; use "title" for the display name`,
     );
   }
   return `${kind} "${name}"`;

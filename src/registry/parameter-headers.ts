@@ -1,4 +1,7 @@
-/** Holds the `Mcp-Param-*` headers of a tool call against its arguments, where the tool's schema asks clients to repeat some of them. */
+/**
+ * Compares the `Mcp-Param-*` headers of a tool call with its arguments, if the tool's schema asks clients to mirror
+ * some of them.
+ */
 import type { Exchange } from '../messages/connection-events.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import { decodeMirrored, mirrors } from '../protocol/header-values.ts';
@@ -6,18 +9,18 @@ import { isObject } from '../protocol/json.ts';
 import type { Tool } from '../protocol/types.ts';
 
 interface Mirrored {
-  /** The header's name in lower case, and as the schema has it. */
+  /** The header's name in lower case, and as the schema spells it. */
   readonly header: string;
   readonly shown: string;
-  /** The keys that lead to the parameter. */
+  /** The keys on the path to the parameter. */
   readonly path: readonly string[];
 }
 
-/** By tool definition, which never changes: most tools mirror nothing. */
+/** By tool definition, which never changes. Most tools mirror nothing. */
 const known = new WeakMap<Tool, readonly Mirrored[]>();
 
 /**
- * @throws {ProtocolError} -32020 for a header that is missing, misshapen, or says something else than the arguments
+ * @throws {ProtocolError} -32020 if a header is missing, malformed, or differs from its argument
  * @see 2026-07-28 streamable-http "Server Behavior for Custom Headers"
  */
 export function checkParameterHeaders(exchange: Exchange, tool: Tool, args: Readonly<Record<string, unknown>>): void {
@@ -29,12 +32,12 @@ export function checkParameterHeaders(exchange: Exchange, tool: Tool, args: Read
   for (const { header, shown, path } of parameters) {
     const value = valueAt(args, path);
     const got = exchange.header(header);
-    // A parameter that is absent or null has no header ("Server Behavior for Custom Headers", the table).
+    // A parameter that is absent or null must have no header ("Server Behavior for Custom Headers", the table).
     if (value === undefined || value === null) {
       if (got !== undefined) throw mismatch(shown, `no such header, because "${path.join('.')}" has no value`, got);
       continue;
     }
-    // Two headers arrive joined by a comma, and could together say what the argument says.
+    // Two headers arrive joined by a comma, and together could equal the argument.
     const unclear = got === undefined || (got.includes(',') && exchange.repeats(header));
     const decoded = unclear ? undefined : decodeMirrored(got);
     if (decoded === undefined || !mirrors(decoded, value))
@@ -60,6 +63,6 @@ function valueAt(args: unknown, path: readonly string[]): unknown {
 }
 
 function mismatch(header: string, expected: string, got: string | undefined): ProtocolError {
-  const came = got === undefined ? 'no such header came' : `it says "${got.slice(0, 100)}"`;
+  const came = got === undefined ? 'the header is missing' : `got "${got.slice(0, 100)}"`;
   return new ProtocolError(ErrorCode.HeaderMismatch, `${header}: expected ${expected}; ${came}`);
 }

@@ -1,4 +1,7 @@
-/** Registration: the second of the three contracts. It turns definitions into mail for a registry and its executor, and refusals into errors. */
+/**
+ * Registration, the second of the three contracts: turns definitions into messages to a registry and its executors, and
+ * rejections into errors.
+ */
 import type { ExecutorMail } from '../messages/executor-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { Registered, RegistryMail } from '../messages/registry-messages.ts';
@@ -9,30 +12,37 @@ import type { AnyPrompt, AnyTool, PromptDefinition, ToolDefinition } from './def
 import { DefinitionError } from './definition-checks.ts';
 import type { Compiled } from './offers.ts';
 
-/** One kind of element at runtime. Each change that clients can see reaches them as one coalesced `list_changed`. */
+/**
+ * Registration of one kind of element at run time. Each visible change reaches clients in one coalesced `list_changed`.
+ */
 export interface Registration<Definition> {
-  /** Offers one more. @throws {DefinitionError} for an invalid definition or a name that is taken */
+  /** Registers an element. @throws {DefinitionError} if the definition is invalid or the name is taken */
   register(definition: Definition): RegisteredElement;
-  /** Replaces an element in its place. @throws {DefinitionError} for an invalid definition or a name that is not there */
+  /**
+   * Replaces an element in its place. @throws {DefinitionError} if the definition is invalid or no such element exists
+   */
   update(definition: Definition): void;
-  /** Shows a disabled element again. */
+  /** Enables a disabled element. */
   enable(key: string): void;
-  /** Hides an element from lists and calls, and keeps it. */
+  /** Hides an element from lists and calls without removing it. */
   disable(key: string): void;
   remove(key: string): void;
-  /** Removes all. */
+  /** Removes all elements. */
   clear(): void;
-  /** Replaces everything that one source offers, as one change, or refuses it whole. Clients hear of it if they can tell the difference. */
+  /**
+   * Replaces all elements of one source in one change, or rejects all of them. Clients are notified if they can see a
+   * difference.
+   */
   replaceSource(source: string, definitions: readonly Definition[]): void;
-  /** Tells clients to list again, though nothing looks different: what the elements do has changed. */
+  /** Sends `list_changed` although no definition changed: the behaviour of the elements has. */
   announce(): void;
-  /** What was registered, as it was written, in the catalogue's order. */
+  /** The registered definitions as their authors wrote them, in the catalogue's order. */
   definitions(): readonly Definition[];
   /** Read access. */
   readonly catalogue: ReadableCatalogue<unknown>;
 }
 
-/** Registration of tools: the schema's types flow into the handler. */
+/** Registration of tools. The handler's types follow from the schema. */
 export interface ToolRegistration extends Registration<AnyTool> {
   register<const I extends MaybeSchema = undefined>(definition: ToolDefinition<I, undefined>): RegisteredElement;
   register<const I extends MaybeSchema = undefined, const O extends AuthorSchema = AuthorSchema>(
@@ -46,7 +56,7 @@ export interface ToolRegistration extends Registration<AnyTool> {
   update(definition: AnyTool): void;
 }
 
-/** Registration of prompts: the schema's types flow into the handler. */
+/** Registration of prompts. The handler's types follow from the schema. */
 export interface PromptRegistration extends Registration<AnyPrompt> {
   register<const I extends MaybeSchema = undefined, const A extends MaybeArguments = undefined>(
     definition: PromptDefinition<I, A>,
@@ -69,12 +79,12 @@ export interface RegisteredElement {
 
 export interface ElementsOptions<Definition, D, I> {
   readonly registry: Mailbox<RegistryMail<D>>;
-  /** Every executor that must know the implementation. */
+  /** All executors that store the implementation. */
   readonly executors: readonly Pick<Mailbox<Extract<ExecutorMail<I, never>, { type: 'attach' | 'detach' }>>, 'send'>[];
   readonly catalogue: ReadableCatalogue<D>;
   compile(definition: Definition): Compiled<D, I>;
   nextRef(): number;
-  /** An element with this implementation is being offered. */
+  /** Called when an element with this implementation is offered. */
   offered(implementation: I): void;
 }
 
@@ -100,7 +110,10 @@ export function elements<Definition, D, I>(options: ElementsOptions<Definition, 
       for (const executor of executors) executor.send({ type: 'detach', ref });
     }
   };
-  /** Mails the registry, which answers at once, and lets go of what is no longer needed: the old, or on refusal the new. */
+  /**
+   * Sends the change to the registry, which responds in the same turn. Then releases the implementations that are no
+   * longer needed: the old ones, or the new ones after a rejection.
+   */
   const change = (
     mail: (reply: (registered: Registered) => void) => RegistryMail<D>,
     offered: readonly number[],
@@ -109,7 +122,7 @@ export function elements<Definition, D, I>(options: ElementsOptions<Definition, 
     registry.send(mail((registered) => void answers.push(registered)));
     const answer = answers[0] ?? {
       ok: false,
-      why: 'the registry did not answer: do not register from inside an executor of your own',
+      why: 'the registry is busy: do not register elements from inside your own executor',
     };
     detach(answer.ok ? answer.gone : offered);
     if (!answer.ok) throw new DefinitionError(answer.why);

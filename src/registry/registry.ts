@@ -1,4 +1,7 @@
-/** A registry actor: it keeps a catalogue, answers lists, resolves names to references, and tells of each change. It runs nothing. */
+/**
+ * The registry actor: holds a catalogue, answers list requests, resolves names to references, and reports each change.
+ * It runs nothing.
+ */
 
 import { type Actor, type ActorSystem, type AfterTurn, type Behaviour, spawn } from '../actor/actor.ts';
 import type { Facts } from '../inspection/records.ts';
@@ -13,11 +16,11 @@ export interface RegistryOptions<D> extends ActorSystem {
   readonly address: string;
   readonly catalogue: Catalogue<D>;
   /**
-   * Answers or forwards one request; may throw a {@link ProtocolError}. It forwards in `afterwards`: a handler may register
-   * elements, and must find the registry free to answer.
+   * Answers or forwards one request; may throw a {@link ProtocolError}. It forwards in `afterwards`, because a handler
+   * may register elements and needs the registry to be free.
    */
   serve(request: ActiveRequest, afterwards: AfterTurn): void;
-  /** The catalogue changed. */
+  /** Called after the catalogue changed. */
   changed(): void;
   incident(where: string, error: unknown): string;
 }

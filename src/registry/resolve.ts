@@ -1,4 +1,7 @@
-/** How each registry serves: lists from the catalogue, names resolved to references and handed to the executor. */
+/**
+ * The request handling of each registry: answers lists from the catalogue, resolves names to references and forwards
+ * calls to the executor.
+ */
 import type { AfterTurn } from '../actor/actor.ts';
 import type { CompletionCall, PromptCall, ResourceRead, ToolCall } from '../executors/execution.ts';
 import type { ActiveRequest } from '../messages/active-request.ts';
@@ -14,7 +17,7 @@ import { misrouted, respond } from '../requests/respond.ts';
 import type { Catalogue } from './catalogue.ts';
 import { checkParameterHeaders } from './parameter-headers.ts';
 
-/** What an executor is told of a call besides the implementation, which it holds itself. */
+/** What an executor receives with a call. It holds the implementation itself. */
 export type ToolTarget = Omit<ToolCall, 'implementation'>;
 export type ResourceTarget = Omit<ResourceRead, 'implementation'>;
 export type PromptTarget = Omit<PromptCall, 'implementation'>;
@@ -115,7 +118,7 @@ export function serveResources(
       case 'completion/complete': {
         if (operation.ref.type !== 'ref/resource') throw misrouted(request, 'the resources registry');
         const { uri } = operation.ref;
-        // The reference is a template, or a uri that one matches (2026-07-28 completion, "CompleteRequest").
+        // The reference is a template, or a URI that a template matches (2026-07-28 completion, "CompleteRequest").
         const element = catalogue.get(uri) ?? resolve(uri)?.element;
         if (!element) throw new ProtocolError(ErrorCode.InvalidParams, `Unknown resource template: ${short(uri)}`);
         return complete(request, operation, element.ref, completions, afterwards);
@@ -131,13 +134,16 @@ interface Resolved {
   readonly variables: ResourceTarget['variables'];
 }
 
-/** Tells whether a uri can be read: a resource has it, or a template matches it. */
+/** Tests whether a URI can be read: a resource has it, or a template matches it. */
 export function knower(catalogue: Catalogue<Resource | ResourceTemplate>): (uri: string) => boolean {
   const resolve = resolver(catalogue);
   return (uri) => resolve(uri) !== undefined;
 }
 
-/** Resolves a uri: a resource of just that uri first, then the templates in their order. Templates are parsed once for each version of the catalogue. */
+/**
+ * Resolves a URI: first to the resource with this URI, then to the first matching template. Templates are parsed once
+ * for each version of the catalogue.
+ */
 function resolver(catalogue: Catalogue<Resource | ResourceTemplate>): (uri: string) => Resolved | undefined {
   let version = -1;
   let templates: { readonly key: string; readonly template: UriTemplate }[] = [];
@@ -161,7 +167,9 @@ function resolver(catalogue: Catalogue<Resource | ResourceTemplate>): (uri: stri
   };
 }
 
-/** Keeps each page as one object until the catalogue changes, so that its text is made once and not for each client. */
+/**
+ * Caches each page as one object until the catalogue changes, so that it is serialized once and not for each client.
+ */
 function pages(
   catalogue: { readonly version: number },
   make: (cursor: string | undefined) => Page,
@@ -176,7 +184,7 @@ function pages(
     let page = kept.get(cursor);
     if (!page) {
       page = make(cursor);
-      // Cursors come from clients: only as many pages are kept as an honest client can ask for.
+      // Cursors come from clients. The cache is bounded by the number of pages that an honest client can request.
       if (kept.size < MAX_KEPT_PAGES) kept.set(cursor, page);
     }
     return page;

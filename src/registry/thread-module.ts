@@ -1,32 +1,35 @@
-/** Finds what a thread loads to run a tool (`cpu`): a handler is a closure and cannot be sent, but the module that it is written in can be loaded again. */
+/**
+ * Locates the module that a thread loads to run a `cpu` tool. A handler is a closure and cannot be sent to a thread,
+ * but its module can be loaded there.
+ */
 import { fileURLToPath } from 'node:url';
 import { describe, isObject } from '../protocol/json.ts';
 import type { AnyTool } from './define.ts';
 import { DefinitionError } from './definition-checks.ts';
 
-/** Where a thread finds a handler. */
+/** The location of a handler, for a thread. */
 export interface ThreadSource {
   /** The module's path. */
   readonly module: string;
-  /** The name of the tool that it exports; undefined where its default export is the handler itself. */
+  /** The name of the tool that the module exports; undefined if its default export is the handler. */
   readonly tool: string | undefined;
 }
 
-/** A tool that a module exports with `cpu: true` is found in that module again. */
+/** Records the module of a discovered tool with `cpu: true`, so that a thread can find the tool there. */
 export function inModule(tool: AnyTool, path: string): AnyTool {
   return tool.cpu === true ? { ...tool, cpu: { module: path, tool: tool.name } } : tool;
 }
 
-/** @returns undefined for a tool that runs where it was registered. @throws {DefinitionError} for one whose module is not known */
+/** @returns undefined for a tool that runs in this thread. @throws {DefinitionError} if the tool's module is unknown */
 export function threadSource({ cpu, handler, machine }: AnyTool, label: string): ThreadSource | undefined {
   if (cpu === undefined || cpu === false) return undefined;
   if (machine !== undefined)
     throw new DefinitionError(
-      `${label}: cpu: a machine runs no code of its own for long: give its promise actors threads`,
+      `${label}: cpu: expected no machine, which runs no long computation of its own: run its promise actors in threads`,
     );
   if (cpu === true)
     throw new DefinitionError(
-      `${label}: cpu: expected the URL of a module whose default export is the handler, such as new URL('./heavy.ts', import.meta.url): a handler cannot be sent to a thread (true is for tools that are discovered)`,
+      `${label}: cpu: expected the URL of a module whose default export is the handler, such as new URL('./heavy.ts', import.meta.url). A handler cannot be sent to a thread; true works only for discovered tools`,
     );
   if (!(cpu instanceof URL)) {
     if (isObject(cpu) && typeof cpu.module === 'string') return cpu;
@@ -36,7 +39,7 @@ export function threadSource({ cpu, handler, machine }: AnyTool, label: string):
     throw new DefinitionError(`${label}: cpu: expected the URL of a file, got ${cpu.href.slice(0, 80)}`);
   if (handler !== undefined)
     throw new DefinitionError(
-      `${label}: cpu: expected no handler beside it: the module's default export is the handler`,
+      `${label}: cpu: expected no "handler" with a module URL: the module's default export is the handler`,
     );
   return { module: fileURLToPath(cpu), tool: undefined };
 }

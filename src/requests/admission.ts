@@ -1,17 +1,17 @@
-/** Whether an in-flight table has room for one more request, and if not, why. */
+/** Admission control of one in-flight table. */
 
 export interface RequestLimits {
-  /** The name of the option that `maxInFlight` comes from. */
+  /** Name of the option that sets `maxInFlight`. */
   readonly limit: 'maxInFlight' | 'maxStatelessInFlight';
-  /** Most requests in flight at once, and most handlers running, with those that nobody waits for any more. */
+  /** Limit for requests in flight, and separately for running handlers, including those whose request has ended. */
   readonly maxInFlight: number;
   readonly maxRunning: number;
 }
 
 /**
  * @param size requests in flight
- * @param orphans handlers that run on although their request was ended
- * @returns why there is none, for the client; undefined where there is
+ * @param orphans handlers that still run although their requests have ended
+ * @returns the reason for the client why the table is full; undefined if it has room
  */
 export function overloadReason(
   { limit, maxInFlight, maxRunning }: RequestLimits,
@@ -19,8 +19,8 @@ export function overloadReason(
   orphans: number,
 ): string | undefined {
   if (size + orphans >= maxRunning)
-    return `${orphans} handlers still run for requests of this connection that were cancelled or timed out, because they do not heed ctx.signal (the server's option is maxRunning)`;
+    return `${orphans} handlers of this connection still run although their requests were cancelled or timed out, because they ignore ctx.signal (the server's option is maxRunning)`;
   if (size < maxInFlight) return undefined;
   const where = limit === 'maxInFlight' ? 'on this connection' : 'without a session';
-  return `${maxInFlight} requests are in flight ${where}, which is the limit: wait for an answer (the server's option is ${limit})`;
+  return `${maxInFlight} requests are in flight ${where}, which is the limit: wait for a response (the server's option is ${limit})`;
 }

@@ -1,21 +1,24 @@
-/** The open subscriptions of one in-flight table: requests that run nothing and have no deadline, bounded apart from those that do. */
+/**
+ * The open subscriptions of one in-flight table: requests without a handler and without a deadline, bounded separately
+ * from other requests.
+ */
 import type { ActiveRequest } from '../messages/active-request.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { SubscriptionsMail } from '../messages/subscription-messages.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
 
 export interface OpenSubscriptionsOptions {
-  /** Hears which subscriptions have ended, or are to end. */
+  /** Receives the subscriptions that have ended or must end. */
   readonly subscriptions: Pick<Mailbox<SubscriptionsMail>, 'send'>;
-  /** The name of the option that `maxListens` comes from. */
+  /** Name of the option that sets `maxListens`. */
   readonly listenLimit: 'maxListens' | 'maxStatelessListens';
-  /** Most subscriptions open at once: they are no part of what `maxInFlight` counts. */
+  /** Most open subscriptions. They do not count against `maxInFlight`. */
   readonly maxListens: number;
 }
 
 export class OpenSubscriptions {
   readonly #options: OpenSubscriptionsOptions;
-  /** By their keys. Made when the first comes: most connections have none. */
+  /** By key. Created with the first subscription: most connections have none. */
   #open: Map<RequestId, ActiveRequest> | undefined;
 
   constructor(options: OpenSubscriptionsOptions) {
@@ -30,11 +33,14 @@ export class OpenSubscriptions {
     return this.#open?.get(key);
   }
 
-  /** Adds a request whose key nobody has; it stays until its client or the server ends it (2026-07-28 subscriptions, "Cancellation"). @returns why it cannot */
+  /**
+   * Adds a request with an unused key. It stays until its client or the server ends it (2026-07-28 subscriptions,
+   * "Cancellation"). @returns the reason if it is rejected
+   */
   add(request: ActiveRequest, now: number): string | undefined {
     const { listenLimit, maxListens } = this.#options;
     if (this.size >= maxListens)
-      return `${maxListens} subscriptions are open ${listenLimit === 'maxListens' ? 'on this connection' : 'without a session'}, which is the limit: end one, or ask for more in one (the server's option is ${listenLimit})`;
+      return `${maxListens} subscriptions are open ${listenLimit === 'maxListens' ? 'on this connection' : 'without a session'}, which is the limit: end one, or combine several into one (the server's option is ${listenLimit})`;
     request.admitted = now;
     request.timeoutMs = Number.POSITIVE_INFINITY;
     request.deadline = Number.POSITIVE_INFINITY;
@@ -44,19 +50,22 @@ export class OpenSubscriptions {
     return undefined;
   }
 
-  /** @returns false when this very request was not there */
+  /** @returns false if this request was not in the table */
   delete(request: ActiveRequest): boolean {
     return this.#open?.get(request.key) === request && this.#open.delete(request.key);
   }
 
-  /** Nothing more may be said of it. @returns false where it is no subscription */
+  /**
+   * Marks the end of a subscription: nothing more may be sent for it. @returns false if the request is not a
+   * subscription
+   */
   ended(request: ActiveRequest): boolean {
     if (request.operation.method !== 'subscriptions/listen') return false;
     this.#options.subscriptions.send({ type: 'ended', request });
     return true;
   }
 
-  /** Has each of them answered, when it was told what is left to tell. */
+  /** Ends every subscription after its pending notifications are sent, with a response. */
   endAll(): void {
     for (const request of this.#open?.values() ?? []) this.#options.subscriptions.send({ type: 'end', request });
   }

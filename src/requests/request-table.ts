@@ -1,11 +1,14 @@
-/** The in-flight table's store: requests by their key. No `Map`, because one with this traffic keeps its dead in memory (docs/adr/0006). */
+/**
+ * The store of an in-flight table: requests by key. Not a `Map`, which under this traffic keeps removed entries in
+ * memory (docs/adr/0006).
+ */
 import type { ActiveRequest } from '../messages/active-request.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
 
 const BUCKETS = 32;
 
 export class RequestTable {
-  /** Made when the first request comes: most connections of a busy host are idle. */
+  /** Created with the first request: most connections of a busy host are idle. */
   #buckets: ActiveRequest[][] | undefined;
   #size = 0;
 
@@ -19,14 +22,14 @@ export class RequestTable {
     return undefined;
   }
 
-  /** The caller has made sure that no request of this key is there. */
+  /** The caller ensures that no request with this key is in the table. */
   add(request: ActiveRequest): void {
     this.#buckets ??= Array.from({ length: BUCKETS }, () => []);
     this.#buckets[hash(request.key)]?.push(request);
     this.#size += 1;
   }
 
-  /** @returns false when this very request was not there */
+  /** @returns false if this request was not in the table */
   delete(request: ActiveRequest): boolean {
     const bucket = this.#buckets?.[hash(request.key)];
     const at = bucket?.indexOf(request) ?? -1;
@@ -37,12 +40,12 @@ export class RequestTable {
     return true;
   }
 
-  /** Gives its buckets back, if nothing is in them. */
+  /** Releases the buckets if they are empty. */
   rest(): void {
     if (this.#size === 0) this.#buckets = undefined;
   }
 
-  /** All requests, as they are now. */
+  /** A snapshot of all requests. */
   all(): readonly ActiveRequest[] {
     return this.#buckets?.flat() ?? [];
   }

@@ -1,4 +1,7 @@
-/** Makes the request objects that travel from the door to the handler; the signal costs nothing until a handler asks for it. */
+/**
+ * Creates the request objects that travel from the inbound codec to the handler. The abort signal is created when a
+ * handler first reads it.
+ */
 
 import type { ActiveRequest, Batch } from '../messages/active-request.ts';
 import type { Client } from '../messages/client-facts.ts';

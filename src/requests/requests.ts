@@ -1,4 +1,4 @@
-/** The in-flight table of one connection or session: one id, one answer; cancellation, deadlines, and a bound. */
+/** The in-flight table of one connection or session: one id, one response; cancellation, deadlines and admission. */
 
 import { type Actor, type ActorSystem, type AfterTurn, type Behaviour, spawn } from '../actor/actor.ts';
 import type { Clock, Timer } from '../clock.ts';
@@ -19,27 +19,27 @@ export interface RequestsOptions extends ActorSystem, OpenSubscriptionsOptions, 
   readonly address: string;
   readonly connection?: string;
   readonly emitter: Mailbox<EmitterMail>;
-  /** Passes an admitted request on to whoever serves it. */
+  /** Passes an admitted request on to the actor that serves it. */
   route(mail: RequestMail): void;
-  /** A request is rejected because its id is in flight. Precedes the error. */
+  /** A request is rejected because its id is in flight. Called before the error is sent. */
   duplicate(id: RequestId): void;
-  /** Says that, while draining, nothing is in flight any more. */
+  /** Called while draining, when no request is in flight any more. */
   idle(): void;
-  /** Names an internal error for the log and for the client. */
+  /** Logs an internal error. @returns the incident's id for the client */
   incident(where: string, error: unknown): string;
-  /** The table crashed too often, and serves no more: the connection cannot be trusted any more. */
+  /** Called when the table has crashed too often and is quarantined: the connection is unusable. */
   failed(error: unknown): void;
-  /** In bytes, of what clients make the server hold: messages that are not small count until their handlers have ended. */
+  /** Quota in bytes for messages from clients. Messages above {@link SMALL_BYTES} count until their handlers end. */
   readonly retained: Quota;
-  /** Milliseconds until a request times out, and the most that its progress can make of it. */
+  /** Milliseconds until a request times out, and the most to which progress can extend that time. */
   readonly timeoutMs: number;
   readonly maxTimeoutMs: number;
 }
 
-/** Up to so many bytes a message counts by number only: `maxInFlight` and its kin bound them. */
+/** Messages of at most this size count by number only: `maxInFlight` and similar limits bound them. */
 const SMALL_BYTES = 16_384;
 
-/** A request ended before its handler did; the handler's signal carries this as its reason. */
+/** The reason of a handler's signal: its request ended before the handler did. */
 export class Aborted extends Error {
   override readonly name = 'AbortError';
 }
@@ -59,7 +59,7 @@ class Requests implements Behaviour<RequestsMail> {
   readonly #clock: Clock;
   readonly #table = new RequestTable();
   readonly #listens: OpenSubscriptions;
-  /** Handlers that run on although their request was ended. */
+  /** Handlers that still run although their requests have ended. */
   #orphans = 0;
   #draining = false;
   #timer: Timer | undefined;
@@ -133,13 +133,13 @@ class Requests implements Behaviour<RequestsMail> {
         return this.#expire();
       case 'drain':
         this.#draining = true;
-        // Not in this turn: whoever hears it may close this connection, and mail it.
+        // After this turn: the receiver may close this connection and send it a message.
         if (this.#size === 0) this.#afterwards(this.#options.idle, undefined);
         return this.#listens.endAll();
       case 'abandon':
         for (const request of this.#table.all()) this.#end(request, ErrorCode.ShuttingDown, mail.reason);
         this.#listens.endAll();
-        // Nothing is in flight, and nothing will be: a timer would only keep this table in memory.
+        // No request is in flight and none will come; a timer would only keep this table in memory.
         this.#timer?.cancel();
         this.#alarm = Number.POSITIVE_INFINITY;
         return;
@@ -161,11 +161,11 @@ class Requests implements Behaviour<RequestsMail> {
       return this.#refuse(
         request,
         ErrorCode.InvalidRequest,
-        `id ${quoted(request.id)} is in flight already: use an id that no unanswered request has`,
+        `id ${quoted(request.id)} is in flight: use an id that no unanswered request has`,
       );
     }
     if (this.#draining)
-      return this.#refuse(request, ErrorCode.ShuttingDown, 'the server is shutting down and takes no new requests');
+      return this.#refuse(request, ErrorCode.ShuttingDown, 'the server is shutting down and accepts no new requests');
     const now = this.#clock.now();
     if (request.operation.method === 'subscriptions/listen') {
       const full = this.#hold(request) ?? this.#listens.add(request, now);
@@ -181,16 +181,17 @@ class Requests implements Behaviour<RequestsMail> {
     request.latest = now + maxTimeoutMs;
     this.#table.add(request);
     if (request.deadline < this.#alarm) this.#watch(request.deadline, now);
-    // Not in this turn: what a handler logs and reports is passed on at once, though it never awaits, and piles up nowhere.
+    // After this turn: log messages and progress of a handler that never awaits are then sent at once and do not pile
+    // up.
     this.#afterwards(this.#options.route, mail);
   }
 
-  /** Counts the bytes of a message that is not small. @returns why there is no room for them */
+  /** Counts the bytes of a large message. @returns the reason if the quota is exhausted */
   #hold(request: ActiveRequest): string | undefined {
     const { bytes, client } = request;
     if (bytes <= SMALL_BYTES) return undefined;
     const taken = this.#options.retained.reserve(client.principal, bytes, client.session?.id);
-    if (isExcess(taken)) return `${taken.message}: send less at once, or try again later`;
+    if (isExcess(taken)) return `${taken.message}: send less at once, or retry later`;
     request.held = taken;
     return undefined;
   }
@@ -198,23 +199,23 @@ class Requests implements Behaviour<RequestsMail> {
   #refuse(request: ActiveRequest, code: ErrorCodeValue, message: string): void {
     request.settled = true;
     this.#options.emitter.send({ type: 'answer', request, outcome: { ok: false, error: wireError(code, message) } });
-    // An "initialize" that is refused has opened nothing: the client may send it again.
+    // A rejected "initialize" has opened nothing: the client may send it again.
     if (request.operation.method === 'initialize')
       request.client.session?.mailbox.send({ type: 'close', reason: message });
   }
 
-  /** Takes a request off the table. @returns false when it was off it already, and nothing more may be sent for it */
+  /** Removes a request. @returns false if it was already removed; the caller must not respond again */
   #settle(request: ActiveRequest): boolean {
     if (request.settled || !(this.#table.delete(request) || this.#listens.delete(request))) return false;
     request.settled = true;
-    // Said later, so that the answer that emptied the table is on its way first.
+    // After this turn, so that the response that emptied the table is sent first.
     if (this.#draining && this.#size === 0) this.#clock.soon(this.#options.idle);
     return true;
   }
 
   #cancel(key: RequestId, reason: string | undefined): void {
     const request = this.#table.get(key) ?? this.#listens.get(key);
-    // Unknown, answered already, or `initialize`, which may not be cancelled: ignored (MCP "Cancellation").
+    // Unknown, already answered, or `initialize`, which cannot be cancelled: ignored (MCP "Cancellation").
     if (!request || request.operation.method === 'initialize') return;
     this.#settle(request);
     if (this.#listens.ended(request)) request.held?.release();
@@ -228,7 +229,7 @@ class Requests implements Behaviour<RequestsMail> {
     this.#orphans += 1;
   }
 
-  /** A handler has ended whose request had ended before. */
+  /** Ends the count of a handler that outlived its request. */
   #stopped(request: ActiveRequest): void {
     if (!request.orphaned) return;
     request.orphaned = false;
@@ -236,7 +237,7 @@ class Requests implements Behaviour<RequestsMail> {
   }
 
   #progress({ request, progress, total, message }: Extract<RequestsMail, { type: 'progress' }>): void {
-    // Progress stops with the answer, and must grow (MCP "Progress").
+    // Progress ends with the response and must increase (MCP "Progress").
     if (request.settled || progress <= request.progress) return;
     request.progress = progress;
     const { dialect } = request.client;
@@ -274,13 +275,13 @@ class Requests implements Behaviour<RequestsMail> {
       this.#end(
         request,
         ErrorCode.TimedOut,
-        `${request.operation.method} took longer than the ${request.timeoutMs} ms that the server allows it (timeoutMs, maxTimeoutMs)`,
+        `${request.operation.method} took longer than its timeout of ${request.timeoutMs} ms (the server's options are timeoutMs and maxTimeoutMs)`,
       );
     }
     if (next < Number.POSITIVE_INFINITY) this.#watch(next, now);
   }
 
-  /** Ends a request before its handler does. */
+  /** Ends a request before its handler ends. */
   #end(request: ActiveRequest, code: ErrorCodeValue, why: string): void {
     this.#settle(request);
     this.#orphan(request);

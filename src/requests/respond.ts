@@ -1,4 +1,4 @@
-/** Answers a request: its outcome goes back to the in-flight table that admitted it. */
+/** Responds to a request: sends its outcome to the in-flight table that admitted it. */
 
 import type { ActiveRequest } from '../messages/active-request.ts';
 import type { Outcome } from '../messages/results.ts';
@@ -8,7 +8,7 @@ export function respond(request: ActiveRequest, outcome: Outcome): void {
   request.requests.send({ type: 'answer', request, outcome });
 }
 
-/** What to throw for a request that a registry was handed but does not serve: the methods table and the registry disagree. */
+/** The error for a request that a registry received but does not serve: the methods table and the registry disagree. */
 export function misrouted({ operation }: ActiveRequest, where: string): ProtocolError {
   return new ProtocolError(ErrorCode.MethodNotFound, `${where} does not serve ${operation.method}`);
 }

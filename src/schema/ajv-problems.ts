@@ -1,4 +1,7 @@
-/** Turns the errors of ajv into problems: one for each thing to put right, none for a branch that was never meant. */
+/**
+ * Converts ajv's errors into problems: one for each thing to correct, and none for alternatives that the caller did not
+ * mean.
+ */
 import { isObject } from '../protocol/json.ts';
 import type { ValidatorError } from './ajv.ts';
 import { listWords, literal, quote } from './excerpts.ts';
@@ -9,13 +12,13 @@ import type { GuardedSchema } from './schema-guard.ts';
 import { schemaTree } from './schema-guard.ts';
 import type { SchemaNode, SchemaTree } from './walk.ts';
 
-/** Keywords that judge by trying other schemas: ajv reports every failed trial, and then the keyword itself. */
+/** Keywords that try other schemas: ajv reports every failed trial, then the keyword itself. */
 const TRIALS: ReadonlySet<string> = new Set(['anyOf', 'oneOf', 'contains', 'propertyNames']);
 
 /**
- * @param errors what ajv found, in its order
+ * @param errors ajv's errors, in ajv's order
  * @param root the whole value
- * @param guarded the schema that the validator was made of
+ * @param guarded the schema that the validator was compiled from
  */
 export function ajvProblems(errors: readonly ValidatorError[], root: unknown, guarded: GuardedSchema): Problem[] {
   const tree = schemaTree(guarded);
@@ -24,7 +27,7 @@ export function ajvProblems(errors: readonly ValidatorError[], root: unknown, gu
   const kept: ValidatorError[] = [];
   for (const error of errors) {
     const node = bySchema.get(error.parentSchema);
-    // "if" fails only along with its "then" or "else", whose errors are there.
+    // "if" fails only together with its "then" or "else", whose errors are in the list, too.
     if (error.keyword === 'if') continue;
     if (node !== undefined && TRIALS.has(error.keyword)) settle(kept, error, node, tree);
     else kept.push(error);
@@ -32,7 +35,10 @@ export function ajvProblems(errors: readonly ValidatorError[], root: unknown, gu
   return kept.slice(0, PROBLEM_LIMIT).map((error) => problemOf(error, root, bySchema.get(error.parentSchema), tree));
 }
 
-/** Replaces the failed trials at the end of the list by the error of their keyword, or by those of the branch that was meant. */
+/**
+ * Replaces the failed trials at the end of the list by the error of their keyword, or by the errors of the intended
+ * branch.
+ */
 function settle(kept: ValidatorError[], error: ValidatorError, node: SchemaNode, tree: SchemaTree): void {
   const isBranching = error.keyword === 'anyOf' || error.keyword === 'oneOf';
   const single = tree.nodes.get(`${node.at}/${error.keyword}`);
@@ -54,14 +60,14 @@ function belongs(trial: ValidatorError | undefined, error: ValidatorError, schem
   return isWithin && schemas.has(trial.parentSchema);
 }
 
-/** All schemas that a check can come to from these. */
+/** All schemas that a check of these schemas can reach. */
 function reach(from: readonly SchemaNode[]): ReadonlySet<unknown> {
   const seen = new Set(from);
   for (const node of seen) for (const next of [...node.inPlace, ...node.inner]) seen.add(next);
   return new Set([...seen].map(({ schema }) => schema));
 }
 
-/** Whether a value looks as if this branch was meant: by its type, and by fixed values such as `kind: "circle"`. */
+/** Whether a value looks meant for this branch: it has the right type and fixed values such as `kind: "circle"`. */
 function mayFit(node: SchemaNode, value: unknown, tree: SchemaTree): boolean {
   if (typeof node.schema === 'boolean') return node.schema;
   const { type, properties } = node.schema;
@@ -76,7 +82,7 @@ function mayFit(node: SchemaNode, value: unknown, tree: SchemaTree): boolean {
   );
 }
 
-/** False only where `const` or `enum` has plain values and this is none of them. */
+/** False only if `const` or `enum` contains plain values and none of them equals this value. */
 function isFixed(schema: Readonly<Record<string, unknown>>, value: unknown): boolean {
   const allowed = 'const' in schema ? [schema.const] : schema.enum;
   return (

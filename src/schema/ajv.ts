@@ -1,30 +1,31 @@
-/** The door to ajv: loads it at first need, and makes validators that share nothing with each other. */
+/** Access to ajv: loads it on first use, and makes validators that share no state. */
 import type { ErrorObject, Options, ValidateFunction } from 'ajv';
 import type { JsonObject } from '../protocol/json.ts';
 import type { SchemaDialect } from './keywords.ts';
 
-/** Makes a validator for a guarded schema: `first` stops at the first error, `all` lists every one. */
+/** Makes a validator for a guarded schema. `first` stops at the first error; `all` collects every error. */
 export type MakeValidator = (json: JsonObject, dialect: SchemaDialect, errors: 'first' | 'all') => Validator;
 
-/** True where the value fits; if not, `errors` has what ajv found. */
+/** True if the value fits; otherwise `errors` contains ajv's errors. */
 export type Validator = ValidateFunction;
 export type ValidatorError = ErrorObject;
 
 const OPTIONS: Options = {
-  // Our own guard has checked the schema, with messages that help: ajv's strict mode would refuse annotations, and log.
+  // Our guard has already checked the schema, with better messages. ajv's strict mode would reject annotations, and
+  // log.
   strict: false,
   logger: false,
   meta: false,
   validateSchema: false,
-  // The wire carries own properties only, and no NaN.
+  // The wire carries only own properties, and no NaN.
   ownProperties: true,
   strictNumbers: true,
   // 19.99 is a multiple of 0.01, although 19.99 / 0.01 is 1998.9999999999998.
   multipleOfPrecision: 10,
-  // In Ajv2020 the optimiser removes variables that `not` beside `allOf` still uses ("props0 is not defined"). Without it compiling
-  // takes a third less, and checks are no slower: V8 optimises too.
+  // In Ajv2020 the optimiser removes variables that `not` beside `allOf` still uses ("props0 is not defined"). Without
+  // the optimiser, compiling takes a third less time and checks are as fast, because V8 optimises too.
   code: { optimize: false },
-  // Errors carry the value and the schema that they are about; the texts are ours (./expected.ts).
+  // Errors then include their value and schema; ./expected.ts writes the messages.
   verbose: true,
   messages: false,
 };
@@ -38,8 +39,9 @@ export function validatorMaker(): MakeValidator | undefined {
 }
 
 /**
- * Loads ajv. It takes 60 ms of a start that is 40 ms otherwise, and a server whose schemas are all of a library never needs it:
- * so nothing loads it before the first check by a plain JSON Schema. Call it when the process is idle to have it ready.
+ * Loads ajv. Loading takes 60 ms, where a start takes 40 ms without it, and a server whose schemas all come from
+ * libraries never needs ajv. So nothing loads it before the first check by a plain JSON Schema. Call this while the
+ * process is idle to have it ready.
  */
 export function loadAjv(): Promise<void> {
   loading ??= load().then((maker) => {
@@ -56,12 +58,12 @@ async function load(): Promise<MakeValidator> {
   ]);
   const addFormats = formats.default.default;
   return (json, dialect, errors) => {
-    // A new instance each time (0.15 ms): one that is shared keeps every schema it ever saw, and lets `$id`s of one tool
-    // answer the references of another.
+    // A new instance each time (0.15 ms): a shared instance keeps every schema, and resolves references of one tool to
+    // `$id`s of another.
     const options = { ...OPTIONS, allErrors: errors === 'all' };
     const ajv = dialect === 'draft-07' ? new Ajv({ ...options, ignoreKeywordsWithRef: true }) : new Ajv2020(options);
     addFormats(ajv);
-    // Without this, "format": "isPrototypeOf" would find and call the method of every object.
+    // Otherwise "format": "isPrototypeOf" would find and call the method that every object inherits.
     Object.setPrototypeOf(ajv.formats, null);
     return ajv.compile(json);
   };

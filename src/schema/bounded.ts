@@ -1,13 +1,18 @@
-/** Checks that can take exponential time on a few bytes, such as by a pattern or a recursive union, run for so long at most. */
+/**
+ * Limits the time of checks that can be exponential in a few bytes, such as checks with a pattern or a recursive union.
+ */
 import { type Context, createContext, Script } from 'node:vm';
 import type { SchemaNode, SchemaTree } from './walk.ts';
 
-/** A check did not end within its time. */
+/** Thrown when a check exceeds its time. */
 export class TooLong extends Error {
   override readonly name = 'TooLong';
 }
 
-/** Most subschemas and choices, counted through references, that may judge each part of a value before its check is timed. */
+/**
+ * Most subschemas and choices, counted through references, that may apply to each part of a value before its check is
+ * timed.
+ */
 const MAX_QUICK = 1_000;
 
 const TIMED_OUT = 'ERR_SCRIPT_EXECUTION_TIMEOUT';
@@ -16,11 +21,10 @@ const lent: { run: () => unknown } = { run: () => undefined };
 let prepared: { readonly script: Script; readonly context: Context } | undefined;
 
 /**
- * Runs a function that neither waits nor calls an author's code. Only this way of Node breaks off a loop or a pattern that holds
- * the thread; it costs 0.2 ms, so it is for schemas that {@link mayTakeLong}.
- *
- * @param ms how long it may run, in milliseconds, at least 1
- * @throws TooLong when that is not enough, and whatever `run` throws
+ * Runs a synchronous function that does not call an author's code, with a time limit. Only `node:vm` can interrupt a
+ * loop or a pattern that blocks the thread. It costs 0.2 ms, so it is used only for schemas that {@link mayTakeLong}.
+ * @param ms time limit in milliseconds, at least 1
+ * @throws {TooLong} when the limit is exceeded; errors of `run` pass through
  * @example bounded(() => validate(value), 250)
  */
 export function bounded<T>(run: () => T, ms: number): T {
@@ -32,25 +36,25 @@ export function bounded<T>(run: () => T, ms: number): T {
   try {
     prepared.script.runInContext(prepared.context, { timeout: ms });
   } catch (error) {
-    // The error is of the other context, where `Error` is another one.
+    // The error comes from the other context, which has its own `Error`.
     const isOver = typeof error === 'object' && error !== null && 'code' in error && error.code === TIMED_OUT;
     throw isOver ? new TooLong(`took longer than ${ms} ms`) : error;
   } finally {
     lent.run = () => undefined;
   }
-  if (result === undefined) throw new TooLong('was broken off');
+  if (result === undefined) throw new TooLong('was interrupted');
   return result.value;
 }
 
 /**
- * True where a check may take more than time in proportion to the value: by a pattern that tries again, by comparing items each
- * with each, by references that judge one part of the value in more than one way, level after level, or by thousands of choices.
+ * True if a check may take more than linear time: because a pattern backtracks, items are compared with each other,
+ * references apply several subschemas to one part of the value on every level, or there are thousands of choices.
  */
 export function mayTakeLong({ nodes, root }: SchemaTree): boolean {
   for (const { schema } of nodes.values()) {
     if (typeof schema === 'boolean') continue;
     const { pattern, patternProperties, uniqueItems, format } = schema;
-    // The expression of ajv-formats for "url" is quadratic; those of the formats that JSON Schema knows are linear.
+    // The expression of ajv-formats for "url" is quadratic; those of the formats that JSON Schema defines are linear.
     if (uniqueItems === true || format === 'url') return true;
     const patterns = [
       ...(typeof pattern === 'string' ? [pattern] : []),
@@ -61,7 +65,7 @@ export function mayTakeLong({ nodes, root }: SchemaTree): boolean {
   return unfolded(root, new Map(), new Set()) > MAX_QUICK;
 }
 
-/** True for a pattern that surely takes time in proportion to the text: one repetition after `^`, or none; no groups, no choices. */
+/** True if a pattern certainly takes linear time: at most one repetition, after `^`; no groups and no alternatives. */
 export function isQuick(pattern: string): boolean {
   if (/\\[1-9k]|[(|]/.test(pattern)) return false;
   const bare = pattern.replace(/\\./gsu, 'x').replace(/\[[^\]]*\]/g, 'x');
@@ -69,7 +73,10 @@ export function isQuick(pattern: string): boolean {
   return repetitions === 0 || (repetitions === 1 && bare.startsWith('^'));
 }
 
-/** How many subschemas and choices there are once each reference is replaced by what it names; infinite where that contains itself. */
+/**
+ * The number of subschemas and choices after each reference is replaced by its target; infinite if a target contains
+ * itself.
+ */
 function unfolded(node: SchemaNode, known: Map<SchemaNode, number>, open: Set<SchemaNode>): number {
   const before = known.get(node);
   if (before !== undefined) return before;

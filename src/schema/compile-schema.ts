@@ -1,4 +1,4 @@
-/** Compiles what an author wrote as `input` or `output` of a tool: checked once at registration, ready to check values. */
+/** Compiles a tool's `input` or `output` schema at registration, ready to check values. */
 import { describe, isObject } from '../protocol/json.ts';
 import { compilePlain } from './json-schema.ts';
 import type { CompiledSchema } from './schema.ts';
@@ -6,7 +6,7 @@ import { guardSchema } from './schema-guard.ts';
 import type { AuthorSchema } from './schema-types.ts';
 import { compileStandard, isStandard } from './standard.ts';
 
-/** Takes any object. */
+/** Accepts any object. */
 export const ANY_OBJECT: CompiledSchema = {
   json: Object.freeze({ type: 'object' }),
   check: (value) =>
@@ -16,8 +16,8 @@ export const ANY_OBJECT: CompiledSchema = {
 };
 
 /**
- * A tool without a schema is listed without parameters (2025-11-25 server/tools, "Tool"). A call with arguments still runs, and
- * the handler receives them: clients that read the open schema of an earlier version send some.
+ * A tool without a schema is listed without parameters (2025-11-25 server/tools, "Tool"). A call with arguments still
+ * runs, and the handler receives them: clients that read the open schema of an earlier version send some.
  */
 const NO_INPUT: CompiledSchema = {
   json: Object.freeze({ type: 'object', additionalProperties: false }),
@@ -25,12 +25,13 @@ const NO_INPUT: CompiledSchema = {
 };
 
 /**
- * Compiles a tool's `input`. The root must describe an object; a root that only composes others gets `type: "object"` added.
- *
- * @param schema a Standard Schema that can give JSON Schema (zod >= 4.2, arktype, valibot through toStandardJsonSchema), or a
- *   plain JSON Schema of 2020-12 or draft-07, at most 256 KiB and 32 levels deep; without one the tool is listed without parameters, and any object fits
+ * Compiles a tool's `input`. The root must describe an object; a root that only composes other schemas gets `type:
+ * "object"`.
+ * @param schema a Standard Schema that can produce JSON Schema (zod >= 4.2, arktype, valibot through
+ *   toStandardJsonSchema), or a plain JSON Schema of 2020-12 or draft-07, at most 256 KiB and 32 levels deep. Without a
+ *   schema, the tool is listed without parameters and accepts any object
  * @param where begins every error message, such as `tool "add": input`
- * @throws SchemaError if the schema cannot be registered; its message says how to put it right
+ * @throws SchemaError if the schema cannot be registered; its message names the fix
  * @example
  * const input = compileInput({ type: 'object', properties: { a: { type: 'number' } }, required: ['a'] }, 'tool "add": input');
  * await input.check({}); // { ok: false, problems: [{ path: 'a', expected: 'number', got: 'nothing' }] }
@@ -40,11 +41,10 @@ export function compileInput(schema: AuthorSchema | undefined, where: string): C
 }
 
 /**
- * Compiles a tool's `output`. Its root may describe any value (2026-07-28; earlier revisions know only objects).
- *
+ * Compiles a tool's `output`. Its root may describe any value (2026-07-28); earlier revisions only have objects.
  * @param schema as for `compileInput`
  * @param where begins every error message, such as `tool "add": output`
- * @throws SchemaError if the schema cannot be registered; its message says how to put it right
+ * @throws SchemaError if the schema cannot be registered; its message names the fix
  * @example await compileOutput({ type: 'number' }, 'tool "add": output').check(3); // { ok: true, value: 3 }
  */
 export function compileOutput(schema: AuthorSchema, where: string): CompiledSchema {

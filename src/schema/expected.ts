@@ -1,10 +1,10 @@
-/** Says in plain words what a schema or one of its keywords expects. */
+/** Describes in plain words what a schema or a keyword expects. */
 import { isObject, type JsonObject } from '../protocol/json.ts';
 import type { ValidatorError } from './ajv.ts';
 import { listWords, literal, quote } from './excerpts.ts';
 import type { SchemaNode, SchemaTree } from './walk.ts';
 
-/** What the keyword of an error expects, for a sentence that begins with "expected". */
+/** The expectation of an error's keyword, for a sentence that begins with "expected". */
 export function expectedBy(error: ValidatorError): string {
   const params: Readonly<Record<string, unknown>> = error.params;
   const limit = String(params.limit);
@@ -51,7 +51,7 @@ export function expectedBy(error: ValidatorError): string {
   }
 }
 
-/** What a whole subschema expects, in a few words; the heart of it where there is much. */
+/** The expectation of a whole subschema in a few words; its essential part if it is long. */
 export function expectedOf(node: SchemaNode | undefined, tree: SchemaTree, depth = 0): string {
   if (node === undefined || node.schema === true) return 'a value';
   if (node.schema === false) return 'nothing';
@@ -75,7 +75,7 @@ export function expectedOf(node: SchemaNode | undefined, tree: SchemaTree, depth
   return typeof schema.type === 'string' ? schema.type : 'a value that fits its schema';
 }
 
-/** The subschemas of a keyword that holds a list of them. */
+/** The subschemas in a keyword's list. */
 export function branches(node: SchemaNode, keyword: string, tree: SchemaTree): readonly SchemaNode[] {
   const found: SchemaNode[] = [];
   for (let branch = tree.nodes.get(`${node.at}/${keyword}/0`); branch !== undefined; ) {
@@ -85,7 +85,7 @@ export function branches(node: SchemaNode, keyword: string, tree: SchemaTree): r
   return found;
 }
 
-/** Fixed values tell objects apart best (`object with kind "circle"`), then what they must have. */
+/** Names fixed values first, which distinguish objects best (`object with kind "circle"`), then required properties. */
 function expectedObject({ properties, required }: JsonObject): string {
   const fixed = isObject(properties)
     ? Object.entries(properties).flatMap(([name, schema]) =>

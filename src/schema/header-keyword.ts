@@ -1,4 +1,4 @@
-/** The rules of `x-mcp-header`: which parameters a client may be told to mirror into HTTP headers. */
+/** The rules of `x-mcp-header`: which parameters clients may be asked to mirror in HTTP headers. */
 
 import { literal, quote } from './excerpts.ts';
 import { SchemaError } from './schema-error.ts';
@@ -13,10 +13,9 @@ const TYPES: ReadonlySet<unknown> = new Set(['string', 'integer', 'boolean']);
 
 /**
  * Checks every `x-mcp-header` (MCP 2026-07-28 basic/transports/streamable-http, "Custom Headers from Tool Parameters").
- * Clients drop a tool that breaks one of these rules without a word to its server: so the server refuses it first.
- *
- * @throws SchemaError if one is no header name, comes twice, stands on a parameter of another type than string, integer or
- *   boolean, or where anything but `properties` leads to it
+ * Clients silently drop a tool that breaks one of these rules, so the server rejects it at registration.
+ * @throws SchemaError if the value is not a header name, appears twice, belongs to a parameter whose type is not
+ *   string, integer or boolean, or is reached by any keyword except `properties`
  */
 export function checkHeaders({ nodes }: SchemaTree, where: string): void {
   const seen = new Map<string, string>();
@@ -34,14 +33,14 @@ export function checkHeaders({ nodes }: SchemaTree, where: string): void {
       throw new SchemaError(
         where,
         at,
-        `"${KEYWORD}" stands where not only "properties" lead from the root`,
-        'move it to a parameter, outside "items", "$defs", "anyOf" and the like',
+        `"${KEYWORD}" must be on a parameter to which only "properties" lead`,
+        'move it to a parameter outside of "items", "$defs", "anyOf" and similar keywords',
       );
     if (!TYPES.has(schema.type))
       throw new SchemaError(
         where,
         at,
-        `"${KEYWORD}" stands on a parameter of type ${literal(schema.type)}`,
+        `"${KEYWORD}" belongs to a parameter of type ${literal(schema.type)}`,
         'the type must be "string", "integer" or "boolean"',
       );
     const other = seen.get(name.toLowerCase());

@@ -1,4 +1,7 @@
-/** Checks values by a plain JSON Schema: one bare compiled function for a value that fits, and a second look for one that does not. */
+/**
+ * Checks values by a plain JSON Schema. A compiled function decides quickly; a second, slower check collects the errors
+ * of a value that does not fit.
+ */
 import { describe } from '../protocol/json.ts';
 import { loadAjv, type MakeValidator, type Validator, type ValidatorError, validatorMaker } from './ajv.ts';
 import { ajvProblems } from './ajv-problems.ts';
@@ -8,22 +11,25 @@ import { type GuardedSchema, schemaTree } from './schema-guard.ts';
 
 /**
  * Values with more parts than this get only their first problem reported: collecting every error of a hostile value
- * of millions of parts takes gigabytes.
+ * with millions of parts takes gigabytes.
  */
 const DETAIL_LIMIT = 2_000;
 
-/** Most errors that are made sense of. A recursive union reports each level once for each way to it: 2^n of them. */
+/**
+ * Most errors that are converted into problems. A recursive union reports each level once for each path to it: 2^n
+ * errors.
+ */
 const MAX_ERRORS = 2_000;
 
-/** Longest that one check may hold the thread, and that the search for every problem of a misfit may, in milliseconds. */
+/** Time limits in milliseconds: for one check, and for collecting every problem of a value that does not fit. */
 export const CHECK_MS = 250;
 const DETAIL_MS = 100;
 
 /**
- * Compiles a guarded schema. Compiling takes 0.5 to 10 ms, so it waits for the first check; the very first check of the process
- * also waits for ajv itself, and answers with a promise.
- *
- * @param where begins the error if ajv, against all tests, cannot compile what the guard let pass
+ * Compiles a guarded schema. Compiling takes 0.5 to 10 ms, so it happens at the first check. The first check of the
+ * process also loads ajv and therefore returns a promise.
+ * @param where begins the error message if ajv cannot compile a schema that the guard accepted, which no test has
+ *   produced
  */
 export function compilePlain(guarded: GuardedSchema, where: string): CompiledSchema {
   const { json, dialect } = guarded;
@@ -44,7 +50,10 @@ export function compilePlain(guarded: GuardedSchema, where: string): CompiledSch
     }
   };
 
-  /** Every error; none where looking for them goes too deep or takes too long, which stopping at the first did not. */
+  /**
+   * Every error. Undefined if collecting them recurses too deeply or takes too long, although stopping at the first
+   * error did not.
+   */
   const everyError = (value: unknown, make: MakeValidator): readonly ValidatorError[] | undefined => {
     all ??= compile(make, 'all');
     try {
@@ -59,10 +68,10 @@ export function compilePlain(guarded: GuardedSchema, where: string): CompiledSch
 
   const refuse = (value: unknown, make: MakeValidator, fast: Validator): Checked<unknown> => {
     const found = fast.errors ?? [];
-    // The errors hold the value: the validator must not keep it until its next failure.
+    // The errors contain the value: release it now, not at the next failure.
     fast.errors = null;
     const known = (isLarge(value) ? undefined : everyError(value, make)) ?? found;
-    // The last one is of the keyword that holds all the others.
+    // The last error belongs to the keyword that contains all others.
     const errors = known.length > MAX_ERRORS ? known.slice(-1) : known;
     return { ok: false, problems: ajvProblems(errors, value, guarded) };
   };
@@ -86,13 +95,14 @@ export function compilePlain(guarded: GuardedSchema, where: string): CompiledSch
 }
 
 /**
- * Generated code runs nothing of the author's, so what it throws is about the value: a recursive schema follows a hostile one down
- * until the stack ends, and comparing objects (`uniqueItems`, `const`, `enum`) calls a `valueOf` that may be data.
+ * Converts an exception of generated code into a problem. Generated code calls no author's code, so the value is the
+ * cause: a recursive schema follows a hostile value until the stack overflows, or a comparison (`uniqueItems`, `const`,
+ * `enum`) calls a `valueOf` that is data.
  */
 function cannotJudge(error: unknown, value: unknown): Problem {
   const got = describe(value);
-  if (error instanceof RangeError) return { path: '', expected: 'a value that is nested less deeply', got };
-  if (error instanceof TooLong) return { path: '', expected: `a value that is checked within ${CHECK_MS} ms`, got };
+  if (error instanceof RangeError) return { path: '', expected: 'a value with less nesting', got };
+  if (error instanceof TooLong) return { path: '', expected: `a value that can be checked within ${CHECK_MS} ms`, got };
   if (error instanceof TypeError) return { path: '', expected: 'no "valueOf" or "toString" in it', got };
   throw error;
 }
@@ -103,7 +113,7 @@ function isLarge(value: unknown): boolean {
   while (queue.length > 0) {
     const next = queue.pop();
     if (typeof next !== 'object' || next === null) continue;
-    // The length first: spreading an array of millions would be the very cost that this is here to avoid.
+    // Count first: spreading an array of millions would have the cost that this function avoids.
     parts += Array.isArray(next) ? next.length : Object.keys(next).length;
     if (parts > DETAIL_LIMIT) return true;
     for (const part of Object.values(next)) queue.push(part);

@@ -1,7 +1,7 @@
-/** The keywords of both dialects as a table: the shape that each one's value must have, and where schemas nest in it. */
+/** The keywords of both dialects as a table: the shape of each keyword's value, and where subschemas nest in it. */
 import { isObject } from '../protocol/json.ts';
 
-/** The JSON Schema dialects that are served (MCP 2026-07-28 basic, "Schema Dialect"). */
+/** The supported JSON Schema dialects (MCP 2026-07-28 basic, "Schema Dialect"). */
 export type SchemaDialect = 'draft-2020-12' | 'draft-07';
 
 /** Each dialect's `$schema`, without the empty fragment that draft-07 writes. */
@@ -27,7 +27,7 @@ const isType = (value: unknown): boolean =>
   (isNames(value) && Array.isArray(value) && value.length > 0 && value.every((type) => TYPES.has(type)));
 const isList = (value: unknown): boolean => Array.isArray(value) && value.length > 0;
 
-/** True for a pattern that every peer can compile: JSON Schema patterns are Unicode regular expressions. */
+/** True if every peer can compile the pattern: JSON Schema patterns are Unicode regular expressions. */
 export function isPattern(value: unknown): boolean {
   if (typeof value !== 'string') return false;
   try {
@@ -81,7 +81,7 @@ const SHAPES = {
   positive: { says: 'a number above 0', fits: (value) => typeof value === 'number' && value > 0 },
   count: { says: 'an integer of at least 0', fits: isCount },
   values: { says: 'a list', fits: Array.isArray },
-  // Both meta-schemas let an empty enum pass ("SHOULD have at least one element"); nothing could ever fit it.
+  // Both meta-schemas accept an empty enum ("SHOULD have at least one element"), but no value could fit it.
   choices: { says: 'a list of at least one value', fits: isList },
   types: {
     says: `one of ${[...TYPES].map((type) => `"${type}"`).join(', ')}, or a list of different ones`,
@@ -89,7 +89,7 @@ const SHAPES = {
   },
 } as const satisfies Record<string, Rule>;
 
-/** The shape of a keyword's value. */
+/** The name of a value's shape. */
 export type Shape = keyof typeof SHAPES;
 
 /** The rule of a shape. */
@@ -121,7 +121,7 @@ const BOTH = {
   minProperties: 'count',
   required: 'names',
   additionalProperties: 'schema',
-  // draft-07 does not know $defs, but schemas that say draft-07 use it, and their $ref points into it.
+  // draft-07 does not define $defs, but schemas that declare draft-07 use it, and their $ref points into it.
   $defs: 'schemasByName',
   definitions: 'schemasByName',
   properties: 'schemasByName',
@@ -170,13 +170,15 @@ const DRAFT_2020_12 = {
   contentSchema: 'schema',
 } as const satisfies Record<string, Shape>;
 
-/** The shape of each keyword's value. A keyword that is missing here is unknown to the dialect and may be anything. */
+/**
+ * The shape of each keyword's value. A keyword that is missing here is unknown to the dialect and may have any value.
+ */
 export const KEYWORDS: { readonly [D in SchemaDialect]: ReadonlyMap<string, Shape> } = {
   'draft-2020-12': new Map(Object.entries(DRAFT_2020_12)),
   'draft-07': new Map(Object.entries(DRAFT_07)),
 };
 
-/** Keywords whose schemas judge the same value as the schema that they stand in. */
+/** Keywords whose subschemas apply to the same value as the schema that contains them. */
 export const IN_PLACE: ReadonlySet<string> = new Set([
   'allOf',
   'anyOf',
@@ -189,5 +191,5 @@ export const IN_PLACE: ReadonlySet<string> = new Set([
   'dependencies',
 ]);
 
-/** Keywords whose schemas judge nothing until a reference names them. */
+/** Keywords whose subschemas apply only through a reference. */
 export const DEFINITION_KEYWORDS: ReadonlySet<string> = new Set(['$defs', 'definitions', 'contentSchema']);

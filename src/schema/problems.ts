@@ -1,18 +1,17 @@
-/** Problems as text: the path of a value, and the report of an `isError` result that a model can act on. */
+/** Formats problems: the path of a value, and the report in an `isError` result that a model can act on. */
 import { describe, isObject } from '../protocol/json.ts';
 import { clip, oneLine, quote } from './excerpts.ts';
 import type { Problem } from './schema.ts';
 
-/** Most problems that one check reports. A hostile value can have millions. */
+/** Most problems in one report. A hostile value can have millions. */
 export const PROBLEM_LIMIT = 100;
 
 const LINE_LIMIT = 8;
 
 /**
- * Tells why a value does not fit, in at most eight lines and a count of the rest (MCP 2026-07-28 server/tools,
- * "Error Handling": input validation errors go into a result, so that the model can correct its call).
- *
- * @param problems what the check found
+ * Explains why a value does not fit, in at most eight lines and a count of the rest (MCP 2026-07-28 server/tools,
+ * "Error Handling": input validation errors belong in a result, so that the model can correct its call).
+ * @param problems the problems from the check
  * @param subject what was checked, such as `arguments for tool "add"`
  * @example explain([{ path: 'a', expected: 'number', got: 'string "x"' }], 'arguments for tool "add"')
  * // Invalid arguments for tool "add":
@@ -31,18 +30,17 @@ function line({ path, expected, got, message }: Problem): string {
 }
 
 /**
- * Makes a problem from the keys that lead to its place.
- *
- * @param root the whole value as it came; it tells an index from a property, and what came
- * @param keys the way from the root
- * @param expected what was expected there, without the word "expected"
- * @param message the validation library's own sentence, if a library checked
+ * Creates a problem from the keys that lead to its place.
+ * @param root the whole value as it came; determines whether a key is an index or a property, and what was received
+ * @param keys the path from the root
+ * @param expected the expectation, without the word "expected"
+ * @param message the validation library's own message, if a library checked the value
  */
 export function problemAt(root: unknown, keys: readonly PropertyKey[], expected: string, message?: string): Problem {
   let path = '';
   let value = root;
   for (const key of keys) {
-    // A hostile value may be wrong thousands of levels down: the path has been cut long before.
+    // A hostile value may be wrong thousands of levels down: the path is shortened long before.
     if (path.length <= 200) path += segment(key, value, path === '');
     value = valueAt(value, key);
   }
@@ -57,7 +55,7 @@ function segment(key: PropertyKey, parent: unknown, first: boolean): string {
   return first ? name : `.${name}`;
 }
 
-/** Own properties only: `constructor` or `__proto__` in a path must not show what the language put there. */
+/** Reads own properties only: `constructor` or `__proto__` in a path must not show inherited members. */
 function valueAt(parent: unknown, key: PropertyKey): unknown {
   if (Array.isArray(parent)) return parent[Number(key)];
   return isObject(parent) && Object.hasOwn(parent, key) ? Reflect.get(parent, key) : undefined;

@@ -1,17 +1,19 @@
-/** Resolves the references of a schema inside its own document, and refuses those that leave it or lead in circles. */
+/** Resolves the references of a schema within its own document. Rejects external references and circular ones. */
 
 import { quote } from './excerpts.ts';
 import { SchemaError } from './schema-error.ts';
 import { resolveUri, type SchemaNode, type SchemaTree, withoutHash } from './walk.ts';
 
-/** Most subschemas that may judge one place of a value, counted through references: a chain of doubled references grows as 2^n. */
+/**
+ * Most subschemas that may apply to one place of a value, counted through references: a chain of doubled references
+ * grows as 2^n.
+ */
 export const MAX_IN_PLACE = 10_000;
 
 /**
- * Joins each `$ref` and `$dynamicRef` to what it names. Nothing is fetched, ever (MCP 2026-07-28 basic, "$ref Resolution").
- *
- * @throws SchemaError for a reference to another document or to no schema, for one that comes back to its own place
- *   without going into the value, and where more than 10,000 subschemas would judge one place
+ * Links each `$ref` and `$dynamicRef` to its target. Never fetches anything (MCP 2026-07-28 basic, "$ref Resolution").
+ * @throws SchemaError if a reference leaves the document, names no schema, or returns to its own place without
+ *   descending into the value; or if more than 10,000 subschemas apply to one place
  */
 export function linkReferences(tree: SchemaTree, where: string): void {
   for (const node of tree.nodes.values()) {
@@ -34,8 +36,8 @@ function find(reference: string, node: SchemaNode, tree: SchemaTree, where: stri
     throw new SchemaError(
       where,
       node.at,
-      `"$ref" leaves the schema: ${quote(reference)}`,
-      'nothing is fetched; copy what it names into "$defs" and write "#/$defs/…"',
+      `"$ref" leads outside of the schema: ${quote(reference)}`,
+      'nothing is fetched; copy the target into "$defs" and write "#/$defs/…"',
     );
   const fragment = decode(uri.hash.slice(1));
   const target =
@@ -51,8 +53,8 @@ function find(reference: string, node: SchemaNode, tree: SchemaTree, where: stri
 }
 
 /**
- * Our validator follows a `$dynamicRef` rightly only if its anchor is on the root. There it is what `$ref` would be,
- * unless a schema with an `$id` of its own stands between.
+ * Our validator follows a `$dynamicRef` correctly only if its anchor is on the root. There it is equivalent to `$ref`,
+ * unless a schema with its own `$id` is in between.
  */
 function findDynamic(reference: string, node: SchemaNode, tree: SchemaTree, where: string): SchemaNode {
   const { root } = tree;
@@ -74,7 +76,7 @@ function decode(fragment: string): string | undefined {
   }
 }
 
-/** Counts, for each subschema, how many judge the same place with it. */
+/** Counts, for each subschema, how many subschemas apply to the same place. */
 function weigh({ nodes }: SchemaTree, where: string): void {
   const weights = new Map<SchemaNode, number>();
   const open = new Set<SchemaNode>();
@@ -85,8 +87,8 @@ function weigh({ nodes }: SchemaTree, where: string): void {
       throw new SchemaError(
         where,
         node.at,
-        'a reference comes back here without going into the value',
-        'put "properties" or "items" between: this would be checked without end',
+        'a reference returns here without descending into the value',
+        'put "properties" or "items" between: otherwise the check would never end',
       );
     open.add(node);
     let sum = 1;
@@ -96,8 +98,8 @@ function weigh({ nodes }: SchemaTree, where: string): void {
       throw new SchemaError(
         where,
         node.at,
-        `more than ${MAX_IN_PLACE} subschemas would judge one place`,
-        'references multiply here: name each schema once',
+        `more than ${MAX_IN_PLACE} subschemas apply to one place`,
+        'references multiply here: refer to each schema once',
       );
     weights.set(node, sum);
     return sum;

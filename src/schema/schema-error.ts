@@ -1,12 +1,11 @@
-/** The error of a schema that is refused at registration: where it is wrong, what it has, and how to put it right. */
+/** The error for a schema that is rejected at registration: the place, the problem and the fix. */
 import { clip } from './excerpts.ts';
 
 /**
- * Thrown when a schema cannot be registered.
- *
- * @param where whose schema it is, such as `tool "add": input`
- * @param at JSON Pointer of the offending place, such as `#/properties/a`; `#` for the root
- * @param problem what is wrong, with what came
+ * Thrown if a schema cannot be registered.
+ * @param where the owner of the schema, such as `tool "add": input`
+ * @param at JSON Pointer of the invalid place, such as `#/properties/a`; `#` for the root
+ * @param problem what is wrong, with the value that came
  * @param fix what to write instead
  */
 export class SchemaError extends Error {

@@ -1,4 +1,4 @@
-/** The guard at registration: takes an author's JSON Schema, and lets it pass as our own checked copy or refuses it with a reason. */
+/** The guard at registration: checks an author's JSON Schema and returns our own copy, or rejects it with a reason. */
 import { isObject, type JsonObject } from '../protocol/json.ts';
 import { literal } from './excerpts.ts';
 import { checkHeaders } from './header-keyword.ts';
@@ -8,7 +8,7 @@ import { copySchema } from './schema-copy.ts';
 import { SchemaError } from './schema-error.ts';
 import { type SchemaTree, walkSchema } from './walk.ts';
 
-/** A schema that may be shown to clients and compiled. */
+/** A schema that is safe to show to clients and to compile. */
 export interface GuardedSchema {
   /** Our own deeply frozen copy. */
   readonly json: JsonObject;
@@ -18,13 +18,12 @@ export interface GuardedSchema {
 const COMPOSITIONS = ['$ref', 'anyOf', 'allOf', 'oneOf'];
 
 /**
- * Checks a JSON Schema as MCP 2026-07-28 basic, "JSON Schema Usage" asks: a known dialect, valid in it, no reference out of the
- * document, bounded in depth (32), number of subschemas (5,000) and size (256 KiB).
- *
- * @param source what the author or the author's library gave
- * @param where begins every error, such as `tool "add": input`
+ * Checks a JSON Schema as MCP 2026-07-28 basic, "JSON Schema Usage", requires: a supported dialect, valid in that
+ * dialect, without external references, and bounded in depth (32), number of subschemas (5,000) and size (256 KiB).
+ * @param source the schema from the author or the author's library
+ * @param where begins every error message, such as `tool "add": input`
  * @param role `input`: the root must describe an object and `x-mcp-header` is checked; `output`: any root
- * @throws SchemaError that says what is wrong, where, and how to put it right
+ * @throws SchemaError with the problem, its place and the fix
  * @example guardSchema({ type: 'object', properties: { a: { type: 'number' } } }, 'tool "add": input', 'input').json
  */
 export function guardSchema(source: unknown, where: string, role: 'input' | 'output'): GuardedSchema {
@@ -33,7 +32,7 @@ export function guardSchema(source: unknown, where: string, role: 'input' | 'out
       where,
       '#',
       `the schema is ${literal(source)}`,
-      'give a schema of zod, arktype or valibot, or a JSON Schema object',
+      'pass a schema of zod, arktype or valibot, or a JSON Schema object',
     );
   const copy = copySchema(source, where);
   const json = role === 'input' ? describingObject(copy, where) : copy;
@@ -44,7 +43,7 @@ export function guardSchema(source: unknown, where: string, role: 'input' | 'out
   return { json, dialect };
 }
 
-/** All subschemas of a schema that the guard let pass, with their references joined. */
+/** All subschemas of a guarded schema, with their references linked. */
 export function schemaTree({ json, dialect }: GuardedSchema): SchemaTree {
   const tree = walkSchema(json, dialect, 'schema');
   linkReferences(tree, 'schema');
@@ -60,11 +59,11 @@ function dialectOf({ $schema }: JsonObject, where: string): SchemaDialect {
     where,
     '#',
     `"$schema" is ${literal($schema)}`,
-    `supported are ${known}; without "$schema" it is 2020-12`,
+    `supported are ${known}; the default is 2020-12`,
   );
 }
 
-/** Arguments are always an object, and `inputSchema` must say so in its root (MCP 2026-07-28 server/tools, "Tool"). */
+/** Arguments are always an object, and the root of `inputSchema` must say so (MCP 2026-07-28 server/tools, "Tool"). */
 function describingObject(json: JsonObject, where: string): JsonObject {
   if (json.type === 'object') return json;
   if (json.type === undefined && COMPOSITIONS.some((keyword) => keyword in json))
@@ -75,7 +74,7 @@ function describingObject(json: JsonObject, where: string): JsonObject {
     '#',
     `the root ${missing ? 'has no "type"' : `has the type ${literal(json.type)}`}, but arguments are an object`,
     missing
-      ? 'add "type": "object" to it'
-      : 'put the value under a name: { "type": "object", "properties": { "value": … } }',
+      ? 'add "type": "object" to the root'
+      : 'make the value a property: { "type": "object", "properties": { "value": … } }',
   );
 }

@@ -1,20 +1,20 @@
-/** What authors may write as a schema, and the types that it gives to their handlers. Types only. */
+/** The schemas that authors may write, and the types that handlers get from them. Types only. */
 import type { JsonObject } from '../protocol/json.ts';
 
-/** One reason for which a validation library refuses a value (Standard Schema v1). */
+/** One reason why a validation library rejects a value (Standard Schema v1). */
 export interface StandardIssue {
   readonly message: string;
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 
-/** What a validation library answers (Standard Schema v1). */
+/** The result of a validation library (Standard Schema v1). */
 export type StandardResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly StandardIssue[] };
 
 /**
  * A schema of any library that follows Standard Schema v1 and Standard JSON Schema v1 (https://standardschema.dev).
- * Declared here by its structure, so that our published types need no package of theirs.
+ * Declared structurally here, so that our published types do not depend on their package.
  */
 export interface StandardSchema<Input = unknown, Output = Input> {
   readonly '~standard': {
@@ -29,15 +29,17 @@ export interface StandardSchema<Input = unknown, Output = Input> {
   };
 }
 
-/** A schema as an author writes it: of a library (zod >= 4.2, arktype, valibot), or plain JSON Schema (2020-12, draft-07). */
+/**
+ * A schema as an author writes it: from a library (zod >= 4.2, arktype, valibot), or plain JSON Schema (2020-12,
+ * draft-07).
+ */
 export type AuthorSchema = StandardSchema | JsonObject;
 
-/** Arguments of which the type system knows no more than that they are an object. */
+/** Arguments whose type is only known to be an object. */
 export type UnknownArguments = Readonly<Record<string, unknown>>;
 
 /**
- * The type of a value after its check: what a handler receives.
- *
+ * The type of a value after its check, as a handler receives it.
  * @example Infer<{ type: 'object'; properties: { a: { type: 'number' } }; required: ['a'] }> // { readonly a: number }
  */
 export type Infer<S> = S extends { readonly '~standard': { readonly types?: infer T } }
@@ -46,17 +48,23 @@ export type Infer<S> = S extends { readonly '~standard': { readonly types?: infe
     : unknown
   : FromRoot<S>;
 
-/** The type of a value before its check: what a caller sends. Differs from `Infer` where a library has defaults or transforms. */
+/**
+ * The type of a value before its check, as a caller sends it. Differs from `Infer` if a library applies defaults or
+ * transforms.
+ */
 export type InferInput<S> = S extends { readonly '~standard': { readonly types?: infer T } }
   ? NonNullable<T> extends { readonly input: infer Input }
     ? Input
     : unknown
   : FromRoot<S>;
 
-/** A schema whose literal type is not known (`JsonObject`, or no schema at all) still promises an object. */
+/** A schema whose literal type is unknown (`JsonObject`, or no schema) still describes an object. */
 type FromRoot<S> = S extends JsonObject ? (string extends keyof S ? UnknownArguments : FromJson<S>) : UnknownArguments;
 
-/** The type that a literal JSON Schema describes; `unknown` for what this does not follow (`$ref`, `anyOf`, patterns…). */
+/**
+ * The type that a literal JSON Schema describes; `unknown` for keywords that this type does not follow (`$ref`,
+ * `anyOf`, patterns…).
+ */
 type FromJson<S> = S extends { readonly const: infer C }
   ? C
   : S extends { readonly enum: readonly (infer E)[] }

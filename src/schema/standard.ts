@@ -1,4 +1,4 @@
-/** Checks values by a schema of a validation library, and asks the library for the JSON Schema that clients are shown. */
+/** Checks values by a schema of a validation library, and obtains from the library the JSON Schema for clients. */
 import { describe, isObject } from '../protocol/json.ts';
 import { PROBLEM_LIMIT, problemAt } from './problems.ts';
 import type { Checked, CompiledSchema } from './schema.ts';
@@ -6,14 +6,20 @@ import { SchemaError } from './schema-error.ts';
 import { guardSchema } from './schema-guard.ts';
 import type { StandardIssue, StandardResult, StandardSchema } from './schema-types.ts';
 
-/** True for a schema of a library that follows Standard Schema, with or without JSON Schema. Arktype's are functions. */
+/**
+ * True for a schema of a library that follows Standard Schema, with or without JSON Schema. Arktype's schemas are
+ * functions.
+ */
 export function isStandard(source: unknown): source is { readonly '~standard': Readonly<Record<string, unknown>> } {
   if ((typeof source !== 'object' && typeof source !== 'function') || source === null || !('~standard' in source))
     return false;
   return isObject(source['~standard']);
 }
 
-/** Completes a Standard Schema to one that can give JSON Schema, or says what its library needs for that. */
+/**
+ * Returns a Standard Schema that can produce JSON Schema, or throws an error that names what its library needs for
+ * that.
+ */
 function requireJson(
   source: { readonly '~standard': Readonly<Record<string, unknown>> },
   where: string,
@@ -30,21 +36,20 @@ function requireJson(
     vendor === 'valibot'
       ? 'wrap it: toStandardJsonSchema(schema) of @valibot/to-json-schema'
       : vendor === 'zod'
-        ? 'use zod >= 4.2 (not zod/mini, which leaves JSON Schema out)'
+        ? 'use zod >= 4.2 (not zod/mini, which cannot produce JSON Schema)'
         : 'use a library that follows Standard JSON Schema, such as zod >= 4.2, or write JSON Schema';
   throw new SchemaError(
     where,
     '#',
-    `this schema of ${typeof vendor === 'string' ? vendor : 'a library'} gives no JSON Schema`,
+    `this schema of ${typeof vendor === 'string' ? vendor : 'a library'} cannot produce JSON Schema`,
     fix,
   );
 }
 
 /**
- * Takes a library's schema. Its own `validate` checks, so that its defaults, transforms and refinements apply; an error that one
- * of them throws is the author's and comes out of `check`.
- *
- * @param role `input` shows clients what goes into the schema, `output` what comes out of it
+ * Compiles a library's schema. Its own `validate` checks values, so that its defaults, transforms and refinements
+ * apply. `check` passes on errors that the author's refinements throw.
+ * @param role the JSON Schema describes the value before the check (`input`) or after it (`output`)
  */
 export function compileStandard(
   source: { readonly '~standard': Readonly<Record<string, unknown>> },
@@ -75,10 +80,10 @@ function convert(source: StandardSchema, where: string, role: 'input' | 'output'
     throw new SchemaError(
       where,
       '#',
-      `${source['~standard'].vendor} cannot give a JSON Schema of this: ${reason}`,
+      `${source['~standard'].vendor} cannot convert this to JSON Schema: ${reason}`,
       role === 'input'
-        ? 'use types that JSON has; for a date, take a string in format date-time and transform it'
-        : 'describe what goes out as JSON: no dates, and no transforms without an output type',
+        ? 'use types that JSON has; for a date, accept a string in format date-time and transform it'
+        : 'describe the output as JSON: no dates, and no transforms without an output type',
       cause,
     );
   }

@@ -13,27 +13,30 @@ import {
 import { escapePointer } from './schema-copy.ts';
 import { SchemaError } from './schema-error.ts';
 
-/** Deepest nesting of subschemas below the root, and most subschemas (MCP 2026-07-28 basic, "Composition-Keyword Resource Use"). */
+/**
+ * Deepest nesting of subschemas below the root, and largest number of subschemas (MCP 2026-07-28 basic,
+ * "Composition-Keyword Resource Use").
+ */
 export const MAX_DEPTH = 32;
 export const MAX_SUBSCHEMAS = 5_000;
 
-/** The URI of a schema without `$id`. It is never fetched: nothing is. */
+/** The URI of a schema without `$id`. Nothing is ever fetched. */
 export const DOCUMENT = 'schema://document/';
 
-/** One subschema and how it hangs together with others. */
+/** One subschema and its relations to others. */
 export interface SchemaNode {
   readonly schema: JsonObject | boolean;
   /** JSON Pointer from the root, such as `#/properties/a`. */
   readonly at: string;
-  /** The URI that its references are resolved against. */
+  /** The base URI of its references. */
   readonly base: string;
-  /** True where only `properties` lead from the root to it. */
+  /** True if only `properties` lead to it from the root. */
   readonly named: boolean;
-  /** Subschemas that judge the same value; targets of its references are added when they are resolved. */
+  /** Subschemas that apply to the same value; the targets of its references are added when they are resolved. */
   readonly inPlace: SchemaNode[];
-  /** Subschemas that judge a part of the value, such as a property or an item. */
+  /** Subschemas that apply to a part of the value, such as a property or an item. */
   readonly inner: SchemaNode[];
-  /** What its `$ref` names, once resolved. */
+  /** The target of its `$ref`, after resolution. */
   target?: SchemaNode;
 }
 
@@ -49,20 +52,20 @@ export interface SchemaTree {
   readonly anchors: ReadonlyMap<string, SchemaNode>;
 }
 
-/** Words that are no keywords of either dialect and yet change what our validator does. */
+/** Words that are not keywords of either dialect but change the behaviour of our validator. */
 const TRAPS: ReadonlyMap<string, string> = new Map([
   ['$async', 'remove it'],
   ['$recursiveRef', 'write "$ref"'],
-  ['$recursiveAnchor', 'remove it, and refer with "$ref"'],
+  ['$recursiveAnchor', 'remove it and use "$ref"'],
   ['id', 'write "$id"'],
   ['nullable', 'write "type": ["string", "null"], or anyOf with { "type": "null" }'],
 ]);
 
 /**
- * Checks each keyword's value against the table of its dialect, which says what the meta-schema says, and lists all subschemas.
- *
- * @param schema our own copy of it, so without cycles
- * @throws SchemaError for the first keyword that has a wrong value, and for more than 5,000 subschemas or 32 levels of them
+ * Checks each keyword's value against the table of its dialect, which matches the meta-schema, and lists all
+ * subschemas.
+ * @param schema our own copy, which has no cycles
+ * @throws SchemaError for the first keyword with an invalid value, and for more than 5,000 subschemas or 32 levels
  */
 export function walkSchema(schema: JsonObject, dialect: SchemaDialect, where: string): SchemaTree {
   const keywords = KEYWORDS[dialect];
@@ -77,20 +80,20 @@ export function walkSchema(schema: JsonObject, dialect: SchemaDialect, where: st
         where,
         at,
         `the schema nests deeper than ${MAX_DEPTH} levels`,
-        'move inner parts to "$defs" and name them with "$ref"',
+        'move inner parts to "$defs" and refer to them with "$ref"',
       );
     if (nodes.size >= MAX_SUBSCHEMAS)
       throw new SchemaError(
         where,
         at,
         `the schema has more than ${MAX_SUBSCHEMAS} subschemas`,
-        'split the tool, or say less in its schema',
+        'split the tool, or simplify its schema',
       );
     const node: SchemaNode = { schema: source, at, base: baseOf(source, at, outer), named, inPlace: [], inner: [] };
     nodes.set(at, node);
     if (typeof source === 'boolean') return node;
     register(node, source, outer);
-    // In draft-07 a reference replaces its siblings: they judge nothing, but pointers may still lead into them.
+    // In draft-07 a reference replaces its siblings: they do not apply, but pointers may still lead into them.
     const eclipsed = dialect === 'draft-07' && typeof source.$ref === 'string';
     for (const [keyword, value] of Object.entries(source)) {
       const shape = keywords.get(keyword);
@@ -135,7 +138,7 @@ export function walkSchema(schema: JsonObject, dialect: SchemaDialect, where: st
       );
     if (node.at === '#') resources.set(outer, node);
     if (typeof $id === 'string' && !isFragment($id)) claim(resources, node.base, node);
-    // draft-07 has no "$anchor": an "$id" of just a fragment names the place.
+    // draft-07 has no "$anchor": an "$id" that is only a fragment names the place.
     const names =
       dialect === 'draft-07' ? [isFragment($id) ? $id.slice(1) : ''] : [source.$anchor, source.$dynamicAnchor];
     for (const name of names) if (typeof name === 'string' && name !== '') claim(anchors, `${node.base}#${name}`, node);
@@ -144,7 +147,7 @@ export function walkSchema(schema: JsonObject, dialect: SchemaDialect, where: st
   const claim = (names: Map<string, SchemaNode>, name: string, node: SchemaNode): void => {
     const other = names.get(name);
     if (other !== undefined && other !== node)
-      throw new SchemaError(where, node.at, `${quote(name)} also names ${other.at}`, 'give each "$id" and anchor once');
+      throw new SchemaError(where, node.at, `${quote(name)} also names ${other.at}`, 'use each "$id" and anchor once');
     names.set(name, node);
   };
 
@@ -154,7 +157,7 @@ export function walkSchema(schema: JsonObject, dialect: SchemaDialect, where: st
       throw new SchemaError(
         where,
         at,
-        `${quote(keyword)} is no keyword of ${dialect}, and validators disagree on it`,
+        `${quote(keyword)} is not a keyword of ${dialect}, and validators disagree on it`,
         fix,
       );
   };
@@ -166,12 +169,12 @@ export function walkSchema(schema: JsonObject, dialect: SchemaDialect, where: st
   return { dialect, root, nodes, resources, anchors };
 }
 
-/** Resolves a URI reference; `undefined` where that is not possible. */
+/** Resolves a URI reference; undefined if it is invalid. */
 export function resolveUri(reference: string, base: string): URL | undefined {
   return URL.canParse(reference, base) ? new URL(reference, base) : undefined;
 }
 
-/** A URI up to its fragment. */
+/** The URI without its fragment. */
 export function withoutHash(uri: URL): string {
   return uri.href.slice(0, uri.href.length - uri.hash.length).replace(/#$/, '');
 }
@@ -184,7 +187,7 @@ function isFragment(id: unknown): id is string {
   return typeof id === 'string' && id.startsWith('#') && id.length > 1;
 }
 
-/** The schemas in a keyword's value, each with what its place adds to the pointer. */
+/** The subschemas in a keyword's value, each with its suffix to the pointer. */
 function parts(shape: Shape, value: unknown): readonly (readonly [string, unknown])[] {
   switch (shape) {
     case 'schema':

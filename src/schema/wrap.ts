@@ -1,18 +1,18 @@
-/** Wraps a schema as one member of an object: the rest of the object is described by plain JSON Schema. */
+/** Wraps a schema as one member of an object; plain JSON Schema describes the other members. */
 import { isJsonObject, isObject, type JsonObject } from '../protocol/json.ts';
 import type { AuthorSchema, StandardResult, StandardSchema } from './schema-types.ts';
 import { isStandard } from './standard.ts';
 
 /**
- * The schema of `{ [member]: <schema>, ...others }`, in which only `meta` of the others is required.
- * A library's schema keeps its own rules: they are asked about the member alone.
+ * The schema of `{ [member]: <schema>, ...others }`, in which only `meta` of the other members is required. A library's
+ * schema keeps its own rules and checks only its member.
  */
 export function wrapSchema(schema: AuthorSchema, member: string, others: JsonObject): AuthorSchema {
   const around = ({ $schema, ...inner }: JsonObject): JsonObject => ({
-    // The dialect is said at the root, and the root is ours.
+    // The dialect belongs at the root, and the root is ours.
     ...($schema === undefined ? {} : { $schema }),
     type: 'object',
-    // References inside of the schema mean its own root, which an `$id` keeps for it.
+    // References inside of the schema refer to its own root; an `$id` preserves that.
     properties: { [member]: refers(inner) && inner.$id === undefined ? { $id: member, ...inner } : inner, ...others },
     required: ['meta'],
   });

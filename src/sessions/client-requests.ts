@@ -1,4 +1,7 @@
-/** The questions that are open to the client of one session: each is a request of ours, and each response is for one of them, or for nobody. */
+/**
+ * The requests from the server to one legacy client that have no response yet. Each response belongs to one of them or
+ * is ignored.
+ */
 
 import type { EmitterMail } from '../messages/emitter-messages.ts';
 import type { Reply } from '../messages/input-messages.ts';
@@ -13,15 +16,15 @@ export class ClientRequests {
   #asked = 0;
 
   /**
-   * @param since of a session that has woken, when it did: it counts anew, and an answer to what was asked before must not be
-   *   taken for one to something else
+   * @param since for a restored session, the time of its restoration: ids start from it, so that a response to an
+   *   earlier request is not taken for one to a new request
    */
   constructor(emitter: Mailbox<EmitterMail>, since: number | undefined) {
     this.#emitter = emitter;
     this.#prefix = since === undefined ? 'ask' : `ask-${since.toString(36)}`;
   }
 
-  /** Sends it, with an id that no other request of ours in this session has. */
+  /** Sends a request, with an id that is unique in this session. */
   ask(ask: AskMail): void {
     this.#asked += 1;
     const id = `${this.#prefix}-${this.#asked}`;
@@ -29,14 +32,14 @@ export class ClientRequests {
     this.#emitter.send({ type: 'ask', id, about: ask.about, input: ask.input });
   }
 
-  /** A response that nobody waits for (any more) is ignored. */
+  /** Handles a response. Ignores it if no request with its id is open. */
   response(id: RequestId, reply: Reply): void {
     const ask = this.#open.get(id);
     this.#open.delete(id);
     ask?.reply(reply);
   }
 
-  /** Tells the client that its answer is not wanted any more (MCP "Cancellation"). */
+  /** Cancels a request: the client's answer is no longer needed (MCP "Cancellation"). */
   withdraw(ask: AskMail, reason: string): void {
     for (const [id, open] of this.#open) {
       if (open !== ask) continue;

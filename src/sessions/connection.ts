@@ -1,4 +1,6 @@
-/** One connection put together: its door in, its in-flight table, its emitter, and the session of a legacy client. */
+/**
+ * Assembles one connection: its inbound codec, its in-flight table, its emitter, and the session of a legacy client.
+ */
 import { nanoid } from 'nanoid';
 import type { ActorSystem } from '../actor/actor.ts';
 import type { Timer } from '../clock.ts';
@@ -35,31 +37,34 @@ export interface ConnectionHost extends ActorSystem {
   offers(capability: keyof ServerCapabilities): boolean;
   incident(where: string, error: unknown): string;
   readonly log: OperatorLog;
-  /** Opens a connection for the session that an `initialize` on a shared connection asks for. @throws {ProtocolError} when there are too many */
+  /**
+   * Opens a connection for the session that an `initialize` on a shared connection requests. @throws {ProtocolError} if
+   * there are too many sessions
+   */
   adopt(connection: ConnectionId, exchange: Exchange, opening: Initialize, dialect: Dialect): OpenedSession;
-  /** @throws {ProtocolError} when there are too many */
+  /** @throws {ProtocolError} if there are too many sessions */
   sessionOpens(principal: string, opening: Initialize): void;
   sessionOpened(connection: ConnectionId, session: OpenSession, opening: Initialize): void;
   sessionClosed(connection: ConnectionId): void;
-  /** Takes answers that are to be kept before they are said. Absent where nothing is. */
+  /** Stores replies before they are sent. Absent if the server stores none. */
   readonly replies?: Pick<ReplyCache, 'says'> | undefined;
-  /** While draining, nothing is in flight on this connection any more. */
+  /** Called while draining, when no request of this connection is in flight any more. */
   idle(connection: ConnectionId): void;
 }
 
-/** What a connection is, beside its id. */
+/** The properties of a connection, besides its id. */
 export interface ConnectionKind {
-  /** Who its messages are authorised as, where they do not say so themselves. */
+  /** The principal of its messages, unless a message names its own. */
   readonly principal: string;
-  /** Any number of clients use it; none has a session on it. */
+  /** True if any number of clients use the connection, and none has a session on it. */
   readonly shared: boolean;
-  /** It lives and ends with one session. */
+  /** True if the connection opens and closes with one session. */
   readonly session?: true;
-  /** The id that its session is to have. Default: a new one. */
+  /** The id for its session. Default: a new one. */
   readonly sessionId?: string | undefined;
 }
 
-/** What is known of a session that is kept: one that woke was something before, and had an id. */
+/** Data about a session that the store holds; a restored session has a previous state and an id. */
 export interface Keep {
   readonly id: string;
   readonly was?: SessionState;
@@ -69,23 +74,26 @@ export interface Keep {
 /** What the server can do with a connection. */
 export interface Connection {
   readonly inbound: Inbound;
-  /** Opens its session; none is open. @throws {ProtocolError} when there are too many */
+  /** Opens the session of a connection that has none. @throws {ProtocolError} if there are too many sessions */
   openSession(opening: Initialize, dialect: Dialect, keep?: Keep): OpenedSession & { readonly id: string };
   slow(reader: Reader): void;
   drained(reader: Reader): void;
-  /** The client has closed an exchange of a shared connection. */
+  /** Called when the client has closed an exchange of a shared connection. */
   left(exchange: Exchange): void;
-  /** Takes no new requests; `idle` follows when none is in flight. */
+  /** Accepts no new requests; calls `idle` when none is in flight. */
   drain(): void;
-  /** The client sends nothing more: answer what is in flight, within the grace time, then end the connection. */
+  /**
+   * Called when the client has ended its input: answers what is in flight within the grace time, then ends the
+   * connection.
+   */
   ended(): void;
-  /** Ends what is in flight, and says so to the client. Nothing more is sent after that. */
+  /** Ends the requests in flight with a response, and sends nothing afterwards. */
   giveUp(reason: string): void;
-  /** Ends what is in flight, then the session. Sends nothing more. */
+  /** Ends the requests in flight without a response, then the session. */
   close(reason: string): void;
 }
 
-/** Characters of a session's id: 132 random bits, because over HTTP the id is the key to the session. */
+/** Length of a session's id in characters: 132 random bits, because over HTTP the id is the key to the session. */
 const SESSION_ID_LENGTH = 22;
 
 export function newSessionId(): string {
@@ -117,10 +125,7 @@ export function openConnection(id: ConnectionId, kind: ConnectionKind, host: Con
     unanswered: (exchange) => bus.emit('connection.unanswered', { connection: id, exchange }),
     release: (exchange, retryMs) => bus.emit('connection.release', { connection: id, exchange, retryMs }),
     droppedNotes: (count) =>
-      host.log(
-        'warning',
-        `a client (connection ${id}) reads too slowly: ${count} notifications were dropped (limits.maxHeld)`,
-      ),
+      host.log('warning', `connection ${id} is slow: dropped ${count} notifications (limits.maxHeld)`),
     failed: (error) => failed('emitter', error),
   });
   let grace: Timer | undefined;
@@ -145,22 +150,25 @@ export function openConnection(id: ConnectionId, kind: ConnectionKind, host: Con
     connection: id,
     emitter: host.replies?.says(emitter.mailbox) ?? emitter.mailbox,
     duplicate: rejected,
-    // One client can make do with a table that only refuses; where all share it, they are better off with another.
+    // A single client can live with a table that only rejects. A shared connection is replaced instead.
     failed: (error) => kind.shared && failed('requests', error),
     idle() {
       if (grace) {
-        letGo('the client has ended its input');
-        bus.emit('connection.end', { connection: id, reason: 'the client has ended its input' });
+        letGo('the client ended its input');
+        bus.emit('connection.end', { connection: id, reason: 'the client ended its input' });
       }
       host.idle(id);
     },
   });
   let session: OpenSession | undefined;
-  /** Nothing more will be sent: what a slow client has yet to be sent goes to the transport, which flushes before it closes. */
+  /**
+   * Sends nothing more. What is still queued for a slow client goes to the transport, which flushes it before it
+   * closes.
+   */
   const letGo = (reason: string): void => emitter.mailbox.send({ type: 'close', reason });
   const openSession = (opening: Initialize, dialect: Dialect, keep?: Keep): OpenedSession & { readonly id: string } => {
     const { principal } = kind;
-    // One that woke is counted already.
+    // A restored session is already counted.
     if (!keep?.was) host.sessionOpens(principal, opening);
     const sessionId = keep?.id ?? kind.sessionId ?? newSessionId();
     const opened = spawnSession({
@@ -190,7 +198,7 @@ export function openConnection(id: ConnectionId, kind: ConnectionKind, host: Con
     host.sessionOpened(id, opened, opening);
     host.subscriptions.send({ type: 'session opened', session: opened.actor.mailbox });
     const watches = keep?.was?.watches;
-    if (watches?.length) host.subscriptions.send({ type: 'session woke', session: opened.actor.mailbox, watches });
+    if (watches?.length) host.subscriptions.send({ type: 'session restored', session: opened.actor.mailbox, watches });
     return { id: sessionId, client: opened.client, requests: requests.mailbox };
   };
 
@@ -220,11 +228,11 @@ export function openConnection(id: ConnectionId, kind: ConnectionKind, host: Con
     slow: (reader) => emitter.mailbox.send({ type: 'slow', reader }),
     drained: (reader) => emitter.mailbox.send({ type: 'drained', reader }),
     left: (exchange) =>
-      requests.mailbox.send({ type: 'cancel', key: exchange.id, reason: 'the client has closed the response' }),
+      requests.mailbox.send({ type: 'cancel', key: exchange.id, reason: 'the client closed the response' }),
     drain: () => requests.mailbox.send({ type: 'drain' }),
     ended() {
       grace ??= host.clock.after(limits.graceMs, () =>
-        requests.mailbox.send({ type: 'abandon', reason: 'the client has ended its input, and time is over' }),
+        requests.mailbox.send({ type: 'abandon', reason: 'the client ended its input, and the grace time is over' }),
       );
       requests.mailbox.send({ type: 'drain' });
     },
@@ -239,7 +247,7 @@ export function openConnection(id: ConnectionId, kind: ConnectionKind, host: Con
       session?.actor.mailbox.send({ type: 'close', reason });
       emitter.stop(reason);
       requests.stop(reason);
-      // It has told of each by now, unless it was itself at work when the connection went.
+      // The table has reported each request by now, unless the connection ended during the table's own turn.
       host.subscriptions.send({ type: 'connection closed', requests: requests.mailbox });
     },
   };

@@ -1,4 +1,7 @@
-/** Every connection and every session of a server: opens and closes them as the bus says, and counts sessions against their caps. */
+/**
+ * The table of all connections and sessions of a server: opens and closes them as the bus reports, and counts sessions
+ * against their limits.
+ */
 import { nanoid } from 'nanoid';
 import type { ConnectionId } from '../messages/connection-events.ts';
 import type { ListKind, SessionState } from '../messages/session-messages.ts';
@@ -16,32 +19,32 @@ import type { SessionRepository } from './session-repository.ts';
 export interface ConnectionTableOptions
   extends Omit<ConnectionHost, 'adopt' | 'sessionOpens' | 'sessionOpened' | 'sessionClosed'> {
   readonly bus: Bus;
-  /** Where the sessions of HTTP are kept; undefined where none are. */
+  /** The durable HTTP sessions; undefined if none are durable. */
   readonly kept: SessionRepository | undefined;
-  /** Whether the server takes no new requests: a connection that opens now is told at once. */
+  /** Whether the server accepts no new requests. A connection that opens while it does not is told so at once. */
   closing(): boolean;
-  /** Nothing more can come of this connection. */
+  /** Called when a connection is finished for good. */
   gone(connection: ConnectionId): void;
 }
 
-/** What a session is that opens. */
+/** The initial state of a session. */
 const NEW: SessionState = { initialized: false, logLevel: 'info', watches: [] };
 const LISTS: readonly ListKind[] = ['tools', 'resources', 'prompts'];
 
 interface Entry extends OpenSession {
   readonly principal: string;
-  /** What its client has said of itself, and what every session takes. */
+  /** The size of what the client declared, plus the fixed cost of a session. */
   readonly bytes: number;
 }
 
-/** Bytes that a session takes that is idle, beside what its client has said of itself; `npm run bench` measures it. */
+/** Memory of an idle session in bytes, without what its client declared; `npm run bench` measures it. */
 const SESSION_BYTES = 6_000;
 
 export interface ConnectionTable extends DormantSessions {
   readonly connections: ReadonlyMap<ConnectionId, Connection>;
-  /** Whether a session of this id outlives its connection, because whoever supervises this process says so. */
+  /** Whether a session of this id outlives its connection, because the supervisor of this process says so. */
   lasts(session: string): boolean;
-  /** Closes what is left, saying nothing more to anybody. */
+  /** Closes all connections without sending anything. */
   closeAll(reason: string): void;
 }
 
@@ -93,7 +96,7 @@ export function openConnectionTable(options: ConnectionTableOptions): Connection
     },
   };
 
-  // What transports report.
+  // Events from transports.
   bus.on('connection.opened', ({ connection: id, principal = ANONYMOUS, shared = false, session }) => {
     if (session !== undefined) lasting.add(session);
     const connection = openConnection(id, { principal, shared, sessionId: session }, host);
@@ -133,7 +136,7 @@ export function openConnectionTable(options: ConnectionTableOptions): Connection
           const { client } = connection.openSession(opening, dialect, { id, was: state, changed });
           connections.set(name, connection);
           if (options.closing()) connection.drain();
-          // Another version of this server may offer something else: that it does is worth a look at its lists.
+          // A new version of the server may offer different elements: ask the client to list again.
           const session = client.session?.mailbox;
           if (survived && session)
             for (const what of LISTS)
@@ -156,7 +159,7 @@ export function openConnectionTable(options: ConnectionTableOptions): Connection
   };
 }
 
-/** What a session that opens is told, so that what it becomes is kept. */
+/** Makes a new session durable: its later states are stored. */
 function keep(kept: SessionRepository, opening: Initialize, dialect: Dialect): Keep {
   const id = newSessionId();
   return { id, changed: (state) => kept.awake(id)?.changed({ opening, dialect }, state) };
@@ -169,6 +172,6 @@ function bytesOf({ clientInfo, capabilities }: Initialize): number {
 function tooMany({ message }: Excess): ProtocolError {
   return new ProtocolError(
     ErrorCode.Overloaded,
-    `no session opens: ${message}: end one (DELETE over HTTP), or try again later`,
+    `cannot open a session: ${message}: end one (DELETE over HTTP), or retry later`,
   );
 }

@@ -1,10 +1,12 @@
-/** What one session adds to the store, in batches of a turn each, and the gate that nothing of it passes before it is durable. */
+/**
+ * The output gate of one session: writes its data in one batch a turn, and holds back output until the data is durable.
+ */
 import type { Clock, Timer } from '../clock.ts';
 import { messageOf } from '../protocol/json.ts';
 import { type Store, StoreError, type Write } from '../store/store.ts';
 
 export interface OutputGateOptions {
-  /** Whose events and snapshots these are. */
+  /** The actor that owns these events and snapshots. */
   readonly actor: string;
   readonly store: Store;
   readonly clock: Clock;
@@ -12,42 +14,42 @@ export interface OutputGateOptions {
 }
 
 interface Waiting {
-  /** How many writes must be durable. */
+  /** The number of writes that must be durable. */
   readonly after: number;
   run(): void;
   readonly failed: ((why: string) => void) | undefined;
 }
 
-/** Milliseconds after which a batch that the store did not take is tried again. */
+/** Milliseconds until a batch that the store rejected is retried. */
 const RETRY_MS = 1_000;
 
 export class OutputGate {
   readonly #options: OutputGateOptions;
   #batch: Write[] = [];
-  /** The latest snapshot and row that are not on their way: each replaces the one before. */
+  /** The latest snapshot and row that are not yet in a batch. Each replaces its predecessor. */
   readonly #latest = new Map<'snapshot' | 'actor', Write>();
   #added = 0;
   #durable = 0;
-  /** How many writes had been added with the last that changed the state of the session: its snapshot, or its row. */
+  /** The number of writes up to the last change of the session's state (its snapshot or its row). */
   #stated = 0;
-  /** One batch at a time: a later one that the store took while it refused this one would leave a gap. */
+  /** One batch at a time: if the store rejected a batch but accepted the next one, there would be a gap. */
   #state: 'still' | 'due' | 'committing' | 'failing' | 'closed' = 'still';
   readonly #waiting: Waiting[] = [];
   #retry: Timer | undefined;
   #sealed = false;
-  /** A disk has failed under a batch, which may be kept all the same. */
+  /** True after a disk error: the batch may or may not be durable. */
   #unknown = false;
 
   constructor(options: OutputGateOptions) {
     this.#options = options;
   }
 
-  /** Everything that was added is durable, and nobody waits. */
+  /** True if all writes are durable and nothing waits. */
   get still(): boolean {
     return this.#durable === this.#added && this.#waiting.length === 0;
   }
 
-  /** The store has refused what was added last: what need not be kept had better not be. */
+  /** True if the store rejected the last batch: optional writes should be skipped. */
   get failing(): boolean {
     return this.#state === 'failing';
   }
@@ -69,7 +71,7 @@ export class OutputGate {
     this.#wait({ after: this.#added, run, failed });
   }
 
-  /** Waits for the last snapshot and the last row only. */
+  /** Waits only for the last snapshot and the last row. */
   readGate(run: () => void, failed: (why: string) => void): void {
     if (this.#durable >= this.#stated) return run();
     this.#wait({ after: this.#stated, run, failed });
@@ -80,17 +82,17 @@ export class OutputGate {
     this.#waiting.push(waiting);
   }
 
-  /** Resolves when everything is durable that was added; or will not be, for now. */
+  /** Resolves when all writes are durable, or cannot be for now. */
   settled(): Promise<void> {
     return new Promise((resolve) => this.gate(resolve, () => resolve()));
   }
 
-  /** What was added becomes durable still, and nothing more is added. */
+  /** Accepts no more writes. Earlier writes still become durable. */
   seal(): void {
     this.#sealed = true;
   }
 
-  /** Takes no more, and lets nobody through. */
+  /** Accepts no more writes and rejects everything that waits. */
   close(): void {
     this.#state = 'closed';
     this.#retry?.cancel();
@@ -113,7 +115,7 @@ export class OutputGate {
     );
   };
 
-  /** What is left of a batch of which nobody knows whether the store has kept it. */
+  /** The part of a batch that is not durable, if the outcome of its commit is unknown. */
   async #unkept(batch: readonly Write[]): Promise<readonly Write[]> {
     const rows = await this.#options.store.streams(this.#options.actor);
     const last = new Map(rows.map((row) => [row.stream, row.last]));
@@ -135,7 +137,7 @@ export class OutputGate {
     }
   }
 
-  /** Nothing of a batch that was refused is kept: it comes first in the next. */
+  /** Puts a rejected batch in front of the next one. */
   #failed(batch: readonly Write[], error: unknown): void {
     if (this.#state === 'closed') return;
     const fault = error instanceof StoreError ? error.fault : 'failed';
@@ -150,7 +152,7 @@ export class OutputGate {
     this.#refuse(messageOf(error));
   }
 
-  /** Tells those that can be told; the others wait on, in their order. */
+  /** Rejects the waiters that can be rejected. The others keep waiting, in order. */
   #refuse(why: string): void {
     const waiting = this.#waiting.splice(0);
     for (const one of waiting) {
@@ -164,7 +166,7 @@ export class OutputGate {
     try {
       run();
     } catch (error) {
-      this.#options.incident('what waited for the store', error);
+      this.#options.incident('output that waited for the store', error);
     }
   }
 }

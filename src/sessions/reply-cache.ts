@@ -1,4 +1,7 @@
-/** At most one execution for each request identity: what a call came to is kept, and said again to whoever repeats it (docs/adr/0014). */
+/**
+ * At most one execution for each request identity: the outcome of a call is stored, and a repeated call gets the stored
+ * outcome (docs/adr/0014).
+ */
 import { createHash } from 'node:crypto';
 import type { Clock } from '../clock.ts';
 import type { Limits } from '../limits.ts';
@@ -21,71 +24,79 @@ export interface ReplyCacheOptions {
   readonly store: Store;
   readonly clock: Clock;
   readonly limits: Pick<Limits, 'replyTtlMs' | 'maxRepliesPerSession'>;
-  /** What is kept of a session that is awake; undefined for one that is not kept. */
+  /** The record of a durable session that is in memory; undefined for other sessions. */
   kept(session: string): SessionRecord | undefined;
-  /** Whether a session that is not kept has an id that outlives this process: its supervisor repeats what was in flight. */
+  /**
+   * Whether the id of a session that is not durable outlives this process: its supervisor then repeats requests in
+   * flight.
+   */
   lasts(session: string): boolean;
-  /** A tool as clients see it; undefined where there is none. */
+  /** A tool's definition as clients see it; undefined if there is no such tool. */
   definitionOf(tool: string): unknown;
-  /** Passes a call on to what runs it. */
+  /** Passes a call on to the actor that runs it. */
   route(mail: RequestMail): void;
   incident(where: string, error: unknown): string;
 }
 
-/** Names one call, for as long as what it came to is kept. */
+/** Identifies one call for as long as its outcome is stored. */
 interface Identity {
-  /** In the store: a session, or the keys of a principal. */
+  /** Key in the store: a session, or the idempotency keys of a principal. */
   readonly actor: string;
   readonly request: string;
-  /** Of the tool and its arguments: another call is not answered by this one. */
+  /** Digest of the tool and its arguments: a different call does not get this call's outcome. */
   readonly digest: string;
-  /** How it is called in messages. */
+  /** The call's name in messages. */
   readonly name: string;
-  /** Where answers wait for what is kept of the session; undefined for a key, whose answer waits here. */
+  /** The session whose output gate holds the response; undefined for an idempotency key, whose response waits here. */
   readonly session: SessionRecord | undefined;
 }
 
-/** A call on its way whose outcome is to be kept. */
+/** A call in flight whose outcome will be stored. */
 interface Call extends Identity {
   readonly repeatable: boolean;
-  /** When its marker expires, in milliseconds since 1970. */
+  /** Expiry of its marker, in milliseconds since 1970. */
   readonly expires: number;
 }
 
-/** What the store has of a call: without an outcome, that it was begun. */
+/** The store's record of a call. Without an outcome, the call has started. */
 interface Reply {
   readonly digest: string;
   readonly outcome?: Outcome;
 }
 
-/** What the store answers of a call. */
+/** The store's answer about a call. */
 interface Asked {
   readonly text: string | undefined;
-  /** The marker of the call is durable. */
+  /** True if the marker of the call is durable. */
   readonly marked: boolean;
 }
 
-/** Of a call that its session has not made before. */
+/** For a call that its session has not made before. */
 const NEW: Asked = { text: undefined, marked: false };
 
-/** Longest outcome that is kept, in characters. */
+/** Longest outcome that is stored, in characters. */
 const MAX_LENGTH = 1024 * 1024;
 const MIN_KEY = 16;
 const MAX_KEY = 256;
-/** Of the time that replies are kept, the part by which a marker outlives it: the reply to a short call expires with its marker. */
+/**
+ * A marker lives longer than `replyTtlMs` by one part in this number, so that the reply of a short call can expire
+ * together with its marker.
+ */
 const SLACK = 16;
-/** Most principals and sessions whose replies are counted; those that were counted first are left to time. */
+/**
+ * Most principals and sessions whose replies are counted. Replies of the oldest ones are only removed when they expire.
+ */
 const MAX_COUNTED = 10_000;
 
 export class ReplyCache {
   readonly #options: ReplyCacheOptions;
-  /** The calls on their way whose outcome is to be kept. */
+  /** The calls in flight whose outcome will be stored. */
   readonly #calls = new WeakMap<ActiveRequest, Call>();
-  /** Those with a key, by it: no in-flight table tells them apart. */
+  /** Calls with an idempotency key: in-flight tables do not compare keys. */
   readonly #keyed = new Map<string, ActiveRequest>();
-  /** The requests of each actor whose replies are kept, the oldest first. */
+  /** The requests with stored replies, by actor, oldest first. */
   readonly #counted = new Map<string, Set<string>>();
-  /** What the calls of this turn store, beside what their sessions do: one batch for all of them. */
+  /** The writes of this turn's calls, in addition to those of their sessions: one batch for all. */
   #batch: Write[] = [];
   #stored: Promise<void> | undefined;
 
@@ -93,7 +104,7 @@ export class ReplyCache {
     this.#options = options;
   }
 
-  /** Takes a request for a tool: runs it, or answers it with what it came to before. */
+  /** Runs a request for a tool, or responds with its stored outcome. */
   readonly route = (mail: RequestMail): void => {
     const { request } = mail;
     const { operation } = request;
@@ -113,7 +124,7 @@ export class ReplyCache {
     }
   };
 
-  /** The emitter as an in-flight table sees it: answers that are to be kept are, before they are said. */
+  /** Wraps the emitter for an in-flight table: responses that must be stored are stored before they are sent. */
   says(emitter: Mailbox<EmitterMail>): Mailbox<EmitterMail> {
     return {
       address: emitter.address,
@@ -137,7 +148,8 @@ export class ReplyCache {
       return { actor, request: hash(key), digest, name: 'this idempotency key', session: undefined };
     }
     const actor = session?.actor ?? `session/lasting/${hash(client.session?.id ?? '')}`;
-    // A client that counts anew, against the specification, makes another call, and must not be answered with an old one.
+    // A client that violates the specification and restarts its ids makes a different call; it must not get an old
+    // response.
     const request = hash(`${typeof id} ${id} ${digest}`);
     return { actor, request, digest, name: `id ${String(id).slice(0, 64)}`, session };
   }
@@ -149,17 +161,17 @@ export class ReplyCache {
     if (!session) this.#enter(request, identity);
     const expires = clock.date() + limits.replyTtlMs + Math.floor(limits.replyTtlMs / SLACK);
     const marker = this.#write(identity, { digest }, expires);
-    // To ask the store waits for what is being written: most calls are new, and need not.
+    // Reading from the store waits for pending writes. Most calls are new and need not wait.
     const { text, marked } = session?.mayRepeat(name) === false ? NEW : await this.#ask(marker, repeatable);
-    // Its client has cancelled it meanwhile, or its time is over.
+    // The client has cancelled the request in the meantime, or it timed out.
     if (request.settled) return this.#leave(request, identity);
     const before = text === undefined || text === '' ? undefined : readReply(text, identity);
     if (before && before.digest !== digest)
       throw new ProtocolError(
         ErrorCode.InvalidRequest,
-        `${identity.name} was used for another call, of another tool or with other arguments: use one that no call has had`,
+        `${identity.name} was already used for a different call (another tool or other arguments): use a new one`,
       );
-    // What brings answers goes on with the call that was begun.
+    // A retry with answers continues the earlier call.
     if (before?.outcome && !(request.continues && isQuestion(before.outcome))) {
       this.#leave(request, identity);
       storesReply(request);
@@ -168,9 +180,9 @@ export class ReplyCache {
     if (before && !before.outcome && !repeatable)
       throw new ProtocolError(
         ErrorCode.InvalidRequest,
-        `${identity.name}: this call was begun before, and what it came to is not known, because the server was restarted or the call was cancelled: it may have run, and is not run again; find out what it did, then call anew if need be`,
+        `${identity.name}: this call started before, and its outcome is unknown, because the server restarted or the call was cancelled. It may have run and will not run again. Check its effects before you send a new call`,
       );
-    // While the store takes nothing, what may be repeated goes on (R-18); nothing would be gained by keeping it.
+    // If the store is failing, repeatable calls still run (R-18); storing them has no benefit.
     if (repeatable && session?.journal.failing) return route(mail);
     if (!repeatable && !marked) await this.#store([marker]);
     if (request.settled) return this.#leave(request, identity);
@@ -178,7 +190,7 @@ export class ReplyCache {
     route(mail);
   }
 
-  /** What the store has of a call, and whether it has the marker now. */
+  /** Reads the stored reply of a call, and claims its marker if it has none. */
   async #ask(marker: ReplyWrite, repeatable: boolean): Promise<Asked> {
     const { store } = this.#options;
     const { actor, request } = marker;
@@ -187,13 +199,13 @@ export class ReplyCache {
         const text = await store.claim(marker);
         return { text, marked: text === undefined };
       } catch {
-        // It takes nothing now. What it has, it may still tell.
+        // The store accepts no writes now, but may still answer reads.
       }
     }
     return { text: await store.reply(actor, request), marked: false };
   }
 
-  /** Resolves when this is durable. @throws {StoreError} */
+  /** Resolves when the writes are durable. @throws {StoreError} */
   #store(writes: readonly Write[]): Promise<void> {
     this.#batch.push(...writes);
     this.#stored ??= Promise.resolve().then(() => {
@@ -205,13 +217,13 @@ export class ReplyCache {
     return this.#stored;
   }
 
-  /** @throws {ProtocolError} when another request with this key is in flight */
+  /** @throws {ProtocolError} if another request with this key is in flight */
   #enter(request: ActiveRequest, identity: Identity): void {
     const key = keyOf(identity);
     if (this.#keyed.get(key)?.settled === false)
       throw new ProtocolError(
         ErrorCode.InvalidRequest,
-        'a call with this idempotency key is in flight already: wait for its answer',
+        'Another call with this idempotency key is in progress. Wait for its response.',
       );
     this.#keyed.set(key, request);
   }
@@ -226,17 +238,17 @@ export class ReplyCache {
     const { session, repeatable } = call;
     this.#calls.delete(request);
     this.#leave(request, call);
-    // It was ended by the server's own end: what it came to is not known, and a repeat is told so.
+    // Aborted by shutdown. The outcome is unknown: keep only the marker, so that a repeated call is told so.
     if (!outcome.ok && outcome.error.code === ErrorCode.ShuttingDown) return emitter.send(mail);
     const writes = [...this.#makeRoom(call), this.#reply(call, outcome)];
     if (repeatable) {
-      // A repeat whose result was lost may run again.
+      // If this result is lost, a repeated call may run again.
       emitter.send(mail);
       this.#store(writes).catch(() => {});
       return;
     }
     if (session) {
-      // The transport lets the answer out when this is durable, and the event that carries it.
+      // The transport sends the response when these writes and the event with the response are durable.
       for (const write of writes) session.journal.add(write);
       storesReply(request);
       return emitter.send(mail);
@@ -247,7 +259,7 @@ export class ReplyCache {
     );
   }
 
-  /** What JSON cannot hold, or is too long, is not kept: that it was begun is. */
+  /** The write for an outcome. An outcome that is too long or not JSON is replaced by the marker. */
   #reply(call: Call, outcome: Outcome): Write {
     const { digest } = call;
     const { clock, limits } = this.#options;
@@ -256,7 +268,7 @@ export class ReplyCache {
       const write = this.#write(call, { digest, outcome }, expires);
       if (write.data.length <= MAX_LENGTH) return write;
     } catch {
-      // The door out says so to the client, and to the operator.
+      // The outbound codec reports this to the client and to the operator.
     }
     return this.#write(call, { digest }, expires);
   }
@@ -265,7 +277,7 @@ export class ReplyCache {
     return { type: 'reply', actor, request, data: toText(reply), expires };
   }
 
-  /** The oldest replies beyond the bound are forgotten before their time. */
+  /** Removes the oldest replies above the limit before they expire. */
   #makeRoom({ actor, request }: Identity): readonly Write[] {
     const { clock, limits } = this.#options;
     const requests = this.#counted.get(actor) ?? new Set<string>();
@@ -290,13 +302,13 @@ export class ReplyCache {
     const wire = known
       ? toWireError(error, '')
       : error instanceof StoreError
-        ? wireError(ErrorCode.InternalError, `nothing was run, because ${whyNot(error)}`)
-        : toWireError(error, this.#options.incident('the replies', error));
+        ? wireError(ErrorCode.InternalError, `the call did not run: ${whyNot(error)}`)
+        : toWireError(error, this.#options.incident('the reply cache', error));
     respond(request, { ok: false, error: wire });
   }
 }
 
-/** The idempotency key of a call. @throws {ProtocolError} for one that is none */
+/** The idempotency key of a call. @throws {ProtocolError} if the key is invalid */
 function keyIn({ meta }: ActiveRequest): string | undefined {
   const key = meta?.[META.idempotencyKey];
   if (key === undefined) return undefined;
@@ -314,29 +326,32 @@ function hints(tool: unknown): Readonly<Record<string, unknown>> {
 
 const NONE: Readonly<Record<string, never>> = Object.freeze({});
 
-/** A call that may have been made before is not made again where nobody can read what it came to. */
+/** The reason why a call does not run: it may have run before, and the store cannot say so. */
 function whyNot({ fault, message }: StoreError): string {
-  if (fault !== 'corrupt') return `the server cannot keep it: ${message}`;
-  return 'the storage of this server is damaged where it may have stored an earlier call of this identity; ask the operator to restore a copy';
+  if (fault !== 'corrupt') return `the server cannot store its outcome: ${message}`;
+  return "the server's storage is damaged where an earlier call of this identity may be recorded; ask the operator to restore a copy";
 }
 
-/** Whether running it twice does what running it once does. */
+/** Whether running the tool twice has the same effect as running it once. */
 export function isRepeatable(tool: unknown): boolean {
   const { readOnlyHint, idempotentHint } = hints(tool);
   return readOnlyHint === true || idempotentHint === true;
 }
 
-/** Whether nothing of a call is stored: it may run again. What its handler does that must be durable waits for that by itself. */
+/**
+ * Whether a call needs no stored reply because it may run again. Durable effects of its handler have their own output
+ * gate.
+ */
 function leavesNothing(tool: unknown, request: ActiveRequest, operation: CallTool): boolean {
   return tool === undefined || (hints(tool).readOnlyHint === true && !mayBecomeTask(tool, request, operation));
 }
 
-/** A repeat of such a call must find its task, and not create another. */
+/** Whether a call may become a task. A repeated call must then find that task and not create another. */
 function mayBecomeTask(tool: unknown, { client }: ActiveRequest, { task }: CallTool): boolean {
   return task !== undefined || (client.dialect.tasks === 'extension' && isObject(tool) && tool.execution !== undefined);
 }
 
-/** The response of this request waits for the replies that its session has stored. */
+/** Marks that the response of this request waits for the replies that its session stores. */
 function storesReply({ exchange }: ActiveRequest): void {
   if (exchange) exchange.storesReply = true;
 }
@@ -348,16 +363,13 @@ function isQuestion(outcome: Outcome): boolean {
 function readReply(text: string, { actor }: Identity): Reply {
   const read = fromText(text, `a reply of ${actor}`);
   if (!isObject(read) || typeof read.digest !== 'string')
-    throw new StoreError('corrupt', `a reply of ${actor}: expected one as it was written, got something else`);
+    throw new StoreError('corrupt', `a reply of ${actor}: expected a stored reply, got something else`);
   const { digest, outcome } = read;
   return isOutcome(outcome) ? { digest, outcome } : { digest };
 }
 
 function unsaved(error: unknown) {
-  return wireError(
-    ErrorCode.InternalError,
-    `the call has ended, but what it came to could not be kept: ${messageOf(error)}`,
-  );
+  return wireError(ErrorCode.InternalError, `the call ended, but its outcome could not be stored: ${messageOf(error)}`);
 }
 
 function keyOf({ actor, request }: Identity): string {

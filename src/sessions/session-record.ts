@@ -1,4 +1,4 @@
-/** One legacy session in a durable store: its row, its snapshot, the events of its streams; and both read again. */
+/** One legacy session in a durable store: writes and reads its row, its snapshot and the events of its streams. */
 import type { Clock } from '../clock.ts';
 import type { SessionState } from '../messages/session-messages.ts';
 import type { SessionStorage, StoredEvent, StoredEventKind } from '../messages/session-storage.ts';
@@ -11,12 +11,12 @@ import { fromText, toText } from '../store/serialize.ts';
 import { type ActorRow, type Stored, StoreError } from '../store/store.ts';
 import { OutputGate, type OutputGateOptions } from './output-gate.ts';
 
-/** Of the snapshot. One of another version is not read. */
+/** Version of the snapshot. Other versions are not read. */
 const VERSION = '1';
-/** For how long a session that has ended stays in the store, to be looked at, in milliseconds. */
+/** Milliseconds for which an ended session stays in the store for inspection. */
 const AUDIT_MS = 15 * 60_000;
 
-/** What a session was opened with, and never changes. */
+/** The data with which a session was opened; it never changes. */
 export interface Opening {
   readonly dialect: Dialect;
   readonly opening: Initialize;
@@ -24,16 +24,16 @@ export interface Opening {
 
 export interface SessionRecordOptions extends OutputGateOptions {
   readonly clock: Clock;
-  /** In the store: it tells nobody the secret id. */
+  /** Key in the store. It does not reveal the secret id. */
   readonly actor: string;
   readonly principal: string;
   readonly created: number;
   readonly sleepsAfterMs: number;
-  /** It has opened just now: the store has nothing of its calls that is not known here. */
+  /** True for a session that was just opened: the store has no calls of it that are unknown here. */
   readonly fresh: boolean;
-  /** Most calls that are remembered here: the store forgets older ones, too. */
+  /** Most calls that are remembered here; the store removes older ones, too. */
   readonly maxReplies: number;
-  /** It leaves memory, and can be woken by this row. */
+  /** Called when the session leaves memory. This row can restore it. */
   slept(row: ActorRow): void;
   ended(): void;
 }
@@ -42,13 +42,13 @@ export class SessionRecord implements SessionStorage {
   readonly actor: string;
   readonly journal: OutputGate;
   readonly #options: SessionRecordOptions;
-  /** When it ends for want of use, as the store knows it; milliseconds since 1970. */
+  /** Expiry through disuse as the store has it, in milliseconds since 1970. */
   #expires = 0;
   #idleMs = 0;
   #usedAt = 0;
-  /** It watches resources: of their changes it must hear, so it stays in memory. */
+  /** True if it watches resources. It then stays in memory, because it must receive their changes. */
   #watching = false;
-  /** The calls that it has made, the oldest first; undefined where an earlier waking has made some. */
+  /** Its calls, oldest first; undefined if an earlier activation may have made some. */
   readonly #calls: Set<string> | undefined;
 
   constructor(options: SessionRecordOptions) {
@@ -58,7 +58,7 @@ export class SessionRecord implements SessionStorage {
     if (options.fresh) this.#calls = new Set();
   }
 
-  /** Whether the store may know this call. From now on it may. */
+  /** Whether the store may have a reply for this call. Records the call. */
   mayRepeat(call: string): boolean {
     const calls = this.#calls;
     if (!calls) return true;
@@ -71,7 +71,7 @@ export class SessionRecord implements SessionStorage {
     return false;
   }
 
-  /** The session is now this. */
+  /** Stores the session's new state. */
   changed({ dialect, opening }: Opening, state: SessionState): void {
     this.#watching = state.watches.length > 0;
     const { protocolVersion, clientInfo, capabilities } = opening;
@@ -111,7 +111,7 @@ export class SessionRecord implements SessionStorage {
   used(idleMs: number): void {
     this.#usedAt = this.#options.clock.date();
     this.#idleMs = idleMs;
-    // Not with each use: a quarter of its time more or less is worth no write.
+    // Not on each use: an expiry that is wrong by up to a quarter of the idle time is worth no write.
     if (this.#usedAt + idleMs - this.#expires > idleMs / 4) this.#keepRow();
   }
 
@@ -122,7 +122,7 @@ export class SessionRecord implements SessionStorage {
   sleep(): void {
     const row = this.#keepRow();
     this.journal.seal();
-    // What woke meanwhile writes a row of its own: this one is not tried again.
+    // If the session was restored in the meantime, it writes its own row: this one is not retried.
     this.journal.gate(
       () => this.journal.close(),
       () => this.journal.close(),
@@ -149,12 +149,12 @@ export class SessionRecord implements SessionStorage {
   }
 }
 
-/** @throws {StoreError} for what is no session, or one of a version that is not known */
+/** @throws {StoreError} if the data is not a session, or has an unknown version */
 export function readSession({ actor, snapshot }: Stored): Opening & { readonly state: SessionState } {
   if (snapshot?.version !== VERSION)
     throw new StoreError(
       'foreign',
-      `${actor.id}: expected a session of version ${VERSION}, got ${snapshot ? `version ${snapshot.version}` : 'none'}: its client opens another`,
+      `${actor.id}: expected a session of version ${VERSION}, got ${snapshot ? `version ${snapshot.version}` : 'none'}; its client must open another`,
     );
   const read: JsonValue = fromText(snapshot.data, actor.id);
   const { revision, opening, logLevel, initialized, watches } = isObject(read) ? read : NONE;
@@ -165,7 +165,7 @@ export function readSession({ actor, snapshot }: Stored): Opening & { readonly s
     typeof initialized !== 'boolean' ||
     !Array.isArray(watches)
   )
-    throw new StoreError('corrupt', `${actor.id}: expected a session as it was written, got something else`);
+    throw new StoreError('corrupt', `${actor.id}: expected a stored session, got something else`);
   return {
     dialect: DIALECTS[revision],
     opening: readInitialize(opening),

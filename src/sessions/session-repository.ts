@@ -1,4 +1,4 @@
-/** The legacy sessions of a durable store: which are awake, which sleep, and how one that sleeps is found by its secret id. */
+/** The legacy sessions in a durable store: active and dormant ones. Finds a dormant session by its secret id. */
 import { createHash } from 'node:crypto';
 import type { Clock, Timer } from '../clock.ts';
 import type { Limits } from '../limits.ts';
@@ -9,7 +9,7 @@ import type { Quotas } from '../server-quotas.ts';
 import { type ActorRow, type Store, StoreError } from '../store/store.ts';
 import { type Opening, readSession, SessionRecord } from './session-record.ts';
 
-/** A store that calls those who have something in it, once it is open. */
+/** A store that calls its users after it has opened, if it contains data. */
 export interface RestoringStore {
   readonly store: Store;
   restoring(restore: () => Promise<void>): void;
@@ -19,28 +19,28 @@ export interface SessionRepositoryOptions {
   readonly store: Store;
   readonly clock: Clock;
   readonly limits: Pick<Limits, 'sessionSleepMs' | 'maxRepliesPerSession'>;
-  /** Those that sleep count as well. */
+  /** Dormant sessions count, too. */
   readonly quotas: Pick<Quotas, 'sessions' | 'retained'>;
   readonly log: OperatorLog;
   incident(where: string, error: unknown): string;
 }
 
-/** A session as it was kept, on its way to being awake. */
+/** A stored session that is being restored. */
 export interface FoundSession extends Opening {
   readonly state: SessionState;
   readonly kept: SessionRecord;
-  /** It was kept by a process that is gone: what has changed since, nobody has told it. */
+  /** True if an earlier process stored the session: it has not been notified of changes since then. */
   readonly survived: boolean;
 }
 
-/** Rows that are read at once when the server starts. */
+/** Rows in one read when the server starts. */
 const PAGE = 1_000;
-/** About how many bytes a session takes in memory that sleeps: its row. */
+/** Approximate memory of a dormant session in bytes: its row. */
 const ASLEEP_BYTES = 600;
-/** Milliseconds between two looks at which of those that sleep have ended. */
+/** Milliseconds between two removals of expired dormant sessions. */
 const PRUNE_MS = 60_000;
 
-/** The sessions that the store of a server keeps; undefined where nothing of it outlives the process. */
+/** The durable sessions of a server; undefined if its store does not outlive the process. */
 export function openSessionRepository(
   keeping: RestoringStore,
   options: Omit<SessionRepositoryOptions, 'store'>,
@@ -54,11 +54,11 @@ export function openSessionRepository(
 
 export class SessionRepository {
   readonly #options: SessionRepositoryOptions;
-  /** By the secret id. */
+  /** Active sessions by secret id. */
   readonly #awake = new Map<string, SessionRecord>();
-  /** By the id in the store. */
+  /** Dormant sessions by their key in the store. */
   readonly #asleep = new Map<string, ActorRow>();
-  /** Those of {@link #asleep} that an earlier process has kept. */
+  /** The members of {@link #asleep} that an earlier process stored. */
   readonly #survivors = new Set<string>();
   #pruning: Timer | undefined;
 
@@ -66,7 +66,7 @@ export class SessionRepository {
     this.#options = options;
   }
 
-  /** Takes up what earlier processes have kept: only rows, one for each session. */
+  /** Reads the rows of earlier processes: one for each session, without its data. */
   async restore(): Promise<void> {
     const { store, clock } = this.#options;
     const now = clock.date();
@@ -84,23 +84,23 @@ export class SessionRepository {
     this.#pruneLater();
   }
 
-  /** Keeps a session from now on. */
+  /** Makes a session durable from now on. */
   open(id: string, principal: string, opening: Opening, state: SessionState): SessionRecord {
     const kept = this.#keep(id, actorOf(id), principal, this.#options.clock.date(), true);
     kept.changed(opening, state);
     return kept;
   }
 
-  /** What is kept of a session that is awake. */
+  /** The record of an active session. */
   awake(id: string): SessionRecord | undefined {
     return this.#awake.get(id);
   }
 
   /**
-   * The session of this principal that sleeps. Whose it is else, nobody can tell from the answer, nor from how long it takes.
-   *
-   * @returns `damaged` where the store has something of it that is not as it was written
-   * @throws {StoreError} when the store cannot say
+   * Loads a dormant session of this principal. Unknown ids and other principals' sessions are indistinguishable, also
+   * by response time.
+   * @returns `damaged` if the store has invalid data of the session
+   * @throws {StoreError} if the store cannot be read
    */
   async find(id: string, principal: string): Promise<FoundSession | 'damaged' | undefined> {
     const { store, clock, log } = this.#options;
@@ -112,7 +112,7 @@ export class SessionRepository {
     this.#wakes(row);
     if (ended(row, clock.date())) return undefined;
     try {
-      // With its streams: what cannot be read of it is known before it is awake.
+      // Together with its streams, so that unreadable data is found before the session is activated.
       const [stored] = await Promise.all([store.load(actor), store.streams(actor)]);
       if (stored?.actor.status !== 'open') return undefined;
       const found = readSession(stored);
@@ -121,17 +121,17 @@ export class SessionRepository {
     } catch (error) {
       const fault = error instanceof StoreError ? error.fault : 'corrupt';
       if (fault !== 'foreign') {
-        // It exists, whatever is wrong with it: it is asked for again.
+        // The session exists whatever the error: it can be requested again.
         this.#sleeps(row);
         if (survived) this.#survivors.add(actor);
       }
       if (fault !== 'corrupt' && fault !== 'foreign') throw error;
-      log('error', `a session cannot be taken up again: ${messageOf(error)}`);
+      log('error', `cannot restore a session: ${messageOf(error)}`);
       return fault === 'corrupt' ? 'damaged' : undefined;
     }
   }
 
-  /** Resolves when what the sessions have said is durable, as far as it can be. No more is kept. */
+  /** Resolves when the sessions' writes are durable, as far as possible. Stores nothing afterwards. */
   async close(): Promise<void> {
     this.#pruning?.cancel();
     await Promise.all([...this.#awake.values()].map(({ journal }) => journal.settled()));
@@ -176,7 +176,7 @@ export class SessionRepository {
     retained.remove(principal, ASLEEP_BYTES);
   }
 
-  /** From time to time: those that have ended while they slept are no more. The store forgets them by itself. */
+  /** Periodically removes dormant sessions that have expired. The store removes expired data independently. */
   #pruneLater(): void {
     const { clock } = this.#options;
     this.#pruning = clock.after(PRUNE_MS, () => {
@@ -191,7 +191,7 @@ function ended({ expires }: ActorRow, now: number): boolean {
   return expires !== undefined && expires <= now;
 }
 
-/** The id in the store. The secret one, by which whoever knows it is the client, is nowhere on the disk. */
+/** Key in the store. The secret id, which grants access to the session, is never written to disk. */
 function actorOf(id: string): string {
   return `session/${createHash('sha256').update(id).digest('base64url')}`;
 }

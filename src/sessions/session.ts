@@ -1,4 +1,7 @@
-/** The session of one legacy client: it decides what is allowed now, and never waits. Governed by `machines/session.ts`. */
+/**
+ * The session actor of one legacy client: decides which requests are allowed now, and never waits. Governed by
+ * `machines/session.ts`.
+ */
 import { initialTransition } from 'xstate';
 import { sessionMachine } from '../../machines/session.ts';
 import { type Actor, type ActorSystem, type AfterTurn, type Behaviour, spawn } from '../actor/actor.ts';
@@ -21,13 +24,13 @@ import type { ClientCapabilities, Implementation, LogLevel } from '../protocol/t
 import { respond } from '../requests/respond.ts';
 import { ClientRequests } from './client-requests.ts';
 
-/** Where each begins. A snapshot never changes, so all begin with the same one. */
+/** The initial snapshot. Snapshots are immutable, so all sessions share it. */
 const INITIAL = initialTransition(sessionMachine)[0];
 
 export interface SessionOptions extends ActorSystem {
-  /** Known to its client and to handlers only: over HTTP it is the key to the session. */
+  /** Known only to its client and to handlers: over HTTP it is the key to the session. */
   readonly id: string;
-  /** Its connection, by which logs and the inspector name it. */
+  /** Its connection. Logs and the inspector identify the session by it. */
   readonly connection: ConnectionId;
   readonly dialect: Dialect;
   readonly opening: Initialize;
@@ -36,15 +39,15 @@ export interface SessionOptions extends ActorSystem {
   readonly emitter: Announceable<EmitterMail>;
   introduction(): ServerDescription;
   incident(where: string, error: unknown): string;
-  /** What it was, when it was kept; undefined for one that opens. */
+  /** The stored state; undefined for a new session. */
   readonly was?: SessionState | undefined;
-  /** It is now this, which is to be kept. Absent where nothing is. */
+  /** Stores the new state. Absent if the session is not durable. */
   changed?(state: SessionState): void;
-  /** The session is over; the directory forgets it. */
+  /** Called when the session ends; the connection table removes it. */
   closed(reason: string): void;
 }
 
-/** A session, and what its requests know of their client. */
+/** A session, and the description of its client for its requests. */
 export interface OpenSession {
   readonly actor: Actor<SessionMail>;
   readonly client: Client;
@@ -74,7 +77,7 @@ class SessionClient implements Client {
   readonly capabilities: ClientCapabilities;
   readonly principal: string;
   readonly session: { readonly id: string; readonly mailbox: Announceable<SessionMail> };
-  /** Until the client says otherwise (MCP "Logging": the server may decide). */
+  /** The default until the client sets a level (MCP "Logging": the server may decide). */
   logLevel: LogLevel;
 
   constructor({ dialect, opening, principal, id, was }: SessionOptions, mailbox: Announceable<SessionMail>) {
@@ -88,16 +91,16 @@ class SessionClient implements Client {
 }
 
 class Session implements Behaviour<SessionMail> {
-  /** A session that crashed once cannot be trusted with another client's mail: it closes. */
+  /** After one crash a session cannot be trusted with further messages: it closes. */
   readonly policy = { restarts: 0, windowMs: 1 };
   readonly #options: SessionOptions;
   readonly #client: SessionClient;
-  /** Made with the first question: most sessions ask nothing. */
+  /** Created with the first request to the client: most sessions send none. */
   #asks: ClientRequests | undefined;
   #snapshot = INITIAL;
   #serving = this.#snapshot.hasTag('serving');
   #announcing = this.#snapshot.hasTag('announcing');
-  /** The resources that it watches. Made with the first, where it is kept. */
+  /** The watched resources. Created with the first, if the session is durable. */
   #watches: Set<string> | undefined;
 
   readonly #afterwards: AfterTurn;
@@ -152,7 +155,7 @@ class Session implements Behaviour<SessionMail> {
         if (belongsToOther(mail, this.#client.principal)) return;
         return this.#options.emitter.announce(mail);
       case 'task changed':
-        // Its other clients look for themselves (2025-11-25 tasks, "Task Status Notification").
+        // Its other clients poll (2025-11-25 tasks, "Task Status Notification").
         if (this.#client.dialect.tasks === 'asked' && this.#announcing)
           this.#options.emitter.announce({ type: 'task status', task: mail.task });
         return;
@@ -214,6 +217,6 @@ class Session implements Behaviour<SessionMail> {
     else if ('request' in mail) respond(mail.request, outcome);
     if (this.#snapshot.status === 'done') return;
     this.#step({ type: 'close' });
-    this.#options.closed(`it failed (incident ${incident})`);
+    this.#options.closed(`the session failed (incident ${incident})`);
   }
 }

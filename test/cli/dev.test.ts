@@ -187,7 +187,7 @@ test('the modules below a directory come, change and go', async () => {
   assert.equal((await told()).sort(), [PROMPTS, TOOLS]);
 
   await change('tools/a.ts', 'export const a: = 1;');
-  assert.match(cli.err, /tools\/a\.ts: .*; what it offered before is still served/);
+  assert.match(cli.err, /tools\/a\.ts: .*; its previous version is still registered/);
   assert.is(await cli.call('a'), 'one');
   assert.equal(await told(), []);
 

@@ -112,7 +112,7 @@ test('a handler that never returns is answered with -31002 at its deadline, its 
     await clock.advance(1);
     const error = await answer;
     assert.is(error.code, ErrorCode.TimedOut);
-    assert.match(error.message, `${method} took longer than the 1000 ms`);
+    assert.match(error.message, `${method} took longer than its timeout of 1000 ms`);
     assert.equal((await caller.callTool('good')).content, [{ type: 'text', text: 'good' }]);
   }
   assert.is(aborted.length, 4);
@@ -202,7 +202,7 @@ test('a tool may register, change and remove elements while it runs, itself too'
   assert.match(JSON.stringify(await caller.request('resources/read', { uri: 'swap://1' })), 'new');
   const refused = await caller.callTool('twice');
   assert.is(refused.isError, true);
-  assert.match(JSON.stringify(refused.content), 'is registered already');
+  assert.match(JSON.stringify(refused.content), 'is already registered');
   assert.equal((await caller.callTool('grown')).content, [{ type: 'text', text: 'grown' }]);
   assert.equal(told, []);
   await caller.close();

@@ -96,17 +96,17 @@ test('a module that fails is reported with its place and reason, and the rest se
   const reasons = new Map(failed.map(({ path, reason }) => [path.slice(tree.path.length + 1), reason]));
   const expected = {
     'b-syntax.ts': /b-syntax\.ts:1:16: ERROR: Unexpected "="/,
-    'c-syntax.mjs': /SyntaxError: .*\(in it, or in a module that it imports\)/,
+    'c-syntax.mjs': /SyntaxError: .*\(in this module or in one that it imports\)/,
     'd-throws.ts': /TypeError: no database \(at line 3/,
     'e-throws.ts': /^it threw a text$/,
     'f-import.ts': /gone\.ts/,
-    'g-nothing.ts': /exports nothing that can be offered/,
+    'g-nothing.ts': /exports no definition/,
     'h-name.ts': /tool "no good name": a name has/,
     'i-schema.ts': /tool "x": input: /,
-    'j-taken.ts': /tool "fine" .* is registered already \(from .*a-fine\.ts\)/,
+    'j-taken.ts': /tool "fine" .* is already registered \(by .*a-fine\.ts\)/,
     'k-class.ts': /cannot be made \(at line 1/,
-    'l-waits.mts': /did not load within 200 ms: what does its top-level await wait for\?/,
-    nowhere: /there is no such file or directory/,
+    'l-waits.mts': /did not load within 200 ms \(loadMs\): check its top-level await/,
+    nowhere: /no such file or directory/,
   };
   for (const [name, reason] of Object.entries(expected)) assert.match(reasons.get(name) ?? 'not reported', reason);
   assert.is(failed.length, Object.keys(expected).length);
@@ -175,7 +175,7 @@ test('a file that fails when it is loaded again goes on offering what it did, an
   tree.write('b.ts', toolModule('b', 'new'));
   const { loaded, failed } = await server.discover([tree.path]);
   assert.equal(loaded, [tree.at('b.ts')]);
-  assert.match(failed[0]?.reason ?? '', /; what it offered before is still served$/);
+  assert.match(failed[0]?.reason ?? '', /; its previous version is still registered$/);
   assert.is(await say(client, 'a'), 'old');
   assert.is(await say(client, 'b'), 'new');
   tree.write('a.ts', toolModule('a', 'mended'));
@@ -204,7 +204,7 @@ test('what is registered by hand stays, and its names are not given away', async
   const { server } = stage();
   server.tool('mine', {}, () => 'by hand');
   const { failed } = await server.discover([tree.path]);
-  assert.match(failed[0]?.reason ?? '', /tool "mine" .*\(from code\)/);
+  assert.match(failed[0]?.reason ?? '', /tool "mine" .*\(by code\)/);
   tree.remove('a.ts');
   await server.discover([tree.path]);
   assert.equal(toolNames(server), ['mine']);

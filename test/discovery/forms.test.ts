@@ -64,7 +64,7 @@ test('defineMachine is offered as a set of tools; a statechart alone is no offer
   const machine = createMachine({ initial: 'off', states: { off: { on: { toggle: 'on' } }, on: {} } });
   const client = await serve({ lamp: defineMachine({ name: 'lamp', machine, events: { toggle: true } }), machine });
   assert.match(await answer(client, 'lamp_create'), /^lamp \S+: off\n/);
-  assert.match(await refusal({ machine }), /exports nothing that can be offered/);
+  assert.match(await refusal({ machine }), /exports no definition/);
 });
 
 test('the default export comes first, then the named ones by name; one value under two names counts once', async () => {
@@ -117,7 +117,7 @@ test('a class with the four methods is a tool: it is made once, without argument
 });
 
 for (const [what, validate, expected] of [
-  ['false', () => false, 'error: Invalid arguments for tool "add":\n- the tool refused them without a reason'],
+  ['false', () => false, 'error: Invalid arguments for tool "add":\n- the tool rejected them without a reason'],
   ['a text', () => 'a is odd', 'error: Invalid arguments for tool "add":\n- a is odd'],
   ['a list of texts', () => ['a is odd', 'b too'], 'error: Invalid arguments for tool "add":\n- a is odd\n- b too'],
   ['a promise of a text', async () => 'a is odd', 'error: Invalid arguments for tool "add":\n- a is odd'],
@@ -196,7 +196,7 @@ test('helpers, data, schemas and base classes beside a tool are no tools', async
 test('a module without a tool is told what it could export', async () => {
   assert.match(
     await refusal({ helper: () => 1 }),
-    /exports nothing that can be offered; export defineTool\(…\).*getName, getDefinition, validateArguments and execute.*schema.*begins with "_"/,
+    /exports no definition; export defineTool\(…\).*getName, getDefinition, validateArguments and execute.*schema.*helper module with "_"/,
   );
 });
 

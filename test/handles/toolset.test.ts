@@ -345,13 +345,13 @@ test('a name that is taken refuses the whole machine, and leaves what there was'
   server.tool('order_get', {}, () => 'mine');
   assert.throws(
     () => server.machine('order', orderMachine, orderOptions),
-    /tool "order_get" of machine "order" is registered already \(from code\)/,
+    /tool "order_get" of machine "order" is already registered \(by code\)/,
   );
   assert.is(server.tools.catalogue.all().length, 1);
   assert.equal(server.resources.catalogue.all(), []);
   server.tools.remove('order_get');
   server.machine('order', orderMachine, orderOptions);
-  assert.throws(() => server.machine('order', orderMachine, orderOptions), /machine "order" is registered already/);
+  assert.throws(() => server.machine('order', orderMachine, orderOptions), /machine "order" is already registered/);
 });
 
 test('a definition that cannot be offered is refused, with how to mend it', () => {

@@ -385,7 +385,7 @@ test('refuses a root that is no list of fields', () => {
   refuses(z.string(), 'the type "string"');
   refuses(having({ type: 'text' }), 'must be one of');
   refuses(3, 'the schema is 3');
-  refuses(undefined, 'the schema is nothing', 'give a schema of zod');
+  refuses(undefined, 'the schema is nothing', 'pass a schema of zod');
   refuses(null, 'the schema is null');
   refuses({}, 'no "type"');
 });

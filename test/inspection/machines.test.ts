@@ -181,7 +181,7 @@ test('a tool that is a statechart tells its last step before it is gone', async 
     'it step xstate.done.actor.size [asking#0]',
     'it state over',
     'size gone: it is done',
-    'it gone: it came to its final state',
+    'it gone: reached its final state',
   ]);
   await client.close();
 });

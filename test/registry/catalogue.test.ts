@@ -22,7 +22,7 @@ test('a name that is taken is refused, with who has it and what to do', () => {
   const catalogue = filled('a');
   const answer = catalogue.register(offer('a'));
   assert.is(answer.ok, false);
-  assert.match(answer.ok ? '' : answer.why, /tool "a" is registered already \(from code\): choose another name/);
+  assert.match(answer.ok ? '' : answer.why, /tool "a" is already registered \(by code\): choose another name/);
 });
 
 test('an update keeps the place, a removal and return does not', () => {

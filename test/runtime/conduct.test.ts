@@ -72,7 +72,7 @@ test('data that is cut keeps its shape, and says so where the schema cannot hold
   assert.match(meta.note, `of "rows" the first ${data.rows.length} of 100 rows`);
   const failed = await client.callTool('all');
   assert.is(failed.isError, true);
-  assert.match(JSON.stringify(failed.content), /too large to send: ask for less/);
+  assert.match(JSON.stringify(failed.content), /too large to send\. Request less data/);
   await client.close();
 });
 
@@ -89,7 +89,7 @@ test('handlers that do not heed their signal are counted until they end', async 
   await settled();
   const refused = await refusal(client.callTool('good'));
   assert.is(refused.code, -31001);
-  assert.match(refused.message, /4 handlers still run.*ctx\.signal.*maxRunning/);
+  assert.match(refused.message, /4 handlers of this connection still run.*ctx\.signal.*maxRunning/);
   for (const end of ends) end();
   await settled();
   assert.equal((await client.callTool('good')).content, [{ type: 'text', text: 'good' }]);
@@ -106,10 +106,10 @@ test('a definition from plain JavaScript that would break a list is refused', ()
     /annotations: readOnlyHint: expected true or false/,
   );
   assert.match(thrown(register({ icons: [{}] })), /icons: expected each icon to be an object with a string "src"/);
-  assert.match(thrown(register({ inputSchema: {} })), /inputSchema: call it "input" here/);
+  assert.match(thrown(register({ inputSchema: {} })), /inputSchema: this member is called "input" here/);
   assert.match(
     thrown(() => server.tool('x', (() => 'x') as never, undefined as never)),
-    /it comes last: name, options, handler/,
+    /the handler is the last argument: name, options, handler/,
   );
   const prompt = (args: unknown) => () =>
     server.prompts.register({ name: 'p', arguments: args as [], handler: () => 'x' });

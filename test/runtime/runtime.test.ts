@@ -91,7 +91,7 @@ test('definitions that are wrong are refused in words that say how to mend them'
   };
   assert.match(
     refused(() => server.tool('taken', {}, () => 'x')),
-    /tool "taken" is registered already \(from code\): choose another name/,
+    /tool "taken" is already registered \(by code\): choose another name/,
   );
   assert.match(
     refused(() => server.tool('has space', {}, () => 'x')),
@@ -99,7 +99,7 @@ test('definitions that are wrong are refused in words that say how to mend them'
   );
   assert.match(
     refused(() => server.tool('a', {}, 'x' as never)),
-    /handler: expected a function \(it comes last: name, options, handler\), got string "x"/,
+    /handler: expected a function \(the handler is the last argument: name, options, handler\), got string "x"/,
   );
   assert.match(
     refused(() => server.tool('a', { input: { type: 'string' } }, () => 'x')),
@@ -127,7 +127,7 @@ test('definitions that are wrong are refused in words that say how to mend them'
   );
   assert.match(
     refused(() => server.prompt('p', { arguments: [], input: { type: 'object' } }, () => 'x')),
-    /"input" or "arguments", not both/,
+    /expected "input" or "arguments", got both/,
   );
   assert.match(
     refused(() => server.tools.update({ name: 'nobody', handler: () => 'x' })),

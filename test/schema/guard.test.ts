@@ -56,7 +56,7 @@ test('adds the type to an input root that only composes others', () => {
 });
 
 test('refuses an input root that is no object, and lets an output be anything', () => {
-  refused({ type: 'string' }, 'the type "string"', 'under a name');
+  refused({ type: 'string' }, 'the type "string"', 'make the value a property');
   refused({ type: ['object', 'null'] }, 'array of 2');
   refused({ properties: {} }, 'no "type"', 'add "type": "object"');
   for (const root of [{ type: 'string' }, {}, { type: ['object', 'null'] }]) assert.equal(output(root).json, root);
@@ -89,7 +89,7 @@ test('knows which keywords are of which dialect', () => {
 
 test('lets unknown keywords pass, except those that our validator would act on', () => {
   input(having({ type: 'string', 'x-anything': { deep: [1] }, constructor: 1, toString: { a: 1 } }));
-  refused(having({ $async: true }), '"$async" is no keyword');
+  refused(having({ $async: true }), '"$async" is not a keyword');
   refused(having({ type: 'string', nullable: true }), '"nullable"', '["string", "null"]');
   refused(having({ id: 'x' }), 'write "$id"');
   refused(having({ $recursiveRef: '#' }), 'write "$ref"');
@@ -146,9 +146,9 @@ test('refuses an object that contains itself, and accepts one that is used twice
 
 test('refuses what is no JSON', () => {
   for (const value of [Number.NaN, Number.POSITIVE_INFINITY, 1n, Symbol('x'), () => 1])
-    refused(having({ default: value }), 'at #/properties/a/default', 'no JSON value');
+    refused(having({ default: value }), 'at #/properties/a/default', 'not a JSON value');
   for (const value of [new Date(0), /x/, new Map(), new (class Own {})()])
-    refused(having({ default: value }), 'prototype of its own');
+    refused(having({ default: value }), 'its own prototype');
   refused(having({ default: [undefined] }), 'at #/properties/a/default/0', 'nothing');
   assert.equal(input(having({ default: undefined })).json, having({}));
 });

@@ -108,7 +108,7 @@ function passes(source: unknown): boolean {
     return true;
   } catch (error) {
     assert.instance(error, SchemaError);
-    assert.match(String(error), 'comes back here');
+    assert.match(String(error), 'returns here');
     return false;
   }
 }

@@ -141,9 +141,9 @@ test('checks recursion by the library and shows it by reference', async () => {
 });
 
 test('says what to do where a library cannot give JSON Schema', () => {
-  refused(z.object({ d: z.date() }), 'zod cannot give a JSON Schema', 'Date', 'date-time');
-  refused(mini.object({ a: mini.string() }), 'this schema of zod gives no JSON Schema', 'zod/mini');
-  refused(v.object({ a: v.string() }), 'this schema of valibot gives no JSON Schema', 'toStandardJsonSchema');
+  refused(z.object({ d: z.date() }), 'zod cannot convert this to JSON Schema', 'Date', 'date-time');
+  refused(mini.object({ a: mini.string() }), 'this schema of zod cannot produce JSON Schema', 'zod/mini');
+  refused(v.object({ a: v.string() }), 'this schema of valibot cannot produce JSON Schema', 'toStandardJsonSchema');
   refused(
     { '~standard': { version: 1, vendor: 'other', validate: () => ({ value: 1 }) } },
     'this schema of other',
@@ -158,13 +158,13 @@ test('says what to do where a library cannot give JSON Schema', () => {
 
 test('refuses an input that is no object, whichever library made it', () => {
   for (const schema of [z.string(), toStandardJsonSchema(v.string()), type('string'), z.array(z.string())])
-    refused(schema, 'the root has the type', 'under a name');
+    refused(schema, 'the root has the type', 'make the value a property');
   refused(z.any(), 'the root has no "type"');
 });
 
 test('says how to wrap a bare shape of schemas', () => {
   for (const shape of [{ a: z.string() }, { a: v.string() }, { a: type('string') }, having(z.string())])
-    refused({ type: 'object', ...shape }, 'a schema of a library stands inside a plain object', 'z.object');
+    refused({ type: 'object', ...shape }, 'a plain object contains a schema of a library', 'z.object');
 });
 
 test('takes JSON Schema that zod made, at the root or inside', async () => {

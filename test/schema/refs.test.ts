@@ -75,7 +75,7 @@ test('S-10: refuses references that leave the document, whatever they look like'
     'urn:x:y',
     'data:application/json,{}',
   ])
-    refused(having({ $ref }), 'at #/properties/a: "$ref" leaves the schema', 'nothing is fetched');
+    refused(having({ $ref }), 'at #/properties/a: "$ref" leads outside of the schema', 'nothing is fetched');
 });
 
 test('refuses references to nothing, and names what there is', () => {
@@ -89,7 +89,7 @@ test('refuses references to nothing, and names what there is', () => {
 
 test('lets no schema see the ids of another', () => {
   output({ $id: 'https://example.com/shared', type: 'string' });
-  refused(having({ $ref: 'https://example.com/shared' }), 'leaves the schema');
+  refused(having({ $ref: 'https://example.com/shared' }), 'leads outside of the schema');
 });
 
 test('compiles two tools that use one id for different schemas', async () => {
@@ -106,13 +106,13 @@ test('refuses an id or anchor that is given twice', () => {
 });
 
 test('refuses references that come back without going into the value', () => {
-  refused({ type: 'object', $ref: '#' }, 'comes back here');
+  refused({ type: 'object', $ref: '#' }, 'returns here');
   refused(
     having(
       { $ref: '#/$defs/x' },
       { $defs: { x: { allOf: [{ $ref: '#/$defs/y' }] }, y: { not: { $ref: '#/$defs/x' } } } },
     ),
-    'without end',
+    'never end',
   );
   input(having({ type: 'array', items: { $ref: '#' } }));
 });
@@ -121,7 +121,7 @@ test('S-10: refuses references that multiply at one place', () => {
   const $defs: Record<string, unknown> = { d0: { type: 'object' } };
   for (let n = 1; n <= 30; n++)
     $defs[`d${n}`] = { allOf: [{ $ref: `#/$defs/d${n - 1}` }, { $ref: `#/$defs/d${n - 1}` }] };
-  refused({ type: 'object', $ref: '#/$defs/d30', $defs }, 'more than 10000 subschemas would judge one place');
+  refused({ type: 'object', $ref: '#/$defs/d30', $defs }, 'more than 10000 subschemas apply to one place');
 });
 
 test('follows a dynamic reference to the root, and refuses others', async () => {

@@ -50,7 +50,7 @@ test('end of input: what outlasts the grace time is aborted, answered with -3100
   await client.close();
   assert.is((await answer).code, ErrorCode.ShuttingDown);
   assert.equal(await fixture.exited, clean);
-  assert.match(fixture.err, 'hang aborted: AbortError: the client has ended its input');
+  assert.match(fixture.err, 'hang aborted: AbortError: the client ended its input');
 });
 
 test('end of input: a hundred large answers at once all arrive, though no pipe can take them', async () => {
