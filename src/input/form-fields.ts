@@ -120,7 +120,7 @@ export function readField(name: string, schema: unknown, follow: Follow, at: str
           'is a list of anything',
           'a form can let choose several of given strings ("items" with an "enum"); for free ones, ask for one string and split it',
         );
-      const what = `a listWords, each of it ${among(offered)}`;
+      const what = `a list, each of it ${among(offered)}`;
       const fits = (value: unknown): value is readonly string[] =>
         Array.isArray(value) && value.every((each) => offered.some((choice) => choice.value === each));
       return {

@@ -70,7 +70,7 @@ export function toModel(questions: readonly AskedThroughModel[], id: string, ms:
   const text = [
     'This call is not done: it waits for answers, and this client has no other way to ask for them.',
     ...told,
-    `AskedThroughModel to the user what is for the user, in your own words; wait for what they say, and do not answer in their place. Then call the tool "${ANSWER_TOOL}" with arguments of this shape: ${example}. Where the user refuses, the action is "decline"; where they leave a question unanswered, "cancel"; neither has content.`,
+    `Put to the user what is for the user, in your own words; wait for what they say, and do not answer in their place. Then call the tool "${ANSWER_TOOL}" with arguments of this shape: ${example}. Where the user refuses, the action is "decline"; where they leave a question unanswered, "cancel"; neither has content.`,
     `The id is good for one call, within ${Math.ceil(ms / 1_000)} seconds. Do not call the first tool again: that would begin anew.`,
   ].join('\n\n');
   const content = [{ type: 'text', text } as const, ...questions.flatMap(({ request }) => mediaOf(request))];
