@@ -507,5 +507,12 @@ test('it loads no server: neither the core, nor a package', () => {
   const source = fileURLToPath(new URL('../../src/', import.meta.url));
   for (const file of ['main', 'commands/attach', 'shim/shared-server']) visit(join(source, 'cli', `${file}.ts`));
   const layers = [...seen].map((file) => relative(source, file).split(sep)[0]);
-  assert.equal([...new Set(layers)].sort(), ['cli', 'clock.ts', 'discovery', 'package-files.ts', 'protocol', 'transports']);
+  assert.equal([...new Set(layers)].sort(), [
+    'cli',
+    'clock.ts',
+    'discovery',
+    'package-files.ts',
+    'protocol',
+    'transports',
+  ]);
 });

@@ -1,6 +1,7 @@
 /** Legacy sessions that outlive their process: killed at once, stopped in order, ended by their clients. */
 import * as assert from 'uvu/assert';
 import { suite, timeLimit } from '../harness/door.ts';
+import { assertWithin } from '../harness/pace.ts';
 import { openSession, type Session, textIn } from '../http/support.ts';
 import { DurableServer, FULL } from './process.ts';
 
@@ -223,7 +224,7 @@ test('R-25: a deploy loses nothing: what ran ends or is refused, streams say whe
   while (server.ran().length < before + calls.length) await pause(10);
   const { code: exit, ms } = await server.stop();
   assert.is(exit, 0, server.told);
-  assert.ok(ms <= 10_500, `it took ${ms} ms to stop`);
+  assertWithin(ms, 10_500, 'the stop');
   const acked = await Promise.all(calls);
   await own.events.rest();
   const said = own.events.seen.at(-1);

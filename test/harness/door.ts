@@ -25,7 +25,7 @@ interface Registered {
 
 const registered: Registered[] = [];
 
-const USUAL_LIMIT_MS = 60_000;
+const USUAL_LIMIT_MS = 300_000;
 
 /** Longest that one test may take, in milliseconds, unless its file says otherwise with `timeLimit`. */
 let limit = USUAL_LIMIT_MS;
