@@ -146,7 +146,7 @@ function route(leaving: readonly Leaving[], boxes: readonly Box[], from: number)
 }
 
 function nameOf({ key, type }: ChartNode): string {
-  return type === 'history' ? `${key} (history)` : type === 'parallel' ? `${key} (all at once)` : key;
+  return type === 'history' ? `${key} (history)` : type === 'parallel' ? `${key} (parallel)` : key;
 }
 
 function textOf({ label, guard, targets }: ChartEdge): string {

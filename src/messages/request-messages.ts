@@ -54,5 +54,5 @@ export type RequestsMail =
   | { readonly type: 'deadline' }
   /** Take no new requests. */
   | { readonly type: 'drain' }
-  /** Time is over, or the client is gone: abort what is in flight, and say so to whoever still hears it. */
+  /** Time is over, or the client disconnected: abort what is in flight, and say so to whoever still hears it. */
   | { readonly type: 'abandon'; readonly reason: string };

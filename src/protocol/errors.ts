@@ -2,8 +2,9 @@
 import { describe, type JsonValue } from './json.ts';
 
 /**
- * JSON-RPC 2.0 codes; the codes of MCP 2026-07-28 (basic/index "Error Codes"); and Troupe's own, which that page asks to
- * lie outside the range that JSON-RPC reserves. `docs/errors.md` has a heading for each, and a test says so.
+ * JSON-RPC 2.0 codes, the codes of MCP 2026-07-28 (basic/index "Error Codes"), and Troupe's own. That page requires own
+ * codes to lie outside the range that JSON-RPC reserves. `docs/errors.md` has a heading for each code; a test checks
+ * it.
  */
 export const ErrorCode = {
   ParseError: -32700,
@@ -11,17 +12,17 @@ export const ErrorCode = {
   MethodNotFound: -32601,
   InvalidParams: -32602,
   InternalError: -32603,
-  /** 2025-11-25 and earlier; from 2026-07-28 it is InvalidParams. */
+  /** 2025-11-25 and earlier. From 2026-07-28 the code is InvalidParams. */
   ResourceNotFound: -32002,
-  /** Headers of the HTTP request say something else than its body, or are missing (from 2026-07-28). */
+  /** A header of the HTTP request contradicts the body or is missing (from 2026-07-28). */
   HeaderMismatch: -32020,
   MissingRequiredClientCapability: -32021,
   UnsupportedProtocolVersion: -32022,
-  /** Too many requests in flight, or another bound reached. */
+  /** The server has too many requests in flight, or another limit is reached. */
   Overloaded: -31001,
-  /** A request's deadline passed. */
+  /** The request's deadline passed. */
   TimedOut: -31002,
-  /** The server is draining and takes no new requests. */
+  /** The server is draining and accepts no new requests. */
   ShuttingDown: -31003,
 } as const;
 
@@ -34,7 +35,10 @@ export interface WireError {
   readonly data?: JsonValue;
 }
 
-/** An error meant for the client: its message and data are shown as they are. Throw it from a handler to answer with a protocol error. */
+/**
+ * An error meant for the client, which receives its message and data unchanged. Throw it from a handler to respond with
+ * a protocol error.
+ */
 export class ProtocolError extends Error {
   override readonly name = 'ProtocolError';
   readonly code: ErrorCodeValue;
@@ -47,12 +51,12 @@ export class ProtocolError extends Error {
   }
 }
 
-/** A parameter that does not fit. @param where from `params` on, such as `arguments` or `_meta["…"]` */
+/** An error for an invalid parameter. @param where path below `params`, such as `arguments` or `_meta["…"]` */
 export function misfit(where: string, expected: string, got: unknown): ProtocolError {
   return new ProtocolError(ErrorCode.InvalidParams, `params.${where}: expected ${expected}, got ${describe(got)}`);
 }
 
-/** Whether what was thrown speaks for itself. Never throws, though anything can be thrown: a Proxy may refuse to be looked at. */
+/** Whether a thrown value is a {@link ProtocolError}. Never throws: a handler may throw a Proxy whose traps throw. */
 export function isProtocolError(thrown: unknown): thrown is ProtocolError {
   try {
     return thrown instanceof ProtocolError;
@@ -62,8 +66,9 @@ export function isProtocolError(thrown: unknown): thrown is ProtocolError {
 }
 
 /**
- * Turns whatever was thrown into what the client may see. Only a {@link ProtocolError} speaks for itself; anything else
- * was not written for a client (it may hold a path, a stack, a secret) and becomes a bare -32603 that names the incident.
+ * Converts a thrown value into the error that the client receives. Only a {@link ProtocolError} passes unchanged. Any
+ * other value was not written for a client and may contain a path, a stack or a secret: it becomes a -32603 with only
+ * the incident's id.
  */
 export function toWireError(error: unknown, incident: string): WireError {
   if (isProtocolError(error)) return wireError(error.code, error.message, error.data);

@@ -1,13 +1,13 @@
-/** Estimates how much memory JSON takes once it is parsed: more than its text. */
+/** Estimates the memory of parsed JSON, which exceeds the length of its text. */
 
-/** Bytes that values take in the heap of V8, beside the characters of strings, as measured with Node 20. */
+/** Bytes that values take in V8's heap, without the characters of strings, measured with Node 20. */
 export const HEAP_BYTES = { string: 24, number: 16, object: 56, key: 48, array: 48, item: 8 } as const;
 
 const TWO_BYTES = /[^\0-\xff]/;
 
 /**
- * About how many bytes a JSON value takes in the heap: up to 21 times its text (`{}` in a list), and between 0.7 and 4 times what
- * V8 takes. Stops counting once it passes `enough`. The value must have no cycles.
+ * Estimates the heap bytes of a JSON value: up to 21 times its text (`{}` in a list), and between 0.7 and 4 times the
+ * size that V8 uses. Stops counting once the estimate exceeds `enough`. The value must not have cycles.
  */
 export function heapBytes(value: unknown, enough = Number.POSITIVE_INFINITY): number {
   if (typeof value === 'string') return HEAP_BYTES.string + value.length * (TWO_BYTES.test(value) ? 2 : 1);
@@ -17,7 +17,7 @@ export function heapBytes(value: unknown, enough = Number.POSITIVE_INFINITY): nu
     bytes = HEAP_BYTES.array + HEAP_BYTES.item * value.length;
     for (const item of value) {
       if (bytes > enough) break;
-      // A small whole number is part of the array.
+      // V8 stores a small integer in the array itself.
       if (typeof item === 'number') bytes += (item | 0) === item ? 0 : HEAP_BYTES.number;
       else if (typeof item === 'string' || (typeof item === 'object' && item !== null))
         bytes += heapBytes(item, enough - bytes);

@@ -1,4 +1,4 @@
-/** JSON as types, and the guards that narrow an unknown value to a JSON object. */
+/** JSON types, and the guards that narrow an unknown value to a JSON object. */
 
 export type JsonPrimitive = string | number | boolean | null;
 export type JsonValue = JsonPrimitive | readonly JsonValue[] | JsonObject;
@@ -11,12 +11,15 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The same for a value that is known to be JSON, whatever its type says: what was parsed, or checked. */
+/**
+ * The same guard for a value that is known to be JSON although its type does not say so, because it was parsed or
+ * checked.
+ */
 export function isJsonObject(value: unknown): value is JsonObject {
   return isObject(value);
 }
 
-/** Names what a value is, for an error that says what came: `"string "abc""`, `array of 3`, `null`. At most 60 characters. */
+/** Describes a value for an error message: `string "abc"`, `array of 3`, `null`. At most 60 characters. */
 export function describe(value: unknown): string {
   if (value === undefined) return 'nothing';
   if (value === null) return 'null';
@@ -27,16 +30,16 @@ export function describe(value: unknown): string {
   return typeof value;
 }
 
-/** What was thrown, in words: an error's message, another value as text. Never throws, whatever it was. */
+/** The text of a thrown value: an error's message, or the value as a string. Never throws. */
 export function messageOf(thrown: unknown): string {
   try {
     return String(thrown instanceof Error ? thrown.message || thrown.name : thrown);
   } catch {
-    return 'it threw something that cannot be put into words';
+    return 'the thrown value has no text';
   }
 }
 
-/** The same for an operator: with the stack, where there is one. */
+/** The text of a thrown value for an operator, with the stack if there is one. */
 export function stackOf(thrown: unknown): string {
   try {
     return String(thrown instanceof Error ? (thrown.stack ?? thrown.message) : thrown);

@@ -1,7 +1,7 @@
-/** The shapes of JSON-RPC 2.0 as MCP uses it, and the one function that tells them apart. */
+/** The message shapes of JSON-RPC 2.0 as MCP uses it, and the one function that classifies a message. */
 import { describe, isObject } from './json.ts';
 
-/** A string or an integer; never `null` (MCP base protocol, "Requests"). */
+/** A string or an integer, never `null` (MCP base protocol, "Requests"). */
 export type RequestId = string | number;
 
 export type Incoming =
@@ -17,7 +17,10 @@ export type Incoming =
       readonly params: Readonly<Record<string, unknown>> | undefined;
     }
   | { readonly kind: 'response'; readonly id: RequestId; readonly result?: unknown; readonly error?: unknown }
-  /** `id` is the request's, where it could be read; `answer` is false where JSON-RPC forbids one (a broken notification or response). */
+  /**
+   * `id` is the request's id if it was readable. `answer` is false if JSON-RPC forbids a response (to a broken
+   * notification or response).
+   */
   | { readonly kind: 'invalid'; readonly id: RequestId | undefined; readonly answer: boolean; readonly why: string };
 
 export function isRequestId(value: unknown): value is RequestId {
@@ -25,7 +28,7 @@ export function isRequestId(value: unknown): value is RequestId {
 }
 
 /**
- * Tells what one parsed JSON value is. Never throws.
+ * Classifies one parsed JSON value. Never throws.
  *
  * @example readIncoming({ jsonrpc: '2.0', id: 1, method: 'ping' }).kind === 'request'
  * @see JSON-RPC 2.0 sections 4 and 5; MCP basic/index "Messages"
@@ -44,7 +47,7 @@ export function readIncoming(value: unknown): Incoming {
     return invalid(
       undefined,
       true,
-      `id: expected a string or an integer up to 2^53-1 (send a larger one as a string), got ${describe(id)}`,
+      `id: expected a string or an integer up to 2^53-1 (send a larger number as a string), got ${describe(id)}`,
     );
   const answer = id !== undefined || typeof method !== 'string';
   if (value.jsonrpc !== '2.0')

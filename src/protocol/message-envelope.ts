@@ -1,14 +1,15 @@
 /**
- * Reads what a JSON-RPC message is from a text that is not parsed, because it is too long or too deep. It takes the text in pieces, keeps nothing of it but id and method, and needs no more memory for a longer text.
+ * Reads id and method of a JSON-RPC message whose text is too long or too deep to parse. It accepts the text in pieces,
+ * stores nothing but id and method, and needs no more memory for a longer text.
  */
 
-/** Longest id or method that is read, in UTF-16 units with its quotes. */
+/** Maximum length of an id or method, in UTF-16 units with its quotes. */
 const MAX_TOKEN = 1_024;
-/** Most messages of one batch that are read. */
+/** Maximum number of messages that are read from one batch. */
 const MAX_MESSAGES = 1_000;
 
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
-/** A replacement character stands for bytes that were no UTF-8. */
+/** Excludes the replacement character, which stands for bytes that were not UTF-8. */
 const STRING = /^"(?:[ !#-[\]-\uFFFC\uFFFE\uFFFF]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"$/;
 
 const QUOTE = 0x22;
@@ -22,7 +23,7 @@ const CLOSE_LIST = 0x5d;
 const SPACE = 0x20;
 const BYTE_ORDER_MARK = 0xfeff;
 
-/** The members that tell what a message is, as JSON text. */
+/** The members that classify a message, as JSON text. */
 interface Members {
   jsonrpc?: string;
   id?: string;
@@ -31,33 +32,33 @@ interface Members {
   error?: 'null';
 }
 
-/** What may come next among the members of a message. */
+/** The next token expected among the members of a message. */
 type Expected = 'name' | 'colon' | 'value' | 'comma';
 
 export class MessageEnvelope {
-  /** Where the text is, but for what is inside of a value. */
+  /** The position in the text, outside values. */
   #place: 'start' | 'batch' | 'message' | 'end' = 'start';
   #isBatch = false;
-  /** Objects and lists that are open inside of a value. */
+  /** Nesting depth of open objects and lists inside a value. */
   #inner = 0;
   #expected: Expected = 'name';
   #name = '';
-  /** What is read of a name or a value; undefined for what is skipped. */
+  /** The characters of the current name or value; undefined while skipping. */
   #token: string | undefined;
   #inString = false;
-  /** A string goes on in the next piece, whose first character is escaped. */
+  /** A string continues in the next piece, and the first character of that piece is escaped. */
   #escaping = false;
-  /** A number, or one of the words that JSON has, goes on. */
+  /** A number or a JSON literal (`true`, `false`, `null`) continues. */
   #inWord = false;
   #members: Members = {};
   readonly #closed: Members[] = [];
 
-  /** True once the rest of the text need not be given. */
+  /** True once the rest of the text is not needed. */
   get done(): boolean {
     return this.#place === 'end';
   }
 
-  /** Takes the next piece of the text. Linear in its length. */
+  /** Processes the next piece of the text, in time linear in its length. */
   push(piece: string): void {
     let at = 0;
     while (at < piece.length && !this.done) {
@@ -68,10 +69,11 @@ export class MessageEnvelope {
   }
 
   /**
-   * The message as a JSON text of nothing but `jsonrpc`, `id`, `method`, and `null` for a result or an error; of a batch, a list of
-   * such. A message whose end was not seen counts if it has an id and a method, because it is a request whatever follows.
+   * The message as JSON text with only `jsonrpc`, `id`, `method`, and `null` for a result or an error; for a batch, a
+   * list of such texts. A truncated message counts if it has an id and a method, because the rest cannot change that it
+   * is a request.
    *
-   * @returns undefined if no message can be told
+   * @returns undefined if no message was recognized
    */
   text(): string | undefined {
     const messages = isRequest(this.#members) ? [...this.#closed, this.#members] : this.#closed;
@@ -83,7 +85,7 @@ export class MessageEnvelope {
     return this.#isBatch ? `[${texts.join(',')}]` : texts[0];
   }
 
-  /** Reads on in a string. @returns where it ended, or the length of the piece */
+  /** Continues inside a string. @returns the position after its end, or the length of the piece */
   #string(piece: string, from: number): number {
     for (let at = piece.indexOf('"', from); at !== -1; at = piece.indexOf('"', at + 1)) {
       if (this.#escapes(piece, from, at)) continue;
@@ -98,7 +100,7 @@ export class MessageEnvelope {
     return piece.length;
   }
 
-  /** Whether an odd number of backslashes precedes a place of a string that goes on at `from`. */
+  /** Whether an odd number of backslashes precedes a position of a string that continues at `from`. */
   #escapes(piece: string, from: number, at: number): boolean {
     let before = at;
     while (before > from && piece.charCodeAt(before - 1) === BACKSLASH) before -= 1;
@@ -106,7 +108,7 @@ export class MessageEnvelope {
     return (at - before + carried) % 2 === 1;
   }
 
-  /** Skips what is inside of a value. @returns where the value or the piece ends, or a string begins */
+  /** Skips the inside of a value. @returns where the value or the piece ends, or a string begins */
   #nested(piece: string, from: number): number {
     for (let at = from; at < piece.length; at += 1) {
       const code = piece.charCodeAt(at);
@@ -123,7 +125,7 @@ export class MessageEnvelope {
     return piece.length;
   }
 
-  /** Takes one character outside of strings and nested values. */
+  /** Processes one character outside strings and nested values. */
   #step(piece: string, at: number): number {
     const code = piece.charCodeAt(at);
     if (this.#inWord) {
@@ -146,7 +148,7 @@ export class MessageEnvelope {
     return at + 1;
   }
 
-  /** Between the messages of a batch: what is none is skipped. */
+  /** Between the messages of a batch: skips anything that is not a message. */
   #between(code: number): void {
     if (code === OPEN_OBJECT) {
       this.#place = 'message';
@@ -156,7 +158,7 @@ export class MessageEnvelope {
     else if (code === CLOSE_LIST || code === CLOSE_OBJECT) this.#place = 'end';
   }
 
-  /** Among the members of a message. What is no JSON ends the reading. */
+  /** Among the members of a message: invalid JSON ends the reading. */
   #member(code: number): void {
     if (code === CLOSE_OBJECT && (this.#expected === 'name' || this.#expected === 'comma')) {
       this.#closed.push(this.#members);
@@ -187,7 +189,7 @@ export class MessageEnvelope {
     if (this.#name === 'result' || this.#name === 'error') this.#members[this.#name] = 'null';
     if (code === OPEN_OBJECT || code === OPEN_LIST) {
       this.#inner = 1;
-      // It is there, and is none that can be read.
+      // The member exists, but its value is not a valid one.
       if (wanted) this.#set('null');
       this.#expected = 'comma';
     } else if (code === QUOTE) this.#tokenBegins(wanted ? '"' : undefined);
@@ -204,11 +206,11 @@ export class MessageEnvelope {
 
   #keep(piece: string, from: number, to: number): void {
     if (this.#token === undefined) return;
-    // One more than fits, so that what was cut is told from what fits.
+    // Store one character more than the limit, so that a truncated token differs from one that fits exactly.
     this.#token += piece.slice(from, Math.min(to, from + MAX_TOKEN + 1 - this.#token.length));
   }
 
-  /** A name or a value has ended. */
+  /** A name or a value is complete. */
   #tokenEnds(): void {
     const token = this.#token ?? '';
     this.#token = undefined;
@@ -220,7 +222,7 @@ export class MessageEnvelope {
     this.#expected = 'comma';
     if (token === '') return;
     if (token.length <= MAX_TOKEN && (STRING.test(token) || NUMBER.test(token))) this.#set(token);
-    // Of a method it matters only that it is one: a notification is not answered, however long its method is.
+    // Only the existence of a method matters: a notification gets no response, however long its method is.
     else this.#set(this.#name === 'method' && token.startsWith('"') ? '""' : 'null');
   }
 
@@ -231,14 +233,14 @@ export class MessageEnvelope {
   }
 }
 
-/** What {@link MessageEnvelope.text} says of a whole text; empty where that is nothing. */
+/** The result of {@link MessageEnvelope.text} for a whole text, or an empty string. */
 export function envelopeText(text: string): string {
   const envelope = new MessageEnvelope();
   envelope.push(text);
   return envelope.text() ?? '';
 }
 
-/** Whether a message is a request whatever else it holds: it has an id that can be read, and a method. */
+/** Whether a message is a request regardless of its other members: it has a readable id and a method. */
 function isRequest({ id, method }: Members): boolean {
   return id !== undefined && id !== 'null' && method?.startsWith('"') === true;
 }

@@ -1,4 +1,4 @@
-/** The `_meta` keys of the specification, and what a modern request says of itself in them. */
+/** The `_meta` keys of the specification, and the reader of a modern request's self-description. */
 import { ErrorCode, misfit, ProtocolError } from './errors.ts';
 import { describe, isObject } from './json.ts';
 import { isRequestId } from './jsonrpc.ts';
@@ -14,13 +14,13 @@ export const META = {
   subscriptionId: 'io.modelcontextprotocol/subscriptionId',
   relatedTask: 'io.modelcontextprotocol/related-task',
   progressToken: 'progressToken',
-  /** Names a call for good, so that a repeat of it is not run again (docs/http.md, "At most once"). */
+  /** A lasting name for a call, so that the server does not run a repeat again (docs/http.md, "At most once"). */
   idempotencyKey: 'io.troupe/idempotency-key',
 } as const;
 
 type Params = Readonly<Record<string, unknown>> | undefined;
 
-/** What a modern request carries instead of a session. */
+/** The description of the client in a modern request, which has no session. */
 export interface SelfDescription {
   readonly revision: ModernRevision;
   readonly info: Implementation | undefined;
@@ -34,15 +34,18 @@ export function metaOf(params: Params): Readonly<Record<string, unknown>> | unde
   return isObject(meta) ? meta : undefined;
 }
 
-/** True where the message opens as the modern era does: by naming its revision in `_meta` (2026-07-28 versioning, "Backward Compatibility"). */
+/**
+ * Whether a message belongs to the modern era: it names its revision in `_meta` (2026-07-28 versioning, "Backward
+ * Compatibility").
+ */
 export function isModern(params: Params): boolean {
   return metaOf(params)?.[META.protocolVersion] !== undefined;
 }
 
 /**
- * Reads what a modern request says of itself.
+ * Reads the self-description of a modern request.
  *
- * @throws {ProtocolError} -32022 for a revision that is not served per request; -32602 for a missing or misshapen field.
+ * @throws {ProtocolError} -32022 for a revision that is not served per request; -32602 for a missing or invalid field
  * @see 2026-07-28 basic/index "Per-request protocol fields"
  */
 export function readSelfDescription(params: Params): SelfDescription {
@@ -53,7 +56,7 @@ export function readSelfDescription(params: Params): SelfDescription {
     throw new ProtocolError(
       ErrorCode.UnsupportedProtocolVersion,
       isLegacyRevision(requested)
-        ? `Revision ${requested} has a session: open it with "initialize", without ${META.protocolVersion} in _meta`
+        ? `Revision ${requested} uses sessions. Open one with "initialize", without ${META.protocolVersion} in _meta`
         : `Unsupported protocol version "${requested.slice(0, 40)}"`,
       { supported: SUPPORTED_REVISIONS, requested },
     );
@@ -72,7 +75,7 @@ export function readSelfDescription(params: Params): SelfDescription {
   };
 }
 
-/** Reads an `Implementation`; absent is allowed. @throws {ProtocolError} -32602 for one without name and version. */
+/** Reads an `Implementation`, which may be absent. @throws {ProtocolError} -32602 if name or version is missing */
 export function readImplementation(value: unknown, where: string): Implementation | undefined {
   if (value === undefined || isImplementation(value)) return value;
   const expected = 'an object with string "name" and "version"';
@@ -83,7 +86,10 @@ function isImplementation(value: unknown): value is Implementation {
   return isObject(value) && typeof value.name === 'string' && typeof value.version === 'string';
 }
 
-/** The progress token of a request: a string or an integer, or `undefined`. @throws {ProtocolError} -32602 for anything else. */
+/**
+ * The progress token of a request: a string, an integer, or `undefined`. @throws {ProtocolError} -32602 for any other
+ * value
+ */
 export function readProgressToken(params: Params): string | number | undefined {
   const token = metaOf(params)?.[META.progressToken];
   if (token === undefined || isRequestId(token)) return token;

@@ -1,4 +1,7 @@
-/** The one table of every method: its kind, its eras, the capability it needs, the reader of its params, and who serves it. Nothing else switches on method names. */
+/**
+ * The table of all methods: kind, eras, required capability, reader of the params, and the actor that serves it. No
+ * other code switches on method names.
+ */
 import {
   type Operation,
   type Params,
@@ -31,13 +34,16 @@ export type ServedBy =
 export interface RequestMethod {
   readonly kind: 'request';
   readonly eras: readonly Era[];
-  /** What the server must offer for this method to exist. */
+  /** The capability that the server must offer for this method to exist. */
   readonly needs?: keyof ServerCapabilities;
-  /** Absent: the method has its place, but nothing serves it yet, and it is answered with -32601. */
+  /** If absent, the method is listed but not implemented, and the server responds with -32601. */
   readonly served?: { readonly by: ServedBy; read(params: Params): Operation };
-  /** Answered even before a session is there. */
+  /** Served even before a session exists. */
   readonly always?: true;
-  /** The parameter that its HTTP request repeats as `Mcp-Name` (2026-07-28 streamable-http, "Standard Request Headers"; ext-tasks, "Routing Headers"). */
+  /**
+   * The parameter that the HTTP request repeats as `Mcp-Name` (2026-07-28 streamable-http, "Standard Request Headers";
+   * ext-tasks, "Routing Headers").
+   */
   readonly named?: 'name' | 'uri' | 'taskId';
 }
 
@@ -131,7 +137,7 @@ export const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
   ],
   ['notifications/roots/list_changed', { kind: 'notification', eras: LEGACY }],
   ['subscriptions/listen', { kind: 'request', eras: MODERN, served: { by: 'subscriptions', read: readListen } }],
-  // Tasks: of the modern era an extension, experimental in 2025-11-25
+  // Tasks: an extension in the modern era, experimental in 2025-11-25
   [
     'tasks/get',
     {
@@ -165,7 +171,7 @@ export const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
 
 export type ServedMethod = RequestMethod & { readonly served: NonNullable<RequestMethod['served']> };
 
-/** For each era, the requests that it has and that something serves. */
+/** The implemented requests of each era. */
 export const SERVED: Readonly<Record<Era, ReadonlyMap<string, ServedMethod>>> = {
   legacy: servedIn('legacy'),
   modern: servedIn('modern'),

@@ -1,4 +1,4 @@
-/** What a client can ask for, read: one shape per method, and the readers that refuse params which do not fit with -32602. */
+/** The parsed form of each request, and the readers, which reject invalid params with -32602. */
 import { misfit } from './errors.ts';
 import { isObject } from './json.ts';
 import { readImplementation } from './meta.ts';
@@ -16,7 +16,7 @@ export interface Complete {
   readonly method: 'completion/complete';
   readonly ref: CompletionRef;
   readonly argument: { readonly name: string; readonly value: string };
-  /** Arguments that were already resolved (`context.arguments`, from 2025-06-18). */
+  /** Arguments that the client has already resolved (`context.arguments`, from 2025-06-18). */
   readonly resolved: Readonly<Record<string, string>>;
 }
 
@@ -30,7 +30,7 @@ export interface Initialize {
 export type ListMethod = 'tools/list' | 'resources/list' | 'resources/templates/list' | 'prompts/list';
 
 export type List = { readonly method: ListMethod; readonly cursor: string | undefined };
-/** What a request brings that goes on with an earlier one: the answers to what was asked, and the state that was handed out (2026-07-28 MRTR). */
+/** The input of a retried request: the responses to the input requests, and the request state (2026-07-28 MRTR). */
 export interface Input {
   readonly responses: Readonly<Record<string, unknown>>;
   readonly state: string | undefined;
@@ -41,7 +41,7 @@ export type CallTool = {
   readonly name: string;
   readonly arguments: Readonly<Record<string, unknown>>;
   readonly input: Input | undefined;
-  /** By which 2025-11-25 asks for a task, as it came: other revisions read over it. */
+  /** The request for a task (2025-11-25), unparsed; other revisions ignore it. */
   readonly task: unknown;
 };
 export type ReadResource = {
@@ -59,7 +59,7 @@ export type GetPrompt = {
 export type SetLevel = { readonly method: 'logging/setLevel'; readonly level: LogLevel };
 export type Bare = { readonly method: 'ping' | 'server/discover' };
 
-/** One request, read. */
+/** One parsed request. */
 export type Operation =
   | Initialize
   | Bare

@@ -1,4 +1,4 @@
-/** The protocol revisions that Troupe speaks, oldest first, and the era of each. */
+/** The protocol revisions that Troupe supports, oldest first, and the era of each. */
 
 export const LEGACY_REVISIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'] as const;
 export const MODERN_REVISIONS = ['2026-07-28'] as const;
@@ -13,7 +13,7 @@ export type Era = 'legacy' | 'modern';
 export const LATEST_LEGACY: LegacyRevision = '2025-11-25';
 export const LATEST_MODERN: ModernRevision = '2026-07-28';
 
-/** Every revision, newest first, as errors and `server/discover` list them. */
+/** Every revision, newest first, in the order of errors and `server/discover`. */
 export const SUPPORTED_REVISIONS: readonly Revision[] = [...LEGACY_REVISIONS, ...MODERN_REVISIONS].reverse();
 
 export function isLegacyRevision(value: unknown): value is LegacyRevision {

@@ -1,7 +1,12 @@
-/** The HTTP status that goes with each answer. Decided here, and not by the transport, because it hangs on the error and the era. */
+/**
+ * The HTTP status of each response. It depends on the error and the era, so the protocol decides it, not the transport.
+ */
 import { ErrorCode, type ErrorCodeValue, type WireError } from './errors.ts';
 
-/** What an admitted request is answered with: an error is the protocol's business and leaves with 200, but for those that a revision or HTTP itself rules. */
+/**
+ * Status of a response to an admitted request. JSON-RPC errors leave with 200, except those for which a revision or
+ * HTTP prescribes a status.
+ */
 const ANSWERED: ReadonlyMap<ErrorCodeValue, number> = new Map([
   // 2026-07-28 streamable-http "Server Validation", basic/index "Error Codes".
   [ErrorCode.HeaderMismatch, 400],
@@ -16,10 +21,11 @@ export function statusOfAnswer(error: WireError | undefined): number {
 }
 
 /**
- * The status of a message that the door refuses.
+ * The status for a message that the inbound codec rejects.
  *
- * @param inSession the message is a request of a session. 404 would tell its client that the session is gone (2025-11-25
- *   transports, "Session Management"), and its SDKs hide the body of anything but 200: what JSON-RPC can say is said with 200.
+ * @param inSession the message is a request of a session. A 404 would mean that the session has ended (2025-11-25
+ * transports, "Session Management"). The official SDKs hide the body of any response but 200, so errors that JSON-RPC
+ * can express leave with 200.
  */
 export function statusOfRefusal(code: ErrorCodeValue, inSession: boolean): number {
   switch (code) {

@@ -1,16 +1,16 @@
-/** The filter of `subscriptions/listen`: what a client wants to hear of, read from the wire and shown on it. */
+/** The filter of `subscriptions/listen`: parsed from the wire and rendered for the acknowledgement. */
 import { misfit } from './errors.ts';
 import { isObject } from './json.ts';
 
-/** The lists whose changes can be heard of. */
+/** The lists whose changes a client can subscribe to. */
 export type ListName = 'tools' | 'resources' | 'prompts';
 
-/** What a subscription asks for, or is granted. */
+/** The changes that a subscription requests or is granted. */
 export interface SubscriptionFilter {
   readonly lists: readonly ListName[];
-  /** The uris of the resources; undefined where no kind of it was asked for, or can be had. */
+  /** URIs of the resources; undefined if the client did not request this kind or the server does not offer it. */
   readonly resources: readonly string[] | undefined;
-  /** The ids of the tasks; undefined as above. */
+  /** Ids of the tasks; undefined under the same conditions. */
   readonly tasks: readonly string[] | undefined;
 }
 
@@ -22,7 +22,7 @@ const LISTS: readonly (readonly [member: string, list: ListName])[] = [
   ['resourcesListChanged', 'resources'],
 ];
 
-/** Members of the filter that are not known are kinds of changes that nobody can be told of: they are read over. */
+/** Ignores unknown members of the filter: the server never sends notifications of an unknown kind. */
 export function readListen(params: Readonly<Record<string, unknown>> | undefined): Listen {
   const notifications = params?.notifications;
   if (!isObject(notifications)) throw misfit('notifications', 'an object (it may be empty)', notifications);
@@ -53,7 +53,10 @@ function readStrings(value: unknown, member: string, noun: string): readonly str
   });
 }
 
-/** As it is acknowledged: kinds that nobody is told of are left out (2026-07-28 subscriptions, "Acknowledgment"). */
+/**
+ * The filter as acknowledged, without the kinds that the server never sends (2026-07-28 subscriptions,
+ * "Acknowledgment").
+ */
 export function renderFilter({ lists, resources, tasks }: SubscriptionFilter): Readonly<Record<string, unknown>> {
   const shown: Record<string, unknown> = {};
   for (const [member, list] of LISTS) if (lists.includes(list)) shown[member] = true;

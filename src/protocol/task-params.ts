@@ -1,22 +1,22 @@
-/** Tasks as the wire knows them: what a client says to have them, and what it asks of one. */
+/** Tasks on the wire: how a client declares support, and the parameters of task requests. */
 import { ErrorCode, misfit, ProtocolError } from './errors.ts';
 import { isObject } from './json.ts';
 import type { ClientCapabilities } from './types.ts';
 
-/** The extension of the modern era (`io.modelcontextprotocol/tasks`, SEP-2663). */
+/** The tasks extension of the modern era (`io.modelcontextprotocol/tasks`, SEP-2663). */
 export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks';
 
 type Params = Readonly<Record<string, unknown>> | undefined;
 
 export type TaskStatus = 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled';
 
-/** What is asked of one task. */
+/** A request about one task. */
 export type OneTask =
   | { readonly method: 'tasks/get' | 'tasks/cancel' | 'tasks/result'; readonly taskId: string }
   | {
       readonly method: 'tasks/update';
       readonly taskId: string;
-      /** By key; a key that nobody waits for is ignored. */
+      /** Responses by key. Keys that the task does not wait for are ignored. */
       readonly responses: Readonly<Record<string, unknown>>;
     };
 
@@ -40,10 +40,10 @@ export function readListTasks(params: Params): ListTasks {
 }
 
 /**
- * The time to live that `params.task` of a call asks for (2025-11-25 tasks, "Task Parameters").
+ * The time to live in `params.task` of a call (2025-11-25 tasks, "Task Parameters").
  *
- * @returns milliseconds; undefined where it asks for none
- * @throws {ProtocolError} -32602 for what is no such parameter
+ * @returns milliseconds; undefined if none is requested
+ * @throws {ProtocolError} -32602 for an invalid parameter
  */
 export function readTtl(task: unknown): number | undefined {
   if (!isObject(task)) throw misfit('task', 'an object', task);
@@ -53,33 +53,36 @@ export function readTtl(task: unknown): number | undefined {
   return Math.min(Math.ceil(ttl), Number.MAX_SAFE_INTEGER);
 }
 
-/** Whether a request says that its client takes tasks (ext-tasks, "Capability Negotiation"). */
+/** Whether a request declares that its client supports tasks (ext-tasks, "Capability Negotiation"). */
 export function declaresTasks({ extensions }: ClientCapabilities): boolean {
   return isObject(extensions) && isObject(extensions[TASKS_EXTENSION]);
 }
 
-/** What a modern client is told that has to take tasks, and does not say so. */
+/** The error for a modern client that needs task support but does not declare it. */
 export function tasksNotDeclared(what: string): ProtocolError {
   return new ProtocolError(
     ErrorCode.MissingRequiredClientCapability,
-    `${what} needs a client that takes tasks: declare extensions["${TASKS_EXTENSION}"] in the request's client capabilities`,
+    `${what} needs a client with task support. Declare extensions["${TASKS_EXTENSION}"] in the request's client capabilities`,
     { requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } } },
   );
 }
 
-/** The same words for a task that never was, that is forgotten, and that is another's: nobody learns which. */
+/**
+ * The same message for a task that never existed, one that expired, and one of another principal, so that clients
+ * cannot distinguish them.
+ */
 export function unknownTask(taskId: string): ProtocolError {
   return new ProtocolError(
     ErrorCode.InvalidParams,
-    `params.taskId: there is no task "${taskId.slice(0, 100)}" (any more): a task is forgotten when its time to live is over`,
+    `params.taskId: unknown task "${taskId.slice(0, 100)}". It never existed, or its time to live is over`,
   );
 }
 
-/** A task that exists, as far as a damaged store can tell: never the same words as for one that does not. */
+/** The error for a task that exists but whose stored data is damaged. It differs from the error for an unknown task. */
 export function damagedTask(taskId: string): ProtocolError {
   return new ProtocolError(
     ErrorCode.InternalError,
-    `params.taskId: the storage of this server is damaged where the task "${taskId.slice(0, 100)}" is: nothing was done; ask the operator to restore a copy`,
+    `params.taskId: the stored data of task "${taskId.slice(0, 100)}" is damaged. Nothing was done. Ask the operator to restore a backup`,
   );
 }
 

@@ -1,4 +1,4 @@
-/** Tells what can be awaited: promises of this realm or another, and those of libraries that have their own. */
+/** Recognizes awaitable values: promises of this realm or another, and promises of libraries. */
 
 export function isThenable<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
   if (value instanceof Promise) return true;

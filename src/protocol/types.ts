@@ -1,4 +1,7 @@
-/** What a server offers and answers, in the fullest form of any revision; the dialects say what each revision shows of it. */
+/**
+ * The definitions and results of a server, in the fullest form of any revision. The dialects define what each revision
+ * shows.
+ */
 import type { JsonObject, JsonValue } from './json.ts';
 
 export interface Icon {
@@ -131,7 +134,7 @@ export interface CallToolResult {
 }
 
 export interface CacheHints {
-  /** Milliseconds for which the result may be taken as fresh; at least 0. */
+  /** Milliseconds for which the result counts as fresh; at least 0. */
   readonly ttlMs?: number;
   readonly cacheScope?: 'public' | 'private';
 }
@@ -165,7 +168,7 @@ export function isLogLevel(value: unknown): value is LogLevel {
   return LOG_LEVELS.some((level) => level === value);
 }
 
-/** What a client says it can do. Not a closed set: clients may declare more. */
+/** The capabilities that a client declares. Clients may declare more than these. */
 export interface ClientCapabilities {
   readonly roots?: { readonly listChanged?: boolean };
   readonly sampling?: JsonObject;
@@ -175,7 +178,7 @@ export interface ClientCapabilities {
   readonly tasks?: JsonObject;
 }
 
-/** What a server can do, before a dialect shows it. */
+/** The capabilities of a server, before a dialect selects what to show. */
 export interface ServerCapabilities {
   readonly tools?: { readonly listChanged?: boolean };
   readonly resources?: { readonly subscribe?: boolean; readonly listChanged?: boolean };
@@ -184,6 +187,6 @@ export interface ServerCapabilities {
   readonly logging?: JsonObject;
   readonly experimental?: JsonObject;
   readonly extensions?: JsonObject;
-  /** Of 2025-11-25; the modern era has an extension for it. */
+  /** 2025-11-25 only; the modern era uses an extension. */
   readonly tasks?: JsonObject;
 }

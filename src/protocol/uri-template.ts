@@ -9,35 +9,35 @@ export type { TemplateValue, TemplateValues } from './uri-template/expand.ts';
 export { TemplateError } from './uri-template/grammar.ts';
 export type { TemplateMatch } from './uri-template/match-uri.ts';
 
-/** A template that was read once and can be expanded and matched many times. */
+/** A parsed template, for any number of expansions and matches. */
 export interface UriTemplate {
-  /** The template as it was written. */
+  /** The template's source text. */
   readonly text: string;
-  /** The names of its variables, in the order of the text. */
+  /** The names of its variables, in order of appearance. */
   readonly variables: readonly string[];
 
   /**
-   * Writes a URI (RFC 6570 section 3). A variable without a value, with an empty list or an empty record is left out;
-   * values for other names are ignored.
+   * Expands the template to a URI (RFC 6570 section 3). Omits variables without a value, with an empty list or with an
+   * empty record. Ignores values for other names.
    *
-   * @throws TemplateError where a value is no string, list or record of strings, holds a lone surrogate, or where `:n`
-   * meets a list or a record.
+   * @throws TemplateError if a value is not a string, list or record of strings, if it contains a lone surrogate, or if
+   * `:n` applies to a list or a record
    * @example parseTemplate('search{?q,page}').expand({ q: 'a b' }) // 'search?q=a%20b'
    */
   expand(values: TemplateValues): string;
 
   /**
-   * Reads the values from a whole URI, percent-decoded; `undefined` where the URI is not of this template, holds a
-   * malformed percent-escape, or is longer than 8,192 UTF-16 code units. Never throws. A variable that the URI leaves
-   * out is absent from the answer; an exploded variable (`*`) is always a list. The answer has no prototype.
+   * Extracts the percent-decoded values from a whole URI. Returns `undefined` if the URI does not match, contains a
+   * malformed percent-escape, or is longer than 8,192 UTF-16 code units. Never throws. A variable that is missing in
+   * the URI is absent from the result. An exploded variable (`*`) is always a list. The result has no prototype.
    *
-   * A decoded value can hold anything: `{name}` on `a%2Fb` gives `a/b`, and `..%2F..` gives `../..`. Whoever makes a
-   * path of it checks the path.
+   * A decoded value can contain any character: `{name}` on `a%2Fb` gives `a/b`, and `..%2F..` gives `../..`. Code that
+   * builds a path from it must check the path.
    *
-   * Where several readings fit, each expression, from the left, takes the shortest text that lets the rest match, but
-   * something rather than nothing: `{a}-{b}` on `x-y-z` gives `x` and `y-z`; `{a}{b}` on `xyz` gives `x` and `yz`.
-   * One reading is not tried: where an unnamed expression deals its parts to several variables and one of them is longer
-   * than its `:n`, the answer is `undefined`.
+   * If several readings match, each expression, from the left, takes the shortest text that lets the rest match, but
+   * prefers a non-empty text: `{a}-{b}` on `x-y-z` gives `x` and `y-z`; `{a}{b}` on `xyz` gives `x` and `yz`. One
+   * reading is not tried: if an unnamed expression distributes its parts to several variables and one part is longer
+   * than its `:n`, the result is `undefined`.
    *
    * @example parseTemplate('users/{id}{?tab}').match('users/7?tab=mail') // { id: '7', tab: 'mail' }
    */
@@ -45,10 +45,11 @@ export interface UriTemplate {
 }
 
 /**
- * Reads a template.
+ * Parses a template.
  *
- * @param text at most 2,048 UTF-16 code units and 32 expressions; each variable at most once.
- * @throws TemplateError where the text is malformed or passes a bound; it says where, what was expected and how to fix it.
+ * @param text at most 2,048 UTF-16 code units and 32 expressions; each variable at most once
+ * @throws TemplateError if the text is malformed or exceeds a limit. The message names the position, the expectation
+ * and a fix.
  * @example parseTemplate('file:///{+path}').match('file:///a/b.txt') // { path: 'a/b.txt' }
  */
 export function parseTemplate(text: string): UriTemplate {

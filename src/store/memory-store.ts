@@ -221,5 +221,5 @@ function inOrder(a: ActorRow, b: ActorRow): number {
 }
 
 function closed(): StoreError {
-  return new StoreError('closed', 'the store is closed: its server has stopped');
+  return new StoreError('closed', 'the store is closed because its server has stopped');
 }

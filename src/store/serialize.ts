@@ -13,6 +13,6 @@ export function fromText(text: string, what: string): JsonValue {
   try {
     return JSON.parse(text) as JsonValue;
   } catch (error) {
-    throw new StoreError('corrupt', `${what}: expected JSON, as it was written, got other text`, { cause: error });
+    throw new StoreError('corrupt', `${what}: expected the JSON that was written, got other text`, { cause: error });
   }
 }

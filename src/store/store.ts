@@ -117,7 +117,7 @@ export function notNewer(
 ): StoreError {
   return new StoreError(
     'failed',
-    `an event of ${actor}, stream "${stream}": expected a seq above ${last}, which the last one has, got ${seq}; the batch is not kept`,
+    `an event of ${actor}, stream "${stream}": expected a seq above ${last}, the seq of the last event, got ${seq}. The batch was not written`,
   );
 }
 
@@ -125,7 +125,7 @@ export function notNewer(
 export function gone(actor: string, stream: string, after: number): StoreError {
   return new StoreError(
     'purged',
-    `${actor}, stream "${stream}": events after ${after} are gone; ask for what is left (after 0), or begin anew`,
+    `${actor}, stream "${stream}": events after ${after} were deleted. Read the remaining events (after 0), or start over`,
   );
 }
 

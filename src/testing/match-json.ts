@@ -45,8 +45,8 @@ export function fillIn(message: JsonValue, values: Values): JsonValue {
     if (value === undefined)
       throw new Error(
         name === ''
-          ? '"…" stands for any value, which cannot be sent: give it a name and a value'
-          : `"…${name}" has no value yet; those that have one: ${[...values.keys()].join(', ') || 'none'}`,
+          ? '"…" matches any value and cannot be sent. Use a named value'
+          : `"…${name}" has no value yet. Names with a value: ${[...values.keys()].join(', ') || 'none'}`,
       );
     return value;
   }

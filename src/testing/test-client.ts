@@ -102,7 +102,9 @@ export class TestClient {
   request(method: string, params?: JsonObject): Promise<JsonObject> {
     this.#lastId += 1;
     const id = this.#lastId;
-    const waiting = this.#wait<JsonObject>(`the answer to request ${id} (${method})`, () => this.#requests.delete(id));
+    const waiting = this.#wait<JsonObject>(`the response to request ${id} (${method})`, () =>
+      this.#requests.delete(id),
+    );
     this.#requests.set(id, waiting);
     try {
       this.#send({ jsonrpc: '2.0', id, method, ...(params === undefined ? {} : { params }) });
@@ -205,7 +207,7 @@ export class TestClient {
     const parsed = readJson(text);
     this.#see({ direction: 'out', text, parsed });
     if (parsed === undefined) {
-      this.#failure ??= new Error(`the server sent what is no JSON: ${text.slice(0, 400)}`);
+      this.#failure ??= new Error(`the server sent text that is not JSON: ${text.slice(0, 400)}`);
       return this.#abandon(this.#failure);
     }
     if (isJsonArray(parsed)) {
@@ -238,7 +240,7 @@ export class TestClient {
         ms: this.#deadlineMs,
         arrived: () => {
           const texts = this.#seen.flatMap(({ direction, text }) => (direction === 'out' ? [text] : []));
-          return texts.length === 0 ? 'nothing had arrived' : `what had arrived:${listArrivals(texts)}`;
+          return texts.length === 0 ? 'received nothing' : `received:${listArrivals(texts)}`;
         },
       },
       ended,

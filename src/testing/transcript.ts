@@ -39,7 +39,7 @@ export function parseTranscript(text: string): Transcript {
     .slice(0, start === -1 ? lines.length : start)
     .join(' ')
     .trim();
-  if (!/[.:?!]$/.test(why)) throw wrong(1, 'a sentence that says why, before anything else', why);
+  if (!/[.:?!]$/.test(why)) throw wrong(1, 'a first sentence that explains why', why);
   const entries: Entry[] = [];
   for (const [index, line] of lines.entries()) {
     if (index < start || line.trim() === '' || line.startsWith('#')) continue;
@@ -48,7 +48,12 @@ export function parseTranscript(text: string): Transcript {
     if (mark !== undefined)
       entries.push({ line: index + 1, mark, text: line.slice(line.indexOf(mark) + mark.length).trim() });
     else if (/^\s/.test(line) && last && (last.mark === '→' || last.mark === '←')) last.text += `\n${line}`;
-    else throw wrong(index + 1, `a line that begins with one of: ${MARKS}; or the rest of a message, indented`, line);
+    else
+      throw wrong(
+        index + 1,
+        `a line that begins with one of: ${MARKS}; or an indented continuation of a message`,
+        line,
+      );
   }
   if (entries.length === 0) throw wrong(lines.length, `at least one of: ${MARKS}`, '');
   return { why, steps: entries.map(read) };
@@ -83,7 +88,7 @@ function oneLine(text: string): string {
 
 function json(line: number, text: string): JsonValue {
   const message = readJson(text);
-  if (message === undefined) throw wrong(line, 'a message in JSON (raw characters are sent with ↯)', text);
+  if (message === undefined) throw wrong(line, 'a message in JSON (use ↯ to send raw characters)', text);
   return message;
 }
 

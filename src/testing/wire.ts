@@ -48,7 +48,7 @@ export function readAnswer(answer: JsonObject): JsonObject | Error {
   if (isObjectInTest(result)) return result;
   if (isObjectInTest(error) && typeof error.code === 'number')
     return new ErrorAnswer(error.code, String(error.message), error.data);
-  return new Error(`expected an answer with a result or an error, got ${JSON.stringify(answer)}`);
+  return new Error(`expected a response with a result or an error, got ${JSON.stringify(answer)}`);
 }
 
 /** What a message says if it is a notification. */

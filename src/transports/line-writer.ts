@@ -169,10 +169,12 @@ export class LineWriter {
   }
 
   readonly #failed = (error: Error): void => {
-    this.#die('code' in error && GONE.has(String(error.code)) ? 'client is gone' : `writing failed: ${error.message}`);
+    this.#die(
+      'code' in error && GONE.has(String(error.code)) ? 'client disconnected' : `writing failed: ${error.message}`,
+    );
   };
 
-  readonly #closed = (): void => this.#die('client is gone');
+  readonly #closed = (): void => this.#die('client disconnected');
 
   #die(reason: string): void {
     if (this.#dead) return;

@@ -61,7 +61,7 @@ class Memory implements Transport {
   }
 
   open(host: TransportHost): void {
-    if (this.#host) throw new Error('this memory transport is already open: call memory() for another');
+    if (this.#host) throw new Error('this memory transport is already open. Call memory() for another');
     this.#host = host;
     this.#cleanup = [
       host.bus.on('connection.send', ({ connection, text }) => this.#peers.get(connection)?.receive(text)),
@@ -74,7 +74,7 @@ class Memory implements Transport {
     const host = this.#host;
     if (!host)
       throw new Error(
-        'the memory transport is not open: connect after `await server.listen(transport)` and before `server.close()`',
+        'the memory transport is not open. Connect after `await server.listen(transport)` and before `server.close()`',
       );
     const peer = new Peer(host, this.#slowAfter);
     this.#peers.set(peer.id, peer);
@@ -146,12 +146,12 @@ class Peer implements MemoryPeer {
 
   close(): void {
     if (this.#ended !== undefined) return;
-    this.#ended = 'this peer has been closed';
+    this.#ended = 'this peer is closed';
     this.#host.bus.emit('connection.ended', { connection: this.id });
   }
 
   vanish(): void {
-    this.finish('client is gone');
+    this.finish('client disconnected');
   }
 
   pause(): void {

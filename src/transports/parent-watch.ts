@@ -46,7 +46,7 @@ export function watchParent(options: ParentWatchOptions): () => void {
   const { clock, everyMs, onGone, onUnable, parent = realParent } = options;
   const first = parent.id();
   if (first === 0) {
-    onUnable('the parent process lies outside of this container');
+    onUnable('the parent process is outside this container');
     return () => {};
   }
   let timer: Timer;

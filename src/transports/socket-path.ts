@@ -30,18 +30,18 @@ export function checkPath(path: string): void {
   if (isWindows) {
     if (!/^\\\\[.?]\\pipe\\./.test(path))
       throw new Error(
-        `socket: expected the name of a pipe such as \\\\.\\pipe\\my-server, got ${path}: on Windows sockets are named pipes`,
+        `socket: expected the name of a pipe such as \\\\.\\pipe\\my-server, got ${path}. On Windows, sockets are named pipes`,
       );
     return;
   }
   if (path === '' || path.includes('\0'))
     throw new Error(
-      'socket: expected the path of a file, got an empty one or one with a NUL in it (abstract sockets have no file mode: everybody may connect to them)',
+      'socket: expected the path of a file, got an empty one or one with a NUL in it (abstract sockets have no file mode, so every user could connect)',
     );
   const bytes = Buffer.byteLength(path);
   if (bytes > LONGEST)
     throw new Error(
-      `socket: expected a path of at most ${LONGEST} bytes, got ${bytes}: this system takes no longer one for a socket; choose a shorter one than ${path}`,
+      `socket: expected a path of at most ${LONGEST} bytes, got ${bytes}, the limit of this system for sockets. Choose a shorter path than ${path}`,
     );
 }
 
@@ -54,15 +54,15 @@ export function checkDirectory(directory: string): void {
   if (isWindows) return;
   const found = statSync(directory, { throwIfNoEntry: false });
   if (!found?.isDirectory())
-    throw new Error(`socket: the directory ${directory} is not there: create it with mkdir -p -m 700 ${directory}`);
+    throw new Error(`socket: the directory ${directory} does not exist. Create it with mkdir -p -m 700 ${directory}`);
   const user = process.getuid?.();
   if (found.uid !== user && found.uid !== 0)
     throw new Error(
-      `socket: the directory ${directory} belongs to the user ${found.uid}, and you are ${user}: they could put a socket of their own there; choose a directory of yours`,
+      `socket: the directory ${directory} belongs to the user ${found.uid}, and you are ${user}. That user could put another socket there. Choose a directory that you own`,
     );
   if ((found.mode & 0o022) !== 0)
     throw new Error(
-      `socket: others may write to the directory ${directory} (mode ${(found.mode & 0o7777).toString(8)}), and could put a socket of their own there: choose a directory of your own (mkdir -m 700), or take the right from them (chmod go-w ${directory})`,
+      `socket: other users may write to the directory ${directory} (mode ${(found.mode & 0o7777).toString(8)}) and could put their own socket there. Choose a directory that you own (mkdir -m 700), or remove their write permission (chmod go-w ${directory})`,
     );
 }
 
@@ -86,7 +86,7 @@ export function checkSocket(path: string): string {
   const user = process.getuid?.();
   if (found && found.uid !== user)
     throw new Error(
-      `socket: ${path} belongs to the user ${found.uid}, and you are ${user}: its server would read and answer everything; start one of your own at another path`,
+      `socket: ${path} belongs to the user ${found.uid}, and you are ${user}. Its server could read every message. Start your own server at another path`,
     );
   // A link may be there because the path would be too long without it.
   return Buffer.byteLength(real) > LONGEST ? path : real;
@@ -175,12 +175,12 @@ async function removeStale(path: string): Promise<void> {
 }
 
 function noSocket(path: string): Error {
-  return new Error(`socket: there is a file at ${path}, and it is no socket: remove it, or choose another path`);
+  return new Error(`socket: the file at ${path} is not a socket. Remove it, or choose another path`);
 }
 
 function taken(path: string): Error {
   return new Error(
-    `socket: a server is listening on ${path} already: use that one (troupe attach ${path}), end it, or choose another path`,
+    `socket: a server already listens on ${path}. Use it (troupe attach ${path}), stop it, or choose another path`,
   );
 }
 

@@ -59,7 +59,7 @@ class SocketTransport implements Transport {
 
   async open(host: TransportHost): Promise<void> {
     if (this.#host || this.#closing)
-      throw new Error('this socket transport has been opened before: call socket() for another');
+      throw new Error('this socket transport was already opened. Call socket() for another');
     this.#host = host;
     // A client that ends its input still gets its answers: only we close our side.
     const server = createServer({ allowHalfOpen: true }, (socket) => this.#accept(socket, host));
@@ -72,9 +72,9 @@ class SocketTransport implements Transport {
     if (isWindows)
       host.log(
         'warning',
-        `socket: ${this.#path} has no file mode: Windows decides who may connect to a pipe (its default: you, administrators and the system)`,
+        `socket: ${this.#path} has no file mode. Windows decides who may connect to a pipe (default: you, administrators and the system)`,
       );
-    server.on('error', (error) => host.log('error', `socket: a client could not be accepted: ${error.message}`));
+    server.on('error', (error) => host.log('error', `socket: cannot accept a client: ${error.message}`));
     this.#cleanup = [
       host.bus.on('connection.send', ({ connection, text }) => this.#connections.get(connection)?.send(text)),
       host.bus.on(
@@ -130,12 +130,12 @@ class SocketTransport implements Transport {
 
   /** One error (code Overloaded of `protocol/errors.ts`), without an id as nothing was read, and the end. */
   #refuse(socket: Socket, host: TransportHost): void {
-    const why = `this server takes ${this.#maxConnections} connections at once (the option of socket() is maxConnections)`;
-    if (!this.#full) host.log('warning', `socket: a client was refused: ${why}`);
+    const why = `this server accepts ${this.#maxConnections} connections at once (maxConnections of socket())`;
+    if (!this.#full) host.log('warning', `socket: rejected a client: ${why}`);
     this.#full = true;
     socket.on('error', () => {});
     socket.write(
-      `{"jsonrpc":"2.0","id":null,"error":{"code":-31001,"message":"${why}: try again when another client has gone"}}\n`,
+      `{"jsonrpc":"2.0","id":null,"error":{"code":-31001,"message":"${why}. Retry when another client has disconnected"}}\n`,
     );
     part(socket, host);
   }

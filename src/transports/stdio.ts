@@ -58,9 +58,7 @@ class Stdio implements Transport {
 
   open(host: TransportHost): void {
     if (this.#host || this.#closing)
-      throw new Error(
-        'this stdio transport has been opened before: it serves one client, once; call stdio() for another',
-      );
+      throw new Error('this stdio transport was already opened. It serves one client, once. Call stdio() for another');
     const { input = process.stdin, output = process.stdout, signals, parentCheckMs } = this.#options;
     if (output === process.stdout) this.#guard = guardStdout();
     this.#host = host;
@@ -85,7 +83,7 @@ class Stdio implements Transport {
       // A person started it by hand, and would see nothing at all.
       host.log(
         'info',
-        'serving stdio on this terminal: a client writes JSON-RPC here, one message a line; give an MCP client this command to use it, or end it with Ctrl-C',
+        'serving stdio on this terminal: a client writes JSON-RPC here, one message per line. Configure this command in an MCP client, or stop it with Ctrl-C',
       );
     }
     this.#cleanup = [
@@ -127,11 +125,11 @@ class Stdio implements Transport {
     return watchParent({
       clock: host.clock,
       everyMs,
-      onGone: () => connection.endInput('parent process is gone'),
+      onGone: () => connection.endInput('parent process exited'),
       onUnable: (why) =>
         host.log(
           'warning',
-          `stdio: cannot watch the parent process (${why}): only the end of stdin tells that the client is gone`,
+          `stdio: cannot watch the parent process (${why}): only the end of stdin tells that the client disconnected`,
         ),
     });
   }

@@ -24,7 +24,7 @@ const stdout = processWide('troupe.stdout', (): { guard?: StdoutGuard | undefine
 export function guardStdout(): StdoutGuard {
   if (stdout.serves)
     throw new Error(
-      'stdout is already served: a process has one stdout, so close the other stdio transport first, or give this one an `output` of its own',
+      'stdout is already in use. A process has one stdout: close the other stdio transport first, or give this one its own `output`',
     );
   stdout.serves = true;
   return reserveStdout();

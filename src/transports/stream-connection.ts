@@ -113,7 +113,7 @@ export class StreamConnection {
     if (!flushed)
       host.log(
         'warning',
-        `${this.#options.transport}: the client read nothing for ${flushMs} ms while closing; the rest of what was sent is lost`,
+        `${this.#options.transport}: the client read nothing for ${flushMs} ms while closing; the remaining output is lost`,
       );
     this.#finish(reason);
   }

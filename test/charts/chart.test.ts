@@ -79,7 +79,7 @@ test('the picture marks the states that the instance is in, and those around the
   const svg = drawChart(chart, 'work', ['busy.money.moving', 'busy.goods.here']);
   const marked = [...svg.matchAll(/font-weight="bold">([^<]*)</g)].filter(([text]) => text.length > 0);
   const green = [...svg.matchAll(/fill="#1a7f37" font-weight="bold">([^<]*)</g)].map(([, name]) => name);
-  assert.equal(green, ['busy (all at once)', 'money', 'moving', 'goods', 'here']);
+  assert.equal(green, ['busy (parallel)', 'money', 'moving', 'goods', 'here']);
   assert.is(marked.length, nodesOf(chart).length);
 });
 

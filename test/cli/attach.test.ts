@@ -313,7 +313,7 @@ test('a shim waits for a server that is still to come, and for a place at one th
   await opened;
   const second = troupe('attach', path);
   const waited = second.initialize();
-  await second.said('takes 1 connections at once');
+  await second.said('accepts 1 connections at once');
   assert.is(await early.end(), 0);
   await waited;
   assert.is(await second.end(), 0);
@@ -368,7 +368,7 @@ for (const mode of [0o777, 0o1777, 0o770, 0o720]) {
     symlinkSync(path, link);
     symlinkSync(directory, way);
     for (const args of [[path], [link], [join(way, 's.sock')], ['--spawn', SHARED, path]])
-      await refused(args, /others may write to the directory/);
+      await refused(args, /other users may write to the directory/);
     assert.equal(heard, []);
     assert.equal(readdirSync(directory), ['s.sock']);
     close();
@@ -396,7 +396,7 @@ test('S-37 a socket, or a directory, of another user is not connected to', async
 test('S-37 a file that is no socket is refused at once', async () => {
   const path = freshPath();
   writeFileSync(path, '');
-  await refused([path], /there is a file at .* and it is no socket/);
+  await refused([path], /the file at .* is not a socket/);
 });
 
 test('S-37 attach --spawn starts no server in a runtime directory to which others may write', async () => {
@@ -408,7 +408,7 @@ test('S-37 attach --spawn starts no server in a runtime directory to which other
     chmodSync(join(runtime, 'troupe'), 0o777);
     const cli = troupe('attach', '--spawn', SHARED);
     assert.is(await cli.exit, 1);
-    assert.match(cli.err, /^troupe: socket: others may write to the directory .*\n$/);
+    assert.match(cli.err, /^troupe: socket: other users may write to the directory .*\n$/);
     assert.equal(readdirSync(join(runtime, 'troupe')), []);
   } finally {
     if (before === undefined) delete process.env.XDG_RUNTIME_DIR;

@@ -56,7 +56,7 @@ else
     mkdirSync(join(open, 'troupe'), { recursive: true });
     process.env.XDG_RUNTIME_DIR = open;
     chmodSync(join(open, 'troupe'), 0o777);
-    assert.throws(() => registerInspector(mine), /others may write to the directory/);
+    assert.throws(() => registerInspector(mine), /other users may write to the directory/);
     assert.not.ok(existsSync(join(open, 'troupe', 'inspectors')));
     process.env.XDG_RUNTIME_DIR = path;
   });

@@ -104,7 +104,7 @@ test('a path that another server has is an error, with code 1', async () => {
       cwd: new Tree({ ...PACKAGE, 'server.ts': program(end) }).path,
     });
     assert.is(await second.exit, 1);
-    assert.match(second.err, /cannot be served: .*a server is listening on .* already/);
+    assert.match(second.err, /cannot be served: .*a server already listens on/);
   }
   server.process.kill('SIGTERM');
   await server.exit;

@@ -129,6 +129,6 @@ test('what was thrown is put into one line, whatever it is', () => {
   });
   assert.is(startupError(hostile), 'it');
   assert.is(startupError(undefined), 'undefined');
-  assert.is(startupError(Object.create(null)), 'it threw something that cannot be put into words');
+  assert.is(startupError(Object.create(null)), 'the thrown value has no text');
   assert.is(startupError(new Error('a\n\n  b')).replace(/ \(at .*/, ''), 'a b');
 });

@@ -215,7 +215,7 @@ test('a client that vanishes has its requests aborted; nothing is sent for them,
     peer.send(JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params: { name: 'wait', _meta: meta } }));
   peer.vanish();
   await settled();
-  assert.equal(aborted, ['AbortError: client is gone', 'AbortError: client is gone']);
+  assert.equal(aborted, ['AbortError: client disconnected', 'AbortError: client disconnected']);
   assert.equal(got, []);
   assert.equal(told, []);
   assert.equal((await other.callTool('good')).content, [{ type: 'text', text: 'good' }]);

@@ -57,7 +57,7 @@ export const THROWN: readonly (readonly [what: string, make: () => unknown, word
   ['undefined', () => undefined, /^undefined$/],
   ['null', () => null, /^null$/],
   ['a symbol', () => Symbol('odd'), /odd/],
-  ['an object without a prototype', () => Object.create(null), /cannot be put into words/],
+  ['an object without a prototype', () => Object.create(null), /the thrown value has no text/],
   [
     'an Error whose message throws',
     () =>
@@ -66,10 +66,10 @@ export const THROWN: readonly (readonly [what: string, make: () => unknown, word
           throw new Error('not even this');
         },
       }),
-    /cannot be put into words/,
+    /the thrown value has no text/,
   ],
   ['an Error whose message is an object', () => Object.assign(new Error(), { message: { deep: 1 } }), /object Object/],
-  ['a revoked Proxy', revoked, /cannot be put into words/],
+  ['a revoked Proxy', revoked, /the thrown value has no text/],
 ];
 
 function revoked(): unknown {

@@ -17,7 +17,7 @@ const folder = mkdtempSync(join(tmpdir(), 'troupe-damage-'));
 test.after(() => rmSync(folder, { recursive: true, force: true }));
 let files = 0;
 
-const DAMAGED = /storage of this server is damaged/;
+const DAMAGED = /stored data of .* is damaged/;
 const KEY = 'a-random-key-0001';
 const PAGE = 4_096;
 const ROWS = 0x0d;
@@ -151,7 +151,7 @@ for (const [what, change] of [
       assert.match(String(sent.error?.message), DAMAGED);
       const other = await look(stage, 'x'.repeat(22));
       assert.match(JSON.stringify(other.result), /no such handle/);
-      assert.match(stage.told.join('\n'), /expected what was written, got something else/);
+      assert.match(stage.told.join('\n'), /the stored data differs from what was written/);
     }));
 
 for (const [what, change] of [
@@ -194,7 +194,7 @@ test('R-42: a call whose reply is damaged is not run again, with a key or in a s
     const again = await session.post({ jsonrpc: '2.0', id: 1, method: 'tools/call', params });
     assert.match(await again.text(), DAMAGED);
     assert.is(runs, before);
-    assert.match(stage.told.join('\n'), /the reply to .* expected what was written, got something else/);
+    assert.match(stage.told.join('\n'), /the reply to .* the stored data differs from what was written/);
   }));
 
 test('R-41: an index that is damaged hides no handle, no session and no task: it is made anew of the rows', async () => {
@@ -209,7 +209,7 @@ test('R-41: an index that is damaged hides no handle, no session and no task: it
       writeFileSync(copy, bytes);
     };
     await afterDamage(turn, async (stage, { handle, task }, session) => {
-      if (/was rebuilt from its rows/.test(stage.told.join('\n'))) rebuilt += 1;
+      if (/was rebuilt from the rows/.test(stage.told.join('\n'))) rebuilt += 1;
       assert.is((await send(stage, 'tasks/get', { taskId: task })).error, undefined);
       assert.is(await pings(session), 200);
       const { error } = await look(stage, handle);
@@ -227,7 +227,7 @@ test('R-43: a server does not start on a store that was cut to nothing, or whose
     );
     assert.ok(refused instanceof StoreError, String(refused));
     assert.is(refused.fault, 'corrupt');
-    assert.match(refused.message, /Restore a copy/);
+    assert.match(refused.message, /Restore a backup/);
     const path = join(folder, `copy-${files}.db`);
     assert.not.ok(existsSync(path) && readFileSync(path).length > 0);
   }

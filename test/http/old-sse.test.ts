@@ -56,7 +56,7 @@ async function opened(url: string, revision = '2024-11-05', headers: Headers = {
   return client;
 }
 
-/** Waits until the server has noticed that a client is gone, by round trips of another. */
+/** Waits until the server has noticed that a client disconnected, by round trips of another. */
 async function until(fact: () => boolean, url: string): Promise<void> {
   for (let trip = 0; trip < 100 && !fact(); trip += 1) await (await ask(url, { body: PING })).text();
   assert.ok(fact());

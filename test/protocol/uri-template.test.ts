@@ -31,7 +31,7 @@ expansion('counts a prefix in characters, not in code units', () => {
 expansion('says which value it cannot write', () => {
   throws(
     () => parseTemplate('{a:3}').expand({ a: ['x'] }),
-    /variable "a": expected a string, as ":n".* got array of 1/,
+    /variable "a": expected a string, because ":n".* got array of 1/,
   );
   throws(() => parseTemplate('{a}').expand({ a: '\ud800' }), /variable "a": expected well-formed Unicode/);
   const unchecked: Record<string, string> = JSON.parse('{"a":5,"b":[5],"c":null}');
@@ -42,31 +42,31 @@ expansion('says which value it cannot write', () => {
 
 refusal('says where a template is malformed, what was expected and how to fix it', () => {
   const rows: readonly (readonly [string, RegExp])[] = [
-    ['a{b', /^URI template "a\{b", character 2: expected "}" .*; close it/],
-    ['a}b', /character 2: expected "\{" before this "}"; .*%7D/],
+    ['a{b', /^URI template "a\{b", character 2: expected "}" .*. Close it/],
+    ['a}b', /character 2: expected "\{" before this "}"\. .*%7D/],
     ['a{b{c}d}', /character 3: expected a variable name .*got "b\{c"/],
-    ['{}', /character 1: expected a variable name between the braces, got none; write such as \{id}/],
-    ['{?}', /write such as \{\?id}/],
-    ['{user-id}', /character 2: expected a variable name .*got "user-id"; write user_id/],
+    ['{}', /character 1: expected a variable name between the braces, got none. Write, for example, \{id}/],
+    ['{?}', /Write, for example, \{\?id}/],
+    ['{user-id}', /character 2: expected a variable name .*got "user-id". Write user_id/],
     ['{a,}', /character 4: expected a variable name .*got ""/],
     ['{.a..b}', /character 3: expected a variable name .*got "a..b"/],
-    ['{a.}', /got "a."; write a/],
+    ['{a.}', /got "a.". Write a/],
     ['{%zz}', /got "%zz"/],
     ['{%ff}', /got "%ff"/],
-    ['{a b}', /got "a b"; write a_b/],
-    ['{a:}', /character 3: expected ":" and a length from 1 to 9999, got ":"; write such as :3/],
+    ['{a b}', /got "a b". Write a_b/],
+    ['{a:}', /character 3: expected ":" and a length from 1 to 9999, got ":". Write, for example, :3/],
     ['{a:0}', /got ":0"/],
     ['{a:10000}', /got ":10000"/],
-    ['{a:3*}', /character 2: expected either ":n" or "\*" .*got "a:3\*"; remove one/],
+    ['{a:3*}', /character 2: expected either ":n" or "\*" .*got "a:3\*". Remove one/],
     ['{a*:3}', /expected either ":n" or "\*"/],
-    ['{a}/{a}', /character 6: expected each variable once, got "a" again, .*rename one/],
+    ['{a}/{a}', /character 6: expected each variable once, got "a" again, .*Rename one/],
     ['{a,b,%61}', /character 6: expected each variable once, got "%61" again/],
-    ['a b', /character 2: expected a character that a URI may hold, got " "; write %20/],
-    ['a\ud800', /character 2: .*remove it/],
-    ['50%', /character 3: expected two hex digits after "%"; write %25/],
+    ['a b', /character 2: expected a character that URIs allow, got " ". Write %20/],
+    ['a\ud800', /character 2: .*Remove it/],
+    ['50%', /character 3: expected two hex digits after "%". Write %25/],
     ['%ff', /character 1: expected percent-escapes of UTF-8/],
-    ['x'.repeat(2049), /character 2049: expected at most 2048 characters, got 2049; shorten/],
-    ['{a}'.repeat(33).replaceAll(/a/g, nextName()), /expected at most 32 expressions; put several/],
+    ['x'.repeat(2049), /character 2049: expected at most 2048 characters, got 2049. Shorten/],
+    ['{a}'.repeat(33).replaceAll(/a/g, nextName()), /expected at most 32 expressions. Combine/],
   ];
   for (const [template, message] of rows) throws(() => parseTemplate(template), message);
   for (const symbol of '=,!@|') throws(() => parseTemplate(`{${symbol}a}`), /character 2: .* RFC 6570 reserves/);

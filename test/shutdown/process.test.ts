@@ -106,7 +106,7 @@ for (const ends of ['stdout', 'stdout and stderr']) {
     // It finds out when it writes.
     client.callTool('echo', { text: 'anybody there?' }).catch(() => {});
     assert.equal(await fixture.exited, clean);
-    if (ends === 'stdout') assert.match(fixture.err, 'hang aborted: AbortError: client is gone');
+    if (ends === 'stdout') assert.match(fixture.err, 'hang aborted: AbortError: client disconnected');
     assert.not.match(fixture.err, /EPIPE|Unhandled|incident/);
   });
 }

@@ -293,7 +293,7 @@ test('a transport that asks to close twice, and a connection that opens last, ch
     },
   });
   const caller = await connect(server);
-  for (const ask of asked) ask('its client is gone');
+  for (const ask of asked) ask('its client disconnected');
   for (const ask of asked) ask('and again');
   assert.is(await caller.closed, 'server closed');
   await server.close();

@@ -17,7 +17,7 @@ export type Act =
   | { readonly type: 'connect'; readonly client: number; readonly delayMs: number }
   /** A client sends nothing more, and waits for what is in flight. */
   | { readonly type: 'leave'; readonly client: number }
-  /** A client is gone, or its network is. */
+  /** A client disconnected, or its network is. */
   | { readonly type: 'cut'; readonly client: number }
   | { readonly type: 'pause'; readonly client: number }
   | { readonly type: 'resume'; readonly client: number }

@@ -442,7 +442,7 @@ test('params that do not fit are refused', async () => {
     ['tasks/get', {}, 'params.taskId: expected a string, got nothing'],
     ['tasks/cancel', { taskId: 7 }, 'params.taskId: expected a string, got'],
     ['tasks/update', { taskId: 'a' }, 'params.inputResponses: expected an object, got nothing'],
-    ['tasks/get', { taskId: 'a' }, 'params.taskId: there is no task "a"'],
+    ['tasks/get', { taskId: 'a' }, 'params.taskId: unknown task "a"'],
   ] as const) {
     const error = await errorOf(client.send(method, params));
     assert.is(error.code, ErrorCode.InvalidParams);

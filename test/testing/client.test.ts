@@ -177,11 +177,11 @@ test('what never comes is missed at the deadline, in words that say what and wha
   const wire = new Script();
   const client = new TestClient(wire, { deadlineMs: 20 });
   const empty = await failure(client.request('tools/list'));
-  assert.is(empty.message, 'waited 20 ms for the answer to request 1 (tools/list); nothing had arrived');
+  assert.is(empty.message, 'waited 20 ms for the response to request 1 (tools/list); received nothing');
   assert.match(empty.stack ?? '', /client\.test\.ts/);
   wire.say('{"jsonrpc":"2.0","method":"other"}');
   const other = await failure(client.notification('wanted'));
-  assert.is(other.message, 'waited 20 ms for wanted; what had arrived:\n  {"jsonrpc":"2.0","method":"other"}');
+  assert.is(other.message, 'waited 20 ms for wanted; received:\n  {"jsonrpc":"2.0","method":"other"}');
   wire.closes = false;
   const open = await failure(client.close());
   assert.match(open.message, /^waited 20 ms for the server to close the connection/);
@@ -220,7 +220,7 @@ test('a server that sends what is no JSON fails the client', async () => {
   const client = new TestClient(wire);
   const waiting = client.next();
   wire.say('oops');
-  assert.is((await failure(waiting)).message, 'the server sent what is no JSON: oops');
+  assert.is((await failure(waiting)).message, 'the server sent text that is not JSON: oops');
 });
 
 test('several clients share one server, and one that closes leaves the others', async () => {

@@ -37,7 +37,7 @@ reading('takes the why, the remarks, and each kind of step with its line', () =>
 });
 
 for (const [what, text, told] of [
-  ['no why', '→ {}', /^transcript line 1: expected a sentence that says why, before anything else; got nothing$/],
+  ['no why', '→ {}', /^transcript line 1: expected a first sentence that explains why; got nothing$/],
   ['a why that is no sentence', 'ping\n\n→ {}', /^transcript line 1: .* got "ping"$/],
   ['no steps', 'Why.\n# only remarks\n', /^transcript line 3: expected at least one of: → .*∅/],
   [
@@ -49,7 +49,7 @@ for (const [what, text, told] of [
   [
     'a message that is no JSON',
     'Why.\n\n→ {"a"',
-    /^transcript line 3: expected a message in JSON \(raw characters are sent with ↯\)/,
+    /^transcript line 3: expected a message in JSON \(use ↯ to send raw characters\)/,
   ],
   ['time that is no number', 'Why.\n\n⏱ soon', /^transcript line 3: expected whole milliseconds after ⏱; got "soon"$/],
   ['more than silence', 'Why.\n\n∅ {}', /^transcript line 3: expected nothing after ∅; got "\{\}"$/],
@@ -101,7 +101,7 @@ comparing('a wildcard with a name is remembered, and fits that value only', () =
   assert.is(difference({ a: '…x', b: '…x' }, { a: [1], b: [1] }, values), undefined);
   assert.is(difference('…x', [2], values), '[0]: expected 1, got 2');
   assert.equal(fillIn({ c: '…x', d: ['…x'] }, values), { c: [1], d: [[1]] });
-  assert.throws(() => fillIn('…y', values), '"…y" has no value yet; those that have one: x');
+  assert.throws(() => fillIn('…y', values), '"…y" has no value yet. Names with a value: x');
   assert.throws(() => fillIn('…', values), /cannot be sent/);
   // What a value says is no wildcard.
   assert.is(difference('…z', '…', new Map([['z', 'other']])), 'expected "other", got "…"');
@@ -172,7 +172,7 @@ playing('another message than expected is told with its line, where it differs, 
 
 playing('a message that does not come is told with its line', async () => {
   const told = await failure('Why.\n\n← {"jsonrpc":"2.0","id":1,"result":{}}', served());
-  assert.is(told, 'transcript line 3: waited 50 ms for ← {"jsonrpc":"2.0","id":1,"result":{}}; nothing had arrived');
+  assert.is(told, 'transcript line 3: waited 50 ms for ← {"jsonrpc":"2.0","id":1,"result":{}}; received nothing');
 });
 
 playing('a message too many is told, at ∅ and at the end', async () => {

@@ -152,7 +152,7 @@ test('flush resolves when the stream dies', async () => {
   sink.destroy();
   await flush;
   await writer.flush();
-  assert.equal(said, ['closed: client is gone']);
+  assert.equal(said, ['closed: client disconnected']);
 });
 
 for (const code of ['EPIPE', 'ECONNRESET']) {
@@ -165,7 +165,7 @@ for (const code of ['EPIPE', 'ECONNRESET']) {
     await settled();
     writer.send('b');
     clock.turn();
-    assert.equal(said, ['closed: client is gone']);
+    assert.equal(said, ['closed: client disconnected']);
     assert.equal(sink.writes, []);
   });
 }
@@ -187,7 +187,7 @@ test('a stream that was ended before the first write is a close', async () => {
   writer.send('a');
   clock.turn();
   await settled();
-  assert.equal(said, ['client is gone']);
+  assert.equal(said, ['client disconnected']);
 });
 
 test('after release it says nothing, and a write under way that fails ends no process', async () => {

@@ -88,7 +88,7 @@ test('a peer that closes still hears the answers, and then the reason', async ()
   const texts = reading(peer);
   peer.close();
   peer.close();
-  assert.throws(() => peer.send('more'), /cannot send: this peer has been closed/);
+  assert.throws(() => peer.send('more'), /cannot send: this peer is closed/);
   host.send('c1', 'answer');
   host.bus.emit('connection.end', { connection: 'c1', reason: 'all is answered' });
   host.send('c1', 'too late');
@@ -117,9 +117,9 @@ test('a peer that vanishes is closed at once, alone', async () => {
   one.vanish();
   host.send('c1', 'lost');
   host.send('c2', 'heard');
-  assert.is(await one.closed, 'client is gone');
+  assert.is(await one.closed, 'client disconnected');
   assert.equal([first, second], [[], ['heard']]);
-  assert.throws(() => one.send('more'), /the connection is closed \(client is gone\)/);
+  assert.throws(() => one.send('more'), /the connection is closed \(client disconnected\)/);
 });
 
 test('close closes every peer, and connects no more', async () => {

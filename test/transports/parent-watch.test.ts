@@ -43,7 +43,7 @@ test('says that the parent is gone when no process has its id, though the id sta
 
 test('says once that it cannot know, and stops looking', () => {
   const outside = watched({ id: () => 0, runs: () => true });
-  assert.equal(outside.said, ['unable: the parent process lies outside of this container']);
+  assert.equal(outside.said, ['unable: the parent process is outside this container']);
   const failing = watched({
     id: () => 7,
     runs: () => {

@@ -169,9 +169,9 @@ posixTest('a directory to which others may write is refused with what to do', as
     const directory = join(folder, `open-${mode.toString(8)}`);
     mkdirSync(directory);
     chmodSync(directory, mode);
-    assert.match(await refusal(join(directory, 's')), /others may write to the directory .*chmod go-w/);
+    assert.match(await refusal(join(directory, 's')), /other users may write to the directory .*chmod go-w/);
   }
-  assert.match(await refusal(join(folder, 'none', 's')), /is not there: create it with mkdir -p -m 700/);
+  assert.match(await refusal(join(folder, 'none', 's')), /does not exist\. Create it with mkdir -p -m 700/);
 });
 
 posixTest('a path that no socket can have is refused with what it has to be', async () => {
@@ -194,7 +194,7 @@ posixTest('the file of a dead server is replaced', async () => {
 
 test('a live server is left alone, and the second one is told so', async () => {
   const { server, path } = await stage();
-  assert.match(await refusal(path), /a server is listening on .* already: use that one \(troupe attach/);
+  assert.match(await refusal(path), /a server already listens on .*\. Use it \(troupe attach/);
   await new Client(path).open('a').heard('"id":"open"');
   await server.close();
 });
@@ -202,10 +202,10 @@ test('a live server is left alone, and the second one is told so', async () => {
 posixTest('a file that is no socket is left alone', async () => {
   const path = freshPath();
   writeFileSync(path, 'precious');
-  assert.match(await refusal(path), /there is a file at .*, and it is no socket/);
+  assert.match(await refusal(path), /the file at .* is not a socket/);
   const link = freshPath();
   symlinkSync(path, link);
-  assert.match(await refusal(link), /it is no socket/);
+  assert.match(await refusal(link), /is not a socket/);
 });
 
 posixTest('a server that closes leaves the file of its successor where it is', async () => {
@@ -232,9 +232,9 @@ test('a client beyond the bound gets one error and the end; when another goes, t
     assert.is(lines.length, 1);
     const { id, error } = JSON.parse(lines[0] ?? '');
     assert.equal({ id, code: error.code }, { id: null, code: -31_001 });
-    assert.match(error.message, /takes 2 connections at once \(the option of socket\(\) is maxConnections\)/);
+    assert.match(error.message, /accepts 2 connections at once \(maxConnections of socket\(\)\)/);
   }
-  assert.is(told.filter((line) => line.includes('a client was refused')).length, 1);
+  assert.is(told.filter((line) => line.includes('rejected a client')).length, 1);
   a.socket.end();
   await a.closed;
   await new Client(path).open('e').heard('"id":"open"');
@@ -331,7 +331,7 @@ test('a transport opens once', async () => {
     await two?.listen(transport);
     assert.unreachable();
   } catch (error) {
-    assert.match(String(error), 'has been opened before: call socket() for another');
+    assert.match(String(error), 'was already opened. Call socket() for another');
   }
   await one?.close();
 });

@@ -81,7 +81,7 @@ test('a client that has closed its end of stdout is gone: no crash', async () =>
   child.process.stdout?.destroy();
   child.write('hello\n');
   assert.equal(await child.exited, clean);
-  assert.match(child.err, /closed: client is gone\nasked to close: client is gone/);
+  assert.match(child.err, /closed: client disconnected\nasked to close: client disconnected/);
 });
 
 test('a client that has closed stdout and stderr is gone: no crash', async () => {
@@ -141,7 +141,7 @@ for (const [title, line] of [
     await middle.said('closed: server closed');
     middle.process.stdout?.resume();
     await middle.quiet;
-    assert.match(middle.err, /asked to close: parent process is gone/);
+    assert.match(middle.err, /asked to close: parent process exited/);
     holder.stdin.end();
     await once(holder, 'exit');
   });

@@ -114,7 +114,7 @@ test('close gives up on a client that does not read, and says so', async () => {
   host.clock.pass(1);
   await closed;
   assert.equal(host.heard.slice(1), [
-    'warning: stdio: the client read nothing for 500 ms while closing; the rest of what was sent is lost',
+    'warning: stdio: the client read nothing for 500 ms while closing; the remaining output is lost',
     'closed c1 server closed',
   ]);
 });
@@ -195,7 +195,7 @@ test('a broken pipe closes the connection and asks the server to close', async (
   const { host, input, output, transport } = opened();
   output.destroy(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }));
   await settled();
-  assert.equal(host.heard, ['opened c1 stdio', 'closed c1 client is gone', 'asked to close: client is gone']);
+  assert.equal(host.heard, ['opened c1 stdio', 'closed c1 client disconnected', 'asked to close: client disconnected']);
   input.write('nobody to answer\n');
   host.send('c1', 'nobody to hear');
   host.clock.turn();
@@ -205,10 +205,10 @@ test('a broken pipe closes the connection and asks the server to close', async (
 
 test('opens once', async () => {
   const { host, transport } = opened();
-  assert.throws(() => transport.open(host), /has been opened before/);
+  assert.throws(() => transport.open(host), /was already opened/);
   const unopened = stdio();
   await unopened.close();
-  assert.throws(() => unopened.open(host), /has been opened before/);
+  assert.throws(() => unopened.open(host), /was already opened/);
 });
 
 test('has the process to itself only on the real stdin and stdout', () => {
@@ -223,7 +223,7 @@ test('takes stdout for itself and gives it back', async () => {
   const transport = stdio({ input: new PassThrough() });
   void transport.open(host);
   assert.is.not(process.stdout.write, before);
-  assert.throws(() => stdio({ input: new PassThrough() }).open(host), /stdout is already served/);
+  assert.throws(() => stdio({ input: new PassThrough() }).open(host), /stdout is already in use/);
   await transport.close();
   assert.is(process.stdout.write, before);
   assert.not(Object.hasOwn(process.stdout, 'write'));

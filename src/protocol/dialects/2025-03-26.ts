@@ -1,4 +1,7 @@
-/** 2025-03-26: batches, tool annotations, audio, progress messages, the `completions` capability, timeouts that progress puts off, event streams that can be resumed. */
+/**
+ * 2025-03-26: adds batches, tool annotations, audio, progress messages, the `completions` capability, deadlines that
+ * progress extends, and resumable event streams.
+ */
 import { dialect20241105 } from './2024-11-05.ts';
 import { type Dialect, extend } from './dialect.ts';
 

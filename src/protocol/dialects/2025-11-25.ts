@@ -1,4 +1,7 @@
-/** 2025-11-25: icons, a fuller description of each side, and errors that leave out an id that could not be read, event streams that can be polled, tasks that are asked for. */
+/**
+ * 2025-11-25: adds icons, fuller descriptions of client and server, errors that omit an unreadable id, event streams
+ * for polling, and tasks on request.
+ */
 import { dialect20250618 } from './2025-06-18.ts';
 import { type Dialect, extend } from './dialect.ts';
 

@@ -1,4 +1,7 @@
-/** 2026-07-28: no session; results describe themselves, carry caching hints, and may be any JSON value; a missing resource is -32602. */
+/**
+ * 2026-07-28: removes sessions. Results describe themselves, carry caching hints, and may be any JSON value. A missing
+ * resource is -32602.
+ */
 import { ErrorCode } from '../errors.ts';
 import { dialect20251125 } from './2025-11-25.ts';
 import { type Dialect, extend } from './dialect.ts';

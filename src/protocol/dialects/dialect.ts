@@ -1,4 +1,7 @@
-/** What a dialect is: the data by which one revision differs on the wire. Code elsewhere asks these questions, never which revision it is. */
+/**
+ * A dialect: what one revision changes on the wire, as data. Other code queries these members and never compares
+ * revisions.
+ */
 import type { ErrorCode } from '../errors.ts';
 import type { Era, Revision } from '../revisions.ts';
 
@@ -17,37 +20,46 @@ export interface Shown {
 export interface Dialect {
   readonly revision: Revision;
   readonly era: Era;
-  /** JSON-RPC batches are accepted and answered as one (2025-03-26 only). */
+  /** The server accepts JSON-RPC batches and responds with one batch (2025-03-26 only). */
   readonly batching: boolean;
-  /** Which members of each object this revision knows. */
+  /** The members of each object in this revision. */
   readonly shown: Shown;
-  /** The content block types that it knows. */
+  /** The supported types of content blocks. */
   readonly content: readonly string[];
-  /** Whether `structuredContent` and `outputSchema` exist, and whether they may be any JSON value or an object only. */
+  /** Whether `structuredContent` and `outputSchema` exist, and whether they may be any JSON value or only an object. */
   readonly structured: 'none' | 'object' | 'any';
-  /** What an elicitation may ask for: it has no forms; plain fields only, with a default of true and false alone; every field, with choices of several and defaults. */
+  /**
+   * Form fields of an elicitation. `none`: no forms. `plain`: simple fields, defaults for booleans only. `full`: all
+   * fields, multiple choice, defaults.
+   */
   readonly forms: 'none' | 'plain' | 'full';
-  /** Whether a running request's deadline may be put off by its progress ("Timeouts"). */
+  /** Whether progress may extend the deadline of a running request ("Timeouts"). */
   readonly progressResetsDeadline: boolean;
   /** Results carry `resultType`, the server's name in `_meta`, and caching hints. */
   readonly selfDescribing: boolean;
-  /** How many content blocks a sampling message may have. */
+  /** Number of content blocks that a sampling message may have. */
   readonly sampledBlocks: 'one' | 'many';
-  /** A page that the user is asked to open has an id of the server's (2025-11-25 only). */
+  /** A URL elicitation has an id that the server assigns (2025-11-25 only). */
   readonly elicitationIds: boolean;
-  /** How a call becomes a task: never; where its client asks for it (2025-11-25, experimental); where its client takes it (the extension). */
+  /**
+   * How a call becomes a task: never; if the client requests it (2025-11-25, experimental); if the client supports it
+   * (the extension).
+   */
   readonly tasks: 'none' | 'asked' | 'extension';
-  /** The code for a resource that does not exist. */
+  /** The error code for a resource that does not exist. */
   readonly resourceNotFound: typeof ErrorCode.ResourceNotFound | typeof ErrorCode.InvalidParams;
-  /** What stands for the id of an error whose request could not be read: JSON-RPC's `null`, or (from 2025-11-25) nothing. */
+  /** The id of an error response to an unreadable request: JSON-RPC's `null`, or (from 2025-11-25) no id. */
   readonly errorWithoutId: 'null' | 'absent';
-  /** Over HTTP, a client can come back to an event stream that was cut. */
+  /** Over HTTP, a client can resume an event stream that was cut. */
   readonly resumableStreams: boolean;
-  /** Over HTTP, an event stream begins with an event that has an id and no data, so that its client can come back (SEP-1699). Older clients take it for a broken message. */
+  /**
+   * Over HTTP, an event stream begins with an event that has an id and no data, so that the client can resume it
+   * (SEP-1699). Older clients treat it as a broken message.
+   */
   readonly primesStreams: boolean;
 }
 
-/** A revision, told as what it changes in the one before: members and content types are added or dropped, the rest replaced. */
+/** Derives a dialect from the previous one: adds or drops members and content types, and replaces the other values. */
 export function extend(
   base: Dialect,
   change: Omit<Partial<Dialect>, 'shown'> & {

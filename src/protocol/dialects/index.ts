@@ -1,4 +1,4 @@
-/** Every dialect by its revision. */
+/** All dialects by revision. */
 import type { Revision } from '../revisions.ts';
 import { dialect20241105 } from './2024-11-05.ts';
 import { dialect20250326 } from './2025-03-26.ts';
@@ -17,5 +17,5 @@ export const DIALECTS: Readonly<Record<Revision, Dialect>> = {
   '2026-07-28': dialect20260728,
 };
 
-/** What is spoken to a client whose dialect nobody knows yet: the plainest. */
+/** The dialect for a client whose revision is still unknown: the simplest one. */
 export const FIRST_DIALECT: Dialect = dialect20241105;

@@ -1,34 +1,37 @@
-/** A URI as atoms: one per character that it means, so that no boundary can fall inside a percent-escape or a surrogate pair. */
+/**
+ * A URI as atoms: one per decoded character, so that no boundary can fall inside a percent-escape or a surrogate pair.
+ */
 import { decoded } from './grammar.ts';
 
-/** Added to the code point of a reserved character that came percent-encoded: `%2F` is no `/` (RFC 3986 section 2.2). */
+/** Added to the code point of a percent-encoded reserved character: `%2F` is not `/` (RFC 3986 section 2.2). */
 const ENCODED = 0x200000;
-/** Closes the code points, so that reading one past the last is never out of bounds. */
+/** Terminates the code points, so that reading one past the last is never out of bounds. */
 const END = -1;
 
 /**
- * Longest URI that can match, in UTF-16 code units: a little more than the 8,000 octets that RFC 9110 section 4.1 asks
- * for. A match takes time for each expression times each character, so this bounds the worst one to milliseconds.
+ * Maximum length of a URI that can match, in UTF-16 code units: slightly more than the 8,000 octets that RFC 9110
+ * section 4.1 recommends. Matching takes time proportional to expressions times characters, so this limits the worst
+ * case to milliseconds.
  */
 export const MAX_URI_LENGTH = 8192;
 
-/** One number for each place in a URI, before each atom and after the last; 0 where the place is not marked. */
+/** One number per position in a URI, before each atom and after the last; 0 if the position is not marked. */
 export type Marks = Uint16Array<ArrayBuffer>;
 
 export interface Atoms {
   readonly text: string;
-  /** How many atoms there are. */
+  /** Number of atoms. */
   readonly length: number;
   /** The code point of each atom, then `END`. */
   readonly codes: Int32Array;
-  /** Where each atom starts in `text`, then where the text ends. */
+  /** The start of each atom in `text`, then the end of the text. */
   readonly offsets: Int32Array;
 }
 
 const reserved = new Uint8Array(128);
 for (const character of ":/?#[]@!$&'()*+,;=") reserved[character.charCodeAt(0)] = 1;
 
-/** Reads text into atoms; `undefined` where an escape is malformed or not UTF-8, or where a surrogate stands alone. */
+/** Splits text into atoms; `undefined` if an escape is malformed or not UTF-8, or if a surrogate stands alone. */
 export function readAtoms(text: string): Atoms | undefined {
   if (decoded(text) === undefined) return undefined;
   const codes = new Int32Array(text.length + 1);
@@ -53,7 +56,7 @@ export function readAtoms(text: string): Atoms | undefined {
   return { text, length, codes, offsets };
 }
 
-/** How many escapes write the character that starts here. The text is known to be UTF-8. */
+/** The number of escapes that encode the character at this position. The text is valid UTF-8. */
 function escapeWidth(text: string, at: number): number {
   const first = byte(text, at);
   if (first < 0x80) return 1;
@@ -82,12 +85,12 @@ export function atomsText(atoms: Atoms, start: number, end: number): string {
   return decoded(slice) ?? slice;
 }
 
-/** True for an atom that can stand in the name of a variable: no raw reserved character, and not `-` or `~`. */
+/** Whether an atom may be part of a variable's name: no raw reserved character, and not `-` or `~`. */
 export function isNameAtom(code: number | undefined): boolean {
   return code !== undefined && code !== END && code !== 0x2d && code !== 0x7e && reserved[code] !== 1;
 }
 
-/** Literal text of a template, ready to be found. */
+/** Literal text of a template, prepared for searching. */
 export interface Literal {
   readonly codes: Int32Array;
   readonly length: number;
@@ -95,7 +98,7 @@ export interface Literal {
   readonly borders: Int32Array;
 }
 
-/** Prepares literal text, which the grammar has checked. */
+/** Prepares literal text that the grammar has checked. */
 export function literalOf(text: string): Literal {
   const { codes = new Int32Array(1), length = 0 } = readAtoms(text) ?? {};
   const borders = new Int32Array(length + 1);
@@ -116,8 +119,9 @@ export function leads(literal: Literal, atoms: Atoms): boolean {
 }
 
 /**
- * Marks where the literal can start, at or after `from`, so that what follows it starts at a marked place; `undefined`
- * where it never can. One pass with a border table: `indexOf` can take length times length for a literal like `aaaa…b`.
+ * Marks the positions, from `from` on, at which the literal can start so that the text after it starts at a marked
+ * position; `undefined` if there are none. One pass with a border table: `indexOf` can take length times length for a
+ * literal like `aaaa…b`.
  */
 export function startsBefore(literal: Literal, atoms: Atoms, from: number, marked: Marks): Marks | undefined {
   if (literal.length === 0) return marked;

@@ -3,13 +3,15 @@ import { describe, isObject } from '../json.ts';
 import type { Expression, Operator, TemplatePart, Variable } from './grammar.ts';
 import { TemplateError } from './grammar.ts';
 
-/** What one variable can hold. An empty list and an empty record count as undefined (RFC 6570 section 2.3). */
+/** The value of one variable. An empty list and an empty record count as undefined (RFC 6570 section 2.3). */
 export type TemplateValue = string | readonly string[] | Readonly<Record<string, string>>;
 export type TemplateValues = Readonly<Record<string, TemplateValue>>;
 
 type Encode = (text: string) => string;
 
-/** Writes the parts as a URI. @throws TemplateError where a value is of another type, or `:n` meets a list or record. */
+/**
+ * Expands the parts to a URI. @throws TemplateError if a value has another type, or `:n` applies to a list or record
+ */
 export function expandParts(parts: readonly TemplatePart[], values: TemplateValues): string {
   return parts
     .map((part) => (typeof part === 'string' ? encodeReserved(part) : expandExpression(part, values)))
@@ -21,10 +23,10 @@ function expandExpression({ operator, variables }: Expression, values: TemplateV
   return written.length === 0 ? '' : operator.first + written.join(operator.separator);
 }
 
-/** The strings that one variable adds between separators; none where it is undefined. */
+/** The strings that one variable adds between separators; none if it is undefined. */
 function expandVariable(operator: Operator, variable: Variable, values: TemplateValues): string[] {
   const { name, explode, prefix } = variable;
-  // Own properties only: `{constructor}` must not find Object.prototype's.
+  // Own properties only: `{constructor}` must not find a member of Object.prototype.
   const value: unknown = Object.hasOwn(values, name) ? values[name] : undefined;
   if (value === undefined) return [];
   const encode: Encode = (text) => encodeValue(operator, name, text);
@@ -32,7 +34,7 @@ function expandVariable(operator: Operator, variable: Variable, values: Template
   const written: Encode = operator.named ? named : (text) => text;
   if (typeof value === 'string')
     return [written(encode(prefix < value.length ? [...value].slice(0, prefix).join('') : value))];
-  if (prefix !== Number.POSITIVE_INFINITY) throw unfit(name, 'a string, as ":n" takes the start of one', value);
+  if (prefix !== Number.POSITIVE_INFINITY) throw unfit(name, 'a string, because ":n" takes a prefix', value);
   if (Array.isArray(value)) {
     const items = value.map((item: unknown) => encode(text(name, item)));
     if (items.length === 0) return [];
@@ -52,7 +54,7 @@ function text(name: string, value: unknown): string {
 
 function unfit(name: string, expected: string, came: unknown): TemplateError {
   return new TemplateError(
-    `URI template variable "${name}": expected ${expected}, got ${describe(came)}; turn it into that first`,
+    `URI template variable "${name}": expected ${expected}, got ${describe(came)}. Convert the value first`,
   );
 }
 
@@ -61,7 +63,7 @@ function encodeValue(operator: Operator, name: string, value: string): string {
     return operator.reserved ? encodeReserved(value) : encodeUnreserved(value);
   } catch {
     throw new TemplateError(
-      `URI template variable "${name}": expected well-formed Unicode, got a lone surrogate, which no URI can hold; remove it`,
+      `URI template variable "${name}": expected well-formed Unicode, got a lone surrogate, which URIs cannot contain. Remove it`,
     );
   }
 }
@@ -70,7 +72,7 @@ function encodeUnreserved(value: string): string {
   return encodeURIComponent(value).replace(/[!'()*]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 
-/** Keeps reserved characters and percent-escapes as they are (RFC 6570 sections 3.1 and 3.2.3). */
+/** Leaves reserved characters and percent-escapes unchanged (RFC 6570 sections 3.1 and 3.2.3). */
 function encodeReserved(value: string): string {
   return value.replace(/%(?![0-9A-Fa-f]{2})|[^A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%]+/gu, encodeURIComponent);
 }

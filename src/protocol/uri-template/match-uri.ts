@@ -6,19 +6,22 @@ import type { Names, Parameters } from './named.ts';
 import { collectNamed, namesOf, readParameters, sweepNamed } from './named.ts';
 import { collectUnnamed, sweepUnnamed } from './unnamed.ts';
 
-/** What a URI says of a template's variables; it has no prototype. An exploded variable is a list, any other a string. */
+/**
+ * The values of a template's variables in a URI, without a prototype. An exploded variable is a list, any other a
+ * string.
+ */
 export type TemplateMatch = Readonly<Record<string, string | readonly string[]>>;
 
 interface Step {
   readonly expression: Expression;
-  /** The literal text that follows; often empty. */
+  /** The literal text after the expression; often empty. */
   readonly after: Literal;
 }
 
-/** A template, ready to match. */
+/** A template, compiled for matching. */
 export interface Pattern {
   readonly lead: Literal;
-  /** The start of every URI that matches, as far as it can be compared without decoding. */
+  /** The start of every matching URI, as far as it can be compared without decoding. */
   readonly start: string;
   readonly steps: readonly Step[];
   readonly names: Names;
@@ -46,7 +49,7 @@ export function matchPattern(pattern: Pattern, uri: string): TemplateMatch | und
   return choices && collect(pattern, atoms, parameters, choices);
 }
 
-/** Most URIs that miss a template miss it here, before anything is allocated. A percent sign may still mean the same character. */
+/** Rejects most URIs that do not match, before any allocation. A percent sign may still encode the same character. */
 function startsOtherwise(start: string, uri: string): boolean {
   for (let at = 0; at < start.length; at += 1) {
     if (uri[at] !== start[at]) return uri[at] !== '%';
@@ -54,7 +57,7 @@ function startsOtherwise(start: string, uri: string): boolean {
   return false;
 }
 
-/** For each step, where it ends for each place where it can start; `undefined` where no way leads from start to end. */
+/** For each step, its end for each position at which it can start; `undefined` if no path leads from start to end. */
 function sweep({ lead, steps }: Pattern, atoms: Atoms, parameters: Parameters): Marks[] | undefined {
   const from = lead.length;
   const choices: Marks[] = [];

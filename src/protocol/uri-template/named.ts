@@ -1,4 +1,4 @@
-/** Matching of expressions that write `name=value`: `{;a}`, `{?a}` and `{&a}`, in any order, each optional. */
+/** Matches expressions that write `name=value`: `{;a}`, `{?a}` and `{&a}`, in any order, each optional. */
 import type { Atoms, Marks } from './atoms.ts';
 import { atomsText, isNameAtom } from './atoms.ts';
 import type { Expression, Variable } from './grammar.ts';
@@ -10,19 +10,19 @@ const HASH = 0x23;
 const QUESTION = 0x3f;
 const SEMICOLON = 0x3b;
 const SLASH = 0x2f;
-/** Later than any place. */
+/** Later than any position. */
 const NEVER = 0x7fffffff;
 
-/** The names of variables to look for, decoded. */
+/** The variable names to search for, decoded. */
 export interface Names {
   readonly ids: ReadonlyMap<string, number>;
-  /** Length of the longest, in characters. */
+  /** Length of the longest name, in characters. */
   readonly longest: number;
 }
 
-/** The variable that the parameter at each place names, and where its name ends. */
+/** The variable that the parameter at each position names, and the end of its name. */
 export interface Parameters {
-  /** The variable's id plus one; 0 where no known name follows. */
+  /** The variable's id plus one; 0 if no known name follows. */
   readonly ids: Int32Array;
   readonly nameEnds: Int32Array;
 }
@@ -55,8 +55,8 @@ export function readParameters(atoms: Atoms, names: Names): Parameters {
 }
 
 /**
- * As `sweepUnnamed`, for named expressions. A start is followed by a chain of parameters, so the pass carries what the
- * chain at the next separator allows: its nearest end, and the limit that a repeated name sets.
+ * Does the work of `sweepUnnamed` for named expressions. A chain of parameters follows each start, so the pass carries
+ * the properties of the chain at the next separator: its nearest end, and the limit that a repeated name sets.
  */
 export function sweepNamed(
   atoms: Atoms,
@@ -85,7 +85,7 @@ export function sweepNamed(
     const code = codes[at];
     if (code === opener || code === separator) {
       const index = (parameters.ids[at] ?? 0) - base;
-      // Asked first, because reading an array at a negative index is slow enough to matter here.
+      // Check the index first: reading an array at a negative index is slow enough to matter here.
       const variable = index >= 0 ? variables[index] : undefined;
       let end = NEVER;
       let limit = NEVER;

@@ -1,4 +1,4 @@
-/** Matching of expressions that write values only: `{a}`, `{+a}`, `{#a}`, `{.a}` and `{/a}`. */
+/** Matches expressions that write only values: `{a}`, `{+a}`, `{#a}`, `{.a}` and `{/a}`. */
 import type { Atoms, Marks } from './atoms.ts';
 import { atomsText } from './atoms.ts';
 import type { Expression, Variable } from './grammar.ts';
@@ -10,10 +10,10 @@ const HASH = 0x23;
 const NONE = -2;
 
 /**
- * Finds, for every place from `from` on, where this expression ends if it starts there and ends at a place that `ends`
- * marks: the nearest such place, plus one; 0 where there is none. `undefined` where it can start nowhere. One pass from
- * the back. The ends that a start allows are the places up to a limit (the first character that no value may hold, or
- * one separator too many), and the limit and the nearest marked place are known from the step before.
+ * Finds, for every position from `from` on, where this expression ends if it starts there and ends at a position that
+ * `ends` marks: the nearest such position plus one, or 0. Returns `undefined` if it can start nowhere. One pass from
+ * the back. The possible ends are the positions up to a limit: the first character that no value may contain, or one
+ * separator too many. The previous step provides the limit and the nearest marked position.
  */
 export function sweepUnnamed(
   atoms: Atoms,
@@ -49,7 +49,8 @@ export function sweepUnnamed(
     }
     if (!opened && nearest <= limit && nearest <= at + longest) end = nearest + 1;
     if (ends[at] !== 0) {
-      // Nothing at all: every variable is undefined. Only where an opener would have told them apart from empty ones.
+      // The expression is empty because every variable is undefined. Only an opener would distinguish this from empty
+      // values.
       if (opened && end === 0) end = at + 1;
       nearest = at;
     }
@@ -60,8 +61,8 @@ export function sweepUnnamed(
 }
 
 /**
- * Deals the atoms from `start` up to `end` to the variables. Each gets one part, from the left; parts that are left over
- * go to the first exploded variable. False where a value is longer than its `:n`.
+ * Distributes the atoms from `start` up to `end` to the variables. Each gets one part, from the left; surplus parts go
+ * to the first exploded variable. Returns false if a value is longer than its `:n`.
  */
 export function collectUnnamed(
   atoms: Atoms,
@@ -93,7 +94,7 @@ export function collectUnnamed(
   return true;
 }
 
-/** A variable that is alone in its expression and not exploded takes separators as part of its value. */
+/** A variable that stands alone in its expression and is not exploded includes separators in its value. */
 function isAlone(variables: readonly Variable[]): boolean {
   return variables.length === 1 && variables[0]?.explode === false;
 }

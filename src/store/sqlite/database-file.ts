@@ -127,14 +127,14 @@ function mustNotBeCut(file: string, path: string, mark: CommitMark): void {
     if (size === undefined || size === 0) return;
     throw new StoreError(
       'foreign',
-      `${path}: expected a store of this package, got a file of ${size} bytes; name another file, or remove it to begin a new store`,
+      `${path}: expected a store of this package, got a file of ${size} bytes. Name another file, or remove this one to create a new store`,
     );
   }
-  const what = size === undefined ? 'it is gone' : `it has ${size} bytes`;
+  const what = size === undefined ? 'the file is missing' : `it has ${size} bytes`;
   const known = marked === 'absent' ? `its log ${path}-wal` : mark.path;
   throw new StoreError(
     'corrupt',
-    `${path} is damaged: ${what}, and ${known} says that it was a store. Restore a copy; or, to begin a new store, remove ${path}, ${path}-wal and ${mark.path}`,
+    `${path} is damaged: ${what}, and ${known} shows that it was a store. Restore a backup. To create a new store instead, remove ${path}, ${path}-wal and ${mark.path}`,
   );
 }
 
@@ -150,17 +150,17 @@ function ours(db: Db, path: string, mark: CommitMark): boolean {
   if (isEmpty && mark.read() !== 'absent')
     throw new StoreError(
       'corrupt',
-      `${path} is damaged: it has no tables, and ${mark.path} says that it was a store. Restore a copy`,
+      `${path} is damaged: it has no tables, and ${mark.path} shows that it was a store. Restore a backup`,
     );
   if (!isEmpty && application !== APPLICATION)
     throw new StoreError(
       'foreign',
-      `${path}: expected a store of this package, got another program's SQLite database; name another file`,
+      `${path}: expected a store of this package, got another program's SQLite database. Name another file`,
     );
   if (version > VERSION)
     throw new StoreError(
       'foreign',
-      `${path}: expected a store of version ${VERSION} at most, got ${version}, which a later version of this package wrote; use that, or name another file`,
+      `${path}: expected a store of version ${VERSION} at most, got ${version}, written by a later version of this package. Upgrade, or name another file`,
     );
   return isEmpty;
 }
@@ -180,7 +180,7 @@ function mustHaveTables(db: Db, path: string): void {
     .find((words) => !found.has(words));
   made.close();
   if (lost !== undefined)
-    throw new StoreError('corrupt', `${path} is damaged: it has no ${lost.split(' (')[0]}. Restore a copy`);
+    throw new StoreError('corrupt', `${path} is damaged: it has no ${lost.split(' (')[0]}. Restore a backup`);
 }
 
 interface Owned extends CheckedFile {
@@ -210,7 +210,7 @@ function own(
       mustHaveAll(commits, marked, path, mark);
       if (marked === 'unreadable')
         notes.push(
-          `${mark.path} cannot be read: whether ${path} has lost a transaction is not known, and it is written anew`,
+          `${mark.path} is unreadable, so lost transactions in ${path} cannot be detected. The store writes a new mark`,
         );
       mustHaveTables(db, path);
       checked = checkFile(db, path, true);
@@ -224,7 +224,7 @@ function own(
     const by = before ? ` (${before})` : '';
     throw new StoreError(
       'locked',
-      `${path}: expected to be the only process that has it open, got another${by}; end that, or name another file`,
+      `${path}: another process has the store open${by}. Stop that process, or name another file`,
     );
   }
   mark.begin(commits + 1);
@@ -234,14 +234,14 @@ function own(
   const me = identity();
   rmSync(lock, { force: true });
   writeFileSync(lock, `${me}\n`, { mode: 0o600, flag: 'wx' });
-  if (before !== '' && before !== me) notes.push(`${path} was left by a process that did not close it: ${before}`);
+  if (before !== '' && before !== me) notes.push(`${path} was not closed by its last process: ${before}`);
   return { ...checked, notes };
 }
 
 /** How many transactions the file has. @throws {StoreError} `corrupt` */
 function commitsIn(db: Db, path: string): number {
   const [row] = db.prepare(`SELECT ${columns('n:times')} FROM opened`).all();
-  return number(row?.[0], `the number of transactions in ${path}`);
+  return number(row?.[0], `the transaction count of ${path}`);
 }
 
 /** @throws {StoreError} `corrupt` where the file has fewer transactions than were acknowledged */
@@ -249,7 +249,7 @@ function mustHaveAll(commits: number, marked: Marked, path: string, mark: Commit
   if (typeof marked !== 'number' || marked <= commits) return;
   throw new StoreError(
     'corrupt',
-    `${path} has lost ${marked - commits} transactions that were acknowledged: ${mark.path} counts ${marked}, the file has ${commits}; its log ${path}-wal is damaged or was removed, or an older copy is in its place. Restore a copy; or, to go on with what is there, remove ${mark.path}`,
+    `${path} has lost ${marked - commits} acknowledged transactions: ${mark.path} counts ${marked}, the file has ${commits}; its log ${path}-wal is damaged or was removed, or the file is an older copy. Restore a backup, or, to continue with the existing data, remove ${mark.path}`,
   );
 }
 

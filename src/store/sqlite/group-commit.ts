@@ -162,7 +162,7 @@ export class GroupCommit {
       case 'commit':
       case 'claim':
       case 'sweep':
-        throw new Error(`a ${question.type} is no reading`);
+        throw new Error(`a ${question.type} does not read`);
     }
   }
 

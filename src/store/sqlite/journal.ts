@@ -73,8 +73,7 @@ export class SqliteJournal {
     const count = this.#keys.count('streams', key);
     if (count > 0) {
       const streams = this.#sql.streams.all(key).map((row) => readStream(actor, row));
-      if (streams.length !== count)
-        throw missingRow(`${count} streams of ${actor}, of which ${streams.length} are found`);
+      if (streams.length !== count) throw missingRow(`${count} streams of ${actor}, only ${streams.length} found`);
       for (const stream of streams) this.#remove(stream);
     }
     this.#count -= this.#known.get(actor)?.size ?? 0;

@@ -81,13 +81,13 @@ export function checkFile(db: Db, path: string, repair: boolean): CheckedFile {
     if (repair && isSound(db, table)) {
       db.run(`REINDEX ${table.name}`);
       damage.push(
-        `${path}: an index of ${table.name} was damaged (${first}), and was rebuilt from its rows: all of them are as they were written`,
+        `${path}: an index of ${table.name} was damaged (${first}). It was rebuilt from the rows, which are all intact`,
       );
     } else doubtful.add(table);
   }
   const left = damage.length > 0 ? wrongIn(db, path) : messages;
   for (const message of left)
-    damage.push(`${path} is damaged: ${message}; what it leads to is not served. Restore a copy`);
+    damage.push(`${path} is damaged: ${message}. Data on damaged pages is not served. Restore a backup`);
   return { keys: keysOf(db, doubtful), damage };
 }
 
@@ -103,7 +103,7 @@ function unusable(path: string, messages: readonly string[]): StoreError {
   const some = messages.slice(0, 3).join('; ');
   return new StoreError(
     'corrupt',
-    `${path} is damaged: ${some}; it is not opened, because to write to it could destroy what is sound. Restore a copy`,
+    `${path} is damaged: ${some}. The store does not open, because writing could destroy intact data. Restore a backup`,
   );
 }
 

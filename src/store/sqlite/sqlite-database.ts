@@ -129,15 +129,15 @@ export function explainFault(error: unknown, path: string): string {
   const said = `${messageOf(error)}${rawCode(error) === undefined ? '' : ` (SQLite ${rawCode(error)})`}`;
   switch (storeFaultOf(error)) {
     case 'full':
-      return `${path} cannot grow: ${said}; free space on its disk, or raise maxBytes, and what is refused now is taken again`;
+      return `${path} cannot grow: ${said}. Free disk space, or raise maxBytes. Writes then succeed again without a restart`;
     case 'locked':
-      return `${path} is being written by another program: ${said}; end it, or wait for it`;
+      return `${path} is being written by another program: ${said}. Stop that program, or wait for it`;
     case 'corrupt':
-      return `${path} is damaged: ${said}; restore a copy of it`;
+      return `${path} is damaged: ${said}. Restore a backup`;
     case 'foreign':
-      return `${path}: expected a store of this package, got a file that is no SQLite database; name another file`;
+      return `${path}: expected a store of this package, got a file that is not an SQLite database. Name another file`;
     default:
-      return `${path} cannot be used: ${said}; look after its disk`;
+      return `${path} cannot be used: ${said}. Check its disk`;
   }
 }
 
@@ -163,13 +163,13 @@ export function number(cell: unknown, what: string): number {
 export function missingRow(what: string): StoreError {
   return new StoreError(
     'corrupt',
-    `${what}: the row exists, and the damaged file no longer leads to it; it is neither served nor written. Restore a copy`,
+    `${what}: the row exists, but the damaged file no longer finds it. It is neither served nor written. Restore a backup`,
   );
 }
 
 export function damaged(what: string): StoreError {
   return new StoreError(
     'corrupt',
-    `${what}: expected what was written, got something else; it is not served. Restore a copy`,
+    `${what}: the stored data differs from what was written and is not served. Restore a backup`,
   );
 }

@@ -54,7 +54,7 @@ const LEAST_BYTES = 256 * 1024;
 /** The options that hold. @throws {TypeError | RangeError} for one that is none, or that does not fit */
 export function resolveSqliteOptions(path: string, given: Partial<SqliteOptions>): SqliteOptions {
   if (typeof path !== 'string' || path === '' || path === ':memory:')
-    throw new TypeError(`sqlite: expected the path of a file, got "${path}"; for memory, leave the store out`);
+    throw new TypeError(`sqlite: expected the path of a file, got "${path}". To store in memory, omit the option`);
   for (const [name, value] of Object.entries(given)) {
     if (!(name in DEFAULT_OPTIONS))
       throw new TypeError(`sqlite: ${name}: no such option; there are ${Object.keys(DEFAULT_OPTIONS).join(', ')}`);

@@ -132,8 +132,8 @@ export class StoreThread {
       if (mail.type === 'refused') refused = mail;
       else this.#hear(mail);
     });
-    worker.on('error', (error) => end(`the thread of ${this.#path} has died: ${error.message}`));
-    worker.on('exit', () => end(`the thread of ${this.#path} has ended`));
+    worker.on('error', (error) => end(`the thread of ${this.#path} crashed: ${error.message}`));
+    worker.on('exit', () => end(`the thread of ${this.#path} exited`));
   }
 
   #hear(mail: Exclude<FromThread, { type: 'refused' }>): void {
@@ -179,7 +179,10 @@ export class StoreThread {
       if (id >= this.#unsent) break;
       this.#forget(id, waiting);
       waiting.reject(
-        new StoreError('failed', `${message}; whether this was kept is not known, what is read next is what holds`),
+        new StoreError(
+          'failed',
+          `${message}. It is unknown whether this write was persisted; read the data again to find out`,
+        ),
       );
     }
     if (this.#state === 'closed') return;
@@ -190,14 +193,14 @@ export class StoreThread {
     while (this.#deaths[0] !== undefined && this.#deaths[0] <= now - WITHIN_MS) this.#deaths.shift();
     const deaths = this.#deaths.length;
     if (deaths >= MAX_DEATHS) {
-      this.#why = `${this.#path} is only read: ${message}, for the ${deaths}th time in a minute; look after its disk, and start this process again`;
+      this.#why = `${this.#path} is read-only after ${deaths} failures in a minute: ${message}. Check its disk, then restart this process`;
       this.#host.log('error', this.#why);
       this.#rejectAll('failed', this.#why);
       this.#readOnly = true;
       return this.#start();
     }
     const wait = BACK_OFF_MS * 2 ** (deaths - 1);
-    this.#host.log('error', `${message}; it is opened again in ${wait} ms`);
+    this.#host.log('error', `${message}; the store reopens the file in ${wait} ms`);
     this.#restart = this.#host.clock.after(wait, () => this.#start());
   }
 
@@ -246,7 +249,7 @@ export class StoreThread {
           'failed',
           `${this.#path} could not be opened within ${this.#options.answerMs} ms (answerMs)`,
         );
-      worker.emit('error', new Error(`it did not answer within ${this.#options.answerMs} ms (answerMs)`));
+      worker.emit('error', new Error(`no response within ${this.#options.answerMs} ms (answerMs)`));
       void worker.terminate();
     });
   }
@@ -255,7 +258,7 @@ export class StoreThread {
 function busy(path: string, name: string, most: number, what: string): StoreError {
   return new StoreError(
     'busy',
-    `${path}: ${most} ${what} wait for the store already (${name}); try again when some are done`,
+    `${path}: ${most} ${what} are waiting for the store (${name}). Retry when some have finished`,
   );
 }
 

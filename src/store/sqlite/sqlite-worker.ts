@@ -9,7 +9,7 @@ import type { FromThread, StoreAnswer, StoreJob, ThreadStart } from './sqlite-pr
 const MAX_REPORTED = 1_000;
 
 const port = parentPort;
-if (!port) throw new Error('this module is the thread of a store: use sqlite() instead');
+if (!port) throw new Error('this module runs in the thread of a store. Call sqlite() instead');
 const tell = (mail: FromThread): void => port.postMessage(mail);
 
 const start: ThreadStart = workerData;

@@ -118,7 +118,7 @@ class SqliteStore implements Store {
 
   #ask(question: StoreQuery): Promise<StoreResult> {
     if (this.#thread) return this.#thread.ask(question, 'length' in question ? question.length : 0);
-    return Promise.reject(new StoreError('closed', `${this.#path} is not open: call open() first`));
+    return Promise.reject(new StoreError('closed', `${this.#path} is not open. Call open() first`));
   }
 }
 
@@ -148,5 +148,5 @@ function textOf(write: Write): string {
 }
 
 function unexpected(found: StoreResult): never {
-  throw new StoreError('failed', `the thread of the store answered with ${found.type}, which was not asked for`);
+  throw new StoreError('failed', `the store's thread sent an unexpected response: ${found.type}`);
 }

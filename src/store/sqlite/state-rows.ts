@@ -173,7 +173,7 @@ export class StateRows {
     const count = this.#keys.count(all, id);
     if (count === 0) return;
     const gone = statement.all(id);
-    if (gone.length !== count) throw missingRow(`${count} ${all} of ${actor}, of which ${gone.length} are found`);
+    if (gone.length !== count) throw missingRow(`${count} ${all} of ${actor}, only ${gone.length} found`);
     for (const [of, name] of gone) {
       const key = bytes(name, actor);
       mustBe([[of]], [id], `the ${all} of ${actor}`);

@@ -69,7 +69,7 @@ export class Endpoint implements RouteAnswers {
     if (!url.startsWith('/') || request.repeats('host'))
       return this.refuse(request, {
         status: 400,
-        message: 'expected a path and one Host header, as clients send them',
+        message: 'expected a path and exactly one Host header',
       });
     const at = url.indexOf('?');
     const asked = at === -1 ? url : url.slice(0, at);
@@ -84,7 +84,7 @@ export class Endpoint implements RouteAnswers {
     if (!here && !old)
       return this.refuse(request, {
         status: 404,
-        message: `path: the MCP endpoint of this server is ${path} (http.path), got ${asked.slice(0, 100)}`,
+        message: `path: expected ${path}, the MCP endpoint of this server (http.path), got ${asked.slice(0, 100)}`,
       });
     if (!this.#open || this.#closed)
       return this.refuse(
@@ -115,7 +115,7 @@ export class Endpoint implements RouteAnswers {
     }
     // A client that finds out by a POST what a server speaks takes 405 for HTTP+SSE (2025-11-25 transports, "Backwards Compatibility").
     const advice = old
-      ? `: this path serves HTTP+SSE (2024-11-05), which a GET opens; other revisions use ${mounted ? 'another path' : path}`
+      ? `: this path serves HTTP+SSE (2024-11-05). Open it with GET; other revisions use ${mounted ? 'another path' : path}`
       : '';
     this.refuse(request, {
       status: 405,
@@ -165,8 +165,7 @@ export class Endpoint implements RouteAnswers {
   #unauthenticated(request: HttpRequest): void {
     this.refuse(request, {
       status: 401,
-      message:
-        'who you are is not known: expected credentials that this server knows (Authorization), got none that it does',
+      message: 'authentication failed: expected valid credentials (Authorization), got none',
       headers: { 'www-authenticate': 'Bearer' },
     });
   }

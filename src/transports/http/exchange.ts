@@ -63,7 +63,7 @@ export class PostExchange implements Exchange, HttpListener, Open {
   readonly #json: boolean;
   readonly #sse: boolean;
   #stream: ClientStream | undefined;
-  /** The client is gone. */
+  /** The client disconnected. */
   #gone = false;
   #stall: StallDetector | undefined;
   #ended = false;

@@ -132,7 +132,7 @@ export class HostGuard {
     const canonical = authority && canonicalName(authority.name);
     if (!authority || canonical !== authority.name)
       throw new TypeError(
-        `allowedHosts: expected a host name as clients send it, with or without a port ("mcp.example.com", "mcp.example.com:8443", "[2001:db8::1]"), got ${quote(entry)}; ${hostAdvice(entry, canonical)}`,
+        `allowedHosts: expected a host name as clients send it, with or without a port ("mcp.example.com", "mcp.example.com:8443", "[2001:db8::1]"), got ${quote(entry)}. ${hostAdvice(entry, canonical)}`,
       );
     const { name, port } = authority;
     if (port === undefined) this.#names.add(name);
@@ -141,7 +141,7 @@ export class HostGuard {
   }
 
   #judgeHost(host: string | undefined): Verdict {
-    if (host === undefined) return refuse(400, 'Host: expected a Host header, got none; send the name of this server');
+    if (host === undefined) return refuse(400, 'Host: expected a Host header, got none. Send the name of this server');
     const authority = readAuthority(host);
     if (!authority)
       return refuse(
@@ -155,7 +155,7 @@ export class HostGuard {
     const expected = this.#loopback ? 'localhost, 127.0.0.1, [::1] or a name' : 'a name';
     return refuse(
       403,
-      `Host: expected ${expected} from this server's allowedHosts, got ${quote(host)}; if clients are to reach it by that name, add the name to the option allowedHosts`,
+      `Host: expected ${expected} from this server's allowedHosts, got ${quote(host)}. If clients use that name, add it to the option allowedHosts`,
     );
   }
 
@@ -165,11 +165,11 @@ export class HostGuard {
     const expected = this.#loopback ? 'a page of this machine or an origin' : 'an origin';
     const advice =
       origin === 'null'
-        ? 'sandboxed frames and files send "null", which never passes because any site can make one'
-        : 'if pages of that origin are to use this server, add the origin to the option allowedOrigins';
+        ? 'Sandboxed frames and files send "null", which is always rejected because any site can create one'
+        : 'If pages of that origin may use this server, add it to the option allowedOrigins';
     return refuse(
       403,
-      `Origin: expected ${expected} from this server's allowedOrigins, got ${quote(origin)}; ${advice}`,
+      `Origin: expected ${expected} from this server's allowedOrigins, got ${quote(origin)}. ${advice}`,
     );
   }
 }
@@ -221,27 +221,27 @@ function canonicalName(name: string): string | undefined {
 }
 
 function hostAdvice(entry: string, canonical: string | undefined): string {
-  if (entry.includes('*')) return 'list each name: a pattern is not understood, and "*" would let in every site';
+  if (entry.includes('*')) return 'List each name. Patterns are not supported, and "*" would admit every site';
   const url = entry.includes('://') ? entry : `http://${entry}`;
   const host = canonical ?? (URL.canParse(url) ? new URL(url).host : '');
-  return readAuthority(host) ? `write ${quote(host)}` : 'give the name alone, without scheme, path or user';
+  return readAuthority(host) ? `Write ${quote(host)}` : 'Give only the name, without scheme, path or user';
 }
 
 function checkOrigin(entry: string): void {
   const origin = URL.canParse(entry) ? new URL(entry).origin : undefined;
   if (origin === entry && !entry.includes('*')) return;
   throw new TypeError(
-    `allowedOrigins: expected an origin as browsers send it ("https://app.example.com"), got ${quote(entry)}; ${originAdvice(entry, origin)}`,
+    `allowedOrigins: expected an origin as browsers send it ("https://app.example.com"), got ${quote(entry)}. ${originAdvice(entry, origin)}`,
   );
 }
 
 function originAdvice(entry: string, origin: string | undefined): string {
   if (entry.includes('*'))
-    return 'list each origin: with "*" any web site that a user visits could call the tools of this server';
-  if (entry === 'null') return 'sandboxed frames of any site send "null", so it cannot be allowed';
+    return 'List each origin. With "*", any web site that a user visits could call the tools of this server';
+  if (entry === 'null') return 'Sandboxed frames of any site send "null", so it cannot be allowed';
   return origin === undefined || origin === 'null'
-    ? 'give scheme and host, and the port where it is not the default one'
-    : `write ${quote(origin)}`;
+    ? 'Give scheme and host, and the port if it is not the default'
+    : `Write ${quote(origin)}`;
 }
 
 /** @throws {TypeError} for what JavaScript callers may give instead: a string would be read as a list of its letters */
@@ -249,7 +249,7 @@ function list(option: string, entries: readonly string[]): readonly string[] {
   const given: unknown = entries;
   if (Array.isArray(given) && given.every((each) => typeof each === 'string')) return entries;
   throw new TypeError(
-    `${option}: expected an array of strings, got ${Array.isArray(given) ? 'an array of other things' : typeof given}`,
+    `${option}: expected an array of strings, got ${Array.isArray(given) ? 'an array with other values' : typeof given}`,
   );
 }
 

@@ -100,7 +100,7 @@ export class HttpConnections {
   #sleep(session: HttpSession): void {
     this.#forget(session);
     session.keeper?.sleep();
-    this.host.bus.emit('connection.closed', { connection: session.connection, reason: 'nobody uses it: it sleeps' });
+    this.host.bus.emit('connection.closed', { connection: session.connection, reason: 'idle: hibernating' });
   }
 
   /** Hands a text to the core; its answers find their way back by the exchange. */
@@ -253,10 +253,10 @@ export class HttpConnections {
     this.#shared = this.#openShared();
     this.host.log(
       'error',
-      `http: the connection that clients without a session share has ended (${reason}): opened anew`,
+      `http: the connection that clients without a session share has ended (${reason}); a new one is open`,
     );
     this.host.bus.emit('connection.closed', { connection, reason });
-    const text = this.host.refusal(ErrorCode.InternalError, 'the server failed; the request may or may not have run');
+    const text = this.host.refusal(ErrorCode.InternalError, 'the server failed. The request may or may not have run');
     for (const open of this.#open.all())
       if (open instanceof PostExchange && open.connection === connection) open.refuse(500, text);
   }
@@ -296,7 +296,7 @@ export class HttpConnections {
     this.#tally.end(stream.principal);
     this.#old.delete(stream.id);
     this.#oldOf.delete(stream.connection);
-    this.host.bus.emit('connection.closed', { connection: stream.connection, reason: 'its client has gone' });
+    this.host.bus.emit('connection.closed', { connection: stream.connection, reason: 'the client disconnected' });
   }
 
   #forget(session: HttpSession): boolean {

@@ -33,7 +33,7 @@ export interface HttpRequest {
 
 /** What hears of a response. */
 export interface HttpListener {
-  /** The client is gone, or has been sent everything: nothing more can be sent. Called once. */
+  /** The client disconnected, or has been sent everything: nothing more can be sent. Called once. */
   closed(): void;
   /** The client has taken what was written. */
   drained(): void;

@@ -134,7 +134,7 @@ export function resolveHttpOptions(given: HttpOptions): ResolvedHttpOptions {
     throw new TypeError(`http: host: expected an address such as "127.0.0.1", got ${describe(host)}`);
   if (!isLoopback(host) && !allowedHosts?.length)
     throw new TypeError(
-      `http: host: ${host} can be reached from other machines, or by a page that calls it another name (DNS rebinding): say in allowedHosts by which names clients may call it, such as allowedHosts: ["mcp.example.com"]`,
+      `http: host: ${host} is reachable from other machines, or by a page under another name (DNS rebinding). List the names that clients may use in allowedHosts, for example allowedHosts: ["mcp.example.com"]`,
     );
   return options;
 }

@@ -23,14 +23,14 @@ const MAX_HEADER_BYTES = 16 * 1024;
 /** Milliseconds that responses which have ended are given to be read, when the server closes. */
 const FLUSH_MS = 2_000;
 
-const HEADER_LIMIT = `, and may have ${MAX_HEADER_BYTES}: send fewer or shorter ones`;
+const HEADER_LIMIT = `; the limit is ${MAX_HEADER_BYTES}. Send fewer or shorter headers`;
 
 interface Unparsed {
   readonly status: string;
   readonly message: string;
 }
 
-const NOT_HTTP: Unparsed = { status: '400 Bad Request', message: 'expected a request of HTTP/1.1, got something else' };
+const NOT_HTTP: Unparsed = { status: '400 Bad Request', message: 'expected an HTTP/1.1 request, got something else' };
 /** What clients are told of bytes that Node makes no request of, by its codes. */
 const UNPARSED: ReadonlyMap<string | undefined, Unparsed> = new Map([
   [
@@ -39,13 +39,13 @@ const UNPARSED: ReadonlyMap<string | undefined, Unparsed> = new Map([
   ],
   [
     'HPE_CHUNK_EXTENSIONS_OVERFLOW',
-    { status: '413 Payload Too Large', message: 'the extensions of the chunks are too long: send chunks without any' },
+    { status: '413 Payload Too Large', message: 'the chunk extensions are too long. Send chunks without extensions' },
   ],
   [
     'ERR_HTTP_REQUEST_TIMEOUT',
     {
       status: '408 Request Timeout',
-      message: `the request took too long: its headers have ${HEADERS_MS} ms, all of it ${REQUEST_MS} ms`,
+      message: `the request took too long. The limit is ${HEADERS_MS} ms for the headers and ${REQUEST_MS} ms for the whole request`,
     },
   ],
 ]);
@@ -124,12 +124,12 @@ class NodeTransport implements RelocatableTransport {
 
   get url(): string {
     if (this.#url === undefined)
-      throw new Error('http: the url is known once the server listens: await server.listen(…) first');
+      throw new Error('http: the url is unknown until the server listens. Call await server.listen(…) first');
     return this.#url;
   }
 
   async open(host: TransportHost): Promise<void> {
-    if (this.#host) throw new Error('http: this transport is open already: each http() serves one server, once');
+    if (this.#host) throw new Error('http: this transport is already open. Each http() serves one server, once');
     this.#host = host;
     const options = resolveHttpOptions(withShared(this.#given, host.http));
     const endpoint = endpointOf(options);
@@ -169,7 +169,9 @@ class NodeTransport implements RelocatableTransport {
       server.once('error', (error: NodeJS.ErrnoException) => {
         endpoint.close();
         const why =
-          error.code === 'EADDRINUSE' ? `port ${port} is in use: choose another, or 0 for any free one` : error.message;
+          error.code === 'EADDRINUSE'
+            ? `port ${port} is in use. Choose another, or 0 for any free port`
+            : error.message;
         reject(new Error(`http: cannot listen on ${host}: ${why}`));
       });
       server.listen({ port, host, backlog: BACKLOG }, () => {

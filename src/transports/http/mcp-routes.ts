@@ -50,10 +50,10 @@ export class McpRoutes {
     if (!isJson(type)) return refuse(415, `Content-Type: expected application/json, got ${shown(type)}`);
     const charset = foreignCharset(type);
     if (charset !== undefined)
-      return refuse(415, `Content-Type: expected charset=utf-8 or none, got ${shown(charset)}: send the body as UTF-8`);
+      return refuse(415, `Content-Type: expected charset=utf-8 or none, got ${shown(charset)}. Send the body as UTF-8`);
     const encoding = request.header('content-encoding');
     if (encoding !== undefined && encoding !== 'identity')
-      return refuse(415, `Content-Encoding: expected none, got ${shown(encoding)}: send the body as it is`);
+      return refuse(415, `Content-Encoding: expected none, got ${shown(encoding)}. Send the body uncompressed`);
     const accepted = accepts(request.header('accept'));
     if (!accepted.json && !accepted.sse)
       return refuse(
@@ -68,7 +68,7 @@ export class McpRoutes {
         this.#tally.end(principal);
         if (this.#connections.oldText(old, principal, body.text))
           return request.response.send(202, this.#answers.headers(request) ?? {}, undefined);
-        return this.#answers.refuse(request, { status: 404, message: 'no such stream: open one with GET' });
+        return this.#answers.refuse(request, { status: 404, message: 'unknown stream. Open one with GET' });
       }
       const id = request.header('mcp-session-id');
       const revision = request.header('mcp-protocol-version');
@@ -121,11 +121,8 @@ export class McpRoutes {
         (error: unknown) => {
           // So is the store by then.
           if (all.closed) return undefined;
-          this.#connections.host.log('error', `http: a session cannot be looked for: ${messageOf(error)}`);
-          refuse(
-            503,
-            'whether this session is open cannot be told now, because the store of the server fails: try again',
-          );
+          this.#connections.host.log('error', `http: cannot look up a session: ${messageOf(error)}`);
+          refuse(503, 'the server cannot look up this session because its store is failing. Retry later');
           return null;
         },
       )
@@ -135,7 +132,7 @@ export class McpRoutes {
         else if (session === undefined) none();
       })
       .catch((error: unknown) => {
-        this.#connections.host.bus.emit('fault', { where: 'a session that woke', error });
+        this.#connections.host.bus.emit('fault', { where: 'waking a session', error });
         request.response.destroy();
       });
   }
@@ -151,7 +148,7 @@ export class McpRoutes {
           request,
           {
             status: 413,
-            message: `the body is longer than ${maxMessageBytes} bytes (the server's option is limits.maxMessageBytes)`,
+            message: `the body exceeds ${maxMessageBytes} bytes (limits.maxMessageBytes)`,
             headers: { connection: 'close' },
           },
           ErrorCode.InvalidRequest,
@@ -168,8 +165,7 @@ export class McpRoutes {
           request,
           {
             status: 500,
-            message:
-              'the body was read before it came here: mount server.node or server.fetch ahead of any body parser',
+            message: 'the body was already read. Mount server.node or server.fetch before any body parser',
           },
           ErrorCode.InternalError,
         );
@@ -191,7 +187,7 @@ export class McpRoutes {
       if (revision !== undefined && !isLegacyRevision(revision)) return refuse(400, unsupported(revision));
       // Only streams of a session have events with ids.
       if (request.header('last-event-id') !== undefined)
-        return refuse(400, 'Mcp-Session-Id: expected the id that "initialize" was answered with, got none');
+        return refuse(400, 'Mcp-Session-Id: expected the id from the response to "initialize", got none');
       // A client of Streamable HTTP has a session before it sends a GET, and names it. What names none is HTTP+SSE, also where
       // it names a revision: some clients send that header on either transport.
       return this.#openOld(request, principal);
@@ -225,7 +221,10 @@ export class McpRoutes {
     const lastEventId = request.header('last-event-id');
     if (lastEventId === undefined) {
       if (!this.#connections.listen(request.response, session, headers))
-        refuse(409, 'this session has several GET streams open already, and each message goes to one of them only');
+        refuse(
+          409,
+          'this session already has the maximum number of GET streams; each message goes to one of them only',
+        );
       return;
     }
     const resume = (): void => this.#resume(session, request, lastEventId, headers, refuse);
@@ -237,8 +236,8 @@ export class McpRoutes {
         session.busy -= 1;
       })
       .then(resume, (error: unknown) => {
-        this.#connections.host.log('error', `http: a stream cannot be looked for: ${messageOf(error)}`);
-        refuse(503, 'what this stream said cannot be told now, because the store of the server fails: try again');
+        this.#connections.host.log('error', `http: cannot look up a stream: ${messageOf(error)}`);
+        refuse(503, 'the server cannot replay this stream because its store is failing. Retry later');
       });
   }
 
@@ -260,7 +259,7 @@ export class McpRoutes {
       case 'unknown':
         return refuse(
           404,
-          'Last-Event-ID: no such event of this session, or what came after it is no longer kept (http.maxReplayEvents, http.maxReplayBytes, http.replayMs): open a new session with "initialize"',
+          'Last-Event-ID: unknown event of this session, or later events have expired (http.maxReplayEvents, http.maxReplayBytes, http.replayMs). Open a new session with "initialize"',
         );
     }
   }
@@ -270,23 +269,25 @@ export class McpRoutes {
     if (isModernRevision(request.header('mcp-protocol-version')))
       return this.#answers.refuse(request, {
         status: 405,
-        message: 'this revision has no sessions to end: expected POST',
+        message: 'this revision has no sessions. Expected POST',
         headers: { allow: HTTP_METHODS },
       });
     if (id === undefined)
       return this.#answers.refuse(request, {
         status: 400,
-        message: 'Mcp-Session-Id: expected the session to end, got none',
+        message: 'Mcp-Session-Id: expected the id of the session to end, got none',
       });
     const revision = request.header('mcp-protocol-version');
     const refuse = (status: number, message: string): void => this.#answers.refuse(request, { status, message });
     const end = (session: HttpSession): void => {
       if (revision !== undefined && !isLegacyRevision(revision)) return refuse(400, unsupported(revision));
-      this.#connections.end(session, 'its client has ended it');
+      this.#connections.end(session, 'ended by the client');
       const ended = (): void => request.response.send(204, this.#answers.headers(request) ?? {}, undefined);
       // No restart brings it back, or its client is told that one may.
       if (session.keeper)
-        session.keeper.gate(ended, (why) => refuse(503, `the session is ended, but that cannot be kept: ${why}`));
+        session.keeper.gate(ended, (why) =>
+          refuse(503, `the session has ended, but the store cannot persist that: ${why}`),
+        );
       else ended();
     };
     const session = this.#connections.session(id, principal);
@@ -297,9 +298,9 @@ export class McpRoutes {
 
 /** Never 404: its client would open another session, and what it had in this one would be lost in silence. */
 const DAMAGED =
-  'Mcp-Session-Id: the storage of this server is damaged where this session is: nothing was done; ask the operator to restore a copy';
+  'Mcp-Session-Id: the stored data of this session is damaged. Nothing was done. Ask the operator to restore a backup';
 const NO_SESSION =
-  'Mcp-Session-Id: no such session; it may have ended or been idle for too long (http.sessionIdleMs): open a new one with "initialize"';
+  'Mcp-Session-Id: unknown session. It may have ended, or expired when idle (http.sessionIdleMs). Open a new one with "initialize"';
 
 function expectedEvents(accept: string | undefined): string {
   return `Accept: expected text/event-stream for a GET, got ${shown(accept)}`;

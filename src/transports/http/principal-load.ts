@@ -45,14 +45,14 @@ export class PrincipalLoad {
     }
     const retryMs = bucket.take(now);
     if (retryMs === 0) return undefined;
-    const message = `more than ${rate.perSecond} requests a second, and ${rate.burst} at once: ask less often (the server's option is http.rate)`;
+    const message = `rate limit exceeded: ${rate.perSecond} requests a second, ${rate.burst} at once (http.rate). Send requests less often`;
     return { message, retryMs };
   }
 
   /** Counts one more exchange, unless there are too many. */
   begin(principal: string): LoadExcess | undefined {
     const excess = this.#exchanges.excess(principal);
-    if (excess) return { message: `${excess.message}: end one, or wait for an answer`, retryMs: 1_000 };
+    if (excess) return { message: `${excess.message}. Close one, or wait for a response`, retryMs: 1_000 };
     this.#exchanges.add(principal);
     return undefined;
   }

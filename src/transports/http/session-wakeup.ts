@@ -8,10 +8,9 @@ import { HttpSession, type HttpSessionDeps } from './http-session.ts';
 
 /** Said of a request whose process is gone, to whoever comes back to its stream. */
 const LOST =
-  'the server was restarted while this request ran: it may or may not have been carried out, and what it came to is not known';
+  'the server restarted while this request ran. The request may or may not have completed; its outcome is unknown';
 /** Said where the store does not take what an answer rests on. */
-export const UNSAVED =
-  'what this came to cannot be told, because the server cannot keep it now: send it again later, with the same id';
+export const UNSAVED = 'the server cannot persist the result, so it cannot send it. Retry later with the same id';
 
 export interface SessionWakeupOptions {
   readonly host: TransportHost;
@@ -71,6 +70,6 @@ export class SessionWakeup {
 export function storedTexts(host: TransportHost): Pick<HttpSessionDeps, 'lost' | 'unreadable'> {
   return {
     lost: (request) => host.refusal(ErrorCode.InternalError, LOST, request),
-    unreadable: (error) => host.log('error', `http: a stream cannot be told again: ${messageOf(error)}`),
+    unreadable: (error) => host.log('error', `http: cannot replay a stream: ${messageOf(error)}`),
   };
 }

@@ -9,7 +9,7 @@ import { StallDetector } from './stall-detector.ts';
 export interface SseStreamDeps {
   /** Says that the client reads slowly, or has caught up. */
   pace(connection: ConnectionId, reader: 'connection', slow: boolean): void;
-  /** The client is gone. */
+  /** The client disconnected. */
   gone(stream: SseStream): void;
 }
 

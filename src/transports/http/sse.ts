@@ -92,7 +92,7 @@ function retryField(ms: number): string {
 function checkLine(data: string): void {
   if (data.includes('\n') || data.includes('\r'))
     throw new TypeError(
-      `data: expected one line of JSON, got ${data.length} characters with a line end among them, after which a client would read another field; write JSON without indentation`,
+      `data: expected one line of JSON, got ${data.length} characters with a line end among them, which would start another field. Write JSON without indentation`,
     );
 }
 

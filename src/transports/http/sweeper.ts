@@ -61,10 +61,7 @@ export class Sweeper {
     };
     inSlices(host.clock, open.all().values(), tend, () => {
       if (stalled > 0)
-        host.log(
-          'warning',
-          `http: ${stalled} clients took nothing for ${stallMs} ms and were disconnected (http.stallMs)`,
-        );
+        host.log('warning', `http: disconnected ${stalled} clients that read nothing for ${stallMs} ms (http.stallMs)`);
       done();
     });
   };
@@ -76,8 +73,7 @@ export class Sweeper {
     const now = host.clock.now();
     const sweep = (session: HttpSession): void => {
       session.sweep(now, replayMs);
-      if (session.busy === 0 && now - session.usedAt >= sessionIdleMs)
-        end(session, `nobody has used it for ${sessionIdleMs} ms`);
+      if (session.busy === 0 && now - session.usedAt >= sessionIdleMs) end(session, `idle for ${sessionIdleMs} ms`);
     };
     inSlices(host.clock, [...sessions()].values(), sweep, done);
   };

@@ -152,7 +152,7 @@ export class WebResponse implements HttpResponse {
 
   destroy(): void {
     if (this.#over) return;
-    const why = new Error('the server has dropped this client');
+    const why = new Error('the server disconnected this client');
     if (this.#controller) this.#controller.error(why);
     else this.#answer(new Response(null, { status: 503 }));
     this.#close();

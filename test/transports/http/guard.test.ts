@@ -166,20 +166,20 @@ hosts('without loopback and allow-list nothing passes', () => {
 
 hosts('an entry that is no host name is refused, with what to write', () => {
   const cases: readonly (readonly [string, string])[] = [
-    ['https://mcp.example.com', 'write "mcp.example.com"'],
-    ['https://mcp.example.com:8443/mcp', 'write "mcp.example.com:8443"'],
-    ['mcp.example.com/mcp', 'write "mcp.example.com"'],
-    ['user@mcp.example.com', 'write "mcp.example.com"'],
-    ['münchen.example', 'write "xn--mnchen-3ya.example"'],
-    ['127.1', 'write "127.0.0.1"'],
-    ['::1', 'give the name alone'],
-    ['mcp.example.com:99999', 'give the name alone'],
-    ['a.example, b.example', 'give the name alone'],
-    ['', 'give the name alone'],
-    ['*', 'list each name'],
-    ['*.example.com', 'list each name'],
-    ['1.2.3.999', 'give the name alone'],
-    ['evil\u001b[2J', 'give the name alone'],
+    ['https://mcp.example.com', 'Write "mcp.example.com"'],
+    ['https://mcp.example.com:8443/mcp', 'Write "mcp.example.com:8443"'],
+    ['mcp.example.com/mcp', 'Write "mcp.example.com"'],
+    ['user@mcp.example.com', 'Write "mcp.example.com"'],
+    ['münchen.example', 'Write "xn--mnchen-3ya.example"'],
+    ['127.1', 'Write "127.0.0.1"'],
+    ['::1', 'Give only the name'],
+    ['mcp.example.com:99999', 'Give only the name'],
+    ['a.example, b.example', 'Give only the name'],
+    ['', 'Give only the name'],
+    ['*', 'List each name'],
+    ['*.example.com', 'List each name'],
+    ['1.2.3.999', 'Give only the name'],
+    ['evil\u001b[2J', 'Give only the name'],
   ];
   for (const [entry, advice] of cases) {
     const error = thrown(() => guard({ allowedHosts: [entry] }));
@@ -314,22 +314,22 @@ origins('a refusal names the option, and says that null cannot be allowed', () =
     guard().check('localhost', 'https://a.example')?.message ?? '',
     /"https:\/\/a\.example".*option allowedOrigins/,
   );
-  assert.match(guard().check('localhost', 'null')?.message ?? '', 'never passes');
+  assert.match(guard().check('localhost', 'null')?.message ?? '', 'always rejected');
 });
 
 origins('an entry that is no origin is refused, with what to write', () => {
   const cases: readonly (readonly [string, string])[] = [
     ['*', 'any web site'],
-    ['https://*.example.com', 'list each origin'],
+    ['https://*.example.com', 'List each origin'],
     ['null', 'cannot be allowed'],
-    ['app.example.com', 'give scheme and host'],
-    ['', 'give scheme and host'],
-    ['file:///x', 'give scheme and host'],
-    ['https://app.example.com/', 'write "https://app.example.com"'],
-    ['https://app.example.com:443', 'write "https://app.example.com"'],
-    ['HTTPS://App.example.com', 'write "https://app.example.com"'],
-    ['https://user@app.example.com', 'write "https://app.example.com"'],
-    ['https://münchen.example', 'write "https://xn--mnchen-3ya.example"'],
+    ['app.example.com', 'Give scheme and host'],
+    ['', 'Give scheme and host'],
+    ['file:///x', 'Give scheme and host'],
+    ['https://app.example.com/', 'Write "https://app.example.com"'],
+    ['https://app.example.com:443', 'Write "https://app.example.com"'],
+    ['HTTPS://App.example.com', 'Write "https://app.example.com"'],
+    ['https://user@app.example.com', 'Write "https://app.example.com"'],
+    ['https://münchen.example', 'Write "https://xn--mnchen-3ya.example"'],
   ];
   for (const [entry, advice] of cases) {
     const error = thrown(() => guard({ allowedOrigins: [entry] }));
