@@ -1,4 +1,4 @@
-/** 2024-11-05: the first revision, on which every later one builds. */
+/** 2024-11-05 is the first revision, on which every later one builds. */
 import { ErrorCode } from '../errors.ts';
 import type { Dialect } from './dialect.ts';
 

@@ -1,7 +1,4 @@
-/**
- * 2025-03-26: adds batches, tool annotations, audio, progress messages, the `completions` capability, deadlines that
- * progress extends, and resumable event streams.
- */
+/** 2025-03-26 adds batches, tool annotations, audio, progress messages, completions, and resumable streams. */
 import { dialect20241105 } from './2024-11-05.ts';
 import { type Dialect, extend } from './dialect.ts';
 

@@ -1,4 +1,4 @@
-/** 2025-06-18: removes batches; adds structured tool output, resource links, titles, and `_meta` on definitions. */
+/** 2025-06-18 removes batches and adds structured output, resource links, titles, and `_meta` on definitions. */
 import { dialect20250326 } from './2025-03-26.ts';
 import { type Dialect, extend } from './dialect.ts';
 

@@ -1,7 +1,4 @@
-/**
- * 2025-11-25: adds icons, fuller descriptions of client and server, errors that omit an unreadable id, event streams
- * for polling, and tasks on request.
- */
+/** 2025-11-25 adds icons, fuller descriptions, errors without an unreadable id, streams for polling, and tasks. */
 import { dialect20250618 } from './2025-06-18.ts';
 import { type Dialect, extend } from './dialect.ts';
 

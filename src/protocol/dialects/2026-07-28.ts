@@ -1,7 +1,4 @@
-/**
- * 2026-07-28: removes sessions. Results describe themselves, carry caching hints, and may be any JSON value. A missing
- * resource is -32602.
- */
+/** 2026-07-28 removes sessions. Results describe themselves, carry caching hints, and may be any JSON value. */
 import { ErrorCode } from '../errors.ts';
 import { dialect20251125 } from './2025-11-25.ts';
 import { type Dialect, extend } from './dialect.ts';
