@@ -9,7 +9,7 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Totals } from './harness/door.ts';
 
-const USAGE = 'usage: node --import tsx test/run.ts [--timings] [FILE…]';
+const USAGE = 'usage: node --import tsx test/run.ts [--full] [--timings] [FILE…]';
 const here = dirname(fileURLToPath(import.meta.url));
 const root = dirname(here);
 /** Seconds that the slow files took when they were last timed: only their order matters. `npm run test:timings` writes it. */
@@ -64,7 +64,8 @@ interface Job {
 async function runAll(words: readonly string[]): Promise<void> {
   const timings = words.includes('--timings');
   const named = words.filter((word) => !word.startsWith('--')).map((file) => resolve(file));
-  if (words.some((word) => word.startsWith('--') && word !== '--timings')) throw new Error(USAGE);
+  if (words.some((word) => word.startsWith('--') && word !== '--timings' && word !== '--full')) throw new Error(USAGE);
+  if (words.includes('--full')) process.env.TROUPE_SCALE = 'full';
   const missing = named.find((file) => !existsSync(file));
   if (missing !== undefined) throw new Error(`there is no test file ${missing}\n${USAGE}`);
   const files = named.length > 0 ? named : testFiles();

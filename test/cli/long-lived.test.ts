@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import { suite, timeLimit } from '../harness/door.ts';
+import { atScale } from '../harness/scale.ts';
 import { isBuilt } from './cli.ts';
 import { type Answer, Talker, textOf } from './talker.ts';
 
@@ -17,7 +18,7 @@ function test(title: string, body: () => Promise<void> | void): void {
 }
 
 /** One call a second, for a day. */
-const CALLS = process.env.TROUPE_FULL === '1' ? 86_400 : 2_400;
+const CALLS = atScale({ quick: 600, full: 2_400, proof: 86_400 });
 const IN_FLIGHT = 16;
 const HANDLES = 8;
 

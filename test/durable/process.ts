@@ -6,12 +6,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { fileURLToPath } from 'node:url';
+import { PROOF } from '../harness/scale.ts';
 
 const FIXTURE = fileURLToPath(new URL('../fixtures/durable/serving.ts', import.meta.url));
 const START_MS = 20_000;
 
 /** Whether the tests use the full numbers of the reliability brief. */
-export const FULL = process.env.TROUPE_FULL === '1';
+export const FULL = PROOF;
 
 export class DurableServer {
   readonly #folder = mkdtempSync(join(tmpdir(), 'troupe-durable-'));

@@ -2,10 +2,11 @@
 import * as assert from 'uvu/assert';
 import { META } from '../../src/protocol/meta.ts';
 import { suite, timeLimit } from '../harness/door.ts';
+import { atScale } from '../harness/scale.ts';
 import { call } from '../http/modern.ts';
 import { type OrderShop, openShop } from './order-shop.ts';
 
-const KILLS = process.env.TROUPE_FULL === '1' ? 100 : 10;
+const KILLS = atScale({ quick: 2, full: 10, proof: 100 });
 /** How many requests a process answers before it is killed, at most, and how many milliseconds it then still has. */
 const LIFE = { answers: 40, ms: 15 };
 /** How many orders are on their way at once. */

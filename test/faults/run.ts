@@ -35,7 +35,7 @@ process.exitCode = failed ? 1 : 0;
 /** The files of all broken builds, whole, at the full numbers. */
 async function full(): Promise<boolean> {
   const files = [...new Set(BROKEN_BUILDS.map(({ test }) => test))];
-  const { code } = await run(root, files, { TROUPE_FULL: '1' }, undefined);
+  const { code } = await run(root, files, { TROUPE_SCALE: 'proof' }, undefined);
   return code === 0;
 }
 
@@ -74,7 +74,7 @@ async function findsIt(copy: string, build: BrokenBuild): Promise<'found' | 'NOT
       await run(copy, [], {}, ['node_modules/typescript/bin/tsc', '-b', 'machines', 'src']);
       await run(copy, [], {}, ['--import', 'tsx', 'bundle.ts']);
     }
-    const { code, output } = await run(copy, [build.test], { TROUPE_FULL: '' }, undefined);
+    const { code, output } = await run(copy, [build.test], { TROUPE_SCALE: 'full' }, undefined);
     // Only a test that names the promise counts, or that took its whole file with it, as uvu says: a build that cannot even be
     // loaded proves nothing.
     const failed = new RegExp(`FAIL.*${build.id}\\b`).test(output) || output.includes('Exiting early');

@@ -3,11 +3,12 @@ import * as assert from 'uvu/assert';
 import { assign, createMachine, setup } from 'xstate';
 import { settled } from '../../src/testing/simulated-clock.ts';
 import { suite } from '../harness/door.ts';
+import { PROOF } from '../harness/scale.ts';
 import { ALICE, disk, orderKind, orderMachine, refusal, stage } from './support.ts';
 
 const test = suite('handles that crash');
 const add = (item: string) => ({ type: 'add', data: { item } });
-const full = process.env.TROUPE_FULL === '1';
+const full = PROOF;
 const MANY = full ? 1_000 : 200;
 
 test('R-15: an event that crashes its instance is tried twice and set aside; the rest go on, in order', async () => {

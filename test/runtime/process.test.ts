@@ -2,11 +2,12 @@
 import { connect, type Socket } from 'node:net';
 import * as assert from 'uvu/assert';
 import { suite } from '../harness/door.ts';
+import { PROOF } from '../harness/scale.ts';
 import { ask } from '../http/support.ts';
 import { Hosted } from '../workers/hosted.ts';
 
 const test = suite('process');
-const FULL = process.env.TROUPE_FULL === '1';
+const FULL = PROOF;
 
 async function using(hosted: Hosted, body: (hosted: Hosted) => Promise<void>): Promise<void> {
   try {

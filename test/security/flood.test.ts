@@ -3,12 +3,13 @@ import * as assert from 'uvu/assert';
 import { META } from '../../src/protocol/meta.ts';
 import { TASKS_EXTENSION } from '../../src/protocol/task-params.ts';
 import { suite } from '../harness/door.ts';
+import { PROOF } from '../harness/scale.ts';
 import { type Modern, modern } from '../http/modern.ts';
 import { type Asking, ask, initialize } from '../http/support.ts';
 import { Hosted } from '../workers/hosted.ts';
 
 const test = suite('floods');
-const FULL = process.env.TROUPE_FULL === '1';
+const FULL = PROOF;
 
 /** Megabytes of heap, and how long each flood lasts, or how many messages it has: 240 MB, where the heap may have 185. */
 const HEAP = FULL ? 512 : 128;

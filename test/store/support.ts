@@ -11,11 +11,12 @@ import type { Db } from '../../src/store/sqlite/sqlite-database.ts';
 import { resolveSqliteOptions, type SqliteOptions } from '../../src/store/sqlite/sqlite-options.ts';
 import type { StoreAnswer, StoreQuery } from '../../src/store/sqlite/sqlite-protocol.ts';
 import type { ActorRow, JournalEvent, StoreHost, Write } from '../../src/store/store.ts';
+import { PROOF } from '../harness/scale.ts';
 
 const here = dirname(fileURLToPath(import.meta.url));
 
 /** The full numbers of the reliability tests instead of what `npm test` has time for. */
-export const full = process.env.TROUPE_FULL === '1';
+export const full = PROOF;
 
 export function folder(): { readonly path: string; remove(): void } {
   const path = mkdtempSync(join(tmpdir(), 'troupe-store-'));

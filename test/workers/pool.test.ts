@@ -6,10 +6,11 @@ import { createServer, ErrorCode, type Server, type ServerOptions } from '../../
 import { connect, type TestClient } from '../../src/testing.ts';
 import { errorOf } from '../crash/support.ts';
 import { suite } from '../harness/door.ts';
+import { PROOF } from '../harness/scale.ts';
 
 const test = suite('threads');
 const heavy = new URL('../fixtures/supervision/heavy.ts', import.meta.url);
-const FULL = process.env.TROUPE_FULL === '1';
+const FULL = PROOF;
 
 interface Stage {
   readonly server: Server;

@@ -8,10 +8,11 @@ import { createServer } from '../../src/index.ts';
 import { connect } from '../../src/testing.ts';
 import { startWatchdog } from '../../src/workers/watchdog.ts';
 import { suite } from '../harness/door.ts';
+import { PROOF } from '../harness/scale.ts';
 import { Hosted } from './hosted.ts';
 
 const test = suite('watchdog');
-const FULL = process.env.TROUPE_FULL === '1';
+const FULL = PROOF;
 const hardMs = FULL ? 2_000 : 600;
 const softMs = FULL ? 200 : 150;
 

@@ -11,9 +11,10 @@ import * as assert from 'uvu/assert';
 import { isObject, type JsonObject } from '../../../src/protocol/json.ts';
 import { META } from '../../../src/protocol/meta.ts';
 import { suite, timeLimit } from '../../harness/door.ts';
+import { PROOF } from '../../harness/scale.ts';
 import { accept, EXTENSION, idOf, inside, keysOf } from '../support.ts';
 
-const FULL = process.env.TROUPE_FULL === '1';
+const FULL = PROOF;
 const ROUNDS = FULL ? 1_000 : 3;
 const FIXTURE = fileURLToPath(new URL('../../fixtures/durable-tasks/serving.mjs', import.meta.url));
 timeLimit(FULL ? 7_200_000 : 60_000);
