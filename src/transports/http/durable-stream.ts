@@ -1,40 +1,43 @@
 /**
- * A stream that is kept beyond this process. Whatever it is to do passes the output gate first: what a response carries is
- * durable, in the order in which it was said (docs/adr/0014).
+ * A stream that survives this process. Each of its actions passes the output gate first, so a response carries only
+ * durable events, in the order in which they were sent (docs/adr/0014).
  */
 import type { SessionStorage, StoredEvent } from '../../messages/session-storage.ts';
 import type { RequestId } from '../../protocol/jsonrpc.ts';
 import { type ClientStream, EventStream, type Resumable } from './event-stream.ts';
 import type { HttpResponse } from './http-message.ts';
 
-/** Events that a stream forgets before the store is told: one write for many. */
+/** Number of trimmed events after which the stream notifies the store, so that one write covers many events. */
 const TRIM_STEP = 64;
 
 export interface DurableStreamOptions {
   readonly resumable: Resumable;
   readonly keeper: SessionStorage;
-  /** Says that its reader, or the store, is slow, or has caught up. */
+  /** Reports that the reader or the store is slow, or that it has caught up. */
   pace(slow: boolean): void;
 }
 
 export class DurableStream implements ClientStream {
   readonly id: string;
   readonly #options: DurableStreamOptions;
-  /** What is durable of it, and the response that reads it. */
+  /** The durable part of the stream, and the response that reads it. */
   readonly #durable: EventStream;
-  /** The last event's number; `opened` has 1. */
+  /** Number of the last event; `opened` has 1. */
   #seq: number;
-  /** What has yet to pass the gate. */
+  /** Events that have not passed the gate yet, and their length. */
   #waiting = 0;
   #waitingLength = 0;
   #trimmed = 0;
   #readerSlow = false;
   #slow = false;
-  /** It has said its last, or that there is none. */
+  /** The last event was sent, or there is none. */
   #ended = false;
   #abandoned = false;
 
-  /** A new one, if nothing was kept of it. @param request what it answers; undefined for a session's own */
+  /**
+   * A new stream if nothing of it is stored. @param request the request that it answers; undefined for a session's own
+   * stream
+   */
   constructor(options: DurableStreamOptions, request: RequestId | undefined, before: readonly StoredEvent[] = []) {
     const { resumable, keeper } = options;
     this.#options = options;
@@ -50,7 +53,8 @@ export class DurableStream implements ClientStream {
       },
       {
         seq: before.at(-1)?.kind === 'end' ? this.#seq - 1 : this.#seq,
-        // What was said while somebody listened may have come through. What comes for it by an id is told all the same.
+        // Events sent while a reader was connected may have reached it. Skip them here; a reader that resumes by id
+        // gets them anyway.
         written: messages.findLast(({ kind }) => kind !== 'waiting')?.seq ?? 1,
         kept: messages.map(({ seq, data }) => ({ seq, text: data })),
       },
@@ -58,10 +62,11 @@ export class DurableStream implements ClientStream {
   }
 
   /**
-   * A stream that an earlier process, or an earlier waking of its session, has begun.
+   * Restores a stream that an earlier process, or an earlier activation of its session, began.
    *
-   * @param own it is the session's, and goes on; what answers a request and has no end lost it with its process
-   * @param lost the text of the error for a request whose process is gone
+   * @param own whether it is the session's own stream, which continues. A stream that answers a request and has no end
+   * lost its request with the process
+   * @param lost the text of the error for a request whose process died
    */
   static again(
     options: DurableStreamOptions,
@@ -122,7 +127,7 @@ export class DurableStream implements ClientStream {
   resume(response: HttpResponse, seq: number): boolean {
     if (!this.canResume(seq)) return false;
     this.#options.keeper.gate(() => {
-      // Meanwhile what came after it may have been forgotten: its client asks again, and is told so.
+      // The events after `seq` may have been trimmed meanwhile. The client then reconnects and gets an error.
       if (!response.gone && !this.#durable.resume(response, seq)) response.end();
     });
     return true;
@@ -174,7 +179,7 @@ export class DurableStream implements ClientStream {
     this.#durable.keepAlive();
   }
 
-  /** What is forgotten here is asked for no more. */
+  /** Trims in the store what the stream in memory has trimmed. */
   #trim(): void {
     const forgotten = this.#durable.oldest - 1;
     if (forgotten - this.#trimmed < TRIM_STEP) return;
@@ -188,7 +193,7 @@ export class DurableStream implements ClientStream {
     this.#tell();
   }
 
-  /** A store that is slow slows its sender down as a reader does. */
+  /** A slow store slows the sender down, like a slow reader. */
   #tell(): void {
     const { maxEvents, maxLength } = this.#options.resumable;
     const slow = this.#readerSlow || this.#waiting >= maxEvents || this.#waitingLength >= maxLength;
@@ -198,7 +203,7 @@ export class DurableStream implements ClientStream {
   }
 }
 
-/** The id of a request as `opened` has it: no JSON, which is read at the doors only. */
+/** A request's id in the form of the `opened` event. It is not JSON, because only the codecs parse JSON. */
 function nameOf(id: RequestId | undefined): string {
   return id === undefined ? '' : `${typeof id === 'string' ? 's' : 'n'}${id}`;
 }

@@ -1,4 +1,4 @@
-/** The MCP endpoint: admits HTTP requests, and takes each to the connection that it belongs to. */
+/** The MCP endpoint: checks HTTP requests and routes each to its connection. */
 import { ErrorCode, type ErrorCodeValue } from '../../protocol/errors.ts';
 import type { RequestId } from '../../protocol/jsonrpc.ts';
 import { ANONYMOUS } from '../../quota.ts';
@@ -11,9 +11,9 @@ import { HTTP_METHODS, McpRoutes, namesStream, type RouteAnswers, SSE_METHODS } 
 import { type LoadExcess, PrincipalLoad } from './principal-load.ts';
 
 export interface EndpointOptions extends ResolvedHttpOptions {
-  /** Only this machine can reach it, as far as is known. */
+  /** Whether only this machine can reach the endpoint, as far as is known. */
   readonly loopback: boolean;
-  /** It answers on whatever path it is asked, and leaves health to its host. */
+  /** Whether the endpoint serves every path and leaves health checks to its host. */
   readonly mounted: boolean;
 }
 
@@ -21,7 +21,7 @@ export class Endpoint implements RouteAnswers {
   readonly #options: EndpointOptions;
   readonly #guard: HostGuard;
   readonly #tally: PrincipalLoad;
-  /** The path at which a GET opens HTTP+SSE whatever its headers say; undefined where it is the endpoint's own. */
+  /** The path at which a GET opens HTTP+SSE whatever its headers are; undefined if it equals the endpoint's path. */
   readonly #ssePath: string | undefined;
   #open:
     | { readonly host: TransportHost; readonly connections: HttpConnections; readonly routes: McpRoutes }
@@ -29,7 +29,7 @@ export class Endpoint implements RouteAnswers {
   #draining = false;
   #closed = false;
 
-  /** @throws {TypeError} for a host or origin on the lists that is none */
+  /** @throws {TypeError} for an invalid host or origin in the lists */
   constructor(options: EndpointOptions) {
     this.#options = options;
     const { loopback, allowedHosts, allowedOrigins, rate } = options;
@@ -44,19 +44,19 @@ export class Endpoint implements RouteAnswers {
     this.#open = { host, connections, routes: new McpRoutes(connections, this.#tally, this) };
   }
 
-  /** Says in `/readyz` that nothing more should come here, and asks clients to close their connections. */
+  /** Makes `/readyz` fail and asks clients to close their connections. */
   drain(): void {
     this.#draining = true;
   }
 
-  /** Ends every stream, and tells clients to come back that can. */
+  /** Ends every stream and asks the clients of resumable streams to reconnect. */
   close(): void {
     this.#draining = true;
     this.#closed = true;
     this.#open?.connections.close();
   }
 
-  /** Answers one request. Never throws. */
+  /** Serves one request. Never throws. */
   handle(request: HttpRequest): void {
     const { path, mounted } = this.#options;
     const { url, version } = request;
@@ -65,7 +65,8 @@ export class Endpoint implements RouteAnswers {
         status: version === '0.9' ? 400 : 505,
         message: `request line: expected HTTP/1.1, got ${version === '0.9' ? 'no version' : `HTTP/${version}`}`,
       });
-    // RFC 9112 section 3.2: the host of an absolute target would overrule the Host header, and two of those are none.
+    // RFC 9112 section 3.2: the host of an absolute target would override the Host header, and duplicate Host headers
+    // are invalid.
     if (!url.startsWith('/') || request.repeats('host'))
       return this.refuse(request, {
         status: 400,
@@ -75,7 +76,7 @@ export class Endpoint implements RouteAnswers {
     const asked = at === -1 ? url : url.slice(0, at);
     const here = mounted || asked === path;
     const health = !here && (asked === '/healthz' || asked === '/readyz');
-    // Whoever probes a process by its address need not know its names: Kubernetes sends the address of the pod.
+    // A probe that uses the address of a process need not know its names: Kubernetes sends the address of the pod.
     const address = health ? request.localAddress : undefined;
     const refusal = this.#guard.check(request.header('host'), request.header('origin'), address);
     if (refusal) return this.refuse(request, refusal);
@@ -113,7 +114,8 @@ export class Endpoint implements RouteAnswers {
           undefined,
         );
     }
-    // A client that finds out by a POST what a server speaks takes 405 for HTTP+SSE (2025-11-25 transports, "Backwards Compatibility").
+    // A client that probes the transport with a POST takes 405 for HTTP+SSE (2025-11-25 transports, "Backwards
+    // Compatibility").
     const advice = old
       ? `: this path serves HTTP+SSE (2024-11-05). Open it with GET; other revisions use ${mounted ? 'another path' : path}`
       : '';
@@ -124,7 +126,7 @@ export class Endpoint implements RouteAnswers {
     });
   }
 
-  /** Health, for whoever watches the process. */
+  /** Serves the health checks. */
   #health(request: HttpRequest, asked: string): void {
     if (request.method !== 'GET' && request.method !== 'HEAD')
       return this.refuse(request, {
@@ -172,7 +174,7 @@ export class Endpoint implements RouteAnswers {
 
   #admit(request: HttpRequest, query: string, old: boolean, principal: string): void {
     const open = this.#open;
-    // While somebody was asked who it is, it may have left.
+    // The client may have disconnected while `authenticate` ran.
     if (!open || request.response.gone) return;
     const { host, routes } = open;
     const excess =
@@ -189,7 +191,7 @@ export class Endpoint implements RouteAnswers {
     }
   }
 
-  /** Whom the rate counts for: a principal; where nobody authenticates, a session, or whoever is at the other end. */
+  /** The key of the rate limit: the principal; without authentication the session, or else the remote address. */
   #who(request: HttpRequest, principal: string): string {
     if (principal !== ANONYMOUS) return `principal ${principal}`;
     const session = request.header('mcp-session-id');
@@ -217,7 +219,9 @@ export class Endpoint implements RouteAnswers {
     );
   }
 
-  /** Headers of every answer, beside those of its kind; undefined where there are none, as nearly always. */
+  /**
+   * Headers of every response, in addition to those of its kind; undefined if there are none, which is the usual case.
+   */
   headers(request: Pick<HttpRequest, 'header'>): Headers | undefined {
     const origin = request.header('origin');
     if (!this.#draining && origin === undefined) return undefined;

@@ -1,25 +1,25 @@
-/** One stream of server-sent events: what was sent, what is yet to be sent, and the response that carries it, if one does now. */
+/** One stream of server-sent events: its buffered events, and the response that carries it, if there is one. */
 import { heapBytes } from '../../protocol/heap.ts';
 import type { HttpResponse } from './http-message.ts';
 import { eventText, idPrefix, KEEP_ALIVE, numberedText, primingText, retryText } from './sse.ts';
 
-/** What makes a stream one that a client can come back to. */
+/** The properties of a stream that a client can resume. */
 export interface Resumable {
-  /** Unguessable: it is part of every event id. */
+  /** Unguessable, because it is part of every event id. */
   readonly id: string;
-  /** Most events kept, and most characters of them. */
+  /** Maximum number of buffered events, and of their characters. */
   readonly maxEvents: number;
   readonly maxLength: number;
   readonly room: ReplayRoom;
-  /** Begins with an event that has an id and no data. */
+  /** Whether the stream begins with an event that has an id and no data. */
   readonly primes: boolean;
-  /** Milliseconds after which a client that lost the stream is to come back. */
+  /** Milliseconds after which a client that lost the stream should reconnect. */
   readonly retryMs: number;
 }
 
-/** What the streams of a session may keep of the server's quota of bytes. */
+/** The share of the server's byte quota that the streams of a session may use. */
 export interface ReplayRoom {
-  /** Counts so many bytes more. @returns false where they do not fit; they are counted all the same */
+  /** Counts more bytes. @returns false if they exceed the quota; they count anyway */
   grow(bytes: number): boolean;
   shrink(bytes: number): void;
 }
@@ -29,7 +29,7 @@ interface Kept {
   readonly text: string;
 }
 
-/** A stream as its session sees it: this one, or one that is kept beyond the process (kept-stream.ts). */
+/** A stream from the view of its session: this one, or one that survives the process (durable-stream.ts). */
 export interface ClientStream {
   readonly finished: boolean;
   readonly delivered: boolean;
@@ -50,11 +50,11 @@ export interface ClientStream {
   keepAlive(): void;
 }
 
-/** Where a stream goes on that had said something before. */
+/** The state of a stream that continues after a restart. */
 export interface Before {
-  /** The number of its last event. */
+  /** Number of its last event. */
   readonly seq: number;
-  /** The last that was given to a response, as far as is known. */
+  /** Number of the last event that is known to have been written to a response. */
   readonly written: number;
   readonly kept: readonly Kept[];
 }
@@ -67,25 +67,25 @@ export const EVENT_STREAM = {
 } as const;
 
 export class EventStream implements ClientStream {
-  /** Its last event was written, or waits to be fetched. */
+  /** The last event was written, or is buffered for a client that reconnects. */
   finished = false;
-  /** Its last event was written to a response: as far as can be told, its client has everything. */
+  /** The last event was written to a response, so the client has everything, as far as is known. */
   delivered = false;
-  /** Since when nobody reads it, in milliseconds of the server's clock; undefined while somebody does. */
+  /** Time at which the last reader left, in milliseconds of the server's clock; undefined while there is a reader. */
   unreadSince: number | undefined;
   readonly #resumable: Resumable | undefined;
-  /** Says that the reader is slow, or has caught up. */
+  /** Reports that the reader is slow, or that it has caught up. */
   readonly #pace: (slow: boolean) => void;
   #response: HttpResponse | undefined;
   #slow = false;
   #abandoned = false;
-  /** The last event's number; the first has 1. */
+  /** Number of the last event; the first has 1. */
   #seq = 0;
-  /** The last event that was given to a response. */
+  /** Number of the last event that was written to a response. */
   #written = 0;
   readonly #kept: Kept[] = [];
   #length = 0;
-  /** What its events begin with, where they have ids. */
+  /** Prefix of the event ids, if events have ids. */
   readonly #prefix: string;
 
   constructor(resumable: Resumable | undefined, pace: (slow: boolean) => void, before?: Before) {
@@ -101,12 +101,12 @@ export class EventStream implements ClientStream {
     else this.#forget();
   }
 
-  /** The number of the first event that is kept, or of the next. */
+  /** Number of the first buffered event, or of the next event. */
   get oldest(): number {
     return this.#kept[0]?.seq ?? this.#seq + 1;
   }
 
-  /** Somebody reads it. */
+  /** Whether a response reads the stream. */
   get read(): boolean {
     return this.#response !== undefined;
   }
@@ -115,17 +115,17 @@ export class EventStream implements ClientStream {
     return this.#resumable?.id;
   }
 
-  /** Nothing more will come of it unless somebody comes for it: it has said everything, or holds as much as it can. */
+  /** No more events will follow unless a client reconnects: the stream is finished, or its buffer is full. */
   get idle(): boolean {
     return this.finished || (!this.#response && this.#full);
   }
 
-  /** Characters of the events that are kept. */
+  /** Number of characters in the buffered events. */
   get length(): number {
     return this.#length;
   }
 
-  /** Begins to write to a response whose head was sent: what was never written, then whatever comes. */
+  /** Starts writing to a response whose head was sent: first the events that were never written, then new ones. */
   attach(response: HttpResponse, retryMs = this.#resumable?.retryMs): void {
     this.#response = response;
     this.unreadSince = undefined;
@@ -135,9 +135,9 @@ export class EventStream implements ClientStream {
   }
 
   /**
-   * Begins to write to a response whose head was sent: what came after the event `seq`. Whatever response it had is ended.
+   * Starts writing to a response whose head was sent, from the event after `seq`. Ends the previous response.
    *
-   * @returns false when that cannot be told any more, or never was an event
+   * @returns false if the events after `seq` are no longer buffered, or `seq` was never an event
    */
   resume(response: HttpResponse, seq: number): boolean {
     if (!this.canResume(seq)) return false;
@@ -148,7 +148,7 @@ export class EventStream implements ClientStream {
     return true;
   }
 
-  /** It has said everything, and nothing of that came after the event `seq`. */
+  /** Whether the stream is finished and no event followed `seq`. */
   saidAllBy(seq: number): boolean {
     return this.finished && seq === this.#seq;
   }
@@ -157,7 +157,9 @@ export class EventStream implements ClientStream {
     return Number.isSafeInteger(seq) && seq >= this.oldest - 1 && seq >= 0 && seq <= this.#seq;
   }
 
-  /** Sends one message, now or when somebody comes for it. `once`: not if the same text waits already. */
+  /**
+   * Sends one message, now or when a client reconnects. `once`: skips the message if the same text is already buffered.
+   */
   send(data: string, once = false): void {
     if (!this.#resumable) return void this.#write(eventText(data));
     if (this.#abandoned) return;
@@ -169,11 +171,11 @@ export class EventStream implements ClientStream {
       this.#trim();
       this.#write(numberedText(this.#prefix, this.#seq, data));
     } else if (this.#full) this.#setPace(true);
-    // Then there is a gap for whoever comes back, and they are told so.
+    // This leaves a gap, so a client that reconnects gets an error.
     if (!fits) this.#forget();
   }
 
-  /** Nothing more will come: ends the response, if there is one. */
+  /** No more events will follow: ends the response, if there is one. */
   finish(now: number): void {
     this.finished = true;
     const response = this.#part(now);
@@ -182,7 +184,7 @@ export class EventStream implements ClientStream {
     response?.end();
   }
 
-  /** Ends the response, and tells its client to come back, if it can. */
+  /** Ends the response and asks its client to reconnect, if it can. */
   release(retryMs: number, now: number): void {
     const response = this.#part(now);
     if (response && this.#resumable) response.write(retryText(retryMs));
@@ -190,14 +192,14 @@ export class EventStream implements ClientStream {
     this.#setPace(this.#full);
   }
 
-  /** A response is gone. If it was the one that carried this stream, what comes is kept until somebody comes for it. */
+  /** A response has closed. If it carried this stream, the stream buffers new events until a client reconnects. */
   detach(response: HttpResponse, now: number): void {
     if (response !== this.#response) return;
     this.#part(now);
     this.#setPace(this.#full);
   }
 
-  /** Nobody will come for it any more: what waits is forgotten, and so is what comes. */
+  /** No client will reconnect: discards the buffered events and all later ones. */
   abandon(): void {
     this.#abandoned = true;
     this.#forget();
@@ -208,7 +210,7 @@ export class EventStream implements ClientStream {
     this.#setPace(false);
   }
 
-  /** Keeps the connection open through silence. */
+  /** Keeps the connection open while nothing is sent. */
   keepAlive(): void {
     if (!this.#slow) this.#response?.write(KEEP_ALIVE);
   }
@@ -224,7 +226,7 @@ export class EventStream implements ClientStream {
     return `${this.#resumable?.id ?? ''}_${seq}`;
   }
 
-  /** Nobody reads it, and the same text waits for somebody who does. */
+  /** Whether the stream has no reader and the same text is already buffered for the next one. */
   waits(data: string): boolean {
     return !this.#response && this.#kept.some(({ seq, text }) => seq > this.#written && text === data);
   }
@@ -234,7 +236,7 @@ export class EventStream implements ClientStream {
     return this.#kept.length >= maxEvents || this.#length >= maxLength;
   }
 
-  /** @returns false where it does not fit into what the server may hold */
+  /** @returns false if the event exceeds the server's byte quota */
   #keep(kept: Kept): boolean {
     this.#kept.push(kept);
     this.#length += kept.text.length;
@@ -247,7 +249,10 @@ export class EventStream implements ClientStream {
     this.#length = 0;
   }
 
-  /** Forgets the oldest events beyond the bounds: while they are being read. Those that nobody could read yet are kept, and the sender slows down. */
+  /**
+   * Drops the oldest events beyond the limits while the stream has a reader. Events that were never written stay in the
+   * buffer, and the sender slows down.
+   */
   #trim(): void {
     const { maxEvents = 0, maxLength = 0 } = this.#resumable ?? {};
     while (this.#kept.length > maxEvents || (this.#length > maxLength && this.#kept.length > 1)) {
@@ -257,7 +262,7 @@ export class EventStream implements ClientStream {
     }
   }
 
-  /** Writes what came after `seq`; then, what was held back while nobody read may follow. */
+  /** Writes the events after `seq`. Events that were held back without a reader may then follow. */
   #writeFrom(seq: number): void {
     let flows = true;
     for (const kept of this.#kept) {

@@ -1,4 +1,4 @@
-/** One POST: what came in, and the response that carries its answers, as one JSON body or as a stream of events. */
+/** One POST and the response that carries its answers, as one JSON body or as an event stream. */
 import type { Bytes, ConnectionId, Exchange } from '../../messages/connection-events.ts';
 import type { RequestId } from '../../protocol/jsonrpc.ts';
 import { type ClientStream, EVENT_STREAM, EventStream } from './event-stream.ts';
@@ -7,23 +7,23 @@ import type { HttpSession } from './http-session.ts';
 import type { Open } from './open-list.ts';
 import { StallDetector } from './stall-detector.ts';
 
-/** What an exchange is lent. */
+/** The services that an exchange uses. */
 export interface ExchangeHost {
   readonly response: 'auto' | 'json' | 'sse';
   now(): number;
-  /** Says that the client of an exchange reads slowly, or has caught up. */
+  /** Reports that the client of an exchange reads slowly, or that it has caught up. */
   pace(connection: ConnectionId, reader: Exchange, slow: boolean): void;
-  /** The client has gone before its answer. */
+  /** The client disconnected before its answer. */
   left(exchange: PostExchange): void;
-  /** The answer is with the response, or will never be. */
+  /** The answer was written to the response, or will never exist. */
   settled(exchange: PostExchange): void;
-  /** The text of the error for what the store did not take. */
+  /** The text of the error for a response that the store could not persist. */
   unsaved(why: string, request: RequestId | undefined): string;
-  /** The session that it was to open could not be kept. */
+  /** The store could not persist the session that this exchange was to open. */
   failed(session: HttpSession): void;
-  /** It is settled, and its response is over. */
+  /** The exchange is settled and its response has closed. */
   over(exchange: PostExchange): void;
-  /** Headers of its answer, beside those of its kind. */
+  /** Headers of the response, in addition to those of its kind. */
   headers(exchange: PostExchange, status: number): Headers | undefined;
 }
 
@@ -31,14 +31,14 @@ export interface IncomingPost {
   readonly id: number;
   readonly principal: string;
   readonly request: HttpRequest;
-  /** What the client takes. */
+  /** The content types that the client accepts. */
   readonly accepts: { readonly json: boolean; readonly sse: boolean };
   readonly connection: ConnectionId;
   readonly session: HttpSession | undefined;
 }
 
 const JSON_BODY = { 'content-type': 'application/json' } as const;
-/** The statuses after which asking again later helps (RFC 9110 section 10.2.3). */
+/** The statuses after which a later retry can succeed (RFC 9110 section 10.2.3). */
 const RETRY_AFTER: ReadonlySet<number> = new Set([429, 503]);
 
 export class PostExchange implements Exchange, HttpListener, Open {
@@ -48,12 +48,12 @@ export class PostExchange implements Exchange, HttpListener, Open {
   request: RequestId | undefined = undefined;
   storesReply = false;
   readonly openedAt: number;
-  /** The connection that its messages go to: an `initialize` moves to the one of its session. */
+  /** The connection that receives its messages. An `initialize` moves to the connection of its session. */
   connection: ConnectionId;
   session: HttpSession | undefined;
-  /** The session that it has opened itself. */
+  /** The session that this exchange opened. */
   opened: HttpSession | undefined;
-  /** The answer was sent, or will never be. */
+  /** The answer was sent, or will never exist. */
   settled = false;
   before: Open | undefined;
   after: Open | undefined;
@@ -91,31 +91,34 @@ export class PostExchange implements Exchange, HttpListener, Open {
     return this.#request.repeats(name);
   }
 
-  /** The session that its `initialize` has opened. */
+  /** Attaches the exchange to the session that its `initialize` opened. */
   adopt(session: HttpSession): void {
     this.session = session;
     this.opened = session;
     this.connection = session.connection;
   }
 
-  /** Sends one message of its own; `status` says that it is the answer, `stays` that only a stream will do. */
+  /** Sends one message. `status` marks it as the answer; `stays` means that it needs a stream. */
   receive(text: string, status: number | undefined, stays = false, bytes?: Bytes): void {
     if (this.settled) return;
     if (!this.#stream && !this.#gone) {
       if (status !== undefined && (this.#json || status >= 400 || !this.#sse)) return this.#whole(status, text, bytes);
       if (this.#sse || (stays && this.streams)) this.#begin();
     }
-    // Without a stream it is what comes before the one JSON body, or nobody is there any more.
+    // Without a stream, the message precedes the one JSON body, or the client has disconnected: it is dropped.
     this.#stream?.send(text, false, status !== undefined);
     if (status !== undefined) this.#settle();
   }
 
-  /** What could be refused at once was not: a response that is to be a stream begins, so that its client can come back to it. */
+  /**
+   * The request was not rejected at once. If the response must be a stream, begin it now, so that its client can resume
+   * it.
+   */
   admitted(): void {
     if (this.host.response === 'sse' && this.#sse && !this.settled && !this.#stream && !this.#gone) this.#begin();
   }
 
-  /** Nothing of it is answered. */
+  /** The POST contains nothing that needs an answer. */
   accepted(): void {
     if (this.settled) return;
     this.settled = true;
@@ -141,12 +144,12 @@ export class PostExchange implements Exchange, HttpListener, Open {
     this.#settle();
   }
 
-  /** Refuses what it brought, before the core saw it. */
+  /** Rejects the POST before the core has processed it. */
   refuse(status: number, text: string): void {
     if (!this.settled) this.#whole(status, text);
   }
 
-  /** Lets go of the client, which comes back for the rest after so many milliseconds. */
+  /** Disconnects the client, which reconnects for the rest after so many milliseconds. */
   release(retryMs: number): void {
     if (this.settled || !this.session?.dialect.resumableStreams) return;
     if (!this.#stream) {
@@ -156,7 +159,7 @@ export class PostExchange implements Exchange, HttpListener, Open {
     this.#stream?.release(retryMs, this.host.now());
   }
 
-  /** Looks after an open response. @returns false when its client has taken nothing for too long, and is dropped */
+  /** Maintains an open response. @returns false if its client read nothing for too long and was disconnected */
   tend(now: number, keepAliveMs: number, stallMs: number): boolean {
     if (this.#gone) return true;
     if (this.#response.pending > 0 || this.#stall) {
@@ -182,7 +185,7 @@ export class PostExchange implements Exchange, HttpListener, Open {
     if (this.#stream && this.session) this.session.left(this.#response, this.#stream, this.host.now());
     if (this.settled) return this.#over();
     this.host.left(this);
-    // What was held back for a slow reader has nobody to wait for any more.
+    // Release messages that were held back for a slow reader: the reader has disconnected.
     if (!this.session) this.#stream?.drained();
   }
 
@@ -209,11 +212,11 @@ export class PostExchange implements Exchange, HttpListener, Open {
     this.#settle();
   }
 
-  /** What it came to could not be made durable: its client is told so, and not what that is. */
+  /** The store could not persist the outcome: the client gets an error instead of it. */
   #unsaved(why: string): void {
     const { session, request } = this;
     this.#answer(503, JSON_BODY, this.host.unsaved(why, request));
-    // A session of which nothing is kept has not opened.
+    // A session that the store could not persist has not opened.
     if (this.opened && session) this.host.failed(session);
   }
 

@@ -1,4 +1,4 @@
-/** One GET of a session: a response that reads the session's own stream, or takes up one that was cut. */
+/** One GET of a session: a response that reads the session's own stream, or resumes one that was cut. */
 import type { ClientStream } from './event-stream.ts';
 import type { HttpListener, HttpResponse } from './http-message.ts';
 import type { HttpSession } from './http-session.ts';
@@ -12,7 +12,7 @@ export class GetStream implements HttpListener, Open {
   readonly session: HttpSession;
   readonly principal: string;
   readonly #response: HttpResponse;
-  /** The stream that it takes up; undefined where it reads whatever the session says of its own accord. */
+  /** The stream that it resumes; undefined if it reads the session's own messages. */
   readonly #stream: ClientStream | undefined;
   readonly #over: (stream: GetStream) => void;
   readonly #now: () => number;

@@ -1,16 +1,16 @@
-/** Who may talk to this server at all, by the Host and Origin headers of a request; and what browsers of other origins are told (CORS). */
+/** Checks the Host and Origin headers of a request, and provides the CORS headers. */
 import { BlockList, isIP, isIPv6 } from 'node:net';
 
 export interface HostGuardOptions {
-  /** The server is bound to this machine only: loopback names pass, and so do pages that this machine serves. */
+  /** Whether the server is bound to loopback only. Loopback names pass, and so do pages that this machine serves. */
   readonly loopback: boolean;
-  /** Names, with a port (`mcp.example.com:8443`) or for any port, that a Host header may say. */
+  /** Names that the Host header may contain, with a port (`mcp.example.com:8443`) or for any port. */
   readonly allowedHosts: readonly string[] | undefined;
-  /** Origins of web pages (`https://app.example.com`) that may send requests and read the answers. */
+  /** Origins of web pages (`https://app.example.com`) that may send requests and read the responses. */
   readonly allowedOrigins: readonly string[];
 }
 
-/** Why a request is turned away. */
+/** A rejection of a request, with its reason. */
 export interface HostRefusal {
   readonly status: number;
   readonly message: string;
@@ -22,17 +22,19 @@ interface Verdict {
 }
 
 interface Authority {
-  /** In lower case; an IPv6 address is in brackets, and in its shortest form. */
+  /** In lower case; an IPv6 address is in brackets and in its shortest form. */
   readonly name: string;
   readonly port: number | undefined;
 }
 
-/** A DNS name has at most 253 characters; with a scheme and a port, no honest header is longer. */
+/** A DNS name has at most 253 characters. With a scheme and a port, no legitimate header is longer. */
 const MAX_LENGTH = 300;
-/** Verdicts remembered for each header: a server has few names, and a flood of made-up ones must not fill the memory. */
+/**
+ * Number of cached verdicts per header. A server has few names, and a flood of invented names must not fill the memory.
+ */
 const MAX_REMEMBERED = 64;
 
-/** RFC 9110 section 7.2 without what no client of ours sends: escapes, user names, an empty port. */
+/** RFC 9110 section 7.2 without the forms that MCP clients never send: escapes, user names, an empty port. */
 const AUTHORITY = /^(?:[a-z0-9._-]+|\[([0-9a-f:.]+)\])(?::([0-9]{1,5}))?$/i;
 /** RFC 9110 section 5.6.2, `1*tchar` after the prefix. */
 const PARAMETER_HEADER = /^mcp-param-[!#$%&'*+\-.^_`|~0-9a-z]+$/i;
@@ -54,19 +56,21 @@ loopbackAddresses.addSubnet('127.0.0.0', 8, 'ipv4');
 loopbackAddresses.addAddress('::1', 'ipv6');
 
 /**
- * Keeps out DNS rebinding and pages of other sites (MCP basic/transports, "Security Warning"; 2026-07-28 streamable-http,
- * "Security & Endpoint"). Nothing is allowed that is not named: without `loopback` and `allowedHosts` no request passes.
+ * Rejects DNS rebinding and pages of other sites (MCP basic/transports, "Security Warning"; 2026-07-28 streamable-http,
+ * "Security & Endpoint"). Accepts only listed names: without `loopback` and `allowedHosts` no request passes.
  *
- * @throws {TypeError} for an entry of `allowedHosts` that is no host name, or of `allowedOrigins` that is no origin
+ * @throws {TypeError} for an entry of `allowedHosts` that is not a host name, or of `allowedOrigins` that is not an
+ * origin
  * @example
- * const guard = new Guard({ loopback: true, allowedHosts: undefined, allowedOrigins: ['https://app.example.com'] });
+ * const guard = new HostGuard({ loopback: true, allowedHosts: undefined, allowedOrigins: ['https://app.example.com']
+ * });
  * const refusal = guard.check(request.headers.host, request.headers.origin);
  */
 export class HostGuard {
   readonly #loopback: boolean;
-  /** Names that may come with any port. */
+  /** Names that are accepted with any port. */
   readonly #names = new Set<string>();
-  /** Names with their port, and without it where it is a default one: clients leave that out. */
+  /** Names with their port, and without it if the port is a default one, because clients omit default ports. */
   readonly #authorities = new Set<string>();
   /** The CORS headers of each allowed origin. */
   readonly #origins = new Map<string, Readonly<Record<string, string>>>();
@@ -87,14 +91,14 @@ export class HostGuard {
   }
 
   /**
-   * Judges a request by two of its headers; `undefined` lets it pass.
-   * A request target in absolute form has an authority of its own, which counts instead of Host (RFC 9112 section 3.2.2):
-   * whoever accepts such targets passes that authority here, too.
+   * Checks two headers of a request; `undefined` accepts it. A request target in absolute form has its own authority,
+   * which replaces Host (RFC 9112 section 3.2.2): callers that accept such targets must check that authority, too.
    *
-   * @param host as it came; a missing or malformed one is refused with 400 (RFC 9112 section 3.2), an unknown one with 403
-   * @param origin as it came; browsers send it, others mostly do not: `undefined` passes, an unknown one is refused with 403
-   * @param address where the connection arrived, if a Host that is this address passes, too: no name led a client there, so none
-   *   was rebound
+   * @param host the header as received; missing or malformed gives 400 (RFC 9112 section 3.2), unknown gives 403
+   * @param origin the header as received. Browsers send it, other clients mostly do not: `undefined` passes, unknown
+   * gives 403
+   * @param address the local address of the connection, if a Host with this address should pass. No name led the client
+   * there, so DNS rebinding is impossible
    */
   check(host: string | undefined, origin: string | undefined, address?: string): HostRefusal | undefined {
     const known = host === undefined ? undefined : this.#hostVerdicts.get(host);
@@ -105,15 +109,15 @@ export class HostGuard {
       .refusal;
   }
 
-  /** What every answer to that origin carries, so that its page may read it; `undefined` where the page may not. */
+  /** The headers that let a page of that origin read a response; `undefined` if it may not. */
   cors(origin: string | undefined): Readonly<Record<string, string>> | undefined {
     return origin === undefined ? undefined : this.#origins.get(origin);
   }
 
   /**
-   * What the answer to an OPTIONS request of that origin carries; `undefined` where its page may send nothing.
+   * The headers of the response to an OPTIONS request of that origin; `undefined` if its page may send nothing.
    *
-   * @param requested the value of `Access-Control-Request-Headers`: the `Mcp-Param-*` names in it are allowed too
+   * @param requested the value of `Access-Control-Request-Headers`; its `Mcp-Param-*` names are allowed, too
    */
   preflight(origin: string | undefined, requested?: string): Readonly<Record<string, string>> | undefined {
     const headers = this.cors(origin);
@@ -175,9 +179,9 @@ export class HostGuard {
 }
 
 /**
- * Whether a bind address or host name, without a port, is this machine only: `localhost`, 127.0.0.0/8, `::1` with or without
- * brackets, and the same as IPv4-mapped IPv6. Not `x.localhost` and not `localhost.`: some resolvers ask the network for
- * these, so that a hostile one may say where they lead.
+ * Whether a bind address or host name, without a port, is loopback: `localhost`, 127.0.0.0/8, `::1` with or without
+ * brackets, and the same as IPv4-mapped IPv6. `x.localhost` and `localhost.` are not: some resolvers query the network
+ * for these, and a hostile resolver could redirect them.
  *
  * @example isLoopback('[::1]') && !isLoopback('localhost.attacker.com')
  */
@@ -190,7 +194,7 @@ export function isLoopback(host: string): boolean {
   return version === 4 ? loopbackAddresses.check(address, 'ipv4') : /^localhost$/i.test(host);
 }
 
-/** Whether a Host header is this address, as a socket has it, with any port. */
+/** Whether a Host header contains this socket address, with any port. */
 function isAddress(host: string | undefined, address: string | undefined): boolean {
   if (host === undefined || address === undefined) return false;
   const plain = address.replace(/^::ffff:(?=\d+\.)/i, '');
@@ -244,7 +248,7 @@ function originAdvice(entry: string, origin: string | undefined): string {
     : `Write ${quote(origin)}`;
 }
 
-/** @throws {TypeError} for what JavaScript callers may give instead: a string would be read as a list of its letters */
+/** @throws {TypeError} for other values from JavaScript callers. A string would be read as a list of its characters. */
 function list(option: string, entries: readonly string[]): readonly string[] {
   const given: unknown = entries;
   if (Array.isArray(given) && given.every((each) => typeof each === 'string')) return entries;
@@ -253,7 +257,7 @@ function list(option: string, entries: readonly string[]): readonly string[] {
   );
 }
 
-/** The requested `Mcp-Param-*` names. Anything else is not echoed: the browser finds its name missing, and sends nothing. */
+/** The requested `Mcp-Param-*` names. Other names are not echoed, so the browser blocks the request. */
 function parameterHeaders(requested = ''): ReadonlySet<string> {
   const names = requested.split(',').map((name) => name.trim().toLowerCase());
   return new Set(names.filter((name) => PARAMETER_HEADER.test(name)));
@@ -270,7 +274,7 @@ function refuse(status: number, message: string): Verdict {
   return { refusal: { status, message } };
 }
 
-/** What came, fit to be shown: short, and with nothing that a terminal or a log would obey. */
+/** A received text, safe to display: short, and without control characters for a terminal or a log. */
 function quote(text: string): string {
   const start = text.length > 100 ? `${text.slice(0, 100)}…` : text;
   return `"${start.replace(/[^ -~…]/g, '\uFFFD')}"`;

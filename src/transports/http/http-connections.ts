@@ -1,4 +1,4 @@
-/** What HTTP clients have open: the connection that all share, sessions, their streams, and the bus between these and the core. */
+/** The open connections of HTTP clients: the shared connection, sessions, and streams. Connects them to the bus. */
 import { nanoid } from 'nanoid';
 import type { ConnectionEvents, ConnectionId, Exchange, Reader } from '../../messages/connection-events.ts';
 import { ErrorCode } from '../../protocol/errors.ts';
@@ -15,10 +15,10 @@ import { SessionWakeup, storedTexts, UNSAVED } from './session-wakeup.ts';
 import { SseStream, type SseStreamDeps } from './sse-2024-11-05.ts';
 import { Sweeper } from './sweeper.ts';
 
-/** Characters of the id of a stream of 2024-11-05: 132 random bits. */
+/** Length of the id of a 2024-11-05 stream: 132 random bits. */
 const OLD_ID_LENGTH = 22;
 
-/** What a stream has yet to say after an event. */
+/** The state of a stream after a given event. */
 export type EndedConnection = 'the rest' | 'no more' | 'unknown';
 
 export class HttpConnections {
@@ -69,7 +69,7 @@ export class HttpConnections {
       headers: (exchange, status) => {
         const more = answers.headers(exchange);
         const { opened } = exchange;
-        // A session whose "initialize" is refused has not opened.
+        // A session whose `initialize` was rejected has not opened.
         return opened && status === 200 ? { ...more, 'mcp-session-id': opened.id } : more;
       },
     };
@@ -90,20 +90,20 @@ export class HttpConnections {
     });
   }
 
-  /** The session of an id, if it is this principal's: whose it is else, nobody can tell from an answer. */
+  /** Finds a session. Unknown ids and other principals' sessions are indistinguishable to the caller. */
   session(id: string, principal: string): HttpSession | undefined {
     const session = this.#sessions.get(id);
     return session?.principal === principal ? session : undefined;
   }
 
-  /** Lets a session leave memory: its next request wakes it. */
+  /** Removes a session from memory. Its next request restores it. */
   #sleep(session: HttpSession): void {
     this.#forget(session);
     session.keeper?.sleep();
     this.host.bus.emit('connection.closed', { connection: session.connection, reason: 'idle: hibernating' });
   }
 
-  /** Hands a text to the core; its answers find their way back by the exchange. */
+  /** Passes a text to the core. The answers find their way back through the exchange. */
   post(
     request: HttpRequest,
     text: string,
@@ -123,7 +123,7 @@ export class HttpConnections {
     exchange.admitted();
   }
 
-  /** Lets a GET read what a session says of its own accord. @returns false when too many do */
+  /** Attaches a GET to the session's own messages. @returns false if the session has too many readers */
   listen(response: HttpResponse, session: HttpSession, headers: Headers): boolean {
     if (!session.takesReaders) return false;
     this.#read(new GetStream(session, response, undefined, this.#exchanges.now, this.#readerGone));
@@ -132,7 +132,10 @@ export class HttpConnections {
     return true;
   }
 
-  /** Lets a GET take up a stream after the event of this id. @returns what is left to tell it; it is `unknown` once forgotten */
+  /**
+   * Attaches a GET to a stream, after the event with this id. @returns the state of the stream; `unknown` if the event
+   * has expired
+   */
   resume(response: HttpResponse, session: HttpSession, eventId: string, headers: Headers): EndedConnection {
     const found = session.find(eventId);
     if (!found) return 'unknown';
@@ -143,13 +146,13 @@ export class HttpConnections {
     return 'the rest';
   }
 
-  /** Ends a session: its streams, and whatever runs in it. */
+  /** Ends a session with its streams and running requests. */
   end(session: HttpSession, reason: string): void {
     if (!this.#forget(session)) return;
     session.end(undefined, this.host.clock.now());
     this.host.bus.emit('connection.closed', { connection: session.connection, reason });
     session.keeper?.end();
-    // Nothing will be answered any more.
+    // The requests in flight get no answers any more.
     if (session.busy > 0)
       for (const open of this.#open.all())
         if (open instanceof PostExchange && open.session === session) open.unanswered();
@@ -170,7 +173,7 @@ export class HttpConnections {
     this.host.bus.emit('connection.opened', { connection, transport: 'http+sse', principal });
   }
 
-  /** Takes a text that was posted for such a stream. @returns false when there is none of this principal */
+  /** Passes on a text that was posted for such a stream. @returns false if this principal has no such stream */
   oldText(id: string, principal: string, text: string): boolean {
     const stream = this.#old.get(id);
     if (stream?.principal !== principal) return false;
@@ -178,7 +181,7 @@ export class HttpConnections {
     return true;
   }
 
-  /** Ends every stream; clients that can come back are told when. Whatever is still without an answer is dropped. */
+  /** Ends every stream and asks the clients of resumable streams to reconnect. Drops all unanswered requests. */
   close(): void {
     this.waking.end();
     this.#rounds.end();
@@ -221,7 +224,7 @@ export class HttpConnections {
     ];
   }
 
-  /** An exchange has opened a session. */
+  /** Attaches the session that an exchange opened. */
   #opened(
     { opened, session: id, dialect, keeper }: ConnectionEvents['connection.session'],
     exchange: PostExchange | undefined,
@@ -242,14 +245,14 @@ export class HttpConnections {
     session.used(this.host.clock.now());
   }
 
-  /** The core has ended a connection. */
+  /** Handles a connection that the core ended. */
   #ended(connection: ConnectionId, reason: string): void {
     const session = this.#sessionOf.get(connection);
     if (session) return this.end(session, reason);
     const old = this.#oldOf.get(connection);
     if (old) return old.end();
     if (connection !== this.#shared) return;
-    // Whatever happened to it, the next client is served.
+    // Open a new shared connection, so that the next client is served in any case.
     this.#shared = this.#openShared();
     this.host.log(
       'error',
@@ -262,7 +265,8 @@ export class HttpConnections {
   }
 
   #left(exchange: PostExchange): void {
-    // A session's request runs on (2025-11-25 transports, "Sending Messages to the Server"); any other is cancelled by this.
+    // A session's request continues (2025-11-25 transports, "Sending Messages to the Server"). Any other request is
+    // cancelled here.
     if (!exchange.session) this.host.bus.emit('connection.left', { connection: exchange.connection, exchange });
   }
 

@@ -1,16 +1,16 @@
-/** One HTTP request and its response as the endpoint sees them, be they of `node:http` or of the web standard. Types only. */
+/** One HTTP request and its response as the endpoint sees them, from `node:http` or the web standard. Types only. */
 
 import type { Bytes } from '../../messages/connection-events.ts';
 
 export type Headers = Readonly<Record<string, string>>;
 
-/** Why a body could not be had. */
+/** The reason why a body is not available. */
 export type BodyFault = 'too long' | 'not UTF-8' | 'cut' | 'read already';
 
-/** `start` is how a body began that is too long, where any of it was read: an id may be in it. */
+/** `start` is the beginning of a body that is too long, if any of it was read. It may contain an id. */
 export type Body = { readonly text: string } | { readonly fault: BodyFault; readonly start?: string };
 
-/** Longest such start, in bytes. */
+/** Maximum length of such a start, in bytes. */
 export const MAX_START = 65_536;
 
 export interface HttpRequest {
@@ -20,40 +20,40 @@ export interface HttpRequest {
   /** A header by its name in lower case. */
   header(name: string): string | undefined;
   readonly remoteAddress: string | undefined;
-  /** The address of this machine that the client connected to, where it is known. */
+  /** The local address that the client connected to, if it is known. */
   readonly localAddress: string | undefined;
-  /** The HTTP version of the request line, such as `1.1`; undefined for a request that had none. */
+  /** The HTTP version of the request line, such as `1.1`; undefined for a request without one. */
   readonly version: string | undefined;
-  /** Whether a header came more than once, as far as can be told. */
+  /** Whether a header occurs more than once, as far as is known. */
   repeats(name: string): boolean;
-  /** Reads the whole body, of at most so many bytes, and calls once. */
+  /** Reads the whole body, up to a maximum of bytes, and calls `done` once. */
   body(maxBytes: number, done: (body: Body) => void): void;
   readonly response: HttpResponse;
 }
 
-/** What hears of a response. */
+/** Receives the events of a response. */
 export interface HttpListener {
-  /** The client disconnected, or has been sent everything: nothing more can be sent. Called once. */
+  /** The client disconnected or has received everything: nothing more can be sent. Called once. */
   closed(): void;
-  /** The client has taken what was written. */
+  /** The client has read the written bytes. */
   drained(): void;
 }
 
 export interface HttpResponse {
-  /** The client has left already. */
+  /** The client has disconnected. */
   readonly gone: boolean;
-  /** At most one hears; set before anything is sent. */
+  /** The only listener; set before anything is sent. */
   listener: HttpListener | undefined;
-  /** Answers with one whole body, or with none; `bytes` make the same body, where it need not be put into UTF-8 again. */
+  /** Sends a whole body or none. `bytes` contains the same body already encoded as UTF-8. */
   send(status: number, headers: Headers, body: string | undefined, bytes?: Bytes): void;
-  /** Begins a body that is written bit by bit. */
+  /** Begins a body that is written in pieces. */
   begin(status: number, headers: Headers): void;
-  /** @returns false when the client reads slower than we write; `drained` follows */
+  /** @returns false if the client reads more slowly than the server writes; `drained` follows */
   write(text: string): boolean;
-  /** Bytes that were written and not yet taken. */
+  /** Number of written bytes that the client has not read. */
   readonly pending: number;
-  /** Ends a body that has begun. */
+  /** Ends a body that was begun. */
   end(): void;
-  /** Drops the client, with whatever it has not taken. */
+  /** Disconnects the client and drops all unread bytes. */
   destroy(): void;
 }

@@ -1,67 +1,90 @@
-/** What the HTTP transport can be told, and what holds when it is not. */
+/** The options of the HTTP transport, with their defaults and checks. */
 
 import { LONGEST_TIMER_MS } from '../../clock.ts';
 import { describe } from '../../protocol/json.ts';
 import { isLoopback } from './host-guard.ts';
 
-/** What {@link HttpOptions.authenticate} sees of a request. */
+/** The part of a request that {@link HttpOptions.authenticate} receives. */
 export interface AuthenticationRequest {
   readonly method: string;
-  /** Path and query, as they came. */
+  /** Path and query, as received. */
   readonly url: string;
   /** A header by its name, in any case. */
   header(name: string): string | undefined;
-  /** The address at the other end of the connection: a proxy's, where there is one. Unknown to `server.fetch`. */
+  /** The address of the peer, which is the proxy's behind a proxy. Undefined for `server.fetch`. */
   readonly remoteAddress: string | undefined;
 }
 
 export interface HttpOptions {
-  /** Default 3000; 0 takes any free one. */
+  /** Default 3000; 0 selects any free port. */
   readonly port?: number;
-  /** The address to bind. Default `127.0.0.1`; one that others can reach needs `allowedHosts`. */
+  /** The address to bind. Default `127.0.0.1`; an address that other machines can reach needs `allowedHosts`. */
   readonly host?: string;
-  /** The path of the endpoint. Default `/mcp`. `server.fetch` and `server.node` answer on whatever path they are mounted. */
+  /**
+   * The path of the endpoint. Default `/mcp`. `server.fetch` and `server.node` serve every path on which they are
+   * mounted.
+   */
   readonly path?: string;
-  /** The names by which clients may call this server (the Host header), such as `mcp.example.com`; with a port, only on that. */
+  /**
+   * The names that clients may use for this server (the Host header), such as `mcp.example.com`. A name with a port is
+   * accepted only with that port.
+   */
   readonly allowedHosts?: readonly string[];
   /** The origins whose pages may use this server from a browser, such as `https://app.example.com`. */
   readonly allowedOrigins?: readonly string[];
   /**
-   * Says who a request is authorised as; `undefined` refuses it with 401. Asked for every request: a session serves only the
-   * principal that opened it. Default: everybody is `anonymous`.
+   * Returns the principal of a request, or `undefined` to reject it with 401. Called for every request: a session
+   * serves only the principal that opened it. Default: every client is `anonymous`.
    */
   authenticate?(request: AuthenticationRequest): string | undefined | Promise<string | undefined>;
-  /** `auto` (default): one JSON body, or a stream if something is sent before the answer. `json` drops what is sent before it. */
+  /**
+   * `auto` (default): one JSON body, or a stream if anything is sent before the answer. `json` drops everything before
+   * the answer.
+   */
   readonly response?: 'auto' | 'json' | 'sse';
-  /** Milliseconds after which a client is to come back to a stream that the server has ended. Default 1,000. */
+  /** Milliseconds after which a client should reconnect to a stream that the server has ended. Default 1,000. */
   readonly retryMs?: number;
-  /** Milliseconds of silence after which a comment keeps a stream open; a request that takes longer becomes a stream. Default 15,000. */
+  /**
+   * Milliseconds without output after which a comment keeps a stream open. A request that takes longer becomes a
+   * stream. Default 15,000.
+   */
   readonly keepAliveMs?: number;
   /** Milliseconds after which a client that reads nothing is disconnected. Default 30,000. */
   readonly stallMs?: number;
-  /** Milliseconds after which a session ends that nobody uses. Default 1,800,000 (half an hour). */
+  /** Milliseconds after which an idle session ends. Default 1,800,000 (half an hour). */
   readonly sessionIdleMs?: number;
-  /** Milliseconds for which a stream can be replayed after its answer was sent. Default 900,000 (a quarter of an hour). */
+  /**
+   * Milliseconds for which a stream can be resumed after its answer was sent. Default 900,000 (a quarter of an hour).
+   */
   readonly replayMs?: number;
-  /** Most events of one stream that are kept to be replayed, and most bytes of them. Default 1,000 and 1 MiB. */
+  /** Maximum number of events, and of bytes, that one stream buffers for replay. Default 1,000 and 1 MiB. */
   readonly maxReplayEvents?: number;
   readonly maxReplayBytes?: number;
-  /** Most exchanges open at once: requests without an answer, and streams. Default 4,096. */
+  /** Maximum number of open exchanges: unanswered requests and streams. Default 4,096. */
   readonly maxExchanges?: number;
-  /** The same for each principal (but `anonymous`). Default 256. */
+  /** The same limit for each principal except `anonymous`. Default 256. */
   readonly maxExchangesPerPrincipal?: number;
-  /** How often each principal may ask; where nobody authenticates, each session, or else each remote address. Default: as often as it likes. */
+  /**
+   * Rate limit for each principal; without authentication for each session, or else for each remote address. Default:
+   * no limit.
+   */
   readonly rate?: { readonly perSecond: number; readonly burst: number };
-  /** The process does nothing but serve: what a handler throws too late is logged, and ends nothing. Default false. */
+  /**
+   * The process only serves: exceptions that a handler throws too late are logged and do not end the process. Default
+   * false.
+   */
   readonly ownsProcess?: boolean;
 }
 
-/** The options of `createServer({ http })`: they hold wherever the server serves over HTTP. An address belongs to one transport. */
+/**
+ * The options of `createServer({ http })`, which apply wherever the server serves HTTP. An address belongs to one
+ * transport.
+ */
 export type SharedHttpOptions = Omit<HttpOptions, 'port' | 'host' | 'path' | 'ownsProcess'>;
 
 /**
- * The options of a transport: its own, and the server's where it has none. `undefined` counts as none, so that
- * `http({ authenticate: undefined })` does not switch off the authentication of its server.
+ * Merges a transport's options with the server's, which fill the gaps. `undefined` counts as a gap, so that `http({
+ * authenticate: undefined })` does not disable the authentication of its server.
  */
 export function withShared(own: HttpOptions, shared: SharedHttpOptions | undefined): HttpOptions {
   return { ...shared, ...withoutUndefined(own) };
@@ -106,7 +129,7 @@ const COUNTS = [
   'maxExchangesPerPrincipal',
 ] as const;
 
-/** @throws {TypeError | RangeError} for an option that is none, or that does not fit, saying which and what would */
+/** @throws {TypeError | RangeError} for an unknown or invalid option, with its name and the expected value */
 export function resolveHttpOptions(given: HttpOptions): ResolvedHttpOptions {
   for (const name of Object.keys(given))
     if (!KNOWN.has(name)) throw new TypeError(`http: ${name}: no such option; there are ${[...KNOWN].join(', ')}`);

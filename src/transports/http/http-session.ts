@@ -1,4 +1,7 @@
-/** A legacy client's session as HTTP knows it: whose it is, its streams, and when it was last used. The session actor is elsewhere. */
+/**
+ * A legacy client's session in the HTTP transport: its principal, its streams, and its last use. The session actor is
+ * elsewhere.
+ */
 import { nanoid } from 'nanoid';
 import type { ConnectionId, Reader } from '../../messages/connection-events.ts';
 import type { SessionStorage, StoredEvent } from '../../messages/session-storage.ts';
@@ -9,18 +12,24 @@ import { DurableStream, type DurableStreamOptions } from './durable-stream.ts';
 import { type ClientStream, EventStream, type ReplayRoom, type Resumable } from './event-stream.ts';
 import type { HttpResponse } from './http-message.ts';
 
-/** Characters of a stream's id: 72 random bits, so that no event id can be guessed. */
+/** Length of a stream's id: 72 random bits, so that event ids cannot be guessed. */
 const STREAM_ID_LENGTH = 12;
-/** Most responses that wait to take over the session's own stream. */
+/** Maximum number of responses that wait to take over the session's own stream. */
 const MAX_RESERVES = 4;
-/** Most streams of one session that are kept to be replayed, and how many times one stream's bytes they may have together. */
+/**
+ * Maximum number of streams that one session stores for replay, and the factor by which their bytes may exceed one
+ * stream's limit.
+ */
 const MAX_STREAMS = 1_024;
 const MAX_STREAMS_FULL = 4;
-/** Events that the store may have of a stream beyond those that are replayed: what has yet to be trimmed, and its ends. */
+/**
+ * Events of a stream that the store may hold beyond the replayed ones: events not yet trimmed, and the first and last
+ * event.
+ */
 const MORE_EVENTS = 1_000;
-/** Bytes by which what is kept changes before the quota is told: events are many, and small. */
+/** Change in bytes after which the quota is updated: events are many and small. */
 const REPLAY_STEP = 4_096;
-/** What the id of a session's own stream begins with, which no other's does: so it is found again. */
+/** The prefix of the id of a session's own stream, by which it is found after a restart. No other stream has it. */
 const OWN = '~';
 
 export interface HttpSessionOptions {
@@ -28,47 +37,47 @@ export interface HttpSessionOptions {
   readonly id: string;
   readonly principal: string;
   readonly dialect: Dialect;
-  /** Keeps it beyond this process; undefined where nothing does. */
+  /** Persists the session beyond this process; undefined without a durable store. */
   readonly keeper: SessionStorage | undefined;
 }
 
-/** What a session is lent. */
+/** The services that a session uses. */
 export interface HttpSessionDeps {
   readonly maxReplayEvents: number;
   readonly maxReplayBytes: number;
-  /** In bytes, of what clients make the server hold. */
+  /** The byte quota for data that clients make the server hold. */
   readonly retained: Quota;
   readonly retryMs: number;
   readonly sessionIdleMs: number;
-  /** The text of the error for a request whose process is gone. */
+  /** The text of the error for a request whose process died. */
   lost(request: RequestId): string;
-  /** What is kept of a stream cannot be read. */
+  /** Reports that a stored stream cannot be read. */
   unreadable(error: unknown): void;
-  /** Says that a reader of this connection is slow, or has caught up. */
+  /** Reports that a reader of this connection is slow, or that it has caught up. */
   pace(connection: ConnectionId, reader: Reader, slow: boolean): void;
 }
 
 export class HttpSession implements ReplayRoom {
   readonly id: string;
-  /** Set when it is entered: one that wakes has none before. */
+  /** Set when the session is entered. A session that is being restored has none before. */
   connection: ConnectionId = '';
   readonly principal: string;
   readonly dialect: Dialect;
   readonly keeper: SessionStorage | undefined;
-  /** Exchanges without an answer, and streams that are being read. */
+  /** Number of unanswered exchanges and of streams with a reader. */
   busy = 0;
-  /** When it was last used, in milliseconds of the server's clock. */
+  /** Time of the last use, in milliseconds of the server's clock. */
   usedAt: number;
   readonly #host: HttpSessionDeps;
-  /** What its streams keep to be replayed, in bytes, and as much of it as the quota has counted. */
+  /** Bytes that the streams buffer for replay, and the part of them that the quota has counted. */
   #replayBytes = 0;
   #counted = 0;
   #left = false;
-  /** Made when there is one: most sessions of a busy host have none. */
+  /** Created with the first stream: most sessions of a busy host have none. */
   #streams: Map<string, ClientStream> | undefined;
-  /** The ids of streams that are kept, and that nobody has come back to since the session woke. */
+  /** Ids of stored streams that no client has resumed since the session was restored. */
   #asleep: Set<string> | undefined;
-  /** What the session says of its own accord. */
+  /** The stream of the session's own messages. */
   #own: ClientStream | undefined;
   readonly #wokeAt: number;
   #reader: HttpResponse | undefined;
@@ -84,7 +93,7 @@ export class HttpSession implements ReplayRoom {
     this.#host = host;
   }
 
-  /** A new stream, that a client can come back to. @param request what it answers */
+  /** Opens a new resumable stream. @param request the request that it answers */
   open(reader: Reader, request: RequestId | undefined, own = false): ClientStream {
     const id = own ? `${OWN}${nanoid(STREAM_ID_LENGTH)}` : nanoid(STREAM_ID_LENGTH);
     const resumable = this.#resumable(id);
@@ -96,7 +105,7 @@ export class HttpSession implements ReplayRoom {
     );
   }
 
-  /** Takes up what is kept of its streams: what it says itself at once, the others when somebody comes back to them. */
+  /** Restores the stored streams: its own stream at once, the others when a client resumes them. */
   async restore(now: number): Promise<void> {
     const ids = await this.keeper?.streams();
     if (!ids?.length) return;
@@ -104,7 +113,7 @@ export class HttpSession implements ReplayRoom {
     for (const id of ids) if (id.startsWith(OWN)) this.#own = (await this.#again(id, now)) ?? this.#own;
   }
 
-  /** Takes up the stream of an event id, if it is kept and nobody has come back to it yet. */
+  /** Restores the stream of an event id, if it is stored and no client has resumed it yet. */
   bringBack(eventId: string, now: number): Promise<unknown> | undefined {
     const id = streamOf(eventId);
     return this.#asleep?.has(id) ? this.#again(id, now) : undefined;
@@ -117,13 +126,13 @@ export class HttpSession implements ReplayRoom {
     try {
       before = await keeper.events(id, this.#host.maxReplayEvents + MORE_EVENTS);
     } catch (error) {
-      // Nobody is told anything else than what was said: its client learns that the event is gone.
+      // Never send other events than the original ones: the client gets an error that the event has expired.
       this.#asleep?.delete(id);
       keeper.trim(id, Number.MAX_SAFE_INTEGER);
       this.#host.unreadable(error);
       return undefined;
     }
-    // Two may have come for it.
+    // Two clients may have resumed it at the same time.
     const found = this.#streams?.get(id);
     this.#asleep?.delete(id);
     if (found || before.length === 0) return found;
@@ -152,7 +161,7 @@ export class HttpSession implements ReplayRoom {
     return stream;
   }
 
-  /** The stream of an event id, and the event's number there. */
+  /** The stream of an event id, and the event's number in it. */
   find(eventId: string): { readonly stream: ClientStream; readonly seq: number } | undefined {
     const at = eventId.lastIndexOf('_');
     const digits = eventId.slice(at + 1);
@@ -162,7 +171,7 @@ export class HttpSession implements ReplayRoom {
     return stream.canResume(seq) ? { stream, seq } : undefined;
   }
 
-  /** Says something that belongs to no request. Kept for the next reader when there is none. */
+  /** Sends a message that belongs to no request. Without a reader, it is buffered for the next one. */
   say(text: string): void {
     this.#mine().send(text, true);
   }
@@ -171,7 +180,7 @@ export class HttpSession implements ReplayRoom {
     return (this.#reserves?.length ?? 0) < MAX_RESERVES;
   }
 
-  /** Lets a response read the session's own stream, now or when those before it are gone. */
+  /** Attaches a response to the session's own stream, now or when the earlier readers have closed. */
   listen(response: HttpResponse): void {
     if (this.#reader) {
       this.#reserves ??= [];
@@ -182,19 +191,21 @@ export class HttpSession implements ReplayRoom {
     this.#mine().attach(response);
   }
 
-  /** A response takes up a stream after an event; should it be the session's own, it is its reader from now on. */
+  /**
+   * Attaches a response to a stream after an event. If it is the session's own stream, the response becomes its reader.
+   */
   resume(stream: ClientStream, response: HttpResponse, seq: number): void {
     if (stream === this.#own) this.#reader = response;
     stream.resume(response, seq);
   }
 
-  /** A response has taken what was written to it. */
+  /** A response has delivered the written bytes. */
   drained(response: HttpResponse, stream: ClientStream | undefined): void {
     if (stream && stream !== this.#own) stream.drained();
     else if (response === this.#reader) this.#own?.drained();
   }
 
-  /** A response that read is gone. */
+  /** A response with a reader has closed. */
   left(response: HttpResponse, stream: ClientStream | undefined, now: number): void {
     const waiting = this.#reserves?.indexOf(response) ?? -1;
     if (waiting !== -1) return void this.#reserves?.splice(waiting, 1);
@@ -205,7 +216,7 @@ export class HttpSession implements ReplayRoom {
     if (this.#reader) this.#own?.attach(this.#reader);
   }
 
-  /** Forgets streams that have said everything, where there are too many: the oldest, and first those that were read to the end. */
+  /** Evicts finished streams if there are too many: the oldest, and first those that were read to the end. */
   #makeRoom(streams: Map<string, ClientStream>): void {
     let length = 0;
     for (const stream of streams.values()) length += stream.length;
@@ -238,7 +249,7 @@ export class HttpSession implements ReplayRoom {
     if (!this.#left && this.#replayBytes <= this.#counted - REPLAY_STEP) this.#count();
   }
 
-  /** It leaves this process, or has ended: what its streams keep counts no more. */
+  /** The session leaves this process or has ended: its buffers no longer count for the quota. */
   leave(): void {
     this.#replayBytes = 0;
     this.#count();
@@ -250,7 +261,7 @@ export class HttpSession implements ReplayRoom {
     this.#counted = this.#replayBytes;
   }
 
-  /** Forgets streams that have said everything, the oldest first, for as long as the quota is full. */
+  /** Evicts finished streams, the oldest first, while the quota is full. */
   #giveWay(full: () => boolean): void {
     for (const fits of [({ delivered }: ClientStream) => delivered, ({ finished }: ClientStream) => finished]) {
       for (const [id, stream] of this.#streams ?? []) {
@@ -262,25 +273,25 @@ export class HttpSession implements ReplayRoom {
     }
   }
 
-  /** The stream that the session speaks on of its own accord. */
+  /** The stream of the session's own messages, created on demand. */
   #mine(): ClientStream {
     this.#own ??= this.open('session', undefined, true);
     return this.#own;
   }
 
-  /** It was used just now. */
+  /** Records a use of the session. */
   used(now: number): void {
     this.usedAt = now;
     this.keeper?.used(this.#host.sessionIdleMs);
   }
 
-  /** Whether it leaves memory, because it is kept and nobody has used it for long enough. */
+  /** Whether the session may hibernate: it is persisted and has been idle for long enough. */
   sleepy(now: number): boolean {
     const after = this.busy === 0 && !this.#reader ? this.keeper?.sleepsAfterMs : undefined;
     return after !== undefined && now - this.usedAt >= after;
   }
 
-  /** Forgets the streams that nobody has come back for. */
+  /** Evicts streams that no client resumed in time. */
   sweep(now: number, replayMs: number): void {
     for (const [id, stream] of this.#streams ?? []) {
       if (stream === this.#own || !stream.idle || now - (stream.unreadSince ?? now) < replayMs) continue;
@@ -292,7 +303,7 @@ export class HttpSession implements ReplayRoom {
     this.#asleep = undefined;
   }
 
-  /** Ends what is being read. `retryMs`: its clients are to come back. */
+  /** Ends all streams with a reader. `retryMs`: their clients should reconnect. */
   end(retryMs: number | undefined, now: number): void {
     for (const stream of this.#streams?.values() ?? []) {
       if (retryMs === undefined) stream.finish(now);
@@ -303,7 +314,7 @@ export class HttpSession implements ReplayRoom {
   }
 }
 
-/** The stream that an event id names. */
+/** The stream id within an event id. */
 function streamOf(eventId: string): string {
   return eventId.slice(0, Math.max(0, eventId.lastIndexOf('_')));
 }

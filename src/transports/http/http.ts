@@ -1,4 +1,7 @@
-/** The HTTP transport: Streamable HTTP of every revision, and HTTP+SSE of 2024-11-05, on one path of a `node:http` server of its own. */
+/**
+ * The HTTP transport: Streamable HTTP of every revision, and HTTP+SSE of 2024-11-05, on one path of its own `node:http`
+ * server.
+ */
 import { Buffer } from 'node:buffer';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
@@ -11,16 +14,16 @@ import { type HttpOptions, type ResolvedHttpOptions, resolveHttpOptions, withSha
 import { LingeringClose } from './lingering.ts';
 import { NodeRequest } from './node-request.ts';
 
-/** Milliseconds that a client is given to send a request's headers, and the whole request. */
+/** Time limits, in milliseconds, for the headers of a request and for the whole request. */
 const HEADERS_MS = 10_000;
 const REQUEST_MS = 30_000;
-/** How often Node looks for clients that take longer. */
+/** Interval at which Node checks for clients that exceed the limits. */
 const CHECK_MS = 5_000;
-/** Connections that may wait to be accepted: many clients come back in one moment, when something on their way restarts. */
+/** Maximum number of connections that wait to be accepted: many clients reconnect at once when a proxy restarts. */
 const BACKLOG = 4_096;
-/** Longest request line and headers, in bytes on the wire. */
+/** Maximum length of request line and headers, in bytes on the wire. */
 const MAX_HEADER_BYTES = 16 * 1024;
-/** Milliseconds that responses which have ended are given to be read, when the server closes. */
+/** Milliseconds that clients have to read finished responses when the server closes. */
 const FLUSH_MS = 2_000;
 
 const HEADER_LIMIT = `; the limit is ${MAX_HEADER_BYTES}. Send fewer or shorter headers`;
@@ -31,7 +34,7 @@ interface Unparsed {
 }
 
 const NOT_HTTP: Unparsed = { status: '400 Bad Request', message: 'expected an HTTP/1.1 request, got something else' };
-/** What clients are told of bytes that Node makes no request of, by its codes. */
+/** The responses to bytes that Node cannot parse, by Node's error codes. */
 const UNPARSED: ReadonlyMap<string | undefined, Unparsed> = new Map([
   [
     'HPE_HEADER_OVERFLOW',
@@ -51,7 +54,7 @@ const UNPARSED: ReadonlyMap<string | undefined, Unparsed> = new Map([
 ]);
 
 export interface HttpTransport extends Transport {
-  /** Where clients connect to. @throws {Error} before it is open */
+  /** The address for clients. @throws {Error} before the transport is open */
   readonly url: string;
 }
 
@@ -102,7 +105,7 @@ class NodeTransport implements RelocatableTransport {
   readonly #connections = new Map<Socket, NodeRequest | undefined>();
 
   constructor(given: HttpOptions) {
-    // What does not fit is told here, and not when it opens.
+    // Report an invalid option here, not when the transport opens.
     endpointOf(resolveHttpOptions(given));
     this.#given = given;
   }
@@ -111,7 +114,7 @@ class NodeTransport implements RelocatableTransport {
     return this.#given.ownsProcess ?? false;
   }
 
-  /** Once it is open, by the option of its server, too. */
+  /** Known once the transport is open, because the server's option counts, too. */
   get authenticates(): boolean {
     return this.#authenticates || this.#given.authenticate !== undefined;
   }
@@ -135,7 +138,7 @@ class NodeTransport implements RelocatableTransport {
     const endpoint = endpointOf(options);
     this.#endpoint = endpoint;
     this.#authenticates = options.authenticate !== undefined;
-    // Not before it is needed: many servers have no port, and pay for what they import at each start.
+    // Import on demand: many servers have no port and would pay for the import at each start.
     const { createServer } = await import('node:http');
     if (this.#closing) return;
     this.#lingering.open(host.clock);
@@ -146,12 +149,12 @@ class NodeTransport implements RelocatableTransport {
         requestTimeout: REQUEST_MS,
         connectionsCheckingInterval: CHECK_MS,
         maxHeaderSize: MAX_HEADER_BYTES,
-        // Nagle's algorithm would hold small answers back.
+        // Nagle's algorithm would delay small responses.
         noDelay: true,
       },
       (request, response) => this.#serve(endpoint, request, response, false),
     );
-    // Node would leave out what comes after the thousandth header, and say nothing. Their bytes are bounded.
+    // Node would silently drop headers after the thousandth. Their bytes are limited instead.
     server.maxHeadersCount = 0;
     this.#server = server;
     server.on('connection', (socket) => {
@@ -185,7 +188,7 @@ class NodeTransport implements RelocatableTransport {
 
   #serve(endpoint: Endpoint, request: IncomingMessage, response: ServerResponse, expects: boolean): void {
     const { socket } = request;
-    // RFC 9112 section 9.6: a server that has said "close" processes no further request of that connection.
+    // RFC 9112 section 9.6: a server that has sent "close" processes no further request of that connection.
     if (this.#lingering.has(socket)) return;
     const incoming = new NodeRequest(request, response, { lingering: this.#lingering, expects });
     this.#connections.set(socket, incoming);
@@ -194,10 +197,10 @@ class NodeTransport implements RelocatableTransport {
     else endpoint.refuse(incoming, { status: 431, message: `the headers have ${bytes} bytes${HEADER_LIMIT}` });
   }
 
-  /** Answers bytes that are no request, or a request that takes too long, and ends their connection. */
+  /** Responds to bytes that are not a request, or to a request that takes too long, and ends the connection. */
   #unparsed(error: NodeJS.ErrnoException, socket: Duplex): void {
     if (!isSocket(socket)) return void socket.destroy();
-    // What follows a request that could not be read is not read either, byte for byte.
+    // After an unreadable request, the rest of the connection is not parsed either.
     if (this.#lingering.has(socket) && error.code !== 'ERR_HTTP_REQUEST_TIMEOUT') return this.#lingering.look(socket);
     if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy();
     if (!this.#connections.get(socket)?.answering) {
@@ -210,7 +213,8 @@ class NodeTransport implements RelocatableTransport {
   }
 
   stopAccepting(): void {
-    // The port stays open, so that whoever asks is told that this server is closing; the core refuses all that is new.
+    // The port stays open, so that clients get the response that this server is closing. The core rejects all new
+    // requests.
     this.#endpoint?.drain();
   }
 
@@ -230,21 +234,21 @@ class NodeTransport implements RelocatableTransport {
         late.cancel();
         resolve();
       };
-      // A server that never listened says so to the callback, and is as closed as any.
+      // A server that never listened reports an error to the callback, and counts as closed.
       server.close(closed);
       server.closeIdleConnections();
-      // Clients open connections ahead of need: undici does when a request is aborted, browsers when they expect one.
+      // Clients open connections in advance: undici when a request is aborted, browsers when they expect one.
       for (const [socket, request] of this.#connections) if (!request && socket.bytesRead === 0) socket.destroy();
     });
   }
 }
 
 /**
- * Bytes of a request's line and headers as they came. Node's own limit counts names, values and the target only: 4,000 headers
- * of one letter are twice as long on the wire.
+ * Bytes of a request's line and headers on the wire. Node's own limit counts only names, values and the target: 4,000
+ * headers of one letter are twice as long on the wire.
  */
 function headBytes({ method = '', url = '', rawHeaders }: IncomingMessage): number {
-  // Between method and target a space, " HTTP/1.1" after it, and the line ends of this line and of the empty one.
+  // A space between method and target, " HTTP/1.1" after it, and the line ends of this line and of the empty line.
   let bytes = method.length + url.length + 14;
   for (const part of rawHeaders) bytes += part.length + 2;
   return bytes;

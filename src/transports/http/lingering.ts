@@ -1,6 +1,7 @@
 /**
- * Ends connections whose requests were not read to their end: half-closes, and reads on for a while, so that the response reaches
- * a client that is still sending. A connection that is closed with bytes unread is reset, and the response may be lost with it.
+ * Ends connections whose requests were not read completely: half-closes them and continues to read for a while, so that
+ * the response reaches a client that is still sending. If a connection closes with unread bytes, it is reset, and the
+ * response may be lost.
  *
  * @see RFC 9112 section 9.6, "Tear-down"
  */
@@ -8,15 +9,15 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { type Clock, systemClock, type Timer } from '../../clock.ts';
 
-/** Most connections that are read on at once; the next is closed as Node closes it. */
+/** Maximum number of lingering connections; further ones are closed as Node closes them. */
 const MAX_LINGERING = 1_024;
-/** Most bytes of one connection that are read and discarded. */
+/** Maximum number of bytes that are read and discarded on one connection. */
 const MAX_BYTES = 64 * 1024 * 1024;
-/** Milliseconds for which a client may send nothing, and for which it may send at all. */
+/** Time limits, in milliseconds, for a pause without bytes and for the whole lingering. */
 const IDLE_MS = 5_000;
 const TOTAL_MS = 30_000;
 
-/** What is read on one connection. */
+/** The state of one lingering connection. */
 interface Lingering {
   /** Milliseconds of the server's clock. */
   readonly since: number;
@@ -29,30 +30,31 @@ export class LingeringClose {
   readonly #lingering = new Map<Socket, Lingering>();
   #clock = systemClock;
 
-  /** The server's own clock, once there is a server. */
+  /** Sets the server's own clock, once there is a server. */
   open(clock: Clock): void {
     this.#clock = clock;
   }
 
-  /** Whether the last response of this connection was sent: nothing that comes on it is a request any more. */
+  /** Whether the last response of this connection was sent: bytes that follow are not a request. */
   has(socket: Socket): boolean {
     return this.#lingering.has(socket);
   }
 
   /**
-   * Has a connection end so, once the response to this request is written.
+   * Prepares a connection to linger after the response to this request.
    *
-   * @param request the last one of its connection, as its response says
+   * @param request the last request of its connection, as its response announces
    */
   arrange(request: IncomingMessage): void {
     const { socket } = request;
     if (this.#lingering.size >= MAX_LINGERING) return;
-    // Node calls this when the last response of a connection is written. Its own destroys the socket then, whatever is unread.
+    // Node calls this after the last response of a connection. Node's version destroys the socket with its unread
+    // bytes.
     socket.destroySoon = () => this.begin(socket);
     request.on('data', () => this.look(socket));
   }
 
-  /** Half-closes a connection after what was written to it, and reads on. */
+  /** Half-closes a connection after the written bytes and continues to read. */
   begin(socket: Socket): void {
     if (socket.destroyed || this.#lingering.has(socket)) return;
     const clock = this.#clock;
@@ -72,7 +74,7 @@ export class LingeringClose {
     socket.resume();
   }
 
-  /** More has come on a connection. Drops it once that is too much. */
+  /** Checks a connection that received more bytes. Closes it if they exceed the limits. */
   look(socket: Socket): void {
     const lingering = this.#lingering.get(socket);
     if (lingering && socket.bytesRead - lingering.bytesAtStart > MAX_BYTES) socket.destroy();

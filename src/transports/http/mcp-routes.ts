@@ -1,4 +1,4 @@
-/** What POST, GET and DELETE of the MCP endpoint mean: which connection, session or stream each is for. */
+/** Routes POST, GET and DELETE to a session, a stream or the shared connection. */
 import { ErrorCode, type ErrorCodeValue } from '../../protocol/errors.ts';
 import { messageOf } from '../../protocol/json.ts';
 import type { RequestId } from '../../protocol/jsonrpc.ts';
@@ -12,10 +12,10 @@ import { accepts, asksForEvents, foreignCharset, isJson } from './negotiate.ts';
 import type { PrincipalLoad } from './principal-load.ts';
 
 export const HTTP_METHODS = 'GET, POST, DELETE, OPTIONS';
-/** The methods of a path that serves HTTP+SSE of 2024-11-05 only. */
+/** The methods of a path that serves only HTTP+SSE of 2024-11-05. */
 export const SSE_METHODS = 'GET, POST, OPTIONS';
 
-/** Where the query of a POST names the stream of 2024-11-05 that it is for. */
+/** The query parameter of a POST that names its stream of 2024-11-05. */
 const STREAM = /(?:^|&)sse=([^&]*)/;
 
 /** Whether a POST is for a stream of 2024-11-05. */
@@ -23,13 +23,13 @@ export function namesStream(query: string): boolean {
   return STREAM.test(query);
 }
 
-/** How a request is refused, and which headers every answer has. */
+/** Rejects a request, and provides the headers of every response. */
 export interface RouteAnswers {
   refuse(request: HttpRequest, refusal: HostRefusal, code?: ErrorCodeValue, id?: RequestId): void;
   headers(request: Pick<HttpRequest, 'header'>): Headers | undefined;
 }
 
-/** Whoever calls has had the tally count one exchange for POST and GET: what refuses it gives it back. */
+/** Callers have counted one exchange for each POST and GET; a rejection gives it back. */
 export class McpRoutes {
   readonly #connections: HttpConnections;
   readonly #tally: PrincipalLoad;
@@ -101,7 +101,7 @@ export class McpRoutes {
     this.#answers.refuse(request, { status: 400, message: unsupported(revision) });
   }
 
-  /** Finds the session that a request names, where it is kept and not awake. */
+  /** Finds the stored session that a request names, if it is not in memory. */
   #wake(
     request: HttpRequest,
     principal: string,
@@ -109,17 +109,17 @@ export class McpRoutes {
     refuse: (status: number, message: string, code?: ErrorCodeValue) => void,
   ): void {
     const { waking: all } = this.#connections;
-    // That a session is not here while all leave says nothing about whether it is open.
+    // While the server closes and all sessions leave, a missing session may still be open.
     const none = (): void =>
       all.closed ? refuse(503, 'this server is closed', ErrorCode.ShuttingDown) : refuse(404, NO_SESSION);
     const waking = all.wake(request.header('mcp-session-id') ?? '', principal);
     if (!waking) return none();
     waking
       .then(
-        // Two that came at once both wake it; and what was awake is not asleep.
+        // Two requests at once both restore it; and a session in memory is not stored as hibernating.
         (woken) => woken ?? this.#connections.session(request.header('mcp-session-id') ?? '', principal),
         (error: unknown) => {
-          // So is the store by then.
+          // The store is closed by then, too.
           if (all.closed) return undefined;
           this.#connections.host.log('error', `http: cannot look up a session: ${messageOf(error)}`);
           refuse(503, 'the server cannot look up this session because its store is failing. Retry later');
@@ -188,8 +188,8 @@ export class McpRoutes {
       // Only streams of a session have events with ids.
       if (request.header('last-event-id') !== undefined)
         return refuse(400, 'Mcp-Session-Id: expected the id from the response to "initialize", got none');
-      // A client of Streamable HTTP has a session before it sends a GET, and names it. What names none is HTTP+SSE, also where
-      // it names a revision: some clients send that header on either transport.
+      // A client of Streamable HTTP has a session before it sends a GET, and names it. A GET without a session is
+      // HTTP+SSE, even if it names a revision: some clients send that header on either transport.
       return this.#openOld(request, principal);
     }
     const session = this.#connections.session(id, principal);
@@ -198,7 +198,10 @@ export class McpRoutes {
     this.#wake(request, principal, (woken) => this.#getOf(woken, request, refuse), none);
   }
 
-  /** A GET of the path that serves HTTP+SSE: what it says of a session or a revision belongs to another transport. */
+  /**
+   * A GET of the path that serves HTTP+SSE. Its headers for a session or a revision belong to another transport and are
+   * ignored.
+   */
   getOld(request: HttpRequest, principal: string): void {
     const accept = request.header('accept');
     if (asksForEvents(accept)) return this.#openOld(request, principal);
@@ -253,7 +256,8 @@ export class McpRoutes {
       case 'the rest':
         return;
       case 'no more':
-        // WHATWG HTML, "Server-sent events": 204 tells a client not to come again, as it would after a stream without events.
+        // WHATWG HTML, "Server-sent events": 204 stops a client from reconnecting, which it would do after a stream
+        // without events.
         this.#tally.end(principal);
         return request.response.send(204, this.#answers.headers(request) ?? {}, undefined);
       case 'unknown':
@@ -283,7 +287,8 @@ export class McpRoutes {
       if (revision !== undefined && !isLegacyRevision(revision)) return refuse(400, unsupported(revision));
       this.#connections.end(session, 'ended by the client');
       const ended = (): void => request.response.send(204, this.#answers.headers(request) ?? {}, undefined);
-      // No restart brings it back, or its client is told that one may.
+      // Respond only when the end is durable, so that no restart revives the session; otherwise the client learns that
+      // it may return.
       if (session.keeper)
         session.keeper.gate(ended, (why) =>
           refuse(503, `the session has ended, but the store cannot persist that: ${why}`),
@@ -296,7 +301,7 @@ export class McpRoutes {
   }
 }
 
-/** Never 404: its client would open another session, and what it had in this one would be lost in silence. */
+/** Never 404: the client would open another session and silently lose the data of this one. */
 const DAMAGED =
   'Mcp-Session-Id: the stored data of this session is damaged. Nothing was done. Ask the operator to restore a backup';
 const NO_SESSION =

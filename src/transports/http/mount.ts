@@ -1,4 +1,4 @@
-/** The HTTP transport without a server of its own: it answers the requests that another server hands to it. */
+/** The HTTP transport without its own server: it serves the requests that another server passes to it. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Transport, TransportHost } from '../transport.ts';
 import { Endpoint } from './endpoint.ts';
@@ -13,11 +13,11 @@ export class MountedTransport implements Transport {
   readonly #endpoint: Endpoint;
   readonly #lingering = new LingeringClose();
 
-  /** @throws {TypeError | RangeError} for an option that does not fit */
+  /** @throws {TypeError | RangeError} for an invalid option */
   constructor(options: HttpOptions) {
     const resolved = resolveHttpOptions(options);
     this.authenticates = resolved.authenticate !== undefined;
-    // Whether others can reach it is not known here: without a list, only loopback names pass.
+    // Whether other machines can reach it is unknown here. Without a list, only loopback names pass.
     this.#endpoint = new Endpoint({ ...resolved, loopback: !resolved.allowedHosts, mounted: true });
   }
 
@@ -42,14 +42,14 @@ export class MountedTransport implements Transport {
   }
 
   node(request: IncomingMessage, response: ServerResponse): void {
-    // RFC 9112 section 9.6: a server that has said "close" processes no further request of that connection.
+    // RFC 9112 section 9.6: a server that has sent "close" processes no further request of that connection.
     if (this.#lingering.has(request.socket)) return;
     const lingering = this.#lingering;
     this.#endpoint.handle(new NodeRequest(request, response, { lingering, url: originalUrl(request) }));
   }
 }
 
-/** Connect and Express cut the path off a request's url at which they mounted its handler, and keep the whole as `originalUrl`. */
+/** Connect and Express remove the mount path from a request's url and store the whole as `originalUrl`. */
 function originalUrl(request: IncomingMessage): string | undefined {
   return 'originalUrl' in request && typeof request.originalUrl === 'string' ? request.originalUrl : undefined;
 }

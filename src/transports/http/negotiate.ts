@@ -1,6 +1,6 @@
-/** What a client can read and what it sent, by its Accept and Content-Type headers. */
+/** Content negotiation: the Accept and Content-Type headers of a client. */
 
-/** Which of the two forms of an answer a client takes. */
+/** The forms of a response that a client accepts. */
 export interface Accepted {
   readonly json: boolean;
   readonly sse: boolean;
@@ -11,23 +11,23 @@ const JSON_ONLY: Accepted = { json: true, sse: false };
 const SSE_ONLY: Accepted = { json: false, sse: true };
 const NEITHER: Accepted = { json: false, sse: false };
 
-/** What a client looks for in each form, the most specific range first: that one decides (RFC 9110 section 12.5.1). */
+/** The media ranges of each form, the most specific first, which decides (RFC 9110 section 12.5.1). */
 const JSON_RANGES = ['application/json', 'application/*', '*/*'] as const;
 const SSE_RANGES = ['text/event-stream', 'text/*', '*/*'] as const;
 
 const ZERO_WEIGHT = /^q=0(?:\.0*)?$/i;
-/** No comma: two values that a proxy has joined are not one that says JSON. */
+/** No comma: two values that a proxy has joined do not count as JSON. */
 const JSON_TYPE = /^[ \t]*application\/json[ \t]*(?:;[^,]*)?$/i;
 
 /**
- * Reads an Accept header; takes time in proportion to its length, whatever it holds. Weights count only where they are 0:
- * the server has its own preference. Parameters of a media range are read over.
+ * Reads an Accept header in time linear in its length. Weights count only if they are 0, because the server has its own
+ * preference. Parameters of a media range are ignored.
  *
- * @param accept as it came; absent or empty, it takes both (RFC 9110 section 12.5.1)
+ * @param accept the header as received; absent or empty, it accepts both (RFC 9110 section 12.5.1)
  * @example accepts('application/json, text/event-stream;q=0').sse === false
  */
 export function accepts(accept: string | undefined): Accepted {
-  // What the official clients send, with POST and with GET.
+  // The header that the official clients send with POST and GET.
   if (accept === undefined || accept === 'application/json, text/event-stream') return BOTH;
   if (accept === 'text/event-stream') return SSE_ONLY;
   const wanted = new Map<string, boolean>();
@@ -44,19 +44,20 @@ export function accepts(accept: string | undefined): Accepted {
 }
 
 /**
- * Whether a body is declared to be JSON. Only `application/json` will do: a page of another site can send `text/plain` and a
- * few others without asking first (Fetch, "CORS-safelisted request-header"), so they must not reach a tool.
+ * Whether a body is declared as JSON. Only `application/json` is accepted: a page of another site can send `text/plain`
+ * and a few other types without a preflight (Fetch, "CORS-safelisted request-header"), and these must not reach a tool.
  *
- * @param contentType as it came; parameters are read over, see {@link foreignCharset}
+ * @param contentType the header as received; parameters are ignored, see {@link foreignCharset}
  */
 export function isJson(contentType: string | undefined): boolean {
   return contentType !== undefined && (contentType === 'application/json' || JSON_TYPE.test(contentType));
 }
 
 /**
- * The first character set of a Content-Type header that is not UTF-8, in which JSON between systems must be (RFC 8259 section 8.1).
+ * The first character set of a Content-Type header that is not UTF-8. JSON between systems must be UTF-8 (RFC 8259
+ * section 8.1).
  *
- * @param contentType as it came; without a parameter `charset` the body counts as UTF-8
+ * @param contentType the header as received; without a parameter `charset` the body counts as UTF-8
  * @example foreignCharset('application/json; charset=utf-16') === 'utf-16'
  */
 export function foreignCharset(contentType: string | undefined): string | undefined {
@@ -71,10 +72,10 @@ export function foreignCharset(contentType: string | undefined): string | undefi
 }
 
 /**
- * Whether a GET asks for a stream of events. It must say so by name, or take anything: some clients of 2024-11-05 send only
- * a range of all types. A browser that opens the address as a page names `text/html`, and gets no stream.
+ * Whether a GET requests an event stream. It must name the type or accept any type: some clients of 2024-11-05 send
+ * only the range of all types. A browser that opens the address as a page names `text/html` and gets no stream.
  *
- * @param accept as it came; absent, it does not ask for one
+ * @param accept the header as received; an absent header requests no stream
  */
 export function asksForEvents(accept: string | undefined): boolean {
   if (accept === undefined || accept === 'text/event-stream') return accept !== undefined;
@@ -93,7 +94,7 @@ function takes(wanted: ReadonlyMap<string, boolean>, ranges: readonly string[]):
   return deciding !== undefined && wanted.get(deciding) === true;
 }
 
-/** Cuts at each separator that is not inside a quoted string (RFC 9110 section 5.6.4). */
+/** Splits at each separator outside quoted strings (RFC 9110 section 5.6.4). */
 function pieces(text: string, separator: ',' | ';'): readonly string[] {
   if (!text.includes('"')) return text.split(separator);
   const found: string[] = [];

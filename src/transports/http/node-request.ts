@@ -1,4 +1,7 @@
-/** A `node:http` request and its response, as the endpoint sees them. One object for both: one comes with every request. */
+/**
+ * A `node:http` request and its response, as the endpoint sees them. One object for both, because one is created for
+ * every request.
+ */
 import { AsyncResource } from 'node:async_hooks';
 import { Buffer, isUtf8 } from 'node:buffer';
 import { type IncomingMessage, OutgoingMessage, type ServerResponse } from 'node:http';
@@ -16,15 +19,18 @@ import type { LingeringClose } from './lingering.ts';
 import { type CompleteRequest, serveAtEndOfTurn } from './turn-batch.ts';
 
 export interface NodeOptions {
-  /** Ends the connection where the request is refused before its body was read. */
+  /** Ends the connection if the request is rejected before its body was read. */
   readonly lingering: LingeringClose;
-  /** Path and query, where the request has lost a part of its own on the way. */
+  /** Path and query, if the request has lost a part of its own on the way. */
   readonly url?: string | undefined;
-  /** It came with `Expect: 100-continue`, and nobody has answered that yet. */
+  /** The request has `Expect: 100-continue`, and no response to that was sent yet. */
   readonly expects?: boolean;
 }
 
-/** It is an async resource, so that what serves it runs in the context that it came in: an embedder traces its requests by that. */
+/**
+ * An async resource, so that handlers run in the async context in which the request arrived. Embedders trace their
+ * requests by it.
+ */
 export class NodeRequest extends AsyncResource implements HttpRequest, HttpResponse, CompleteRequest {
   listener: HttpListener | undefined;
   gone = false;
@@ -33,17 +39,17 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
   readonly #lingering: LingeringClose;
-  /** The client sends its body once it is told to continue. */
+  /** The client sends its body only after a 100 Continue. */
   #expects: boolean;
-  /** Waits for the body. */
+  /** The callback that waits for the body. */
   #done: ((body: Body) => void) | undefined;
-  /** What was written in this turn, and is not yet with the response. */
+  /** Text that was written in this turn and not yet passed to the response. */
   #unwritten = '';
-  /** The body is written in chunks, and by nobody but this: a chunk may go to the socket as it is. */
+  /** The body is chunked and only this object writes it, so a chunk may go directly to the socket. */
   #plain = false;
-  /** The socket has enough for now. */
+  /** The socket's buffer is full for now. */
   #full = false;
-  /** What has come of the body: nearly always one chunk. */
+  /** The received part of the body: nearly always one chunk. */
   #chunks: Buffer | Buffer[] | undefined;
 
   constructor(request: IncomingMessage, response: ServerResponse, { lingering, url, expects = false }: NodeOptions) {
@@ -55,7 +61,7 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
     this.#request = request;
     this.#response = response;
     response.on('close', this.#closed);
-    // A pipelined request waits for the socket, and Node tells it nothing when that closes.
+    // A pipelined request waits for the socket, and Node does not notify it when the socket closes.
     if (!response.socket) wait(request.socket, this.#closed);
   }
 
@@ -75,14 +81,14 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
     return this.#request.httpVersion;
   }
 
-  /** Looked up in what came: to have Node sort all headers for the few that are read would take longer. */
+  /** Searches the raw headers: having Node index all headers for the few that are read would take longer. */
   header(name: string): string | undefined {
     const { rawHeaders } = this.#request;
     let found: string | undefined;
     for (let at = 0; at < rawHeaders.length; at += 2) {
       if (!is(rawHeaders[at], name)) continue;
       const value = rawHeaders[at + 1] ?? '';
-      // Several of one name say together what they say joined (RFC 9110 section 5.3).
+      // Several headers of one name equal their joined values (RFC 9110 section 5.3).
       found = found === undefined ? value : `${found}, ${value}`;
     }
     return found;
@@ -116,7 +122,7 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
     request.on('end', () => serveAtEndOfTurn(this));
   }
 
-  /** How the body began: what came before this chunk, or else that. */
+  /** The start of the body: the chunks before this one, or else this one. */
   #start(chunk: Buffer): string {
     const [first = chunk] = Array.isArray(this.#chunks) ? this.#chunks : [this.#chunks];
     return first.toString('utf8', 0, MAX_START);
@@ -150,7 +156,7 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
   send(status: number, headers: Headers, body: string | undefined, bytes?: Bytes): void {
     const response = this.#response;
     if (response.headersSent || response.destroyed) return;
-    // As a list: Node writes it as it stands.
+    // A list, which Node writes unchanged.
     const list: (string | number)[] = [];
     for (const name in headers) list.push(name, headers[name] ?? '');
     if (!this.#request.complete && this.#leavesBody(headers)) list.push('connection', 'close');
@@ -163,27 +169,30 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
   }
 
   /**
-   * Decides what becomes of a body that nobody has read: Node discards a short one, and the connection goes on; after any other, the
-   * connection ends.
+   * Decides what happens to an unread body. Node discards a short one, and the connection continues; after any other,
+   * the connection ends.
    *
-   * @returns whether the response must say so
+   * @returns whether the response must announce that
    */
   #leavesBody(headers: Headers): boolean {
     const request = this.#request;
-    // Streams of HTTP/2 end by themselves.
+    // HTTP/2 streams end on their own.
     if (request.httpVersionMajor > 1) return false;
     const chunked = this.header('transfer-encoding') !== undefined;
     const length = Number(this.header('content-length') ?? 0);
     if (!chunked && length === 0 && !this.#expects) return false;
     const ends = headers.connection === 'close';
-    // Told nothing, a client that waits to be told to continue may send its body or not: what would follow is anybody's guess.
+    // Without an answer, a client that waits for 100 Continue may or may not send its body, so the following bytes
+    // would be ambiguous.
     const discards = !chunked && length <= MAX_DISCARDED && !this.#expects;
     if (discards && !ends && this.#response.shouldKeepAlive) return false;
     this.#lingering.arrange(request);
     return !ends;
   }
 
-  /** A response is being written on its connection, or waits for its turn: nothing else may be written there. */
+  /**
+   * Whether a response is being written on this connection, or waits for its turn: nothing else may be written there.
+   */
   get answering(): boolean {
     const { headersSent, writableFinished, socket } = this.#response;
     return !writableFinished && (headersSent || !socket);
@@ -192,15 +201,15 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
   begin(status: number, headers: Headers): void {
     const response = this.#response;
     response.on('drain', () => this.listener?.drained());
-    // A client that is gone is no error of ours; 'close' tells.
+    // A disconnected client is not an error of the server; the 'close' event reports it.
     response.on('error', ignore);
     response.writeHead(status, headers);
     response.flushHeaders();
-    // Whoever wraps a response, to compress it for example, has a `write` of its own.
+    // Middleware that wraps a response, for example to compress it, replaces its `write`.
     this.#plain = response.chunkedEncoding && response.write === OutgoingMessage.prototype.write;
   }
 
-  /** What is written in one turn leaves as one chunk: a chunk costs as much as what it says. */
+  /** Joins the text of one turn into one chunk: a chunk costs as much as its content. */
   write(text: string): boolean {
     const response = this.#response;
     if (response.destroyed) return true;
@@ -221,10 +230,10 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
     const text = this.#unwritten;
     this.#unwritten = '';
     const response = this.#response;
-    // After its end the connection belongs to the next response.
+    // After its end, the connection belongs to the next response.
     if (text === '' || response.destroyed || response.writableEnded) return;
     const { socket } = response;
-    // What Node itself still holds goes first.
+    // Data in Node's own buffer must leave first.
     if (!this.#plain || !socket || socket.writableLength !== response.writableLength) return void response.write(text);
     const length = Buffer.byteLength(text);
     if (socket.write(chunkOf(text, length), length === text.length ? 'latin1' : 'utf8') || this.#full) return;
@@ -251,16 +260,19 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
   }
 }
 
-/** Longest body that is read over and discarded, in bytes, so that its connection can be used again. */
+/** Maximum length of a body that is read and discarded, in bytes, so that its connection can be reused. */
 const MAX_DISCARDED = 65_536;
 
-/** Characters that wait for the end of a turn at most. */
+/** Maximum number of characters that wait for the end of a turn. */
 const MOST_UNWRITTEN = 16_384;
 
-/** Responses that wait for the end of a turn at most: what is written to thousands in a turn takes its time in that turn, and not after. */
+/**
+ * Maximum number of responses that wait for the end of a turn, so that writing to thousands of responses spreads over
+ * the turn.
+ */
 const MOST_RESPONSES = 16;
 
-/** The responses that were written to in this turn. */
+/** The responses with text that was written in this turn. */
 let unwritten: (() => void)[] = [];
 
 function flushAll(): void {
@@ -269,7 +281,7 @@ function flushAll(): void {
   for (const flush of flushes) flush();
 }
 
-/** A chunk in one piece: Node would write four, in a call to the system that takes twice as long to prepare. */
+/** Builds a chunk in one piece: Node would write four, in a system call that takes twice as long to prepare. */
 function chunkOf(text: string, length: number): string {
   return `${length.toString(16)}\r\n${text}\r\n`;
 }
@@ -288,7 +300,7 @@ function is(raw: string | undefined, name: string): boolean {
   return raw !== undefined && raw.length === name.length && (raw === name || raw.toLowerCase() === name);
 }
 
-/** By socket, who wants to know when it closes: one listener for all of them. */
+/** The close callbacks of each socket: one listener for all of them. */
 const waiting = new WeakMap<Socket, Set<() => void>>();
 
 function wait(socket: Socket, closed: () => void): void {

@@ -1,17 +1,20 @@
-/** The open exchanges and streams, as a linked list: one comes and goes with every request, and a `Set` would keep its dead in memory (docs/adr/0006). */
+/**
+ * The open exchanges and streams, as a linked list: one entry comes and goes with every request, and a `Set` would
+ * retain removed entries in memory (docs/adr/0006).
+ */
 
-/** Something with an open response, that wants looking after from time to time. */
+/** An open response that needs periodic maintenance. */
 export interface Open {
-  /** Its neighbours in the list; set by the list only. */
+  /** Neighbours in the list; only the list sets them. */
   before: Open | undefined;
   after: Open | undefined;
   /**
-   * Keeps a silent response open; drops a client that takes nothing.
+   * Keeps a silent response open; disconnects a client that reads nothing.
    *
    * @param now milliseconds of the server's clock
    * @param keepAliveMs milliseconds of silence after which a comment is sent
-   * @param stallMs milliseconds after which a client that takes nothing is dropped
-   * @returns false when it was dropped
+   * @param stallMs milliseconds after which a client that reads nothing is disconnected
+   * @returns false if it was disconnected
    */
   tend(now: number, keepAliveMs: number, stallMs: number): boolean;
 }
@@ -32,7 +35,7 @@ export class OpenList {
     this.#size += 1;
   }
 
-  /** The caller has added it, and not removed it since. */
+  /** The caller must have added it and not removed it since. */
   remove(open: Open): void {
     if (open.before) open.before.after = open.after;
     else this.#first = open.after;
@@ -41,7 +44,7 @@ export class OpenList {
     this.#size -= 1;
   }
 
-  /** All of them, as they are now. */
+  /** A snapshot of all entries. */
   all(): readonly Open[] {
     const all: Open[] = [];
     for (let open = this.#first; open; open = open.after) all.push(open);

@@ -1,4 +1,4 @@
-/** Counts what each principal has open, and how often it asks. */
+/** Counts the open exchanges of each principal, and limits its request rate. */
 import { Quota } from '../../quota.ts';
 import { TokenBucket } from './token-bucket.ts';
 
@@ -8,13 +8,13 @@ export interface PrincipalLoadLimits {
   readonly rate: { readonly perSecond: number; readonly burst: number } | undefined;
 }
 
-/** Why somebody is refused, with milliseconds after which asking again makes sense. */
+/** The reason for a rejection, with the milliseconds after which a retry makes sense. */
 export interface LoadExcess {
   readonly message: string;
   readonly retryMs: number;
 }
 
-/** Most buckets kept; above it, those that are full again are forgotten. */
+/** Maximum number of buckets. Above it, full buckets are dropped. */
 const MAX_BUCKETS = 10_000;
 
 export class PrincipalLoad {
@@ -33,7 +33,7 @@ export class PrincipalLoad {
     });
   }
 
-  /** @param who the principal, or what tells anonymous clients apart */
+  /** @param who the principal, or the key that distinguishes anonymous clients */
   tooOften(who: string, now: number): LoadExcess | undefined {
     const { rate } = this.#limits;
     if (!rate) return undefined;
@@ -49,7 +49,7 @@ export class PrincipalLoad {
     return { message, retryMs };
   }
 
-  /** Counts one more exchange, unless there are too many. */
+  /** Counts one more exchange, unless the limit is reached. */
   begin(principal: string): LoadExcess | undefined {
     const excess = this.#exchanges.excess(principal);
     if (excess) return { message: `${excess.message}. Close one, or wait for a response`, retryMs: 1_000 };
@@ -63,7 +63,7 @@ export class PrincipalLoad {
 
   #forget(refillMs: number, now: number): void {
     for (const [who, bucket] of this.#buckets) if (now - bucket.usedAt >= refillMs) this.#buckets.delete(who);
-    // All of them are in use: rather one client too often than memory without end.
+    // All buckets are in use. One client too many is better than unlimited memory.
     if (this.#buckets.size >= MAX_BUCKETS) this.#buckets.clear();
   }
 }

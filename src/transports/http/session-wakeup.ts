@@ -1,4 +1,4 @@
-/** Wakes the sessions that are kept beyond a process, each once, however many requests come for it at a time. */
+/** Restores hibernating sessions from the store, each once, even if several requests arrive for it at a time. */
 import type { ConnectionId } from '../../messages/connection-events.ts';
 import type { DormantSessions } from '../../messages/session-storage.ts';
 import { ErrorCode } from '../../protocol/errors.ts';
@@ -6,22 +6,22 @@ import { messageOf } from '../../protocol/json.ts';
 import type { TransportHost } from '../transport.ts';
 import { HttpSession, type HttpSessionDeps } from './http-session.ts';
 
-/** Said of a request whose process is gone, to whoever comes back to its stream. */
+/** The error for a request whose process died, for a client that resumes its stream. */
 const LOST =
   'the server restarted while this request ran. The request may or may not have completed; its outcome is unknown';
-/** Said where the store does not take what an answer rests on. */
+/** The error if the store rejects the data that a response rests on. */
 export const UNSAVED = 'the server cannot persist the result, so it cannot send it. Retry later with the same id';
 
 export interface SessionWakeupOptions {
   readonly host: TransportHost;
   readonly streams: HttpSessionDeps;
-  /** The session is awake, on this connection. */
+  /** Adds the restored session, on this connection. */
   enter(session: HttpSession, connection: ConnectionId): void;
 }
 
 export class SessionWakeup {
   readonly #options: SessionWakeupOptions;
-  /** Sessions on their way, by id and principal. */
+  /** Sessions that are being restored, by id and principal. */
   readonly #waking = new Map<string, Promise<HttpSession | 'damaged' | undefined>>();
   #closed = false;
 
@@ -29,7 +29,10 @@ export class SessionWakeup {
     this.#options = options;
   }
 
-  /** @returns undefined where nothing is kept, a promise of undefined where this session is not, or is not this principal's, and of `damaged` where its storage is */
+  /**
+   * @returns undefined without a durable store; a promise of undefined if the session is unknown or belongs to another
+   * principal; a promise of `damaged` if its stored data is damaged
+   */
   wake(id: string, principal: string): Promise<HttpSession | 'damaged' | undefined> | undefined {
     const { sleepers } = this.#options.host;
     if (!sleepers || this.#closed) return undefined;
@@ -60,13 +63,13 @@ export class SessionWakeup {
     return this.#closed;
   }
 
-  /** Nobody wakes any more. */
+  /** Stops restoring sessions. */
   end(): void {
     this.#closed = true;
   }
 }
 
-/** What is said of streams whose process is gone: to their clients, and to the operator. */
+/** The messages about streams of a dead process: for their clients, and for the operator. */
 export function storedTexts(host: TransportHost): Pick<HttpSessionDeps, 'lost' | 'unreadable'> {
   return {
     lost: (request) => host.refusal(ErrorCode.InternalError, LOST, request),

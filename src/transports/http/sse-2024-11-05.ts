@@ -1,4 +1,4 @@
-/** HTTP+SSE of 2024-11-05: a GET whose stream carries everything that the server says, and a path to POST to. */
+/** HTTP+SSE of 2024-11-05: a GET whose stream carries all messages of the server, and a path for POST. */
 import type { ConnectionId } from '../../messages/connection-events.ts';
 import { EVENT_STREAM } from './event-stream.ts';
 import type { Headers, HttpListener, HttpResponse } from './http-message.ts';
@@ -7,14 +7,14 @@ import { KEEP_ALIVE, namedEventText } from './sse.ts';
 import { StallDetector } from './stall-detector.ts';
 
 export interface SseStreamDeps {
-  /** Says that the client reads slowly, or has caught up. */
+  /** Reports that the client reads slowly, or that it has caught up. */
   pace(connection: ConnectionId, reader: 'connection', slow: boolean): void;
   /** The client disconnected. */
   gone(stream: SseStream): void;
 }
 
 export interface SseStreamOptions {
-  /** Unguessable: whoever knows it can speak as this client. */
+  /** Unguessable: anyone who knows it can act as this client. */
   readonly id: string;
   readonly connection: ConnectionId;
   readonly principal: string;
@@ -40,7 +40,7 @@ export class SseStream implements HttpListener, Open {
     response.listener = this;
   }
 
-  /** @param endpoint where the client is to POST to (2024-11-05 basic/transports, "HTTP with SSE") */
+  /** @param endpoint the address for the client's POST requests (2024-11-05 basic/transports, "HTTP with SSE") */
   begin(endpoint: string, headers: Headers): void {
     this.#response.begin(200, { ...EVENT_STREAM, ...headers });
     this.#response.write(namedEventText('endpoint', endpoint));

@@ -1,9 +1,9 @@
-/** Server-sent events as text: every function returns one whole block, and lets nothing through that would begin another. */
+/** Server-sent events as text. Every function returns one complete block and rejects text that would start another. */
 
 /** A comment, which clients skip: it keeps proxies from closing a quiet stream (2026-07-28 streamable-http, "Receiving Messages"). */
 export const KEEP_ALIVE = ': keep-alive\n\n';
 
-/** What a header may carry back: an event id returns as `Last-Event-ID`. */
+/** Characters that a header may carry: an event id returns as `Last-Event-ID`. */
 const VISIBLE = /^[!-~]+$/;
 
 /**
@@ -48,10 +48,10 @@ export function idPrefix(stream: string): string {
 }
 
 /**
- * The event that a stream begins with, so that a client which loses it at once knows where to go on
- * (2025-11-25 basic/transports, "Sending Messages to the Server"). Its data is empty.
+ * The first event of a stream, so that a client that loses the stream at once has an id to resume from (2025-11-25
+ * basic/transports, "Sending Messages to the Server"). Its data is empty.
  *
- * @param retryMs whole milliseconds from 0 for the client to wait before it comes back; `undefined` leaves that to the client
+ * @param retryMs whole milliseconds from 0 before the client reconnects; `undefined` leaves that to the client
  * @throws {TypeError} for an id of anything but visible ASCII
  * @throws {RangeError} for milliseconds that are not whole or are below 0
  */
@@ -61,7 +61,7 @@ export function primingText(id: string, retryMs: number | undefined): string {
 }
 
 /**
- * Tells a client how long to wait before it comes back, without an event.
+ * Sets the time before a client reconnects, without an event.
  *
  * @param retryMs whole milliseconds from 0
  * @throws {RangeError} for milliseconds that are not whole or are below 0

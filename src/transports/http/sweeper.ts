@@ -1,4 +1,7 @@
-/** What the connections of HTTP are looked after for from time to time: silent and stalled streams, sessions that nobody uses. */
+/**
+ * Periodic maintenance of HTTP connections: keeps silent streams open, disconnects stalled clients, ends and hibernates
+ * idle sessions.
+ */
 import { inSlices, type Timer } from '../../clock.ts';
 import type { TransportHost } from '../transport.ts';
 import type { ResolvedHttpOptions } from './http-options.ts';
@@ -12,13 +15,13 @@ export interface SweeperOptions {
   sessions(): Iterable<HttpSession>;
   /** Ends a session. */
   end(session: HttpSession, reason: string): void;
-  /** Lets a session leave memory. */
+  /** Removes a session from memory. */
   sleep(session: HttpSession): void;
 }
 
-/** Sessions that may fall asleep in one round: the rest wait for the next, so that a round takes little time. */
+/** Maximum number of sessions that hibernate in one round, so that a round stays short. The rest wait for the next. */
 const MOST_TO_SLEEP = 2_000;
-/** Milliseconds between two looks at which sessions may leave memory. */
+/** Milliseconds between two checks for sessions that may hibernate. */
 const SLEEP_ROUND_MS = 5_000;
 
 export class Sweeper {
@@ -50,12 +53,12 @@ export class Sweeper {
     again();
   }
 
-  /** Keeps silent streams open, drops clients that take nothing. */
+  /** Keeps silent streams open and disconnects clients that read nothing. */
   readonly #tend = (done: () => void): void => {
     const { host, open, options } = this.#options;
     const { keepAliveMs, stallMs } = options;
     let stalled = 0;
-    // In slices: thousands of comments take as long to write as a broadcast.
+    // In slices: writing thousands of comments takes as long as a broadcast.
     const tend = (one: Open): void => {
       if (!one.tend(host.clock.now(), keepAliveMs, stallMs)) stalled += 1;
     };
@@ -66,7 +69,7 @@ export class Sweeper {
     });
   };
 
-  /** Ends sessions that nobody uses, forgets streams that nobody has come back for. */
+  /** Ends idle sessions and evicts streams that no client resumed. */
   readonly #sweep = (done: () => void): void => {
     const { host, options, sessions, end } = this.#options;
     const { sessionIdleMs, replayMs } = options;

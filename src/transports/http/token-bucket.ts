@@ -1,6 +1,8 @@
-/** A token bucket: how often one client may come. It knows no clock; whoever asks says what time it is. */
+/** A token bucket, which limits the rate of one client. It has no clock; callers pass the time. */
 
-/** Far below one token, and above what adding up fractions loses: who waited as long as was said is let in. */
+/**
+ * Far below one token, and above the rounding error of the sums: a client that waited as long as announced is admitted.
+ */
 const ROUNDING = 1e-6;
 
 /**
@@ -31,13 +33,14 @@ export class TokenBucket {
     this.#at = now;
   }
 
-  /** When it was last asked, in milliseconds of the same clock. */
+  /** Time of the last call, in milliseconds of the same clock. */
   get usedAt(): number {
     return this.#at;
   }
 
   /**
-   * Takes one token: 0. Where there is none, nothing is taken: the whole milliseconds, at least 1, until there is one.
+   * Takes one token and returns 0. If there is none, takes nothing and returns the whole milliseconds, at least 1,
+   * until there is one.
    *
    * @param now milliseconds of the same clock; a time before an earlier call's counts as that call's
    */

@@ -1,20 +1,20 @@
 /**
- * Serves together what came in the same turn of the event loop. Code that runs again at once finds its way around the processor's
- * caches, and a client that has several requests under way is woken once for their answers: this halves the cost of a busy server,
- * and an idle one answers a few microseconds later.
+ * Serves all requests that arrived in the same turn of the event loop together. Code that runs again at once finds its
+ * data in the processor's caches, and a client with several requests in flight wakes once for their responses. This
+ * halves the cost of a busy server; an idle one responds a few microseconds later.
  */
 import { systemClock } from '../../clock.ts';
 
-/** A request that has come in whole. */
+/** A request that has arrived completely. */
 export interface CompleteRequest {
-  /** Acts on it. Must not throw: should it do so all the same, the others are served in the next turn. */
+  /** Processes the request. Must not throw; if it does, the other requests are served in the next turn. */
   serve(): void;
 }
 
-/** The loop is the process's, and so is this. */
+/** Global, because the event loop is global to the process. */
 let cohort: CompleteRequest[] = [];
 
-/** Has it served when this turn of the event loop has read whatever there is to read. */
+/** Serves a request after this turn of the event loop has read all available input. */
 export function serveAtEndOfTurn(complete: CompleteRequest): void {
   cohort.push(complete);
   if (cohort.length === 1) systemClock.soon(serveAll);

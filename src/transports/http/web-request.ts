@@ -8,7 +8,7 @@ import {
   MAX_START,
 } from './http-message.ts';
 
-/** Bytes that may wait for a client before it counts as slow. */
+/** Number of bytes that may wait for a client before it counts as slow. */
 const HIGH_WATER = 64 * 1024;
 const encoder = new TextEncoder();
 
@@ -33,11 +33,11 @@ export class WebRequest implements HttpRequest {
 
   header(name: string): string | undefined {
     const value = this.#request.headers.get(name) ?? undefined;
-    // A request that was made and not received has its host in the URL only.
+    // A request that was constructed, not received, has its host only in the URL.
     return value === undefined && name === 'host' ? this.#host : value;
   }
 
-  /** Nobody can tell: the headers of a web standard request are joined. */
+  /** Unknown: the headers of a web standard request are already joined. */
   repeats(): boolean {
     return false;
   }
@@ -82,14 +82,14 @@ function decode(read: () => string): string | undefined {
   }
 }
 
-/** Without what is about one connection: that belongs to whoever has it (RFC 9110 section 7.6.1). */
+/** Removes headers about one connection, which belong to the server that owns it (RFC 9110 section 7.6.1). */
 function endToEnd({ connection: _, ...headers }: Headers): Headers {
   return headers;
 }
 
 export class WebResponse implements HttpResponse {
   listener: HttpListener | undefined;
-  /** The response, once there is one. */
+  /** Resolves with the response. */
   readonly answered: Promise<Response>;
   readonly #signal: AbortSignal;
   #answer: (response: Response) => void = () => {};
