@@ -2,7 +2,7 @@
  * Bundles what `tsc` has checked into `dist/lib`: a few files to read instead of three hundred, which is most of what starting costs
  * (docs/adr/0018). What is started or loaded by name stays a file of its own, at the same path as below `src`.
  */
-import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type InlineConfig, type Plugin } from 'vite';
@@ -37,9 +37,6 @@ const COMMANDS = [
 /** The command itself, with all that supervises: one file. */
 const COMMAND = 'cli/main';
 
-/** Packages of a page or two, which cost more to be found than to be read. */
-const INSIDE = ['nanoid', 'eventemitter3'];
-
 /** A process that runs may still load parts of the build before this one. */
 const KEPT_MS = 600_000;
 
@@ -65,19 +62,23 @@ const reach: Plugin = {
   },
 };
 
+/** The packages that the library loads by `require`: Node reads the CommonJS files only, and does not look for what they export. */
+const REQUIRED = ['xstate', 'eventemitter3'];
+
 /**
- * XState as `require` gives it: the same module as an author's `import` gives, which is a wrapper of it, but read in half the time,
- * for Node need not look through its seven files for what they export.
+ * Replaces the import of a CommonJS package by `require`. The module is the one that an author's `import` gives, which is a
+ * wrapper of it, and it loads in half the time.
  */
 const required: Plugin = {
   name: 'troupe:required',
   enforce: 'pre',
-  resolveId: (id) => (id === 'xstate' ? '\0xstate' : undefined),
+  resolveId: (id) => (REQUIRED.includes(id) ? `\0required:${id}` : undefined),
   async load(id) {
-    if (id !== '\0xstate') return undefined;
-    const names = Object.keys(await import('xstate')).filter((name) => name !== 'default');
+    const name = REQUIRED.find((known) => id === `\0required:${known}`);
+    if (!name) return undefined;
+    const names = Object.keys(await import(name)).filter((exported) => exported !== 'default');
     return `import { createRequire } from 'node:module';
-export const { ${names.join(', ')} } = createRequire(import.meta.url)('xstate');`;
+export const { ${names.join(', ')} } = createRequire(import.meta.url)('${name}');`;
   },
 };
 
@@ -104,7 +105,6 @@ async function bundled(input: Readonly<Record<string, string>>, plugins: Plugin[
     root,
     logLevel: 'warn',
     publicDir: false,
-    ssr: { noExternal: INSIDE },
     plugins,
     build: {
       ssr: true,
@@ -157,12 +157,8 @@ for (const thread of THREADS)
   threads.push(...(await bundled({ [thread]: source(thread) }, [], { codeSplitting: false })));
 const scope = join(dirname(COMMAND), 'package.json');
 writeFileSync(join(out, scope), '{ "type": "commonjs" }\n');
-const licences = INSIDE.map(
-  (name) => `${name}\n\n${readFileSync(join(root, 'node_modules', name, 'LICENSE'), 'utf8')}`,
-);
-writeFileSync(join(out, 'LICENSES.txt'), licences.join('\n'));
 
-const written = new Set([...library, ...command, ...threads, scope, 'LICENSES.txt', '.npmignore']);
+const written = new Set([...library, ...command, ...threads, scope, '.npmignore']);
 const stale: string[] = [];
 for (const file of readdirSync(out, { recursive: true, encoding: 'utf8' })) {
   const path = join(out, file);

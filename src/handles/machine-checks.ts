@@ -1,6 +1,7 @@
 /** What a machine must be to be offered: found when it is defined, and not by its first client. */
 import type { AnyStateMachine } from 'xstate';
 import { describe, isObject } from '../protocol/json.ts';
+import { foreignCopy } from '../registry/xstate-copy.ts';
 import { endlessCycle, MAX_STEPS } from './cycles.ts';
 import type { MachineKind } from './machine-definition.ts';
 
@@ -39,6 +40,8 @@ export function checkKind(kind: MachineKind): MachineKind {
 function bounded(machine: AnyStateMachine, where: string): AnyStateMachine {
   if (!isObject(machine) || typeof machine.provide !== 'function' || !isObject(machine.root))
     throw new TypeError(`${where}: expected a machine of XState's createMachine, got ${describe(machine)}`);
+  const foreign = foreignCopy(machine);
+  if (foreign !== undefined) throw new TypeError(`${where}: ${foreign}`);
   const cycle = endlessCycle(machine);
   if (cycle)
     throw new TypeError(

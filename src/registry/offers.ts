@@ -17,6 +17,7 @@ import type { AuthorSchema } from '../schema/schema-types.ts';
 import type { AnyPrompt, AnyTool, ResourceDefinition } from './define.ts';
 import { checkHandler, checkMembers, DefinitionError } from './definition-checks.ts';
 import { type ThreadSource, threadSource } from './thread-module.ts';
+import { foreignCopy } from './xstate-copy.ts';
 
 export interface Compiled<D, I> {
   readonly key: string;
@@ -42,6 +43,8 @@ export function compileTool(
   } else if (handler !== undefined)
     throw new DefinitionError(`${label}: expected a handler or a machine, got both: remove the handler`);
   checkMembers('tool', label, definition);
+  const foreign = machine && foreignCopy(machine);
+  if (foreign !== undefined) throw new DefinitionError(`${label}: machine: ${foreign}`);
   const checked = compileInput(input, `${label}: input`);
   const structured = output === undefined ? undefined : compileOutput(output, `${label}: output`);
   return {
