@@ -1,40 +1,40 @@
-/** The door between a program and what loaded it: `troupe run` and `troupe dev` hear there that the program listens. */
+/** Connects a program with the command that loads it: `troupe run`, `serve` and `dev` intercept the program's `server.listen(…)` here. */
 import { processWide } from './global-registry.ts';
 import type { Store } from './store/store.ts';
 import type { Transport } from './transports/transport.ts';
 
 export interface Launcher {
   /**
-   * A server of the program is told to listen.
+   * The program calls `listen` on a server.
    *
-   * @param server a `Server`, of any copy of this package
-   * @returns a promise if the launcher serves on its behalf; undefined if the server shall listen itself
+   * @param server a `Server` of any copy of this package
+   * @returns a promise if the launcher serves on its behalf; undefined if the server must listen itself
    */
   listens(server: object, transports: readonly Transport[]): Promise<void> | undefined;
-  /** The program discovers modules under these absolute paths. */
+  /** The program discovers modules in these absolute paths. */
   reads(paths: readonly string[]): void;
-  /** A server of the program closes. @param reason such as `stdin ended` @param by who asked for it */
+  /** A server of the program closes. @param reason such as `stdin ended` @param by the origin of the request to close */
   closes?(reason: string, by: 'program' | 'transport'): void;
-  /** How the process before this one ended, which served the same program; undefined where nobody knows. */
+  /** How the previous process that served the program ended; undefined if unknown. */
   previous?(): PreviousProcess | undefined;
-  /** The store of a server that was given none of its own, if there is one for it. */
+  /** The store for servers without a store of their own, if any. */
   store?(): Store | undefined;
 }
 
 export interface PreviousProcess {
   readonly pid: number;
-  /** By an error of its own, and not because somebody has killed it. */
+  /** True if the process failed; false if it was killed from outside. */
   readonly crashed: boolean;
 }
 
-const place = processWide('troupe.dev.host', (): { launcher?: Launcher } => ({}));
+const current = processWide('troupe.dev.host', (): { launcher?: Launcher } => ({}));
 
-/** What loaded the program, if it was the CLI. */
+/** Returns the command that has loaded the program, if any. */
 export function launcher(): Launcher | undefined {
-  return place.launcher;
+  return current.launcher;
 }
 
-/** Says who loads the program. There is one in a process. */
+/** Registers the command that loads the program. A process has at most one. */
 export function launchedBy(launcher: Launcher): void {
-  place.launcher = launcher;
+  current.launcher = launcher;
 }

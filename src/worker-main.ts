@@ -1,6 +1,6 @@
-/** What the worker process of `troupe run` is started from: it reads no more than it takes to serve. */
-import { keepCompiled } from './cli/compile-cache.ts';
+/** The entry file of the worker process of `troupe run`. It loads only what serving needs. */
+import { enableCompileCache } from './cli/compile-cache.ts';
 
-keepCompiled();
+enableCompileCache();
 const { workFor } = await import('./cli/supervisor/worker.ts');
 await workFor(process.argv);

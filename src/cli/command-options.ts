@@ -1,22 +1,22 @@
-/** Reads the options of a command, before its FILE, PATH and `-- ARGS`. */
+/** Parses the options of a command. */
 import { parseArgs } from 'node:util';
 import { messageOf } from '../protocol/json.ts';
 import { UsageError } from './usage.ts';
 
 export interface CommandLine {
-  /** What was given for each option; the empty string for one without a value, undefined if it was not given. */
+  /** The value of each option: the empty string for a flag, undefined if it is absent. */
   readonly values: Readonly<Record<string, string | undefined>>;
   readonly positionals: readonly string[];
-  /** What came after `--`. */
+  /** The arguments after `--`. */
   readonly rest: readonly string[];
 }
 
 /**
- * Reads a command line: `--socket PATH`.
+ * Parses a command line such as `--socket PATH`.
  *
- * @param options the options that the command has, each with what its value is called; the empty string for one without
- * @returns undefined when help is asked for
- * @throws {UsageError} for an option that it has not, or without its value
+ * @param options the options of the command, each with the placeholder of its value; the empty string for a flag
+ * @returns undefined for `--help`
+ * @throws {UsageError} for an unknown option, or an option without its value
  */
 export function readOptions(
   command: string,
@@ -36,19 +36,19 @@ export function readOptions(
       allowPositionals: true,
     });
     if (values.help) return undefined;
-    const given = Object.entries(values).map(([name, value]) => [name, typeof value === 'boolean' ? '' : value]);
-    return { values: Object.fromEntries(given), positionals, rest };
+    const entries = Object.entries(values).map(([name, value]) => [name, typeof value === 'boolean' ? '' : value]);
+    return { values: Object.fromEntries(entries), positionals, rest };
   } catch (error) {
     const all = Object.entries(options).map(([name, value]) => `--${name} ${value}`.trimEnd());
     const [why = ''] = messageOf(error).split('. ');
-    throw new UsageError(`troupe ${command}: expected no options but ${[...all, '--help'].join(', ')}: ${why}`);
+    throw new UsageError(`troupe ${command}: ${why}. Valid options: ${[...all, '--help'].join(', ')}`);
   }
 }
 
-/** The value of an option that is a whole number of at least 1. @throws {UsageError} */
-export function wholeNumber(command: string, name: string, given: string | undefined, otherwise: number): number {
-  if (given === undefined) return otherwise;
-  const number = Number(given);
-  if (/^\d+$/.test(given) && number >= 1 && number < 2 ** 31) return number;
-  throw new UsageError(`troupe ${command}: --${name}: expected a whole number from 1 to ${2 ** 31 - 1}, got ${given}`);
+/** Parses an option whose value is a whole number of at least 1. @throws {UsageError} */
+export function wholeNumber(command: string, name: string, value: string | undefined, fallback: number): number {
+  if (value === undefined) return fallback;
+  const number = Number(value);
+  if (/^\d+$/.test(value) && number >= 1 && number < 2 ** 31) return number;
+  throw new UsageError(`troupe ${command}: --${name}: expected a whole number from 1 to ${2 ** 31 - 1}, got ${value}`);
 }

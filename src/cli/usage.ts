@@ -1,27 +1,27 @@
-/** What the command line understands, and how it says that it did not. */
+/** The texts of `troupe --help`, usage errors, and the exit codes of every command. */
 
 import { startupError } from './startup-error.ts';
 
-/** The command line was not understood: exit code 2. The message says what was expected and what came. */
+/** The arguments are wrong: exit code 2. The message states what was expected and what came. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** Runs a command. Exit codes: 0 for what went well, 1 for a program that failed, 2 for arguments that were not understood. */
-export async function understood(command: () => Promise<void>): Promise<void> {
+/** Runs a command and sets the exit code: 0 for success, 1 for a program that failed, 2 for wrong arguments. */
+export async function runCommand(command: () => Promise<void>): Promise<void> {
   try {
     await command();
   } catch (error) {
-    const code = sayWhy('troupe', error);
+    const code = reportFailure('troupe', error);
     process.exitCode = code;
-    // What the command has begun must not keep the process.
+    // Timers and sockets that the command has opened must not keep the process alive.
     if (code === 1) process.stderr.write('', () => process.exit(code));
   }
 }
 
-/** Says on stderr why a command ends. @returns its exit code */
-export function sayWhy(what: string, error: unknown, path?: string): number {
-  // By its name: the file that runs the commands has a class of its own (bundle.ts).
+/** Prints on stderr why a command fails. @returns its exit code */
+export function reportFailure(what: string, error: unknown, path?: string): number {
+  // Compares the name, not the class: the bundled entry file contains its own copy of UsageError (bundle.ts).
   if (error instanceof Error && error.name === 'UsageError') {
     say(`${error.message}\nSee troupe --help.`);
     return 2;
@@ -32,33 +32,45 @@ export function sayWhy(what: string, error: unknown, path?: string): number {
 
 export const USAGE = `Usage: troupe <command>
 
-  troupe run FILE|DIR [-- ARGS]   serve what FILE, or the modules below DIR, offer; start it again when it crashes
-  troupe dev FILE|DIR [-- ARGS]   the same, and load it again when it changes
+  troupe run FILE|DIR [-- ARGS]
+      serve FILE, or all modules in DIR, on stdio; restart after a crash
+  troupe dev FILE|DIR [-- ARGS]
+      the same, and reload when a module changes
   troupe serve FILE|DIR [--http PORT] [--socket PATH] [-- ARGS]
-                                  the same as run, for many clients at once
-  troupe attach PATH              connect a client on stdio to such a socket
+      serve many clients from one process, over HTTP or a socket
+  troupe attach PATH
+      connect stdio to a server on a socket
   troupe attach --spawn FILE|DIR [PATH] [-- ARGS]
-                                  the same, and start the server when there is none
-  troupe top [URL|PID]            show in the terminal what happens in a server that is inspected
-  troupe graph FILE|DIR [MACHINE] print a statechart as a picture, as Mermaid, or as a table
+      the same, and start the server if it is not running
+  troupe top [URL|PID]
+      show the activity of an inspected server in the terminal
+  troupe graph FILE|DIR [MACHINE]
+      print a statechart as an SVG picture, as Mermaid or as a table
 
-run, dev and serve take --data DIR: what must survive the process is kept there. They take --inspect: a page that shows
-what happens in the server, which dev has in any case; and --record FILE, which writes it down.
+Options of run, dev and serve:
 
-  --help, -h       this text, or that of a command
-  --version, -v    the version of troupe
+  --data DIR       directory for durable state
+  --inspect        open the inspector, a local web page; dev opens it by default
+  --record FILE    record the activity of the server in FILE
 
-run and dev serve one client over stdin and stdout. Whatever is said to people is said on stderr.`;
+  --help, -h       show this text, or the help of a command
+  --version, -v    show the version of troupe
 
-/** What FILE and DIR may be, for the help of both commands. */
-export const TARGETS = `FILE is a .ts, .mts, .js or .mjs module. It may
+run and dev serve one client on stdin and stdout. All other output goes to
+stderr.`;
+
+/** Explains FILE, DIR and ARGS in the help of the commands that serve. */
+export const TARGETS = `FILE is a .ts, .mts, .js or .mjs module. It can
   - call server.listen(…) itself,
-  - export a server: export default createServer({…}), which is then served on stdio,
-  - export tools, resources and prompts: defineTool(…) and its siblings, a tool class, a function with a schema.
-DIR is a directory: its server.* or index.* if that exports a server, or else all modules below it.
-ARGS are what FILE finds in process.argv.slice(2).`;
+  - export a server, which is then served on stdio:
+    export default createServer({…}),
+  - export tools, resources and prompts: defineTool(…) and its siblings, a tool
+    class, or a function with a schema.
+DIR is a directory. If its server.* or index.* exports a server, that server is
+served; otherwise all modules in DIR are served together.
+ARGS are passed to FILE as process.argv.slice(2).`;
 
-/** Says it on stderr: stdout may belong to the protocol. */
+/** Prints a line on stderr: stdout may carry the protocol. */
 export function say(line: string): void {
   process.stderr.write(`${line}\n`);
 }

@@ -1,18 +1,18 @@
 /**
- * What a server and a relay of its connection (`troupe run`, `troupe attach`) tell each other, between the messages of the client.
+ * The protocol between a server and a relay of its connection (`troupe run`, `troupe attach`): lines between the client's messages.
  *
  * A relay greets the server with its first line. The server answers with its limit and its repeatable tools, and from then on reports
- * each line that it rejects. A client that is no relay sends no greeting, and gets none of this.
+ * each line that it rejects. A client without a relay sends no greeting and receives none of these lines.
  */
 import { isRequestId, type RequestId } from '../protocol/jsonrpc.ts';
 
-/** Begins each such line: no JSON text begins with this character. */
+/** The first character of each such line: no JSON text begins with it. */
 const MARK = '\u0001';
 
-/** What a relay tells its server. */
+/** A line from a relay to its server. */
 export type RelayMail =
   | { readonly type: 'hello' }
-  /** The relay skipped a line of the client, which begins with `head`. The server answers as if it had skipped the line itself. */
+  /** The relay has skipped a line of the client that begins with `head`. The server answers as if it had skipped the line itself. */
   | {
       readonly type: 'unreadable';
       readonly reason: 'too long' | 'not UTF-8';
@@ -20,29 +20,29 @@ export type RelayMail =
       readonly head: string;
     };
 
-/** What a server tells its relay. */
+/** A line from a server to its relay. */
 export type RelayReport =
-  /** Longest line of the client that the server accepts, in bytes. */
+  /** The longest line of the client that the server accepts, in bytes. */
   | { readonly type: 'limit'; readonly maxMessageBytes: number }
-  /** The tools that may be called twice, in place of those of the last such line. */
+  /** The tools that are safe to call twice. Replaces the previous list. */
   | { readonly type: 'repeatable'; readonly tools: readonly string[] }
   /**
-   * The server rejects a line of the client, and runs nothing of it; or of a batch, one request. Precedes the error.
-   * `line` counts the lines of the client on this connection, from 1, with those that were skipped; `id` is that of the error, undefined if it has none.
+   * The server rejects a line of the client, or one request of a batch, and runs nothing of it. Precedes the error.
+   * `line` counts the lines of the client on this connection from 1, including skipped lines. `id` is the id of the error, if any.
    */
   | { readonly type: 'rejected'; readonly line: number; readonly id: RequestId | undefined };
 
-/** True for a line that is no message of the client or to it. */
+/** True for a line of the relay protocol. */
 export function isAside(line: string): boolean {
   return line.startsWith(MARK);
 }
 
-/** Where in a line such mail begins, as behind other output without a newline; -1 if it has none. */
+/** The position of a relay line within a line, for example after other output without a newline; -1 if there is none. */
 export function asideStart(line: string): number {
   return line.indexOf(MARK);
 }
 
-/** The mail as a line, without its line end. */
+/** Encodes a relay line, without its line ending. */
 export function asideOf(mail: RelayMail | RelayReport): string {
   return MARK + wordsOf(mail).map(encodeURIComponent).join(' ');
 }
@@ -62,13 +62,13 @@ function wordsOf(mail: RelayMail | RelayReport): readonly (string | number)[] {
   }
 }
 
-/** 1 and "1" are two ids. */
+/** Encodes the type of the id, because 1 and "1" are different ids. */
 function idWords(id: RequestId | undefined): readonly (string | number)[] {
   if (id === undefined) return [];
   return typeof id === 'string' ? ['string', id.toWellFormed()] : ['number', id];
 }
 
-/** @returns undefined for a line that a relay does not send */
+/** Decodes a line from a relay. @returns undefined for any other line */
 export function readRelayMail(line: string): RelayMail | undefined {
   const [name, reason, count, head = ''] = wordsIn(line);
   if (name === 'hello') return { type: 'hello' };
@@ -77,7 +77,7 @@ export function readRelayMail(line: string): RelayMail | undefined {
   return reason === 'too long' || reason === 'not UTF-8' ? { type: 'unreadable', reason, bytes, head } : undefined;
 }
 
-/** @returns undefined for a line that a server does not send */
+/** Decodes a line from a server. @returns undefined for any other line */
 export function readServerMail(line: string): RelayReport | undefined {
   const [name, ...words] = wordsIn(line);
   if (name === 'repeatable') return { type: 'repeatable', tools: words };

@@ -1,4 +1,4 @@
-/** The lines of one client, which may come through a relay (`troupe run`, `troupe attach`): that relay learns what it must know of the server. */
+/** Receives the lines of one client, which may come through a relay (`troupe run`, `troupe attach`), and sends the server's reports to that relay. */
 import type { ConnectionId } from '../messages/connection-events.ts';
 import { asideOf, isAside, type RelayMail, type RelayReport, readRelayMail } from './relay.ts';
 import type { TransportHost } from './transport.ts';
@@ -10,26 +10,26 @@ export interface RelayedClientOptions {
   send(text: string): void;
 }
 
-/** Passes lines on to the bus. It counts them and reports rejected ones once a relay has sent its greeting. */
+/** Emits lines on the bus. After a relay's greeting, it also reports rejected lines. */
 export class RelayedClient {
   readonly #options: RelayedClientOptions;
-  /** Lines of the client so far, those included that were no text or too long. */
+  /** The number of lines so far, including skipped ones. */
   #lines = 0;
-  /** The core is at work on the line that was counted last. */
+  /** The server is processing the last line. */
   #working = false;
-  /** The tools of the last list that was sent. */
+  /** The last list of tools that was sent. */
   #repeatable: readonly string[] | undefined;
   /** The tools have changed since that list. */
   #stale = false;
   #slow = false;
-  /** Absent where no relay has sent its greeting. */
+  /** The bus subscriptions; undefined before a relay's greeting. */
   #listening: (() => void)[] | undefined;
 
   constructor(options: RelayedClientOptions) {
     this.#options = options;
   }
 
-  /** A line came in. */
+  /** A line has arrived. */
   line(text: string): void {
     const mail = isAside(text) ? readRelayMail(text) : undefined;
     if (mail) return this.#receive(mail);
@@ -40,7 +40,7 @@ export class RelayedClient {
     this.#working = false;
   }
 
-  /** A line came in that was skipped. */
+  /** A line was skipped. */
   unreadable(reason: 'too long' | 'not UTF-8', bytes: number, head: string): void {
     const { host, connection } = this.#options;
     this.#lines += 1;
@@ -49,17 +49,17 @@ export class RelayedClient {
     this.#working = false;
   }
 
-  /** The client reads slowly: a list of tools waits, and only the last one is sent. */
+  /** The client reads slowly: lists of tools wait, and only the last one is sent. */
   slow(): void {
     this.#slow = true;
   }
 
   drained(): void {
     this.#slow = false;
-    if (this.#listening && this.#stale) this.#tellTools();
+    if (this.#listening && this.#stale) this.#sendTools();
   }
 
-  /** The connection is over. */
+  /** The connection has ended. */
   end(): void {
     for (const stop of this.#listening ?? []) stop();
     this.#listening = [];
@@ -75,30 +75,30 @@ export class RelayedClient {
     this.#listening = [
       host.bus.on('connection.rejected', (event) => {
         if (event.connection === connection && this.#working)
-          this.#tell({ type: 'rejected', line: this.#lines, id: event.id });
+          this.#report({ type: 'rejected', line: this.#lines, id: event.id });
       }),
       host.bus.on('tools.changed', () => {
-        // Many tools may change in one turn, as when a folder of modules is loaded.
+        // Sends one list for all changes of a turn, for example when many modules load.
         if (this.#stale) return;
         this.#stale = true;
-        host.clock.soon(() => this.#tellTools());
+        host.clock.soon(() => this.#sendTools());
       }),
     ];
-    this.#tell({ type: 'limit', maxMessageBytes: host.maxMessageBytes });
+    this.#report({ type: 'limit', maxMessageBytes: host.maxMessageBytes });
     this.#stale = true;
-    this.#tellTools();
+    this.#sendTools();
   }
 
-  #tellTools(): void {
+  #sendTools(): void {
     if (this.#slow) return;
     this.#stale = false;
     const tools = this.#options.host.repeatableTools();
     if (this.#repeatable?.join('\n') === tools.join('\n')) return;
     this.#repeatable = tools;
-    this.#tell({ type: 'repeatable', tools });
+    this.#report({ type: 'repeatable', tools });
   }
 
-  #tell(mail: RelayReport): void {
-    this.#options.send(asideOf(mail));
+  #report(report: RelayReport): void {
+    this.#options.send(asideOf(report));
   }
 }

@@ -86,9 +86,9 @@ for (const [title, end] of [
 
 test('a load that fails says why, keeps what was loaded before, and is mended by the next', async () => {
   const { cli, change, told } = await open({ 'server.ts': program(LISTENS), 'lib/word.ts': word('one') }, 'server.ts');
-  await change('lib/word.ts', 'export const word: = 1;', 'is still served');
-  assert.match(cli.err, /cannot be loaded: .*word\.ts:1:19: ERROR: Unexpected "="/s);
-  assert.match(cli.err, /what was loaded before is still served: 1 tool, 0 resources, 1 prompt/);
+  await change('lib/word.ts', 'export const word: = 1;', 'still serving');
+  assert.match(cli.err, /cannot load .*: .*word\.ts:1:19: ERROR: Unexpected "="/s);
+  assert.match(cli.err, /still serving the previous version: 1 tool, 0 resources, 1 prompt/);
   assert.is(await cli.call('say'), 'one');
   await change('lib/word.ts', `export const word = '';\nthrow new Error('no database');`, 'no database');
   assert.is(await cli.call('say'), 'one');
@@ -113,7 +113,7 @@ test('a module that was missing is noticed when it comes', async () => {
   await change(
     'server.ts',
     `import { extra } from './extra.ts';\n${program(`server.tool('extra', {}, () => extra);\n${EXPORTS}`)}`,
-    'still served',
+    'still serving',
   );
   await change('extra.ts', `export const extra = 'found';`);
   assert.is(await cli.call('extra'), 'found');
@@ -122,7 +122,7 @@ test('a module that was missing is noticed when it comes', async () => {
 
 test('a program that fails at first is served once it is mended, in the same session', async () => {
   const { cli, change } = await open({ 'server.ts': 'export const x: = 1;', 'lib/word.ts': word('one') }, 'server.ts');
-  assert.match(cli.err, /nothing is served yet: waiting for a change/);
+  assert.match(cli.err, /nothing to serve yet: waiting for a change/);
   assert.equal(await cli.list('tools'), []);
   await change('server.ts', program(LISTENS));
   assert.is(await cli.call('say'), 'one');
@@ -153,7 +153,7 @@ ${LISTENS}`;
 test('name and instructions are those of the first load, which is said', async () => {
   const { cli, change } = await open({ 'server.ts': program(LISTENS), 'lib/word.ts': word('one') }, 'server.ts');
   await change('server.ts', program(LISTENS, 'renamed'));
-  assert.match(cli.err, /start again for the new name of the server/);
+  assert.match(cli.err, /changed server options apply after a restart of troupe dev: name/);
   await cli.end();
 });
 

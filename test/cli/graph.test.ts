@@ -65,14 +65,9 @@ test('the order example is written to a file', async () => {
 for (const [title, args, expected, exit] of [
   ['a machine that is not there', ['server.ts', 'door2'], 'expected one of the machines gate, ride, got door2', 2],
   ['a program without machines', ['none.ts'], 'none.ts has no machine: expected a server with server.machine(…)', 2],
-  [
-    'a file for several',
-    ['server.ts', '--out', 'x.svg'],
-    '--out: expected a MACHINE to write there, one of gate, ride',
-    2,
-  ],
+  ['a file for several', ['server.ts', '--out', 'x.svg'], '--out: expected a MACHINE, one of gate, ride', 2],
   ['two forms at once', ['server.ts', '--mermaid', '--table'], 'expected --mermaid or --table, got both', 2],
-  ['a program that fails', ['broken.ts'], /broken\.ts cannot be read: no database \(at .*broken\.ts:1:\d+\)\n/, 1],
+  ['a program that fails', ['broken.ts'], /cannot load .*broken\.ts: no database \(at .*broken\.ts:1:\d+\)\n/, 1],
 ] as const) {
   test(`${title} is refused in words`, async () => {
     const { code, out, err } = await graph(...args);

@@ -75,7 +75,7 @@ test('S-35 the transport of the program is the one that serves, at the address o
 
 const OTHER: Transport = { name: 'http', open() {}, close: async () => {} };
 for (const [title, own, expected] of [
-  ['two addresses', [http({ port: 1 }), http({ port: 2 })], /one HTTP address at most, got one that opens 2/],
+  ['two addresses', [http({ port: 1 }), http({ port: 2 })], /at most one HTTP address, got 2/],
   ['a transport of another make', [OTHER], /listens over HTTP with http\(\)/],
 ] as const) {
   test(`S-35 a program with ${title} is refused: what it guards is not known`, () => {

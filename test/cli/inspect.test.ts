@@ -24,7 +24,7 @@ const announced = join(root, 'troupe', 'inspectors');
 all.after(() => rmSync(root, { recursive: true, force: true }));
 
 const HEAD = '{"format":"troupe-recording","version":1,"frames":[';
-const URL_LINE = /inspector at (http:\/\/127\.0\.0\.1:(\d+)\/#([\w-]{43}))( \(it may control the server\))?\n/;
+const URL_LINE = /inspector at (http:\/\/127\.0\.0\.1:(\d+)\/#([\w-]{43}))( \(it can control the server\))?\n/;
 
 function start(command: string, ...options: readonly string[]): Cli {
   const folder = mkdtempSync(join(root, 'agent-'));
@@ -106,7 +106,7 @@ test('troupe dev is inspected unless it is told not to be, and only --inspect-co
   const place = await placeOf(cli);
   while (!existsSync(join(root, 'opened')) || readFileSync(join(root, 'opened'), 'utf8') === '') await delay();
   assert.is(readFileSync(join(root, 'opened'), 'utf8'), place.url);
-  assert.match(cli.err, '(it may control the server)');
+  assert.match(cli.err, '(it can control the server)');
   assert.is((await hello(place)).control, true);
   assert.is(await cli.end(), 0);
   const without = start('dev', '--no-inspect');
@@ -172,7 +172,7 @@ test('troupe top prints what happens in the one server that has an inspector, an
   const { url } = await placeOf(other);
   const asked = await run('top');
   assert.is(asked.code, 1);
-  assert.match(asked.err, /2 servers have an inspector: choose one by its process, such as troupe top \d+\n/);
+  assert.match(asked.err, /2 inspected servers are running: choose one by its PID, such as troupe top \d+\n/);
   const wrong = `${url.slice(0, -1)}${url.endsWith('A') ? 'B' : 'A'}`;
   const [byPid, byUrl, refused, foreign] = await Promise.all([
     run('top', String(other.process.pid), '--once'),
@@ -182,14 +182,14 @@ test('troupe top prints what happens in the one server that has an inspector, an
   ]);
   for (const { out } of [byPid, byUrl]) assert.match(out, `pid ${other.process.pid} `);
   assert.is(refused.code, 1);
-  assert.match(refused.err, 'refuses: Authorization');
+  assert.match(refused.err, 'rejected the request: Authorization');
   assert.is(foreign.code, 2);
   assert.equal(await Promise.all([other.end(), cli.end()]), [0, 0]);
 
   assert.equal(readdirSync(announced), []);
   const none = await run('top');
   assert.is(none.code, 1);
-  assert.match(none.err, 'no server with an inspector runs: start one with troupe dev FILE, or with --inspect');
+  assert.match(none.err, 'no inspected server is running: start one with troupe dev FILE, or with --inspect');
 });
 
 const MODERN = {
@@ -211,7 +211,7 @@ test('troupe top shows clients without a session, and handles that have left mem
   assert.match(out, /^0 sessions {2}1 client without a session {2}1 request .* 1 handle \(1 hibernating\)/m);
   assert.match(out, /^ {2}\S.* +no session /m);
   assert.match(out, /^ {4}tools\/call wait/m);
-  assert.match(out, /^handles that hibernate\n {2}handle door\/\S+ +hibernates$/m);
+  assert.match(out, /^hibernating handles\n {2}handle door\/\S+ +hibernating$/m);
   cli.process.kill('SIGKILL');
   await cli.exit;
 });

@@ -97,7 +97,7 @@ test('R-34: a line of the server that is too long is left out, and the request t
     closed: new Promise((resolve) => {
       over = resolve;
     }),
-    keeps: false,
+    durable: false,
     drain() {},
     destroy() {},
   };
@@ -106,7 +106,7 @@ test('R-34: a line of the server that is too long is left out, and the request t
     input,
     output,
     dial: () => Promise.resolve(link),
-    patience: { failed: () => Promise.resolve(), lost: () => Promise.resolve(), deadline: () => () => {} },
+    retryPolicy: { failed: () => Promise.resolve(), lost: () => Promise.resolve(), deadline: () => () => {} },
     say: (line) => void said.push(line),
   });
   const ran = shim.run();
@@ -121,9 +121,9 @@ test('R-34: a line of the server that is too long is left out, and the request t
   while (heard.length < 2) await once(output, 'data');
   const [first, second] = heard.map((line) => JSON.parse(line));
   assert.is(first.id, 1);
-  assert.match(first.error.message, /68157\d+ bytes long, and 67108864 is the limit/);
+  assert.match(first.error.message, /68157\d+ bytes long, and the limit is 67108864/);
   assert.equal(second, { jsonrpc: '2.0', id: 2, result: {} });
-  assert.match(said.join(), 'a line of the server is left out');
+  assert.match(said.join(), 'dropped a line from the server');
   // Both are answered: nothing is answered again when the server has gone.
   input.end();
   await once(toServer, 'end');

@@ -35,22 +35,22 @@ for (const how of [
     const before = await cli.call('pid');
     const waits = cli.call('wait').then(String, String);
     await cli.said('waits\n');
-    assert.match(await cli.call('break', { how }).then(String, String), /broken|the server restarted/);
+    assert.match(await cli.call('break', { how }).then(String, String), /broken|the server restarted/i);
     // That a descriptor is closed shows when it is written to.
     const next = cli.call('pid');
-    await cli.said('it is started again');
+    await cli.said('restarting');
     await next;
     assert.is.not(await cli.call('pid'), before);
     // What was in flight follows the rules of a crash.
-    assert.match(await waits, /-32603.*the server restarted/);
-    assert.match(cli.err, /troupe run: the server .*: it is started again \(1 of 3 times/);
+    assert.match(await waits, /-32603.*the server restarted/i);
+    assert.match(cli.err, /troupe run: the server .*: restarting \(1 of 3 times/);
     assert.is(await cli.end(), 0);
   });
 
 test('R-37: a program that ends with code 0 of its own accord ends the command with 0, and its call gets an error', async () => {
   const exits = await agent();
   const lost = exits.call('exit', { code: 0 }).then(String, String);
-  assert.match(await lost, /-32603.*the server ended before it answered this request, and does not start again/);
+  assert.match(await lost, /-32603.*The server ended before it answered, and will not be restarted/);
   assert.is(await exits.exit, 0);
   const stops = await agent();
   assert.is(await stops.call('stop'), 'stopping');
@@ -61,7 +61,7 @@ test('R-37: a server that somebody else asks to end is replaced once it has fini
   const cli = await agent();
   const before = await cli.call('pid');
   process.kill(Number(before), 'SIGTERM');
-  await cli.said('it is started again');
+  await cli.said('restarting');
   assert.is.not(await cli.call('pid'), before);
   assert.is(await cli.end(), 0);
 });
@@ -76,7 +76,7 @@ test('R-37: nothing but messages reaches the agent, and what else is on stdout i
   assert.is(await cli.call('pid'), before);
   assert.is(await cli.end(), 0);
   for (const line of cli.lines) assert.is(JSON.parse(line).jsonrpc, '2.0');
-  assert.is(cli.err.split('is no JSON-RPC message').length, 2);
+  assert.is(cli.err.split('is not a JSON-RPC message').length, 2);
   assert.match(cli.err, 'the agent does not get it: "a progress bar: 10 %"');
 });
 
@@ -102,9 +102,9 @@ test('R-38: a server that is stopped, or responds to nothing, is replaced; one t
     stuck(breaks('stop hearing stdin')),
     stuck(breaks('overwrite parse')),
   ]);
-  assert.match(stopped.err, 'the server is stopped (SIGSTOP): it is started again (1 of 3');
+  assert.match(stopped.err, 'the server is stopped (SIGSTOP): restarting (1 of 3');
   for (const cli of [deaf, dumb])
-    assert.match(cli.err, 'the server does not respond, though its event loop turns: it is started again (1 of 3');
+    assert.match(cli.err, 'the server does not respond although its event loop runs: restarting (1 of 3');
   assert.is(await computed, 'computed');
   assert.is(await computes.call('pid'), before);
   assert.is(await waits.call('compute', { ms: 0 }), 'computed');

@@ -239,7 +239,7 @@ for (const command of ['run', 'attach'] as const)
       const second = await agent.pid('pid 3');
       assert.is.not(second, first);
       assert.is(agent.to('writer').length, 3);
-      assert.match(agent.to('writer')[2]?.error?.message ?? '', 'the server restarted');
+      assert.match(agent.to('writer')[2]?.error?.message ?? '', 'The server restarted');
       assert.is((await agent.answered('reader')).result?.content?.[0]?.text, String(second));
       assert.is(agent.responses.length, before + 3);
 
@@ -257,7 +257,7 @@ for (const command of ['run', 'attach'] as const)
       servers.add(third);
       assert.is(await agent.pid('pid 4'), third);
       assert.is.not(third, second);
-      assert.match((await agent.answered('reader 2')).error?.message ?? '', 'the server restarted');
+      assert.match((await agent.answered('reader 2')).error?.message ?? '', 'The server restarted');
       assert.is(await agent.end(), 0);
       for (const { ids } of again)
         for (const id of ids) assert.ok(agent.to(id).length <= 1, `${id}: ${JSON.stringify(agent.to(id))}`);
@@ -267,6 +267,6 @@ for (const command of ['run', 'attach'] as const)
       assert.ok(withoutId <= again.length);
       // An error without an id is the response to a line that the server cannot take apart.
       assert.ok(agent.named(again).length + withoutId >= again.filter(({ ids }) => ids.length > 0).length);
-      if (command === 'run') assert.is(agent.err.split('it is started again').length, 3, agent.err);
+      if (command === 'run') assert.is(agent.err.split('restarting').length, 3, agent.err);
     });
   }

@@ -85,8 +85,8 @@ test('SIGTERM lets what runs be answered, and ends the process with code 0', asy
 for (const [title, options, expected] of [
   ['an address that others reach without allowed hosts', ['--http', '0.0.0.0:0'], /allowedHosts.*--allow-host/],
   ['an address that is none', ['--http', 'here'], /--http: expected PORT or HOST:PORT.*got here/],
-  ['an option of HTTP without it', ['--socket', 'x', '--allow-host', 'a.b'], /are of --http: expected it, too/],
-  ['--idle-exit', ['--http', '0', '--idle-exit', '5'], /counts the clients of a socket/],
+  ['an option of HTTP without it', ['--socket', 'x', '--allow-host', 'a.b'], /--allow-origin need --http/],
+  ['--idle-exit', ['--http', '0', '--idle-exit', '5'], /counts only socket clients/],
   ['an origin that is none', ['--http', '0', '--allow-origin', 'example.com'], /allowedOrigins/],
 ] as const) {
   test(`${title} is refused with code 2`, async () => {
@@ -104,7 +104,7 @@ test('R-33 a port that is in use is an error of one line, with code 1, and the d
     const tree = new Tree({ 'package.json': '{ "type": "module" }', 'server.ts': program });
     const second = new Cli(['serve', 'server.ts', '--http', port, '--data', 'data'], { cwd: tree.path });
     assert.is(await second.exit, 1);
-    assert.match(second.err, new RegExp(`cannot be served: http: .*port ${port} is in use\\. Choose another.*\n$`));
+    assert.match(second.err, new RegExp(`cannot serve .*: http: .*port ${port} is in use\\. Choose another.*\n$`));
     assert.not.match(second.err, /^\s+at /m);
     // While a process has it open, its lock and its journal are there.
     assert.equal(readdirSync(tree.at('data')), ['troupe.db']);
@@ -124,7 +124,7 @@ test('S-35 a program that listens over HTTP only after it is served ends the pro
   const { path } = new Tree({ 'package.json': '{ "type": "module" }', 'server.ts': GUARDED + late });
   const server = new Cli(['serve', 'server.ts', '--http', '0'], { cwd: path });
   assert.is(await server.exit, 1);
-  assert.match(server.err, /listened over HTTP after it was served on --http already.*createServer\(\{ http \}\)/);
+  assert.match(server.err, /opened http\(\) after --http was already open.*createServer\(\{ http \}\)/);
 });
 
 test('S-35 a program that listens over HTTP has one port, which is guarded as the program says', async () => {
@@ -149,5 +149,5 @@ export default createServer({ name: 'p', version: '1', http: { allowedHosts: ['m
   const { path } = new Tree({ 'package.json': '{ "type": "module" }', 'server.ts': program });
   const server = new Cli(['serve', 'server.ts', '--http', '0', '--allow-host', 'evil.example.com'], { cwd: path });
   assert.is(await server.exit, 2);
-  assert.match(server.err, /--allow-host: expected some of what the program allows .*mcp\.example\.com/);
+  assert.match(server.err, /--allow-host: expected a subset of the program's http\.allowedHosts .*mcp\.example\.com/);
 });

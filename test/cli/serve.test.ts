@@ -79,7 +79,7 @@ test('SIGINT lets what runs finish; a second one does not', async () => {
   (await attach(other.path)).call('slow').catch(() => {});
   await new Promise((resolve) => setTimeout(resolve, 100));
   other.server.process.kill('SIGINT');
-  await other.server.said('ends: SIGINT');
+  await other.server.said('shutting down: SIGINT');
   other.server.process.kill('SIGINT');
   assert.is(await other.server.exit, 130);
 });
@@ -104,7 +104,7 @@ test('a path that another server has is an error, with code 1', async () => {
       cwd: new Tree({ ...PACKAGE, 'server.ts': program(end) }).path,
     });
     assert.is(await second.exit, 1);
-    assert.match(second.err, /cannot be served: .*a server already listens on/);
+    assert.match(second.err, /cannot serve .*a server already listens on/);
   }
   server.process.kill('SIGTERM');
   await server.exit;
@@ -113,7 +113,7 @@ test('a path that another server has is an error, with code 1', async () => {
 test('a program has one server to serve', async () => {
   const two = "await server.listen(stdio());\nawait createServer({ name: 'two', version: '1' }).listen(stdio());";
   const { server } = await serve({ 'server.ts': program(two) }, 'server.ts');
-  await server.said('serves one server, and this program has told another one to listen before');
+  await server.said('serves one server per process, and this program has called listen() on two');
   server.process.kill('SIGTERM');
   assert.is(await server.exit, 0);
 });

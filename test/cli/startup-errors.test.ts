@@ -37,12 +37,12 @@ const EXPECTED: readonly (readonly [file: string, line: RegExp])[] = [
 ];
 
 const COMMANDS = {
-  run: { args: ['run'], says: 'cannot be served: ', code: 1 },
-  'run --no-supervisor': { args: ['run', '--no-supervisor'], says: 'cannot be served: ', code: 1 },
-  serve: { args: ['serve', '--socket', 's.sock'], says: 'cannot be served: ', code: 1 },
+  run: { args: ['run'], says: 'cannot serve ', code: 1 },
+  'run --no-supervisor': { args: ['run', '--no-supervisor'], says: 'cannot serve ', code: 1 },
+  serve: { args: ['serve', '--socket', 's.sock'], says: 'cannot serve ', code: 1 },
   // It waits for a change, until its input ends.
-  dev: { args: ['dev', '--no-inspect'], says: 'cannot be loaded: ', code: 0 },
-  graph: { args: ['graph'], says: 'cannot be read: ', code: 1 },
+  dev: { args: ['dev', '--no-inspect'], says: 'cannot load ', code: 0 },
+  graph: { args: ['graph'], says: 'cannot load ', code: 1 },
 } as const;
 
 for (const [title, { args, says, code }] of Object.entries(COMMANDS)) {

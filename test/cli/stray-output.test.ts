@@ -71,7 +71,7 @@ test('a burst is reported once, with the next one', async () => {
   await clock.advance(10_000);
   output.messageIn(`${'x'.repeat(1_000)}\u001b[31m`);
   assert.is(said.length, 2);
-  assert.match(said[1] ?? '', '(and 999 times since the last report)');
+  assert.match(said[1] ?? '', '(and 999 more since the last report)');
   assert.ok((said[1] ?? '').length < 250);
   output.messageIn('noise');
   assert.is(said.length, 2);

@@ -76,7 +76,7 @@ test('R-01: a server that is killed is started again, and the session goes on wi
   cli.messages.length = 0;
   await cli.call('log');
   assert.equal(cli.notifications, ['notifications/message']);
-  assert.match(cli.err, 'troupe run: the server was killed by SIGKILL: it is started again (1 of 3 times within 60 s');
+  assert.match(cli.err, 'troupe run: the server was killed by SIGKILL: restarting (1 of 3 times within 60 s');
   assert.is(await cli.end(), 0);
 });
 
@@ -87,7 +87,7 @@ test('R-01: of requests in flight what only reads is answered by the next server
   const pays = ['a', 'b'].map((key) => cli.call('pay', { key, ms: 60_000 }).then(String, String));
   await until(() => cli.wrote('looked').length === 3 && cli.wrote('paid').length === 2);
   process.kill(before, 'SIGKILL');
-  for (const error of await Promise.all(pays)) assert.match(error, /-32603.*the server restarted/);
+  for (const error of await Promise.all(pays)) assert.match(error, /-32603.*the server restarted/i);
   for (const pid of await Promise.all(looks)) assert.is.not(Number(pid), before);
   assert.equal(cli.wrote('paid'), ['a', 'b']);
   const ids = cli.messages.flatMap(({ id, method }) => (method === undefined ? [id] : []));
@@ -108,7 +108,7 @@ test('a question that its server does not live to hear is cancelled, and its ans
   const lost = cli.call('ask').then(String, String);
   await cli.until(() => questions().length === 1, 'a question');
   process.kill(before, 'SIGKILL');
-  assert.match(await lost, /the server restarted/);
+  assert.match(await lost, /the server restarted/i);
   const [cancelled] = cli.lines.filter((line) => line.includes('notifications/cancelled'));
   assert.is(JSON.parse(cancelled ?? '').params.requestId, questions()[0]?.id);
   const asked = cli.call('ask');
@@ -195,7 +195,7 @@ test('SIGHUP with a version that does not load leaves the one before in place', 
   const before = await cli.pid();
   writeFileSync(join(cli.folder, 'broken'), '');
   cli.process.kill('SIGHUP');
-  await cli.said('before it could serve: the worker before it goes on');
+  await cli.said('before it could serve: the current worker continues');
   assert.match(cli.err, 'broken on purpose');
   assert.is(await cli.pid(), before);
   rmSync(join(cli.folder, 'broken'));

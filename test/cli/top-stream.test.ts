@@ -17,14 +17,14 @@ test('a refusal has nothing in it that a terminal would obey, and is no longer t
   const stream = new FrameStream({
     url: new URL(`http://127.0.0.1:${port}/#token`),
     since: () => 0,
-    hear: () => {},
-    is: () => {},
+    onFrame: () => {},
+    onStatus: () => {},
   });
   const told = await stream.once().then(
     () => 'it was not refused',
     (refused: Error) => refused.message,
   );
-  assert.match(told, /refuses: ·\]0;owned··\[31mred·xxx/);
+  assert.match(told, /rejected the request: ·\]0;owned··\[31mred·xxx/);
   assert.ok(told.length < 1_000, String(told.length));
   server.closeAllConnections();
   await new Promise((closed) => server.close(closed));

@@ -49,7 +49,7 @@ test('it shows who is there, what each waits for and until when, and how long re
     `◆ shop 1.0.0 · pid 7 · live                                                                      sorted by tree · q quit
 1 session  2 requests  0 questions  1 handle  0 tasks  1.7 requests/s  p50 1.2 s  p99 1.2 s
 
-who                                           state                     age     left  waits for
+actor                                         state                     age     left  waits for
 clients
   claude                                      ready                    0:02
     tools/call refund                         open                     0:02           Refund 20 €? · the user of claude
@@ -162,16 +162,16 @@ test('handles that have left memory are counted, and some are named', () => {
   assert.match(shown(teller), /1,235 handles \(1,234 hibernating\)/);
   assert.match(
     shown(teller),
-    /^handles that hibernate\n {2}handle order\/one +hibernates\n {2}handle order\/two +hibernates\n {2}… and 1232 more +hibernates$/m,
+    /^hibernating handles\n {2}handle order\/one +hibernating\n {2}handle order\/two +hibernating\n {2}… and 1232 more +hibernating$/m,
   );
-  assert.match(shown(teller, { sort: 'name' }), /^handle order\/one +hibernates$/m);
+  assert.match(shown(teller, { sort: 'name' }), /^handle order\/one +hibernating$/m);
 });
 
 test('records that are not shown and events that nothing took are told', () => {
   const teller = shop();
   teller.step('order_1', 'fly', [], ['cart']);
   teller.frame({ type: 'gap', from: 100, to: 300, at: teller.now, records: 1_200, exchanges: 40, why: 'flood' });
-  assert.match(shown(teller), '1 event that nothing took · 40 exchanges not shown: there were too many');
+  assert.match(shown(teller), '1 unhandled event · 40 exchanges not shown (sampled)');
   assert.match(shown(teller, { after: 910 }), '40.0 requests/s');
 });
 

@@ -42,21 +42,21 @@ test('--help and --version answer on stdout', async () => {
 });
 
 for (const [title, args, expected] of [
-  ['no command', [], /troupe: expected a command \(run, dev.*\), got nothing/],
+  ['no command', [], /troupe: expected a command \(run, dev.*\), got none/],
   ['an unknown command', ['walk'], /troupe: expected a command \(run, dev.*\), got walk/],
-  ['no target', ['run'], 'troupe run: expected FILE or DIR, got nothing'],
-  ['a target that is not there', ['dev', 'gone.ts'], 'troupe dev: expected FILE or DIR, got gone.ts: there is no such'],
+  ['no target', ['run'], 'troupe run: expected FILE or DIR, got none'],
+  ['a target that is not there', ['dev', 'gone.ts'], 'troupe dev: expected FILE or DIR, got gone.ts: no such file'],
   ['two targets', ['run', 'a.ts', 'b.ts'], 'troupe run: expected one FILE or DIR, got 2: a.ts b.ts'],
   [
     'a file that is no module',
     ['run', 'data.json'],
     'expected a .ts, .mts, .js or .mjs file or a directory, got data.json',
   ],
-  ['nowhere to serve', ['serve', 'a.ts'], 'troupe serve: expected where to serve: --http PORT, --socket PATH, or both'],
+  ['nowhere to serve', ['serve', 'a.ts'], 'troupe serve: expected --http PORT, --socket PATH, or both'],
   [
     'an option of serve that it has not',
     ['serve', 'a.ts', '--sockets', 'x'],
-    "troupe serve: expected no options but --http [HOST:]PORT, --path PATH, --allow-host NAMES, --allow-origin ORIGINS, --socket PATH, --max-connections N, --idle-exit MS, --data DIR, --inspect, --inspect-control, --record FILE, --help: Unknown option '--sockets'",
+    "troupe serve: Unknown option '--sockets'. Valid options: --http [HOST:]PORT, --path PATH, --allow-host NAMES, --allow-origin ORIGINS, --socket PATH, --max-connections N, --idle-exit MS, --data DIR, --inspect, --inspect-control, --record FILE, --help",
   ],
   [
     'a number that is none',
@@ -73,17 +73,17 @@ for (const [title, args, expected] of [
   [
     'an option for a server that is not to be started',
     ['attach', 'x', '--idle-exit', '5'],
-    '--idle-exit, --inspect and ARGS are for the server that --spawn FILE starts',
+    '--idle-exit, --inspect and ARGS need --spawn FILE: they apply to the server that it starts',
   ],
   [
     'an unknown option',
     ['run', '--fast', 'a.ts'],
-    "troupe run: expected no options but --data DIR, --no-supervisor, --inspect, --inspect-control, --record FILE, --help: Unknown option '--fast'",
+    "troupe run: Unknown option '--fast'. Valid options: --data DIR, --no-supervisor, --inspect, --inspect-control, --record FILE, --help",
   ],
   [
     'a file to keep data in',
     ['run', 'a.ts', '--data', 'b.ts', '--no-supervisor'],
-    'troupe run: --data: expected a directory that is there, or can be made, got b.ts: EEXIST',
+    'troupe run: --data: expected a directory that exists or can be created, got b.ts: EEXIST',
   ],
 ] as const) {
   test(`${title} is refused with what was expected and what came, and exit code 2`, async () => {

@@ -49,7 +49,7 @@ export const COMMAND: readonly BrokenBuild[] = [
     id: 'R-33',
     test: 'test/cli/serve-http.test.ts',
     file: 'src/cli/serving/serving.ts',
-    find: '    await closed([...told.keys()]);\n',
+    find: '    await closed([...servers.keys()]);\n',
     replace: '',
     why: 'a start that fails leaves the database open',
     built: true,

@@ -1,4 +1,4 @@
-/** `troupe attach PATH`: a thin shim between an agent on stdio and a server on a socket. It must start fast: it loads no server. */
+/** `troupe attach PATH`: connects an agent on stdio to a server on a socket. It must start fast, so it does not load the server. */
 import { connect, type Socket } from 'node:net';
 import { systemClock } from '../../clock.ts';
 import { messageOf } from '../../protocol/json.ts';
@@ -16,23 +16,27 @@ const OPTIONS = { spawn: 'FILE', 'idle-exit': 'MS', wait: 'MS', inspect: '' };
 const HELP = `Usage: troupe attach PATH
        troupe attach --spawn FILE|DIR [PATH] [-- ARGS]
 
-Connects what starts it, over stdin and stdout, to the server on the socket PATH (troupe serve FILE --socket PATH), so
-that many agents share one process, each with a session of its own. When the server dies, the session goes on with the
-next one: requests that were lost get an error, those that come meanwhile wait.
+Connects stdin and stdout to the server on the socket PATH (troupe serve FILE
+--socket PATH). Many agents can share one server process; each has its own
+session. After a server crash, the session continues with the next server:
+requests lost in the crash get an error, later requests wait.
 
-  --spawn FILE|DIR   start the server when there is none: one does, the others join it
-  --idle-exit MS     the server that it starts ends when no client was connected for so long (30000)
-  --inspect          the server that it starts has an inspector, at an address that is in PATH.log; troupe top finds it, too
-  --wait MS          how long to try to reach a server before giving up with exit code 1 (30000)
+  --spawn FILE|DIR       start the server if it is not running
+  --idle-exit MS         the started server exits when no client has been
+                         connected for MS milliseconds (30000)
+  --inspect              the started server opens an inspector; its URL is in
+                         PATH.log, and troupe top finds it
+  --wait MS              give up with exit code 1 if no server can be reached
+                         within MS milliseconds (30000)
 
-PATH, when it is left out, lies in the user's runtime directory, under a name made of the real path of FILE (and ARGS).
-What the server says is in PATH.log.
+Without PATH, --spawn uses a socket in the user's runtime directory, named after
+the real path of FILE and ARGS. The output of the started server is in PATH.log.
 `;
 
-/** Between two looks for a vanished parent process, in milliseconds. */
+/** The interval between checks for the parent process, in milliseconds. */
 const PARENT_MS = 2_000;
 
-/** What the system says of a socket on which a server may listen soon. */
+/** The error codes of a socket on which a server may listen soon. */
 const NOT_YET: ReadonlySet<string> = new Set(['ENOENT', 'ECONNREFUSED', 'EAGAIN', 'ECONNRESET', 'EPIPE']);
 
 /** Runs the command. @throws {UsageError} */
@@ -40,38 +44,40 @@ export async function main(args: readonly string[]): Promise<void> {
   const line = readOptions('attach', args, OPTIONS);
   if (!line) return void process.stdout.write(HELP);
   const { values, positionals, rest } = line;
-  const [given, ...more] = positionals;
+  const [socketPath, ...more] = positionals;
   if (more.length > 0)
     throw new UsageError(`troupe attach: expected one PATH, got ${positionals.length}: ${positionals.join(' ')}`);
-  const patience = new RetryPolicy(wholeNumber('attach', 'wait', values.wait, 30_000), tell);
+  const retryPolicy = new RetryPolicy(wholeNumber('attach', 'wait', values.wait, 30_000), report);
   const idleMs = wholeNumber('attach', 'idle-exit', values['idle-exit'], 30_000);
   const shared =
     values.spawn === undefined
       ? undefined
-      : await load(values.spawn, rest, given, { idleMs, inspect: values.inspect !== undefined });
-  const path = shared?.path ?? given;
+      : await load(values.spawn, rest, socketPath, { idleMs, inspect: values.inspect !== undefined });
+  const path = shared?.path ?? socketPath;
   if (path === undefined) throw new UsageError('troupe attach: expected the PATH of a socket, or --spawn FILE');
   if (!shared && (rest.length > 0 || values['idle-exit'] !== undefined || values.inspect !== undefined))
-    throw new UsageError('troupe attach: --idle-exit, --inspect and ARGS are for the server that --spawn FILE starts');
+    throw new UsageError(
+      'troupe attach: --idle-exit, --inspect and ARGS need --spawn FILE: they apply to the server that it starts',
+    );
   let code = 0;
   try {
     checkPath(path);
-    await run(path, patience, shared);
+    await run(path, retryPolicy, shared);
   } catch (error) {
-    tell(messageOf(error));
+    report(messageOf(error));
     code = 1;
   }
-  // An open stdin would keep the process.
+  // An open stdin would keep the process alive.
   process.stdout.write('', () => process.exit(code));
 }
 
-async function run(path: string, patience: RetryPolicy, shared: SharedServer | undefined): Promise<void> {
+async function run(path: string, retryPolicy: RetryPolicy, shared: SharedServer | undefined): Promise<void> {
   const shim = new Shim({
     input: process.stdin,
     output: process.stdout,
-    patience,
+    retryPolicy,
     dial: () => dial(path, shared),
-    say: tell,
+    say: report,
   });
   watchParent({ clock: systemClock, everyMs: PARENT_MS, onGone: () => shim.end(), onUnable() {} });
   await shim.run();
@@ -87,7 +93,7 @@ async function load(
   return new SharedServer(file, rest, { ...options, path });
 }
 
-/** Connects, if the socket is this user's; with --spawn it starts the server where there is none. */
+/** Connects to a socket that belongs to this user. With --spawn, starts the server if nothing listens. */
 async function dial(path: string, shared: SharedServer | undefined): Promise<ServerLink> {
   try {
     return socketLink(await connected(checkSocket(path)));
@@ -107,13 +113,13 @@ function connected(path: string): Promise<Socket> {
     socket.once('error', reject);
     socket.once('connect', () => {
       socket.off('error', reject);
-      // 'close' follows, and says enough.
+      // 'close' follows every error, and the link handles it.
       socket.on('error', () => {});
       resolve(socket);
     });
   });
 }
 
-function tell(line: string): void {
+function report(line: string): void {
   say(`troupe attach: ${line}`);
 }

@@ -1,4 +1,4 @@
-/** `troupe dev FILE|DIR`: serves a program as `troupe run` does, and loads it again when one of its modules changes. */
+/** `troupe dev FILE|DIR`: serves a program on stdio and reloads it when one of its modules changes. */
 
 import type { Server } from '../../server.ts';
 import { reserveStdout } from '../../transports/stdout-guard.ts';
@@ -7,23 +7,28 @@ import { Reloader } from '../reload/reloader.ts';
 import { dataDirectory } from '../serving/data-directory.ts';
 import { INSPECTING, readInspecting } from '../serving/inspecting-options.ts';
 import { readTarget } from '../serving/target.ts';
-import { TARGETS } from '../usage.ts';
+import { say, TARGETS } from '../usage.ts';
 
 const OPTIONS = { data: 'DIR', coverage: '', ...INSPECTING, 'no-inspect': '', open: '' };
 
 const HELP = `Usage: troupe dev FILE|DIR [--data DIR] [--open] [--coverage] [-- ARGS]
 
-Serves as troupe run does, and loads everything again when a module changes. Connected clients stay connected, and are
-told which lists changed. A load that fails says why on stderr; until it is mended the version before is served.
-The options of createServer({ … }) are those of the first load.
-The inspector is open, at an address that is said on stderr: a page on this machine that shows what happens.
+Serves one client on stdin and stdout, and reloads the program when one of its
+modules changes. The client stays connected and is notified of changed lists.
+If a load fails, the reason is printed on stderr and the previous version
+continues. The options of createServer({ … }) apply from the first load only.
 
-  --data DIR         keep what must survive this process in DIR
-  --open             open the inspector in the browser
-  --no-inspect       do without it
-  --inspect-control  let it also send events, call tools, and close sessions
-  --record FILE      write what happens down in FILE, which the inspector's page opens
-  --coverage         say which states and transitions of each machine were visited: at the end, and at SIGUSR2
+The inspector is open: a local web page that shows the activity of the server.
+Its URL is printed on stderr.
+
+  --data DIR             directory for durable state
+  --open                 open the inspector in the browser
+  --no-inspect           do not open the inspector
+  --inspect-control      let the inspector's page send events, call tools and
+                         close sessions
+  --record FILE          record the activity in FILE, for the inspector's page
+  --coverage             print which states and transitions of each machine were
+                         visited, on exit and on SIGUSR2
 
 ${TARGETS}
 `;
@@ -36,12 +41,20 @@ export async function main(args: readonly string[]): Promise<void> {
   const { data, coverage } = line.values;
   const inspecting = readInspecting('dev', line, true);
   reserveStdout();
-  const report = coverage === undefined ? undefined : (await import('../reload/coverage-report.ts')).reportCoverage;
   const watch = async (server: Server): Promise<void> => {
-    report?.('dev', server);
+    if (coverage !== undefined) await reportCoverage(server);
     if (!inspecting.inspect && inspecting.record === undefined) return;
     const { inspect } = await import('../serving/inspecting.ts');
     await inspect(server, { ...inspecting, command: 'dev', target: target.path });
   };
   await new Reloader(target, await dataDirectory('dev', data), watch).load();
+}
+
+/** Counts visited states and transitions from now on. Prints the counts on stderr on exit and on SIGUSR2. */
+async function reportCoverage(server: Server): Promise<void> {
+  const { watchCoverage } = await import('../../inspector/stream/coverage-counter.ts');
+  const coverage = watchCoverage(server);
+  const report = (): void => say(`troupe dev: coverage\n${coverage}`);
+  process.on('exit', report);
+  if (process.platform !== 'win32') process.on('SIGUSR2', report);
 }

@@ -1,11 +1,11 @@
-/** `troupe graph FILE|DIR [MACHINE]`: prints a statechart of a program as a picture, as Mermaid, or as a table. It serves nothing. */
+/** `troupe graph FILE|DIR [MACHINE]`: prints a statechart of a program as a picture, as Mermaid, or as a table. It does not serve the program. */
 import { writeFileSync } from 'node:fs';
 import type { AnyStateMachine } from 'xstate';
 import { messageOf } from '../../protocol/json.ts';
 import { reserveStdout } from '../../transports/stdout-guard.ts';
 import { readOptions } from '../command-options.ts';
 import { machinesOf } from '../serving/program-machines.ts';
-import { hearStrayErrors } from '../serving/stray-errors.ts';
+import { catchStrayErrors } from '../serving/stray-errors.ts';
 import { readTarget, type Target } from '../serving/target.ts';
 import { startupError } from '../startup-error.ts';
 import { say, UsageError } from '../usage.ts';
@@ -14,16 +14,17 @@ const OPTIONS = { mermaid: '', table: '', out: 'FILE' };
 
 const HELP = `Usage: troupe graph FILE|DIR [MACHINE] [--mermaid | --table] [--out FILE] [-- ARGS]
 
-Prints the statechart of a machine on stdout, as an SVG picture. Without MACHINE: of the only one there is, or else the
-names of all. The modules are loaded, and nothing is served.
+Prints the statechart of a machine as an SVG picture. Without MACHINE, prints
+the only machine, or the names of all. The program is loaded but not served.
 
-  --mermaid    as a stateDiagram-v2 of Mermaid, which READMEs and wikis draw
-  --table      as a table in Markdown: a row for each transition, with what its author says of it
-  --out FILE   write it to FILE
+  --mermaid              print a Mermaid stateDiagram-v2, for READMEs and wikis
+  --table                print a Markdown table with one row per transition and
+                         its description
+  --out FILE             write to FILE instead of stdout
 
-MACHINE is what the program calls it: server.machine('order', …), defineMachine({ name: 'order', … }), a tool that is a
-machine, or the name under which a module exports it.
-ARGS are what FILE finds in process.argv.slice(2).
+MACHINE is a name from server.machine('order', …), defineMachine({ name: 'order',
+… }) or a tool with a machine, or the name under which a module exports it.
+ARGS are passed to FILE as process.argv.slice(2).
 `;
 
 /** Runs the command. @throws {UsageError} */
@@ -40,7 +41,7 @@ export async function main(args: readonly string[]): Promise<void> {
     throw new UsageError('troupe graph: expected --mermaid or --table, got both');
   const target = readTarget('graph', [...(file === undefined ? [] : [file]), '--', ...rest]);
   if (!target) return void process.stdout.write(HELP);
-  // What the program says while it loads is no part of the picture.
+  // Output of the program while it loads goes to stderr, not into the picture.
   const { write } = reserveStdout();
   const code = await print(
     target,
@@ -48,7 +49,7 @@ export async function main(args: readonly string[]): Promise<void> {
     values,
     (text) => new Promise((resolve) => void write(text, () => resolve())),
   );
-  // What the program has begun to do keeps nobody.
+  // Timers and sockets of the program must not keep the process alive.
   process.stderr.write('', () => process.exit(code));
 }
 
@@ -59,10 +60,10 @@ async function print(
   write: (text: string) => Promise<void>,
 ): Promise<number> {
   try {
-    const machines = await Promise.race([machinesOf(target), hearStrayErrors().thrown]);
+    const machines = await Promise.race([machinesOf(target), catchStrayErrors().thrown]);
     const chosen = choose(target, machines, wanted);
     if (!chosen && out !== undefined)
-      return fail(`--out: expected a MACHINE to write there, one of ${[...machines.keys()].join(', ')}; got none`);
+      return fail(`--out: expected a MACHINE, one of ${[...machines.keys()].join(', ')}, got none`);
     if (!chosen) {
       await write(`${[...machines.keys()].join('\n')}\n`);
       return 0;
@@ -72,9 +73,9 @@ async function print(
     else save(out, text);
     return 0;
   } catch (error) {
-    return error instanceof Missing
+    return error instanceof GraphError
       ? fail(error.message)
-      : fail(`${target.path} cannot be read: ${startupError(error, target.path)}`, 1);
+      : fail(`cannot load ${target.path}: ${startupError(error, target.path)}`, 1);
   }
 }
 
@@ -82,19 +83,19 @@ function save(file: string, text: string): void {
   try {
     writeFileSync(file, text);
   } catch (error) {
-    throw new Missing(`--out: expected a file that can be written, got ${file}: ${messageOf(error)}`);
+    throw new GraphError(`--out: expected a writable file, got ${file}: ${messageOf(error)}`);
   }
 }
 
-/** What was asked for cannot be done: there is no such machine, or no such file. */
-class Missing extends Error {}
+/** The requested machine does not exist, or the output file is not writable. */
+class GraphError extends Error {}
 
 interface Chosen {
   readonly name: string;
   readonly machine: AnyStateMachine;
 }
 
-/** @returns undefined when there are several, and none is named */
+/** @returns undefined if there are several machines and `wanted` names none */
 function choose(
   { path }: Target,
   machines: ReadonlyMap<string, AnyStateMachine>,
@@ -102,12 +103,12 @@ function choose(
 ): Chosen | undefined {
   const [only, ...more] = machines;
   if (!only)
-    throw new Missing(
-      `${path} has no machine: expected a server with server.machine(…), defineMachine(…), a tool that is a machine, or an exported XState machine`,
+    throw new GraphError(
+      `${path} has no machine: expected a server with server.machine(…), a defineMachine(…), a tool with a machine, or an exported XState machine`,
     );
   if (wanted === undefined) return more.length === 0 ? { name: only[0], machine: only[1] } : undefined;
   const machine = machines.get(wanted) ?? [...machines.values()].find(({ id }) => id === wanted);
-  if (!machine) throw new Missing(`expected one of the machines ${[...machines.keys()].join(', ')}, got ${wanted}`);
+  if (!machine) throw new GraphError(`expected one of the machines ${[...machines.keys()].join(', ')}, got ${wanted}`);
   return { name: wanted, machine };
 }
 

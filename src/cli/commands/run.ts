@@ -1,4 +1,4 @@
-/** `troupe run FILE|DIR`: serves a program, or modules that need none, over stdio, in a worker process that is started again when it dies. */
+/** `troupe run FILE|DIR`: serves a program or modules on stdio, in a worker process that is restarted after a crash. */
 import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { ownFile } from '../../package-files.ts';
@@ -11,18 +11,22 @@ import { TARGETS } from '../usage.ts';
 
 const OPTIONS = { data: 'DIR', 'no-supervisor': '', ...INSPECTING };
 
-/** Bytes of the inspector's token: what nobody guesses. */
+/** The length of the inspector's random token, in bytes. */
 const TOKEN_BYTES = 32;
 
 const HELP = `Usage: troupe run FILE|DIR [--data DIR] [--no-supervisor] [--inspect] [--record FILE] [-- ARGS]
 
-Serves one client over stdin and stdout. A process that holds these stays; the server runs in another one behind it, which
-is started again when it crashes: the client keeps its session. SIGHUP puts a new version of the server in place.
+Serves one client on stdin and stdout. A supervisor process holds these pipes;
+the server runs in a worker process behind it. If the server crashes, the
+supervisor restarts it and the client keeps its session. SIGHUP replaces the
+worker with a new version of the program.
 
-  --data DIR         keep what must survive in DIR: handles, tasks, questions, sessions, what requests came to
-  --no-supervisor    serve in this process: when it dies, the client has to start it again
+  --data DIR             directory for durable state: sessions, handles, tasks,
+                         input requests and undelivered responses
+  --no-supervisor        serve in this process, without restarts
 ${INSPECTING_HELP}
-                     Both go on when the server is started again: the page at the same address.
+                         The inspector's URL and the recording continue after
+                         a restart.
 
 ${TARGETS}
 `;
@@ -34,20 +38,20 @@ export async function main(args: readonly string[]): Promise<void> {
   if (!target) return void process.stdout.write(HELP);
   const { data, 'no-supervisor': alone } = line.values;
   const work: WorkerServer = { target, data, inspecting: readInspecting('run', line) };
-  // A debugger is attached to the process that it has started.
+  // A debugger attaches to this process, so the server must run in it.
   if (alone !== undefined || process.execArgv.some((option) => option.startsWith('--inspect'))) {
     const { serveWorker } = await import('../supervisor/worker.ts');
     return serveWorker(work);
   }
   const worker = fileURLToPath(ownFile('worker-main'));
   const command = [...process.execArgv, worker, JSON.stringify(work), ...line.rest];
-  // Made once: the page that knows the token goes on with the next worker.
-  const isWatched = work.inspecting.inspect || work.inspecting.record !== undefined;
-  const watched = isWatched
-    ? { port: 0, token: randomBytes(TOKEN_BYTES).toString('base64url'), turns: 0, free: Promise.resolve() }
+  // Every worker gets the same token, so that an open page can reconnect to the next worker.
+  const isInspected = work.inspecting.inspect || work.inspecting.record !== undefined;
+  const inspection = isInspected
+    ? { port: 0, token: randomBytes(TOKEN_BYTES).toString('base64url'), workers: 0, released: Promise.resolve() }
     : undefined;
-  const start = () => new WorkerProcess({ command, watched });
-  // What supervises it is loaded while it starts.
+  const start = () => new WorkerProcess({ command, inspection });
+  // The supervisor loads while the worker starts.
   const first = start();
   const { supervise } = await import('../supervisor/process-supervisor.ts');
   await supervise(first, start);

@@ -1,11 +1,10 @@
-/** `troupe serve FILE|DIR --http PORT --socket PATH`: serves a program, or modules that need none, to any number of clients at once. */
+/** `troupe serve FILE|DIR --http PORT --socket PATH`: serves a program or modules to many clients at once. */
 import { systemClock, type Timer } from '../../clock.ts';
 import type { Server } from '../../server.ts';
 import { watchSignals } from '../../transports/signals.ts';
 import { socket } from '../../transports/socket.ts';
 import type { Transport } from '../../transports/transport.ts';
 import { type CommandLine, readOptions, wholeNumber } from '../command-options.ts';
-import { clientConfig, plainName } from '../serving/client-config.ts';
 import { dataDirectory } from '../serving/data-directory.ts';
 import { type HttpAddress, openHttp, readHttpAddress } from '../serving/http-address.ts';
 import { INSPECTING, INSPECTING_HELP, readInspecting } from '../serving/inspecting-options.ts';
@@ -28,29 +27,38 @@ const OPTIONS = {
 
 const HELP = `Usage: troupe serve FILE|DIR [--http [HOST:]PORT] [--socket PATH] [--inspect] [-- ARGS]
 
-Serves as troupe run does, but over HTTP, on a socket, or both, to any number of clients in one process: each has a
-session of its own, or needs none.
+Serves many clients from one process, over HTTP, on a socket, or both. It does
+not restart the server after a crash.
 
-  --http [HOST:]PORT    an HTTP endpoint, on 127.0.0.1 unless HOST says otherwise; port 0 takes a free one
-  --path PATH           its path (/mcp)
-  --allow-host NAMES    by which names clients may call it, with commas between; needed to bind anything but loopback
-  --allow-origin ORIGINS  whose pages may use it from a browser, with commas between
-                        The program's HTTP options (createServer({ http }), http({ … })) hold here, too. Where the program
-                        has such a list, these two can only shorten it.
-  --socket PATH         a unix domain socket; on Windows the name of a pipe, \\\\.\\pipe\\NAME
-                        A client that starts a command is given troupe attach PATH.
-  --max-connections N   most clients at once on the socket (256)
-  --idle-exit MS        end when nobody has been connected to the socket for so many milliseconds (never)
-  --data DIR            keep what must survive this process in DIR
+  --http [HOST:]PORT     serve over HTTP; HOST defaults to 127.0.0.1, port 0
+                         chooses a free port
+  --path PATH            path of the HTTP endpoint (/mcp)
+  --allow-host NAMES     accepted Host names, separated by commas; required if
+                         HOST is not a loopback address
+  --allow-origin ORIGINS
+                         web origins that may call the server from a browser,
+                         separated by commas
+  --socket PATH          serve on a unix domain socket, or on Windows a named
+                         pipe such as \\\\.\\pipe\\NAME; clients that start a
+                         command use troupe attach PATH
+  --max-connections N    maximum number of clients on the socket (256)
+  --idle-exit MS         exit when no client has been connected to the socket
+                         for MS milliseconds (never)
+  --data DIR             directory for durable state
 ${INSPECTING_HELP}
 
-SIGTERM, SIGINT and SIGHUP let what runs finish, and end the process with code 0.
+The program's own HTTP options (createServer({ http }), http({ … })) also apply.
+If it has allowedHosts or allowedOrigins, --allow-host and --allow-origin can
+only restrict them.
+
+SIGTERM, SIGINT and SIGHUP finish the running requests and exit with code 0.
 
 ${TARGETS}
-A program that listens on stdio itself is served here instead, and one that listens over HTTP at the address of --http.
+If the program listens on stdio itself, it is served on --http and --socket
+instead. If it listens over HTTP, --http sets its address.
 `;
 
-/** What the author's own code may still take to finish, in milliseconds, once everything is closed. */
+/** How long the author's code may run after everything is closed, in milliseconds. */
 const LINGER_MS = 250;
 
 /** Runs the command. @throws {UsageError} */
@@ -72,14 +80,14 @@ export async function main(args: readonly string[]): Promise<void> {
   });
 }
 
-/** The one server of the process, its transports, and their end. */
+/** Owns the one server of the process, its transports and its shutdown. */
 class Service {
   readonly #transports: readonly Transport[];
-  /** How to reach the server, one line each. */
-  readonly #told: string[] = [];
+  /** How to reach the server, one line for each transport. */
+  readonly #instructions: string[] = [];
   readonly #idleMs: number;
   readonly #address: HttpAddress | undefined;
-  /** Those that were opened when the program first listened. */
+  /** The transports that opened when the program first listened. */
   #opened: readonly Transport[] = [];
   readonly #watch: (server: Server) => Promise<void>;
   #server: Server | undefined;
@@ -87,7 +95,7 @@ class Service {
   #connected = 0;
   #ending = false;
 
-  /** @param watch shows what happens in the server, before it listens */
+  /** @param watch opens the inspector before the server listens */
   constructor({ values }: CommandLine, watch: (server: Server) => Promise<void>) {
     this.#watch = watch;
     const { 'idle-exit': idleExit, 'max-connections': maxConnections, socket: path } = values;
@@ -98,38 +106,38 @@ class Service {
       transports.push(
         socket(path, { maxConnections: most, ownsProcess: true, onCount: (connected) => this.#count(connected) }),
       );
-      this.#told.push(`on the socket ${path}; connect clients with: troupe attach ${path}`);
+      this.#instructions.push(`on the socket ${path}; connect clients with: troupe attach ${path}`);
     }
     this.#address = readHttpAddress(values);
     if (transports.length === 0 && !this.#address)
       throw new UsageError(
-        'troupe serve: expected where to serve: --http PORT, --socket PATH, or both (to serve on stdio: troupe run)',
+        'troupe serve: expected --http PORT, --socket PATH, or both (to serve on stdio, use troupe run)',
       );
     if (idleExit !== undefined && this.#address)
       throw new UsageError(
-        'troupe serve: --idle-exit counts the clients of a socket: leave it out, or leave out --http',
+        'troupe serve: expected --idle-exit or --http, got both: --idle-exit counts only socket clients',
       );
     this.#transports = transports;
   }
 
   /**
-   * Opens the transports of the command, and what the program has opened besides stdio: an HTTP transport of the program at
-   * the address of the command.
+   * Opens the transports of the command and those of the program except stdio. An HTTP transport of the program opens at the
+   * address of the command.
    */
   async open(server: Server, transports: readonly Transport[]): Promise<void> {
     if (this.#server)
-      throw new Error('troupe serve serves one server, and this program has told another one to listen before');
+      throw new Error('troupe serve serves one server per process, and this program has called listen() on two');
     this.#server = server;
     const own = transports.filter(({ name }) => name !== 'stdio');
     const endpoint = this.#address && openHttp(this.#address, server.options.http, own);
     this.#opened = [...new Set([...this.#transports, ...(endpoint ? [endpoint] : []), ...own])];
     await this.#watch(server);
     await server.listen(...this.#opened);
-    // Nobody may be there to start it again: it is told, and not ended.
+    // The watchdog only reports: no supervisor would restart the process.
     watchLoop(server, undefined, false);
     watchSignals((signal) => this.#end(signal));
     const { name, version } = server.info;
-    for (const told of this.#told) say(`troupe serve: ${name} ${version} ${told}`);
+    for (const line of this.#instructions) say(`troupe serve: ${name} ${version} ${line}`);
     if (endpoint) {
       const { url } = endpoint;
       say(`troupe serve: ${name} ${version} at ${url}; connect clients with:`);
@@ -139,14 +147,14 @@ class Service {
   }
 
   /**
-   * The program tells its server to listen on more. What its HTTP transport guards, the port of `--http` does not, which is
-   * open: the process ends.
+   * Ends the process if the program opens an HTTP transport after `--http` is open: that port would lack the guards of the
+   * program's transport.
    */
   openMore(transports: readonly Transport[]): Promise<void> | undefined {
     const more = transports.filter((transport) => !this.#opened.includes(transport));
     if (!this.#address || !more.some(({ name }) => name === 'http')) return undefined;
     const why =
-      'the program listened over HTTP after it was served on --http already, so that its options came too late: pass http() to the first server.listen(…), or its options to createServer({ http })';
+      'the program opened http() after --http was already open, so its options cannot apply: pass http() to the first server.listen(…), or its options to createServer({ http })';
     process.exitCode = 1;
     this.#end(why);
     return Promise.reject(new Error(`troupe serve: --http: ${why}`));
@@ -158,7 +166,7 @@ class Service {
     this.#idle = undefined;
     if (connected > 0 || this.#idleMs === 0 || this.#ending) return;
     const idle = systemClock.after(this.#idleMs, () => {
-      // Timers come before what the sockets have: a client that stands at the door now is let in first.
+      // Timers run before socket events: first accept a client that is connecting right now.
       systemClock.soon(() => {
         if (this.#idle === idle) this.#end(`no client was connected for ${this.#idleMs} ms`);
       });
@@ -169,11 +177,31 @@ class Service {
   #end(reason: string): void {
     if (this.#ending) return;
     this.#ending = true;
-    say(`troupe serve: ends: ${reason}`);
-    // A timer or a socket that a tool left behind must not keep the process.
+    say(`troupe serve: shutting down: ${reason}`);
+    // Timers and sockets that a tool has left behind must not keep the process alive.
     void this.#server?.close(reason).then(() => {
       process.exitCode ??= 0;
       systemClock.after(LINGER_MS, () => process.exit());
     });
   }
+}
+
+/**
+ * Describes how MCP clients connect to a server over HTTP, one line for each client.
+ *
+ * @param name the name of the server in the configuration of the clients
+ */
+function clientConfig(name: string, url: string): readonly string[] {
+  const config = (entry: object): string => JSON.stringify({ mcpServers: { [name]: entry } });
+  return [
+    `Claude Code     claude mcp add --transport http ${name} ${url}`,
+    `VS Code         code --add-mcp '${JSON.stringify({ name, type: 'http', url })}'`,
+    `Cursor          in ~/.cursor/mcp.json: ${config({ url })}`,
+    `Claude Desktop  in claude_desktop_config.json: ${config({ command: 'npx', args: ['-y', 'mcp-remote', url] })}`,
+  ];
+}
+
+/** Replaces the characters of a name that some clients, or a shell, would reject. */
+function plainName(name: string): string {
+  return name.replace(/[^A-Za-z0-9_-]+/g, '-').replace(/^-+|-+$/g, '') || 'server';
 }

@@ -1,39 +1,43 @@
-/** `troupe top [URL|PID]`: shows in a terminal what happens in a server whose inspector is open. */
+/** `troupe top [URL|PID]`: shows the activity of an inspected server in a terminal. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { hibernatingOf, LIVE, Model } from '../../inspector/model/index.ts';
 import { messageOf } from '../../protocol/json.ts';
 import { readOptions } from '../command-options.ts';
 import { registeredInspectors } from '../serving/inspector-registry.ts';
 import { safe } from '../top/format.ts';
-import { FrameStream, Refused } from '../top/frame-stream.ts';
+import { FrameStream, Rejected } from '../top/frame-stream.ts';
 import { type Key, Terminal } from '../top/terminal.ts';
 import { actorsShown, type Line, SORTS, type Sort, topView } from '../top/top-view.ts';
 import { say, UsageError } from '../usage.ts';
 
 const HELP = `Usage: troupe top [URL|PID] [--once]
 
-Shows who is connected to a server, what each request, question, handle and task waits for and until when, and how long
-requests take. The server is one with an inspector: troupe dev FILE, or --inspect.
+Shows the clients of a server; what each request, input request, handle and task
+waits for, and until when; and how long requests take. The server needs an
+inspector: start it with troupe dev FILE, or with --inspect.
 
-  URL      its address, as it was said on stderr; not needed where there is one server
-  PID      of its process, where there are several
-  --once   print it once, as text; so it is also when stdout is no terminal
+  URL                    the URL of the inspector, as printed on stderr
+  PID                    the process of the server
+  --once                 print once, as text; the default without a terminal
 
-Keys: q quits, s sorts by the next of ${SORTS.join(', ')}; arrows and page keys scroll.
+URL and PID are optional if only one inspected server is running.
+
+Keys: q quits; s changes the order (${SORTS.join(', ')});
+arrow and page keys scroll.
 `;
 
-/** Between two drawings, in milliseconds. */
+/** The redraw interval, in milliseconds. */
 const DRAW_MS = 500;
-/** Records that are kept: enough for what is open, and for the times of the last requests. */
+/** The maximum number of records in memory: enough for open requests and for the durations of recent ones. */
 const MAX_RECORDS = 20_000;
-/** Actors that an inspector lets one viewer look at at once: they are taken in turn. */
+/** How many actors an inspector lets one viewer focus on: the actors take turns. */
 const FOCUS = 8;
-/** For `--once`: how long nothing new may come, how long it may take in all, in milliseconds; and how many are looked at. */
+/** For `--once`: the silence after which the state is complete, and the time limit, in milliseconds; and the number of actors to look at. */
 const QUIET_MS = 150;
-const MOST_MS = 5_000;
-const MOST_LOOKS = 100;
-/** How wide a line is where there is no terminal. */
-const WIDE = 160;
+const MAX_MS = 5_000;
+const MAX_LOOKS = 100;
+/** The line width without a terminal. */
+const DEFAULT_COLUMNS = 160;
 
 /** Runs the command. @throws {UsageError} */
 export async function main(args: readonly string[]): Promise<void> {
@@ -52,46 +56,47 @@ export async function main(args: readonly string[]): Promise<void> {
   }
 }
 
-/** @throws {UsageError} for what is no address; {Error} when there is none, or there are several, with those */
-function find(given: string | undefined): URL {
-  if (given !== undefined && !/^\d+$/.test(given)) return readUrl(given);
-  const all = registeredInspectors().filter(({ pid }) => given === undefined || pid === Number(given));
+/** @throws {UsageError} if the argument is not an inspector's URL; {Error} if no inspector or several are open */
+function find(argument: string | undefined): URL {
+  if (argument !== undefined && !/^\d+$/.test(argument)) return readUrl(argument);
+  const all = registeredInspectors().filter(({ pid }) => argument === undefined || pid === Number(argument));
   const [only, ...more] = all;
-  const where = given === undefined ? '' : ` in process ${given}`;
+  const where = argument === undefined ? '' : ` in process ${argument}`;
   if (!only)
-    throw new Error(`no server with an inspector runs${where}: start one with troupe dev FILE, or with --inspect`);
+    throw new Error(`no inspected server is running${where}: start one with troupe dev FILE, or with --inspect`);
   if (more.length === 0) return readUrl(only.url);
   const list = all.map(({ pid, server, target }) => `  ${String(pid).padStart(8)}  ${safe(server)}  ${safe(target)}`);
   throw new Error(
-    `${all.length} servers have an inspector: choose one by its process, such as troupe top ${only.pid}\n${list.join('\n')}`,
+    `${all.length} inspected servers are running: choose one by its PID, such as troupe top ${only.pid}\n${list.join('\n')}`,
   );
 }
 
-/** The token is told to nobody elsewhere. */
-function readUrl(given: string): URL {
-  const url = URL.canParse(given) ? new URL(given) : undefined;
+/** Accepts only loopback URLs: the token must not be sent to another host. */
+function readUrl(argument: string): URL {
+  const url = URL.canParse(argument) ? new URL(argument) : undefined;
   if (url?.protocol === 'http:' && url.hostname === '127.0.0.1' && url.hash.length > 1) return url;
   throw new UsageError(
-    `troupe top: expected the address of an inspector with its token, such as http://127.0.0.1:41873/#pZ8…, got ${safe(given)}`,
+    `troupe top: expected the URL of an inspector with its token, such as http://127.0.0.1:41873/#pZ8…, got ${safe(argument)}`,
   );
 }
 
-class Watched {
+/** The model of one inspected server, and the stream that feeds it. */
+class Session {
   readonly model = new Model({ maxRecords: MAX_RECORDS });
   readonly stream: FrameStream;
   status = 'connecting';
-  /** How many frames came. */
-  heard = 0;
+  /** The number of frames received. */
+  frames = 0;
 
   constructor(url: URL) {
     this.stream = new FrameStream({
       url,
       since: () => this.model.newest,
-      hear: (frame) => {
-        this.heard += 1;
+      onFrame: (frame) => {
+        this.frames += 1;
         this.model.take(frame);
       },
-      is: (status) => {
+      onStatus: (status) => {
         this.status = status;
       },
     });
@@ -110,47 +115,53 @@ class Watched {
 }
 
 async function once(url: URL): Promise<void> {
-  const watched = new Watched(url);
-  const { model, stream } = watched;
+  const session = new Session(url);
+  const { model, stream } = session;
   let failure: unknown;
   const running = stream.once().catch((error: unknown) => {
     failure = error;
   });
-  const until = Date.now() + MOST_MS;
+  const until = Date.now() + MAX_MS;
   for (let before = -1; failure === undefined && Date.now() < until; ) {
-    // What was there when it connected has come, or nothing more comes.
-    if (model.timeAt(LIVE) > (model.hello?.now ?? Number.MAX_VALUE) || (before === watched.heard && before > 0)) break;
-    before = watched.heard;
+    // Either the state at connection time has arrived completely, or nothing more arrives.
+    if (model.timeAt(LIVE) > (model.hello?.now ?? Number.MAX_VALUE) || (before === session.frames && before > 0)) break;
+    before = session.frames;
     await sleep(QUIET_MS);
   }
   if (failure !== undefined) throw failure;
-  for (const actor of actorsShown(model).slice(0, MOST_LOOKS)) {
+  for (const actor of actorsShown(model).slice(0, MAX_LOOKS)) {
     const look = await stream.look(actor);
     if (look) model.take({ type: 'look', look });
   }
   stream.end();
   await running;
-  const lines = watched.lines({ columns: WIDE, rows: Number.MAX_SAFE_INTEGER, sort: 'tree', offset: 0, keys: '' });
+  const lines = session.lines({
+    columns: DEFAULT_COLUMNS,
+    rows: Number.MAX_SAFE_INTEGER,
+    sort: 'tree',
+    offset: 0,
+    keys: '',
+  });
   process.stdout.write(`${lines.map(({ text }) => text.trimEnd()).join('\n')}\n`);
 }
 
 async function watch(url: URL): Promise<void> {
-  const watched = new Watched(url);
+  const session = new Session(url);
   let sort: Sort = 'tree';
   let offset = 0;
   let turn = 0;
   const keys = 'q quit · s sort';
   const draw = (): void => {
     const { columns, rows } = screen;
-    screen.show(watched.lines({ columns, rows, sort, offset, keys }));
+    screen.show(session.lines({ columns, rows, sort, offset, keys }));
   };
   const pressed = (key: Key): void => {
     if (key === 'quit') return process.exit(0);
     if (key === 'sort') sort = SORTS[(SORTS.indexOf(sort) + 1) % SORTS.length] ?? 'tree';
     else {
       const step = key.startsWith('page') ? Math.max(1, screen.rows - 8) : 1;
-      const known = actorsShown(watched.model).length + hibernatingOf(watched.model).some.length;
-      const all = known + watched.model.exchanges.open(LIVE).length;
+      const known = actorsShown(session.model).length + hibernatingOf(session.model).some.length;
+      const all = known + session.model.exchanges.open(LIVE).length;
       offset = Math.min(Math.max(0, offset + (key.endsWith('up') ? -step : step)), all);
     }
     draw();
@@ -160,18 +171,18 @@ async function watch(url: URL): Promise<void> {
   draw();
   setInterval(() => {
     draw();
-    // What each waits for is told of those that are looked at: all have their turn.
-    const all = actorsShown(watched.model);
-    if (watched.status !== 'live' || all.length === 0) return;
+    // The inspector reports waits only of focused actors, so the focus rotates over all actors.
+    const all = actorsShown(session.model);
+    if (session.status !== 'live' || all.length === 0) return;
     turn = turn * FOCUS >= all.length ? 0 : turn;
-    watched.stream.focus(all.slice(turn * FOCUS, (turn + 1) * FOCUS)).catch(() => {});
+    session.stream.focus(all.slice(turn * FOCUS, (turn + 1) * FOCUS)).catch(() => {});
     turn += 1;
   }, DRAW_MS);
   try {
-    await watched.stream.run();
+    await session.stream.run();
   } catch (error) {
-    if (!(error instanceof Refused)) throw error;
-    // Said when the terminal is back to what it was.
+    if (!(error instanceof Rejected)) throw error;
+    // Printed after the terminal is restored.
     process.on('exit', () => say(`troupe top: ${error.message}`));
     process.exit(1);
   }

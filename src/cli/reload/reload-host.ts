@@ -1,4 +1,4 @@
-/** The server that outlives reloads: clients stay connected to it, and each reload gives it what the program offers now. */
+/** The server that outlives reloads: clients stay connected to it, and each reload replaces its definitions. */
 import { type LoadedModules, offer, withdrawAll } from '../../discovery/discover.ts';
 import type { InspectionRecord } from '../../inspection/records.ts';
 import { stderrLog } from '../../operator-log.ts';
@@ -7,13 +7,13 @@ import type { Registration } from '../../registry/registration.ts';
 import { createServer, type Server } from '../../server.ts';
 import type { Transport } from '../../transports/transport.ts';
 
-/** The source under which the program's own registrations stand. */
+/** The source name of the program's own registrations. */
 const PROGRAM = 'the program';
 
-/** What clients of a development server may come to see, though nothing of it is there when they connect. */
-const MAY_COME = ['tools', 'resources', 'prompts', 'completions'] as const;
+/** The capabilities of a development server: a later load may add definitions of any kind. */
+const ALL_CAPABILITIES = ['tools', 'resources', 'prompts', 'completions'] as const;
 
-/** Whether a new value of an option can be told by its JSON. All options hold from the start; functions differ with each load. */
+/** Whether JSON shows a changed value of an option. Functions and objects with methods differ at each load, so they are not compared. */
 const COMPARED: Readonly<Record<keyof ServerOptions, boolean>> = {
   name: true,
   version: true,
@@ -23,7 +23,7 @@ const COMPARED: Readonly<Record<keyof ServerOptions, boolean>> = {
   websiteUrl: true,
   instructions: true,
   executors: false,
-  // A development server offers all of them.
+  // A development server declares all capabilities.
   offers: false,
   experimental: true,
   extensions: true,
@@ -43,41 +43,41 @@ export class ReloadHost {
   readonly #options: ServerOptions;
   readonly #server: Server;
   readonly #opened = new Set<string>();
-  readonly #watched: Promise<void>;
+  readonly #ready: Promise<void>;
   #unfollow: (() => void) | undefined;
 
   /**
-   * @param options those of the first load: they hold until the process ends
-   * @param watching is told of the server that serves, whatever is loaded, before it listens
+   * @param options the options of the first load, which apply until the process ends
+   * @param onServer receives the server before it listens
    */
-  constructor(options: ServerOptions, watching: (server: Server) => Promise<void> = async () => {}) {
+  constructor(options: ServerOptions, onServer: (server: Server) => Promise<void> = async () => {}) {
     this.#options = options;
-    this.#server = createServer({ ...options, offers: MAY_COME });
-    this.#watched = watching(this.#server);
+    this.#server = createServer({ ...options, offers: ALL_CAPABILITIES });
+    this.#ready = onServer(this.#server);
   }
 
-  /** True for the server that this host serves with. */
+  /** True for the host's own server. */
   is(server: object): boolean {
     return server === this.#server;
   }
 
-  /** Opens the transports of which none of that name is open yet. */
+  /** Opens each transport whose name is not open yet. */
   async open(...transports: readonly Transport[]): Promise<void> {
     for (const transport of transports) {
       if (this.#opened.has(transport.name)) continue;
       this.#opened.add(transport.name);
-      await this.#watched;
+      await this.#ready;
       try {
         await this.#server.listen(transport);
       } catch (error) {
-        // The next load may find what was in the way gone.
+        // The next load retries.
         this.#opened.delete(transport.name);
         throw error;
       }
     }
   }
 
-  /** Offers what a server of the program offers, now and whenever the program changes it, in place of all before. */
+  /** Replaces all definitions with those of the program's server, and mirrors later changes. */
   adopt(program: Server): void {
     this.#unfollow?.();
     withdrawAll(this.#server);
@@ -85,7 +85,7 @@ export class ReloadHost {
     this.#unfollow = this.#follow(program);
   }
 
-  /** Offers what was discovered, in place of all before. */
+  /** Replaces all definitions with the discovered ones. */
   offer(loaded: LoadedModules): void {
     this.#unfollow?.();
     this.#unfollow = undefined;
@@ -94,27 +94,27 @@ export class ReloadHost {
     offer(this.#server, loaded, this.#options.log ?? stderrLog);
   }
 
-  /** The versions of all that is offered, to be compared after a reload. */
+  /** The versions of all catalogues, for comparison after a reload. */
   versions(): readonly number[] {
     return this.#kinds().map(({ catalogue }) => catalogue.version);
   }
 
-  /** Who waits for a reload hears of it, also when nothing looks different: all that is offered is announced. */
+  /** Announces every list after a reload that changed no catalogue: handlers may have changed, and clients see that a reload took place. */
   announceUnlessChangedSince(versions: readonly number[]): void {
     if (this.versions().some((version, index) => version !== versions[index])) return;
     for (const kind of this.#kinds()) if (kind.catalogue.all().length > 0) kind.announce();
   }
 
-  /** The options of a program that was loaded again which differ from those that hold. */
+  /** The names of options whose new values differ from those of the first load. */
   outdated(options: ServerOptions): readonly string[] {
-    const given = new Map(Object.entries(options));
+    const after = new Map(Object.entries(options));
     const before = new Map(Object.entries(this.#options));
     return Object.entries(COMPARED).flatMap(([name, compared]) =>
-      compared && JSON.stringify(given.get(name)) !== JSON.stringify(before.get(name)) ? [name] : [],
+      compared && JSON.stringify(after.get(name)) !== JSON.stringify(before.get(name)) ? [name] : [],
     );
   }
 
-  /** What is offered, counted. @example 2 tools, 1 resource, 0 prompts */
+  /** Counts the definitions. @example 2 tools, 1 resource, 0 prompts */
   toString(): string {
     const { tools, resources, prompts } = this.#server;
     const counted = { tool: tools, resource: resources, prompt: prompts };
@@ -129,14 +129,14 @@ export class ReloadHost {
     return [tools, resources, prompts];
   }
 
-  /** The instances of machines stay with the server that serves: they go on in what the program has made of their machine. */
+  /** Copies all definitions. Machine instances stay in the host's server and continue in the new version of their machine. */
   #copy({ machines, tools, resources, prompts }: Server): void {
     const mine = this.#server;
-    const still = new Set(machines.definitions().map(({ name }) => name));
-    // A tool may take the name that a machine has left, and the other way round.
+    const remaining = new Set(machines.definitions().map(({ name }) => name));
+    // Removes dropped machines first: a new tool may use the name of a removed machine, and the other way round.
     mine.machines.replaceSource(
       PROGRAM,
-      mine.machines.definitions().filter(({ name }) => still.has(name)),
+      mine.machines.definitions().filter(({ name }) => remaining.has(name)),
     );
     mine.tools.replaceSource(PROGRAM, tools.definitions());
     mine.resources.replaceSource(PROGRAM, resources.definitions());
@@ -146,23 +146,23 @@ export class ReloadHost {
     copy(prompts, mine.prompts);
   }
 
-  /** The program keeps its own server, which serves nobody: what it tells that one is passed on. */
+  /** The program changes its own server, which has no clients. Forwards these changes to the host's server. */
   #follow(program: Server): () => void {
     let due = false;
     return program.inspect((record) => {
-      const told = toldTo(record);
-      if (told === 'registry' && !due) {
+      const target = targetOf(record);
+      if (target === 'registry' && !due) {
         due = true;
-        // The record comes before the change.
+        // The record precedes the change.
         queueMicrotask(() => {
           due = false;
           this.#copy(program);
         });
-      } else if (told === 'server') this.#pass(record);
+      } else if (target === 'server') this.#forward(record);
     });
   }
 
-  #pass(record: InspectionRecord): void {
+  #forward(record: InspectionRecord): void {
     if (record.type !== 'mail') return;
     const { mail } = record;
     if (mail.type === 'resource updated' && 'uri' in mail) this.#server.resourceUpdated(String(mail.uri));
@@ -179,8 +179,8 @@ function copy<D>(from: Registration<D>, to: Registration<D>): void {
   }
 }
 
-/** Whom the program told something: a registry of a change, or its server. */
-function toldTo(record: InspectionRecord): 'registry' | 'server' | undefined {
+/** The receiver of the program's message: a registry that changes, or the server. */
+function targetOf(record: InspectionRecord): 'registry' | 'server' | undefined {
   if (record.type !== 'mail') return undefined;
   if (record.actor === 'server' || record.actor === 'subscriptions') return 'server';
   return record.actor.startsWith('registry/') && record.mail.type !== 'request' ? 'registry' : undefined;

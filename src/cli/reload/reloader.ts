@@ -1,4 +1,4 @@
-/** Loads a program again and again: each load is a generation of its modules, and what comes of it goes to the one host. */
+/** Reloads a program: each load creates a new generation of its modules, whose definitions replace those of the host. */
 import { createRequire } from 'node:module';
 import { basename, extname } from 'node:path';
 import { systemClock } from '../../clock.ts';
@@ -12,17 +12,17 @@ import type { Store } from '../../store/store.ts';
 import { stdio } from '../../transports/stdio.ts';
 import type { Transport } from '../../transports/transport.ts';
 import { identityOf, startTarget, waitFor } from '../serving/program.ts';
-import { hearStrayErrors } from '../serving/stray-errors.ts';
+import { catchStrayErrors } from '../serving/stray-errors.ts';
 import type { Target } from '../serving/target.ts';
 import { startupError } from '../startup-error.ts';
 import { say } from '../usage.ts';
 import { ReloadHost } from './reload-host.ts';
 import { Watch } from './watch.ts';
 
-/** Milliseconds that one discovered module is given to load. */
+/** The time limit for loading one discovered module, in milliseconds. */
 const LOAD_MS = 30_000;
 
-/** Milliseconds that a program is given to finish loading after it has begun to listen. */
+/** How long a load waits for a program that listens to finish loading, in milliseconds. */
 const AFTER_MS = 100;
 
 const { cache } = createRequire(import.meta.url);
@@ -30,26 +30,26 @@ const { cache } = createRequire(import.meta.url);
 export class Reloader {
   readonly #target: Target;
   readonly #watch: Watch;
-  /** The modules that were loaded, in any generation. */
+  /** The modules of all generations. */
   readonly #modules = new Set<string>();
-  /** Where new modules may appear. */
+  /** The directories in which new modules may appear. */
   readonly #roots = new Set<string>();
   #host: ReloadHost | undefined;
-  /** Counts loads: one that is overtaken by the next comes to nothing. */
+  /** Counts loads: a load is abandoned when the next one starts. */
   #attempt = 0;
   #failed = false;
-  /** Settled when the transports are open on which the program listens. */
+  /** Settles when the program's transports are open. */
   #opening: Promise<void> | undefined;
   #listens: () => void = () => {};
-  readonly #watching: (server: Server) => Promise<void>;
+  readonly #onServer: (server: Server) => Promise<void>;
 
   /**
-   * @param store for a server that has none of its own
-   * @param watching is told of the one server that serves, before it does: it outlives every load
+   * @param store for servers without a store of their own
+   * @param onServer receives the host's server before it listens; that server outlives every load
    */
-  constructor(target: Target, store?: Store, watching: (server: Server) => Promise<void> = async () => {}) {
+  constructor(target: Target, store?: Store, onServer: (server: Server) => Promise<void> = async () => {}) {
     this.#target = target;
-    this.#watching = watching;
+    this.#onServer = onServer;
     this.#watch = new Watch({
       matters: (path) => this.#matters(path),
       onChange: () => void this.load(),
@@ -65,7 +65,7 @@ export class Reloader {
     if (target.kind === 'file') this.#module(target.path);
   }
 
-  /** Loads the program, afresh. Never throws: what went wrong is said on stderr. */
+  /** Loads a new generation of the program. Never throws; prints failures on stderr. */
   async load(): Promise<void> {
     this.#attempt += 1;
     const current = this.#attempt;
@@ -74,7 +74,7 @@ export class Reloader {
     const listens = new Promise<void>((resolve) => {
       this.#listens = resolve;
     });
-    const stray = hearStrayErrors();
+    const stray = catchStrayErrors();
     try {
       if (this.#target.kind === 'directory') await this.#read([this.#target.path]);
       loading.program = nextGeneration();
@@ -87,8 +87,8 @@ export class Reloader {
     } catch (error) {
       if (current !== this.#attempt) return;
       this.#failed = true;
-      say(`troupe dev: ${this.#target.path} cannot be loaded: ${startupError(error, this.#target.path)}`);
-      if (before) say(`troupe dev: what was loaded before is still served: ${this.#host}`);
+      say(`troupe dev: cannot load ${this.#target.path}: ${startupError(error, this.#target.path)}`);
+      if (before) say(`troupe dev: still serving the previous version: ${this.#host}`);
       await this.#serveNothing();
     } finally {
       stray.end();
@@ -96,12 +96,12 @@ export class Reloader {
     }
   }
 
-  /** @returns whether some of the modules failed */
+  /** @returns true if some modules failed */
   async #start(generation: number, listens: Promise<void>, overtaken: () => boolean): Promise<boolean> {
     const started = await startTarget(this.#target, generation, listens);
     if (started?.kind === 'listens') {
       await this.#opening;
-      // What it registers after that belongs to this load too, unless it waits there for ever.
+      // Later registrations of the program belong to this load, too, unless its module never finishes.
       await Promise.race([started.loaded, new Promise<void>((resolve) => systemClock.after(AFTER_MS, resolve))]);
       return false;
     }
@@ -122,33 +122,34 @@ export class Reloader {
     return loaded.failed.length > 0;
   }
 
-  /** A server of the program was told to listen, or is exported: the host serves in its place. */
+  /** The program calls `listen` on a server, or exports one: the host serves in its place. */
   #takeOver(server: object, transports: readonly Transport[]): Promise<void> | undefined {
     if (!isServer(server) || this.#host?.is(server)) return undefined;
     const host = this.#hostFor(server);
     host.adopt(server);
     this.#opening = host.open(...transports);
-    // Whoever loads hears of it, too.
+    // load() reports the failure.
     this.#opening.catch(() => {});
     this.#listens();
     return this.#opening;
   }
 
   #newHost(options: ServerOptions): ReloadHost {
-    return new ReloadHost(options, this.#watching);
+    return new ReloadHost(options, this.#onServer);
   }
 
   #hostFor({ options }: Server): ReloadHost {
     const outdated = this.#host?.outdated(options) ?? [];
-    if (outdated.length > 0) say(`troupe dev: start again for the new ${outdated.join(', ')} of the server`);
+    if (outdated.length > 0)
+      say(`troupe dev: changed server options apply after a restart of troupe dev: ${outdated.join(', ')}`);
     this.#host ??= this.#newHost(options);
     return this.#host;
   }
 
-  /** With nothing loaded yet there is a server all the same: the client may connect, and the next change may mend it. */
+  /** Starts an empty server if no load has succeeded yet: the client can connect, and a later load can succeed. */
   async #serveNothing(): Promise<void> {
     if (this.#host) return;
-    say('troupe dev: nothing is served yet: waiting for a change');
+    say('troupe dev: nothing to serve yet: waiting for a change');
     this.#failed = true;
     this.#host = this.#newHost(identityOf(this.#target));
     await this.#host.open(stdio());
@@ -159,7 +160,7 @@ export class Reloader {
     this.#watch.file(path);
   }
 
-  /** New modules may appear below these paths. */
+  /** Watches paths in which new modules may appear. */
   async #read(paths: readonly string[]): Promise<void> {
     for (const path of paths) {
       this.#roots.add(path);
@@ -171,7 +172,7 @@ export class Reloader {
   #matters(path: string): boolean {
     const name = basename(path);
     if (this.#modules.has(path)) return true;
-    // What a failed load lacks may be a module that was never loaded.
+    // A load may have failed because a module was missing.
     if (this.#failed && isModule(name)) return true;
     const directory = extname(name) === '' && !isPrivate(name);
     return (directory || isFoundModule(name)) && [...this.#roots].some((root) => isBelow(root, path));

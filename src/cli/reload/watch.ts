@@ -1,35 +1,35 @@
-/** Watches directories: says, once things are quiet again, that something in them changed which matters. */
+/** Watches directories and reports relevant changes once per burst. */
 import { type FSWatcher, readdirSync, statSync, watch } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Clock, systemClock, type Timer } from '../../clock.ts';
 import { messageOf } from '../../protocol/json.ts';
 
-/** Editors write a file in several steps, and formatters after them: this long, in milliseconds, nothing may have happened. */
+/** The silence that ends a burst, in milliseconds: editors and formatters write a file in several steps. */
 const QUIET_MS = 50;
-/** Between two looks where the system cannot tell of changes, in milliseconds. */
-const LOOK_MS = 500;
+/** The polling interval if the system cannot watch a directory, in milliseconds. */
+const POLL_MS = 500;
 
 export interface WatchOptions {
-  /** Whether a change of this path matters. */
+  /** Whether a change of this path is relevant. */
   matters(path: string): boolean;
   onChange(paths: ReadonlySet<string>): void;
-  /** Tells people that changes are found by looking. */
+  /** Reports that a directory is polled. */
   say(line: string): void;
   readonly clock?: Clock;
   /** Node's `fs.watch`, for tests. */
   readonly watch?: (directory: string, listener: (event: string, name: string | null) => void) => FSWatcher;
 }
 
-/** Watches until it is closed; it does not keep the process alive. */
+/** Watches until `close`. It does not keep the process alive. */
 export class Watch {
   readonly #options: WatchOptions;
   readonly #clock: Clock;
   readonly #watched = new Map<string, FSWatcher>();
-  /** The directories that are looked at instead, and what was in them. */
-  readonly #looked = new Map<string, ReadonlyMap<string, number>>();
+  /** The polled directories, with the modification times of their entries. */
+  readonly #polled = new Map<string, ReadonlyMap<string, number>>();
   readonly #changed = new Set<string>();
   #quiet: Timer | undefined;
-  #look: Timer | undefined;
+  #poll: Timer | undefined;
   #closed = false;
 
   constructor(options: WatchOptions) {
@@ -42,20 +42,20 @@ export class Watch {
     this.directory(dirname(path));
   }
 
-  /** Watches what is directly in a directory. */
+  /** Watches the direct entries of a directory. */
   directory(path: string): void {
-    if (this.#closed || this.#watched.has(path) || this.#looked.has(path)) return;
+    if (this.#closed || this.#watched.has(path) || this.#polled.has(path)) return;
     try {
       const open = this.#options.watch ?? ((directory, listener) => watch(directory, { persistent: false }, listener));
       const watcher = open(path, (_event, name) => this.#event(name === null ? path : join(path, name)));
       this.#watched.set(path, watcher);
       watcher.on('error', () => {
-        // The directory is gone. If it comes back, the directory above tells of it.
+        // The directory was removed. The watcher of its parent reports if it reappears.
         watcher.close();
         this.#watched.delete(path);
       });
     } catch (error) {
-      this.#lookAt(path, error);
+      this.#startPolling(path, error);
     }
   }
 
@@ -63,9 +63,9 @@ export class Watch {
     this.#closed = true;
     for (const watcher of this.#watched.values()) watcher.close();
     this.#watched.clear();
-    this.#looked.clear();
+    this.#polled.clear();
     this.#quiet?.cancel();
-    this.#look?.cancel();
+    this.#poll?.cancel();
   }
 
   #event(path: string): void {
@@ -79,27 +79,25 @@ export class Watch {
     });
   }
 
-  #lookAt(directory: string, error: unknown): void {
-    if (this.#looked.size === 0)
-      this.#options.say(
-        `the system cannot tell of changes in ${directory} (${messageOf(error)}): they are found by looking every ${LOOK_MS} ms`,
-      );
-    this.#looked.set(directory, timesIn(directory));
-    this.#look ??= this.#clock.after(LOOK_MS, () => this.#lookAround());
+  #startPolling(directory: string, error: unknown): void {
+    if (this.#polled.size === 0)
+      this.#options.say(`cannot watch ${directory} (${messageOf(error)}): polling every ${POLL_MS} ms instead`);
+    this.#polled.set(directory, timesIn(directory));
+    this.#poll ??= this.#clock.after(POLL_MS, () => this.#pollAll());
   }
 
-  #lookAround(): void {
-    for (const [directory, before] of this.#looked) {
+  #pollAll(): void {
+    for (const [directory, before] of this.#polled) {
       const now = timesIn(directory);
-      this.#looked.set(directory, now);
+      this.#polled.set(directory, now);
       for (const path of new Set([...before.keys(), ...now.keys()]))
         if (before.get(path) !== now.get(path)) this.#event(path);
     }
-    this.#look = this.#clock.after(LOOK_MS, () => this.#lookAround());
+    this.#poll = this.#clock.after(POLL_MS, () => this.#pollAll());
   }
 }
 
-/** When each entry of a directory was last changed. */
+/** The modification time of each entry of a directory. */
 function timesIn(directory: string): ReadonlyMap<string, number> {
   const times = new Map<string, number>();
   for (const name of names(directory)) {

@@ -1,21 +1,21 @@
-/** `--open`: shows an address in the user's browser. */
+/** `--open`: opens a URL in the user's browser. */
 import { spawn } from 'node:child_process';
 import { say } from '../usage.ts';
 
-/** What opens an address: a program, and what comes before the address. */
+/** The program that opens a URL on each platform, and its arguments before the URL. */
 const OPENERS: Readonly<Partial<Record<NodeJS.Platform, readonly [string, ...string[]]>>> = {
   darwin: ['open'],
-  // The first thing in quotes would be the title of a window.
+  // `start` takes the first quoted argument as a window title.
   win32: ['cmd', '/c', 'start', '""'],
 };
 
 /**
- * Says so where there is no browser. Other users of this machine who may list its processes see the address for a moment.
+ * Reports a failure on stderr. Other users of this machine can see the URL in the process list for a moment.
  *
- * @param url one of ours: its characters mean nothing to a shell
+ * @param url an inspector's URL; any other is rejected, because a shell might interpret its characters
  */
 export function openBrowser(command: string, url: string): void {
-  const failed = (): void => say(`troupe ${command}: --open: no browser can be started: open the address by hand`);
+  const failed = (): void => say(`troupe ${command}: --open: cannot start a browser: open the URL yourself`);
   if (!/^http:\/\/127\.0\.0\.1:\d+\/[\w#=./-]*$/.test(url)) return failed();
   const [program, ...before] = OPENERS[process.platform] ?? ['xdg-open'];
   try {

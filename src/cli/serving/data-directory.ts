@@ -1,4 +1,4 @@
-/** `--data DIR`: the directory in which a server that has no store of its own keeps what must survive its process. */
+/** `--data DIR`: the directory for the durable state of servers without a store of their own. */
 import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { messageOf } from '../../protocol/json.ts';
@@ -6,9 +6,10 @@ import type { Store } from '../../store/store.ts';
 import { UsageError } from '../usage.ts';
 
 /**
- * The store in a directory, which is made if it is not there; nobody else may look into it. None without a directory.
+ * Creates the directory if it does not exist, with access for this user only.
  *
- * @throws {UsageError} for what cannot be a directory
+ * @returns the store in the directory; undefined without a directory
+ * @throws {UsageError} if the directory cannot be created
  */
 export async function dataDirectory(command: string, directory: string | undefined): Promise<Store | undefined> {
   if (directory === undefined) return undefined;
@@ -17,10 +18,10 @@ export async function dataDirectory(command: string, directory: string | undefin
     mkdirSync(path, { recursive: true, mode: 0o700 });
   } catch (error) {
     throw new UsageError(
-      `troupe ${command}: --data: expected a directory that is there, or can be made, got ${directory}: ${messageOf(error)}`,
+      `troupe ${command}: --data: expected a directory that exists or can be created, got ${directory}: ${messageOf(error)}`,
     );
   }
-  // Not before it is asked for: it loads a database.
+  // Imported lazily: it loads a database.
   const { sqlite } = await import('../../store/sqlite/sqlite.ts');
   return sqlite(join(path, 'troupe.db'));
 }

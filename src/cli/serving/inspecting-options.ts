@@ -1,17 +1,19 @@
-/** The options `--inspect` and `--record` of the commands that serve: read here, without what they need. */
+/** Parses `--inspect` and `--record`. It does not load the inspector. */
 import { resolve } from 'node:path';
 import type { CommandLine } from '../command-options.ts';
 import { UsageError } from '../usage.ts';
 
-/** The options of all commands that serve. */
+/** The inspection options of run, dev and serve. */
 export const INSPECTING = { inspect: '', 'inspect-control': '', record: 'FILE' };
 
-/** What they are, for the help of those. */
-export const INSPECTING_HELP = `  --inspect          open the inspector: a page on this machine that shows what happens in the server, at an address that is
-                     said on stderr; --inspect-control lets it also send events, call tools, and close sessions
-  --record FILE      write what happens down in FILE, which the inspector's page opens`;
+/** Their part of the help of run and serve. */
+export const INSPECTING_HELP = `  --inspect              open the inspector, a local web page that shows the
+                         activity of the server; its URL is printed on stderr
+  --inspect-control      the same, and let the page send events, call tools and
+                         close sessions
+  --record FILE          record the activity in FILE, for the inspector's page`;
 
-/** What is asked for. */
+/** The parsed options. */
 export interface Inspecting {
   readonly inspect: boolean;
   readonly control: boolean;
@@ -19,12 +21,14 @@ export interface Inspecting {
   readonly record?: string | undefined;
 }
 
-/** @param always whether it is open unless `--no-inspect` says otherwise @throws {UsageError} */
+/** @param always open the inspector unless `--no-inspect` is given @throws {UsageError} */
 export function readInspecting(command: string, { values }: CommandLine, always = false): Inspecting {
   const { inspect, 'no-inspect': not, 'inspect-control': control, open, record } = values;
   const wanted = not === undefined && (always || inspect !== undefined || control !== undefined || open !== undefined);
   if (not !== undefined && (inspect ?? control ?? open) !== undefined)
-    throw new UsageError(`troupe ${command}: expected --no-inspect, or the options of the inspector, got both`);
+    throw new UsageError(
+      `troupe ${command}: expected --no-inspect or an option of the inspector (--inspect, --inspect-control, --open), got both`,
+    );
   return {
     inspect: wanted,
     control: control !== undefined,

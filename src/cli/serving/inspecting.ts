@@ -1,4 +1,4 @@
-/** `--inspect` and `--record`: opens the inspector of the server that a command serves, and says where; writes down what happens in it. */
+/** `--inspect` and `--record`: opens the inspector of a served server, prints its URL, and starts the recording. */
 import { systemClock, type Timer } from '../../clock.ts';
 import { messageOf } from '../../protocol/json.ts';
 import type { Server } from '../../server.ts';
@@ -7,46 +7,46 @@ import { openBrowser } from './browser.ts';
 import type { Inspecting } from './inspecting-options.ts';
 import { registerInspector } from './inspector-registry.ts';
 
-/** Where an inspector shall be: where it was in the process before this one. */
-export interface InspectedProcess {
-  /** There was a process before this one. */
-  readonly again: boolean;
-  /** 0: anywhere. */
+/** The address of an inspector that moves from one worker process to the next. */
+export interface InspectorAddress {
+  /** An earlier worker has served. */
+  readonly restarted: boolean;
+  /** 0 for any free port. */
   readonly port: number;
   readonly token: string;
 }
 
-/** How long a server may wait for it, in milliseconds: the file may be a pipe that nobody reads. */
+/** How long a server waits for the inspector and the recording, in milliseconds: the file may be a pipe without a reader. */
 const OPEN_MS = 2_000;
 
 export interface InspectOptions extends Inspecting {
   readonly command: string;
-  /** The file or directory that is served. */
+  /** The served file or directory. */
   readonly target: string;
-  /** Where it was in the process before, which has said so: settled when that has let go of it. */
-  readonly place?: Promise<InspectedProcess> | undefined;
-  /** Hears which port it has. */
+  /** The address under `troupe run`; resolves when the previous worker has released it. */
+  readonly address?: Promise<InspectorAddress> | undefined;
+  /** Receives the port of the inspector. */
   onPort?(port: number): void;
 }
 
 /**
- * Opens what is asked for, before the server listens, so that nothing is missed. Never throws, and takes no longer than a
- * server may wait for it: what cannot be opened is said, and the server serves all the same.
+ * Opens the inspector and the recording before the server listens, so that they are complete. Never throws and takes at most
+ * two seconds: a failure is reported on stderr, and the server serves without the inspector.
  */
 export async function inspect(server: Server, options: InspectOptions): Promise<void> {
   const { command, record } = options;
   const open = async (): Promise<void> => {
-    const place = await options.place;
+    const address = await options.address;
     if (record !== undefined)
-      await attempt(`troupe ${command}: --record`, () => startRecording(server, record, place?.again ?? false));
-    if (options.inspect) await attempt(`troupe ${command}: --inspect`, () => startInspector(server, options, place));
+      await attempt(`troupe ${command}: --record`, () => startRecording(server, record, address?.restarted ?? false));
+    if (options.inspect) await attempt(`troupe ${command}: --inspect`, () => startInspector(server, options, address));
   };
-  let late: Timer | undefined;
-  const patience = new Promise<void>((resolve) => {
-    late = systemClock.after(OPEN_MS, resolve);
+  let timer: Timer | undefined;
+  const timeout = new Promise<void>((resolve) => {
+    timer = systemClock.after(OPEN_MS, resolve);
   });
-  await Promise.race([open(), patience]);
-  late?.cancel();
+  await Promise.race([open(), timeout]);
+  timer?.cancel();
 }
 
 async function attempt(what: string, run: () => Promise<void>): Promise<void> {
@@ -60,26 +60,31 @@ async function attempt(what: string, run: () => Promise<void>): Promise<void> {
 async function startInspector(
   server: Server,
   options: InspectOptions,
-  place: InspectedProcess | undefined,
+  address: InspectorAddress | undefined,
 ): Promise<void> {
   const { command, control, target } = options;
   const { openInspector } = await import('../../inspector/open-inspector.ts');
   const open = (port: number) =>
-    openInspector(server, { port, control, ...(place === undefined ? {} : { token: place.token }) });
-  const inspector = await openAt(place?.port ?? 0, open);
+    openInspector(server, { port, control, ...(address === undefined ? {} : { token: address.token }) });
+  const inspector = await openAt(address?.port ?? 0, open);
   const { port } = new URL(inspector.url);
-  if (Number(port) !== place?.port)
-    say(`troupe ${command}: inspector at ${inspector.url}${control ? ' (it may control the server)' : ''}`);
+  if (Number(port) !== address?.port)
+    say(`troupe ${command}: inspector at ${inspector.url}${control ? ' (it can control the server)' : ''}`);
   options.onPort?.(Number(port));
   if (options.open) openBrowser(command, inspector.url);
-  await attempt(`troupe ${command}: troupe top cannot find it`, async () => {
+  await attempt(`troupe ${command}: cannot register the inspector for troupe top`, async () => {
     const { name, version } = server.info;
-    const takeBack = registerInspector({ pid: process.pid, url: inspector.url, server: `${name} ${version}`, target });
-    process.on('exit', takeBack);
+    const unregister = registerInspector({
+      pid: process.pid,
+      url: inspector.url,
+      server: `${name} ${version}`,
+      target,
+    });
+    process.on('exit', unregister);
   });
 }
 
-/** Where it was, unless another program has taken that port meanwhile. */
+/** Opens at the given port, or at any free port if another program has taken it. */
 async function openAt<T>(port: number, open: (port: number) => Promise<T>): Promise<T> {
   try {
     return await open(port);

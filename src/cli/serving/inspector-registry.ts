@@ -1,48 +1,48 @@
-/** Who can be inspected: each process with an inspector says so in a file that only its user may read, for `troupe top` to find. */
+/** The registry of open inspectors: each process with an inspector writes a file that only its user can read. `troupe top` reads these files. */
 import { lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isObject } from '../../protocol/json.ts';
 import { checkDirectory, codeOf, isWindows } from '../../transports/socket-path.ts';
 import { runtimeDirectory } from './runtime-directory.ts';
 
-/** An inspector that is open. */
+/** An open inspector. */
 export interface RegisteredInspector {
   readonly pid: number;
-  /** With its token: whoever knows it may look. */
+  /** Includes the token, which grants access to the inspector. */
   readonly url: string;
-  /** What the server is called, with its version. */
+  /** The name and version of the server. */
   readonly server: string;
-  /** The file or directory that it serves. */
+  /** The served file or directory. */
   readonly target: string;
 }
 
-/** Only its owner may read it. */
+/** Only the owner can read the file. */
 const MODE = 0o600;
 
-/** Most files that are looked at: more are nothing of ours. */
-const MOST = 1_000;
+/** The maximum number of files that are read. */
+const MAX_FILES = 1_000;
 
 /**
- * Makes an inspector known until the returned function is called.
+ * Registers an inspector until the returned function is called.
  *
- * @throws {Error} when there is no directory for it that only this user may write to
+ * @throws {Error} if no directory exists that only this user can write to
  */
-export function registerInspector(announced: RegisteredInspector): () => void {
-  const file = join(directoryOf(), `${announced.pid}.json`);
+export function registerInspector(inspector: RegisteredInspector): () => void {
+  const file = join(directoryOf(), `${inspector.pid}.json`);
   const fresh = `${file}.new`;
   rmSync(fresh, { force: true });
-  // Nobody reads half of it, and nobody has put it there before.
-  writeFileSync(fresh, JSON.stringify(announced), { flag: 'wx', mode: MODE });
+  // `wx` rejects a file or link that another process has created there; the rename prevents partial reads.
+  writeFileSync(fresh, JSON.stringify(inspector), { flag: 'wx', mode: MODE });
   renameSync(fresh, file);
   return () => rmSync(file, { force: true });
 }
 
-/** The inspectors of this user whose processes live. What dead ones have left behind is removed. */
+/** Lists the open inspectors of this user. Removes the files of dead processes. */
 export function registeredInspectors(): readonly RegisteredInspector[] {
   const directory = directoryOf();
   return readdirSync(directory)
     .filter((name) => /^\d+\.json$/.test(name))
-    .slice(0, MOST)
+    .slice(0, MAX_FILES)
     .flatMap((name) => {
       const file = join(directory, name);
       const found = read(file);
@@ -63,7 +63,7 @@ function remove(file: string): void {
   try {
     rmSync(file, { force: true });
   } catch {
-    // It is a directory, and nothing of ours.
+    // A directory: Troupe has not created it.
   }
 }
 
@@ -77,7 +77,7 @@ function read(file: string): RegisteredInspector | undefined {
     if (typeof pid !== 'number' || typeof url !== 'string') return undefined;
     return { pid, url, server: String(server), target: String(target) };
   } catch {
-    // It was removed meanwhile, or is nothing of ours.
+    // The file was removed meanwhile, or Troupe has not written it.
     return undefined;
   }
 }

@@ -1,4 +1,4 @@
-/** Lets `troupe run` and `troupe serve` watch the event loop of the server that they serve, unless its author says otherwise. */
+/** Starts the event loop watchdog for `troupe run` and `troupe serve`, unless the server's options configure one. */
 import { join, resolve } from 'node:path';
 import { DEFAULT_LIMITS } from '../../limits.ts';
 import type { ServerOptions } from '../../options.ts';
@@ -7,8 +7,8 @@ import { poison } from '../../workers/poison-calls.ts';
 import { startWatchdog } from '../../workers/watchdog.ts';
 import { say } from '../usage.ts';
 
-/** The file in which what blocked the process is kept; undefined without a directory. Before anything is served. */
-export function blockedIn(directory: string | undefined): string | undefined {
+/** Loads the record of calls that have blocked the process. Call it before the server listens. @returns the file of the record; undefined without a directory */
+export function loadBlockedCalls(directory: string | undefined): string | undefined {
   if (directory === undefined) return undefined;
   const file = join(resolve(directory), 'blocked');
   for (const problem of poison.load(file)) say(`troupe: ${problem}`);
@@ -16,14 +16,14 @@ export function blockedIn(directory: string | undefined): string | undefined {
 }
 
 /**
- * Watches the loop of a server that listens now. A supervised process is ended once it has been blocked for longer than its
- * requests may take: nobody waits for what blocks it any more. Before that, its one client may well want what takes so long.
+ * Watches the event loop of a server that listens now. The watchdog ends a supervised process that is blocked for longer than
+ * its requests may take: by then, the blocking call has timed out. It only reports an unsupervised process.
  *
- * @param record see {@link blockedIn}
- * @param supervised whether somebody starts it again
+ * @param record see {@link loadBlockedCalls}
+ * @param supervised whether a supervisor restarts the process
  */
 export function watchLoop({ options }: Server, record: string | undefined, supervised: boolean): void {
-  // Its author has said what is to be watched, or that nothing is.
+  // The author has configured the watchdog, or disabled it.
   if (options.watchdog !== undefined) return;
   const hardMs = hardLimit(options);
   startWatchdog({
@@ -32,7 +32,7 @@ export function watchLoop({ options }: Server, record: string | undefined, super
   });
 }
 
-/** How long a supervised process may be blocked before its watchdog ends it, in milliseconds; undefined for as long as it likes. */
+/** How long a supervised process may be blocked before its watchdog ends it, in milliseconds; undefined for no limit. */
 export function hardLimit({ watchdog, limits }: ServerOptions): number | undefined {
   if (watchdog === undefined) return limits?.timeoutMs ?? DEFAULT_LIMITS.timeoutMs;
   return typeof watchdog === 'boolean' ? undefined : watchdog.hardMs;

@@ -1,4 +1,4 @@
-/** Finds the statecharts of a program without serving it: those of its server, and those that its modules export. */
+/** Finds the statecharts of a program without serving it: those of its servers, and those that its modules export. */
 import { basename, extname } from 'node:path';
 import type { AnyStateMachine } from 'xstate';
 import { systemClock } from '../../clock.ts';
@@ -9,10 +9,10 @@ import { isObject } from '../../protocol/json.ts';
 import { isServer, type Server } from '../../server.ts';
 import type { Target } from './target.ts';
 
-/** What a program that exports no machine is given to tell a server to listen, in milliseconds. */
-const PATIENCE_MS = 1_000;
+/** How long to wait for a program that exports no machine to call `server.listen`, in milliseconds. */
+const LISTEN_MS = 1_000;
 
-/** Loads the modules of a target. @returns the machines by name: those that a server offers first. @throws what a module throws */
+/** Loads the modules of a target. @returns the machines by name, those of servers first @throws the error of a module that fails to load */
 export async function machinesOf({ path, kind }: Target): Promise<ReadonlyMap<string, AnyStateMachine>> {
   const servers: Server[] = [];
   const listening = new Promise<void>((resolve) => {
@@ -20,13 +20,13 @@ export async function machinesOf({ path, kind }: Target): Promise<ReadonlyMap<st
       listens(server) {
         if (isServer(server)) servers.push(server);
         resolve();
-        // It is not to serve: what comes after that in its module has nothing to wait for.
+        // Never resolves: the program must not continue as if its server listened.
         return new Promise(() => {});
       },
       reads() {},
     });
   });
-  const found = new Found();
+  const found = new MachineTable();
   const files = kind === 'file' ? [path] : (await findModules(path)).files;
   const loaded: (readonly [string, Exports])[] = [];
   for (const file of files) {
@@ -39,7 +39,7 @@ export async function machinesOf({ path, kind }: Target): Promise<ReadonlyMap<st
   for (const [, , value] of exported) if (isServer(value)) servers.push(value);
   if (servers.length === 0 && !exported.some(([, , value]) => machineIn(value))) {
     const hold = systemClock.hold();
-    await Promise.race([listening, new Promise<void>((resolve) => systemClock.after(PATIENCE_MS, resolve))]);
+    await Promise.race([listening, new Promise<void>((resolve) => systemClock.after(LISTEN_MS, resolve))]);
     hold.cancel();
   }
   for (const { machines, tools } of servers)
@@ -50,10 +50,11 @@ export async function machinesOf({ path, kind }: Target): Promise<ReadonlyMap<st
   return found.machines;
 }
 
-class Found {
+/** Machines by unique names. */
+class MachineTable {
   readonly machines = new Map<string, AnyStateMachine>();
 
-  /** The same machine counts once; another of the same name is numbered. */
+  /** Adds a machine once. If another machine has the name, appends a number. */
   add(value: unknown, name: string): void {
     const machine = machineIn(value);
     if (!machine || [...this.machines.values()].includes(machine)) return;
@@ -63,18 +64,18 @@ class Found {
   }
 }
 
-/** A machine itself, or the one in what `defineMachine` and `defineTool` make. */
+/** Returns a machine itself, or the machine of a `defineMachine` or `defineTool` definition. */
 function machineIn(value: unknown): AnyStateMachine | undefined {
   if (isMachine(value)) return value;
   return isObject(value) && isMachine(value.machine) ? value.machine : undefined;
 }
 
-/** Of whatever copy of XState. */
+/** Recognises machines of any copy of XState. */
 function isMachine(value: unknown): value is AnyStateMachine {
   return isObject(value) && isObject(value.root) && isObject(value.states) && typeof value.transition === 'function';
 }
 
-/** What its author calls it: as it is defined, as it is exported, or as the file is called that exports it as its default. */
+/** Returns the name of the definition, or the name of the export, or for a default export the machine's id or the file's name. */
 function nameOf(value: unknown, exported: string, file: string): string {
   if (isObject(value) && typeof value.name === 'string' && value.name !== '') return value.name;
   if (exported !== 'default') return exported;

@@ -1,4 +1,4 @@
-/** The program that a command loads: which module it begins with, and which server that module exports. */
+/** Loads the program of a command: finds its entry module and the server that this module exports. */
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, extname, join } from 'node:path';
 import { systemClock } from '../../clock.ts';
@@ -11,22 +11,22 @@ import { startupError } from '../startup-error.ts';
 import { say } from '../usage.ts';
 import type { Target } from './target.ts';
 
-/** Milliseconds after which a program that only waits is worth a word. */
-const PATIENCE_MS = 1_000;
+/** The time after which a program that has not called `listen` is reported, in milliseconds. */
+const LISTEN_MS = 1_000;
 
-/** The modules of a directory that may be its program, the first that exports a server wins. */
+/** The possible entry modules of a directory. The first that exports a server is its program. */
 function entriesOf(directory: string): readonly string[] {
   return ['server', 'index']
     .flatMap((name) => ['.ts', '.mts', '.js', '.mjs'].map((extension) => join(directory, `${name}${extension}`)))
     .filter((path) => existsSync(path));
 }
 
-/** The server that a module exports, its default export first. */
+/** Returns the server that a module exports, the default export first. */
 function exportedServer(exports: Exports): Server | undefined {
   return [exports.default, ...Object.values(exports)].find(isServer);
 }
 
-/** What a server is called whose author wrote none: as its package is, or else its file or directory. */
+/** Names a server that Troupe creates for a program: the name and version of the package, or else the name of the file or directory. */
 export function identityOf({ path, kind }: Target): { name: string; version: string } {
   const directory = kind === 'directory' ? path : dirname(path);
   const file = nearest('package.json', directory);
@@ -42,27 +42,27 @@ function readPackage(file: string): Readonly<Record<string, unknown>> {
     const read: unknown = JSON.parse(readFileSync(file, 'utf8'));
     return isObject(read) ? read : {};
   } catch {
-    // Whatever is wrong with it is not ours to say: the name is all that was wanted.
+    // An unreadable package.json does not prevent a start: only its name and version are needed.
     return {};
   }
 }
 
-/** What became of a program's first module. */
+/** The result of loading a program's entry module. */
 export type Started =
-  /** It has told a server to listen; its module may have more to do. */
+  /** The program has called `listen`; its module may still be loading. */
   | { readonly kind: 'listens'; readonly loaded: Promise<void> }
-  /** It exports a server that nobody has told to listen. */
+  /** The module exports a server that does not listen yet. */
   | { readonly kind: 'exports'; readonly server: Server }
-  /** It has tools, resources or prompts to offer. */
+  /** The module exports tools, resources or prompts. */
   | { readonly kind: 'offers' }
-  /** Neither, so far: it may still come to it. */
+  /** None of these: the program may still call `listen` later. */
   | { readonly kind: 'nothing' };
 
 /**
- * Loads a program's first module.
+ * Loads a program's entry module.
  *
- * @param listens settled when the program tells a server to listen; a module that then waits for ever is welcome to
- * @throws what loading it throws, and {@link DefinitionError} for an export that is nearly a tool
+ * @param listens settles when the program calls `listen`; its module may then never finish loading
+ * @throws the error of the module, and {@link DefinitionError} for an export that is an invalid definition
  */
 export async function start(path: string, generation: number, listens: Promise<unknown>): Promise<Started> {
   const loading = loadModule(path, generation);
@@ -70,7 +70,7 @@ export async function start(path: string, generation: number, listens: Promise<u
   if (!exports) {
     const loaded = loading.then(
       () => {},
-      (error: unknown) => say(`${path} failed after it had begun to listen: ${startupError(error, path)}`),
+      (error: unknown) => say(`${path} failed after it called server.listen(…): ${startupError(error, path)}`),
     );
     return { kind: 'listens', loaded };
   }
@@ -86,9 +86,9 @@ export async function start(path: string, generation: number, listens: Promise<u
 }
 
 /**
- * Starts the program of a target: the file, or of a directory the module that is meant to be its program.
+ * Starts the program of a target: the file, or the entry module of a directory.
  *
- * @returns undefined for a directory without one: its modules are to be discovered
+ * @returns undefined for a directory without an entry module: the caller discovers its modules
  */
 export async function startTarget(
   { path, kind }: Target,
@@ -99,16 +99,16 @@ export async function startTarget(
   for (const entry of entriesOf(path)) {
     const started = await start(entry, generation, listens);
     if (started.kind === 'listens' || started.kind === 'exports') return started;
-    // A module of this name will come to it.
+    // A module of this name is expected to call `listen` later.
     if (started.kind === 'nothing' && basename(entry).startsWith('server.')) return started;
   }
   return undefined;
 }
 
-/** Waits until the program listens; says so when that takes longer than a start usually does. */
+/** Waits until the program listens. After a second, reports on stderr that it waits. */
 export async function waitFor(listens: Promise<void>, command: string, { path }: Target): Promise<void> {
-  const timer = systemClock.after(PATIENCE_MS, () =>
-    say(`troupe ${command}: ${path} exports no server and nothing to offer: waiting for it to call server.listen(…)`),
+  const timer = systemClock.after(LISTEN_MS, () =>
+    say(`troupe ${command}: ${path} exports neither a server nor definitions: waiting for it to call server.listen(…)`),
   );
   await listens;
   timer.cancel();

@@ -1,26 +1,26 @@
-/** The directory in which this user's commands find each other: sockets, and who can be inspected. */
+/** The user's runtime directory: it contains the sockets of shared servers and the registry of open inspectors. */
 import { lstatSync, mkdirSync, statSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { checkDirectory, isWindows } from '../../transports/socket-path.ts';
 
 /**
- * Makes it, with mode 0700, if it is not there.
+ * Creates the directory with mode 0700 if it does not exist.
  *
- * @throws {Error} when there is no directory for it that only this user may write to
+ * @throws {Error} if no directory exists that only this user can write to
  */
 export function runtimeDirectory(): string {
-  const directory = placeOf();
+  const directory = defaultDirectory();
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   checkDirectory(directory);
-  // Where everybody may write, somebody else may have put a link there first.
+  // In a world-writable parent, another user could have created a symbolic link first.
   if (lstatSync(directory).isSymbolicLink())
-    throw new Error(`${directory}: expected a directory that is no link, got one to elsewhere: remove it`);
+    throw new Error(`${directory}: expected a directory, got a symbolic link: remove it`);
   return directory;
 }
 
-function placeOf(): string {
-  // On Windows each user has a directory for temporary files.
+function defaultDirectory(): string {
+  // On Windows, each user has a private directory for temporary files.
   if (isWindows) return join(tmpdir(), 'troupe');
   const { XDG_RUNTIME_DIR: runtime } = process.env;
   return runtime !== undefined && isAbsolute(runtime) && statSync(runtime, { throwIfNoEntry: false })?.isDirectory()

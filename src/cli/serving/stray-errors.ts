@@ -1,25 +1,26 @@
-/** Hears what a program throws from a timer, or from a promise that it does not await, while it starts: Node would print its stack, and end the process. */
+/** Catches errors that a program throws from a timer or an unawaited promise while it starts. Node would print a stack and end the process. */
 import { systemClock } from '../../clock.ts';
 
 export interface StrayErrors {
   /** Rejects with the first error. */
   readonly thrown: Promise<never>;
-  /** Leaves later errors to others. */
+  /** Stops catching errors. */
   end(): void;
 }
 
-/** The promise of a `server.listen(…)` that is not awaited may be among them: whoever listens has its error already. */
-export function hearStrayErrors(): StrayErrors {
+/** Catches errors from now on. They include a rejected `server.listen(…)` that the program does not await. */
+export function catchStrayErrors(): StrayErrors {
   let fail = (_: unknown): void => {};
   const thrown = new Promise<never>((_, reject) => {
     fail = reject;
   });
   thrown.catch(() => {});
-  const hear = (error: unknown): void => fail(error);
-  process.on('uncaughtException', hear).on('unhandledRejection', hear);
+  const onError = (error: unknown): void => fail(error);
+  process.on('uncaughtException', onError).on('unhandledRejection', onError);
   return {
     thrown,
-    // Node tells of a rejection when everything that waited for it has run: later in the same turn.
-    end: () => systemClock.soon(() => void process.off('uncaughtException', hear).off('unhandledRejection', hear)),
+    // Node reports unhandled rejections at the end of the turn, after all promise reactions.
+    end: () =>
+      systemClock.soon(() => void process.off('uncaughtException', onError).off('unhandledRejection', onError)),
   };
 }

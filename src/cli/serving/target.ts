@@ -1,4 +1,4 @@
-/** Reads the arguments of a command that serves: which FILE or DIR, and what is handed on to it. */
+/** Parses the arguments of a command that serves: FILE or DIR, and the ARGS of the program. */
 import { realpathSync, statSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -12,10 +12,10 @@ export interface Target {
 }
 
 /**
- * Reads `FILE|DIR [-- ARGS]`, and makes `process.argv` what the program expects it to be: as if node had been told to run it.
+ * Parses `FILE|DIR [-- ARGS]`, and sets `process.argv` as if node had been started with FILE and ARGS.
  *
- * @returns undefined when help is asked for
- * @throws {UsageError} for anything else than one file or directory that is there
+ * @returns undefined for `--help`
+ * @throws {UsageError} for anything other than one existing file or directory
  */
 export function readTarget(command: string, args: readonly string[]): Target | undefined {
   const split = args.indexOf('--');
@@ -23,13 +23,13 @@ export function readTarget(command: string, args: readonly string[]): Target | u
   const rest = split === -1 ? [] : args.slice(split + 1);
   const { values, positionals } = parse(command, ours);
   if (values.help) return undefined;
-  const [given, ...more] = positionals;
-  if (given === undefined) throw new UsageError(`troupe ${command}: expected FILE or DIR, got nothing`);
+  const [path, ...more] = positionals;
+  if (path === undefined) throw new UsageError(`troupe ${command}: expected FILE or DIR, got none`);
   if (more.length > 0)
     throw new UsageError(
-      `troupe ${command}: expected one FILE or DIR, got ${positionals.length}: ${positionals.join(' ')} (arguments for FILE come after --)`,
+      `troupe ${command}: expected one FILE or DIR, got ${positionals.length}: ${positionals.join(' ')} (pass arguments for FILE after --)`,
     );
-  const target = find(command, given);
+  const target = find(command, path);
   process.argv = [process.execPath, target.path, ...rest];
   return target;
 }
@@ -45,15 +45,14 @@ function parse(command: string, args: readonly string[]) {
   } catch {
     const unknown = args.find((arg) => arg.startsWith('-') && arg !== '-h' && arg !== '--help') ?? '';
     throw new UsageError(
-      `troupe ${command}: expected FILE or DIR, got the option ${unknown} (the only one is --help; arguments for FILE come after --)`,
+      `troupe ${command}: expected FILE or DIR, got the option ${unknown} (pass arguments for FILE after --)`,
     );
   }
 }
 
 function find(command: string, given: string): Target {
   const found = statSync(resolve(given), { throwIfNoEntry: false });
-  if (!found)
-    throw new UsageError(`troupe ${command}: expected FILE or DIR, got ${given}: there is no such file or directory`);
+  if (!found) throw new UsageError(`troupe ${command}: expected FILE or DIR, got ${given}: no such file or directory`);
   const path = realpathSync(resolve(given));
   if (found.isDirectory()) return { path, kind: 'directory' };
   if (!isModule(basename(path)))

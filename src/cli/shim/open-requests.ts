@@ -1,42 +1,42 @@
-/** The requests of an agent that have no response yet: the one record of them, for `troupe run` and `troupe attach`. */
+/** The requests of an agent that have no response yet, for `troupe run` and `troupe attach`. */
 import type { RequestId } from '../../protocol/jsonrpc.ts';
 import type { PendingCall } from './retry-safety.ts';
 import { idKey } from './shim-messages.ts';
 
-/** Most requests that are remembered: what is no JSON behind its id and method is never answered by id. */
-const MOST = 16_384;
+/** The maximum number of open requests. The limit matters because a line that is invalid JSON after its id and method never gets a response with its id. */
+const MAX_OPEN = 16_384;
 
-/** Most requests that a server is doubted for. */
-const MOST_DOUBTFUL = 64;
+/** The maximum number of requests in doubt. */
+const MAX_DOUBTFUL = 64;
 
 interface Open extends PendingCall {
-  /** The line of the connection that it came in, from 1. */
+  /** The number of its line on the connection, from 1. */
   readonly number: number;
-  /** The server rejects it: the next error under this id, or without one, is for this request. */
+  /** The server has reported a rejection: the next error with this id, or without an id, is for this request. */
   rejected: boolean;
-  /** It stands for an error under an id that no request of its line has: nobody waits for it. */
+  /** False for a placeholder: an error with an id that no request of the line has. The agent does not wait for it. */
   readonly owed: boolean;
-  /** The next request with the same id, and of the first the last. */
+  /** The next request with the same id; in the first request, `last` is the end of this list. */
   next: Open | undefined;
   last: Open | undefined;
 }
 
 /**
- * Knows which request a response is for, also where an agent uses an id twice: the server rejects the second request, and the first
- * stays open. Ids are the JSON of the agent's ids.
+ * Matches responses with requests, also if an agent uses an id twice: the server rejects the second request, and the first stays
+ * open. Keys are ids as JSON.
  */
 export class OpenRequests {
   readonly #byKey = new Map<string, Open>();
   #count = 0;
-  /** Lines that the server rejects without an id, in its order. */
+  /** The numbers of lines that the server rejects without an id, in order. */
   #rejectedLines: number[] = [];
-  /** Requests that ended with an error without an id, since the server last gave a response with one. */
+  /** Requests that ended with an error without an id since the server's last response with an id. */
   #doubtful: (readonly [key: string, open: Open])[] = [];
 
-  /** @param number of its line on this connection */
+  /** Adds a request. @param number the number of its line on this connection */
   add(key: string, { method, line }: PendingCall, number: number): void {
     this.#append(key, { method, line, number, rejected: false, owed: true, next: undefined, last: undefined });
-    if (this.#count <= MOST) return;
+    if (this.#count <= MAX_OPEN) return;
     const [oldest] = this.#byKey;
     if (oldest) this.#remove(...oldest);
   }
@@ -45,7 +45,7 @@ export class OpenRequests {
     return this.#byKey.has(key);
   }
 
-  /** Whether the server owes such a response, or has rejected such a request without an id and given no other response since. */
+  /** True if an open or doubtful request matches: the server owes its response, or has rejected it without an id and given no response since. */
   some(wanted: (asked: PendingCall) => boolean): boolean {
     if (this.#doubtful.some(([, open]) => wanted(open))) return true;
     for (const first of this.#byKey.values())
@@ -53,7 +53,7 @@ export class OpenRequests {
     return false;
   }
 
-  /** The server rejects a line, or of a batch one request; the error follows. @param id of that error */
+  /** The server reports that it rejects a line, or one request of a batch; the error follows. @param id the id of that error */
   rejected(number: number, id: RequestId | undefined): void {
     if (id === undefined) return void this.#rejectedLines.push(number);
     const key = idKey(id);
@@ -62,38 +62,38 @@ export class OpenRequests {
       mine.rejected = true;
       return;
     }
-    // The server reads another id than we do, as where an object has two: the error is for this line all the same.
-    this.#forgetLine(number, ({ line }) => line !== undefined);
+    // The server reads a different id, for example if the object has two. The error still answers this line.
+    this.#removeLine(number, ({ line }) => line !== undefined);
     const open = { method: '', line: undefined, number, rejected: true, owed: false, next: undefined, last: undefined };
     this.#append(key, open);
   }
 
-  /** An error without an id has come. */
+  /** An error without an id has arrived. */
   rejection(): void {
     const number = this.#rejectedLines.shift();
     if (number === undefined) return;
-    for (const gone of this.#forgetLine(number, () => true)) if (gone[1].owed) this.#doubtful.push(gone);
-    if (this.#doubtful.length > MOST_DOUBTFUL) this.#doubtful = this.#doubtful.slice(-MOST_DOUBTFUL);
+    for (const removed of this.#removeLine(number, () => true)) if (removed[1].owed) this.#doubtful.push(removed);
+    if (this.#doubtful.length > MAX_DOUBTFUL) this.#doubtful = this.#doubtful.slice(-MAX_DOUBTFUL);
   }
 
-  /** The server has given a response with an id: it reads requests, and what it rejects without an id deserves it. */
+  /** The server has sent a response with an id, so it works: its rejections without an id are final. */
   trust(): void {
     if (this.#doubtful.length > 0) this.#doubtful = [];
   }
 
-  /** The server does not respond to what any server responds to: the requests that it rejected without an id are open again. */
+  /** The server does not answer a probe, so it does not work: the requests that it rejected without an id are open again. */
   distrust(): void {
     for (const [key, { method, line, number }] of this.#doubtful.splice(0)) this.add(key, { method, line }, number);
   }
 
-  /** The request that a response is for, which is no longer open. @param failed whether the response is an error */
+  /** Removes the request that a response answers. @param failed true if the response is an error @returns the request */
   answered(key: string, failed: boolean): PendingCall | undefined {
     const open = this.#answeredBy(key, failed);
     if (open) this.#remove(key, open);
     return open;
   }
 
-  /** The same, which stays open. */
+  /** Finds the request that a response answers. @param failed true if the response is an error */
   find(key: string, failed: boolean): PendingCall | undefined {
     return this.#answeredBy(key, failed);
   }
@@ -104,14 +104,14 @@ export class OpenRequests {
     return this.#find(key, ({ rejected }) => rejected === failed) ?? first;
   }
 
-  /** The agent cancels a request: it gets no response. */
+  /** The agent cancels a request, so the request gets no response. */
   cancelled(key: string): void {
     // `initialize` cannot be cancelled (MCP "Cancellation").
     const open = this.#find(key, ({ rejected, method }) => !rejected && method !== 'initialize');
     if (open) this.#remove(key, open);
   }
 
-  /** Those that are open, which are forgotten: the connection is gone. */
+  /** Removes and returns all open requests, after the connection has ended. */
   drain(): readonly (readonly [key: string, asked: PendingCall])[] {
     const all: [string, PendingCall][] = [];
     for (const [key, first] of this.#byKey)
@@ -137,29 +137,29 @@ export class OpenRequests {
     return open;
   }
 
-  #remove(key: string, gone: Open): void {
+  #remove(key: string, removed: Open): void {
     this.#count -= 1;
     const first = this.#byKey.get(key);
-    if (first === gone) {
-      const { next } = gone;
+    if (first === removed) {
+      const { next } = removed;
       if (!next) return void this.#byKey.delete(key);
-      next.last = next === gone.last ? undefined : gone.last;
+      next.last = next === removed.last ? undefined : removed.last;
       return void this.#byKey.set(key, next);
     }
     for (let open = first; open; open = open.next) {
-      if (open.next !== gone) continue;
-      open.next = gone.next;
-      if (first?.last === gone) first.last = open === first ? undefined : open;
+      if (open.next !== removed) continue;
+      open.next = removed.next;
+      if (first?.last === removed) first.last = open === first ? undefined : open;
     }
   }
 
-  /** Looks at all of them: lines are rejected seldom. @returns those of the line */
-  #forgetLine(number: number, wanted: (open: Open) => boolean): readonly (readonly [key: string, open: Open])[] {
-    const gone: [string, Open][] = [];
+  /** Removes the matching requests of a line. It searches all requests, because rejections are rare. @returns the removed requests */
+  #removeLine(number: number, wanted: (open: Open) => boolean): readonly (readonly [key: string, open: Open])[] {
+    const removed: [string, Open][] = [];
     for (const [key, first] of this.#byKey)
       for (let open: Open | undefined = first; open; open = open.next)
-        if (open.number === number && wanted(open)) gone.push([key, open]);
-    for (const [key, open] of gone) this.#remove(key, open);
-    return gone;
+        if (open.number === number && wanted(open)) removed.push([key, open]);
+    for (const [key, open] of removed) this.#remove(key, open);
+    return removed;
   }
 }

@@ -1,20 +1,20 @@
-/** What servers ask an agent, one server after the other: each counts its requests from one, so the agent knows those of a later server by other ids. */
+/** Maps the ids of server requests between the agent and a sequence of servers: each server counts from one, so the ids of later servers are prefixed. */
 import type { ScannedMessage } from './scan.ts';
 import { idKey, notification, withId } from './shim-messages.ts';
 
 export class RequestIdMap {
-  /** Open now: the id that the agent knows, and that of the server. */
+  /** The open requests: the agent's id to the server's id. */
   readonly #open = new Map<string, string>();
 
-  /** The server asks. @param connection counts servers, from 1 @returns what the agent is told in place of it, if anything */
+  /** The server sends a request. @param connection the number of the server, from 1 @returns the request under a new id; undefined if the id stays */
   asked(key: string, seen: ScannedMessage, connection: number): string | undefined {
-    // The ids of a batch stay as they are: only the first revisions have those, and their servers were not restarted.
+    // The ids in a batch stay. Only the first two revisions have batches.
     const known = connection > 1 && seen.line !== undefined ? idKey(`${connection}:${unquoted(key)}`) : key;
     this.#open.set(known, key);
     return known === key ? undefined : withId(seen.body, known);
   }
 
-  /** The server takes a question back. @returns what the agent is told in place of it, if anything */
+  /** The server cancels its request. @returns the cancellation under the agent's id; undefined if the id is the same */
   withdrawn(seen: ScannedMessage): string | undefined {
     const theirs = idKey(seen.params.requestId);
     for (const [known, key] of this.#open) {
@@ -26,7 +26,7 @@ export class RequestIdMap {
     return undefined;
   }
 
-  /** The agent answers. @returns what the server is told; undefined where it has not asked: that would puzzle it */
+  /** The agent responds. @returns the response under the server's id; undefined if this server has not sent the request */
   answered(key: string, seen: ScannedMessage, line: string): string | undefined {
     const theirs = this.#open.get(key);
     this.#open.delete(key);
@@ -34,7 +34,7 @@ export class RequestIdMap {
     return theirs === key || seen.line === undefined ? line : withId(seen.body, theirs);
   }
 
-  /** The server is gone. @returns what the agent is told: nobody waits for its answers */
+  /** The connection to the server has ended. @returns cancellations of all open requests for the agent */
   lost(reason: string): readonly string[] {
     const all = [...this.#open.keys()];
     this.#open.clear();

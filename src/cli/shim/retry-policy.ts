@@ -1,22 +1,22 @@
-/** How long a shim tries to reach a server, and how often: it waits longer after each failure, and gives up in the end. */
+/** The retry policy of `troupe attach`: delays grow after each failed connection, up to a total time limit. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../../protocol/json.ts';
 
-/** Milliseconds before the second attempt; each later one waits twice as long, up to the longest. */
+/** The delay before the second attempt, in milliseconds. It doubles with each attempt, up to the maximum. */
 const FIRST_MS = 25;
-const LONGEST_MS = 2_000;
+const MAX_MS = 2_000;
 
-/** A connection that lived so long, in milliseconds, was a good one: what failed before it counts no more. */
-const GOOD_MS = 5_000;
+/** A connection that lasts this long, in milliseconds, resets the policy. */
+const STABLE_MS = 5_000;
 
-/** Trying again would not help. */
+/** A failure for which a retry does not help. */
 export class Unreachable extends Error {
-  override readonly name = 'Hopeless';
+  override readonly name = 'Unreachable';
 }
 
-/** Somebody else is starting the server: look again soon. */
+/** Another process is starting the server: retry soon. */
 export class ServerStarting extends Error {
-  override readonly name = 'BeingStarted';
+  override readonly name = 'ServerStarting';
 }
 
 export class RetryPolicy {
@@ -26,15 +26,15 @@ export class RetryPolicy {
   #since: number | undefined;
 
   /**
-   * @param waitMs milliseconds from the first failure in a row until it gives up
-   * @param say tells people of the first failure in a row
+   * @param waitMs the time from the first consecutive failure until the policy gives up, in milliseconds
+   * @param say prints the first of consecutive failures
    */
   constructor(waitMs: number, say: (line: string) => void) {
     this.#waitMs = waitMs;
     this.#say = say;
   }
 
-  /** An attempt to connect failed: resolves when it is time for the next. @throws {Error} when there shall be none */
+  /** Records a failed attempt and resolves when the next may start. @throws {Error} after the time limit, or for {@link Unreachable} */
   async failed(error: unknown): Promise<void> {
     if (error instanceof Unreachable) throw error;
     const why = messageOf(error);
@@ -43,27 +43,27 @@ export class RetryPolicy {
     if (now - this.#since >= this.#waitMs) throw new Error(`gave up after ${this.#waitMs} ms: ${why}`);
     if (error instanceof ServerStarting) return this.#pause(FIRST_MS);
     this.#failures += 1;
-    if (this.#failures === 1) this.#say(`${why}: trying again for ${this.#waitMs} ms`);
-    await this.#pause(Math.min(LONGEST_MS, FIRST_MS * 2 ** (this.#failures - 1)));
+    if (this.#failures === 1) this.#say(`${why}: retrying for ${this.#waitMs} ms`);
+    await this.#pause(Math.min(MAX_MS, FIRST_MS * 2 ** (this.#failures - 1)));
   }
 
-  /** A connection was lost after so many milliseconds: the same as {@link failed}, but a good one is no failure. */
+  /** Records a lost connection. A connection that lasted long enough resets the policy; any other counts as a failed attempt. */
   async lost(livedMs: number, refusal: string): Promise<void> {
-    const why = refusal || 'the server has gone';
-    if (livedMs >= GOOD_MS) {
+    const why = refusal || 'the server closed the connection';
+    if (livedMs >= STABLE_MS) {
       this.#failures = 0;
       this.#since = undefined;
       this.#say(why);
     } else await this.failed(new Error(why));
   }
 
-  /** Calls back when a server has taken too long to take up a session, unless the returned function is called first. */
+  /** Calls back when a server takes too long to resume a session. The returned function cancels the timer. */
   deadline(late: () => void): () => void {
     const timer = setTimeout(late, this.#waitMs);
     return () => clearTimeout(timer);
   }
 
-  /** Not all at once: many shims lose their server at the same moment. Never beyond the end of patience. */
+  /** Waits with random jitter, because many shims lose their server at the same moment. Never waits beyond the time limit. */
   async #pause(ms: number): Promise<void> {
     await sleep(Math.min(this.#waitMs, ms * (0.75 + Math.random() / 2)));
   }

@@ -1,26 +1,26 @@
-/** Which requests may be sent to the next server when nobody knows whether the last one has carried them out. */
+/** Decides which requests the shim may resend to the next server, when the outcome on the last server is unknown. */
 import { isObject } from '../../protocol/json.ts';
 import { scanMessages } from './scan.ts';
 
-/** A request that is in flight. */
+/** A request in flight. */
 export interface PendingCall {
   readonly method: string;
-  /** The whole line; undefined for a request of a batch, which cannot be sent again alone. */
+  /** The whole line; undefined for a request of a batch, which cannot be resent alone. */
   readonly line: string | undefined;
 }
 
-/** The methods that leave something behind in a session. */
-export const MAX_REMEMBERED: ReadonlySet<string> = new Set([
+/** The methods that change the state of a session. */
+export const SESSION_METHODS: ReadonlySet<string> = new Set([
   'initialize',
   'logging/setLevel',
   'resources/subscribe',
   'resources/unsubscribe',
 ]);
 
-/** The methods that do no harm when they are done twice. `tools/call` is one for some tools; a server rejects what has no method. */
-const HARMLESS: ReadonlySet<string> = new Set([
+/** The methods that are safe to repeat. `tools/call` depends on the tool. The empty string is a message without a method, which a server rejects. */
+const REPEATABLE: ReadonlySet<string> = new Set([
   '',
-  ...MAX_REMEMBERED,
+  ...SESSION_METHODS,
   'ping',
   'server/discover',
   'tools/list',
@@ -36,31 +36,31 @@ const HARMLESS: ReadonlySet<string> = new Set([
   'subscriptions/listen',
 ]);
 
-// Not from protocol/meta.ts, which loads five modules more: a shim must start fast.
+// Repeated from protocol/meta.ts, which would load five more modules: a shim must start fast.
 const REVISION = 'io.modelcontextprotocol/protocolVersion';
 
-/** Makes of a request without a session one that a server with a durable store can tell from its repeat. */
+/** The `_meta` key by which a server with a durable store recognises a repeated request of 2026-07-28. */
 const IDEMPOTENCY_KEY = 'io.troupe/idempotency-key';
 
 export class RetrySafety {
-  /** Tools that may be called twice. */
+  /** The tools that are safe to call twice. */
   #tools: ReadonlySet<string> = new Set();
 
-  /** Takes in which tools may be called twice: the server says so, as the wire of 2024-11-05 has no annotations. */
+  /** Sets the tools that are safe to call twice. The server reports them, because 2024-11-05 has no annotations on the wire. */
   learn(tools: readonly string[]): void {
     this.#tools = new Set(tools);
   }
 
-  /** True for what does no harm when it is done twice. */
-  isHarmless(asked: PendingCall): boolean {
-    if (asked.method !== 'tools/call') return HARMLESS.has(asked.method);
-    return this.#tools.size > 0 && this.#tools.has(String(paramsOf(asked).name));
+  /** True if the request is safe to repeat. */
+  isRepeatable(call: PendingCall): boolean {
+    if (call.method !== 'tools/call') return REPEATABLE.has(call.method);
+    return this.#tools.size > 0 && this.#tools.has(String(paramsOf(call).name));
   }
 }
 
-/** True for what names itself so that a server with a durable store can tell it from its repeat: all but a modern request without a key. */
-export function hasIdempotencyKey(asked: PendingCall): boolean {
-  const { _meta: meta } = paramsOf(asked);
+/** True if a server with a durable store can recognise a repeat of the request: every legacy request, and modern requests with a key. */
+export function hasIdempotencyKey(call: PendingCall): boolean {
+  const { _meta: meta } = paramsOf(call);
   return !isObject(meta) || meta[REVISION] === undefined || meta[IDEMPOTENCY_KEY] !== undefined;
 }
 

@@ -1,16 +1,17 @@
-/** Looks at a JSON-RPC message no further than it takes to tell what it is: its id, its method, or that it is an answer. */
+/** Scans a JSON-RPC message for its id, its method and whether it is a response. It stops as soon as these are known. */
 import { isObject } from '../../protocol/json.ts';
 
-/** What is looked at of one message; the rest of it is parsed when somebody asks. */
+/** The scanned parts of one message. The rest is parsed on demand. */
 export class ScannedMessage {
-  /** The id as JSON has it, which tells 1 from "1"; undefined if there is none. */
+  /** The id as JSON, which distinguishes 1 from "1"; undefined without an id. */
   readonly key: string | undefined;
   readonly method: string | undefined;
+  /** True for a response. */
   readonly answer: boolean;
   readonly #text: string | undefined;
   #body: Readonly<Record<string, unknown>> | undefined;
 
-  /** @param whole the message: its text, or what that was parsed to */
+  /** @param whole the message as text or parsed */
   constructor(
     key: string | undefined,
     method: string | undefined,
@@ -24,7 +25,7 @@ export class ScannedMessage {
     else this.#body = whole;
   }
 
-  /** The id of a message that is owed a response: of all but notifications, responses, and what has an id that no server can read. */
+  /** The id of a message that is owed a response; undefined for notifications, responses and invalid ids. */
   get owed(): string | undefined {
     return this.answer || this.key === undefined || !isReadable(this.key) ? undefined : this.key;
   }
@@ -53,7 +54,7 @@ export class ScannedMessage {
   }
 }
 
-/** The messages of a line: one, or those of a batch, or none if it is no JSON (the server says so). The start of a message may do. */
+/** Scans the messages of a line: one, those of a batch, or none if the line is not JSON. The beginning of a message can be enough. */
 export function scanMessages(line: string): readonly ScannedMessage[] {
   const seen = scan(line);
   if (seen) return [seen];
@@ -71,12 +72,12 @@ export function scanMessages(line: string): readonly ScannedMessage[] {
   });
 }
 
-/** True for a string or an integer up to 2^53-1, as JSON has it: with any other id a server answers without one. */
+/** True for the JSON of a string or an integer up to 2^53-1. A server answers any other id with an error without an id. */
 function isReadable(key: string): boolean {
   return key.charCodeAt(0) === QUOTE || Number.isSafeInteger(Number(key));
 }
 
-/** What a text is as JSON; undefined where it is none. */
+/** Parses a text. @returns undefined if it is not JSON */
 export function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -99,14 +100,14 @@ const COMMA = 44;
 const COLON = 58;
 const SPACE = 32;
 
-/** How nearly every message begins. */
+/** The beginning of nearly every message. */
 export const USUAL = '{"jsonrpc":"2.0",';
 
 /**
- * What a line is, by the keys of its outermost object. It reads no further than it must: what is wrong behind that is for
- * the one who parses it to find.
+ * Classifies a line by the keys of its outermost object. It reads no further than necessary; errors after that point are left to
+ * the receiver's parser.
  *
- * @returns undefined for what takes a parser: a batch, a name with an escape in it, or what is no object at all
+ * @returns undefined if the line needs a parser: a batch, a key with an escape, or anything that is not an object
  */
 function scan(line: string): ScannedMessage | undefined {
   let at = USUAL.length;
@@ -127,7 +128,7 @@ function scan(line: string): ScannedMessage | undefined {
     if (line.charCodeAt(at) !== COLON) return undefined;
     at = blank(line, at + 1);
     const from = at;
-    // With its id known, nothing more is wanted of an answer: what it holds may be long.
+    // Skip the contents of a response, which may be long, if the id is known.
     if (name === 'result' || name === 'error') {
       answer = true;
       if (id !== undefined) return new ScannedMessage(id, undefined, true, line);
@@ -149,7 +150,7 @@ function scan(line: string): ScannedMessage | undefined {
   return new ScannedMessage(id, method, answer && method === undefined, line);
 }
 
-/** An id as `JSON.stringify` would have it. */
+/** Normalises the JSON of an id to the output of `JSON.stringify`. */
 function keyOf(raw: string): string {
   if (/^(?:0|-?[1-9]\d{0,14}|"[ !#-[\]-~]*")$/.test(raw)) return raw;
   return String(JSON.stringify(parsed(raw)));
@@ -157,23 +158,23 @@ function keyOf(raw: string): string {
 
 function blank(line: string, from: number): number {
   let at = from;
-  // A tab or the like counts as well: nothing below a space is anything else.
+  // Tabs and line breaks count as blanks, too. JSON allows no other character below a space here.
   while (line.charCodeAt(at) <= SPACE) at += 1;
   return at;
 }
 
-/** Behind the string that begins at `from`; -1 if it does not end. */
+/** The position after the string that begins at `from`; -1 if it does not end. */
 function stringEnd(line: string, from: number): number {
   for (let at = line.indexOf('"', from + 1); at !== -1; at = line.indexOf('"', at + 1)) {
     let before = at - 1;
     while (line.charCodeAt(before) === BACKSLASH) before -= 1;
-    // An even number of backslashes stands for themselves.
+    // An even number of backslashes before the quote does not escape it.
     if ((at - before) % 2 === 1) return at + 1;
   }
   return -1;
 }
 
-/** Behind the value that begins at `from`; -1 if it does not end. */
+/** The position after the value that begins at `from`; -1 if it does not end. */
 function valueEnd(line: string, from: number): number {
   let at = from;
   const { length } = line;
@@ -187,7 +188,7 @@ function valueEnd(line: string, from: number): number {
     }
     if (code === OPEN_OBJECT || code === OPEN_LIST) depth += 1;
     else if (code === CLOSE_OBJECT || code === CLOSE_LIST) {
-      // The end of what this value stands in.
+      // The end of the enclosing object or list.
       if (depth === 0) return at;
       depth -= 1;
       if (depth === 0) return at + 1;

@@ -1,43 +1,44 @@
-/** What a shim knows of a server: the two ends of it, and when it is gone. */
+/** A shim's connection to a server: two streams, their end, and control over the process. */
 import type { Socket } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
 
-export interface Life {
-  /** Whether the event loop of the server's process turns. */
+/** A server process that serves only this shim. */
+export interface OwnProcess {
+  /** Whether its event loop runs. */
   turns(): boolean;
-  /** Whether its program has ended it: then no other follows. Known once the link is closed. */
+  /** Whether the program has ended itself, so that it is not restarted. Valid once the link is closed. */
   readonly endedItself: boolean;
-  /** Ends the process at once. @param why such as `does not respond` */
-  end(why: string): void;
+  /** Kills the process. @param why such as `does not respond` */
+  kill(why: string): void;
 }
 
 export interface ServerLink {
-  /** What the server says. */
+  /** Messages from the server. */
   readonly input: Readable;
-  /** What the server hears. */
+  /** Messages to the server. */
   readonly output: Writable;
-  /** Settled when the server says nothing more. */
+  /** Settles when the server sends nothing more. */
   readonly closed: Promise<void>;
-  /** Whether the next server finds what requests to this one came to, so that it can tell a repeat. */
-  readonly keeps: boolean;
-  /** How to see that the server lives, and to replace it where it does not; undefined for a server that others use, too. */
-  readonly life?: Life | undefined;
-  /** Asks the server to finish what runs, and to end. */
+  /** Whether the next server knows the results of requests to this one, so that it recognises a repeated request. */
+  readonly durable: boolean;
+  /** The server's process; undefined for a shared server. */
+  readonly ownProcess?: OwnProcess | undefined;
+  /** Asks the server to finish its running requests and to end. */
   drain(): void;
-  /** At once. */
+  /** Closes the connection at once. */
   destroy(): void;
 }
 
-/** A server on a socket. */
+/** Connects to a shared server through a socket. */
 export function socketLink(socket: Socket): ServerLink {
   const closed = new Promise<void>((resolve) => void socket.once('close', () => resolve()));
-  // The server ends a connection when it has nothing more to say.
+  // The server ends a connection after its last message.
   socket.once('end', () => socket.destroy());
   return {
     input: socket,
     output: socket,
     closed,
-    keeps: false,
+    durable: false,
     drain: () => void socket.end(),
     destroy: () => void socket.destroy(),
   };

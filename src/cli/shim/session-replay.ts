@@ -1,30 +1,30 @@
-/** What a shim remembers of what an agent and a server say to each other, so that it can go on with another server. It reads and writes nothing. */
+/** Records the state of an agent's session, so that a shim can resume it with another server. It does no I/O. */
 import { isObject } from '../../protocol/json.ts';
 import type { RequestId } from '../../protocol/jsonrpc.ts';
 import { isAside, readRelayMail } from '../../transports/relay.ts';
 import { OpenRequests } from './open-requests.ts';
 import { RequestIdMap } from './request-id-map.ts';
-import { hasIdempotencyKey, MAX_REMEMBERED, type PendingCall, paramsOf, RetrySafety } from './retry-safety.ts';
+import { hasIdempotencyKey, type PendingCall, paramsOf, RetrySafety, SESSION_METHODS } from './retry-safety.ts';
 import { ScannedMessage, scanMessages } from './scan.ts';
 import { failure, idKey, notification } from './shim-messages.ts';
 
-/** What is to become of a line from the server. */
+/** How the shim handles a line from the server. */
 export type Verdict =
-  /** It goes to the agent. */
+  /** Sends it to the agent. */
   | 'pass'
-  /** It goes to the agent in other words: {@link SessionReplay.said}. */
-  | 'reworded'
-  /** It answers what only the shim has asked, or what the next server will answer. */
-  | 'swallow'
-  /** The new server has taken up the agent's session: the rest of the replay may go. */
+  /** Sends {@link SessionReplay.replacement} to the agent. */
+  | 'replaced'
+  /** Drops it: it answers the shim's own request, or a request that the next server will answer. */
+  | 'drop'
+  /** The new server has accepted `initialize`: the shim sends the rest of the session's state. */
   | 'resumed'
-  /** The server takes no clients, or no more of them. */
+  /** The server rejects the client: it is full, or shutting down. */
   | 'refused';
 
-export interface LostRequest {
-  /** What the agent is told. */
+export interface LostRequests {
+  /** Errors and cancellations for the agent. */
   readonly toAgent: readonly string[];
-  /** What the next server is sent again. */
+  /** Requests for the next server. */
   readonly again: readonly string[];
 }
 
@@ -32,63 +32,64 @@ const OVERLOADED = -31_001;
 const SHUTTING_DOWN = -31_003;
 
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged';
-// Not from protocol/meta.ts, which loads five modules more: a shim must start fast.
+// Repeated from protocol/meta.ts, which would load five more modules: a shim must start fast.
 const SUBSCRIPTION = 'io.modelcontextprotocol/subscriptionId';
 
 /**
- * One agent's conversation, over as many connections as it takes.
+ * One agent's session, over any number of connections.
  *
  * @example
- * const conversation = new Conversation();
- * conversation.sent('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"pay"}}');
- * conversation.lost('the server restarted').toAgent; // an error for request 1
+ * const session = new SessionReplay();
+ * session.sent('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"pay"}}');
+ * session.lost('The server restarted.').toAgent; // an error for request 1
  */
 export class SessionReplay {
-  /** What the agent waits for. */
+  /** The agent's requests without a response. */
   readonly #open = new OpenRequests();
-  readonly #questions = new RequestIdMap();
-  readonly #repeatable = new RetrySafety();
-  /** Ids of answers that are not for the agent. */
-  readonly #ours = new Set<string>();
-  /** Subscriptions that the agent believes to be open already. */
+  readonly #requestIds = new RequestIdMap();
+  readonly #retrySafety = new RetrySafety();
+  /** The ids of the shim's own requests. */
+  readonly #ownIds = new Set<string>();
+  /** Resent subscriptions: the agent already has their acknowledgements. */
   readonly #reopened = new Set<string>();
   #initialize: PendingCall | undefined;
   #initialized: string | undefined;
   #level: string | undefined;
   readonly #watched = new Map<string, string>();
-  /** What the first server said to `initialize`: the agent counts on it. */
+  /** The first server's result of `initialize`, on which the agent relies. */
   #agreed: Readonly<Record<string, unknown>> = {};
   #sessions = 0;
   #connections = 0;
   #probes = 0;
-  /** Lines that were sent on this connection. */
+  /** The number of lines sent on this connection. */
   #lines = 0;
   #resuming = false;
   #draining = false;
-  #heard = false;
-  /** Why the server would not have this client. */
+  /** A line has arrived on this connection. */
+  #receivedAny = false;
+  /** Why the server has rejected the client, or empty. */
   refusal = '';
-  /** How many responses have come that belong to a request. */
+  /** The number of responses received for known requests. */
   responses = 0;
-  /** What the agent is told in place of the line that was 'reworded'. */
-  said = '';
+  /** The line for the agent after the verdict 'replaced'. */
+  replacement = '';
 
-  /** A connection is new. @returns what is to be sent first; nothing else may be sent until it is answered ('resumed') */
+  /** A new connection is open. @returns the line to send first; nothing else may be sent before its response ('resumed') */
   connected(): string | undefined {
     this.#connections += 1;
     this.#lines = this.#initialize ? 1 : 0;
-    this.#heard = false;
+    this.#receivedAny = false;
     this.#draining = false;
     this.#resuming = this.#initialize !== undefined;
     return this.#initialize?.line;
   }
 
-  /** The server is asked to end: what it will not do any more, the next one shall. */
+  /** The server has been asked to end. The next server handles requests that this one rejects from now on. */
   draining(): void {
     this.#draining = true;
   }
 
-  /** Whether a line of the agent is for the next server while this one drains: all but what belongs to a request that it has. */
+  /** Whether a line waits for the next server while this one drains: all lines except responses, and cancellations of this server's requests. */
   isForNext(line: string): boolean {
     return scanMessages(line).some(({ answer, method, params }) => {
       if (method === 'notifications/cancelled') return !this.#open.has(idKey(params.requestId));
@@ -96,16 +97,16 @@ export class SessionReplay {
     });
   }
 
-  /** What a server is told after it has taken up the session: all that the last one knew. */
+  /** The lines that restore the session's state after `initialize`: the initialized notification, the log level and the watched resources. */
   resumption(): readonly string[] {
     const requests = [...(this.#level === undefined ? [] : [this.#level]), ...this.#watched.values()];
-    for (const line of requests) for (const { key } of scanMessages(line)) if (key !== undefined) this.#ours.add(key);
+    for (const line of requests) for (const { key } of scanMessages(line)) if (key !== undefined) this.#ownIds.add(key);
     const all = [...(this.#initialized === undefined ? [] : [this.#initialized]), ...requests];
     this.#lines += all.length;
     return all;
   }
 
-  /** What an agent is told then: it may have missed that something changed. */
+  /** The notifications for the agent after a resumed session: it may have missed changes. */
   changes(): readonly string[] {
     if (this.#initialized === undefined) return [];
     const { capabilities } = this.#agreed;
@@ -120,17 +121,17 @@ export class SessionReplay {
     ];
   }
 
-  /** A line of the agent is about to be sent, or what stands for one that was skipped. @returns what is to be sent; undefined for what is not for this server */
+  /** Records a line of the agent, or the report of a skipped one, before it is sent. @returns the line to send; undefined if this server must not receive it */
   sent(line: string): string | undefined {
     let wanted: string | undefined = line;
     for (const seen of sentBy(line)) {
       const { key, method, answer, owed } = seen;
       if (owed !== undefined) this.#open.add(owed, { method: method ?? '', line: seen.line }, this.#lines + 1);
       else if (answer && key !== undefined) {
-        const said = this.#questions.answered(key, seen, line);
-        if (wanted !== undefined) wanted = said;
+        const response = this.#requestIds.answered(key, seen, line);
+        if (wanted !== undefined) wanted = response;
       } else if (key === undefined && method === 'notifications/initialized') this.#initialized = line;
-      // A request that was cancelled is owed no answer.
+      // A cancelled request gets no response.
       else if (key === undefined && method === 'notifications/cancelled')
         this.#open.cancelled(idKey(seen.params.requestId));
     }
@@ -138,102 +139,102 @@ export class SessionReplay {
     return wanted;
   }
 
-  /** Whether the agent waits for a response. A subscription is open for as long as the agent likes. */
+  /** Whether the agent waits for a response. Subscriptions do not count: they stay open. */
   get awaits(): boolean {
     return this.#open.some(({ method }) => method !== 'subscriptions/listen');
   }
 
-  /** A request of the shim's own, which every server of every revision answers at once. The answer is not for the agent. */
+  /** Creates a `ping`, which every server of every revision answers at once. Its response is dropped. */
   probe(): string {
     this.#probes += 1;
     this.#lines += 1;
     const id = `troupe/probe/${this.#probes}`;
-    this.#ours.add(idKey(id));
+    this.#ownIds.add(idKey(id));
     return JSON.stringify({ jsonrpc: '2.0', id, method: 'ping' });
   }
 
-  /** The server does not respond to the shim's own requests either: it has not rejected the agent's for what they are. */
+  /** The server does not answer the shim's `ping` either, so its rejections of the agent's requests do not count. */
   distrust(): void {
     this.#open.distrust();
   }
 
-  /** The server rejects a line of this connection, or of a batch one request. @param id of the error, if it has one */
+  /** The server reports that it rejects a line of this connection, or one request of a batch. @param id the id of the error, if any */
   rejected(line: number, id: RequestId | undefined): void {
     this.#open.rejected(line, id);
   }
 
-  /** The server says which tools may be called twice. */
+  /** The server reports the tools that are safe to call twice. */
   learn(tools: readonly string[]): void {
-    this.#repeatable.learn(tools);
+    this.#retrySafety.learn(tools);
   }
 
-  /** A line has come from the server. @throws {Error} when the session cannot go on with it */
+  /** Handles a line from the server. @throws {Error} if the session cannot continue */
   received(line: string): Verdict {
-    const first = !this.#heard;
-    this.#heard = true;
+    const first = !this.#receivedAny;
+    this.#receivedAny = true;
     let verdict: Verdict = 'pass';
     for (const seen of scanMessages(line)) {
       const { key, method, answer } = seen;
-      if (method !== undefined && key !== undefined) verdict = this.#question(key, seen);
-      else if (method !== undefined) verdict = this.#told(method, seen);
+      if (method !== undefined && key !== undefined) verdict = this.#clientRequest(key, seen);
+      else if (method !== undefined) verdict = this.#notification(method, seen);
       else if (answer) verdict = this.#answered(String(key), seen, first);
     }
     return verdict;
   }
 
-  /** A line from the server was skipped. @param head how it begins @returns what the agent is told */
-  leftOut(head: string, why: string): readonly string[] {
+  /** A line from the server was skipped. @param head its beginning @returns errors for the agent */
+  skipped(head: string, why: string): readonly string[] {
     return scanMessages(head).flatMap(({ key, answer, error }) =>
       answer && key !== undefined && this.#open.answered(key, error !== undefined) ? failure(key, why) : [],
     );
   }
 
-  #question(key: string, seen: ScannedMessage): Verdict {
-    return this.#reword(this.#questions.asked(key, seen, this.#connections));
+  #clientRequest(key: string, seen: ScannedMessage): Verdict {
+    return this.#replace(this.#requestIds.asked(key, seen, this.#connections));
   }
 
-  #told(method: string, seen: ScannedMessage): Verdict {
-    if (method === 'notifications/cancelled') return this.#reword(this.#questions.withdrawn(seen));
+  #notification(method: string, seen: ScannedMessage): Verdict {
+    if (method === 'notifications/cancelled') return this.#replace(this.#requestIds.withdrawn(seen));
     if (method !== ACKNOWLEDGED || this.#reopened.size === 0) return 'pass';
     const { _meta: meta } = seen.params;
     const id = isObject(meta) ? String(meta[SUBSCRIPTION]) : '';
     const key = [...this.#reopened].find((key) => String(JSON.parse(key)) === id);
-    return key !== undefined && this.#reopened.delete(key) ? 'swallow' : 'pass';
+    return key !== undefined && this.#reopened.delete(key) ? 'drop' : 'pass';
   }
 
-  #reword(said: string | undefined): Verdict {
-    if (said === undefined) return 'pass';
-    this.said = said;
-    return 'reworded';
+  #replace(replacement: string | undefined): Verdict {
+    if (replacement === undefined) return 'pass';
+    this.replacement = replacement;
+    return 'replaced';
   }
 
   #answered(key: string, seen: ScannedMessage, first: boolean): Verdict {
     if (first && (key === 'null' || key === 'undefined') && seen.error?.code === OVERLOADED) return this.#refuse(seen);
     if (this.#resuming && key === keyOfInitialize(this.#initialize)) return this.#resumed(seen);
     const failed = seen.error !== undefined;
-    const ours = this.#ours.delete(key);
+    const own = this.#ownIds.delete(key);
     const asked = this.#open.find(key, failed);
-    if (ours || asked) {
+    if (own || asked) {
       this.responses += 1;
       this.#open.trust();
     }
-    if (ours) return 'swallow';
+    if (own) return 'drop';
     if (key === 'null' || key === 'undefined') {
-      // That of a batch is for one of its messages, and says nothing about the others.
+      // An error inside a batch is for one message only, so it does not count as the rejection of a line.
       if (failed && seen.line !== undefined) this.#open.rejection();
       return 'pass';
     }
     if (asked?.method === 'initialize' && seen.error?.code === SHUTTING_DOWN) return this.#refuse(seen);
-    // What the server would not do, or broke off, is done by the next: it stays in flight.
-    if (this.#draining && asked?.line !== undefined && this.#isLeftToNext(asked, seen)) return 'swallow';
+    // A request that the draining server rejects or aborts stays in flight: the next server runs it.
+    if (this.#draining && asked?.line !== undefined && this.#isLeftToNext(asked, seen)) return 'drop';
     this.#open.answered(key, failed);
-    if (!failed && asked?.line !== undefined && MAX_REMEMBERED.has(asked.method)) this.#remember(asked, seen.result);
+    if (!failed && asked?.line !== undefined && SESSION_METHODS.has(asked.method)) this.#remember(asked, seen.result);
     return 'pass';
   }
 
   #isLeftToNext(asked: PendingCall, seen: ScannedMessage): boolean {
     if (asked.method === 'subscriptions/listen') return true;
-    return seen.error?.code === SHUTTING_DOWN && this.#repeatable.isHarmless(asked);
+    return seen.error?.code === SHUTTING_DOWN && this.#retrySafety.isRepeatable(asked);
   }
 
   #refuse(seen: ScannedMessage): Verdict {
@@ -247,7 +248,7 @@ export class SessionReplay {
     const { protocolVersion: before } = this.#agreed;
     if (now !== before)
       throw new Error(
-        `the server was restarted and speaks revision ${String(now)} now, where the session was opened with ${String(before)}: start the agent anew`,
+        `the restarted server uses protocol revision ${String(now)}, but the session was opened with ${String(before)}: restart the agent`,
       );
     this.#resuming = false;
     return 'resumed';
@@ -259,7 +260,7 @@ export class SessionReplay {
       this.#sessions += 1;
       this.#initialize = asked;
       this.#agreed = result;
-      // It opens another session than the one before, if there was one.
+      // A second `initialize` opens a new session.
       this.#initialized = undefined;
       this.#level = undefined;
       this.#watched.clear();
@@ -269,30 +270,30 @@ export class SessionReplay {
   }
 
   /**
-   * The connection is gone.
+   * The connection has ended.
    *
-   * @param kept whether the server keeps what requests came to, where the next one finds it
-   * @returns what is sent again: all that does no harm when done twice, and of the rest what a server that keeps its answers
-   * can tell for a repeat; and what the agent is told: an error for every other request, and that nobody waits for its answers
+   * @param durable the next server knows the results of requests to this one
+   * @returns the requests to resend: those that are safe to repeat, and with a durable store also those that the next server
+   * recognises as repeats; errors for all other requests; and cancellations of the server's own requests
    */
-  lost(why: string, kept = false): LostRequest {
+  lost(why: string, durable = false): LostRequests {
     const toAgent: string[] = [];
     const again: string[] = [];
-    // An agent that opens a second session may begin to count anew.
-    const known = kept && this.#sessions <= 1;
+    // Ids identify requests only within one session: in a second session, the agent may use the same ids again.
+    const known = durable && this.#sessions <= 1;
     for (const [key, asked] of this.#open.drain()) {
       const { line, method } = asked;
-      if (line !== undefined && (this.#repeatable.isHarmless(asked) || (known && hasIdempotencyKey(asked)))) {
+      if (line !== undefined && (this.#retrySafety.isRepeatable(asked) || (known && hasIdempotencyKey(asked)))) {
         again.push(line);
         if (method === 'subscriptions/listen') this.#reopened.add(key);
       } else toAgent.push(failure(key, why));
     }
-    toAgent.push(...this.#questions.lost(why));
-    this.#ours.clear();
+    toAgent.push(...this.#requestIds.lost(why));
+    this.#ownIds.clear();
     return { toAgent, again };
   }
 
-  /** Whether a server answers a line: all but notifications and responses, also what it cannot read. */
+  /** Whether a server answers a line: all lines except notifications and responses, including unreadable lines. */
   static isAnswered(line: string): boolean {
     const messages = scanMessages(line);
     const silent = ({ key, method, answer }: ScannedMessage): boolean =>
@@ -300,18 +301,18 @@ export class SessionReplay {
     return messages.length === 0 || !messages.every(silent);
   }
 
-  /** Errors for the requests of lines that were never sent. */
+  /** Creates errors for the requests of lines that were never sent. */
   static refused(lines: readonly string[], why: string, code?: number): readonly string[] {
     return lines.flatMap(sentBy).flatMap(({ owed }) => (owed === undefined ? [] : [failure(owed, why, code)]));
   }
 
-  /** Forgets the requests of this connection: its server has read none of them, and they are sent again. */
+  /** Removes the requests of this connection: its server has read none of them, and they are resent. */
   unsent(): void {
     this.#open.drain();
   }
 }
 
-/** What an agent has sent with a line. One that was skipped is rejected: of that only the id counts, if it can be read. */
+/** Scans a line of the agent. For a skipped line, which the server rejects, only a readable id counts. */
 function sentBy(line: string): readonly ScannedMessage[] {
   if (!isAside(line)) return scanMessages(line);
   const mail = readRelayMail(line);

@@ -1,4 +1,4 @@
-/** The one server process that many shims share: where its socket is, and who starts it. */
+/** The server process that many shims share: locates its socket and starts it once. */
 import { Buffer } from 'node:buffer';
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -17,26 +17,26 @@ import { ServerStarting, Unreachable } from './retry-policy.ts';
 
 /** How long a server may take to listen, in milliseconds. */
 const START_MS = 30_000;
-/** Between two looks whether it listens, in milliseconds. */
-const LOOK_MS = 20;
-/** How many servers in a row may fail to start. */
-const MOST_FAILURES = 3;
-/** A log longer than this, in bytes, is begun anew with the next server. */
+/** The interval between checks whether the server listens, in milliseconds. */
+const POLL_MS = 20;
+/** The maximum number of consecutive failed starts. */
+const MAX_FAILURES = 3;
+/** A longer log, in bytes, is truncated when the next server starts. */
 const LOG_BYTES = 1_048_576;
-/** How far from the end of the log of a server that failed its last line is looked for, in bytes. */
-const SHOWN_BYTES = 8_000;
+/** How many bytes from the end of a failed server's log are searched for its last line. */
+const TAIL_BYTES = 8_000;
 
 export interface SharedServerOptions {
-  /** Where it listens. Default: {@link defaultPath}. */
+  /** The socket. Default: {@link defaultPath}. */
   readonly path: string | undefined;
-  /** Milliseconds without a client after which it ends. */
+  /** The server exits after this time without a client, in milliseconds. */
   readonly idleMs: number;
-  /** It has an inspector. */
+  /** Opens the inspector. */
   readonly inspect: boolean;
 }
 
 export class SharedServer {
-  /** Where it listens. */
+  /** The socket on which the server listens. */
   readonly path: string;
   readonly #file: string;
   readonly #args: readonly string[];
@@ -45,8 +45,8 @@ export class SharedServer {
   #failures = 0;
 
   /**
-   * @param args what `file` finds in `process.argv.slice(2)`
-   * @throws {UsageError} when `file` is nothing that can be served
+   * @param args the `process.argv.slice(2)` of `file`
+   * @throws {UsageError} if `file` is not a module or a directory
    */
   constructor(file: string, args: readonly string[], { path, idleMs, inspect }: SharedServerOptions) {
     const target = readTarget('attach --spawn', [file]);
@@ -59,10 +59,10 @@ export class SharedServer {
   }
 
   /**
-   * Starts the server, unless there is one; resolves when it listens. Of many callers in as many processes one starts it.
+   * Starts the server if it does not run, and resolves when it listens. A lock file ensures that only one of many processes starts it.
    *
-   * @throws {BeingStarted} when another process is about to start it
-   * @throws {Error} when it fails to start, with the end of its log; {Hopeless} when it has done so too often
+   * @throws {ServerStarting} if another process is starting it
+   * @throws {Error} if it fails to start, with the last line of its log; {Unreachable} after too many failures
    */
   async start(): Promise<void> {
     const lock = isWindows ? join(tmpdir(), `troupe-${hashOf([this.path])}.lock`) : `${this.path}.lock`;
@@ -72,9 +72,9 @@ export class SharedServer {
     } catch (error) {
       throw new Unreachable(messageOf(error));
     }
-    if (!takeLock(lock)) throw new ServerStarting(`another process is starting the server of ${this.path}`);
+    if (!takeLock(lock)) throw new ServerStarting(`another process is starting the server on ${this.path}`);
     try {
-      // Another may have started it between our last look and the lock.
+      // Another process may have started the server just before this one took the lock.
       if (!(await isListening(this.path))) await this.#spawn(log);
     } finally {
       rmSync(lock, { force: true });
@@ -90,13 +90,13 @@ export class SharedServer {
     const child = spawn(
       process.execPath,
       [...process.execArgv, main, 'serve', this.#file, ...options, '--', ...this.#args],
-      // Not in the directory of the agent that happens to be first: it may be gone tomorrow.
+      // Not the working directory of the first agent, which may be removed later.
       { detached: true, stdio: ['ignore', log, log], cwd: directoryOf(this.#file), windowsHide: true },
     );
-    let over: string | undefined;
+    let ending: string | undefined;
     const ended = new Promise<void>((resolve) => {
       const end = (why: string): void => {
-        over = why;
+        ending = why;
         resolve();
       };
       child.once('error', ({ message }) => end(message));
@@ -105,13 +105,13 @@ export class SharedServer {
     const until = performance.now() + START_MS;
     try {
       while (!(await isListening(this.path))) {
-        if (over === undefined && performance.now() < until) {
-          await Promise.race([sleep(LOOK_MS), ended]);
+        if (ending === undefined && performance.now() < until) {
+          await Promise.race([sleep(POLL_MS), ended]);
           continue;
         }
         const late = `it did not listen within ${START_MS} ms`;
-        if (over === undefined) child.kill('SIGKILL');
-        this.#failed(`${over ?? late}, and said in ${logFile}: ${tail(logFile, from)}`);
+        if (ending === undefined) child.kill('SIGKILL');
+        this.#failed(`${ending ?? late}. Last line of ${logFile}: ${lastLine(logFile, from)}`);
       }
     } finally {
       child.unref();
@@ -123,15 +123,15 @@ export class SharedServer {
 
   #failed(why: string): never {
     this.#failures += 1;
-    const message = `the server of ${this.#file} cannot be started: ${why}`;
-    throw this.#failures < MOST_FAILURES ? new Error(message) : new Unreachable(message);
+    const message = `cannot start the server for ${this.#file}: ${why}`;
+    throw this.#failures < MAX_FAILURES ? new Error(message) : new Unreachable(message);
   }
 }
 
 /**
- * Where the server of a file listens: the same for all who name the same file, however they name it.
+ * The default socket of a file's server. It depends only on the real path of the file and on the arguments.
  *
- * @throws {Error} when there is no directory for it that only this user may write to
+ * @throws {Error} if no directory exists that only this user can write to
  */
 export function defaultPath(file: string, args: readonly string[]): string {
   const name = hashOf([file, ...args]);
@@ -147,7 +147,7 @@ function directoryOf(path: string): string {
   return statSync(path).isDirectory() ? path : dirname(path);
 }
 
-/** Makes the lock file, with our process id in it. @returns false when a process that lives has made it before */
+/** Creates the lock file with the id of this process. @returns false if a live process holds the lock */
 function takeLock(lock: string): boolean {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -156,7 +156,7 @@ function takeLock(lock: string): boolean {
     } catch (error) {
       if (codeOf(error) !== 'EEXIST') throw error;
       if (attempt > 1 || isHeld(lock)) return false;
-      // Two who find it stale at once may both start a server. Only one of those can bind the socket; the other ends.
+      // Two processes that find the lock stale may both start a server. Only one server can bind the socket; the other ends.
       rmSync(lock, { force: true });
     }
   }
@@ -166,9 +166,9 @@ function isHeld(lock: string): boolean {
   try {
     const age = Date.now() - statSync(lock).mtimeMs;
     const pid = Number(readFileSync(lock, 'utf8'));
-    // It is made first, and written to then.
-    if (!Number.isSafeInteger(pid) || pid <= 0) return age < LOOK_MS * 100;
-    // Nobody needs so long: the id belongs to another process now.
+    // The owner creates the file before it writes its id.
+    if (!Number.isSafeInteger(pid) || pid <= 0) return age < POLL_MS * 100;
+    // A start never takes so long: the id now belongs to another process.
     if (age > 2 * START_MS) return false;
     process.kill(pid, 0);
     return true;
@@ -182,12 +182,12 @@ function openLog(path: string): number {
   return openSync(path, size > LOG_BYTES ? 'w' : 'a', 0o600);
 }
 
-/** Of what was written since `from` the last line of the command, which says why; or else the last line. */
-function tail(path: string, from: number): string {
+/** Finds the reason of a failure in the log after `from`: the last line of `troupe serve`, or else the last line. */
+function lastLine(path: string, from: number): string {
   const file = openSync(path, 'r');
   try {
     const { size } = fstatSync(file);
-    const start = Math.max(from, size - SHOWN_BYTES);
+    const start = Math.max(from, size - TAIL_BYTES);
     const bytes = Buffer.alloc(Math.max(0, size - start));
     readSync(file, bytes, 0, bytes.length, start);
     const lines = bytes.toString('utf8').trim().split('\n');

@@ -1,4 +1,4 @@
-/** A shim between one agent on stdio and a server, whichever process that may be: it takes the agent's session from one to the next. */
+/** Connects one agent on stdio with a sequence of server processes, and moves the agent's session from one to the next. */
 import type { Readable, Writable } from 'node:stream';
 import { type Clock, systemClock } from '../../clock.ts';
 import { messageOf } from '../../protocol/json.ts';
@@ -9,91 +9,90 @@ import { StrayOutput } from '../supervisor/stray-output.ts';
 import type { ServerLink } from './server-link.ts';
 import { SessionReplay } from './session-replay.ts';
 
-/** Longest line from a server that passes, in bytes; also from the agent, where a server does not say what its limit is. */
-const LONGEST = 64 * 1024 * 1024;
+/** The longest line that passes from a server, in bytes. It also limits lines of the agent if the server reports no limit. */
+const MAX_LINE_BYTES = 64 * 1024 * 1024;
 
-/** Characters that wait for a server before the agent has to wait too. */
-const MOST_HELD = 4 * 1024 * 1024;
+/** How many characters may wait for a server before the shim stops reading from the agent. */
+const MAX_QUEUED = 4 * 1024 * 1024;
 
 const HELLO = asideOf({ type: 'hello' });
 
 const SHUTTING_DOWN = -31_003;
 
-/** What becomes of a request that was in flight, for the agent. */
-const RESTARTED =
-  'the server restarted, and this request was lost with it: send it again if it does no harm when done twice';
-const ENDED = 'the server ended before it answered this request, and does not start again';
+/** The errors of requests in flight when their server ends. */
+const RESTARTED = 'The server restarted before it answered. Retry only if running this call twice is safe.';
+const ENDED = 'The server ended before it answered, and will not be restarted.';
 
-/** How often to look for a server, and for how long. */
-export interface Persistence {
-  /** No server could be reached: resolves when it is time for the next attempt. @throws {Error} when there shall be none */
+/** When to connect to a server again. */
+export interface ReconnectPolicy {
+  /** An attempt to connect failed: resolves when the next may start. @throws {Error} to give up */
   failed(error: unknown): Promise<void>;
-  /** A server was lost, so many milliseconds after it was reached; the same. @param refusal why it would not serve, or empty */
+  /** A connection was lost after `livedMs` milliseconds: resolves when the next attempt may start. @param refusal why the server rejected the session, or empty @throws {Error} to give up */
   lost(livedMs: number, refusal: string): Promise<void>;
-  /** Calls back when a server has taken too long to take up a session, unless the returned function is called first. */
+  /** Calls back when a server takes too long to resume a session. The returned function cancels the timer. */
   deadline(late: () => void): () => void;
 }
 
 export interface ShimOptions {
   readonly input: Readable;
   readonly output: Writable;
-  /** Reaches a server, once. @throws {Error} when that fails */
+  /** Connects to a server. @throws {Error} if that fails */
   dial(): Promise<ServerLink>;
-  readonly patience: Persistence;
-  /** Default: the real one. */
+  readonly retryPolicy: ReconnectPolicy;
+  /** Default: the system clock. */
   readonly clock?: Clock;
-  /** Tells people. */
+  /** Prints a line on stderr. */
   say(line: string): void;
 }
 
 /**
- * Copies lines from `input` to the server and back, until the input has ended and all is answered.
- * When the server dies, what it had is sent to the next where that does no harm, and answered with an error where it might;
- * what comes meanwhile waits for the next.
+ * Copies lines from `input` to the server and back, until the input has ended and every request is answered.
+ * If the server dies, its requests in flight are resent to the next server if that is safe, and get an error otherwise.
+ * Later requests wait for the next server.
  *
- * @example await new Shim({ input: process.stdin, output: process.stdout, dial, patience, say }).run();
+ * @example await new Shim({ input: process.stdin, output: process.stdout, dial, retryPolicy, say }).run();
  */
 export class Shim {
   readonly #options: ShimOptions;
-  readonly #conversation = new SessionReplay();
+  readonly #session = new SessionReplay();
   readonly #fromAgent: LineReader;
-  /** A server has said how long a line may be. The next may say otherwise. */
+  /** A server has reported its limit for lines. A later server may report another. */
   #limited = false;
-  /** What waits for a server. */
-  #held: string[] = [];
-  #heldLength = 0;
-  /** What was sent on this connection before the first message came back: a server that refuses has read none of it. */
+  /** Lines that wait for a server. */
+  #queue: string[] = [];
+  #queueLength = 0;
+  /** Lines that were sent on this connection before the first message from the server: a server that rejects the session has read none of them. */
   #unread: string[] | undefined;
-  /** The connection, once lines may pass. */
+  /** The connection, once the session is established and lines may pass. */
   #open: ServerLink | undefined;
   #link: ServerLink | undefined;
   #batch: string[] = [];
-  /** Another server waits to take this one's place, as soon as this has taken up the session. */
+  /** Another server replaces this one as soon as this one has resumed the session. */
   #handingOver = false;
-  /** The server finishes what it has; what is new is for the next. */
+  /** The server finishes its running requests; new requests wait for the next server. */
   #draining = false;
   /** The agent sends nothing more. */
   #ended = false;
-  /** Why no server shall take what the agent may still send. */
+  /** The reason for rejecting all further requests of the agent. */
   #stopped: string | undefined;
   /** The agent reads nothing more. */
   #gone = false;
   #served = false;
   #leave: () => void = () => {};
-  /** Ends the wait for a server that takes up the session. */
-  #inTime: () => void = () => {};
+  /** Cancels the deadline for resuming the session. */
+  #cancelDeadline: () => void = () => {};
 
   constructor(options: ShimOptions) {
     this.#options = options;
     this.#fromAgent = new LineReader({
-      maxBytes: LONGEST,
+      maxBytes: MAX_LINE_BYTES,
       onLine: (line) => this.#line(line),
-      // The server knows how to reject it, in the agent's revision.
+      // The server rejects the line, because the error depends on the agent's revision.
       onUnreadable: (reason, bytes, head) => this.#line(asideOf({ type: 'unreadable', reason, bytes, head })),
     });
   }
 
-  /** @throws {Error} when there is no server to be had, or the session cannot go on with it; the agent has its errors then */
+  /** @throws {Error} if no server can be reached, or the session cannot continue; every waiting request has an error by then */
   async run(): Promise<void> {
     const { input, output } = this.#options;
     input.on('data', (chunk: Buffer) => {
@@ -103,7 +102,7 @@ export class Shim {
     });
     input.on('end', () => this.end()).on('close', () => this.end());
     input.on('error', () => this.end());
-    output.on('error', () => this.#vanish());
+    output.on('error', () => this.#abandon());
     const left = new Promise<void>((resolve) => {
       this.#leave = resolve;
     });
@@ -111,102 +110,102 @@ export class Shim {
   }
 
   async #serve(): Promise<void> {
-    const { dial, patience } = this.#options;
+    const { dial, retryPolicy } = this.#options;
     try {
       while (!this.isDone) {
-        const link = await dial().catch((error: unknown) => patience.failed(error));
+        const link = await dial().catch((error: unknown) => retryPolicy.failed(error));
         if (!link) continue;
         const began = performance.now();
-        await this.#converse(link);
-        if (!this.isDone) await patience.lost(performance.now() - began, this.#conversation.refusal);
+        await this.#connect(link);
+        if (!this.isDone) await retryPolicy.lost(performance.now() - began, this.#session.refusal);
       }
     } catch (error) {
-      this.#toAgent(SessionReplay.refused(this.#held, messageOf(error)));
+      this.#toAgent(SessionReplay.refused(this.#queue, messageOf(error)));
       throw error;
     }
   }
 
-  /** The agent sends nothing more: what it has asked is still answered. */
+  /** The agent sends nothing more. Requests in flight are still answered. */
   end(): void {
     if (this.#ended) return;
     this.#ended = true;
     this.#fromAgent.end();
     this.#flush();
     this.#open?.output.end();
-    // Nothing waits for the server that is looked for.
+    // No request waits for the next server.
     if (!this.#link && this.isDone) this.#leave();
   }
 
-  /** Ends as if the agent had sent nothing more. What it sends all the same, and what waits for a server, is refused. */
+  /** Ends as if the agent had closed its input. Rejects waiting and later requests. */
   stop(why: string): void {
     if (this.#stopped !== undefined) return;
     this.#stopped = why;
-    this.#toAgent(SessionReplay.refused(this.#held.splice(0), why, SHUTTING_DOWN));
+    this.#toAgent(SessionReplay.refused(this.#queue.splice(0), why, SHUTTING_DOWN));
     this.end();
-    // A server that has not taken up the session yet has nothing to finish.
+    // A server that has not resumed the session yet has no running requests.
     if (!this.#open) this.#link?.destroy();
   }
 
-  /** The server finishes what it has, and ends; what is new waits for the next. Where none serves, the next is the next. */
+  /** Asks the server to finish its running requests and to end. New requests wait for the next server. Without a server, does nothing. */
   handOver(): void {
     this.#handingOver = this.#link !== undefined && !this.#ended;
     if (!this.#handingOver || !this.#open || this.#draining) return;
     this.#draining = true;
     this.#flush();
-    this.#conversation.draining();
+    this.#session.draining();
     this.#open.drain();
   }
 
-  /** Whether any server has sent a message. */
+  /** True if any server has sent a message. */
   get hasServed(): boolean {
     return this.#served;
   }
 
-  /** Nobody reads what the shim says. */
-  #vanish(): void {
+  /** The agent does not read its input any more. */
+  #abandon(): void {
     this.#gone = true;
     this.end();
     this.#leave();
   }
 
-  /** True when nothing is left to do, but for what a server may still be finishing. */
+  /** True if no request waits for a server; a server may still be finishing running requests. */
   get isDone(): boolean {
-    return this.#gone || (this.#ended && !this.#held.some(SessionReplay.isAnswered));
+    return this.#gone || (this.#ended && !this.#queue.some(SessionReplay.isAnswered));
   }
 
   #line(line: string): void {
     if (this.#stopped !== undefined) this.#toAgent(SessionReplay.refused([line], this.#stopped, SHUTTING_DOWN));
-    else if (this.#open && !(this.#draining && this.#conversation.isForNext(line))) this.#send(line);
-    else this.#hold([line]);
+    else if (this.#open && !(this.#draining && this.#session.isForNext(line))) this.#send(line);
+    else this.#enqueue([line]);
   }
 
-  #hold(lines: readonly string[]): void {
-    this.#held.push(...lines);
-    for (const line of lines) this.#heldLength += line.length;
+  #enqueue(lines: readonly string[]): void {
+    this.#queue.push(...lines);
+    for (const line of lines) this.#queueLength += line.length;
     if (this.#isFull) this.#options.input.pause();
   }
 
-  /** Whether the agent has to wait: for a server, or until that says how long a line may be. */
+  /** True if the shim must not read more from the agent: the queue is full, or a long line waits for the server's limit. */
   get #isFull(): boolean {
-    return this.#heldLength > MOST_HELD || (!this.#limited && this.#fromAgent.heldBytes > MOST_HELD);
+    return this.#queueLength > MAX_QUEUED || (!this.#limited && this.#fromAgent.heldBytes > MAX_QUEUED);
   }
 
   #send(line: string): void {
-    const sent = this.#conversation.sent(line);
+    const sent = this.#session.sent(line);
     if (sent === undefined) return;
-    // A line may end in a carriage return of its own: the server takes the last one for a part of the line end.
+    // Repeat a carriage return at the end of the line: the server removes one as a part of the line ending.
     this.#batch.push(sent.endsWith('\r') ? `${sent}\r` : sent);
     this.#unread?.push(line);
   }
 
-  /** How long a line of the agent may be. */
+  /** Sets the maximum length of the agent's lines. */
   #limit(maxBytes: number): void {
     this.#limited = true;
     this.#fromAgent.maxBytes = maxBytes;
     if (!this.#isFull) this.#options.input.resume();
   }
 
-  /** Writes what was sent in this turn. */
+  /** Writes the lines of this turn to the server. */
   #flush(): void {
     const link = this.#open;
     if (!link || this.#batch.length === 0) return;
@@ -218,25 +217,25 @@ export class Shim {
     });
   }
 
-  /** One connection, from its first line to its last. @throws {Error} when the session cannot go on */
-  async #converse(link: ServerLink): Promise<void> {
+  /** Runs one connection from its first line to its last. @throws {Error} if the session cannot continue */
+  async #connect(link: ServerLink): Promise<void> {
     this.#link = link;
     this.#unread = [];
-    this.#conversation.refusal = '';
+    this.#session.refusal = '';
     const { clock = systemClock, say } = this.#options;
     const output = new StrayOutput({ clock, say });
     const probe = this.#probe(link, clock);
     let problem: unknown;
     let over = false;
     const reader = new LineReader({
-      maxBytes: LONGEST,
+      maxBytes: MAX_LINE_BYTES,
       onLine: (line) => {
         const message = over ? undefined : output.messageIn(line);
         if (message === undefined) return;
-        const { responses } = this.#conversation;
+        const { responses } = this.#session;
         try {
-          over = !this.#heard(message, link);
-          if (this.#conversation.responses > responses) probe?.responded();
+          over = !this.#receive(message, link);
+          if (this.#session.responses > responses) probe?.responded();
           else probe?.heard();
         } catch (error) {
           problem = error;
@@ -244,112 +243,114 @@ export class Shim {
         }
         if (over) link.destroy();
       },
-      onUnreadable: (reason, bytes, head) => this.#leftOut(reason, bytes, head),
+      onUnreadable: (reason, bytes, head) => this.#skipped(reason, bytes, head),
     });
     link.input.on('data', (chunk: Buffer) => {
       reader.push(chunk);
       this.#pass(link);
     });
-    const opening = this.#conversation.connected();
-    link.output.write(lines(opening === undefined ? [HELLO] : [HELLO, opening]));
-    if (opening === undefined) this.#goLive(link, []);
-    else this.#inTime = this.#options.patience.deadline(() => link.destroy());
+    const initialize = this.#session.connected();
+    link.output.write(lines(initialize === undefined ? [HELLO] : [HELLO, initialize]));
+    if (initialize === undefined) this.#goLive(link, []);
+    else this.#cancelDeadline = this.#options.retryPolicy.deadline(() => link.destroy());
     await link.closed;
     over = true;
     probe?.stop();
-    this.#inTime();
-    this.#afterwards(link);
+    this.#cancelDeadline();
+    this.#disconnected(link);
     if (problem !== undefined) throw problem;
   }
 
-  /** Finds out whether a server that owes responses can still give any; where others use it, too, that is not ours to judge. */
+  /** Probes a silent server that owes responses. A shared server is not probed: one agent must not end it for the others. */
   #probe(link: ServerLink, clock: Clock): Probe | undefined {
-    const { life } = link;
+    const { ownProcess } = link;
     return (
-      life &&
+      ownProcess &&
       new Probe({
         clock,
-        // What the agent does not read, its server need not say.
-        awaits: () => this.#open === link && !this.#draining && !link.input.isPaused() && this.#conversation.awaits,
-        turns: () => life.turns(),
-        ask: () => void link.output.write(lines([this.#conversation.probe()])),
+        // If the agent does not read, the server cannot send.
+        awaits: () => this.#open === link && !this.#draining && !link.input.isPaused() && this.#session.awaits,
+        turns: () => ownProcess.turns(),
+        ask: () => void link.output.write(lines([this.#session.probe()])),
         dead: (why) => {
-          this.#conversation.distrust();
-          life.end(why);
+          this.#session.distrust();
+          ownProcess.kill(why);
         },
       })
     );
   }
 
-  /** The connection is over. */
-  #afterwards({ keeps, life }: ServerLink): void {
+  /** The connection has ended. */
+  #disconnected({ durable, ownProcess }: ServerLink): void {
     this.#open = undefined;
     this.#link = undefined;
     this.#handingOver = false;
     this.#draining = false;
     this.#batch = [];
-    // A server that refuses has read nothing.
-    const unread = this.#conversation.refusal === '' ? [] : (this.#unread ?? []);
-    if (unread.length > 0) this.#conversation.unsent();
-    const { toAgent, again } = this.#conversation.lost(life?.endedItself === true ? ENDED : RESTARTED, keeps);
+    // A server that rejects the session has read nothing.
+    const unread = this.#session.refusal === '' ? [] : (this.#unread ?? []);
+    if (unread.length > 0) this.#session.unsent();
+    const { toAgent, again } = this.#session.lost(ownProcess?.endedItself === true ? ENDED : RESTARTED, durable);
     this.#toAgent(toAgent);
-    const held = [...again, ...unread, ...this.#held.splice(0)];
-    this.#heldLength = 0;
-    if (this.#stopped === undefined) this.#hold(held);
-    else this.#toAgent(SessionReplay.refused(held, this.#stopped, SHUTTING_DOWN));
-    // It may have been paused for a server that will never say 'drain' now.
+    const waiting = [...again, ...unread, ...this.#queue.splice(0)];
+    this.#queueLength = 0;
+    if (this.#stopped === undefined) this.#enqueue(waiting);
+    else this.#toAgent(SessionReplay.refused(waiting, this.#stopped, SHUTTING_DOWN));
+    // The input may be paused for a 'drain' event that this server's stream never emits.
     if (!this.#isFull) this.#options.input.resume();
   }
 
   #goLive(link: ServerLink, first: readonly string[]): void {
-    this.#inTime();
+    this.#cancelDeadline();
     this.#open = link;
     this.#batch.push(...first);
-    const held = this.#held.splice(0);
-    this.#heldLength = 0;
-    for (const line of held) this.#send(line);
+    const waiting = this.#queue.splice(0);
+    this.#queueLength = 0;
+    for (const line of waiting) this.#send(line);
     if (!this.#isFull) this.#options.input.resume();
     this.#flush();
     if (this.#ended) link.output.end();
     else if (this.#handingOver) this.handOver();
   }
 
-  /** A line from the server. @returns false when nothing more is wanted of it */
-  #heard(line: string, link: ServerLink): boolean {
+  /** Handles a line from the server. @returns false if the connection must end */
+  #receive(line: string, link: ServerLink): boolean {
     if (isAside(line)) return this.#learn(line);
     this.#served = true;
-    const verdict = this.#conversation.received(line);
+    const verdict = this.#session.received(line);
     if (verdict === 'refused') return false;
-    // A server that says no limit before its first message says none.
-    if (!this.#limited) this.#limit(LONGEST);
+    // A server that is no relay partner reports no limit before its first message.
+    if (!this.#limited) this.#limit(MAX_LINE_BYTES);
     this.#unread = undefined;
     if (verdict === 'pass') this.#out.push(line);
-    else if (verdict === 'reworded') this.#out.push(this.#conversation.said);
+    else if (verdict === 'replaced') this.#out.push(this.#session.replacement);
     else if (verdict === 'resumed') {
-      this.#goLive(link, this.#conversation.resumption());
-      this.#out.push(...this.#conversation.changes());
+      this.#goLive(link, this.#session.resumption());
+      this.#out.push(...this.#session.changes());
     }
     return true;
   }
 
-  /** A line that is for the shim. @returns true: the server is there */
+  /** Handles a report to the relay. @returns true: the connection continues */
   #learn(line: string): true {
     const mail = readServerMail(line);
     if (mail?.type === 'limit') this.#limit(mail.maxMessageBytes);
-    else if (mail?.type === 'repeatable') this.#conversation.learn(mail.tools);
-    else if (mail?.type === 'rejected') this.#conversation.rejected(mail.line, mail.id);
+    else if (mail?.type === 'repeatable') this.#session.learn(mail.tools);
+    else if (mail?.type === 'rejected') this.#session.rejected(mail.line, mail.id);
     return true;
   }
 
-  /** A line from the server was skipped: the request that it answers gets an error. */
-  #leftOut(reason: 'too long' | 'not UTF-8', bytes: number, head: string): void {
+  /** A line from the server was skipped: its request gets an error. */
+  #skipped(reason: 'too long' | 'not UTF-8', bytes: number, head: string): void {
     const why =
-      reason === 'too long' ? `${bytes} bytes long, and ${LONGEST} is the limit` : `${bytes} bytes that are not UTF-8`;
-    this.#options.say(`a line of the server is left out: it is ${why}`);
-    this.#out.push(...this.#conversation.leftOut(head, `the server's response is left out: it is ${why}`));
+      reason === 'too long'
+        ? `it is ${bytes} bytes long, and the limit is ${MAX_LINE_BYTES}`
+        : `its ${bytes} bytes are not UTF-8`;
+    this.#options.say(`dropped a line from the server: ${why}`);
+    this.#out.push(...this.#session.skipped(head, `The server's response was dropped: ${why}.`));
   }
 
-  /** What is for the agent, of the chunk at hand. */
+  /** The lines for the agent from the current chunk. */
   readonly #out: string[] = [];
 
   #pass(link: ServerLink): void {
@@ -359,9 +360,9 @@ export class Shim {
     this.#options.output.once('drain', () => link.input.resume());
   }
 
-  /** @returns false when the agent should read first */
-  #toAgent(said: readonly string[]): boolean {
-    return said.length === 0 || this.#gone || this.#options.output.write(lines(said));
+  /** @returns false if the output buffer is full */
+  #toAgent(messages: readonly string[]): boolean {
+    return messages.length === 0 || this.#gone || this.#options.output.write(lines(messages));
   }
 }
 

@@ -1,38 +1,38 @@
-/** The heartbeat of a worker process: finds a process that is stopped, and an event loop that is blocked beyond the watchdog's hard limit. It knows no process and no pipe. */
+/** The heartbeat of a worker process: detects a stopped process, and an event loop that is blocked beyond the watchdog's hard limit. It does no I/O. */
 import type { Clock, Timer } from '../../clock.ts';
 import type { ProcessState } from './process-state.ts';
 
-/** Between two looks, in milliseconds. */
+/** The interval between checks, in milliseconds. */
 export const LOOK_MS = 2_000;
 
-/** How long a process may be stopped (SIGSTOP), in milliseconds: who stops it for a moment, to look at it, finds it again. */
+/** How long a process may be stopped (SIGSTOP), in milliseconds: an operator may stop it for a moment to inspect it. */
 export const STOPPED_MS = 10_000;
 
-/** What an event loop is given beyond twice the watchdog's hard limit, in milliseconds: the watchdog gives native code twice that limit. */
+/** The allowance beyond twice the watchdog's hard limit, in milliseconds. The watchdog itself waits twice that limit for native code. */
 const SLACK_MS = 10_000;
 
 export interface HeartbeatOptions {
   readonly clock: Clock;
-  /** Asks the process for a beat; {@link Heartbeat.answered} is called with its answer. */
+  /** Sends a beat to the process. The caller passes the answer to {@link Heartbeat.answered}. */
   ask(): void;
-  /** What the system says of the process. Asked only where the process does not answer. */
+  /** Reads the state of the process from the system. Called only if the process does not answer. */
   state(): ProcessState;
-  /** The process has to be replaced. Said once. @param why such as `is stopped (SIGSTOP)` @param blocked what it does never ends */
+  /** The process must be replaced. Called once. @param why such as `is stopped (SIGSTOP)` @param blocked true if its event loop is blocked */
   dead(why: string, blocked: boolean): void;
 }
 
 /**
- * Time counts in looks: a look counts for at most two intervals, so that a suspended laptop, or a machine that had no time for
- * this process either, blames nobody.
+ * A check counts for at most two intervals, however late it runs. So a suspended laptop, or a machine too busy to run this
+ * process, does not count against the worker.
  */
 export class Heartbeat {
   readonly #options: HeartbeatOptions;
   #timer: Timer;
   #looked: number;
-  /** Milliseconds for which the process has not answered. */
+  /** The time without an answer, in milliseconds. */
   #silentMs = 0;
   #serves = false;
-  /** It has been asked, and has not answered. */
+  /** A beat is unanswered. */
   #asked = false;
   #debugged = false;
   #longestMs = Number.POSITIVE_INFINITY;
@@ -43,21 +43,21 @@ export class Heartbeat {
     this.#timer = options.clock.after(LOOK_MS, this.#look);
   }
 
-  /** The process serves, and answers from now on. @param hardMs after which its watchdog ends it; undefined for never */
+  /** The process serves and answers beats from now on. @param hardMs the hard limit of its watchdog; undefined for none */
   begin(hardMs: number | undefined): void {
     this.#serves = true;
     if (hardMs !== undefined) this.#longestMs = 2 * hardMs + SLACK_MS;
     this.#ask();
   }
 
-  /** The process has answered. @param debugged whether a debugger is attached to it: then it may stand still for long */
+  /** The process has answered. @param debugged true if a debugger is attached, which may pause the process */
   answered(debugged: boolean): void {
     this.#asked = false;
     this.#silentMs = 0;
     this.#debugged = debugged;
   }
 
-  /** Whether it serves and its event loop turns, as far as the last look tells. */
+  /** True if the process serves and its event loop ran at the last check. */
   get turns(): boolean {
     return this.#serves && this.#silentMs === 0 && !this.#debugged;
   }
@@ -89,12 +89,12 @@ export class Heartbeat {
     if (this.#debugged) return undefined;
     this.#silentMs += passed;
     if (this.#silentMs < STOPPED_MS) return undefined;
-    // One that still loads does not answer, and may load for long: only its state tells anything.
+    // A process that is still loading does not answer, and may load for long: only its system state counts.
     const state = this.#options.state();
     if (state === 'stopped') return { why: 'is stopped (SIGSTOP)', blocked: false };
     if (state === 'traced') this.#silentMs = 0;
     if (!this.#serves || this.#silentMs < this.#longestMs) return undefined;
     const seconds = Math.round(this.#silentMs / 1_000);
-    return { why: `has been blocked for ${seconds} seconds, and its watchdog has not ended it`, blocked: true };
+    return { why: `was blocked for ${seconds} seconds and its watchdog did not end it`, blocked: true };
   }
 }

@@ -1,23 +1,23 @@
-/** Probes a server that owes the agent a response and says nothing: asks it for one that every server gives at once. It knows no pipe. */
+/** Probes a silent server that owes the agent a response: sends a request that every server answers at once. It does no I/O. */
 import type { Clock, Timer } from '../../clock.ts';
 import { LOOK_MS } from './heartbeat.ts';
 
-/** How long a server may say nothing before it is asked, and how long it may then take to respond, in milliseconds. */
+/** The silence before a probe is sent, and the time limit for its response, in milliseconds. */
 const SILENT_MS = 10_000;
 
 export interface ProbeOptions {
   readonly clock: Clock;
-  /** Whether the agent waits for a response, and would read it. */
+  /** Whether the agent waits for a response and reads its input. */
   awaits(): boolean;
-  /** Whether the event loop of the server's process turns: a server that computes cannot respond. */
+  /** Whether the event loop of the server's process runs: a blocked server cannot respond. */
   turns(): boolean;
-  /** Sends the server a request of the supervisor's own. */
+  /** Sends a probe to the server. */
   ask(): void;
-  /** The server does not respond. Said once. @param why such as `does not respond` */
+  /** The server does not respond. Called once. @param why such as `does not respond` */
   dead(why: string): void;
 }
 
-/** Time counts in looks, as that of a {@link Heartbeat} does. */
+/** Counts time as {@link Heartbeat} does. */
 export class Probe {
   readonly #options: ProbeOptions;
   #timer: Timer;
@@ -31,12 +31,12 @@ export class Probe {
     this.#timer = options.clock.after(LOOK_MS, this.#look);
   }
 
-  /** The server has said something: it need not be asked. */
+  /** The server has sent something, so no probe is needed yet. */
   heard(): void {
     if (!this.#asked) this.#silentMs = 0;
   }
 
-  /** The server has responded to a request. Once it is asked only that counts: also one that reads nothing may say something. */
+  /** The server has responded to a request. After a probe only a response counts: a server that reads nothing may still send notifications. */
   responded(): void {
     this.#silentMs = 0;
     this.#asked = false;
@@ -55,7 +55,7 @@ export class Probe {
     else if (turns()) this.#silentMs += passed;
     if (this.#silentMs >= SILENT_MS) {
       this.#silentMs = 0;
-      if (this.#asked) return dead('does not respond, though its event loop turns');
+      if (this.#asked) return dead('does not respond although its event loop runs');
       this.#asked = true;
       ask();
     }

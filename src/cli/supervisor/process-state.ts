@@ -1,29 +1,29 @@
-/** What the system says of another process: whether it is stopped, or held by a debugger. */
+/** Reads from the system whether another process is stopped, or paused by a debugger. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
 export type ProcessState =
   | 'running'
-  /** By SIGSTOP or its siblings. */
+  /** By SIGSTOP or another stop signal. */
   | 'stopped'
-  /** By a debugger of native code. */
+  /** By a native debugger. */
   | 'traced';
 
-/** Longest that `ps` may take, in milliseconds. */
+/** The time limit for `ps`, in milliseconds. */
 const PS_MS = 1_000;
 
-/** @returns `running` also where the system does not tell, as on Windows */
+/** @returns `running` also if the system does not report the state, as on Windows */
 export function processState(pid: number): ProcessState {
   const letter = stateOf(pid);
   if (letter === 'T') return 'stopped';
   return letter === 't' || letter === 'X' ? 'traced' : 'running';
 }
 
-/** One letter, as ps(1) has it. */
+/** Returns the state letter of ps(1). */
 function stateOf(pid: number): string {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The third field; the second may hold spaces, in brackets.
+    // The state is the third field. The second, in parentheses, may contain spaces.
     return stat.slice(stat.lastIndexOf(')') + 2).charAt(0);
   } catch {
     if (process.platform === 'linux' || process.platform === 'win32') return '';

@@ -1,4 +1,4 @@
-/** `troupe run`, the process that an agent starts: it holds the agent's pipes, and keeps a worker process behind them that serves. It loads no server. */
+/** The supervisor process of `troupe run`: holds the agent's pipes and restarts the worker process behind them. It does not load the server. */
 import { constants } from 'node:os';
 import { type Clock, systemClock } from '../../clock.ts';
 import { messageOf } from '../../protocol/json.ts';
@@ -9,19 +9,19 @@ import { say } from '../usage.ts';
 import { GaveUp, Restarts } from './restarts.ts';
 import type { WorkerProcess } from './worker-process.ts';
 
-/** Between two looks for a vanished parent process, in milliseconds. */
+/** The interval between checks for the parent process, in milliseconds. */
 const PARENT_MS = 2_000;
 
-/** How long a worker may take to load, or to take up the agent's session, in milliseconds. */
+/** How long a worker may take to load, or to resume the agent's session, in milliseconds. */
 const START_MS = 30_000;
 
-/** How long an agent that has ended may take to read what its last worker has said, in milliseconds. */
+/** How long an agent that has closed stdin may take to read the last output, in milliseconds. */
 const FLUSH_MS = 2_000;
 
-/** The exit code when the server crashes again and again: "internal software error" of sysexits(3). */
+/** The exit code after too many crashes: "internal software error" of sysexits(3). */
 const GAVE_UP = 70;
 
-/** The worker has ended by itself, with a code that is ours then. */
+/** The worker has ended and must not be restarted. The supervisor exits with its code. */
 class Ended extends Error {
   readonly code: number;
 
@@ -32,10 +32,10 @@ class Ended extends Error {
 }
 
 /**
- * Serves the agent that started this process, and ends the process.
+ * Serves the agent that started this process, then ends the process.
  *
- * @param first the worker that serves first
- * @param start makes another, which waits to be released
+ * @param first the first worker
+ * @param start starts another worker, which loads the program and waits for its release
  */
 export async function supervise(first: WorkerProcess, start: () => WorkerProcess): Promise<never> {
   return new Supervisor(first, start, systemClock).run();
@@ -46,7 +46,7 @@ class Supervisor {
   readonly #clock: Clock;
   readonly #restarts: Restarts;
   readonly #shim: Shim;
-  /** It has been started, and waits to be asked for. */
+  /** A started worker that waits for its release. */
   #next: WorkerProcess | undefined;
   #worker: WorkerProcess | undefined;
   #deploying = false;
@@ -56,12 +56,12 @@ class Supervisor {
     this.#start = start;
     this.#clock = clock;
     this.#next = first;
-    this.#restarts = new Restarts({ clock, say: tell });
+    this.#restarts = new Restarts({ clock, say: report });
     this.#shim = new Shim({
       input: process.stdin,
       output: process.stdout,
       dial: () => this.#dial(),
-      patience: {
+      retryPolicy: {
         failed(error) {
           throw error;
         },
@@ -71,18 +71,18 @@ class Supervisor {
           return () => timer.cancel();
         },
       },
-      say: tell,
+      say: report,
     });
   }
 
   async run(): Promise<never> {
-    // With the agent gone stderr breaks, too: that is no reason to leave a worker behind.
+    // After the agent exits, stderr breaks, too. An unhandled error would leave the worker running.
     process.stderr.on('error', () => {});
     watchParent({
       clock: this.#clock,
       everyMs: PARENT_MS,
       onGone: () => {
-        this.#shim.stop('the agent has gone');
+        this.#shim.stop('the agent has exited');
         this.#leaveInTime();
       },
       onUnable() {},
@@ -94,7 +94,7 @@ class Supervisor {
       await this.#shim.run();
     } catch (error) {
       code = error instanceof Ended ? error.code : error instanceof GaveUp ? GAVE_UP : 1;
-      if (!(error instanceof Ended)) tell(messageOf(error));
+      if (!(error instanceof Ended)) report(messageOf(error));
     }
     const last = await this.#end();
     return new Promise(() => {
@@ -105,7 +105,7 @@ class Supervisor {
     });
   }
 
-  /** The agent has ended, or is to: that it reads nothing more keeps no process. */
+  /** Exits soon after the worker has ended, even if the agent does not read the remaining output. */
   #leaveInTime(): void {
     this.#leaving = true;
     const worker = this.#worker;
@@ -116,12 +116,12 @@ class Supervisor {
     });
   }
 
-  /** Ends what still runs. @returns the exit code of the worker that served last */
+  /** Ends the running workers. @returns the exit code of the last worker that served */
   async #end(): Promise<number> {
     this.#next?.kill();
     const worker = this.#worker;
     if (!worker) return 0;
-    // An agent that reads nothing more needs no answers.
+    // Drain the output even if the agent does not read, so that the worker can end.
     worker.link.input.resume();
     worker.link.output.end();
     const hold = this.#clock.hold();
@@ -141,16 +141,16 @@ class Supervisor {
     return worker.link;
   }
 
-  /** The worker has gone while the agent is there. @throws {Ended | GaveUp} */
+  /** The worker has ended while the agent is connected. @throws {Ended | GaveUp} */
   async #lost(refusal: string): Promise<void> {
     const worker = this.#worker;
     if (!worker || worker.replaced) return;
     const { code, byItself, why } = await worker.ended;
     if (byItself) throw new Ended('the server has ended', 0);
-    // What has never worked is for its author to mend: it has said why.
+    // A program that fails before it ever served has an error that a restart does not fix. The worker has printed it.
     if (code !== null && !this.#shim.hasServed)
-      throw new Ended(`${why} before it could serve: it says why on stderr`, code || 1);
-    await this.#restarts.crashed(refusal === '' ? why : `the server would not go on with the session (${refusal})`);
+      throw new Ended(`${why} before it could serve: see its output on stderr`, code || 1);
+    await this.#restarts.crashed(refusal === '' ? why : `the server rejected the session (${refusal})`);
   }
 
   #watchSignals(): void {
@@ -166,13 +166,13 @@ class Supervisor {
       this.#leaveInTime();
     };
     process.on('SIGTERM', stop).on('SIGINT', stop);
-    // On a terminal it says that the terminal has gone.
+    // On a terminal, SIGHUP means that the terminal was closed.
     process.on('SIGHUP', (signal) => (process.stdin.isTTY ? stop('SIGHUP') : void this.#deploy(signal)));
   }
 
-  /** A new worker takes the place of the one that serves, once it has loaded; the agent keeps its session. */
+  /** Loads a new worker and replaces the current one with it. The agent keeps its session. */
   async #deploy(reason: string): Promise<void> {
-    if (this.#deploying || this.#next) return tell(`${reason}: a new worker is being started already`);
+    if (this.#deploying || this.#next) return report(`${reason}: a new worker is already starting`);
     this.#deploying = true;
     const next = this.#start();
     const timer = this.#clock.after(START_MS, () => next.kill());
@@ -182,14 +182,14 @@ class Supervisor {
     if (this.#shim.isDone) return next.kill();
     if (!loaded) {
       const { why } = await next.ended;
-      return tell(`${reason}: ${why} before it could serve: the worker before it goes on`);
+      return report(`${reason}: ${why} before it could serve: the current worker continues`);
     }
-    tell(`${reason}: a new worker has loaded: the one before finishes what it has, and ends`);
+    report(`${reason}: a new worker has loaded: the old worker finishes its requests and ends`);
     this.#next = next;
     this.#shim.handOver();
   }
 }
 
-function tell(line: string): void {
+function report(line: string): void {
   say(`troupe run: ${line}`);
 }

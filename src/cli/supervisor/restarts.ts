@@ -1,21 +1,21 @@
-/** How often a server that crashes is started again, and how soon: three times within a minute, each later than the one before. */
+/** The restart policy of `troupe run`: at most three restarts within a minute, each after twice the delay of the one before. */
 import type { Clock } from '../../clock.ts';
 
-/** So many restarts are borne within so many milliseconds (RELIABILITY 3.2, "root"). */
-const MOST = 3;
-const WITHIN_MS = 60_000;
+/** The maximum number of restarts, and the window in milliseconds. */
+const MAX_RESTARTS = 3;
+const WINDOW_MS = 60_000;
 
-/** Milliseconds before the first restart; each later one waits twice as long. */
+/** The delay before the first restart, in milliseconds. It doubles with each further restart. */
 const FIRST_MS = 100;
 
-/** A server that crashes so often will crash again. */
+/** The server crashed too often. */
 export class GaveUp extends Error {
   override readonly name = 'GaveUp';
 }
 
 export interface RestartsOptions {
   readonly clock: Clock;
-  /** Tells people. */
+  /** Prints a line on stderr. */
   say(line: string): void;
 }
 
@@ -27,18 +27,18 @@ export class Restarts {
     this.#options = options;
   }
 
-  /** Resolves when it is time to start it again. @param why what it died of @throws {GaveUp} when it shall not be */
+  /** Records a crash and resolves when the server may restart. @param why the cause of the crash @throws {GaveUp} after too many crashes */
   async crashed(why: string): Promise<void> {
     const { clock, say } = this.#options;
     const now = clock.now();
-    this.#crashes = [...this.#crashes.filter((at) => now - at < WITHIN_MS), now];
+    this.#crashes = [...this.#crashes.filter((at) => now - at < WINDOW_MS), now];
     const count = this.#crashes.length;
-    if (count > MOST)
+    if (count > MAX_RESTARTS)
       throw new GaveUp(
-        `the server crashed ${count} times within ${WITHIN_MS / 1000} seconds, last because ${why}: it is not started again`,
+        `the server crashed ${count} times within ${WINDOW_MS / 1000} seconds and will not be restarted. Last crash: ${why}`,
       );
-    say(`${why}: it is started again (${count} of ${MOST} times within ${WITHIN_MS / 1000} seconds)`);
-    // Nothing else may be left that keeps this process: the agent has closed stdin, and waits for its answers.
+    say(`${why}: restarting (${count} of ${MAX_RESTARTS} times within ${WINDOW_MS / 1000} seconds)`);
+    // The hold keeps the process alive: the agent may have closed stdin and still wait for responses.
     const hold = clock.hold();
     await new Promise<void>((resolve) => void clock.after(FIRST_MS * 2 ** (count - 1), resolve));
     hold.cancel();

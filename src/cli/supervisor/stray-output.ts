@@ -1,25 +1,25 @@
-/** Separates a server's messages from what else its process writes to stdout, and reports the rest once per burst. It reads and writes nothing. */
+/** Separates a server's messages from other output on its stdout, and reports that output once per burst. It does no I/O. */
 import type { Clock } from '../../clock.ts';
 import { isObject } from '../../protocol/json.ts';
 import { asideStart, isAside } from '../../transports/relay.ts';
 import { parsed, USUAL } from '../shim/scan.ts';
 
-/** Milliseconds after a report in which stray output is counted and not reported. */
+/** The time after a report during which stray output is only counted, in milliseconds. */
 const BURST_MS = 10_000;
 
-/** Most characters of stray output that a report quotes. */
+/** The maximum number of characters of stray output that a report quotes. */
 const QUOTED = 80;
 
 export interface StrayOutputOptions {
   readonly clock: Clock;
-  /** Tells people. */
+  /** Prints a line on stderr. */
   say(line: string): void;
 }
 
 export class StrayOutput {
   readonly #options: StrayOutputOptions;
   #reportedAt: number | undefined;
-  /** Pieces of stray output since the last report. */
+  /** The number of stray outputs since the last report. */
   #unreported = 0;
 
   constructor(options: StrayOutputOptions) {
@@ -27,22 +27,22 @@ export class StrayOutput {
   }
 
   /**
-   * The JSON-RPC message (or batch) in a line of the server, or what it tells its relay; undefined if the line has neither.
+   * Extracts from a line the JSON-RPC message or batch, or the report to the relay. @returns undefined if the line contains neither
    *
-   * Until the first stray output, a line that begins and ends as the server writes its messages counts as one unparsed. From then
-   * on each line is parsed: output of a child process can tear a message that is longer than the pipe has room for.
+   * Until the first stray output, a line that starts and ends like the server's messages passes unparsed. From then on, each line
+   * is parsed: output of a child process can split a message that is longer than the pipe's buffer.
    */
   messageIn(line: string): string | undefined {
     if (this.#reportedAt === undefined && line.startsWith(USUAL) && line.endsWith('}')) return line;
     if (isAside(line)) return line;
     if (isMessage(line)) return line;
-    // No message has the mark of an aside in it, and stray output hardly ever.
+    // A message never contains the mark of a relay report, and stray output hardly ever does.
     const aside = asideStart(line);
     if (aside !== -1) {
       this.#stray(line.slice(0, aside));
       return line.slice(aside);
     }
-    // Output without a newline ends up in front of the next message.
+    // Output without a newline precedes the next message on the same line.
     const start = line.indexOf(USUAL, 1);
     const message = start === -1 ? undefined : line.slice(start);
     if (message === undefined || !isMessage(message)) return this.#stray(line);
@@ -57,9 +57,9 @@ export class StrayOutput {
       this.#unreported += 1;
       return;
     }
-    const before = this.#unreported === 0 ? '' : ` (and ${this.#unreported} times since the last report)`;
+    const before = this.#unreported === 0 ? '' : ` (and ${this.#unreported} more since the last report)`;
     say(
-      `the server wrote to stdout what is no JSON-RPC message${before}: the agent does not get it: ${JSON.stringify(text.slice(0, QUOTED))}`,
+      `dropped output on the server's stdout that is not a JSON-RPC message${before}: ${JSON.stringify(text.slice(0, QUOTED))}`,
     );
     this.#reportedAt = now;
     this.#unreported = 0;

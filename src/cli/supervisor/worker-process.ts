@@ -1,103 +1,103 @@
-/** One worker process of a supervised server: the supervisor's end of its pipes. */
+/** One worker process: the supervisor's end of its pipes. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { Duplex, type Readable, type Writable } from 'node:stream';
 import { type Clock, systemClock, type Timer } from '../../clock.ts';
 import type { PreviousProcess } from '../../launcher.ts';
-import type { Life, ServerLink } from '../shim/server-link.ts';
+import type { OwnProcess, ServerLink } from '../shim/server-link.ts';
 import { Heartbeat } from './heartbeat.ts';
 import { processState } from './process-state.ts';
 
-/** What a worker is given beyond `limits.graceMs` to end, in milliseconds, once it is asked to. */
+/** How long a worker may take to end beyond `limits.graceMs`, in milliseconds. */
 const SLACK_MS = 5_000;
 
-/** The same, and the grace time, of a worker that has not said what its server's is. */
+/** The grace time of a worker that has not reported its `limits.graceMs`, in milliseconds. */
 const UNKNOWN_GRACE_MS = 5_000;
 
-/** How long a worker of which a pipe has closed may take to end, in milliseconds: the pipes of a process close when it ends, too. */
+/** How long a worker may take to end after one of its pipes closes, in milliseconds: the pipes of a process also close when it ends. */
 const CLOSED_MS = 1_000;
 
-/** Between two looks whether a dead worker's last words are still coming, in milliseconds. */
-const LAST_WORDS_MS = 250;
+/** The interval between checks whether output of an ended worker still arrives, in milliseconds. */
+const REMAINDER_MS = 250;
 
-/** The agent's session, under which a server with a durable store keeps what it must know again: the same for every worker. */
+/** Names the agent's session for a server with a durable store. All workers of this supervisor get the same name. */
 const SESSION = randomUUID();
 
-/** What the system, or V8, ends a process with for an error of its own. Any other signal comes from outside, also SIGKILL for want of memory. */
+/** The signals with which the system or V8 ends a faulty process. Any other signal comes from outside, including SIGKILL when memory runs out. */
 const FAULTS: ReadonlySet<string> = new Set(['SIGABRT', 'SIGSEGV', 'SIGBUS', 'SIGILL', 'SIGFPE', 'SIGTRAP', 'SIGSYS']);
 
-/** What the workers of a server that is inspected or recorded have one after the other. */
-export interface Watched {
-  /** Of the inspector: the first worker finds it, and those after it come back there. */
+/** The inspector's address and the recording: one worker at a time owns them. */
+export interface SharedInspection {
+  /** The port that the first worker chose; later workers use it again. */
   port: number;
   readonly token: string;
-  /** How many workers have had it. */
-  turns: number;
-  /** Settled when no worker has it any more. */
-  free: Promise<unknown>;
+  /** How many workers have owned it. */
+  workers: number;
+  /** Settles when no earlier worker owns it. */
+  released: Promise<unknown>;
 }
 
 export interface WorkerOptions {
-  /** What node is told to run. */
+  /** The arguments of node. */
   readonly command: readonly string[];
-  /** What it has if it is inspected or recorded. */
-  readonly watched?: Watched | undefined;
+  /** Present if the server is inspected or recorded. */
+  readonly inspection?: SharedInspection | undefined;
   readonly clock?: Clock;
 }
 
 /** How a worker ended. */
 export interface Ending {
   readonly code: number | null;
-  /** Its program has ended it, with code 0: it is not started again. */
+  /** The program has ended itself with code 0: the supervisor does not restart it. */
   readonly byItself: boolean;
-  /** It is to blame for its end itself, and not somebody who has killed it. */
+  /** The worker failed; false if it was killed from outside. */
   readonly crashed: boolean;
-  /** In words, such as "the server was killed by SIGKILL". */
+  /** A description such as "the server was killed by SIGKILL". */
   readonly why: string;
 }
 
 interface Exit {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
-  /** It was never started. */
+  /** The process failed to start. */
   readonly error: Error | undefined;
 }
 
 export class WorkerProcess {
   readonly link: ServerLink;
-  /** Settled when it has ended. */
+  /** Settles when the process has ended. */
   readonly ended: Promise<Ending>;
-  /** True once it stands at the gate; false when it has ended before. */
+  /** True when the program has loaded; false if the process ends first. */
   readonly loaded: Promise<boolean>;
-  /** Another takes its place: that it ends is no crash. */
+  /** Another worker replaces this one: its end is not a crash. */
   replaced = false;
   readonly #child: ChildProcess;
   readonly #control: Duplex | undefined;
-  readonly #watched: Watched | undefined;
+  readonly #inspection: SharedInspection | undefined;
   readonly #clock: Clock;
   readonly #heartbeat: Heartbeat;
   #graceMs = UNKNOWN_GRACE_MS;
-  #keeps = false;
+  #durable = false;
   #deadline: Timer | undefined;
-  /** Why it cannot go on, or was asked to end by somebody else. */
+  /** Why the worker cannot continue, or which signal from outside has asked it to end. */
   #broken: string | undefined;
   #endedItself = false;
-  /** It has computed for longer than its watchdog allows. */
+  /** Its event loop was blocked for longer than the watchdog allows. */
   #blocked = false;
   #atGate: (loaded: boolean) => void = () => {};
 
-  constructor({ command, watched, clock = systemClock }: WorkerOptions) {
+  constructor({ command, inspection, clock = systemClock }: WorkerOptions) {
     this.#clock = clock;
-    this.#watched = watched;
+    this.#inspection = inspection;
     const child = spawn(process.execPath, command, {
-      // What it says to people goes where ours does, without a copy of it being made.
+      // The worker inherits stderr, so its output is not copied.
       stdio: ['pipe', 'pipe', 'inherit', 'pipe'],
       env: { ...process.env, TROUPE_WORKER: '1', TROUPE_SESSION: SESSION },
       windowsHide: true,
     });
     this.#child = child;
     const { stdin, stdout } = child;
-    if (!stdin || !stdout) throw new Error('the worker process has no pipes: the system has no room for more');
+    if (!stdin || !stdout) throw new Error('cannot start the worker process: the system has no free file descriptors');
     const [, , , control] = child.stdio;
     this.#control = control instanceof Duplex ? control : undefined;
     this.#listen(this.#control);
@@ -120,17 +120,17 @@ export class WorkerProcess {
       this.#atGate(false);
     });
     this.link = this.#linkTo(stdout, stdin);
-    if (watched) this.#handOver(watched);
+    if (inspection) this.#handOver(inspection);
   }
 
-  /** It may be inspected once those before it have ended: there is one port, and one file. */
-  #handOver(watched: Watched): void {
-    const { free } = watched;
-    watched.free = Promise.all([free, this.ended]);
-    // Arguments and environments can be read by others: this pipe cannot.
-    void free.then(() => {
-      this.#control?.write(`watch ${watched.turns} ${watched.port} ${watched.token}\n`);
-      watched.turns += 1;
+  /** Gives the worker the inspection once all earlier workers have ended: they share one port and one file. */
+  #handOver(inspection: SharedInspection): void {
+    const { released } = inspection;
+    inspection.released = Promise.all([released, this.ended]);
+    // The token goes through the pipe: other users can read arguments and environments.
+    void released.then(() => {
+      this.#control?.write(`watch ${inspection.workers} ${inspection.port} ${inspection.token}\n`);
+      inspection.workers += 1;
     });
   }
 
@@ -139,9 +139,9 @@ export class WorkerProcess {
       child.once('error', (error) => resolve({ code: null, signal: null, error }));
       child.once('exit', (code, signal) => resolve({ code, signal, error: undefined }));
     });
-    await this.#lastWord();
+    await this.#readControl();
     const why = error
-      ? `cannot be started (${error.message})`
+      ? `failed to start (${error.message})`
       : (this.#broken ?? (signal === null ? `ended with code ${code}` : `was killed by ${signal}`));
     const byItself = code === 0 && this.#broken === undefined;
     this.#endedItself = byItself && !this.replaced;
@@ -149,24 +149,24 @@ export class WorkerProcess {
     return { code, byItself, crashed, why: `the server ${why}` };
   }
 
-  /** What it said before it died is still in the private channel. That ends, unless a process which it started holds it open. */
-  async #lastWord(): Promise<void> {
+  /** Reads the rest of the control channel. A child process of the worker may hold it open, so the wait is limited. */
+  async #readControl(): Promise<void> {
     const control = this.#control;
     if (!control || control.readableEnded || control.destroyed) return;
     const hold = this.#clock.hold();
     await new Promise<void>((resolve) => {
       control.once('end', resolve).once('close', resolve);
-      this.#clock.after(LAST_WORDS_MS, resolve);
+      this.#clock.after(REMAINDER_MS, resolve);
     });
     hold.cancel();
   }
 
-  /** The supervisor wants it to end: with its input over, or in favour of another. */
+  /** The supervisor has asked the worker to end: its stdin is closed, or another worker replaces it. */
   get #ending(): boolean {
     return this.replaced || this.link.output.writableEnded;
   }
 
-  /** It can serve no more, though it lives: nothing that it does now would reach the agent. */
+  /** Ends a worker that can no longer serve: no response of it can reach the agent. */
   #breaks(why: string): void {
     if (!this.#ending) this.#end(why);
   }
@@ -176,38 +176,38 @@ export class WorkerProcess {
     this.kill();
   }
 
-  /** One of its pipes has closed: it has ended, or closed the pipe itself. */
+  /** A pipe has closed: the worker has ended, or has closed the pipe itself. */
   #closed(pipe: string): void {
-    if (!this.#ending) this.#clock.after(CLOSED_MS, () => this.#breaks(`has closed its ${pipe}`));
+    if (!this.#ending) this.#clock.after(CLOSED_MS, () => this.#breaks(`closed its ${pipe}`));
   }
 
-  /** Lets it serve. @param previous the worker before it, if there was one */
+  /** Allows the worker to serve. @param previous the previous worker, if any */
   release(previous: PreviousProcess | undefined): void {
-    const told = previous ? ` ${previous.pid} ${previous.crashed ? 'crashed' : 'killed'}` : '';
-    this.#control?.write(`go${told}\n`);
+    const ending = previous ? ` ${previous.pid} ${previous.crashed ? 'crashed' : 'killed'}` : '';
+    this.#control?.write(`go${ending}\n`);
   }
 
   get pid(): number | undefined {
     return this.#child.pid;
   }
 
-  /** Ends it at once. */
+  /** Kills the process. */
   kill(): void {
     this.#child.kill('SIGKILL');
   }
 
   #linkTo(input: Readable, output: Writable): ServerLink {
-    // 'close' follows.
+    // 'close' follows every error.
     for (const stream of [input, output]) stream.on('error', () => {});
     input.once('end', () => this.#closed('stdout'));
     output.once('close', () => this.#closed('stdin'));
-    // With its input over it is to finish what it does, and end.
+    // After the end of stdin, the worker finishes its requests and ends.
     output.once('finish', () => this.#endInTime());
-    const keeps = (): boolean => this.#keeps;
+    const durable = (): boolean => this.#durable;
     const endedItself = (): boolean => this.#endedItself;
-    const life: Life = {
+    const ownProcess: OwnProcess = {
       turns: () => this.#heartbeat.turns,
-      end: (why) => this.#end(why),
+      kill: (why) => this.#end(why),
       get endedItself() {
         return endedItself();
       },
@@ -215,11 +215,11 @@ export class WorkerProcess {
     return {
       input,
       output,
-      closed: this.ended.then(() => this.#lastWords(input)),
-      get keeps() {
-        return keeps();
+      closed: this.ended.then(() => this.#readRemainder(input)),
+      get durable() {
+        return durable();
       },
-      life,
+      ownProcess,
       drain: () => {
         this.replaced = true;
         this.#child.kill('SIGTERM');
@@ -233,8 +233,8 @@ export class WorkerProcess {
     this.#deadline ??= this.#clock.after(this.#graceMs + SLACK_MS, () => this.kill());
   }
 
-  /** What it wrote before it died is still in the pipe. That ends, unless a process which it started holds it open. */
-  async #lastWords(input: Readable): Promise<void> {
+  /** Reads the rest of stdout. A child process of the worker may hold it open, so the wait ends when nothing more arrives. */
+  async #readRemainder(input: Readable): Promise<void> {
     let read = 0;
     input.on('data', ({ length }: { length: number }) => {
       read += length;
@@ -244,7 +244,7 @@ export class WorkerProcess {
       const hold = this.#clock.hold();
       await new Promise<void>((resolve) => {
         input.once('close', resolve);
-        this.#clock.after(LAST_WORDS_MS, resolve);
+        this.#clock.after(REMAINDER_MS, resolve);
       });
       hold.cancel();
     }
@@ -254,24 +254,24 @@ export class WorkerProcess {
   #listen(control: Duplex | undefined): void {
     let rest = '';
     control?.setEncoding('utf8').on('error', () => {});
-    control?.once('close', () => this.#closed('private channel'));
+    control?.once('close', () => this.#closed('control channel'));
     control?.on('data', (chunk: string) => {
       const words = (rest + chunk).split('\n');
       rest = words.pop() ?? '';
-      for (const word of words) this.#heard(word);
+      for (const word of words) this.#receive(word);
     });
   }
 
-  #heard(word: string): void {
+  #receive(word: string): void {
     const [name, value] = word.split(' ');
     if (name === 'loaded') this.#atGate(true);
-    else if (name === 'keeps') this.#keeps = true;
+    else if (name === 'keeps') this.#durable = true;
     else if (name === 'serves') this.#heartbeat.begin(Number(value) || undefined);
     else if (name === 'beat') this.#heartbeat.answered(value === 'debugged');
-    else if (name === 'cut') this.#breaks(`has lost its connection (${word.slice('cut '.length)})`);
-    // It finishes what it has.
+    else if (name === 'cut') this.#breaks(`lost its connection (${word.slice('cut '.length)})`);
+    // The worker finishes its requests and ends.
     else if (name === 'asked' && !this.#ending) this.#broken ??= `was asked to end by ${value}`;
     else if (name === 'grace') this.#graceMs = Number(value) || UNKNOWN_GRACE_MS;
-    else if (name === 'inspecting' && this.#watched) this.#watched.port = Number(value) || 0;
+    else if (name === 'inspecting' && this.#inspection) this.#inspection.port = Number(value) || 0;
   }
 }

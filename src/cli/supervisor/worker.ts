@@ -1,4 +1,4 @@
-/** The server's side of `troupe run`: it serves on stdio, alone or as the worker process of a supervisor. */
+/** The server's side of `troupe run`: serves on stdio, alone or as the worker process of a supervisor. */
 import { url as inspectorUrl } from 'node:inspector';
 import { Socket } from 'node:net';
 import { systemClock } from '../../clock.ts';
@@ -9,46 +9,47 @@ import { stdio } from '../../transports/stdio.ts';
 import { reserveStdout } from '../../transports/stdout-guard.ts';
 import type { Transport } from '../../transports/transport.ts';
 import { dataDirectory } from '../serving/data-directory.ts';
-import type { InspectedProcess } from '../serving/inspecting.ts';
+import type { InspectorAddress } from '../serving/inspecting.ts';
 import type { Inspecting } from '../serving/inspecting-options.ts';
-import { blockedIn, hardLimit, watchLoop } from '../serving/loop-watch.ts';
+import { hardLimit, loadBlockedCalls, watchLoop } from '../serving/loop-watch.ts';
 import { serveTarget } from '../serving/serving.ts';
 import type { Target } from '../serving/target.ts';
-import { understood } from '../usage.ts';
+import { runCommand } from '../usage.ts';
 
-/** What the server is given beyond `limits.graceMs` to end, in milliseconds, once its supervisor has gone. */
+/** How long the server may take to end beyond `limits.graceMs` after its supervisor has exited, in milliseconds. */
 const SLACK_MS = 5_000;
 
-/** The descriptor of the pipe to the supervisor, beside the agent's own three. */
+/** The file descriptor of the control channel to the supervisor. */
 const CONTROL = 3;
 
-/** What is to be served, and how: what `troupe run` has read, which its worker process is told as JSON. */
+/** The parsed arguments of `troupe run`. The worker process receives them as JSON. */
 export interface WorkerServer {
   readonly target: Target;
-  /** The directory in which is kept what must survive. */
+  /** The directory for durable state. */
   readonly data?: string | undefined;
   readonly inspecting: Inspecting;
 }
 
-/** Serves until its client has gone. @throws {UsageError} for data that cannot be kept where it is to be */
+/** Serves until the client disconnects. @throws {UsageError} if the data directory cannot be created */
 export async function serveWorker({ target, data, inspecting }: WorkerServer): Promise<void> {
-  // From here on stdout is the protocol, also for what the program says while it loads.
+  // From here on stdout carries only the protocol, also while the program loads.
   reserveStdout();
   const isWorker = process.env.TROUPE_WORKER !== undefined;
-  // What this process starts has another supervisor, or none.
+  // Child processes must not inherit the variable: this supervisor is not theirs.
   delete process.env.TROUPE_WORKER;
   const supervisor = isWorker ? new SupervisorEnd() : undefined;
   const serving = new Map<Server, Promise<void>>();
-  const isWatched = inspecting.inspect || inspecting.record !== undefined;
+  const isInspected = inspecting.inspect || inspecting.record !== undefined;
   const watch = async (server: Server): Promise<void> => {
-    // There is one page, and one file: of the server that listens first.
-    if (!isWatched || serving.size > 1) return;
+    // Only the first server that listens is inspected: there is one page and one file.
+    if (!isInspected || serving.size > 1) return;
     const onPort = (port: number): void => supervisor?.inspects(port);
     const { inspect } = await import('../serving/inspecting.ts');
-    await inspect(server, { ...inspecting, command: 'run', target: target.path, place: supervisor?.place, onPort });
+    const address = supervisor?.inspectorAddress;
+    await inspect(server, { ...inspecting, command: 'run', target: target.path, address, onPort });
   };
   const store = await dataDirectory('run', data);
-  const blocked = blockedIn(data);
+  const blocked = loadBlockedCalls(data);
   await serveTarget(target, {
     command: 'run',
     listen(server, transports) {
@@ -67,12 +68,12 @@ export async function serveWorker({ target, data, inspecting }: WorkerServer): P
   });
 }
 
-/** The same, in a process of its own: its arguments are the work, as JSON, and what the program is to find. */
-export function workFor([node = '', , told = '', ...rest]: readonly string[]): Promise<void> {
-  const work: WorkerServer = JSON.parse(told);
-  // As if node had been told to run the program.
+/** Runs the worker process. Its arguments are a {@link WorkerServer} as JSON, and the ARGS of the program. */
+export function workFor([node = '', , json = '', ...rest]: readonly string[]): Promise<void> {
+  const work: WorkerServer = JSON.parse(json);
+  // As if node had been started with the program.
   process.argv = [node, work.target.path, ...rest];
-  return understood(() => serveWorker(work));
+  return runCommand(() => serveWorker(work));
 }
 
 async function open(
@@ -86,45 +87,50 @@ async function open(
   await server.listen(...(transports.length > 0 ? transports : [stdio()]));
 }
 
-/** The pipe to the supervisor. Said here: `loaded`, `grace MS`, `keeps`, `serves HARD_MS`, `beat`, `beat debugged`, `inspecting PORT`, `asked SIGNAL`, `cut REASON`; heard: `go`, `go PID crashed`, `go PID killed`, `beat`, `watch TURNS PORT TOKEN`. */
+/**
+ * The worker's end of the control channel.
+ *
+ * The worker sends `loaded`, `grace MS`, `keeps` (the store is durable), `serves HARD_MS`, `beat`, `beat debugged`, `inspecting PORT`,
+ * `asked SIGNAL` and `cut REASON`. It receives `go`, `go PID crashed`, `go PID killed`, `beat` and `watch WORKERS PORT TOKEN`.
+ */
 class SupervisorEnd {
   readonly #control = new Socket({ fd: CONTROL });
   readonly #released: Promise<void>;
-  /** Where the inspector is to be: settled when no worker before this one has what there is one of, its port and its file. */
-  readonly place: Promise<InspectedProcess>;
+  /** The inspector's address; resolves when all earlier workers have released the port and the recording. */
+  readonly inspectorAddress: Promise<InspectorAddress>;
   #closes = false;
-  /** The worker before this one. */
+  /** The previous worker. */
   previous: PreviousProcess | undefined;
-  /** Within which the server ends once it is asked to; undefined until it serves. */
+  /** The server's `limits.graceMs`; undefined until it serves. */
   #graceMs: number | undefined;
 
   constructor() {
     const control = this.#control;
     let release = (): void => {};
-    let watch = (_: InspectedProcess): void => {};
+    let inspect = (_: InspectorAddress): void => {};
     this.#released = new Promise((resolve) => {
       release = resolve;
     });
-    this.place = new Promise((resolve) => {
-      watch = resolve;
+    this.inspectorAddress = new Promise((resolve) => {
+      inspect = resolve;
     });
     let rest = '';
     control.setEncoding('utf8').on('data', (chunk: string) => {
       const words = (rest + chunk).split('\n');
       rest = words.pop() ?? '';
       for (const word of words) {
-        const [name, turns, port, token = ''] = word.split(' ');
+        const [name, first, second, token = ''] = word.split(' ');
         if (name === 'go') {
-          if (turns !== undefined) this.previous = { pid: Number(turns), crashed: port === 'crashed' };
+          if (first !== undefined) this.previous = { pid: Number(first), crashed: second === 'crashed' };
           release();
         }
-        // A debugger may hold this process for long.
-        else if (name === 'beat') this.#say(inspectorUrl() === undefined ? 'beat' : 'beat debugged');
-        else if (name === 'watch') watch({ again: turns !== '0', port: Number(port) || 0, token });
+        // A debugger may pause this process for long.
+        else if (name === 'beat') this.#send(inspectorUrl() === undefined ? 'beat' : 'beat debugged');
+        else if (name === 'watch') inspect({ restarted: first !== '0', port: Number(second) || 0, token });
       }
     });
-    // While nothing is served yet, nothing else tells that the supervisor has gone. Later stdin ends, too, and the server closes:
-    // one that cannot close any more is no orphan either.
+    // Before the server listens, only this channel shows that the supervisor has exited. Later, stdin ends as well and the server
+    // closes. The timer ends a server that cannot close.
     const gone = (): void => {
       const graceMs = this.#graceMs;
       if (graceMs === undefined) process.exit(1);
@@ -134,39 +140,39 @@ class SupervisorEnd {
     control.unref();
   }
 
-  /** Resolves when this worker may serve: with one store, the worker before it must have let go of that. */
+  /** Resolves when this worker may serve: the previous worker must first release the store. */
   async gate(): Promise<void> {
-    this.#say('loaded');
+    this.#send('loaded');
     const hold = systemClock.hold();
     await this.#released;
     hold.cancel();
   }
 
   serves({ options }: Server): void {
-    // An input that nobody reads holds no process: that it ends then is not what its program wants.
+    // If nothing reads stdin, the process ends although its program has not closed the server: report that as a failure.
     process.once('beforeExit', () => {
-      if (!this.#closes) this.#say('cut nothing reads its input');
+      if (!this.#closes) this.#send('cut nothing reads its stdin');
     });
     const graceMs = options.limits?.graceMs ?? DEFAULT_LIMITS.graceMs;
     this.#graceMs = graceMs;
-    this.#say(`grace ${graceMs}`);
-    this.#say(`serves ${hardLimit(options) ?? 'unwatched'}`);
-    // A store that outlives this process has what requests came to, under the name of the agent's session (TROUPE_SESSION).
-    if (options.store?.durable) this.#say('keeps');
+    this.#send(`grace ${graceMs}`);
+    this.#send(`serves ${hardLimit(options) ?? 'unwatched'}`);
+    // A durable store keeps the results of requests under the name of the agent's session (TROUPE_SESSION).
+    if (options.store?.durable) this.#send('keeps');
   }
 
-  /** Its server closes. Unless the program has asked for it, a signal has, or the connection to the agent is broken. */
+  /** The server closes. If the program has not asked for it, the cause is a signal or a broken connection to the agent. */
   closes(reason: string, by: 'program' | 'transport'): void {
     this.#closes = true;
     if (by === 'transport')
-      this.#say(reason.startsWith('SIG') ? `asked ${reason}` : `cut ${reason.replaceAll('\n', ' ')}`);
+      this.#send(reason.startsWith('SIG') ? `asked ${reason}` : `cut ${reason.replaceAll('\n', ' ')}`);
   }
 
   inspects(port: number): void {
-    this.#say(`inspecting ${port}`);
+    this.#send(`inspecting ${port}`);
   }
 
-  #say(word: string): void {
+  #send(word: string): void {
     this.#control.write(`${word}\n`);
   }
 }

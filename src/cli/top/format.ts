@@ -1,11 +1,11 @@
-/** Numbers, times and names as a terminal shows them. */
+/** Formats numbers, times and names for a terminal. */
 
-/** What a server tells may hold what a terminal would obey, or what turns a line around: it is shown as `·`. */
+/** Replaces control characters, bidirectional marks and the like with `·`: text from a server must not control the terminal. */
 export function safe(text: string): string {
   return text.toWellFormed().replace(/[\p{Cc}\p{Cf}\p{Cn}\p{Zl}\p{Zp}\p{Cs}\p{Co}]/gu, '·');
 }
 
-/** Most characters of East Asia and most pictures take the room of two; marks that are put on a letter take none. */
+/** The width of a character in columns: most East Asian characters and emoji take two, combining marks take none. */
 function widthOf(character: string): number {
   if (/\p{M}/u.test(character)) return 0;
   const code = character.codePointAt(0) ?? 0;
@@ -14,7 +14,7 @@ function widthOf(character: string): number {
   return wide || (code >= 0xfe30 && code <= 0xfe4f) || (code >= 0xff00 && code <= 0xff60) || code >= 0x1f300 ? 2 : 1;
 }
 
-/** At most so wide; what is cut off shows as `…`. */
+/** Truncates a text to a width, and marks the cut with `…`. */
 export function clipLine(text: string, width: number): string {
   if (text.length <= width && /^[\x20-\x7e…·]*$/.test(text)) return text;
   let used = 0;
@@ -28,14 +28,14 @@ export function clipLine(text: string, width: number): string {
   return kept;
 }
 
-/** Without its last characters, until that much room is free. */
+/** Removes characters from the end until the given width is free. */
 function shortened(text: string, room: number): string {
   const characters = [...text];
   for (let free = 0; free < room && characters.length > 0; ) free += widthOf(characters.pop() ?? '');
   return characters.join('');
 }
 
-/** Exactly so wide. */
+/** Truncates or pads a text to exactly a width. */
 export function padTo(text: string, width: number): string {
   const clipped = clipLine(text, width);
   let used = 0;

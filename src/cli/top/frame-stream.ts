@@ -1,4 +1,4 @@
-/** The stream of an inspector, as `troupe top` hears it: frames, one after the other, over as many connections as it takes. */
+/** The client of an inspector for `troupe top`: receives frames and reconnects after a lost connection. */
 import { randomUUID } from 'node:crypto';
 import { type IncomingMessage, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -6,30 +6,30 @@ import type { Frame, Look } from '../../inspector/frames.ts';
 import { isObject, messageOf } from '../../protocol/json.ts';
 import { safe } from './format.ts';
 
-/** Between two tries to connect, in milliseconds: at first, and at most. */
+/** The first and the maximum delay between attempts to connect, in milliseconds. */
 const FIRST_MS = 250;
-const MOST_MS = 2_000;
-/** Longest frame, in characters: what is longer is no frame. */
+const MAX_MS = 2_000;
+/** The maximum length of a frame or response, in characters. */
 const MAX_LENGTH = 16 * 1024 * 1024;
-/** Within which an answer begins, in milliseconds. */
+/** The time limit for the head of a response, in milliseconds. */
 const ANSWER_MS = 5_000;
-/** Characters of why it refuses. */
+/** The maximum length of a rejection's reason, in characters. */
 const MAX_WHY = 500;
 const FRAMES: ReadonlySet<string> = new Set<Frame['type']>(['hello', 'chart', 'records', 'gap', 'look', 'bye']);
 
-/** It is of no use to try again. */
-export class Refused extends Error {
-  override readonly name = 'Refused';
+/** The inspector rejects the request, and a retry does not help. */
+export class Rejected extends Error {
+  override readonly name = 'Rejected';
 }
 
 export interface FrameStreamOptions {
-  /** As it was said: with the token behind the `#`. */
+  /** The inspector's URL, with the token after the `#`. */
   readonly url: URL;
-  /** The last record that is known already. */
+  /** The newest record that the viewer has. */
   since(): number;
-  hear(frame: Frame): void;
-  /** @param status in a word or a line */
-  is(status: string): void;
+  onFrame(frame: Frame): void;
+  /** @param status a short description of the connection */
+  onStatus(status: string): void;
 }
 
 export class FrameStream {
@@ -41,51 +41,51 @@ export class FrameStream {
     this.#options = options;
   }
 
-  /** Hears until it is ended, over one connection after the other. @throws {Refused} */
+  /** Receives frames until `end`, and reconnects as needed. @throws {Rejected} */
   async run(): Promise<void> {
     let wait = FIRST_MS;
     while (!this.#ended.signal.aborted) {
       try {
         const frames = await this.once();
         if (frames > 0) wait = FIRST_MS;
-        this.#options.is('the server has gone: trying again');
+        this.#options.onStatus('disconnected: reconnecting');
       } catch (error) {
-        if (error instanceof Refused) throw error;
-        this.#options.is(`no answer (${messageOf(error)}): trying again`);
+        if (error instanceof Rejected) throw error;
+        this.#options.onStatus(`cannot connect (${messageOf(error)}): retrying`);
       }
       await sleep(wait, undefined, { signal: this.#ended.signal }).catch(() => {});
-      wait = Math.min(MOST_MS, wait * 2);
+      wait = Math.min(MAX_MS, wait * 2);
     }
   }
 
-  /** Hears over one connection, until that ends. @returns how many frames came @throws {Error} when it cannot connect; {Refused} */
+  /** Receives frames over one connection until it ends. @returns the number of frames @throws {Error} if the connection fails; {Rejected} */
   async once(): Promise<number> {
     const query = new URLSearchParams({ viewer: this.#viewer, since: String(this.#options.since()) });
     const body = await this.#ask(`/api/stream?${query}`);
-    this.#options.is('live');
+    this.#options.onStatus('live');
     let rest = '';
     let frames = 0;
     try {
       for await (const chunk of body) {
         const events = (rest + String(chunk)).split('\n\n');
         rest = events.pop() ?? '';
-        if (rest.length > MAX_LENGTH) throw new Error('a frame has no end');
+        if (rest.length > MAX_LENGTH) throw new Error(`a frame is longer than ${MAX_LENGTH} characters`);
         for (const event of events) frames += this.#event(event);
       }
     } catch (error) {
-      // A connection that is cut is one that has ended.
+      // After the first frame, a broken connection counts as one that has ended.
       if (frames === 0) throw error;
     }
     return frames;
   }
 
-  /** Looks at these actors from now on: how they stand is told when it changes. */
+  /** Sets the focused actors: the inspector reports changes of their details. */
   async focus(actors: readonly string[]): Promise<void> {
     const body = JSON.stringify({ viewer: this.#viewer, actors });
     (await this.#ask('/api/focus', body)).resume();
   }
 
-  /** How an actor stands now; undefined when it has gone. */
+  /** Requests the details of an actor. @returns undefined if the actor does not exist any more */
   async look(actor: string): Promise<Look | undefined> {
     try {
       const look = await readJson(await this.#ask(`/api/look?${new URLSearchParams({ actor })}`));
@@ -99,7 +99,7 @@ export class FrameStream {
     this.#ended.abort();
   }
 
-  /** @param body JSON to send, if any */
+  /** Sends a request. @param body JSON for a POST; undefined for a GET */
   async #ask(path: string, body?: string): Promise<IncomingMessage> {
     const { hostname, port, hash, origin } = this.#options.url;
     const headers = {
@@ -109,8 +109,8 @@ export class FrameStream {
     const method = body === undefined ? 'GET' : 'POST';
     const answer = await new Promise<IncomingMessage>((resolve, reject) => {
       const asked = request({ hostname, port, path, method, headers, signal: this.#ended.signal }, resolve);
-      // A stream that is open may be quiet for long; an answer that does not begin is none.
-      asked.setTimeout(ANSWER_MS, () => asked.destroy(new Error(`no answer within ${ANSWER_MS} ms`)));
+      // The timeout covers only the head of the response: an open stream may be silent for long.
+      asked.setTimeout(ANSWER_MS, () => asked.destroy(new Error(`no response within ${ANSWER_MS} ms`)));
       asked.once('response', () => asked.setTimeout(0));
       asked.on('error', reject);
       asked.end(body);
@@ -118,24 +118,24 @@ export class FrameStream {
     answer.setEncoding('utf8');
     const { statusCode = 0 } = answer;
     if (statusCode < 300) return answer;
-    const told = await readJson(answer).catch(() => undefined);
-    // Whoever has that port now may say anything.
-    const why = safe(isObject(told) ? String(told.error) : `status ${statusCode}`).slice(0, MAX_WHY);
-    // Too many viewers, or a viewer that is not there yet, may be otherwise soon.
+    const problem = await readJson(answer).catch(() => undefined);
+    // Another program may own the port now, so its text is sanitised and truncated.
+    const why = safe(isObject(problem) ? String(problem.error) : `status ${statusCode}`).slice(0, MAX_WHY);
+    // 503 (too many viewers) and 404 (the viewer is not registered yet) are temporary.
     if (statusCode === 503 || statusCode === 404) throw new Error(why);
-    throw new Refused(`${origin} refuses: ${why}`);
+    throw new Rejected(`${origin} rejected the request: ${why}`);
   }
 
   #event(event: string): number {
     if (!event.startsWith('data: ')) return 0;
     const frame: unknown = JSON.parse(event.slice('data: '.length));
     if (!isFrame(frame)) return 0;
-    this.#options.hear(frame);
+    this.#options.onFrame(frame);
     return 1;
   }
 }
 
-/** What an inspector tells has this form; a kind of frame that is not known is passed over. */
+/** Recognises the known kinds of frames; all others are ignored. */
 function isFrame(value: unknown): value is Frame {
   return isObject(value) && typeof value.type === 'string' && FRAMES.has(value.type);
 }
@@ -148,7 +148,7 @@ async function readJson(answer: IncomingMessage): Promise<unknown> {
   let text = '';
   for await (const chunk of answer) {
     text += String(chunk);
-    if (text.length > MAX_LENGTH) throw new Error('an answer has no end');
+    if (text.length > MAX_LENGTH) throw new Error(`a response is longer than ${MAX_LENGTH} characters`);
   }
   return JSON.parse(text);
 }

@@ -1,4 +1,4 @@
-/** A terminal that a command has to itself: its other screen, its keys, and back again however the command ends. */
+/** A full-screen terminal: draws on the alternate screen, reads keys, and restores the terminal on every exit. */
 import type { ReadStream, WriteStream } from 'node:tty';
 import type { Line, Tone } from './top-view.ts';
 
@@ -17,7 +17,7 @@ const TONES: Readonly<Record<Tone, string>> = {
   plain: '',
 };
 
-/** What keys send. */
+/** The input sequences of keys. */
 const KEYS: Readonly<Record<string, Key>> = {
   q: 'quit',
   '\u0003': 'quit',
@@ -70,7 +70,7 @@ export class Terminal {
     return this.#options.output.rows || 24;
   }
 
-  /** Over what was there, so that nothing flickers. */
+  /** Draws over the previous lines without clearing the screen, to avoid flicker. */
   show(lines: readonly Line[]): void {
     const text = lines.slice(0, this.rows).map(({ text, tone }) => {
       const colour = this.#colours ? TONES[tone] : '';

@@ -1,4 +1,4 @@
-/** What `troupe top` shows, as lines of text: who is there, what each waits for and until when, and how long requests take. Pure. */
+/** Renders the screen of `troupe top` as lines of text: clients and actors, what each waits for and until when, and request durations. Pure. */
 import type { Wait } from '../../inspector/frames.ts';
 import {
   actorTree,
@@ -19,23 +19,23 @@ import {
 } from '../../inspector/model/index.ts';
 import { clipLine, countdown, lasting, padTo, plural, safe } from './format.ts';
 
-/** `tree`: sessions with what they have asked for; the others put all in one list. */
+/** `tree` shows requests below their sessions; the other orders show one flat list. */
 export const SORTS = ['tree', 'deadline', 'age', 'name'] as const;
 
 export type Sort = (typeof SORTS)[number];
 
 export interface ViewOptions {
-  /** In milliseconds of the server's clock. */
+  /** The server's time, in milliseconds. */
   readonly now: number;
   readonly columns: number;
-  /** How many lines there is room for. */
+  /** The number of lines on the screen. */
   readonly rows: number;
   readonly sort: Sort;
-  /** How many lines of the list are above what is shown. */
+  /** The number of rows scrolled off the top. */
   readonly offset: number;
-  /** How the connection is, such as `live`. */
+  /** The status of the connection, such as `live`. */
   readonly status: string;
-  /** Which keys there are; empty where nobody can press one. */
+  /** The help on keys; empty without a keyboard. */
   readonly keys: string;
 }
 
@@ -46,25 +46,25 @@ export interface Line {
   readonly tone: Tone;
 }
 
-/** One who is there. */
+/** One row of the list: a client or an actor. */
 interface Row {
   readonly name: string;
   readonly state: string;
-  /** Since when, in milliseconds of the server's clock. */
+  /** The time of its creation on the server's clock, in milliseconds; NaN if unknown. */
   readonly since: number;
   readonly waits: readonly Wait[];
   readonly tone: Tone;
 }
 
-/** Milliseconds over which a rate is taken. */
+/** The window for the request rate, in milliseconds. */
 const RATE_MS = 10_000;
-/** Milliseconds after its last request for which a client that shares a connection counts as there. */
+/** How long a client on a shared connection counts as present after its last request, in milliseconds. */
 const PRESENT_MS = 60_000;
-/** Most clients of one connection that are named. */
+/** The maximum number of client names shown for one connection. */
 const MOST_NAMES = 3;
-/** Most methods that are told. */
+/** The maximum number of methods shown. */
 const MOST_METHODS = 6;
-/** Lines that the methods may take at most of those there are. */
+/** The maximum share of the screen for the methods. */
 const METHODS_SHARE = 0.35;
 
 export function topView(model: Model, options: ViewOptions): readonly Line[] {
@@ -79,7 +79,7 @@ export function topView(model: Model, options: ViewOptions): readonly Line[] {
   );
 }
 
-/** The actors that are shown when everything fits, for whoever wants to know more of them, and the one that knows the others. */
+/** The shown actors, plus the actor that reports hibernating handles: the caller requests their details. */
 export function actorsShown(model: Model): readonly string[] {
   const actors = flatten(shown(model)).flatMap(({ actor, gone, kind }) =>
     actor === undefined || gone !== undefined || kind === 'emitter' ? [] : [actor],
@@ -107,7 +107,7 @@ function counts(model: Model, now: number): string {
   const ended = model.exchanges.all.until(LIVE).filter(isEnded);
   const times = ended.map(({ at, endAt }) => (endAt ?? at) - at).sort((a, b) => a - b);
   const { count: hibernating } = hibernatingOf(model);
-  const others = doorsOf(model).reduce((sum, door) => sum + clientsAt(model, door, now).count, 0);
+  const others = sessionlessConnections(model).reduce((sum, node) => sum + clientsAt(model, node, now).count, 0);
   return [
     plural(count('session'), 'session'),
     ...(others === 0 ? [] : [`${plural(others, 'client')} without a session`]),
@@ -120,7 +120,7 @@ function counts(model: Model, now: number): string {
   ].join('  ');
 }
 
-/** Also those that were left out count: they are known to have been there. */
+/** Computes the request rate. Requests that the inspector has left out count as well. */
 function rate(model: Model, now: number): number {
   const { all } = model.exchanges;
   const begun = all.slice(all.countUntil(now - RATE_MS), all.length).filter(({ kind }) => kind === 'request').length;
@@ -132,29 +132,29 @@ function rate(model: Model, now: number): number {
 function troubles(model: Model): readonly string[] {
   const gaps = model.gaps.filter(({ why }) => why !== 'forgotten');
   const unhandled = model.troubles.length;
-  const told = [
-    ...(unhandled === 0 ? [] : [`${plural(unhandled, 'event')} that nothing took`]),
-    ...(gaps.length === 0 ? [] : [`${missing(gaps)} not shown: there were too many`]),
-    ...(model.bye === undefined ? [] : [`the server has said goodbye: ${safe(model.bye)}`]),
+  const texts = [
+    ...(unhandled === 0 ? [] : [plural(unhandled, 'unhandled event')]),
+    ...(gaps.length === 0 ? [] : [`${missing(gaps)} not shown (sampled)`]),
+    ...(model.bye === undefined ? [] : [`the server closed: ${safe(model.bye)}`]),
   ];
-  return told.length === 0 ? [] : [told.join(' · ')];
+  return texts.length === 0 ? [] : [texts.join(' · ')];
 }
 
 function shown(model: Model): readonly TreeNode[] {
   return actorTree(model, LIVE).filter(({ id, kind }) => kind !== 'server' && id !== 'group inside');
 }
 
-/** Who uses a connection without a session, as far as is known. */
+/** The known clients of a connection without a session. */
 interface Clients {
-  /** Over HTTP any number of clients share one connection. */
+  /** True for HTTP, where all clients share one connection. */
   readonly shared: boolean;
-  /** By the names that they give with their requests, the last first. */
+  /** The names from their requests, the most recent first. */
   readonly names: readonly string[];
   readonly count: number;
 }
 
 /** The connections without a session. */
-function doorsOf(model: Model): readonly TreeNode[] {
+function sessionlessConnections(model: Model): readonly TreeNode[] {
   const clients = actorTree(model, LIVE).find(({ id }) => id === 'group clients');
   return (clients?.children ?? []).filter(({ kind, gone }) => kind === 'requests' && gone === undefined);
 }
@@ -166,7 +166,7 @@ function clientsAt(model: Model, { actor = '' }: TreeNode, now: number): Clients
   const { all } = model.exchanges;
   for (const exchange of [...all.until(LIVE)].reverse()) {
     if (exchange.connection !== table?.connection || exchange.client === undefined) continue;
-    // Who shares a connection comes and goes.
+    // A client of a shared connection counts as disconnected some time after its last request.
     if (shared && exchange.endAt !== undefined && exchange.endAt < now - PRESENT_MS) continue;
     names.add(exchange.client);
     if (!shared) break;
@@ -174,12 +174,12 @@ function clientsAt(model: Model, { actor = '' }: TreeNode, now: number): Clients
   return { shared, names: [...names], count: shared ? names.size : 1 };
 }
 
-/** A connection without a session, and what was asked for on it. */
-function doorRow(model: Model, node: TreeNode, depth: number, now: number): Row {
+/** The row of a connection without a session. */
+function connectionRow(model: Model, node: TreeNode, depth: number, now: number): Row {
   const { names } = clientsAt(model, node, now);
-  const [who = 'a client', ...more] = [...names.slice(0, MOST_NAMES), ...(names.length > MOST_NAMES ? ['…'] : [])];
+  const [name = 'a client', ...more] = [...names.slice(0, MOST_NAMES), ...(names.length > MOST_NAMES ? ['…'] : [])];
   return {
-    name: safe(`${'  '.repeat(depth)}${[who, ...more].join(', ')}`),
+    name: safe(`${'  '.repeat(depth)}${[name, ...more].join(', ')}`),
     state: node.state?.startsWith('admitting') === false ? safe(node.state) : 'no session',
     since: model.actor(node.actor ?? '')?.lives.last?.at ?? Number.NaN,
     waits: [],
@@ -187,12 +187,12 @@ function doorRow(model: Model, node: TreeNode, depth: number, now: number): Row 
   };
 }
 
-/** Handles that have left memory, and are known to the server only. */
+/** Rows for hibernating handles, which only the server's summary lists. */
 function hibernatingRows(model: Model, depth: number): readonly Row[] {
   const { count, some } = hibernatingOf(model);
   const row = (name: string): Row => ({
     name: safe(`${'  '.repeat(depth)}${name}`),
-    state: 'hibernates',
+    state: 'hibernating',
     since: Number.NaN,
     waits: [],
     tone: 'faint',
@@ -211,11 +211,11 @@ function rowsOf(model: Model, { sort, now }: ViewOptions): readonly Row[] {
     if (node.kind === 'requests') {
       const { shared, names } = clientsAt(model, node, now);
       const below = node.children.flatMap((child) => walk(child, depth + 1, node.kind));
-      // That of HTTP is there as long as its port.
+      // The shared HTTP connection exists as long as its port: without clients, it is hidden.
       if (shared && names.length === 0 && below.length === 0) return [];
-      return [doorRow(model, node, sort === 'tree' ? depth : 0, now), ...below];
+      return [connectionRow(model, node, sort === 'tree' ? depth : 0, now), ...below];
     }
-    // What asks waits for the same as its question, and says for what.
+    // Hidden: the actor that sent the input request shows the same wait.
     if (node.kind === 'ask' && within !== 'group') return [];
     const below = node.children.flatMap((child) => walk(child, depth + 1, node.kind));
     if (node.kind === 'group') return below.length === 0 ? [] : sort === 'tree' ? [group(node), ...below] : below;
@@ -224,7 +224,7 @@ function rowsOf(model: Model, { sort, now }: ViewOptions): readonly Row[] {
   const hibernating = hibernatingRows(model, sort === 'tree' ? 1 : 0);
   const rows = [
     ...shown(model).flatMap((node) => walk(node, 0)),
-    ...(sort === 'tree' && hibernating.length > 0 ? [heading('handles that hibernate')] : []),
+    ...(sort === 'tree' && hibernating.length > 0 ? [heading('hibernating handles')] : []),
     ...hibernating,
   ];
   const due = ({ waits }: Row): number =>
@@ -234,7 +234,7 @@ function rowsOf(model: Model, { sort, now }: ViewOptions): readonly Row[] {
   return sort === 'name' ? [...rows].sort((a, b) => (a.name < b.name ? -1 : 1)) : rows;
 }
 
-/** A request that came before anybody watched. */
+/** A row for a request that began before the inspector recorded. */
 function unseenRow({ name, until }: Unseen, depth: number): Row {
   const waits = [{ what: 'its result', ...(until === undefined ? {} : { until }) }];
   return { name: safe(`${'  '.repeat(depth)}${name}`), state: 'open', since: Number.NaN, waits, tone: 'plain' };
@@ -252,7 +252,7 @@ function rowOf(model: Model, node: TreeNode, depth: number): Row {
   const { actor = '', exchange, state = '', label, kind, trouble } = node;
   const since = exchange?.at ?? model.actor(actor)?.lives.last?.at ?? Number.NaN;
   const plain = kind === 'exchange' || kind === 'session' || label.startsWith(kind) ? label : `${kind} ${label}`;
-  // An actor may serve it in its place.
+  // Other actors take the client of the request that created them.
   const { client } = exchange ?? model.exchanges.at(model.actor(actor)?.origin ?? 0)[0] ?? {};
   const named = client === undefined ? plain : `${plain} (${client})`;
   return {
@@ -273,14 +273,14 @@ function listLines(
   const name = Math.min(Math.max(24, Math.floor(columns * 0.38)), 60);
   const state = Math.min(Math.max(14, Math.floor(columns * 0.18)), 28);
   const head = line(
-    `${padTo('who', name)} ${padTo('state', state)} ${'age '.padStart(8)} ${'left'.padStart(7)}  waits for`,
+    `${padTo('actor', name)} ${padTo('state', state)} ${'age '.padStart(8)} ${'left'.padStart(7)}  waits for`,
     'head',
   );
-  if (rows.length === 0) return [head, line('nobody is connected, and nothing waits', 'faint')];
+  if (rows.length === 0) return [head, line('no clients and no waiting actors', 'faint')];
   const from = Math.min(offset, Math.max(0, rows.length - room));
   const fits = rows.length - from <= room - 1 ? room : room - 2;
   const lines = rows.slice(from, from + Math.max(1, fits)).map((row) => {
-    // What was there before anybody watched is older than is known.
+    // `+` marks an actor that is older than the recording.
     const age = Number.isNaN(row.since) ? '' : `${countdown(now - row.since)}${row.since < begun ? '+' : ' '}`;
     const left = leftText(row.waits, now);
     const text = `${padTo(row.name, name)} ${padTo(row.state, state)} ${age.padStart(8)} ${left.padStart(7)}  ${waitText(row.waits)}`;
@@ -290,7 +290,7 @@ function listLines(
   return [head, ...lines, ...(more > 0 ? [line(`… and ${more} more`, 'faint')] : [])];
 }
 
-/** The soonest first. */
+/** Sorts by deadline, the earliest first. */
 function inTurn(waits: readonly Wait[]): readonly Wait[] {
   return [...waits].sort((a, b) => (a.until ?? Number.MAX_VALUE) - (b.until ?? Number.MAX_VALUE));
 }
@@ -307,7 +307,7 @@ function waitText(waits: readonly Wait[]): string {
   return safe(parts.join(' · '));
 }
 
-/** What is left of the first of them. */
+/** The time until the earliest deadline. */
 function leftText(waits: readonly Wait[], now: number): string {
   const until = inTurn(waits)[0]?.until;
   return until === undefined ? '' : until > now ? countdown(until - now) : 'due';
