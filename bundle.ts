@@ -1,6 +1,6 @@
 /**
- * Bundles what `tsc` has checked into `dist/lib`: a few files to read instead of three hundred, which is most of what starting costs
- * (docs/adr/0018). What is started or loaded by name stays a file of its own, at the same path as below `src`.
+ * Bundles the sources into `dist/lib`. Most of the time of a start is reading files, and the bundle has a few instead of four hundred
+ * (docs/adr/0018). A file that Node starts or loads by its path keeps that path below `src`.
  */
 import { readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, sep } from 'node:path';
@@ -11,9 +11,9 @@ const root = fileURLToPath(new URL('.', import.meta.url));
 const out = join(root, 'dist/lib');
 const source = (path: string): string => join(root, `src/${path}.ts`);
 
-/** What others import by name. */
+/** The entry points of `exports`. */
 const PUBLIC = ['index', 'testing', 'inspector'];
-/** What Node starts or loads by its file, and what tells where all this lies. */
+/** The files that Node starts or loads by their paths, and the module that finds them. */
 const STARTED = [
   'package-files',
   'discovery/inherit',
@@ -21,11 +21,11 @@ const STARTED = [
   'workers/pool-thread',
   'worker-main',
 ];
-/** Threads that need little of it: each has that in its own file, for it starts with the server. */
+/** Threads that start with the server. Each is one file, with the little that it needs. */
 const THREADS = ['workers/watchdog-thread'];
-/** What runs without a server in its process. What it shares with one is a chunk apart. */
+/** Entry points without a server in their process. A chunk of its own contains what they share with a server. */
 const LIGHT = [...STARTED, 'cli/commands/attach'];
-/** What the command loads beside itself: what each of its commands needs, and the server of `troupe run`. */
+/** The modules that the command imports when it needs them: one for each command, and the worker of `troupe run`. */
 const COMMANDS = [
   'commands/dev',
   'commands/serve',
@@ -34,17 +34,17 @@ const COMMANDS = [
   'commands/top',
   'supervisor/worker',
 ];
-/** The command itself, with all that supervises: one file. */
+/** The command with its supervisor: one file. */
 const COMMAND = 'cli/main';
 
-/** A process that runs may still load parts of the build before this one. */
+/** Milliseconds that the chunks of an earlier build stay: a running process may still import them. */
 const KEPT_MS = 600_000;
 
 const core = new Set<string>();
 const light = new Set<string>();
 const worker = new Set<string>();
 
-/** Looks at which modules come with which, when all are known. */
+/** Collects the modules that each group of entry points imports. */
 const reach: Plugin = {
   name: 'troupe:reach',
   buildEnd() {
@@ -56,7 +56,7 @@ const reach: Plugin = {
     add(source('index'), core);
     for (const entry of LIGHT) add(source(entry), light);
     add(source('cli/supervisor/worker'), worker);
-    // What is loaded by its name is a file of its own.
+    // A module that is loaded by its path is a file of its own.
     worker.delete(source('cli/supervisor/worker'));
     core.delete(source('discovery/inherit'));
   },
@@ -82,7 +82,7 @@ export const { ${names.join(', ')} } = createRequire(import.meta.url)('${name}')
   },
 };
 
-/** The rest as the command finds it, which lies a directory further down: its own place, and what it loads beside itself. */
+/** Corrects the paths in the command, whose file is one directory below the library's: its own location, and the modules that it imports later. */
 const beside: Plugin = {
   name: 'troupe:beside',
   enforce: 'pre',
@@ -98,7 +98,7 @@ const beside: Plugin = {
 
 type Output = NonNullable<NonNullable<InlineConfig['build']>['rollupOptions']>['output'];
 
-/** @param input what there is to be, by its path in `dist/lib` */
+/** @param input the source of each entry point, by its path in `dist/lib` */
 async function bundled(input: Readonly<Record<string, string>>, plugins: Plugin[], output: Output) {
   const result = await build({
     configFile: false,
@@ -118,7 +118,7 @@ async function bundled(input: Readonly<Record<string, string>>, plugins: Plugin[
           entryFileNames: '[name].js',
           // Beside each other, so that all of them find src/package-files.ts at the same distance.
           chunkFileNames: 'chunk-[name]-[hash].js',
-          // The names that stacks show stay, and so do lines: Node prints the one that threw above an uncaught error.
+          // Stack traces show names, and Node prints the line that threw above an uncaught error: names and lines stay.
           minify: {
             compress: false,
             mangle: { toplevel: false, keepNames: true },
@@ -140,7 +140,7 @@ const library = await bundled(
   },
   [reach, required],
   {
-    // Reading a file costs as much as 20 KB in it.
+    // Reading one more file costs as much as 20 KB.
     codeSplitting: {
       groups: [
         { name: 'base', priority: 2, test: (id) => light.has(id) && (core.has(id) || worker.has(id)) },
@@ -150,7 +150,7 @@ const library = await bundled(
     },
   },
 );
-// Until it has started its worker nothing else can begin: it is CommonJS, for which Node need not load its loader of modules.
+// The command is CommonJS: Node starts it without the ESM loader, so it starts its worker earlier.
 const command = await bundled({ [COMMAND]: source(COMMAND) }, [beside], { format: 'cjs', codeSplitting: false });
 const threads = [];
 for (const thread of THREADS)

@@ -1,4 +1,4 @@
-/** Builds the page into dist/inspector/, and the template of an exported page beside it. Does nothing when its inputs are those of the last time. */
+/** Builds the page and the template of an exported page into dist/inspector. Does nothing if no input has changed since the last build. */
 import { createHash } from 'node:crypto';
 import {
   existsSync,
@@ -19,7 +19,7 @@ const root = join(here, '..');
 const out = join(root, 'dist/inspector');
 const stamp = join(root, 'dist/inspector.inputs');
 
-/** Where the recording goes in the template. It stands in a block of data, so whoever fills it in writes `<` as `\u003c`. */
+/** The placeholder of the recording in the template. It is in a data block, so the recording must contain `\u003c` instead of `<`. */
 const PLACE = '"TROUPE-RECORDING"';
 /** The package contains a file of this many bytes compressed. The inspector decompresses the file when it is first requested. */
 const COMPRESSED_BYTES = 200_000;
@@ -29,7 +29,7 @@ const built = existsSync(join(out, 'export.html.gz')) && existsSync(stamp) && re
 if (!built || process.argv.includes('--force')) {
   const { build } = await import('vite');
   const configFile = join(here, 'vite.config.ts');
-  // Beside each other, and in place all at once: a server that runs, and another build, never see half of it.
+  // Build into a new folder and rename it: a running server and another build never see half of the page.
   const making = mkdtempSync(join(root, 'dist/inspector-'));
   try {
     const [page, alone] = [join(making, 'page'), join(making, 'export')];
@@ -53,7 +53,7 @@ function compress(file: string): void {
   rmSync(file);
 }
 
-/** Names what the page is built of: every file of it, the model that it shares, and the versions of the packages. */
+/** Returns a digest of the inputs: the files of the page, the model that it shares with the server, and the versions of the packages. */
 function digest(): string {
   const hash = createHash('sha256');
   const folders = ['inspector', 'src/inspector/model', 'src/charts'];
@@ -71,7 +71,7 @@ function digest(): string {
   return hash.digest('hex');
 }
 
-/** One file with everything in it, which opens without a server: its policy allows its own script and styles, and nothing from anywhere. */
+/** Makes one HTML file that opens without a server. Its policy allows its own script and style, and no request. */
 function single(alone: string): string {
   const assets = readdirSync(join(alone, 'assets'));
   const only = (ending: string): string => {

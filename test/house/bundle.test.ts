@@ -1,4 +1,4 @@
-/** What is published is bundled so that little is read at a start (docs/adr/0018): who loads which files of it. */
+/** The files and packages that each entry point of the bundle loads at its start (docs/adr/0018). */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { dirname, join, relative } from 'node:path';
@@ -13,11 +13,11 @@ const IMPORT = /(?:^|[;}\s])(?:import|export)(?:[^;'"()]*?from)?\s*"([^"]+)"/g;
 interface Loaded {
   /** Our own files, named as the build names them, without their hashes. */
   readonly files: readonly string[];
-  /** Packages, without what is built into Node. */
+  /** Packages, without Node's own modules. */
   readonly packages: readonly string[];
 }
 
-/** What comes with a file at once: what it imports later, when it needs it, is not in it. */
+/** Collects the static imports of a file, and theirs. Dynamic imports are left out. */
 function loadedWith(file: string): Loaded {
   const [files, packages] = [new Set<string>(), new Set<string>()];
   const visit = (path: string): void => {
@@ -40,7 +40,7 @@ function latest(name: string): string {
 }
 
 if (existsSync(lib)) {
-  test('a program that imports troupe reads three files of it, and looks for XState, eventemitter3 and nanoid only', () => {
+  test('import "troupe" loads three files, and the packages XState, eventemitter3 and nanoid', () => {
     const { files, packages } = loadedWith('index.js');
     assert.equal(files, ['chunk-base', 'chunk-core', 'index.js']);
     assert.equal(packages, ['nanoid']);
@@ -49,7 +49,7 @@ if (existsSync(lib)) {
     assert.equal(required.sort(), ['eventemitter3', 'xstate']);
   });
 
-  test('troupe run, where it only supervises, is one file without modules, and troupe attach loads no server and no package', () => {
+  test('the supervisor of troupe run is one CommonJS file, and troupe attach loads no server and no package', () => {
     const command = readFileSync(join(lib, 'cli/main.js'), 'utf8');
     assert.not.match(command, IMPORT);
     const required = [...command.matchAll(/\brequire\("([^"]+)"\)/g)].map(([, from = '']) => from);
@@ -63,7 +63,7 @@ if (existsSync(lib)) {
     assert.equal(packages, []);
   });
 
-  test('a worker of troupe run reads five files, and what starts it nothing before its cache is on', () => {
+  test('a worker of troupe run loads five files, and none before it enables the compile cache', () => {
     assert.equal(loadedWith('worker-main.js').files, ['worker-main.js']);
     assert.equal(loadedWith('command-worker.js').files, [
       'chunk-base',
@@ -73,12 +73,12 @@ if (existsSync(lib)) {
     ]);
   });
 
-  test('the thread that watches the loop reads one file', () => {
+  test('the watchdog thread loads one file', () => {
     const thread = 'workers/watchdog-thread.js';
     assert.equal(loadedWith(thread), { files: [thread], packages: [] });
   });
 
-  test('what Node starts by its file lies where src/package-files.ts says', () => {
+  test('each file that Node starts by its path is where src/package-files.ts expects it', () => {
     const built = readdirSync(lib, { recursive: true, encoding: 'utf8' });
     for (const file of ['cli/main', 'worker-main', 'discovery/inherit', 'store/sqlite/sqlite-worker'])
       assert.ok(built.includes(`${file}.js`), file);
@@ -87,4 +87,4 @@ if (existsSync(lib)) {
     const [, from = ''] = /from\s*"(\.\/[^"]+)"/.exec(own) ?? [];
     assert.is(dirname(join(lib, from)), lib, own);
   });
-} else test.skip('all of it', 'npm run build makes it');
+} else test.skip('all of it', 'dist is missing: npm run build');

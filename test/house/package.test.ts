@@ -77,4 +77,4 @@ if (existsSync(join(root, 'dist/lib'))) {
     });
     assert.is(status, 0, `${error?.message ?? ''}${stdout}${stderr}`);
   }
-} else test.skip('all of it', 'npm run build makes it');
+} else test.skip('all of it', 'dist is missing: npm run build');
