@@ -1,14 +1,17 @@
-/** What the process is in the middle of, in a small file beside the store: written at once and never synced, so that it outlives the process, whatever ends that. */
+/**
+ * The event that the process is working on, in a small file beside the store. It is written at once and never synced,
+ * so it survives any end of the process.
+ */
 import { closeSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import type { NotedProcess, Notes } from './store.ts';
 
-/** Ends what was noted; alone, it says that nothing is. */
+/** Terminates the marker; alone, it means that there is none. */
 const END = '\n';
 
-/** Between what was noted, the process that has noted it, and {@link ENDED}. No note has one in it: notes are JSON. */
+/** Separates the marker, its process, and {@link ENDED}. Markers are JSON, so they never contain it. */
 const GAP = '\t';
 
-/** Behind a note whose process has ended itself. */
+/** Follows a marker whose process has ended itself. */
 const ENDED = 'ended';
 
 export class CrashMarker implements Notes {
@@ -16,7 +19,7 @@ export class CrashMarker implements Notes {
   #file: number | undefined;
   #last: string | undefined;
   #by: NotedProcess | undefined;
-  /** What is noted now; empty for nothing. */
+  /** The current marker; empty for none. */
   #line = '';
 
   constructor(path: string) {
@@ -31,7 +34,7 @@ export class CrashMarker implements Notes {
     return this.#by;
   }
 
-  /** Reads what the process before has left, once nobody else has the store open. */
+  /** Reads the marker of the previous process, once no other process has the store open. */
   open(): void {
     if (this.#file !== undefined) return;
     try {
@@ -58,12 +61,12 @@ export class CrashMarker implements Notes {
     this.#put(END);
   }
 
-  /** The process ends itself in the middle of what is noted: nobody from outside does. */
+  /** Records that the process ends itself during the marked event, not by an outside kill. */
   ends(): void {
     if (this.#line !== '') this.#put(this.#line + GAP + ENDED + END);
   }
 
-  /** In order: the next process has nothing to read. */
+  /** Orderly end: the next process finds no marker. */
   close(): void {
     if (this.#file === undefined) return;
     opened.delete(this);
@@ -74,7 +77,7 @@ export class CrashMarker implements Notes {
     rmSync(this.path, { force: true });
   }
 
-  /** It lies in memory of the kernel's, which the process does not take along. What cannot be noted is not counted. */
+  /** The kernel's page cache survives the process. If the write fails, the event is not counted. */
   #put(text: string): void {
     if (this.#file === undefined) return;
     try {
@@ -86,17 +89,17 @@ export class CrashMarker implements Notes {
   }
 }
 
-/** Those of this process. */
+/** The markers of this process. */
 const opened = new Set<CrashMarker>();
 
-/** Nothing else runs in the middle of a turn: it was the turn that has called `process.exit`. */
+/** No other code runs during a turn, so the turn called `process.exit`. */
 function onExit(): void {
   for (const notes of opened) notes.ends();
 }
 
 /**
- * Says of what this process has noted in a file that the process ends itself: for a thread beside the one that notes, which is
- * blocked. Does nothing where nothing is noted.
+ * Records in the marker file that the process ends itself. For a thread beside the one that writes markers, which is
+ * blocked. Does nothing without a marker.
  */
 export function markEnded(path: string): void {
   try {
@@ -107,7 +110,7 @@ export function markEnded(path: string): void {
     writeSync(file, line + GAP + ENDED + END, 0);
     closeSync(file);
   } catch {
-    // Then the next process does not know it.
+    // Then the next process cannot know it.
   }
 }
 

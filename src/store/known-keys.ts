@@ -1,7 +1,7 @@
-/** The keys of all rows in a store's file, as fingerprints in memory: a row that exists and is not found is noticed. */
+/** The keys of all rows in a store's file, as fingerprints in memory: detects a row that exists but is not found. */
 import { randomInt } from 'node:crypto';
 
-/** What a key names. */
+/** The kind of row that a key names. */
 export type RowKind = 'actor' | 'reply' | 'timer' | 'stream';
 
 /** The plurals count the rows of one actor. */
@@ -17,37 +17,38 @@ const KINDS: Readonly<Record<KeyKind, number>> = {
   streams: 7,
 };
 
-/** Bytes that no UTF-8 text contains: {@link SEPARATOR} stands between the parts of a key, {@link END} after each key. */
+/** Bytes that UTF-8 text never contains: {@link SEPARATOR} separates the parts of a key, {@link END} ends each key. */
 export const SEPARATOR = 0xfe;
 export const END = 0xff;
 
 const EMPTY = 0;
-/** A place whose key was removed: a search goes on behind it. */
+/** A slot whose key was removed: a search continues after it. */
 const REMOVED = -1;
 const SMALLEST = 1_024;
 
 /**
- * A hash table of 53-bit fingerprints with a count each: 12 bytes a place, at most half of them used.
+ * A hash table of 53-bit fingerprints with a count each: 12 bytes per slot, at most half of them used.
  *
- * Two keys have the same fingerprint with a probability of 1 in 10^16. A lookup of one of them that fails is then reported as
- * damage: never the reverse. The fingerprints start from random numbers, so that no client can choose two that are equal.
+ * Two keys have the same fingerprint with a probability of 1 in 10^16. A failed lookup of one of them is then reported
+ * as damage, never the reverse. The fingerprints start from random numbers, so that no client can choose two equal
+ * ones.
  */
 export class KnownKeys {
   readonly #seeds = [randomInt(2 ** 32), randomInt(2 ** 32)] as const;
   #places = new Float64Array(SMALLEST);
   #counts = new Uint32Array(SMALLEST);
-  /** Places that are not empty, removed keys included. */
+  /** Slots that are not empty, including removed keys. */
   #taken = 0;
   #size = 0;
-  /** Changes of the transaction that is open, so that they can be undone. */
+  /** Changes of the open transaction, so that they can be undone. */
   #changes: { readonly key: number; readonly by: number }[] = [];
 
-  /** Keys that are known. */
+  /** Number of known keys. */
   get size(): number {
     return this.#size;
   }
 
-  /** How many changes the open transaction has made: a place to which {@link undo} returns. */
+  /** Number of changes in the open transaction: a position for {@link undo}. */
   get position(): number {
     return this.#changes.length;
   }
@@ -74,12 +75,12 @@ export class KnownKeys {
     this.#changes = [];
   }
 
-  /** The transaction, or what it did since a position, was rolled back. */
+  /** The transaction, or its changes since a position, was rolled back. */
   undo(position = 0): void {
     for (const { key, by } of this.#changes.splice(position).reverse()) this.#change(key, -by);
   }
 
-  /** Adds each key of a list in bytes, unless it is known: its parts are separated by {@link SEPARATOR}, and {@link END} closes it. */
+  /** Adds each unknown key of a list in bytes: {@link SEPARATOR} separates its parts, and {@link END} ends it. */
   addAll(kind: RowKind, keys: Uint8Array): void {
     const plural = OF_ACTOR[kind];
     for (let start = 0; start < keys.length; ) {
@@ -98,7 +99,7 @@ export class KnownKeys {
   }
 
   #record(key: number, by: number): void {
-    // Of a key that is not known there is nothing to remove, and so nothing to undo.
+    // An unknown key has nothing to remove, and so nothing to undo.
     if (by < 0 && this.#placeOf(key) < 0) return;
     this.#change(key, by);
     this.#changes.push({ key, by });
@@ -129,7 +130,7 @@ export class KnownKeys {
     this.#size += 1;
   }
 
-  /** Where a key is; -1: nowhere. */
+  /** The slot of a key, or -1. */
   #placeOf(key: number): number {
     const mask = this.#places.length - 1;
     for (let place = key & mask; ; place = (place + 1) & mask) {
@@ -139,7 +140,7 @@ export class KnownKeys {
     }
   }
 
-  /** Twice the size where it is full of keys; the same, without what was removed, where it is not. */
+  /** Doubles the size if it is full of keys; otherwise only drops the removed ones. */
   #grow(): void {
     const [places, counts] = [this.#places, this.#counts];
     const length = this.#size * 4 > places.length ? places.length * 2 : places.length;

@@ -1,4 +1,4 @@
-/** The store that a server has when it is given none: it keeps everything in this process, and nothing survives it. */
+/** The default store: it stores everything in this process, and nothing survives it. */
 import type {
   ActorRow,
   DeadLetter,
@@ -13,15 +13,15 @@ import type {
 } from './store.ts';
 import { gone, notNewer, StoreError } from './store.ts';
 
-/** Most dead letters that are kept; the oldest give way. */
+/** Maximum number of dead letters; the oldest are evicted. */
 const MAX_DEAD_LETTERS = 1_000;
-/** Most characters of all of them together: each may have 131,072. */
+/** Maximum number of characters in all dead letters together; each may have 131,072. */
 const MAX_DEAD_LETTERS_LENGTH = 8 * 1024 * 1024;
 
-/** Most streams of an actor that are remembered without events. */
+/** Maximum number of streams without events that an actor may have. */
 const MAX_STREAMS = 1_000;
 
-/** Events of one stream. It is remembered without any, so that what is gone is told apart from what never was. */
+/** Events of one stream. It exists without events, too, so that deleted data differs from data that never existed. */
 interface Journal {
   events: JournalEvent[];
   last: number;
@@ -36,7 +36,7 @@ interface Kept {
   readonly replies: Map<string, { readonly data: string; readonly expires: number }>;
 }
 
-/** A store in memory. It keeps snapshots and timers, but no history: nobody could ask for it once the process is gone. */
+/** A store in memory. It stores snapshots and timers but no history, because no process can read it later. */
 export function memoryStore(): Store {
   return new MemoryStore();
 }
@@ -61,7 +61,7 @@ class MemoryStore implements Store {
     return Promise.resolve();
   }
 
-  /** Whole or not at all: what cannot be kept is found before anything is. */
+  /** Applies all writes or none: finds invalid data before it stores anything. */
   #wrong(writes: readonly Write[]): StoreError | undefined {
     const fresh = new Map<string, { forgotten: boolean; readonly lasts: Map<string, number> }>();
     for (const write of writes) {
@@ -87,7 +87,7 @@ class MemoryStore implements Store {
         this.#of(write.actor).snapshot = { version: write.version, data: write.data };
         return;
       case 'event': {
-        // The history of an actor is read by nobody here; a stream is, by whoever comes back to it.
+        // Nothing reads the history of an actor here; clients resume streams.
         if (write.stream === '') return;
         const { streams } = this.#of(write.actor);
         const { stream, seq, kind, data } = write;
@@ -214,7 +214,7 @@ function lengthOf({ mail, error }: DeadLetter): number {
   return mail.length + error.length;
 }
 
-/** The oldest first; of two that are as old, by id. */
+/** The oldest first; of two equally old ones, by id. */
 function inOrder(a: ActorRow, b: ActorRow): number {
   if (a.created !== b.created) return a.created - b.created;
   return a.id < b.id ? -1 : a.id > b.id ? 1 : 0;

@@ -1,28 +1,28 @@
-/** The port through which what must survive this process is kept: journal, snapshots, replies, timers, dead letters; and its errors. */
+/** The persistence port: journal, snapshots, replies, timers, dead letters, and its errors. */
 import type { Clock } from '../clock.ts';
 
-/** What an actor in the store is; part of no id. */
+/** The kind of a stored actor; not part of its id. */
 export type StoredKind = 'handle' | 'session' | 'task' | 'question' | 'server';
 
-/** One change. A batch of them becomes durable together, or not at all. */
+/** One change. A batch of changes becomes durable completely or not at all. */
 export type Write =
-  /** There is such an actor; replaces what was said of it before. */
+  /** Creates or replaces an actor's row. */
   | { readonly type: 'actor'; readonly actor: ActorRow }
-  /** What it is now; replaces the snapshot before. */
+  /** Replaces an actor's snapshot. */
   | { readonly type: 'snapshot'; readonly actor: string; readonly version: string; readonly data: string }
-  /** One event more of its history, or of one of its streams. `seq` grows within a stream. */
+  /** Appends one event to its history or to one of its streams. `seq` grows within a stream. */
   | ({ readonly type: 'event'; readonly actor: string } & JournalEvent)
   /**
-   * What a request came to, to be said again when it is repeated; the empty string lets go of it. `expires` in milliseconds
-   * since 1970.
+   * Stores the result of a request, for repeats of it; the empty string deletes it. `expires` in milliseconds since
+   * 1970.
    */
   | ReplyWrite
   | { readonly type: 'timer'; readonly timer: TimerRow }
   | { readonly type: 'timer off'; readonly actor: string; readonly timer: string }
   | { readonly type: 'dead letter'; readonly letter: DeadLetter }
-  /** The events of a stream up to this one are asked for no more. */
+  /** The events of a stream up to this one are no longer needed. */
   | { readonly type: 'trim'; readonly actor: string; readonly stream: string; readonly upto: number }
-  /** Everything of this actor, but its dead letters. */
+  /** Deletes all data of this actor except its dead letters. */
   | { readonly type: 'forget'; readonly actor: string };
 
 export interface ReplyWrite {
@@ -37,17 +37,17 @@ export interface ActorRow {
   /** Unique in the store, such as `handle/order/V1StGXR8…`. */
   readonly id: string;
   readonly kind: StoredKind;
-  /** What kind of them: a machine's name, a tool's. */
+  /** The name within its kind: a machine's or a tool's. */
   readonly name: string;
   readonly principal: string;
   readonly status: string;
-  /** Milliseconds since 1970; `expires` is undefined for what does not. */
+  /** Milliseconds since 1970; `expires` is undefined for actors that never expire. */
   readonly created: number;
   readonly expires: number | undefined;
 }
 
 export interface JournalEvent {
-  /** Of the actor's own history: the empty string. */
+  /** The empty string for the actor's own history. */
   readonly stream: string;
   /** At least 1. */
   readonly seq: number;
@@ -57,14 +57,14 @@ export interface JournalEvent {
 
 export interface TimerRow {
   readonly actor: string;
-  /** Unique for its actor. */
+  /** Unique within its actor. */
   readonly timer: string;
   /** Milliseconds since 1970. */
   readonly due: number;
   readonly data: string;
 }
 
-/** Mail that crashed its actor twice, and was set aside. */
+/** A message that crashed its actor twice and is never processed again. */
 export interface DeadLetter {
   readonly actor: string;
   readonly mail: string;
@@ -75,28 +75,30 @@ export interface DeadLetter {
   readonly incident: string;
 }
 
-/** One actor as it was last kept. */
+/** The stored state of one actor. */
 export interface Stored {
   readonly actor: ActorRow;
   readonly snapshot: { readonly version: string; readonly data: string } | undefined;
   readonly timers: readonly TimerRow[];
 }
 
-/** Why the store did not do what it was asked. */
+/** The reason for an error of the store. */
 export type StoreFault =
-  /** Its disk is full, or its bound is reached: what reads goes on, and so does what changes nothing. */
+  /** The disk is full, or the size limit is reached. Reads continue, and so do calls that change nothing. */
   | 'full'
-  /** More waits to be written or read than its bound allows: nothing was begun, try again. */
+  /** More calls are waiting than the limit allows. Nothing was begun; retry later. */
   | 'busy'
-  /** Its disk fails, or the thread that writes has died; or the batch cannot be kept, such as an event that is older than its stream. */
+  /**
+   * The disk failed, or the writing thread died; or the batch is invalid, for example an event older than its stream.
+   */
   | 'failed'
-  /** Some of the events that were asked for are gone: what retention took is told apart from what never was. */
+  /** Some of the requested events were deleted by retention, which differs from never having existed. */
   | 'purged'
-  /** What it read is not what was written. */
+  /** The stored data differs from what was written. */
   | 'corrupt'
   /** Another process has it open. */
   | 'locked'
-  /** It was written by a later version of this package, or is no store. */
+  /** A later version of this package wrote it, or it is not a store. */
   | 'foreign'
   | 'closed';
 
@@ -110,7 +112,7 @@ export class StoreError extends Error {
   }
 }
 
-/** The refusal of an event that does not come after the last of its stream. */
+/** The error for an event that does not come after the last of its stream. */
 export function notNewer(
   { actor, stream, seq }: { actor: string; stream: string; seq: number },
   last: number,
@@ -121,7 +123,7 @@ export function notNewer(
   );
 }
 
-/** The answer to whoever asks for events that are gone. */
+/** The error for a request of deleted events. */
 export function gone(actor: string, stream: string, after: number): StoreError {
   return new StoreError(
     'purged',
@@ -135,79 +137,89 @@ export interface StoreHost {
 }
 
 /**
- * Keeps what must survive. Batches become durable in the order of the calls. All reads see what was committed before, also
- * where it is not yet durable.
+ * The store. Batches become durable in the order of the calls. Reads see everything that was committed before, even if
+ * it is not durable yet.
  */
 export interface Store {
   /** For logs and the inspector, such as `sqlite(troupe.db)`. */
   readonly name: string;
-  /** Whether what it keeps outlives the process. Where it does not, only what has no other place is kept in it. */
+  /** Whether its data outlives the process. If not, it stores only data that has no other place. */
   readonly durable: boolean;
-  /** Absent where nothing outlives the process. */
+  /** Absent if nothing outlives the process. */
   readonly notes?: Notes;
   /** @throws {StoreError} `locked`, `foreign`, `failed` */
   open(host: StoreHost): Promise<void>;
   /**
-   * Resolves when the batch is durable. It is kept whole or not at all.
+   * Resolves when the batch is durable. It is stored completely or not at all.
    *
-   * @throws {StoreError} `full`, `busy`, `closed`, `corrupt`: then nothing of it is kept. `failed`: where a thread or a disk
-   * failed under it, nobody can know whether it was; what is read next is what holds
+   * @throws {StoreError} `full`, `busy`, `closed`, `corrupt`: nothing of the batch is stored. `failed`: a thread or a
+   * disk failed, and the batch may or may not be stored; read the data to find out
    */
   commit(writes: readonly Write[]): Promise<void>;
-  /** @throws {StoreError} `corrupt` where it exists, and is not as it was written or cannot be found: never undefined */
+  /**
+   * @throws {StoreError} `corrupt` if the actor exists but is damaged or cannot be found; never returns undefined then
+   */
   load(actor: string): Promise<Stored | undefined>;
-  /** Actors of one kind, the oldest first; those of one name or principal, where given; after this id, at most `limit`. */
+  /** Actors of one kind, the oldest first; optionally of one name or principal; after this id, at most `limit`. */
   list(query: ListQuery): Promise<readonly ActorRow[]>;
   /**
-   * The events of a stream after `after`, at most `limit`; 0 asks for all that are left. An empty answer says that there are no
-   * more, never that some are gone.
+   * The events of a stream after `after`, at most `limit`; 0 requests all that are left. An empty result means that
+   * there are no more events, never that some were deleted.
    *
-   * @throws {StoreError} `corrupt` where one of them is not as it was written, or is missing between two others or at the end;
-   * `purged` where `after` is not 0 and events that came after it are gone, or the whole stream, of which somebody saw that one
+   * @throws {StoreError} `corrupt` if an event is damaged, or missing between two others or at the end; `purged` if
+   * `after` is not 0 and later events, or the whole stream, were deleted
    */
   events(actor: string, stream: string, after: number, limit: number): Promise<readonly JournalEvent[]>;
-  /** The first and last event of each stream of an actor that has any left. */
+  /** The first and last event of each stream of an actor that has events. */
   streams(actor: string): Promise<readonly StreamRow[]>;
-  /** @throws {StoreError} `corrupt`, likewise */
+  /** @throws {StoreError} `corrupt`, as above */
   reply(actor: string, request: string): Promise<string | undefined>;
   /**
-   * Keeps a reply unless there is one to this request, in one step in place of `reply` and `commit`. Optional: the server falls
+   * Stores a reply unless this request has one, in one step instead of `reply` and `commit`. Optional: the server falls
    * back on these.
    *
-   * @returns the reply that is there already; undefined when this one is durable
+   * @returns the existing reply; undefined when the new one is durable
    * @throws {StoreError} as `commit`
    */
   claim?(reply: ReplyWrite): Promise<string | undefined>;
   /**
-   * Whether a list has left this actor out, because its row is not as it was written: then it exists, whatever the list says.
-   * Absent where no row can be damaged.
+   * Whether a list omitted this actor because its row is damaged: then the actor exists. Absent if rows cannot be
+   * damaged.
    */
   isDamaged?(actor: string): boolean;
-  /** Timers due until then (milliseconds since 1970), the earliest first. */
+  /** Timers that are due by then (milliseconds since 1970), the earliest first. */
   timers(until: number, limit: number): Promise<readonly TimerRow[]>;
   deadLetters(limit: number): Promise<readonly DeadLetter[]>;
-  /** Forgets actors and replies that have expired, and what is beyond the bounds. @returns how many actors */
+  /** Deletes expired actors and replies, and data beyond the limits. @returns the number of actors */
   sweep(now: number): Promise<number>;
-  /** Makes durable what was committed, and closes. Later calls fail with `closed`. */
+  /** Makes all committed data durable and closes. Later calls fail with `closed`. */
   close(): Promise<void>;
 }
 
-/** What this process is in the middle of, so that the next one learns what ended it. Known once the store is open. */
+/**
+ * The event that this process is working on, so that the next process learns what crashed it. Available once the store
+ * is open.
+ */
 export interface Notes {
-  /** What the process before this one had noted when it ended; undefined where it was in the middle of nothing. */
+  /** The marker that the previous process left; undefined if there was none. */
   readonly last: string | undefined;
-  /** The process that had noted it; undefined where that is not known. */
+  /** The process that wrote it; undefined if unknown. */
   readonly by?: NotedProcess | undefined;
-  /** The file in which it is noted, if it is one: a thread can say there that the process ends itself ({@link markEnded} in notes.ts). */
+  /**
+   * The file of the marker, if any: a thread can record there that the process ends itself ({@link markEnded} in
+   * crash-marker.ts).
+   */
   readonly path?: string;
-  /** In place of what was noted before: one line. At once, and without a sync: it outlives the process, and not the machine. */
+  /**
+   * Replaces the marker, one line. Written at once and without a sync: it outlives the process, but not the machine.
+   */
   write(what: string): void;
   clear(): void;
 }
 
 export interface NotedProcess {
   readonly pid: number;
-  /** It has ended itself in the middle of what it had noted: by `process.exit`, or by its watchdog. */
+  /** The process ended itself during the marked event: by `process.exit`, or by its watchdog. */
   readonly ended: boolean;
 }
 
@@ -215,7 +227,7 @@ export interface ListQuery {
   readonly kind: StoredKind;
   readonly name?: string | undefined;
   readonly principal?: string | undefined;
-  /** The last of the page before. */
+  /** The last row of the previous page. */
   readonly after?: ActorRow | undefined;
   readonly limit: number;
 }
@@ -224,6 +236,6 @@ export interface StreamRow {
   readonly stream: string;
   readonly first: number;
   readonly last: number;
-  /** The last event that is gone, by `trim` or by retention: whoever has seen less than that has a gap. 0: none is. */
+  /** The last event deleted by `trim` or retention: a reader that has seen less has a gap. 0 if none was deleted. */
   readonly purged: number;
 }

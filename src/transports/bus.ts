@@ -1,8 +1,11 @@
-/** The bus between transports and the core: eventemitter3 with each listener guarded, so that one that throws silences nobody. */
+/**
+ * The bus between transports and the core: eventemitter3 with guarded listeners, so that a listener that throws does
+ * not stop the others.
+ */
 import { EventEmitter } from 'eventemitter3';
 import type { ConnectionEvents } from '../messages/connection-events.ts';
 
-/** A listener threw: which event it was hearing, and what it threw. */
+/** A listener threw: the event that it handled, and the thrown value. */
 export interface Fault {
   readonly where: string;
   readonly error: unknown;
@@ -12,11 +15,13 @@ export interface BusEvents extends ConnectionEvents {
   fault: Fault;
 }
 
-/** Typed publish and subscribe. A listener that throws becomes a `fault`; the others still hear the event. */
+/**
+ * Typed publish and subscribe. A listener that throws becomes a `fault`; the other listeners still receive the event.
+ */
 export class Bus {
   readonly #emitter = new EventEmitter();
 
-  /** Hears every `name` until the returned function is called. */
+  /** Subscribes to `name` until the returned function is called. */
   on<K extends keyof BusEvents>(name: K, listener: (event: BusEvents[K]) => void): () => void {
     const guarded = (event: BusEvents[K]): void => {
       try {
@@ -34,7 +39,7 @@ export class Bus {
   }
 
   #fault(where: keyof BusEvents, error: unknown): void {
-    // A fault listener that throws has nobody left to tell.
+    // If a fault listener throws, there is nobody left to report to.
     if (where !== 'fault') this.emit('fault', { where, error });
   }
 }

@@ -1,19 +1,26 @@
-/** Newline framing on the way out: the few texts of one turn leave in one write, many in several, and a slow reader is told of. */
+/**
+ * Newline framing for output: joins the texts of one turn into one write, splits many into several, and reports a slow
+ * reader.
+ */
 import type { Writable } from 'node:stream';
 import type { Clock } from '../clock.ts';
 
 const DEFAULT_HIGH_WATER = 1_048_576;
 
 /**
- * Texts that do not wait for the end of the turn in which they were sent: a reader takes them in while the next are made. With 64
- * calls in flight that is a quarter to a third more of them in a second, where there is a second processor; a write costs 7 µs.
+ * Number of texts that are written before the end of their turn, so that the reader processes them while the next are
+ * produced. With 64 calls in flight and a second processor, this increases throughput by a quarter to a third; a write
+ * costs 7 µs.
  */
 const MANY = 8;
 
-/** Most characters joined into one write (a single longer text still goes whole): it bounds what the stream copies at once. */
+/**
+ * Maximum number of characters joined into one write, which limits what the stream copies at once. A single longer text
+ * is written whole.
+ */
 const SLICE = 262_144;
 
-/** What a write fails with when the other end is gone: the end of a connection, not a fault. */
+/** Error codes of a write whose reader has disconnected: the end of a connection, not a fault. */
 const GONE: ReadonlySet<string> = new Set([
   'EPIPE',
   'ECONNRESET',
@@ -21,27 +28,33 @@ const GONE: ReadonlySet<string> = new Set([
   'ERR_STREAM_WRITE_AFTER_END',
 ]);
 
-/** Hands one batch to the stream; `done` hears when the operating system has it. False when the stream has enough for now. */
+/**
+ * Passes one batch to the stream; calls `done` when the operating system has it. Returns false if the stream's buffer
+ * is full.
+ */
 export type WriteBatch = (batch: string, done: (error?: Error | null) => void) => boolean;
 
 export interface LineWriterOptions {
   readonly output: Writable;
-  /** Writes to `output` where its own `write` is not the way, as when stdout is guarded. */
+  /** Replaces the `write` of `output`, for example when stdout is guarded. */
   readonly write?: WriteBatch;
   readonly clock: Clock;
-  /** Characters of waiting text above which the reader counts as slow, even within one turn. Default 1,048,576; at least 1. */
+  /**
+   * Number of waiting characters above which the reader counts as slow, even within one turn. Default 1,048,576; at
+   * least 1.
+   */
   readonly highWater?: number;
-  /** The reader does not keep up. Said once until `onDrained`. */
+  /** The reader is slow. Called once until `onDrained`. */
   onSlow(): void;
-  /** All that was sent is with the operating system again. */
+  /** The operating system has everything that was sent. */
   onDrained(): void;
-  /** Nothing can be written any more. Said once, and never because of `release`. */
+  /** Nothing can be written any more. Called once, and never because of `release`. */
   onClosed(reason: string): void;
 }
 
 /**
- * Writes texts as lines, in order: one write for each turn of the event loop, or one for every eight texts.
- * It never refuses a text and never throws: whoever sends holds back between `onSlow` and `onDrained`.
+ * Writes texts as lines, in order: one write for each turn of the event loop, or one for every eight texts. It accepts
+ * every text and never throws: senders must pause between `onSlow` and `onDrained`.
  *
  * @example
  * const writer = new LineWriter({ output: process.stdout, clock, onSlow: pause, onDrained: resume, onClosed: stop });
@@ -56,7 +69,7 @@ export class LineWriter {
   /** Characters in `#queue`, newlines included. */
   #queued = 0;
   #scheduled = false;
-  /** The stream said "enough" and still holds some of it. */
+  /** The stream's buffer is full and not yet drained. */
   #blocked = false;
   #slow = false;
   #dead = false;
@@ -72,7 +85,7 @@ export class LineWriter {
     output.on('close', this.#closed);
   }
 
-  /** Sends one text, which holds no newline (JSON never does). Dropped once the stream is dead. */
+  /** Sends one text without newlines (JSON has none). Drops it if the stream is dead. */
   send(text: string): void {
     if (this.#dead) return;
     this.#queue.push(text);
@@ -85,21 +98,22 @@ export class LineWriter {
     if (this.#queued > this.#highWater) this.#goSlow();
   }
 
-  /** Resolves when all that was sent is with the operating system, or the stream is dead. */
+  /** Resolves when the operating system has everything that was sent, or the stream is dead. */
   flush(): Promise<void> {
     this.#pump();
     if (this.#dead || this.#idle()) return Promise.resolve();
     return new Promise((resolve) => void this.#waiting.push(resolve));
   }
 
-  /** Roughly how much has been sent and is not yet with the operating system, in characters. */
+  /** Approximate number of sent characters that the operating system does not have yet. */
   get pending(): number {
     return this.#queued + this.#output.writableLength;
   }
 
-  /** Lets go of the stream: nothing is sent or reported any more. The stream itself stays as it is. */
+  /** Detaches from the stream: sends and reports nothing more. The stream itself stays unchanged. */
   release(): void {
-    // A write under way may still fail, and an 'error' that nobody hears ends the process: that listener stays then.
+    // A pending write may still fail, and an 'error' without a listener ends the process, so keep the listener in that
+    // case.
     if (!this.#dead && this.#idle()) this.#output.off('error', this.#failed);
     this.#output.off('close', this.#closed);
     this.#stop();
@@ -113,7 +127,8 @@ export class LineWriter {
   #pump(): void {
     while (this.#queue.length > 0 && !this.#blocked && !this.#dead) {
       const accepted = this.#write(this.#take(), this.#written);
-      // A stream says "enough" for any write longer than its own mark, though the system took all of it at once.
+      // A stream reports a full buffer for any write longer than its high-water mark, even if the system accepted all
+      // of it.
       this.#blocked = !accepted && this.#output.writableLength > 0;
     }
     if (this.#blocked) this.#goSlow();
@@ -135,7 +150,8 @@ export class LineWriter {
   #batch(count: number): string {
     const texts = count === this.#queue.length ? this.#queue : this.#queue.splice(0, count);
     if (texts === this.#queue) this.#queue = [];
-    // An empty text at the end gives the last newline in the same flat string: adding it later would cost a second copy.
+    // An empty text at the end puts the last newline into the same flat string; adding it later would cost a second
+    // copy.
     texts.push('');
     const batch = texts.join('\n');
     this.#queued -= batch.length;

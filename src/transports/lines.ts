@@ -1,4 +1,7 @@
-/** Newline framing on the way in: chunks of bytes become whole lines of text. It knows no stream and no clock, and looks inside of no line but one that it skips. */
+/**
+ * Newline framing for input: converts chunks of bytes into whole lines of text. It uses no stream and no clock, and
+ * inspects only lines that it skips.
+ */
 import { Buffer, constants, isUtf8 } from 'node:buffer';
 import { MessageEnvelope } from '../protocol/message-envelope.ts';
 
@@ -8,42 +11,46 @@ const BYTE_ORDER_MARK = 0xfeff;
 const REPLACEMENT = '\uFFFD';
 const NOTHING = Buffer.alloc(0);
 
-/** What is kept of the start of a line that is skipped, in bytes. */
+/** Number of bytes stored from the start of a skipped line. */
 export const HEAD_BYTES = 1_024;
 
 export interface LineReaderOptions {
-  /** Longest line accepted, in bytes without its newline (a carriage return counts). 1 to the longest string of this Node. */
+  /**
+   * Maximum length of a line, in bytes without its newline (a carriage return counts). From 1 to the maximum string
+   * length of this Node.
+   */
   readonly maxBytes: number;
-  /** Hears each line, in order, without its line end. Never empty. Must not call `push`. */
+  /** Receives each line, in order, without its line end. Never empty. Must not call `push`. */
   onLine(text: string): void;
   /**
-   * Hears of each line that was skipped, once its last byte has come; `bytes` is its length, and `head` tells what it is: id
-   * and method of one that is too long, wherever in it they stand ({@link MessageEnvelope.text}), or else its first 1,024 bytes as text.
-   * The next line is read as usual.
+   * Reports each skipped line after its last byte. `bytes` is its length. For a line that is too long, `head` contains
+   * its id and method, wherever they stand ({@link MessageEnvelope.text}); otherwise its first 1,024 bytes as text. The
+   * next line is read as usual.
    */
   onUnreadable(reason: 'too long' | 'not UTF-8', bytes: number, head: string): void;
 }
 
 /**
- * Cuts a stream of bytes into lines (MCP basic/transports/stdio: one message a line, UTF-8).
- * Accepts CRLF, skips empty lines, drops a byte order mark at the very start.
- * Holds at most `maxBytes` of an unfinished line (one and a half times that for a moment, while its store grows).
+ * Splits a stream of bytes into lines (MCP basic/transports/stdio: one message per line, UTF-8). Accepts CRLF, skips
+ * empty lines, drops a byte order mark at the very start. Holds at most `maxBytes` of an unfinished line (briefly one
+ * and a half times that, while its buffer grows).
  *
- * It cannot be paused, and need not be: whoever pauses the stream still gets the lines of the chunk at hand, which a
- * pipe or socket bounds at 64 KiB.
+ * It cannot pause and need not: after the stream is paused, the lines of the current chunk still arrive, and a pipe or
+ * socket limits a chunk to 64 KiB.
  *
- * @throws RangeError when `maxBytes` is not a whole number within its bounds.
+ * @throws RangeError if `maxBytes` is not a whole number within its limits
  * @example
- * const reader = new LineReader({ maxBytes: 4_194_304, onLine: (text) => console.error(text), onUnreadable: () => {} });
+ * const reader = new LineReader({ maxBytes: 4_194_304, onLine: (text) => console.error(text), onUnreadable: () => {}
+ * });
  * input.on('data', (chunk) => reader.push(chunk)).on('end', () => reader.end());
  */
 export class LineReader {
   readonly #options: LineReaderOptions;
   #maxBytes = 0;
-  /** The start of a line whose end has not come: the first `#heldLength` bytes count. */
+  /** The start of an unfinished line; the first `#heldLength` bytes are valid. */
   #held: Buffer = NOTHING;
   #heldLength = 0;
-  /** A line that is too long, while it passes by. */
+  /** A line that is too long, while it is skipped. */
   #skipping: SkippedLine | undefined;
   #atStart = true;
 
@@ -52,7 +59,7 @@ export class LineReader {
     this.maxBytes = options.maxBytes;
   }
 
-  /** Longest line accepted from now on; a line that has begun counts. */
+  /** Changes the maximum length of a line; an unfinished line counts, too. */
   set maxBytes(maxBytes: number) {
     if (!Number.isInteger(maxBytes) || maxBytes < 1 || maxBytes > constants.MAX_STRING_LENGTH) {
       throw new RangeError(
@@ -62,12 +69,12 @@ export class LineReader {
     this.#maxBytes = maxBytes;
   }
 
-  /** The bytes that are held of a line whose end has not come. */
+  /** Number of bytes held from an unfinished line. */
   get heldBytes(): number {
     return this.#heldLength;
   }
 
-  /** Takes the next bytes and delivers every line that they complete. The chunk is not kept. */
+  /** Processes the next bytes and delivers every completed line. Does not retain the chunk. */
   push(chunk: Buffer): void {
     const last = chunk.lastIndexOf(NEWLINE);
     if (last === -1) {
@@ -85,12 +92,15 @@ export class LineReader {
     if (last + 1 < chunk.length) this.#hold(chunk.subarray(last + 1));
   }
 
-  /** The bytes are over: delivers a last line that lacks its newline. */
+  /** End of input: delivers a last line that lacks its newline. */
   end(): void {
     if (this.#heldLength > 0 || this.#skipping) this.#finish();
   }
 
-  /** Keeps a copy of the start of a line, in a store that doubles: many small chunks cost neither n² copies nor n objects. */
+  /**
+   * Copies the start of a line into a buffer that doubles, so that many small chunks cost neither n² copies nor n
+   * objects.
+   */
   #hold(bytes: Buffer): void {
     const length = this.#heldLength + bytes.length;
     if (this.#skipping || length > this.#maxBytes) {
@@ -128,7 +138,8 @@ export class LineReader {
   /** Delivers the lines of `chunk` from `start` to the newline at `end`. */
   #lines(chunk: Buffer, start: number, end: number): void {
     if (end - start <= this.#maxBytes) {
-      // A newline byte is never part of a longer UTF-8 sequence: decoding once and cutting the text gives the same lines.
+      // A newline byte is never part of a longer UTF-8 sequence, so decoding once and splitting the text gives the same
+      // lines.
       const block = chunk.toString('utf8', start, end);
       if (!block.includes(REPLACEMENT)) {
         let from = 0;
@@ -147,14 +158,14 @@ export class LineReader {
     }
   }
 
-  /** One line on its own, where its length or its encoding is in doubt. */
+  /** Processes a single line whose length or encoding is in doubt. */
   #line(bytes: Buffer): void {
     if (bytes.length > this.#maxBytes) {
       this.#unreadable('too long', bytes.length, new SkippedLine(bytes).head);
       return;
     }
     const text = bytes.toString('utf8');
-    // A replacement character is legal text when the peer sent one; only the bytes tell.
+    // A replacement character is legal if the peer sent one; only the bytes show the difference.
     if (text.includes(REPLACEMENT) && !isUtf8(bytes))
       this.#unreadable('not UTF-8', bytes.length, headOf(bytes, HEAD_BYTES));
     else this.#deliver(text);
@@ -173,7 +184,7 @@ export class LineReader {
   }
 }
 
-/** What is read of a line that is too long. */
+/** Reads the envelope of a line that is too long. */
 class SkippedLine {
   bytes = 0;
   #start = '';

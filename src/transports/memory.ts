@@ -1,4 +1,7 @@
-/** A transport inside the process, for tests and embedding: texts pass straight to the bus and back, in order and without delay. */
+/**
+ * An in-process transport for tests and embedding: passes texts directly to the bus and back, in order and without
+ * delay.
+ */
 import { Buffer } from 'node:buffer';
 import type { ConnectionId } from '../messages/connection-events.ts';
 import { envelopeText } from '../protocol/message-envelope.ts';
@@ -6,31 +9,31 @@ import { HEAD_BYTES } from './lines.ts';
 import type { Transport, TransportHost } from './transport.ts';
 
 export interface MemoryOptions {
-  /** Texts that wait for a paused peer before it counts as slow. Default 16; at least 1. */
+  /** Number of texts waiting for a paused peer above which it counts as slow. Default 16; at least 1. */
   readonly slowAfter?: number;
 }
 
 /** The client's end of one connection. */
 export interface MemoryPeer {
-  /** Sends one message. @throws Error after `close`, or when the connection is closed. */
+  /** Sends one message. @throws Error after `close`, or when the connection is closed */
   send(text: string): void;
-  /** Hears each message from the server. Those that came before the first `onText` are kept for it. */
+  /** Receives each message from the server. Messages before the first `onText` are buffered for it. */
   onText(listener: (text: string) => void): void;
-  /** Sends nothing more. The server answers what is in flight, then closes. */
+  /** Ends the input. The server answers the requests in flight, then closes. */
   close(): void;
-  /** Goes away at once, as a client that crashed: what the server still sends is lost. */
+  /** Disconnects at once, like a crashed client: later output of the server is lost. */
   vanish(): void;
   /** Stops reading. */
   pause(): void;
-  /** Reads again, beginning with what waits. */
+  /** Resumes reading, beginning with the waiting messages. */
   resume(): void;
   /** Resolves with the reason once the connection is closed. */
   readonly closed: Promise<string>;
 }
 
-/** Who connects. */
+/** The identity of a connecting client. */
 export interface MemoryClient {
-  /** Who its requests are authorised as. Default: `anonymous`. */
+  /** The principal of its requests. Default: `anonymous`. */
   readonly principal?: string;
 }
 
@@ -105,10 +108,10 @@ class Peer implements MemoryPeer {
   #paused = false;
   #delivering = false;
   #slow = false;
-  /** Set once nothing more may be sent: by us, or because the connection is closed. */
+  /** Set once nothing more may be sent, because this peer or the connection is closed. */
   #ended: string | undefined;
   #isClosed = false;
-  /** The server's reason to close, while a paused peer has not read everything. */
+  /** The server's reason to close, while a paused peer has unread messages. */
   #ending: string | undefined;
 
   constructor(host: TransportHost, slowAfter: number) {
@@ -123,7 +126,7 @@ class Peer implements MemoryPeer {
   send(text: string): void {
     if (this.#ended !== undefined) throw new Error(`cannot send: ${this.#ended}`);
     const { bus, maxMessageBytes } = this.#host;
-    // A UTF-16 unit is at most three bytes of UTF-8: short texts need no count.
+    // A UTF-16 unit takes at most three bytes of UTF-8, so short texts need no count.
     if (text.length * 3 > maxMessageBytes) {
       const bytes = Buffer.byteLength(text);
       if (bytes > maxMessageBytes) {
@@ -168,7 +171,7 @@ class Peer implements MemoryPeer {
     if (this.#ending !== undefined) this.end(this.#ending);
   }
 
-  /** From the server: one message. */
+  /** Delivers one message from the server. */
   receive(text: string): void {
     if (this.#ending !== undefined) return;
     this.#waiting.push(text);
@@ -178,7 +181,7 @@ class Peer implements MemoryPeer {
     this.#host.bus.emit('connection.slow', { connection: this.id });
   }
 
-  /** From the server: nothing more will come. */
+  /** Ends the connection on behalf of the server. */
   end(reason: string): void {
     if (this.#paused && this.#waiting.length > 0) this.#ending = reason;
     else this.finish(reason);
@@ -192,7 +195,7 @@ class Peer implements MemoryPeer {
     this.#resolveClosed(reason);
   }
 
-  /** In order, even when a listener sends and is answered at once: the answer waits for its turn. */
+  /** Delivers in order, even if a listener sends and gets an answer at once: the answer waits for its turn. */
   #deliver(): void {
     if (this.#delivering || this.#listeners.length === 0) return;
     this.#delivering = true;

@@ -1,11 +1,11 @@
-/** Notices that the parent process has vanished, though the pipes that it left behind stay open. */
+/** Detects that the parent process has exited, even if its pipes stay open. */
 import type { Clock, Timer } from '../clock.ts';
 
-/** What can be known of the parent process. */
+/** Information about the parent process. */
 export interface Parent {
-  /** The id of the parent process now. */
+  /** The current id of the parent process. */
   id(): number;
-  /** Whether a process with this id runs. @throws when that cannot be known. */
+  /** Whether a process with this id runs. @throws if that cannot be determined */
   runs(id: number): boolean;
 }
 
@@ -17,7 +17,7 @@ export const realParent: Parent = {
     } catch (error) {
       const code = error instanceof Error && 'code' in error ? error.code : undefined;
       if (code === 'ESRCH') return false;
-      // It runs, as another user.
+      // The process runs, as another user.
       if (code === 'EPERM') return true;
       throw error;
     }
@@ -26,21 +26,21 @@ export const realParent: Parent = {
 
 export interface ParentWatchOptions {
   readonly clock: Clock;
-  /** Time between two looks, in milliseconds, 1 to 2^31-1. */
+  /** Interval of the checks, in milliseconds, 1 to 2^31-1. */
   readonly everyMs: number;
-  /** The parent is gone. Said once; the watch is over then. */
+  /** The parent has exited. Called once, and ends the watch. */
   onGone(): void;
-  /** It cannot be known here whether the parent runs. Said once; the watch is over then. */
+  /** It cannot be determined here whether the parent runs. Called once, and ends the watch. */
   onUnable(why: string): void;
-  /** Default: the real one. */
+  /** Default: the real parent. */
   readonly parent?: Parent;
 }
 
 /**
- * Looks at the parent every `everyMs` milliseconds. POSIX hands an orphan to another parent, so its parent id changes;
- * Windows keeps the old id, so the process behind it is looked for as well.
+ * Checks the parent every `everyMs` milliseconds. POSIX gives an orphan a new parent, so its parent id changes. Windows
+ * keeps the old id, so the watch also checks that process.
  *
- * @returns a function that ends the watch.
+ * @returns a function that ends the watch
  */
 export function watchParent(options: ParentWatchOptions): () => void {
   const { clock, everyMs, onGone, onUnable, parent = realParent } = options;

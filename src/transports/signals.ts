@@ -1,4 +1,4 @@
-/** The signals that ask a process to stop: the first is a request, the second an order. */
+/** The signals that ask a process to stop: the first requests it, the second enforces it. */
 import { constants } from 'node:os';
 
 const STOP = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
@@ -6,9 +6,10 @@ const STOP = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 export type StopSignal = (typeof STOP)[number];
 
 /**
- * Calls `onFirst` for the first SIGTERM, SIGINT or SIGHUP; a second one, of any of the three, exits at once with 128 plus its number.
+ * Calls `onFirst` for the first SIGTERM, SIGINT or SIGHUP. A second one, of any of the three, exits at once with 128
+ * plus its number.
  *
- * @returns a function that stops listening, which gives the signals their usual effect again.
+ * @returns a function that stops listening and restores the usual effect of the signals
  */
 export function watchSignals(onFirst: (signal: StopSignal) => void): () => void {
   let asked = false;

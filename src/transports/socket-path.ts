@@ -1,4 +1,6 @@
-/** The path of a socket: whether a server may bind it and a client may trust it, whether one listens there, and how the file of a dead one is replaced. */
+/**
+ * Checks the path of a socket for servers and clients, detects a listening server, and replaces the file of a dead one.
+ */
 import { Buffer } from 'node:buffer';
 import { chmodSync, lstatSync, realpathSync, renameSync, statSync, unlinkSync } from 'node:fs';
 import { connect, type Server } from 'node:net';
@@ -7,24 +9,24 @@ import { isMainThread } from 'node:worker_threads';
 
 export const isWindows: boolean = process.platform === 'win32';
 
-/** What `sun_path` holds, in bytes, without the NUL at its end. */
+/** Maximum length of `sun_path`, in bytes, without the final NUL. */
 const LONGEST = process.platform === 'linux' ? 107 : 103;
 
 /** Only its owner may connect. */
 const MODE = 0o600;
 
-/** What the system says of a socket that nobody listens on. */
+/** The system's error codes for a socket without a listener. */
 const NOBODY: ReadonlySet<string> = new Set(['ENOENT', 'ECONNREFUSED', 'ENOTSOCK']);
 
-/** The system's name for what went wrong: `EADDRINUSE`. */
+/** The system's error code, such as `EADDRINUSE`. */
 export function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : '';
 }
 
 /**
- * Looks at the path alone, not at what is there.
+ * Checks the path itself, not the file system.
  *
- * @throws {Error} for a path that no socket can have on this system, with what it has to look like
+ * @throws {Error} for a path that this system does not allow for a socket, with the expected form
  */
 export function checkPath(path: string): void {
   if (isWindows) {
@@ -46,9 +48,9 @@ export function checkPath(path: string): void {
 }
 
 /**
- * Whoever may write to the directory of a socket can put one of their own in its place.
+ * Checks a directory: anyone who may write to the directory of a socket can replace the socket.
  *
- * @throws {Error} for a directory that is not there, is another user's, or in which others may write, with what to do
+ * @throws {Error} if the directory does not exist, belongs to another user, or is writable by others, with a fix
  */
 export function checkDirectory(directory: string): void {
   if (isWindows) return;
@@ -67,12 +69,12 @@ export function checkDirectory(directory: string): void {
 }
 
 /**
- * What a server checks before it binds, a client checks before it connects: it tells its own server only what it is asked to do.
- * A link counts as what it leads to, which must lie in a safe directory, too.
+ * Checks a socket before a client connects, with the rules that a server applies before it binds. A link counts as its
+ * target, which must also be in a safe directory.
  *
- * @returns the path to connect to: in the directory that was checked, wherever a link on the way leads a moment later
- * @throws {Error} for a socket of another user or in a directory where others may write, and for a file that is no socket;
- *   with the code ENOENT where there is no such directory
+ * @returns the path to connect to, inside the checked directory, even if a link on the way changes a moment later
+ * @throws {Error} for a socket of another user or in a directory that others may write to, and for a file that is not a
+ * socket; with the code ENOENT if there is no such directory
  */
 export function checkSocket(path: string): string {
   checkPath(path);
@@ -88,11 +90,11 @@ export function checkSocket(path: string): string {
     throw new Error(
       `socket: ${path} belongs to the user ${found.uid}, and you are ${user}. Its server could read every message. Start your own server at another path`,
     );
-  // A link may be there because the path would be too long without it.
+  // A link may exist because the path would be too long without it.
   return Buffer.byteLength(real) > LONGEST ? path : real;
 }
 
-/** Whether a server listens there. @throws {Error} when that cannot be known, as with a socket of another user */
+/** Whether a server listens there. @throws {Error} if that cannot be determined, as with a socket of another user */
 export function isListening(path: string): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const probe = connect(path);
@@ -102,7 +104,7 @@ export function isListening(path: string): Promise<boolean> {
     });
     probe.once('error', (error) => {
       if (NOBODY.has(codeOf(error))) resolve(false);
-      // Its queue of clients is full, so there is somebody who has one.
+      // Its queue of clients is full, so a server exists.
       else if (codeOf(error) === 'EAGAIN') resolve(true);
       else reject(error);
     });
@@ -110,10 +112,10 @@ export function isListening(path: string): Promise<boolean> {
 }
 
 /**
- * Listens on the path; the system lets one server do so. The file has mode 0600 from the start.
+ * Listens on the path; the system allows one server. The file has mode 0600 from the start.
  *
- * @returns a function that listens no more, and removes the file
- * @throws {Error} when another server listens there, something else is there, or the directory is not safe
+ * @returns a function that stops listening and removes the file
+ * @throws {Error} if another server listens there, another file exists there, or the directory is not safe
  */
 export async function bind(server: Server, path: string): Promise<() => void> {
   checkPath(path);
@@ -141,7 +143,7 @@ function listen(server: Server, path: string): Promise<void> {
       server.off('error', failed);
       resolve();
     });
-    // The file is created within this call: with the usual mask others could connect until its mode is changed.
+    // The call creates the file: with the usual umask, others could connect until its mode is changed.
     const before = isMainThread && !isWindows ? process.umask(0o777 & ~MODE) : undefined;
     try {
       server.listen(path);
@@ -151,7 +153,7 @@ function listen(server: Server, path: string): Promise<void> {
   });
 }
 
-/** Node removes whatever is at the path: a file that another server has put there meanwhile is out of its way for a moment. */
+/** Node removes any file at the path. Move the file of another server out of the way for that moment. */
 function unbind(server: Server, path: string, mine: bigint | undefined): void {
   const there = look(path)?.mtimeNs;
   if (there === undefined || there === mine) {
@@ -164,13 +166,13 @@ function unbind(server: Server, path: string, mine: bigint | undefined): void {
   renameSync(aside, path);
 }
 
-/** Removes the file that a dead server left behind. @throws {Error} when it is alive, or the file is no socket */
+/** Removes the file of a dead server. @throws {Error} if the server is alive, or the file is not a socket */
 async function removeStale(path: string): Promise<void> {
   const found = look(path);
   if (!found) return;
   if (!found.isSocket()) throw noSocket(path);
   if (await isListening(path)) throw taken(path);
-  // Somebody may have replaced it meanwhile, and is alive.
+  // Another server may have replaced the file meanwhile, and is alive.
   if (look(path)?.mtimeNs === found.mtimeNs) unlinkSync(path);
 }
 

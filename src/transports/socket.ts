@@ -1,21 +1,27 @@
-/** The socket transport: stdio framing over a unix domain socket (a named pipe on Windows), each client being a connection of its own. */
+/**
+ * The socket transport: stdio framing over a unix domain socket (a named pipe on Windows), one connection for each
+ * client.
+ */
 import { createServer, type Socket } from 'node:net';
 import type { ConnectionId } from '../messages/connection-events.ts';
 import { bind, isWindows } from './socket-path.ts';
 import { StreamConnection } from './stream-connection.ts';
 import type { Transport, TransportHost } from './transport.ts';
 
-/** How long the other side is given to close too, in milliseconds, once all was sent. */
+/** Milliseconds for the peer to close its side after everything was sent. */
 const PART_MS = 500;
 
 export interface SocketOptions {
-  /** Most clients at once, at least 1; the next gets an error and is disconnected. Default 256. */
+  /** Maximum number of clients, at least 1. Further clients get an error and are disconnected. Default 256. */
   readonly maxConnections?: number;
-  /** How long the end of a connection waits for a client that reads nothing, in milliseconds. Default 2,000. */
+  /** Milliseconds that closing a connection waits for a client that reads nothing. Default 2,000. */
   readonly flushMs?: number;
-  /** The process does nothing but serve: what a handler throws too late is logged, and ends nothing. Default false. */
+  /**
+   * The process only serves: exceptions that a handler throws too late are logged and do not end the process. Default
+   * false.
+   */
   readonly ownsProcess?: boolean;
-  /** Hears how many clients are connected, each time that changes. */
+  /** Receives the number of connected clients whenever it changes. */
   readonly onCount?: (connected: number) => void;
 }
 
@@ -39,7 +45,7 @@ class SocketTransport implements Transport {
   readonly #options: SocketOptions;
   readonly #maxConnections: number;
   readonly #connections = new Map<ConnectionId, StreamConnection>();
-  /** Every socket that is open, also those whose connection is over. */
+  /** Every open socket, including those whose connection has ended. */
   readonly #sockets = new Set<Socket>();
   #host: TransportHost | undefined;
   #unbind: (() => void) | undefined;
@@ -61,7 +67,7 @@ class SocketTransport implements Transport {
     if (this.#host || this.#closing)
       throw new Error('this socket transport was already opened. Call socket() for another');
     this.#host = host;
-    // A client that ends its input still gets its answers: only we close our side.
+    // A client that ends its input still gets its answers: only the server closes its side.
     const server = createServer({ allowHalfOpen: true }, (socket) => this.#accept(socket, host));
     try {
       this.#unbind = await bind(server, this.#path);
@@ -85,7 +91,7 @@ class SocketTransport implements Transport {
     if (this.#closing) this.stopAccepting();
   }
 
-  /** Removes the file, too. */
+  /** Also removes the file. */
   stopAccepting(): void {
     this.#unbind?.();
     this.#unbind = undefined;
@@ -114,7 +120,7 @@ class SocketTransport implements Transport {
       input: socket,
       inputName: 'the socket',
       output: socket,
-      // The core answers what is in flight, and then ends the connection.
+      // The core answers the requests in flight and then ends the connection.
       onEnded() {},
       onClosed: () => {
         this.#connections.delete(connection.id);
@@ -128,7 +134,7 @@ class SocketTransport implements Transport {
     this.#options.onCount?.(this.#connections.size);
   }
 
-  /** One error (code Overloaded of `protocol/errors.ts`), without an id as nothing was read, and the end. */
+  /** Sends one error (code Overloaded of `protocol/errors.ts`), without an id because nothing was read, and closes. */
   #refuse(socket: Socket, host: TransportHost): void {
     const why = `this server accepts ${this.#maxConnections} connections at once (maxConnections of socket())`;
     if (!this.#full) host.log('warning', `socket: rejected a client: ${why}`);
@@ -145,7 +151,10 @@ class SocketTransport implements Transport {
   }
 }
 
-/** Ends our side, and waits a little for the other: a socket that is closed with bytes unread resets the peer, which may lose our last words. */
+/**
+ * Ends the server's side and waits briefly for the peer. Closing a socket with unread bytes resets the peer, which may
+ * lose the last output.
+ */
 function part(socket: Socket, { clock }: TransportHost): void {
   const timer = clock.after(PART_MS, () => socket.destroy());
   socket.once('close', () => timer.cancel());

@@ -1,4 +1,4 @@
-/** The stdio transport: one connection over stdin and stdout, and a process that ends when its client does. */
+/** The stdio transport: one connection over stdin and stdout, and a process that ends when its client disconnects. */
 import type { Readable, Writable } from 'node:stream';
 import { MessageChannel } from 'node:worker_threads';
 import { watchParent } from './parent-watch.ts';
@@ -7,29 +7,38 @@ import { guardStdout, type StdoutGuard } from './stdout-guard.ts';
 import { StreamConnection } from './stream-connection.ts';
 import type { Transport, TransportHost } from './transport.ts';
 
-/** After the connection is closed, what the author's own code may still take to finish, in milliseconds, before the process is ended. */
+/** Milliseconds after closing the connection that the author's code may still use before the process exits. */
 const LINGER_MS = 250;
 
 export interface StdioOptions {
-  /** Where messages come from. Default: `process.stdin`. */
+  /** The source of messages. Default: `process.stdin`. */
   readonly input?: Readable;
-  /** Where messages go. Default: `process.stdout`, which nothing else can write to then (it goes to stderr). Another output is ended on close. */
+  /**
+   * The destination of messages. Default: `process.stdout`, which is then reserved: other writes go to stderr. Another
+   * output is ended on close.
+   */
   readonly output?: Writable;
-  /** End the process after close, so that a timer which a tool left behind keeps no orphan alive. Default: only on the real stdin and stdout. */
+  /**
+   * Exit the process after close, so that a timer left by a tool does not keep an orphan alive. Default: only on the
+   * real stdin and stdout.
+   */
   readonly exit?: boolean;
   /** Drain on SIGTERM, SIGINT and SIGHUP; a second signal exits at once. Default: only on the real stdin and stdout. */
   readonly signals?: boolean;
-  /** Time between two looks for a vanished parent process, in milliseconds; 0 for none. Default: 2,000 on the real stdin and stdout, else 0. */
+  /**
+   * Interval of the checks for an exited parent process, in milliseconds; 0 disables them. Default: 2,000 on the real
+   * stdin and stdout, else 0.
+   */
   readonly parentCheckMs?: number;
-  /** How long close waits for a client that reads nothing, in milliseconds. Default 2,000. */
+  /** Milliseconds that close waits for a client that reads nothing. Default 2,000. */
   readonly flushMs?: number;
 }
 
 /**
  * Serves one client over stdin and stdout (MCP basic/transports/stdio).
  *
- * End of input, a vanished parent and a stop signal ask the server to close; a client that is gone (EPIPE) does too.
- * While the client does not read, stdin is not read either: then only the vanished parent, a signal or the broken pipe ends it.
+ * End of input, an exited parent, a stop signal, and a disconnected client (EPIPE) make the server close. While the
+ * client does not read, stdin is not read either: then only the exited parent, a signal or the broken pipe closes it.
  *
  * @example await server.listen(stdio());
  */
@@ -75,12 +84,12 @@ class Stdio implements Transport {
         if (this.ownsProcess) this.#cleanup.push(holdProcess());
         this.#askToClose(reason);
       },
-      // Without its one connection a stdio server has nothing left to serve.
+      // Without its one connection, a stdio server has nothing left to serve.
       onClosed: (reason) => this.#askToClose(reason),
     });
     this.#connection = connection;
     if (input === process.stdin && process.stdin.isTTY) {
-      // A person started it by hand, and would see nothing at all.
+      // A person who starts the server by hand would see no output at all.
       host.log(
         'info',
         'serving stdio on this terminal: a client writes JSON-RPC here, one message per line. Configure this command in an MCP client, or stop it with Ctrl-C',
@@ -115,7 +124,10 @@ class Stdio implements Transport {
     else this.#guard?.release();
   }
 
-  /** Ends the process, unless it ends by itself first. Stdout stays guarded: a tool's last words are still no message. */
+  /**
+   * Exits the process, unless it ends on its own first. Stdout stays guarded: late output of a tool is still not a
+   * message.
+   */
   #exit(host: TransportHost): void {
     process.exitCode ??= 0;
     host.clock.after(LINGER_MS, () => process.exit());
@@ -134,7 +146,7 @@ class Stdio implements Transport {
     });
   }
 
-  /** Once is enough, however many signs there are that the client is leaving. */
+  /** Acts once, however many signs show that the client disconnects. */
   #askToClose(reason: string): void {
     if (this.#asked) return;
     this.#asked = true;
@@ -152,8 +164,9 @@ class Stdio implements Transport {
 }
 
 /**
- * Keeps the process alive until the returned function is called. An open stdin did so; once it has ended, a handler that
- * waits for nothing the event loop knows of would let the process go before the grace time, and its request unanswered.
+ * Keeps the process alive until the returned function is called. An open stdin does so. After stdin has ended, a
+ * handler that waits for nothing in the event loop would let the process exit before the grace time, without answering
+ * its request.
  */
 function holdProcess(): () => void {
   const { port1 } = new MessageChannel();

@@ -1,25 +1,25 @@
-/** Keeps stdout for the protocol: while held, what anything else in the process writes to stdout goes to stderr. */
+/** Reserves stdout for the protocol: while held, all other writes to stdout go to stderr. */
 import { processWide } from '../global-registry.ts';
 import type { WriteBatch } from './line-writer.ts';
 
 export interface StdoutGuard {
   /** The real write to stdout. */
   readonly write: WriteBatch;
-  /** Gives stdout back. */
+  /** Restores stdout. */
   release(): void;
 }
 
-/** A process has one stdout, however many copies of this package it holds. */
+/** A process has one stdout, however many copies of this package are loaded. */
 const stdout = processWide('troupe.stdout', (): { guard?: StdoutGuard | undefined; serves: boolean } => ({
   serves: false,
 }));
 
 /**
- * Takes stdout: from now on `process.stdout.write`, and with it `console.log` and its siblings, writes to stderr
- * ("The server MUST NOT write anything to its stdout that is not a valid MCP message", basic/transports/stdio).
- * What it cannot catch: `fs.writeSync(1, …)`, native code, and child processes that inherit descriptor 1.
+ * Takes over stdout: from now on `process.stdout.write`, and with it `console.log` and similar functions, writes to
+ * stderr ("The server MUST NOT write anything to its stdout that is not a valid MCP message", basic/transports/stdio).
+ * It cannot intercept `fs.writeSync(1, …)`, native code, and child processes that inherit descriptor 1.
  *
- * @throws Error when stdout is served already.
+ * @throws Error if stdout is already in use
  */
 export function guardStdout(): StdoutGuard {
   if (stdout.serves)
@@ -30,7 +30,7 @@ export function guardStdout(): StdoutGuard {
   return reserveStdout();
 }
 
-/** Takes stdout for a transport that is still to come: what a program writes while it loads must not reach it either. */
+/** Takes over stdout for a transport that opens later, so that output of a loading program does not reach it either. */
 export function reserveStdout(): StdoutGuard {
   stdout.guard ??= redirect(() => {
     stdout.guard = undefined;
@@ -51,7 +51,8 @@ function redirect(released: () => void): StdoutGuard {
     drainDue = false;
     stdout.emit('drain');
   };
-  // With the client gone stderr breaks too: a late console.log must neither end the process nor wait for ever.
+  // When the client has disconnected, stderr breaks too: a late console.log must neither end the process nor wait
+  // forever.
   const lose = (): void => {
     stderrLost = true;
     drained();
@@ -61,7 +62,7 @@ function redirect(released: () => void): StdoutGuard {
       if (!open) return Reflect.apply(real, stdout, args);
       if (stderrLost) return swallow(args);
       const accepted: unknown = Reflect.apply(stderr.write, stderr, args);
-      // Whoever was told to wait (a pipe, a worker's console) waits for stdout's 'drain', not for stderr's.
+      // Callers that must wait (a pipe, a worker's console) wait for stdout's 'drain', not for stderr's.
       if (accepted === false && !drainDue) {
         drainDue = true;
         stderr.once('drain', drained);
@@ -78,7 +79,7 @@ function redirect(released: () => void): StdoutGuard {
       open = false;
       released();
       stderr.off('error', lose);
-      // Something that wrapped ours since then keeps working: ours passes through from here on.
+      // Code that has wrapped this guard since then continues to work: the guard passes writes through from now on.
       if (stdout.write !== redirected) return;
       if (ownProperty) stdout.write = real;
       else Reflect.deleteProperty(stdout, 'write');
@@ -86,7 +87,7 @@ function redirect(released: () => void): StdoutGuard {
   };
 }
 
-/** Writes nowhere: only the writer's callback, the last argument of `write`, hears of it. */
+/** Discards a write and only calls the writer's callback, the last argument of `write`. */
 function swallow(args: readonly unknown[]): true {
   const done = args.at(-1);
   if (typeof done === 'function') process.nextTick(() => Reflect.apply(done, undefined, []));

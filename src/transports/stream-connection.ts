@@ -1,4 +1,7 @@
-/** One connection over a pair of byte streams: lines in, lines out, back-pressure, and one way to its end. Shared by stdio and sockets. */
+/**
+ * One connection over a pair of byte streams: line framing, back-pressure, and one way to close. Shared by stdio and
+ * sockets.
+ */
 import { Buffer } from 'node:buffer';
 import type { Readable, Writable } from 'node:stream';
 import type { ConnectionId } from '../messages/connection-events.ts';
@@ -11,10 +14,10 @@ export interface StreamConnectionOptions {
   readonly host: TransportHost;
   /** The transport's name, for 'connection.opened'. */
   readonly transport: string;
-  /** The id of the session, where a supervisor keeps that beyond this process. */
+  /** The id of the session, if a supervisor persists it beyond this process. */
   readonly session?: string | undefined;
   readonly input: Readable;
-  /** What the input is called in reasons and in the log: `stdin`. */
+  /** The name of the input in reasons and in the log: `stdin`. */
   readonly inputName: string;
   readonly output: Writable;
   /** See `LineWriterOptions.write`. */
@@ -25,7 +28,10 @@ export interface StreamConnectionOptions {
   onClosed(reason: string): void;
 }
 
-/** Says on the bus what comes in, and sends what it is given. Its transport routes the bus's 'connection.send' to `send`. */
+/**
+ * Publishes incoming texts on the bus, and sends outgoing texts. The transport routes the bus's 'connection.send' to
+ * `send`.
+ */
 export class StreamConnection {
   readonly id: ConnectionId;
   readonly #options: StreamConnectionOptions;
@@ -59,7 +65,7 @@ export class StreamConnection {
       onSlow: () => {
         this.#relayed.slow();
         host.bus.emit('connection.slow', { connection });
-        // What the peer does not read, it need not ask for: stop reading, and its own writes block in turn.
+        // Stop reading while the peer does not read: its own writes then block in turn.
         if (this.#reading) input.pause();
       },
       onDrained: () => {
@@ -71,24 +77,24 @@ export class StreamConnection {
     });
   }
 
-  /** Says 'connection.opened' and begins to read. */
+  /** Publishes 'connection.opened' and begins to read. */
   open(): void {
     const { host, input, transport, session } = this.#options;
     host.bus.emit('connection.opened', { connection: this.id, transport, ...(session ? { session } : {}) });
     this.#reading = true;
-    // An input that is over already never says so again.
+    // An input that has already ended emits no event.
     if (input.destroyed || input.readableEnded) host.clock.soon(this.#inputEnded);
     keepAlive(input, true);
     input.on('end', this.#inputEnded).on('close', this.#inputEnded).on('error', this.#inputFailed);
     input.on('data', this.#data);
   }
 
-  /** Sends one text without its line end; dropped once the connection is closed. */
+  /** Sends one text without its line end; dropped if the connection is closed. */
   send(text: string): void {
     if (!this.#closing) this.#writer.send(text);
   }
 
-  /** Treats the input as over, though the stream has not said so. A line that has only begun is forgotten. */
+  /** Treats the input as ended although the stream has not. Discards an unfinished line. */
   endInput(reason: string): void {
     if (this.#ended || this.#closed) return;
     this.#ended = true;
@@ -98,8 +104,8 @@ export class StreamConnection {
   }
 
   /**
-   * Flushes, then closes. Resolves after 'connection.closed'; later calls share the first one's end.
-   * When the peer takes nothing for `flushMs` milliseconds, the rest is lost, and the log says so.
+   * Flushes, then closes. Resolves after 'connection.closed'; later calls return the first one's promise. If the peer
+   * reads nothing for `flushMs` milliseconds, the remaining output is lost, and a log message says so.
    */
   close(reason: string, flushMs: number): Promise<void> {
     this.#closing ??= this.#flushAndClose(reason, flushMs);
@@ -118,7 +124,10 @@ export class StreamConnection {
     this.#finish(reason);
   }
 
-  /** Whether all was taken. Gives up after `ms` milliseconds in which the peer took nothing: a slow reader is not a stuck one. */
+  /**
+   * Whether the peer has read everything. Gives up after `ms` milliseconds in which the peer read nothing: a slow
+   * reader is not a stuck one.
+   */
   #flush(ms: number): Promise<boolean> {
     const { clock } = this.#options.host;
     const flushed = this.#writer.flush();
@@ -169,13 +178,13 @@ export class StreamConnection {
     if (!this.#reading) return;
     this.#reading = false;
     const { input } = this.#options;
-    // 'error' stays heard: an input that fails after we stopped caring must not end the process.
+    // Keep the 'error' listener: an input that fails later must not end the process.
     input.off('data', this.#data).off('end', this.#inputEnded).off('close', this.#inputEnded);
     input.pause();
   }
 }
 
-/** Lets a stream that can do so hold the process alive, or not: sockets and pipes can, files need not. */
+/** Lets a stream keep the process alive or not, if it supports that: sockets and pipes do, files may not. */
 function keepAlive(stream: Readable, alive: boolean): void {
   const name = alive ? 'ref' : 'unref';
   const method: unknown = Reflect.get(stream, name);

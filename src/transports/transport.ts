@@ -1,4 +1,7 @@
-/** What a transport is to the core: it frames bytes into text and back, and never looks inside. */
+/**
+ * The interface between a transport and the core: a transport frames bytes into text and back, and never parses the
+ * text.
+ */
 
 import type { Clock } from '../clock.ts';
 import type { DormantSessions } from '../messages/session-storage.ts';
@@ -8,42 +11,47 @@ import type { Quota } from '../quota.ts';
 import type { Bus } from './bus.ts';
 import type { SharedHttpOptions } from './http/http-options.ts';
 
-/** What the server lends a transport while it is open. */
+/** The services that the server provides to an open transport. */
 export interface TransportHost {
   readonly bus: Bus;
   readonly clock: Clock;
-  /** Longest message accepted, in bytes. */
+  /** Maximum length of a message, in bytes. */
   readonly maxMessageBytes: number;
-  /** The tools that may be called twice: those that only read, or are idempotent. 'tools.changed' says when to look again. */
+  /** The tools that may run twice: read-only and idempotent ones. 'tools.changed' announces changes. */
   repeatableTools(): readonly string[];
-  /** In bytes, of what clients make the server hold. */
+  /** The byte quota for data that clients make the server hold. */
   readonly retained: Quota;
   /** A unique id for a new connection. */
   connectionId(): string;
-  /** Says something to the operator (on stderr by default); never to a client. */
+  /** Writes to the operator's log (stderr by default); never to a client. */
   log(level: 'info' | 'warning' | 'error', message: string): void;
-  /** The text of an error for what the transport itself refuses, before it is a message; with an id, for the request of it. */
+  /**
+   * The text of an error for input that the transport itself rejects before it is a message; with an id, for that
+   * request.
+   */
   refusal(code: ErrorCodeValue, message: string, id?: RequestId): string;
-  /** The id of the request that a text holds, or begins with, where it can be read: for the error of a text that is too long. */
+  /** The readable id of the request in a text, or in its beginning, for the error of a text that is too long. */
   idIn(text: string): RequestId | undefined;
-  /** The server's own HTTP options: each holds for a transport over HTTP that was not given another value for it. */
+  /** The server's own HTTP options; each applies to an HTTP transport without its own value. */
   readonly http?: SharedHttpOptions | undefined;
-  /** Where sessions are kept beyond this process: those that can be woken. */
+  /** The hibernating sessions in the store; undefined without a durable store. */
   readonly sleepers?: DormantSessions | undefined;
-  /** Asks the server to close: finish what is in flight within its grace time, then close every transport. */
+  /**
+   * Asks the server to close: it finishes the requests in flight within its grace time, then closes every transport.
+   */
   requestClose(reason: string): void;
 }
 
 export interface Transport {
   readonly name: string;
-  /** It has the process to itself, as stdio has: nobody else answers for what goes wrong in it. */
+  /** The transport owns the process, as stdio does: nothing else in it handles uncaught errors. */
   readonly ownsProcess?: boolean;
-  /** It says who its clients are: those that nobody knows are then not all that there are. */
+  /** The transport authenticates its clients, so anonymous clients are only a part of them. */
   readonly authenticates?: boolean;
-  /** Starts to accept connections. @throws when it cannot, with what to do about it. */
+  /** Starts to accept connections. @throws if it cannot, with a fix */
   open(host: TransportHost): void | Promise<void>;
-  /** Takes no new connections: the server is closing. Those that are open live on, until `close`. */
+  /** Accepts no new connections, because the server is closing. Open connections live on until `close`. */
   stopAccepting?(): void;
-  /** Flushes what was handed over, closes every connection, and resolves when nothing is left open. Idempotent. */
+  /** Flushes the output, closes every connection, and resolves when nothing is open. Idempotent. */
   close(): Promise<void>;
 }

@@ -59,11 +59,11 @@ export interface HttpTransport extends Transport {
 }
 
 /**
- * Serves over HTTP, to clients of every revision at once: those up to 2025-11-25 each have a session, later ones need none.
- * Bound to this machine, it serves only clients that call it by a loopback name; bound elsewhere, only by `allowedHosts`.
- * An option that is not given here is that of `createServer({ http })`, or else the default.
+ * Serves HTTP to clients of every revision at once. Clients up to 2025-11-25 have a session each; later ones need none.
+ * Bound to loopback, it serves only clients that use a loopback name; bound elsewhere, only names in `allowedHosts`. An
+ * option that is not given here falls back to `createServer({ http })`, then to the default.
  *
- * @throws {TypeError | RangeError} for an option that does not fit, with what would
+ * @throws {TypeError | RangeError} for an invalid option, with the expected value
  * @example
  * const transport = http({ port: 3000 });
  * await server.listen(transport);
@@ -73,12 +73,15 @@ export function http(options: HttpOptions = {}): HttpTransport {
   return new NodeTransport(options);
 }
 
-/** By which a transport that `http()` made is known, also one of another copy of this package. */
+/** Identifies a transport of `http()`, also of another copy of this package. */
 const RELOCATE = Symbol.for('troupe.http.relocate');
 
-/** What `http()` makes, as `troupe serve --http` sees it: the program says how it serves, the command says where. */
+/**
+ * A transport of `http()` from the view of `troupe serve --http`: the program decides how it serves, the command
+ * decides where.
+ */
 export interface RelocatableTransport extends HttpTransport {
-  /** Replaces its options, before it opens. @throws {TypeError | RangeError} for an option that does not fit */
+  /** Replaces its options before it opens. @throws {TypeError | RangeError} for an invalid option */
   [RELOCATE](replace: (given: HttpOptions) => HttpOptions): void;
 }
 
@@ -86,7 +89,7 @@ export function isRelocatable(transport: Transport): transport is RelocatableTra
   return RELOCATE in transport;
 }
 
-/** Replaces the options of a transport that is not open yet. @throws {TypeError | RangeError} for an option that does not fit */
+/** Replaces the options of a transport that is not open yet. @throws {TypeError | RangeError} for an invalid option */
 export function relocate(transport: RelocatableTransport, replace: (given: HttpOptions) => HttpOptions): void {
   transport[RELOCATE](replace);
 }
@@ -101,7 +104,7 @@ class NodeTransport implements RelocatableTransport {
   #closing: Promise<void> | undefined;
   #host: TransportHost | undefined;
   readonly #lingering = new LingeringClose();
-  /** Every connection, and the last request on it: those without one Node counts as busy, whatever they wait for. */
+  /** Every connection with its last request. Node counts connections without a request as busy. */
   readonly #connections = new Map<Socket, NodeRequest | undefined>();
 
   constructor(given: HttpOptions) {
