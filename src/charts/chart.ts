@@ -1,4 +1,4 @@
-/** Reads an author's statechart into plain data: its states, and what leads out of each. */
+/** Reads an author's statechart into plain data: its states and their transitions. */
 import { createHash } from 'node:crypto';
 import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition } from 'xstate';
 import { isObject } from '../protocol/json.ts';
@@ -45,14 +45,14 @@ function readEdge(transition: AnyTransitionDefinition, node: AnyStateNode): Char
   };
 }
 
-/** Everything that leads out of a state, in the order in which edges are numbered. */
+/** All transitions of a state, in the order in which edges are numbered. */
 function leaving(node: AnyStateNode): readonly AnyTransitionDefinition[] {
   return [...[...node.transitions.values()].flat(), ...(node.always ?? [])];
 }
 
 const ids = new WeakMap<AnyTransitionDefinition, string>();
 
-/** What the chart calls a transition: its {@link ChartEdge.id}. */
+/** The {@link ChartEdge.id} of a transition. */
 export function edgeOf(transition: AnyTransitionDefinition): string {
   const known = ids.get(transition);
   if (known !== undefined) return known;
@@ -63,7 +63,7 @@ export function edgeOf(transition: AnyTransitionDefinition): string {
   return ids.get(transition) ?? `${placeOf(source)}#?`;
 }
 
-/** The names of actions. Those that XState adds for a delay are none of the author's. */
+/** The names of the author's actions, without those that XState adds for a delay. */
 function namesOf(actions: readonly unknown[]): readonly string[] {
   return actions.flatMap((action) => {
     if (typeof action === 'string') return [action];
@@ -85,7 +85,7 @@ function isWithin(node: AnyStateNode, ancestor: AnyStateNode): boolean {
   return node === ancestor || (node.parent !== undefined && isWithin(node.parent, ancestor));
 }
 
-/** How XState calls what no author wrote, and how people do. The id of what it is about follows it. */
+/** XState's internal event types, and their readable form. The id of their subject follows the type. */
 const OWN: readonly (readonly [string, (id: string, node: AnyStateNode) => string])[] = [
   ['xstate.done.state.', () => 'done'],
   ['xstate.done.actor.', (id, node) => `${invokedName(node, id)} done`],
@@ -102,7 +102,9 @@ function labelOf(transition: { readonly eventType: string }, node: AnyStateNode)
   return eventType;
 }
 
-/** What an invocation is called: by its author, or else by what it invokes. XState calls it by its place, where neither has a name. */
+/**
+ * The name of an invocation: the author's, or else that of its source. Without either, XState names it by its position.
+ */
 function invokedName(node: AnyStateNode, id: string): string {
   const index = node.invoke.findIndex((invocation) => invocation.id === id);
   const src = node.invoke[index]?.src;
@@ -126,32 +128,32 @@ function durationOf(delay: unknown): string {
 function guardName(guard: unknown): string {
   if (typeof guard === 'string') return guard;
   if (typeof guard === 'function') {
-    // Those that XState puts together of others (`and`, `or`, `not`) hold them.
+    // Guards that XState combines from others (`and`, `or`, `not`) contain them.
     const parts: unknown = 'guards' in guard ? guard.guards : undefined;
     if (Array.isArray(parts)) return `${guard.name} ${parts.map(guardName).join(', ')}`;
-    // The name of a function that was written in place is the name of the member that it was written to.
+    // An inline function is named after the member that it was assigned to.
     return guard.name === 'guard' ? '' : guard.name;
   }
   return isObject(guard) && typeof guard.type === 'string' ? guard.type : '';
 }
 
-/** Every state of a chart, each before those within it. */
+/** Every state of a chart, each before its children. */
 export function nodesOf(chart: ChartNode): readonly ChartNode[] {
   return [chart, ...chart.nodes.flatMap(nodesOf)];
 }
 
-/** Whether a transition is for events of that type: written out, or by a pattern. */
+/** Whether a transition handles events of that type, by name or by a pattern. */
 export function isFor({ on }: Pick<ChartEdge, 'on'>, type: string): boolean {
   return on === type || on === '*' || (on.endsWith('.*') && type.startsWith(on.slice(0, -1)));
 }
 
-/** The events that a chart names: no patterns, and none of XState's own. */
+/** The events that a chart names, without patterns and XState's internal ones. */
 export function eventsOf(chart: ChartNode): readonly string[] {
   const types = nodesOf(chart).flatMap(({ edges }) => edges.map(({ on }) => on));
   return [...new Set(types)].filter((type) => type !== '' && !type.includes('*') && !type.startsWith('xstate.'));
 }
 
-/** The states that take an event, by their paths; all, where the whole machine does. */
+/** The paths of the states that accept an event; `all` if the whole machine does. */
 export function takers(chart: ChartNode, type: string): readonly string[] | 'all' {
   if (chart.edges.some((transition) => isFor(transition, type))) return 'all';
   return nodesOf(chart)
@@ -160,8 +162,8 @@ export function takers(chart: ChartNode, type: string): readonly string[] | 'all
 }
 
 /**
- * Names a chart by its states, transitions and invocations: two that differ in one of them have different names. It does not
- * see what actions do, nor what the context is like.
+ * Identifies a chart by its states, transitions and invocations: two charts that differ in one of them have different
+ * fingerprints. It covers neither the effects of actions nor the shape of the context.
  */
 export function fingerprint(chart: ChartNode): string {
   const hash = createHash('sha256');

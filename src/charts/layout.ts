@@ -1,4 +1,4 @@
-/** Where each part of a statechart's picture goes: states one below the other, and a lane beside them for each arrow. */
+/** Lays out the picture of a statechart: states one below the other, and a lane beside them for each arrow. */
 import type { ChartEdge, ChartNode } from './chart-node.ts';
 
 /** Height of a line of text. */
@@ -8,11 +8,11 @@ const PAD = 12;
 const CHAR = 7.9;
 const LANE = 9;
 
-/** Longest text on one line; what is cut shows as `…`. */
+/** Maximum length of a line of text; `…` marks a cut. */
 const MAX_TEXT = 64;
-/** Most boxes and lines of text. */
+/** Maximum number of boxes and lines of text. */
 const MAX_PARTS = 1_000;
-/** Most arrows side by side; those beyond are told by their line of text only. */
+/** Maximum number of arrows side by side; further transitions have only their line of text. */
 const MAX_LANES = 40;
 
 export interface Box {
@@ -28,13 +28,13 @@ export interface Box {
 export interface ChartRow {
   readonly text: string;
   readonly y: number;
-  /** It says what the state does, and leads nowhere. */
+  /** The line describes what the state does, and has no arrow. */
   readonly does: boolean;
 }
 
-/** From the line of a transition to the right, along a lane, and back to its target. */
+/** An arrow: from the line of a transition to the right, along a lane, and back to its target. */
 export interface Edge {
-  /** The path of the state that it leaves. */
+  /** The path of the source state. */
   readonly from: string;
   readonly x: number;
   readonly y: number;
@@ -48,7 +48,7 @@ export interface Arranged {
   readonly edges: readonly Edge[];
   readonly width: number;
   readonly height: number;
-  /** How many boxes and lines are not shown, because there are too many. */
+  /** Number of boxes and lines that are omitted because there are too many. */
   readonly left: number;
 }
 
@@ -58,7 +58,10 @@ interface Leaving {
   readonly y: number;
 }
 
-/** Boxes hold their lines of text, then the states within them: to the right of a line there is nothing but the edges of the boxes around it. */
+/**
+ * Boxes contain their lines of text, then their child states. To the right of a line there are only the edges of the
+ * enclosing boxes.
+ */
 export function arrange(chart: ChartNode): Arranged {
   const boxes: Box[] = [];
   const leaving: Leaving[] = [];
@@ -78,7 +81,7 @@ export function arrange(chart: ChartNode): Arranged {
       width = Math.max(width, 24 + widthOf(text) + PAD);
       below += ROW;
     };
-    // A box is placed before the boxes in it, so that those are drawn over it.
+    // Place a box before its children, so that they are drawn over it.
     const at = boxes.push({ state, name, x, y, width: 0, height: 0, rows }) - 1;
     for (const invoked of state.invokes) if (fits()) line(clip(`does ${invoked}`), true);
     for (const transition of state.edges) {
@@ -109,12 +112,12 @@ export function arrange(chart: ChartNode): Arranged {
   };
 }
 
-/** How many boxes and lines there are in a box. */
+/** Number of boxes and lines in a box. */
 function partsOf({ invokes, edges, nodes }: ChartNode): number {
   return nodes.reduce((sum, node) => sum + 1 + partsOf(node), invokes.length + edges.length);
 }
 
-/** Gives each arrow a lane in which no other runs beside it: the shortest get the nearest. */
+/** Assigns a lane to each arrow, without overlaps: the shortest arrows get the nearest lanes. */
 function route(leaving: readonly Leaving[], boxes: readonly Box[], from: number) {
   const byPath = new Map(boxes.map((box) => [box.state.path, box]));
   const lanes: (readonly [number, number])[][] = [];
@@ -158,7 +161,7 @@ function clip(text: string): string {
   return text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT - 1)}…` : text;
 }
 
-/** Characters outside of Latin and its like take the room of two. */
+/** Characters outside Latin and similar scripts take the space of two. */
 function widthOf(text: string): number {
   let width = 0;
   for (const character of text) width += (character.codePointAt(0) ?? 0) > 0x2e7f ? 2 * CHAR : CHAR;

@@ -1,16 +1,16 @@
-/** Writes a statechart as Mermaid's stateDiagram-v2, for places that draw it themselves: a README, a wiki, a pull request. */
+/** Writes a statechart as Mermaid's stateDiagram-v2, for places that render it: a README, a wiki, a pull request. */
 import { nodesOf } from './chart.ts';
 import type { ChartEdge, ChartNode } from './chart-node.ts';
 import { conditionOf } from './condition.ts';
 
-/** Words of Mermaid's own, and names that its objects have already: no state may be called by one of them there. */
+/** Mermaid's keywords, and names that its objects already have: no state id may equal one of them. */
 const TAKEN: ReadonlySet<string> = new Set([
   ...['accDescr', 'accTitle', 'as', 'class', 'classDef', 'click', 'default', 'direction', 'end', 'hide', 'left'],
   ...['linkStyle', 'note', 'of', 'right', 'root', 'scale', 'state', 'style', 'title'],
   ...Object.getOwnPropertyNames(Object.prototype),
 ]);
 
-/** What is said of a state, in a line or a block. */
+/** The lines of a state, in one line or a block. */
 type Lines = readonly string[];
 
 /**
@@ -27,7 +27,7 @@ class Diagram {
   readonly #chart: ChartNode;
   readonly #nodes: ReadonlyMap<string, ChartNode>;
   readonly #ids = new Map<string, string>();
-  /** Transitions between states that are not side by side. */
+  /** Transitions between states that are not siblings. */
   readonly #across: string[] = [];
 
   constructor(chart: ChartNode) {
@@ -38,7 +38,7 @@ class Diagram {
     for (const { path, key } of nodes) {
       const plain = (path === '' ? `${key}_` : path).replace(/[^A-Za-z0-9]+/g, '_');
       const begun = /^[A-Za-z]/.test(plain) && !TAKEN.has(plain) ? plain : `s_${plain}`;
-      // So Mermaid calls the dots in a box.
+      // Mermaid reserves these names for the dots in a box.
       const wanted = /_(start|end)$/.test(begun) ? `${begun}_` : begun;
       let id = wanted;
       for (let count = 2; used.has(id) || used.has(`${id}_any`); count += 1) id = `${wanted}_${count}`;
@@ -49,7 +49,7 @@ class Diagram {
 
   text(): string {
     const chart = this.#chart;
-    // Only a box can have regions, and only a box can stand for a machine without states.
+    // Only a box can have regions, and only a box can represent a machine without states.
     const inside =
       chart.type === 'compound' ? this.#inside(chart) : [...this.#state(chart), ...this.#leaving(chart, chart)];
     const lines = [`accTitle: The statechart ${escaped(chart.key)}`, ...inside, ...this.#across];
@@ -65,7 +65,7 @@ class Diagram {
     return name === id ? (ends.length > 0 ? ends : [id]) : [declared, ...ends];
   }
 
-  /** What is within a state, and what leads from one of its states to another of them. */
+  /** The children of a state, and the transitions between them. */
   #inside(node: ChartNode): Lines {
     const any = node.edges.filter(
       (edge) => edge.targets.length === 0 || edge.targets.some((to) => isIn(to, node.path)),
@@ -83,7 +83,7 @@ class Diagram {
       const id = this.#id(child.path);
       const begins = child.initial && node.type === 'compound' ? [`[*] --> ${id}`] : [];
       const outgoing = this.#leaving(child, node);
-      // What an arrow names is there.
+      // An arrow already declares the states that it names.
       const state = this.#state(child).filter((line) => line !== id || begins.length + outgoing.length === 0);
       return [...begins, ...state, ...outgoing];
     });
@@ -99,7 +99,7 @@ class Diagram {
       const stays = edge.targets.length === 0 && node.nodes.length === 0;
       for (const target of stays ? [node.path] : edge.targets) {
         if (node.nodes.length > 0 && isIn(target, node.path)) continue;
-        // To a state around this one: where that begins.
+        // A transition to an enclosing state ends at that state's beginning.
         const to = isIn(node.path, target) ? this.#begins(target, target) : target;
         const line = this.#arrow(node, edge, this.#id(node.path), this.#id(to));
         const beside = parent.type === 'compound' && parent.nodes.some(({ path }) => path === to);
@@ -114,7 +114,7 @@ class Diagram {
     return `${from} --> ${to} : ${escaped(`${edge.label}${condition === undefined ? '' : ` [${condition}]`}`)}`;
   }
 
-  /** A state itself; of one around the arrow's beginning, the innermost that it begins in. */
+  /** A state itself; for a state that encloses the arrow's source, its innermost initial state. */
   #begins(path: string, around: string): string {
     const node = this.#nodes.get(path);
     if (!node || !isIn(around, path)) return path;
@@ -132,7 +132,7 @@ function labelOf({ key, type, invokes }: ChartNode): string {
   return notes.length === 0 ? key : `${key} (${notes.join(', ')})`;
 }
 
-/** Whether a state is another, or within it. */
+/** Whether a state equals another or is inside it. */
 function isIn(path: string, around: string): boolean {
   return path === around || around === '' || path.startsWith(`${around}.`);
 }
@@ -141,7 +141,7 @@ function indented(lines: Lines): Lines {
   return lines.map((line) => `  ${line}`);
 }
 
-/** What Mermaid might take for more than text becomes the number of its character. */
+/** Replaces characters that Mermaid might interpret by their codes. */
 function escaped(text: string): string {
   const plain = text.toWellFormed().replace(/[\p{Cc}\p{Cf}\p{Cn}]/gu, ' ');
   const special = /(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])|[^\p{L}\p{N}_ ,.()[\]/'?!=+→-]/gu;

@@ -1,7 +1,10 @@
-/** The state of a statechart in words: the paths of what is active. */
+/** The state of a statechart as text: the paths of the active states. */
 import { isObject } from '../protocol/json.ts';
 
-/** The state as paths, such as `order.asking`; those of parallel states side by side. A machine that fails to begin has none. */
+/**
+ * The state as paths, such as `order.asking`; those of parallel states side by side. A machine that fails to start has
+ * none.
+ */
 export function pathOf({ status, value }: { readonly status: string; readonly value?: unknown }): string {
   return value === undefined ? status : pathsIn(value).join(' & ');
 }

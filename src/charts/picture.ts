@@ -82,7 +82,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": '&apos;',
 };
 
-/** Text as XML has it: what XML forbids, and what nobody sees, is left out. */
+/** Text escaped for XML, without characters that XML forbids and without invisible ones. */
 function xml(text: string): string {
   return text
     .toWellFormed()

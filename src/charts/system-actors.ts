@@ -1,4 +1,4 @@
-/** The actors of an XState system: what is one, and where it stands below its root. */
+/** The actors of an XState system: recognizes an actor, and finds it by its path below the root. */
 import type { AnyActorRef, AnyEventObject } from 'xstate';
 import { isObject } from '../protocol/json.ts';
 
@@ -6,14 +6,14 @@ export function isActor(value: unknown): value is AnyActorRef {
   return isObject(value) && 'sessionId' in value && 'system' in value && typeof value.send === 'function';
 }
 
-/** The ids that lead to an actor from its root, the root's own left out. */
+/** The ids on the path from the root to an actor, without the root's own. */
 export function actorPath(actor: AnyActorRef): string {
   const ids: string[] = [];
   for (let at: AnyActorRef | undefined = actor; at?._parent; at = at._parent) ids.unshift(at.id);
   return ids.join('/');
 }
 
-/** The actor at a path below this one, if it is there. */
+/** The actor at a path below this one, if it exists. */
 export function actorAt(root: AnyActorRef, path: string): AnyActorRef | undefined {
   let at: AnyActorRef = root;
   for (const id of path === '' ? [] : path.split('/')) {
@@ -25,14 +25,14 @@ export function actorAt(root: AnyActorRef, path: string): AnyActorRef | undefine
   return at;
 }
 
-/** The actors that an actor has invoked or spawned, and that it has not forgotten. */
+/** The current invoked and spawned children of an actor. */
 export function childrenOf(actor: AnyActorRef): readonly AnyActorRef[] {
   const snapshot: unknown = actor.getSnapshot();
   if (!isObject(snapshot) || !isObject(snapshot.children)) return [];
   return Object.values(snapshot.children).filter(isActor);
 }
 
-/** An event that XState sends an actor when it begins or is stopped: no part of its history. */
+/** XState's events for the start and stop of an actor, which are not part of its history. */
 export function isLifecycle({ type }: AnyEventObject): boolean {
   return type === 'xstate.init' || type === 'xstate.stop';
 }

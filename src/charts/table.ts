@@ -1,4 +1,4 @@
-/** Writes a statechart as a table in Markdown: a row for each transition, with what its author says of it. */
+/** Writes a statechart as a table in Markdown: a row for each transition, with its author's descriptions. */
 import { nodesOf } from './chart.ts';
 import type { ChartEdge, ChartNode } from './chart-node.ts';
 import { conditionOf } from './condition.ts';
@@ -11,12 +11,12 @@ interface Row {
   readonly to: string;
 }
 
-/** Columns that only some charts have something for. */
+/** Columns that appear only if the chart has values for them. */
 const OPTIONAL = ['tags', 'guard'] as const;
 
 /** @example toTable(readChart(machine)) // | state | on | to | … */
 export function toTable(chart: ChartNode): string {
-  // Those of the whole machine come last: they are for all that was shown before.
+  // Transitions of the whole machine come last, because they apply to all states above.
   const [whole, ...states] = nodesOf(chart);
   const rows = [...states.flatMap(rowsOf), ...(whole && whole.edges.length > 0 ? rowsOf(whole) : [])];
   const left: readonly string[] = OPTIONAL.filter((name) => rows.every((row) => row[name] === ''));
@@ -25,7 +25,7 @@ export function toTable(chart: ChartNode): string {
   return lines.map((cells) => `|${cells.map((cell) => (cell === '' ? ' |' : ` ${cell} |`)).join('')}\n`).join('');
 }
 
-/** What a state is called is said in its first row. */
+/** The first row of a state contains its description. */
 function rowsOf(node: ChartNode): readonly Row[] {
   const { edges, tags = [] } = node;
   const first = { state: nameOf(node), tags: tags.map(text).join(', ') };
@@ -44,7 +44,7 @@ function nameOf({ path, type, description, invokes }: ChartNode): string {
   return `${quoted(path)}${kind}${noted(description)}${noted(invokes.map((name) => `does ${name}`).join(', '))}`;
 }
 
-/** What an author has named is shown as code. */
+/** Names by the author appear as code. */
 function eventOf({ on, label }: ChartEdge): string {
   return on === label ? quoted(on) : text(label);
 }
@@ -57,7 +57,7 @@ function quoted(name: string): string {
   return `\`${name.replace(/\s+/g, ' ').replaceAll('|', '\\|').replaceAll('`', "'")}\``;
 }
 
-/** In one line, within its cell, and no HTML. */
+/** In one line, inside its cell, without HTML. */
 function text(words: string): string {
   return words.replace(/\s+/g, ' ').replaceAll('|', '\\|').replaceAll('<', '&lt;');
 }

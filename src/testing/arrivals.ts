@@ -1,23 +1,26 @@
-/** Waiting for something that arrives: settled by its arrival, never by a sleep, and given up at a deadline that says what was missing. */
+/**
+ * Waits for an arrival: resolved by the arrival, never by a sleep, or rejected at a deadline with an error that names
+ * what is missing.
+ */
 
-/** What a deadline needs to tell. */
+/** The parameters of a wait. */
 export interface Deadline {
-  /** What is waited for, as the end of "waited 5000 ms for …". */
+  /** The expected arrival, which ends the sentence "waited 5000 ms for …". */
   readonly what: string;
-  /** Milliseconds of real time, whatever the server's clock says: this bounds the test itself. */
+  /** Milliseconds of real time, whatever the server's clock is, because this limits the test itself. */
   readonly ms: number;
-  /** What did arrive, told when the deadline passes. */
+  /** Describes what has arrived, for the error at the deadline. */
   arrived(): string;
 }
 
 export interface PendingArrival<T> {
   readonly promise: Promise<T>;
   settle(value: T): void;
-  /** The error gets the stack of whoever waits: its own would be that of a timer, or of the server. */
+  /** The error gets the stack of the waiting code; its own would be that of a timer or of the server. */
   fail(error: Error): void;
 }
 
-/** Begins to wait. @param ended is called when the wait is over, however it ended */
+/** Begins to wait. @param ended is called when the wait is over in any way */
 export function wait<T>({ what, ms, arrived }: Deadline, ended: () => void = () => {}): PendingArrival<T> {
   let resolve: (value: T) => void = () => {};
   let reject: (error: Error) => void = () => {};
@@ -26,7 +29,7 @@ export function wait<T>({ what, ms, arrived }: Deadline, ended: () => void = () 
     reject = no;
   });
   const [, ...waiters] = new Error().stack?.split('\n') ?? [];
-  // The one who waits may look only later: a failure until then is no unhandled rejection.
+  // The caller may await the promise later; a failure before that is not an unhandled rejection.
   promise.catch(() => {});
   const finish = (): void => {
     clearTimeout(timer);
@@ -37,7 +40,7 @@ export function wait<T>({ what, ms, arrived }: Deadline, ended: () => void = () 
     error.stack = [`${error.name}: ${error.message}`, ...waiters].join('\n');
     reject(error);
   };
-  // This timer keeps the process alive: a test that waits in vain must end in this error, not in silence.
+  // This timer keeps the process alive: a test that waits in vain must end with this error, not silently.
   const timer = setTimeout(() => fail(new Error(`waited ${ms} ms for ${what}; ${arrived()}`)), ms);
   return {
     promise,

@@ -4,7 +4,7 @@ import { memory } from '../transports/memory.ts';
 import { TestClient, type TestClientOptions } from './test-client.ts';
 import type { Wire } from './wire.ts';
 
-/** One memory transport serves all the clients of a server. */
+/** One memory transport serves all clients of a server. */
 const doors = new WeakMap<Server, Promise<() => Wire>>();
 
 /**
@@ -21,7 +21,7 @@ export async function connect(server: Server, options?: TestClientOptions): Prom
   return new TestClient(await openWire(server), options);
 }
 
-/** One more connection to a server. */
+/** Opens another connection to a server. */
 export async function openWire(server: Server): Promise<Wire> {
   let door = doors.get(server);
   if (!door) {

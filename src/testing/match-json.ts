@@ -1,15 +1,16 @@
-/** Compares JSON with what a transcript expects of it, wildcards included, and says where they first differ. */
+/** Compares JSON with the expectation of a transcript, including wildcards, and reports the first difference. */
 import type { JsonObject, JsonValue } from '../protocol/json.ts';
 import { isJsonArray, isObjectInTest } from './test-json.ts';
 
 const WILDCARD = '…';
 
-/** What the wildcards with a name stand for, so far. */
+/** The values of the named wildcards so far. */
 export type Values = Map<string, JsonValue>;
 
 /**
- * Where and how `got` differs from `expected`; `undefined` where it does not. `"…"` fits any value, `"…name"` too, and is
- * remembered: from then on it fits that value only. `"…": "…"` in an object lets it have more members.
+ * The first difference between `got` and `expected`; `undefined` if they match. `"…"` matches any value. `"…name"`
+ * does, too, and stores the value; from then on it matches only that value. `"…": "…"` in an object allows more
+ * members.
  */
 export function difference(
   expected: JsonValue | undefined,
@@ -37,7 +38,7 @@ export function difference(
   return Object.is(expected, got) ? undefined : unlike(path, show(expected), got);
 }
 
-/** `message` with each named wildcard replaced by its value. @throws {Error} for one that has none yet */
+/** `message` with each named wildcard replaced by its value. @throws {Error} for a wildcard without a value */
 export function fillIn(message: JsonValue, values: Values): JsonValue {
   const name = wildcard(message);
   if (name !== undefined) {
@@ -71,7 +72,7 @@ function members(expected: JsonObject, got: JsonObject, values: Values, path: st
   ]);
 }
 
-/** The first difference there is. In order, because a wildcard that is named later in the text may depend on an earlier one. */
+/** The first difference. In order, because a later wildcard may depend on an earlier one. */
 function first(checks: readonly (() => string | undefined)[]): string | undefined {
   for (const check of checks) {
     const found = check();
@@ -80,7 +81,7 @@ function first(checks: readonly (() => string | undefined)[]): string | undefine
   return undefined;
 }
 
-/** The name of a wildcard; `''` for one without, `undefined` for what is none. */
+/** The name of a wildcard; `''` for an unnamed one, `undefined` for any other value. */
 function wildcard(value: JsonValue | undefined): string | undefined {
   return typeof value === 'string' && /^…\w*$/.test(value) ? value.slice(WILDCARD.length) : undefined;
 }

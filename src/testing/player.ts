@@ -1,4 +1,4 @@
-/** Plays a transcript against a server: sends what the client sends, and holds the server to what it must send. */
+/** Plays a transcript against a server: sends the client's messages and checks the server's messages. */
 import type { JsonValue } from '../protocol/json.ts';
 import { isServer, type Server } from '../server.ts';
 import { openWire } from './connect.ts';
@@ -9,9 +9,9 @@ import { parseTranscript, type Step } from './transcript.ts';
 import type { Wire } from './wire.ts';
 
 export interface PlayOptions extends TestClientOptions {
-  /** The clock of the server, which `⏱` moves. */
+  /** The clock of the server, which `⏱` advances. */
   readonly clock?: SimulatedClock;
-  /** What named wildcards stand for from the start: `{ revision: '2025-06-18' }` for `"…revision"`. */
+  /** Initial values of named wildcards: `{ revision: '2025-06-18' }` for `"…revision"`. */
   readonly values?: Readonly<Record<string, JsonValue>>;
 }
 
@@ -52,7 +52,7 @@ async function play(step: Step, client: TestClient, values: Values, clock: Simul
   switch (step.kind) {
     case 'send': {
       const filled = fillIn(step.message, values);
-      // As it is written where it can be: the order of members, escapes and doubled keys are the author's.
+      // Send the text as written if possible, to preserve the author's order of members, escapes and duplicate keys.
       const same = JSON.stringify(filled) === JSON.stringify(step.message);
       return client.raw(same ? step.text : JSON.stringify(filled));
     }

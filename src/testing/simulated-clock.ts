@@ -1,4 +1,4 @@
-/** Time that moves only when a test moves it. */
+/** Simulated time, which moves only when a test advances it. */
 import { type Clock, systemClock, type Timer } from '../clock.ts';
 
 interface Waiting {
@@ -6,10 +6,10 @@ interface Waiting {
   readonly callback: () => void;
 }
 
-/** Promises settle within one turn of the event loop; `soon` takes one more, and so does what it starts. */
+/** Promises settle within one turn of the event loop; `soon` takes one more, and so does the work that it starts. */
 const TURNS = 3;
 
-/** Resolves once what is under way without waiting for time, input or output has run: promises, ticks, `clock.soon`. */
+/** Resolves when all work has run that waits for no time, input or output: promises, ticks, `clock.soon`. */
 export async function settled(): Promise<void> {
   for (let turn = 0; turn < TURNS; turn += 1) await new Promise<void>((resolve) => systemClock.soon(resolve));
 }

@@ -1,4 +1,4 @@
-/** A client for tests: it speaks both eras, keeps every message it saw, and never sleeps. */
+/** A client for tests: supports both eras, records every message, and never sleeps. */
 import type { JsonObject, JsonValue } from '../protocol/json.ts';
 import { META } from '../protocol/meta.ts';
 import { LATEST_LEGACY, LATEST_MODERN } from '../protocol/revisions.ts';
@@ -15,9 +15,12 @@ import {
 } from './wire.ts';
 
 export interface TestClientOptions {
-  /** Milliseconds of real time after which waiting fails. Default 5,000. */
+  /** Milliseconds of real time after which a wait fails. Default 5,000. */
   readonly deadlineMs?: number;
-  /** Hears each message, before anybody waiting for it does. What it throws fails whatever the client waits for from then on, and `close()`. */
+  /**
+   * Receives each message before any waiting call does. If it throws, all later waits and `close()` fail with that
+   * error.
+   */
   onMessage?(message: SeenMessage): void;
 }
 
@@ -35,7 +38,7 @@ const CLIENT_INFO = { name: 'troupe-test-client', version: '1.0.0' };
  * const tools = await client.modern('tools/list');
  */
 export class TestClient {
-  /** Every message, both ways, in the order in which they crossed the wire. */
+  /** Every message in both directions, in the order on the wire. */
   readonly messages: readonly SeenMessage[];
   readonly #seen: SeenMessage[] = [];
   readonly #wire: Wire;
@@ -43,9 +46,9 @@ export class TestClient {
   readonly #onMessage: ((message: SeenMessage) => void) | undefined;
   readonly #requests = new Map<JsonValue, PendingArrival<JsonObject>>();
   readonly #nexts = new Set<Next>();
-  /** Messages from the server that neither a request nor a `next` has taken. */
+  /** Messages from the server that neither a request nor a `next` has consumed. */
   readonly #untaken: JsonValue[] = [];
-  /** What `onMessage` threw, or a message that was no message. */
+  /** The error that `onMessage` threw, or the error for an invalid message. */
   #failure: Error | undefined;
   /** Set once the connection is closed. */
   #gone: Error | undefined;
@@ -78,9 +81,9 @@ export class TestClient {
   }
 
   /**
-   * Opens a session: sends `initialize` and, when it is answered, `notifications/initialized`.
+   * Opens a session: sends `initialize` and, after its response, `notifications/initialized`.
    *
-   * @param revision the one that is asked for; the server may answer with another
+   * @param revision the requested revision; the server may respond with another
    * @returns the result of `initialize`
    */
   async initialize(revision: string = LATEST_LEGACY, capabilities: JsonObject = {}): Promise<JsonObject> {
@@ -95,9 +98,9 @@ export class TestClient {
   }
 
   /**
-   * Sends a request as it is, and resolves with its result.
+   * Sends a request unchanged and resolves with its result.
    *
-   * @throws {ErrorAnswer} for an error; an Error when no answer comes in time, or the connection closes
+   * @throws {ErrorAnswer} for an error response; an Error if no response arrives in time, or the connection closes
    */
   request(method: string, params?: JsonObject): Promise<JsonObject> {
     this.#lastId += 1;
@@ -131,7 +134,10 @@ export class TestClient {
     return this.request(method, { ...params, _meta: described });
   }
 
-  /** Calls a tool: in the session, if {@link initialize} opened one, else as a modern request. @throws as {@link request} does */
+  /**
+   * Calls a tool: in the session if {@link initialize} opened one, otherwise as a modern request. @throws as {@link
+   * request} does
+   */
   async callTool(name: string, args: JsonObject = {}): Promise<CallToolResult> {
     const params = { name, arguments: args };
     const result = await (this.#legacy ? this.request('tools/call', params) : this.modern('tools/call', params));
@@ -140,12 +146,12 @@ export class TestClient {
     return result;
   }
 
-  /** Sends a notification. @throws {Error} when the connection is closed */
+  /** Sends a notification. @throws {Error} if the connection is closed */
   notify(method: string, params?: JsonObject): void {
     this.#send({ jsonrpc: '2.0', method, ...(params === undefined ? {} : { params }) });
   }
 
-  /** Sends a text as it is, be it a message or not. @throws {Error} when the connection is closed */
+  /** Sends a text unchanged, even if it is not a message. @throws {Error} if the connection is closed */
   raw(text: string): void {
     this.#see({ direction: 'in', text, parsed: readJson(text) });
     this.#wire.send(text);
@@ -169,18 +175,21 @@ export class TestClient {
     return next.promise;
   }
 
-  /** The params of the next notification of this method. Waits for it if it has not come. */
+  /** The params of the next notification of this method; waits for it. */
   async notification(method: string): Promise<JsonObject> {
     const message = await this.next((each) => asNotification(each)?.method === method, method);
     return asNotification(message)?.params ?? {};
   }
 
-  /** Takes what came and was not taken, without waiting. */
+  /** Returns all unconsumed messages without waiting. */
   rest(): readonly JsonValue[] {
     return this.#untaken.splice(0);
   }
 
-  /** Sends nothing more, and resolves once the server has closed the connection. @throws what `onMessage` threw, or an Error if it stays open */
+  /**
+   * Ends the input and resolves when the server has closed the connection. @throws the error of `onMessage`, or an
+   * Error if the connection stays open
+   */
   async close(): Promise<void> {
     const waiting = this.#wait<void>('the server to close the connection');
     void this.#wire.closed.then(() => waiting.settle());
@@ -211,13 +220,13 @@ export class TestClient {
       return this.#abandon(this.#failure);
     }
     if (isJsonArray(parsed)) {
-      // A batch belongs to the requests that it answers; what is left of it, to whoever waits.
+      // A batch belongs to the requests that it answers; its other messages go to the waiting calls.
       const left = parsed.filter((message) => !this.#answer(message));
       if (left.length > 0) this.#offer(left.length === parsed.length ? parsed : left);
     } else if (!this.#answer(parsed)) this.#offer(parsed);
   }
 
-  /** @returns whether the message answers a request of this client */
+  /** @returns whether the message is the response to a request of this client */
   #answer(message: JsonValue): boolean {
     if (!isObjectInTest(message) || message.id === undefined || message.method !== undefined) return false;
     const waiting = this.#requests.get(message.id);

@@ -1,7 +1,7 @@
-/** JSON as the testing kit reads it: parsed once, narrowed by guards. */
+/** JSON parsing for the testing kit: parsed once, narrowed by guards. */
 import type { JsonObject, JsonValue } from '../protocol/json.ts';
 
-/** The value of a JSON text; `undefined` where it is none. */
+/** The value of a JSON text; `undefined` for invalid JSON. */
 export function readJson(text: string): JsonValue | undefined {
   try {
     const value: JsonValue = JSON.parse(text);

@@ -1,8 +1,8 @@
-/** Reads a transcript: the plain text in which a wire test is written. `docs/transcripts.md` is its description. */
+/** Parses a transcript, the plain-text format of a wire test. `docs/transcripts.md` describes it. */
 import type { JsonValue } from '../protocol/json.ts';
 import { readJson } from './test-json.ts';
 
-export type Step = { /** Of the text, from 1. */ readonly line: number } & (
+export type Step = { /** The line in the text, from 1. */ readonly line: number } & (
   | { readonly kind: 'send'; readonly text: string; readonly message: JsonValue }
   | { readonly kind: 'expect'; readonly message: JsonValue }
   | { readonly kind: 'raw'; readonly text: string }
@@ -11,7 +11,7 @@ export type Step = { /** Of the text, from 1. */ readonly line: number } & (
 );
 
 export interface Transcript {
-  /** Why it was written. */
+  /** The reason for the transcript. */
   readonly why: string;
   readonly steps: readonly Step[];
 }
@@ -31,7 +31,7 @@ interface Entry {
   text: string;
 }
 
-/** @throws {SyntaxError} that names the line, what was expected there, and what came */
+/** @throws {SyntaxError} with the line, the expectation, and the text found */
 export function parseTranscript(text: string): Transcript {
   const lines = text.split(/\r?\n/);
   const start = lines.findIndex((line) => line === '' || line.startsWith('#') || markOf(line) !== undefined);
@@ -59,7 +59,7 @@ export function parseTranscript(text: string): Transcript {
   return { why, steps: entries.map(read) };
 }
 
-/** An editor may have added U+FE0F, which asks for a coloured picture. */
+/** An editor may have added U+FE0F, which selects a coloured glyph. */
 function markOf(line: string): string | undefined {
   return /^([→←↯∅]|⏱\uFE0F?)/u.exec(line)?.[1];
 }
@@ -81,7 +81,7 @@ function read({ line, mark, text }: Entry): Step {
   }
 }
 
-/** Messages have no line ends in them, and a transcript has them only between tokens. */
+/** Messages contain no line ends, and a transcript has them only between tokens. */
 function oneLine(text: string): string {
   return text.replaceAll(/\s*\n\s*/g, ' ');
 }

@@ -1,35 +1,38 @@
-/** What the testing kit calls a wire, and what it reads from the messages on it. */
+/** The wire of the testing kit, and the readers of its messages. */
 import type { JsonObject, JsonValue } from '../protocol/json.ts';
 import type { CallToolResult } from '../protocol/types.ts';
 import { isContentBlock } from '../results/content.ts';
 import { isObjectInTest } from './test-json.ts';
 
-/** One connection as a client holds it: whole messages as text. What `memory().connect()` gives is one; a child process can be made one. */
+/**
+ * One connection from the client's side: whole messages as text. `memory().connect()` returns one; a child process can
+ * be wrapped as one.
+ */
 export interface Wire {
   send(text: string): void;
   onText(listener: (text: string) => void): void;
-  /** Sends nothing more. */
+  /** Ends the input. */
   close(): void;
   /** Resolves with the reason once the connection is closed. */
   readonly closed: Promise<string>;
 }
 
-/** A message that crossed the wire. */
+/** A message on the wire. */
 export interface SeenMessage {
-  /** As the server sees it, and as its inspection tells it: `in` came from the client, `out` from the server. */
+  /** From the server's view, as in its inspection: `in` came from the client, `out` from the server. */
   readonly direction: 'in' | 'out';
   readonly text: string;
-  /** `undefined` where the text is no JSON. */
+  /** `undefined` if the text is not JSON. */
   readonly parsed: JsonValue | undefined;
 }
 
 export interface SeenNotification {
   readonly method: string;
-  /** Empty where the message has none. */
+  /** Empty if the message has none. */
   readonly params: JsonObject;
 }
 
-/** The server answered with an error. */
+/** An error response from the server. */
 export class ErrorAnswer extends Error {
   override readonly name = 'ErrorAnswer';
   readonly code: number;
@@ -42,7 +45,7 @@ export class ErrorAnswer extends Error {
   }
 }
 
-/** The result in an answer, or the error to reject with. */
+/** The result in a response, or the error for the rejection. */
 export function readAnswer(answer: JsonObject): JsonObject | Error {
   const { result, error } = answer;
   if (isObjectInTest(result)) return result;
@@ -51,7 +54,7 @@ export function readAnswer(answer: JsonObject): JsonObject | Error {
   return new Error(`expected a response with a result or an error, got ${JSON.stringify(answer)}`);
 }
 
-/** What a message says if it is a notification. */
+/** The method and params of a message if it is a notification. */
 export function asNotification(message: JsonValue | undefined): SeenNotification | undefined {
   if (!isObjectInTest(message) || typeof message.method !== 'string' || 'id' in message) return undefined;
   return { method: message.method, params: isObjectInTest(message.params) ? message.params : {} };

@@ -1,17 +1,21 @@
-/** The number of the last transaction that was acknowledged, in a small file beside the store: a file that has lost some is noticed. */
+/**
+ * The number of the last acknowledged transaction, in a small file beside the store: detects a file that has lost
+ * transactions.
+ */
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
 
-/** Bytes of one record. There are two, written in turn: a torn or damaged one leaves the other. */
+/** Bytes of one record. There are two, written in turn: if one is torn or damaged, the other remains. */
 const RECORD = 40;
 
-/** What the file says: the number of a transaction, or that there is no such file, or none that can be read. */
+/** The content of the file: the number of a transaction, or that the file is missing or unreadable. */
 export type Marked = number | 'absent' | 'unreadable';
 
 /**
- * Written after each transaction and not synced: it outlives the process, and after a power loss it may be behind, never ahead.
- * A log whose last frames are damaged, or that was removed, is cut off by SQLite without a word: this number tells.
+ * Written after each transaction and not synced. It outlives the process; after a power loss it may be behind, never
+ * ahead. If the last frames of the log are damaged, or the log was removed, SQLite truncates it silently: this number
+ * detects that.
  */
 export class CommitMark {
   readonly path: string;
@@ -29,7 +33,7 @@ export class CommitMark {
     return numbers.length === 0 ? 'unreadable' : Math.max(...numbers);
   }
 
-  /** Counts from here on. What the file says now is on the disk when this returns. */
+  /** Starts counting from this number. The previous content is on the disk when this returns. */
   begin(number: number): void {
     this.#number = number;
     this.#file = openSync(this.path, existsSync(this.path) ? 'r+' : 'w', 0o600);
@@ -38,14 +42,14 @@ export class CommitMark {
     syncFolder(dirname(this.path));
   }
 
-  /** One transaction more is durable. */
+  /** One more transaction is durable. */
   count(): void {
     if (this.#file === undefined) return;
     this.#number += 1;
     try {
       writeSync(this.#file, recordOf(this.#number), (this.#number % 2) * RECORD, 'latin1');
     } catch {
-      // It is behind from now on, which is never wrong.
+      // The mark is behind from now on, which is always safe.
       this.close();
     }
   }
@@ -70,7 +74,7 @@ function sumOf(text: string): string {
   return crc32(text).toString(16).padStart(8, '0');
 }
 
-/** Windows has no such thing, and needs none. */
+/** Windows does not support this and does not need it. */
 function syncFolder(path: string): void {
   if (process.platform === 'win32') return;
   const folder = openSync(path, 'r');

@@ -1,4 +1,4 @@
-/** Opens the file of a store: whose it is, how it is written, and the tables in it. */
+/** Opens the file of a store: checks its owner, format and tables, and creates a new one. */
 import {
   chmodSync,
   closeSync,
@@ -18,17 +18,21 @@ import { type CheckedFile, checkFile } from './sqlite-check.ts';
 import { columns, Db, number, type SqlRow, storeFaultOf } from './sqlite-database.ts';
 import type { ThreadStart } from './sqlite-protocol.ts';
 
-/** In the head of the file: "Trou". */
+/** The application id in the file's header: "Trou". */
 const APPLICATION = 0x54726f75;
 const VERSION = 1;
 const PAGE = 4096;
-/** No SQLite database has fewer bytes. */
+/** The minimum size of an SQLite database. */
 const LEAST_BYTES = 512;
-/** Pages in the log before they are written back to the file: with 4,000, the acknowledgement that waits for it waits three times as long. */
+/**
+ * Number of pages in the log before they are written back to the file. With 4,000, the acknowledgement that waits for
+ * this takes three times as long.
+ */
 const LOG_PAGES = 1_000;
 
-// A snapshot is in the row of its actor: a damaged index cannot hide the one and show the other.
-// Rows of one stream are far apart in `event`, which only grows at its end: a quarter of the time of a table by stream and seq.
+// A snapshot is in the row of its actor, so that a damaged index cannot hide one and show the other.
+// Rows of one stream are far apart in `event`, which grows only at its end: a quarter of the time of a table by stream
+// and seq.
 const SCHEMA = `
 CREATE TABLE opened(times INTEGER NOT NULL);
 INSERT INTO opened VALUES(0);
@@ -55,19 +59,19 @@ CREATE TABLE dead_letter(g INTEGER PRIMARY KEY, actor BLOB NOT NULL, mail BLOB N
 PRAGMA application_id = ${APPLICATION};
 PRAGMA user_version = ${VERSION};`;
 
-/** Run in each transaction: the number of all of them, which {@link CommitMark} has, too. */
+/** Runs in each transaction: counts all transactions, as {@link CommitMark} does. */
 export const COUNT_COMMIT = 'UPDATE opened SET times = times + 1';
 
 export interface OpenedDatabase extends CheckedFile {
   readonly db: Db;
   readonly mark: CommitMark;
-  /** What the operator should know, such as whom this process follows. */
+  /** Messages for the operator, such as the previous process. */
   readonly notes: readonly string[];
-  /** Lets the file go. */
+  /** Closes the file. */
   release(): void;
 }
 
-/** Opens the file, and makes it where there is none. @throws {StoreError} `locked`, `foreign`, `corrupt`; otherwise what SQLite throws */
+/** Opens the file, or creates it. @throws {StoreError} `locked`, `foreign`, `corrupt`; otherwise SQLite's error */
 export function openFile({ path, options, readOnly }: ThreadStart): OpenedDatabase {
   const file = resolve(path);
   const lock = `${file}.lock`;
@@ -87,7 +91,7 @@ export function openFile({ path, options, readOnly }: ThreadStart): OpenedDataba
     chmodSync(file, 0o600);
     if (isNew) db.pragma('auto_vacuum=INCREMENTAL');
     db.pragma('journal_mode=WAL');
-    // Where the power may fail: a commit is on the disk when it returns.
+    // Power may fail: a commit is on the disk when it returns.
     db.pragma('synchronous=FULL');
     db.pragma(`wal_autocheckpoint=${LOG_PAGES}`);
     db.pragma(`journal_size_limit=${4 * LOG_PAGES * PAGE}`);
@@ -108,17 +112,17 @@ export function openFile({ path, options, readOnly }: ThreadStart): OpenedDataba
 
 function create(file: string): void {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  // Its log and index get the same mode. Never opened when it is there: to close it would drop SQLite's locks on it.
+  // Log and index get the same mode. Never open an existing file here: closing it would drop SQLite's locks on it.
   closeSync(openSync(file, 'ax', 0o600));
 }
 
 /**
- * SQLite takes a file that was cut to nothing for a new one. The mark and the log beside it tell that it is not.
+ * SQLite treats a file truncated to nothing as a new one. The mark and the log beside it show that it is not new.
  *
  * @throws {StoreError} `corrupt`, `foreign`
  */
 function mustNotBeCut(file: string, path: string, mark: CommitMark): void {
-  // Before the size: who makes a file now writes the mark last.
+  // Read the mark before the size, because a process that creates a file writes the mark last.
   const marked = mark.read();
   const size = sizeOf(file);
   const log = sizeOf(`${file}-wal`) ?? 0;
@@ -142,7 +146,7 @@ function sizeOf(file: string): number | undefined {
   return existsSync(file) ? statSync(file).size : undefined;
 }
 
-/** Whether it is an empty file, and no store that we can read. @throws {StoreError} `foreign`, `corrupt` */
+/** Whether the file is empty rather than a readable store. @throws {StoreError} `foreign`, `corrupt` */
 function ours(db: Db, path: string, mark: CommitMark): boolean {
   const application = db.pragma('application_id');
   const version = db.pragma('user_version') ?? 0;
@@ -165,7 +169,7 @@ function ours(db: Db, path: string, mark: CommitMark): boolean {
   return isEmpty;
 }
 
-/** @throws {StoreError} `corrupt` where a table or an index of the store is not as it was made */
+/** @throws {StoreError} `corrupt` if a table or an index of the store differs from its definition */
 function mustHaveTables(db: Db, path: string): void {
   const scheme = `SELECT ${columns('b:type', 'b:name', 'b:tbl_name', 'b:sql')} FROM sqlite_schema`;
   const made = new Db(':memory:');
@@ -188,9 +192,9 @@ interface Owned extends CheckedFile {
 }
 
 /**
- * Makes this process the only one that writes. SQLite's own lock decides, which ends with its process, however that ends: a
- * connection alone on its file can have it exclusively, for a moment, and then lets readers in again. The lock file says who it is.
- * Nothing is written before the file was checked.
+ * Makes this process the only writer. SQLite's own lock decides, which ends with its process in any case: a connection
+ * that is alone on its file can lock it exclusively for a moment and then admit readers again. The lock file identifies
+ * the process. Nothing is written before the file was checked.
  */
 function own(
   db: Db,
@@ -215,7 +219,7 @@ function own(
       mustHaveTables(db, path);
       checked = checkFile(db, path, true);
     }
-    // What cannot be written is found now. And frames that were never acknowledged, of a commit that failed, are overwritten.
+    // Detect an unwritable file now. This also overwrites unacknowledged frames of a failed commit.
     db.run(COUNT_COMMIT);
     db.run('COMMIT');
   } catch (error) {
@@ -229,7 +233,7 @@ function own(
   }
   mark.begin(commits + 1);
   db.pragma('locking_mode=NORMAL');
-  // The lock on the file is given back with the next look at it.
+  // The next read releases the exclusive lock on the file.
   commitsIn(db, path);
   const me = identity();
   rmSync(lock, { force: true });
@@ -238,13 +242,13 @@ function own(
   return { ...checked, notes };
 }
 
-/** How many transactions the file has. @throws {StoreError} `corrupt` */
+/** The number of transactions in the file. @throws {StoreError} `corrupt` */
 function commitsIn(db: Db, path: string): number {
   const [row] = db.prepare(`SELECT ${columns('n:times')} FROM opened`).all();
   return number(row?.[0], `the transaction count of ${path}`);
 }
 
-/** @throws {StoreError} `corrupt` where the file has fewer transactions than were acknowledged */
+/** @throws {StoreError} `corrupt` if the file has fewer transactions than were acknowledged */
 function mustHaveAll(commits: number, marked: Marked, path: string, mark: CommitMark): void {
   if (typeof marked !== 'number' || marked <= commits) return;
   throw new StoreError(
@@ -253,16 +257,16 @@ function mustHaveAll(commits: number, marked: Marked, path: string, mark: Commit
   );
 }
 
-/** Who this process is: its number, the run of the machine, and when in it the process began. */
+/** The identity of this process: its id, the boot of the machine, and the start of the process since then. */
 function identity(): string {
   const told = [`pid ${process.pid}`];
   try {
     told.push(`boot ${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()}`);
-    // The 22nd field; what comes before may hold spaces, in brackets.
+    // The 22nd field; the fields before it may contain spaces, in parentheses.
     const stat = readFileSync('/proc/self/stat', 'utf8');
     told.push(`started ${stat.slice(stat.lastIndexOf(')')).split(' ')[20] ?? 'unknown'}`);
   } catch {
-    // Only Linux tells: elsewhere the number must do. It decides nothing.
+    // Only Linux provides this. Elsewhere the process id is enough, because the lock file is informational only.
   }
   return told.join(', ');
 }

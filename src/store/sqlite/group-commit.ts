@@ -1,4 +1,7 @@
-/** What the thread does with a group of jobs: one transaction for all of them, answers once it is durable, and what each failure means. */
+/**
+ * Processes a group of jobs in the store's thread: one transaction for all, responses once it is durable, and the
+ * meaning of each failure.
+ */
 
 import type { KnownKeys } from '../known-keys.ts';
 import type { ReplyWrite, Write } from '../store.ts';
@@ -10,21 +13,21 @@ import type { SqliteOptions } from './sqlite-options.ts';
 import type { StoreAnswer, StoreJob, StoreQuery, StoreResult } from './sqlite-protocol.ts';
 import { StateRows } from './state-rows.ts';
 
-/** Of each kind of expired things, how many one transaction lets go. */
+/** Maximum number of expired items of each kind that one transaction deletes. */
 const SLICE = 100;
-/** Pages that one transaction gives back to the disk. */
+/** Number of pages that one transaction returns to the disk. */
 const PAGES = 500;
-/** The share of empty pages that the file may keep. */
+/** The file may have one empty page in this many. */
 const EMPTY = 20;
 
-/** A job that is done for now, and goes on after others. */
+/** A job that pauses and continues after other jobs. */
 export const LATER = Symbol('later');
 
 interface Sweep {
   after: readonly [number, string];
-  /** The last reply that was looked at; undefined when all were. */
+  /** The last reply that was checked; undefined when all were. */
   reply: readonly [number, number] | undefined;
-  /** Replies beyond their bound, once they are counted. */
+  /** Number of replies beyond the limit, once counted. */
   surplus: number | undefined;
   gone: number;
 }
@@ -40,10 +43,10 @@ export class GroupCommit {
   readonly #rows: StateRows;
   readonly #journal: SqliteJournal;
   readonly #sweeps = new Map<number, Sweep>();
-  /** The disk has failed: this connection is trusted no more. */
+  /** The disk has failed: this connection is no longer used. */
   broken = false;
 
-  /** @param report hears of what is damaged, so that the operator does */
+  /** @param report receives damage, for the operator */
   constructor(
     { db, keys, mark }: OpenedDatabase,
     path: string,
@@ -61,7 +64,7 @@ export class GroupCommit {
     this.#journal = new SqliteJournal(db, keys, options);
   }
 
-  /** Does them in their order. A job without an answer is to be done again later. */
+  /** Runs the jobs in order. A job without a response runs again later. */
   run(jobs: readonly StoreJob[]): StoreAnswer[] {
     if (!jobs.some(({ question }) => changes(question))) return jobs.map((job) => this.#attempt(job));
     const answers: StoreAnswer[] = [];
@@ -96,7 +99,8 @@ export class GroupCommit {
     this.#keys.undo();
     this.#rollBack();
     if (isDisk(error)) this.broken = true;
-    // One batch that cannot be kept is no reason to refuse the others. A disk is, which would refuse each of them in turn.
+    // One invalid batch must not fail the others. A failing disk would reject each of them in turn, so it is not
+    // retried.
     const alone = !this.broken && storeFaultOf(error) !== 'full' && jobs.length > 1;
     if (alone) return jobs.flatMap((job) => this.run([job]));
     return jobs.map((job) => {
@@ -110,12 +114,12 @@ export class GroupCommit {
     try {
       this.#db.rollback();
     } catch {
-      // What is open now must not be added to.
+      // The open transaction must not grow.
       this.broken = true;
     }
   }
 
-  /** @param error that a file is no store says of one that was open that it is damaged */
+  /** @param error for a store that was open, "not a store" means that it is damaged */
   #refusal({ id }: Pick<StoreJob, 'id'>, error: unknown): StoreAnswer {
     const [fault, message] = [storeFaultOf(error), explainFault(error, this.#path)];
     if (fault === 'foreign') return this.#refusal({ id }, damaged(`the head of ${this.#path}`));
@@ -156,7 +160,7 @@ export class GroupCommit {
       case 'dead letters':
         return { type: 'dead letters', letters: this.#rows.letters(question.limit) };
       case 'close':
-        // Whoever copies the file after this has all of it.
+        // A copy of the file after this contains everything.
         this.#db.pragma('wal_checkpoint(TRUNCATE)');
         return { type: 'done' };
       case 'commit':
@@ -175,10 +179,10 @@ export class GroupCommit {
     return question.type === 'sweep' ? this.#sweep(id, question.now) : { type: 'done' };
   }
 
-  /** @returns the reply that is there; undefined where this one is written */
+  /** @returns the existing reply; undefined if this one was written */
   #claim({ actor, request, data, expires }: ReplyWrite): string | undefined {
     const there = this.#rows.replyTo(actor, request);
-    // An earlier version let go of a reply by taking its data away.
+    // An earlier version deleted a reply by clearing its data.
     if (there !== undefined && there !== '') return there;
     this.#rows.reply(actor, request, data, expires);
     return undefined;
@@ -208,9 +212,9 @@ export class GroupCommit {
     }
   }
 
-  /** One slice: what is committed meanwhile does not wait for all of it. */
+  /** One slice, so that concurrent commits do not wait for the whole sweep. */
   #sweep(id: number, now: number): StoreResult | typeof LATER {
-    // What was written before it in this transaction may live longer now.
+    // Rows written before it in this transaction may live longer now.
     this.#settle();
     const begin = Number.MIN_SAFE_INTEGER;
     const sweep = this.#sweeps.get(id) ?? { after: [begin, ''], reply: [begin, 0], surplus: undefined, gone: 0 };
@@ -244,7 +248,10 @@ export class GroupCommit {
     this.#rows.forget(actor);
   }
 
-  /** A part of a sweep, whole or not at all: what is damaged stays, and the sweep goes on. @returns whether it was done */
+  /**
+   * A part of a sweep, completely or not at all: damaged rows remain, and the sweep continues. @returns whether it
+   * succeeded
+   */
   #whole(part: () => void): boolean {
     const { position } = this.#keys;
     this.#settle();
@@ -265,7 +272,7 @@ export class GroupCommit {
     }
   }
 
-  /** Gives empty pages back to the disk, some of them. @returns whether there are more */
+  /** Returns some empty pages to the disk. @returns whether there are more */
   #shrink(): boolean {
     const [empty, all] = [this.#db.pragma('freelist_count') ?? 0, this.#db.pragma('page_count') ?? 0];
     if (empty * EMPTY <= all) return false;

@@ -1,4 +1,4 @@
-/** The rows of streams and events in the file: how they are written, and how they are read and checked. */
+/** The rows of streams and events in the file: writes, reads and checks them. */
 import { eventSum, rowSum } from '../checksum.ts';
 import type { JournalEvent } from '../store.ts';
 import { bytes, columns, type Db, damaged, number, type SqlRow, sqlText, string } from './sqlite-database.ts';
@@ -7,7 +7,7 @@ export interface StreamRecord {
   readonly n: number;
   readonly actor: string;
   readonly stream: string;
-  /** The last event that is gone, and the checksum that the first one left is chained to. */
+  /** The last deleted event, and the checksum to which the first remaining event is chained. */
   purged: number;
   base: number;
   last: number;
@@ -15,7 +15,7 @@ export interface StreamRecord {
   head: number;
   events: number;
   bytes: number;
-  /** The last event that is in a snapshot. */
+  /** The last event that a snapshot covers. */
   covered: number;
   /** Whether the row in the file is older. */
   changed: boolean;
@@ -34,7 +34,7 @@ const STREAM = columns(
   'n:crc',
 );
 const EVENT = columns('n:seq', 'b:kind', 'b:data', 'n:prev', 'n:crc');
-/** A whole row of its table, for a scan of all. */
+/** A whole row of its table, for a full scan. */
 export const STREAM_ROW = `${columns('b:actor')}, ${STREAM}`;
 export const EVENT_ROW = `${columns('n:stream')}, ${EVENT}`;
 
@@ -72,11 +72,11 @@ export function journalStatements(db: Db) {
   };
 }
 
-/** A place in a stream, for errors. */
+/** A position in a stream, for errors. */
 export const named = ({ actor, stream }: StreamRecord, seq: number): string =>
   `${actor}, stream "${stream}", at event ${seq}`;
 
-/** @throws {StoreError} `corrupt` for what is not as it was written, or does not follow the one before it */
+/** @throws {StoreError} `corrupt` for a damaged event, or one that does not follow its predecessor */
 export function readEvent(of: StreamRecord, row: SqlRow, previous: number, last: number): JournalEvent {
   const what = `${of.actor}, stream "${of.stream}", after event ${last}`;
   const [seq, prev, crc] = [number(row[0], what), number(row[3], what), number(row[4], what)];
@@ -114,7 +114,7 @@ export function readStreamRow([actor, ...row]: SqlRow): StreamRecord {
   return readStream(string(actor, 'a stream'), row);
 }
 
-/** An {@link EVENT_ROW}, by itself: whether it follows the one before it is another question. @throws {StoreError} `corrupt` */
+/** One {@link EVENT_ROW}, without its predecessor. @throws {StoreError} `corrupt` */
 export function readEventRow([of, ...row]: SqlRow): void {
   const what = 'an event';
   const [stream, seq, prev, crc] = [of, row[0], row[3], row[4]].map((cell) => number(cell, what));

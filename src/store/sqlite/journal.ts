@@ -1,4 +1,4 @@
-/** Events in the file: each stream is a chain of checksums, from what is gone of it to its last event. */
+/** Events in the file: each stream is a chain of checksums, from its last deleted event to its newest one. */
 import { eventSum } from '../checksum.ts';
 import type { KnownKeys } from '../known-keys.ts';
 import { gone, type JournalEvent, notNewer, type StreamRow } from '../store.ts';
@@ -14,11 +14,11 @@ import {
 import { bytesColumn, type Db, damaged, missingRow, number, string } from './sqlite-database.ts';
 import type { SqliteOptions } from './sqlite-options.ts';
 
-/** What a row costs beside its data, roughly. */
+/** Approximate cost of a row beside its data. */
 const ROW_BYTES = 48;
-/** Streams that are kept in memory; all are let go when there are more. */
+/** Maximum number of streams cached in memory; all are dropped when there are more. */
 const MAX_KNOWN = 20_000;
-/** Share of a bound that is let go at once, so that not every event lets go of one. */
+/** Share of a limit that is freed at once, so that not every event deletes another. */
 const SLACK = 8;
 
 export class SqliteJournal {
@@ -59,7 +59,7 @@ export class SqliteJournal {
     if (of) this.#cut(of, upto);
   }
 
-  /** A snapshot has been written: what came before it is needed no more to know what the actor is. */
+  /** A snapshot was written: the events before it are no longer needed to rebuild the actor. */
   covered(actor: string): void {
     const of = this.#find(actor, '');
     if (!of || of.covered === of.last) return;
@@ -99,7 +99,7 @@ export class SqliteJournal {
       last = event.seq;
       previous = number(row[4], named(of, last));
     }
-    // The end is known: an event that is missing there is found too.
+    // The end is known, so a missing last event is detected, too.
     if (events.length < limit && after < of.last && (last !== of.last || previous !== of.head))
       throw damaged(named(of, last));
     return events;
@@ -121,7 +121,7 @@ export class SqliteJournal {
     return rows;
   }
 
-  /** Lets go of what is remembered of streams without events, beyond the bound. */
+  /** Deletes the records of streams without events beyond the limit. */
   sweep(): void {
     this.settle();
     const { maxActorStreams } = this.#options;
@@ -142,7 +142,7 @@ export class SqliteJournal {
     this.#keys.remove('streams', key[0]);
   }
 
-  /** Writes what has changed of the streams: once for each in a transaction. */
+  /** Writes the changed streams: once for each in a transaction. */
   settle(): void {
     for (const of of this.#changed) {
       const { purged, base, last, head, events, bytes, covered, n } = of;
@@ -154,7 +154,7 @@ export class SqliteJournal {
     if (this.#count > MAX_KNOWN) this.reset();
   }
 
-  /** What is known may not be what is in the file: it is read again. */
+  /** The cache may differ from the file: read it again. */
   reset(): void {
     this.#known.clear();
     this.#bytes.clear();
@@ -170,7 +170,7 @@ export class SqliteJournal {
     if (!row && this.#keys.has('stream', ...key)) throw missingRow(`stream "${stream}" of ${actor}`);
     if (!row) return undefined;
     const found = readStream(actor, row);
-    // An index that leads to another row leads to one that is sound by itself.
+    // A damaged index may lead to another row that is intact in itself.
     if (found.stream !== stream) throw damaged(`stream "${stream}" of ${actor}`);
     return this.#know(found);
   }
@@ -223,7 +223,7 @@ export class SqliteJournal {
     this.#bytes.set(of.actor, all + by);
   }
 
-  /** Lets go of the oldest events of a stream: so many, or as many as may go. */
+  /** Deletes the oldest events of a stream: this number, or as many as are allowed. */
   #shorten(of: StreamRecord, count: number): void {
     const [row] = this.#sql.nth.all(of.n, Math.min(count, of.events) - 1);
     const upto = this.#sound(of, number(row?.[0], named(of, of.purged)));
@@ -231,7 +231,7 @@ export class SqliteJournal {
     if (most > of.purged) this.#cut(of, most);
   }
 
-  /** Lets go of the oldest events of an actor, in all its streams, until its bound holds with some room. */
+  /** Deletes the oldest events of an actor, in all its streams, until it is below its limit with some slack. */
   #lighten(actor: string): void {
     this.settle();
     const most = this.#options.maxActorBytes;
@@ -248,7 +248,10 @@ export class SqliteJournal {
     }
   }
 
-  /** The number of an event up to which others are let go: by its row, and not only by an index. @throws {StoreError} `corrupt` */
+  /**
+   * The number of the event up to which others are deleted, read from its row and not only from an index. @throws
+   * {StoreError} `corrupt`
+   */
   #sound(of: StreamRecord, seq: number): number {
     const [row] = this.#sql.at.all(of.n, seq);
     if (!row) throw missingRow(named(of, seq));

@@ -1,32 +1,36 @@
-/** Checks a store's file before anything is written to it, reads the keys of all its rows, and rebuilds an index that has changed. */
+/**
+ * Checks a store's file before anything is written to it, reads the keys of all its rows, and rebuilds a damaged index.
+ */
 import { END, KnownKeys, type RowKind, SEPARATOR } from '../known-keys.ts';
 import { StoreError } from '../store.ts';
 import { EVENT_ROW, readEventRow, readStreamRow, STREAM_ROW } from './journal-rows.ts';
 import { columns, type Db, number, type SqlRow, sqlText } from './sqlite-database.ts';
 import { ACTOR_ROW, REPLY_ROW, readActorRow, readReply, readTimer, TIMER_ROW } from './state-rows.ts';
 
-/** What the check found in a file that can be used. */
+/** The result of the check of a usable file. */
 export interface CheckedFile {
   readonly keys: KnownKeys;
-  /** What is damaged, for the operator. */
+  /** The damage, for the operator. */
   readonly damage: readonly string[];
 }
 
-/** Keys that one query reads. */
+/** Number of keys that one query reads. */
 const PAGE = 5_000;
-/** Most messages of SQLite's own check. */
+/** Maximum number of messages of SQLite's own check. */
 const MAX_MESSAGES = 100;
-/** Before every rowid. */
+/** Less than every rowid. */
 const LEAST = Number.MIN_SAFE_INTEGER;
 
 interface Table {
   readonly name: 'actor' | 'stream' | 'event' | 'reply' | 'timer';
-  /** The columns that name a row, and an index that has them, too; undefined where its rows are found by other means. */
+  /**
+   * The columns that identify a row, and an index that contains them; undefined if its rows are found by other means.
+   */
   readonly key?: { readonly kind: RowKind; readonly columns: readonly string[]; readonly index: string };
-  /** The column that a scan goes by; undefined where the table has no rowid. */
+  /** The column that orders a scan; undefined if the table has no rowid. */
   readonly rowid: string | undefined;
   readonly row: string;
-  /** @throws {StoreError} for a row that is not as it was written */
+  /** @throws {StoreError} for a damaged row */
   read(row: SqlRow): unknown;
 }
 
@@ -36,7 +40,7 @@ const TABLES: readonly Table[] = [
     key: { kind: 'actor', columns: ['id'], index: 'sqlite_autoindex_actor_1' },
     rowid: 'rowid',
     row: ACTOR_ROW,
-    // A snapshot may be there before its actor.
+    // A snapshot may exist before its actor.
     read: (row) => (row[1] === null && row[7] === null ? undefined : readActorRow(row)),
   },
   {
@@ -63,13 +67,13 @@ const TABLES: readonly Table[] = [
   },
 ];
 
-/** A message of SQLite's check that concerns single rows and their places in indexes; every other concerns the pages. */
+/** Matches messages of SQLite's check about single rows and their index entries; all others concern pages. */
 const OF_ROWS =
   /^(?:row \S+ (?:missing from|values differ from) index|rowid not at end-of-record for row \S+ of index|wrong # of entries in index|non-unique entry in index|row not in PRIMARY KEY order for|(?:NULL|TEXT|NUMERIC|non-\w+) value in) ?(\w*)/;
 
 /**
  * @param repair whether an index may be rebuilt
- * @throws {StoreError} `corrupt` where the pages of the file are damaged: SQLite could write over what is sound
+ * @throws {StoreError} `corrupt` if the pages of the file are damaged, because SQLite could overwrite intact data
  */
 export function checkFile(db: Db, path: string, repair: boolean): CheckedFile {
   const messages = wrongIn(db, path);
@@ -91,7 +95,7 @@ export function checkFile(db: Db, path: string, repair: boolean): CheckedFile {
   return { keys: keysOf(db, doubtful), damage };
 }
 
-/** What is wrong with rows and their places in indexes. @throws {StoreError} `corrupt` where more than that is */
+/** Problems with rows and their index entries. @throws {StoreError} `corrupt` for any other problem */
 function wrongIn(db: Db, path: string): readonly string[] {
   const messages = integrity(db);
   const structural = messages.filter((message) => !OF_ROWS.test(message));
@@ -107,7 +111,7 @@ function unusable(path: string, messages: readonly string[]): StoreError {
   );
 }
 
-/** What SQLite finds wrong: all pages, and each row in each index. */
+/** SQLite's own check: all pages, and each row in each index. */
 function integrity(db: Db): string[] {
   const rows = db
     .prepare(`SELECT ${columns('b:integrity_check')} FROM pragma_integrity_check(${MAX_MESSAGES})`)
@@ -121,7 +125,7 @@ function isAbout(message: string, { name, key }: Table): boolean {
   return of === name || of.startsWith(`${name}_`) || of === key?.index;
 }
 
-/** Whether each row is as it was written, so that its indexes can be made of it. */
+/** Whether each row matches its checksum, so that its indexes can be rebuilt from it. */
 function isSound(db: Db, { name, rowid, row, read }: Table): boolean {
   const place = rowid === undefined ? '' : `${columns(`n:${rowid}`)}, `;
   const from =
@@ -143,7 +147,10 @@ function isSound(db: Db, { name, rowid, row, read }: Table): boolean {
   }
 }
 
-/** The keys of all rows. Of a table that does not agree with its index, those of both: what either has must be found. */
+/**
+ * The keys of all rows. If a table contradicts its index, the keys of both: a lookup must find every key that either
+ * contains.
+ */
 function keysOf(db: Db, doubtful: ReadonlySet<Table>): KnownKeys {
   const keys = new KnownKeys();
   for (const table of TABLES) {
@@ -151,7 +158,7 @@ function keysOf(db: Db, doubtful: ReadonlySet<Table>): KnownKeys {
     if (!key) continue;
     if (rowid === undefined) addKeys(db, keys, table, `${name} LIMIT ${PAGE} OFFSET ?`, 0);
     else addKeys(db, keys, table, `${name} NOT INDEXED WHERE ${rowid} > ? ORDER BY ${rowid} LIMIT ${PAGE}`, LEAST);
-    // From one end to the other: keys that are out of order would lead a search astray.
+    // Scan from one end to the other: keys out of order would mislead a search.
     if (doubtful.has(table)) addKeys(db, keys, table, `${name} INDEXED BY ${key.index} LIMIT ${PAGE} OFFSET ?`, 0);
   }
   return keys;

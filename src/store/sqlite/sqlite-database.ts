@@ -1,4 +1,7 @@
-/** The driver, behind what the store needs of it: statements whose values are read with care, transactions, and what errors mean. */
+/**
+ * The SQLite driver, reduced to what the store needs: statements with checked values, transactions, and the meaning of
+ * errors.
+ */
 import Database from 'libsql';
 import { messageOf } from '../../protocol/json.ts';
 import { StoreError, type StoreFault } from '../store.ts';
@@ -10,14 +13,15 @@ export interface Statement {
   all(...values: readonly Value[]): readonly SqlRow[];
 }
 
-/** A row as it was read. The columns of every query are cast: see {@link columns}. */
+/** A row as read. The columns of every query are cast: see {@link columns}. */
 export type SqlRow = readonly unknown[];
 
 /**
- * The columns of a query, cast to what they are: `b:` bytes, `n:` a number.
+ * The columns of a query, cast to their types: `b:` bytes, `n:` a number.
  *
- * The driver ends the process over text that is not UTF-8, and one bit of a record's head makes bytes a text. So nothing is
- * kept as text, and nothing is read without a cast. Numbers are read as REAL: a damaged one may be larger than the driver takes.
+ * The driver aborts the process on text that is not UTF-8, and one bit of a record's header turns bytes into text. So
+ * the store writes no text and reads nothing without a cast. It reads numbers as REAL, because a damaged one may exceed
+ * the driver's range.
  */
 export function columns(...names: readonly `${'b' | 'n'}:${string}`[]): string {
   return names.map((name) => `CAST(${name.slice(2)} AS ${name.startsWith('b:') ? 'BLOB' : 'REAL'})`).join(', ');
@@ -36,7 +40,7 @@ export class Db {
     return this.#open;
   }
 
-  /** The driver ends the process when it is asked after its end: so it is not asked. */
+  /** The driver aborts the process when it is used after close, so check first. */
   #mustBeOpen(): void {
     if (this.#closed) throw new StoreError('closed', 'this connection is closed');
   }
@@ -46,11 +50,11 @@ export class Db {
     this.#db.exec(sql);
   }
 
-  /** A pragma, and the number that it answers with, if it does. */
+  /** Runs a pragma. @returns the number in its result, if any */
   pragma(text: string): number | undefined {
     const statement = this.#db.prepare<unknown[]>(`PRAGMA ${text}`);
     if (!statement.reader) {
-      // The driver would take one step of it, and leave it open: no transaction could end.
+      // The driver would step it once and leave it open, and no transaction could end.
       this.run(`PRAGMA ${text}`);
       return undefined;
     }
@@ -63,7 +67,7 @@ export class Db {
     const statement = this.#db.prepare<unknown[]>(sql);
     const rows = /^SELECT|\bRETURNING\b/.test(sql) ? this.#db.prepare<unknown[]>(sql).raw() : undefined;
     return {
-      // One list, always: the driver takes a single value that is an object for named ones, and ends the process.
+      // Always pass one list: the driver treats a single object as named values and aborts the process.
       run: (...values) => {
         this.#mustBeOpen();
         return statement.run(values).changes;
@@ -79,7 +83,7 @@ export class Db {
     return this.#db.inTransaction;
   }
 
-  /** After some errors SQLite has rolled back itself; asking it again would hide what went wrong. */
+  /** After some errors SQLite has already rolled back; a second rollback would hide the original error. */
   rollback(): void {
     if (this.inTransaction) this.run('ROLLBACK');
   }
@@ -94,7 +98,7 @@ export class Db {
 /** The errors of SQLite by number (sqlite.org/rescode.html). */
 const FULL = 13;
 const NO_SHARED_MEMORY = 4874;
-/** A row is there that no key is known of: an index has changed, or a table. */
+/** A row exists whose key is unknown: an index or a table has changed. */
 const CONSTRAINT = 19;
 const FAULTS: Readonly<Record<number, StoreFault>> = {
   5: 'locked',
@@ -105,7 +109,7 @@ const FAULTS: Readonly<Record<number, StoreFault>> = {
   26: 'foreign',
 };
 
-/** What an error means to whoever asked: those of the disk and all that nobody foresaw are `failed`. */
+/** The fault for an error: errors of the disk and all unforeseen errors are `failed`. */
 export function storeFaultOf(error: unknown): StoreFault {
   if (error instanceof StoreError) return error.fault;
   const code = rawCode(error);
@@ -113,7 +117,7 @@ export function storeFaultOf(error: unknown): StoreFault {
   return code === NO_SHARED_MEMORY ? 'full' : (FAULTS[code & 0xff] ?? 'failed');
 }
 
-/** Whether the connection can be trusted no more. What the store itself has refused says nothing of the disk. */
+/** Whether the connection must be abandoned. Rejections by the store itself do not mean that the disk failed. */
 export function isDisk(error: unknown): boolean {
   return !(error instanceof StoreError) && storeFaultOf(error) === 'failed';
 }
@@ -123,7 +127,7 @@ function rawCode(error: unknown): number | undefined {
   return typeof error.rawCode === 'number' ? error.rawCode : undefined;
 }
 
-/** What the store says of an error, with what to do about it. */
+/** The store's message for an error, with a fix. */
 export function explainFault(error: unknown, path: string): string {
   if (error instanceof StoreError) return error.message;
   const said = `${messageOf(error)}${rawCode(error) === undefined ? '' : ` (SQLite ${rawCode(error)})`}`;
@@ -145,7 +149,7 @@ export const sqlText = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
 export const bytesColumn = (text: string): Uint8Array => Buffer.from(text);
 
-/** A cell that is bytes. @throws {StoreError} `corrupt` */
+/** A cell that contains bytes. @throws {StoreError} `corrupt` */
 export function bytes(cell: unknown, what: string): Uint8Array {
   if (cell instanceof Uint8Array) return cell;
   throw damaged(what);
@@ -153,13 +157,13 @@ export function bytes(cell: unknown, what: string): Uint8Array {
 
 export const string = (cell: unknown, what: string): string => sqlText(bytes(cell, what));
 
-/** A cell that is a number. @throws {StoreError} `corrupt` */
+/** A cell that contains a number. @throws {StoreError} `corrupt` */
 export function number(cell: unknown, what: string): number {
   if (typeof cell === 'number') return cell;
   throw damaged(what);
 }
 
-/** A row that exists, because its key is known, and is not found. @returns what to throw */
+/** A row that exists, because its key is known, but is not found. @returns the error to throw */
 export function missingRow(what: string): StoreError {
   return new StoreError(
     'corrupt',

@@ -1,33 +1,39 @@
-/** What a store in a file may be told, and what holds when it is not. */
+/** The options of a store in a file, with their defaults and checks. */
 import { LONGEST_TIMER_MS } from '../../clock.ts';
 
-/** Bounds of a store in a file. Each is a whole number of at least 1, and each refusal names the bound that it comes from. */
+/** Limits of a store in a file. Each is a whole number of at least 1, and each rejection names its limit. */
 export interface SqliteOptions {
-  /** The size that the file may grow to, in bytes: then batches are refused with `full`, until something is let go. */
+  /** Maximum size of the file, in bytes. Beyond it, batches are rejected with `full` until space is freed. */
   readonly maxBytes: number;
-  /** Most events kept of one stream: the oldest give way. Of an actor's own history only those that its last snapshot covers do. */
+  /**
+   * Maximum number of events in one stream; the oldest are deleted. Of an actor's own history, only events that its
+   * last snapshot covers are deleted.
+   */
   readonly maxStreamEvents: number;
-  /** Most bytes of events kept for one actor, in all its streams; the oldest give way, likewise. */
+  /**
+   * Maximum number of bytes of events for one actor, in all its streams; the oldest are deleted, under the same
+   * condition.
+   */
   readonly maxActorBytes: number;
-  /** Most streams of one actor that are remembered when all their events are gone. */
+  /** Maximum number of streams of one actor that remain after all their events are deleted. */
   readonly maxActorStreams: number;
-  /** Most replies kept for one actor; those that expire first give way, at the next sweep. */
+  /** Maximum number of replies for one actor; those that expire first are deleted at the next sweep. */
   readonly maxActorReplies: number;
-  /** Most replies kept in all; those that expire first give way, at the next sweep. */
+  /** Maximum number of replies in all; those that expire first are deleted at the next sweep. */
   readonly maxReplies: number;
-  /** Most dead letters; the oldest give way, at the next sweep. */
+  /** Maximum number of dead letters; the oldest are deleted at the next sweep. */
   readonly maxDeadLetters: number;
-  /** Most calls that wait for the thread of the store; the next is refused with `busy`. */
+  /** Maximum number of calls that wait for the store's thread; further calls are rejected with `busy`. */
   readonly maxWaiting: number;
-  /** Most that waits to be written, in characters of data; the next batch is refused with `busy`. */
+  /** Maximum amount of data that waits to be written, in characters; further batches are rejected with `busy`. */
   readonly maxWaitingLength: number;
-  /** Most writes that become durable in one transaction, but for one batch that has more. */
+  /** Maximum number of writes in one transaction, except for a single batch with more. */
   readonly maxGroupWrites: number;
-  /** Likewise, in characters of data. */
+  /** The same limit in characters of data. */
   readonly maxGroupLength: number;
-  /** Milliseconds to wait at the start for another process that has the file. */
+  /** Milliseconds to wait at the start for another process that holds the file. */
   readonly lockMs: number;
-  /** Milliseconds until a thread that does not answer counts as dead. */
+  /** Milliseconds after which a thread that does not respond counts as dead. */
   readonly answerMs: number;
 }
 
@@ -41,17 +47,17 @@ const DEFAULT_OPTIONS: SqliteOptions = {
   maxDeadLetters: 1_000,
   maxWaiting: 20_000,
   maxWaitingLength: 64 * 1024 ** 2,
-  // With syncs of 200 ms and 10,000 events a second, a fifth of that comes while one is made durable.
+  // With syncs of 200 ms and 10,000 events a second, a fifth of this arrives during one sync.
   maxGroupWrites: 10_000,
   maxGroupLength: 4 * 1024 ** 2,
   lockMs: 5_000,
   answerMs: 30_000,
 };
 
-/** Below this, SQLite's own pages leave no room for anything. */
+/** Below this, SQLite's own pages leave no space for data. */
 const LEAST_BYTES = 256 * 1024;
 
-/** The options that hold. @throws {TypeError | RangeError} for one that is none, or that does not fit */
+/** Merges the options with the defaults. @throws {TypeError | RangeError} for an unknown or invalid option */
 export function resolveSqliteOptions(path: string, given: Partial<SqliteOptions>): SqliteOptions {
   if (typeof path !== 'string' || path === '' || path === ':memory:')
     throw new TypeError(`sqlite: expected the path of a file, got "${path}". To store in memory, omit the option`);

@@ -1,4 +1,4 @@
-/** What a store and its thread tell each other. */
+/** The messages between a store and its thread. */
 
 import type {
   ActorRow,
@@ -14,11 +14,11 @@ import type {
 } from '../store.ts';
 import type { SqliteOptions } from './sqlite-options.ts';
 
-/** How the thread begins. */
+/** The start parameters of the thread. */
 export interface ThreadStart {
   readonly path: string;
   readonly options: SqliteOptions;
-  /** The disk has failed too often: nothing is written any more. */
+  /** The disk has failed too often: the store is read-only. */
   readonly readOnly: boolean;
 }
 
@@ -46,11 +46,11 @@ export interface StoreJob {
   readonly question: StoreQuery;
 }
 
-/** What a question comes to. */
+/** The result of a query. */
 export type StoreResult =
   | { readonly type: 'done' }
   | { readonly type: 'stored'; readonly stored: Stored | undefined }
-  /** `damaged`: the ids of rows that were left out, because they are not as they were written. */
+  /** `damaged`: the ids of rows that were omitted because they are damaged. */
   | { readonly type: 'actors'; readonly rows: readonly ActorRow[]; readonly damaged: readonly string[] }
   | { readonly type: 'events'; readonly events: readonly JournalEvent[] }
   | { readonly type: 'streams'; readonly rows: readonly StreamRow[] }
@@ -65,9 +65,9 @@ export type StoreAnswer =
 
 export type FromThread =
   | { readonly type: 'open' }
-  /** It could not be opened; the thread ends. */
+  /** The file could not be opened; the thread ends. */
   | { readonly type: 'refused'; readonly fault: StoreFault; readonly message: string }
-  /** The disk has failed under it: it takes no more. What it has answers for, it says next, and ends. */
+  /** The disk failed: the thread accepts no more jobs, sends the remaining responses, and ends. */
   | { readonly type: 'ending' }
   | { readonly type: 'answers'; readonly answers: readonly StoreAnswer[] }
   | { readonly type: 'log'; readonly level: 'info' | 'warning' | 'error'; readonly message: string };

@@ -1,4 +1,4 @@
-/** The thread of a store in a file, seen from the server: starts it, hands it what is asked, and starts it again when it dies. */
+/** The server's side of the store's thread: starts it, sends it queries, and restarts it after a crash. */
 import { Worker } from 'node:worker_threads';
 import { systemClock, type Timer } from '../../clock.ts';
 import { EXTENSION, ownFile } from '../../package-files.ts';
@@ -17,14 +17,14 @@ type State =
   /** A thread opens the file, or is about to. */
   | 'opening'
   | 'open'
-  /** It could not be opened, or cannot even be read any more. */
+  /** The file could not be opened, or can no longer be read. */
   | 'failed'
   | 'closed';
 
-/** So many deaths within so many milliseconds, and nothing is written any more. */
+/** This many failures within this many milliseconds make the store read-only. */
 const MAX_DEATHS = 5;
 const WITHIN_MS = 60_000;
-/** Milliseconds until it is started again after the first death; twice as many after each. */
+/** Milliseconds until the restart after the first failure; doubles after each. */
 const BACK_OFF_MS = 100;
 
 export class StoreThread {
@@ -35,7 +35,7 @@ export class StoreThread {
   /** Resolves when the file is open for the first time. */
   readonly opened: Promise<void>;
   #state: State = 'opening';
-  /** The disk has failed too often: what is there can be read. */
+  /** The disk has failed too often: only reads are possible. */
   #readOnly = false;
   #worker: Worker | undefined;
   #outbox: StoreJob[] = [];
@@ -43,7 +43,7 @@ export class StoreThread {
   readonly #waiting = new Map<number, Waiting>();
   #length = 0;
   #nextId = 1;
-  /** Below this, what waits has been sent. */
+  /** Queries below this id have been sent. */
   #unsent = 1;
   #wasOpen = false;
   readonly #deaths: number[] = [];
@@ -79,7 +79,7 @@ export class StoreThread {
     });
   }
 
-  /** Makes durable what is on its way, and resolves when the thread has let go of the file. */
+  /** Makes pending writes durable, and resolves when the thread has closed the file. */
   async close(): Promise<void> {
     const last = this.#state === 'open' ? this.ask({ type: 'close' }).catch(() => {}) : undefined;
     const was = this.#state;
@@ -169,11 +169,11 @@ export class StoreThread {
     if (this.#waiting.size > 0 || this.#state === 'opening') return;
     this.#lateness?.cancel();
     this.#lateness = undefined;
-    // A store that has nothing to do keeps no process alive.
+    // An idle store does not keep the process alive.
     if (this.#state !== 'closed') this.#worker?.unref();
   }
 
-  /** What was sent is lost, or is known to nobody; what was not is sent to the next. */
+  /** Queries that were sent have an unknown outcome and fail; the others are sent to the next thread. */
   #died({ fault, message }: { fault: StoreFault; message: string }): void {
     for (const [id, waiting] of this.#waiting) {
       if (id >= this.#unsent) break;
@@ -219,7 +219,7 @@ export class StoreThread {
     }
   }
 
-  /** One piece of mail for each turn of the event loop: to post costs more than what is in it. */
+  /** Posts one message per turn of the event loop: posting costs more than its content. */
   #flushSoon(): void {
     if (this.#flushing || this.#state === 'opening') return;
     this.#flushing = true;
@@ -236,7 +236,10 @@ export class StoreThread {
     this.#outbox = [];
   }
 
-  /** A thread that does not answer cannot be helped: its disk hangs. Real time, whatever the server's clock says: a disk knows no other. */
+  /**
+   * Ends a thread that does not respond, because its disk hangs. Uses real time whatever the server's clock is, because
+   * disks do.
+   */
   #watch(): void {
     this.#lateness ??= systemClock.after(this.#options.answerMs, () => {
       this.#lateness = undefined;
@@ -262,10 +265,13 @@ function busy(path: string, name: string, most: number, what: string): StoreErro
   );
 }
 
-/** As built, the thread is JavaScript. From source it is TypeScript, for which Node 20 hands a thread no loader: it registers one itself. */
+/**
+ * When built, the thread is JavaScript. From source it is TypeScript, for which Node 20 passes no loader to a thread:
+ * it registers one itself.
+ */
 function createWorker(start: ThreadStart): Worker {
   const url = ownFile('store/sqlite/sqlite-worker');
-  // What the process was told to load first is not meant for this thread.
+  // Modules that the process preloads are not meant for this thread.
   const options = { workerData: start, name: 'troupe store', execArgv: [] };
   if (EXTENSION === '.js') return new Worker(url, options);
   const loader = import.meta.resolve('tsx/esm/api');

@@ -1,11 +1,13 @@
-/** The thread of a store in a file: whatever waits becomes durable in one transaction, and meanwhile the next lot gathers. */
+/**
+ * The thread of a store in a file: makes all waiting writes durable in one transaction while the next group collects.
+ */
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { type OpenedDatabase, openFile } from './database-file.ts';
 import { GroupCommit } from './group-commit.ts';
 import { explainFault, storeFaultOf } from './sqlite-database.ts';
 import type { FromThread, StoreAnswer, StoreJob, ThreadStart } from './sqlite-protocol.ts';
 
-/** Damaged rows are logged once each, up to so many. */
+/** Each damaged row is logged once, up to this number. */
 const MAX_REPORTED = 1_000;
 
 const port = parentPort;
@@ -35,7 +37,7 @@ function open(): OpenedDatabase | undefined {
   }
 }
 
-/** As many as one transaction may have; a single one may have more. */
+/** As many jobs as one transaction may have; a single job may exceed that. */
 function group(): StoreJob[] {
   let [writes, length, count] = [0, 0, 0];
   for (const { question } of queue) {
@@ -58,14 +60,14 @@ function serve(opened: OpenedDatabase): void {
   let ended = false;
   const end = (): void => {
     ended = true;
-    // Its statements still hold the file: the end of the thread lets go of it.
+    // Its statements still hold the file; the end of the thread releases it.
     db.close();
     port?.close();
   };
   port?.on('message', (first: readonly StoreJob[]) => {
     queue.push(...first);
     while (queue.length > 0 && !ended) {
-      // What has come while the last group was made durable. No turn of an event loop lies in between.
+      // Jobs that arrived during the last transaction. No turn of an event loop lies in between.
       for (let more = receiveMessageOnPort(port); more; more = receiveMessageOnPort(port)) queue.push(...more.message);
       const jobs = group();
       const answers: StoreAnswer[] = groups.run(jobs);

@@ -1,4 +1,4 @@
-/** A store in a file: SQLite, in a thread of its own, so that a slow disk makes acknowledgements slow and nothing else. */
+/** A store in a file: SQLite in its own thread, so that a slow disk delays only acknowledgements. */
 import { CrashMarker } from '../crash-marker.ts';
 import type {
   ActorRow,
@@ -21,15 +21,15 @@ import { StoreThread } from './sqlite-thread.ts';
 /**
  * A store in a file, which outlives the process. One process has it open at a time.
  *
- * @param path of the file; it is made, with its directories, where there is none
- * @throws {TypeError | RangeError} for an option that is none, or that does not fit
+ * @param path of the file, which is created with its directories if it does not exist
+ * @throws {TypeError | RangeError} for an unknown or invalid option
  * @example createServer({ name: 'shop', version: '1.0.0', store: sqlite('troupe.db') });
  */
 export function sqlite(path: string, options: Partial<SqliteOptions> = {}): Store {
   return new SqliteStore(path, resolveSqliteOptions(path, options));
 }
 
-/** Most damaged rows whose ids are remembered. */
+/** Maximum number of damaged rows whose ids are remembered. */
 const MAX_DAMAGED = 10_000;
 
 class SqliteStore implements Store {
@@ -39,7 +39,7 @@ class SqliteStore implements Store {
   readonly #options: SqliteOptions;
   readonly notes: CrashMarker;
   #thread: StoreThread | undefined;
-  /** Actors of which a list has found the row, and could not read it. */
+  /** Actors whose row a list found but could not read. */
   readonly #damaged = new Set<string>();
 
   constructor(path: string, options: SqliteOptions) {
@@ -72,7 +72,7 @@ class SqliteStore implements Store {
   }
 
   isDamaged(actor: string): boolean {
-    // Of which rows beyond that number it is, nobody knows.
+    // Beyond that number the ids are unknown, so any actor may be damaged.
     return this.#damaged.size >= MAX_DAMAGED || this.#damaged.has(actor);
   }
 
@@ -122,7 +122,7 @@ class SqliteStore implements Store {
   }
 }
 
-/** What a batch weighs: its texts, and something for each row. */
+/** The weight of a batch: its texts, and a constant for each row. */
 function lengthOf(writes: readonly Write[]): number {
   let length = 0;
   for (const write of writes) length += 64 + textOf(write).length;

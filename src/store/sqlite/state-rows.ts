@@ -1,4 +1,4 @@
-/** Actors, snapshots, replies, timers and dead letters in the file; each row has a checksum of all that is in it. */
+/** Actors, snapshots, replies, timers and dead letters in the file; each row has a checksum of all its data. */
 import { type ChecksumPart, rowSum } from '../checksum.ts';
 import type { KnownKeys } from '../known-keys.ts';
 import type { ActorRow, DeadLetter, ListQuery, Stored, StoredKind, TimerRow } from '../store.ts';
@@ -38,10 +38,10 @@ const KINDS: Readonly<Record<StoredKind, true>> = {
   server: true,
 };
 
-/** Replies that are remembered to have been written. */
+/** Maximum number of replies whose expiry times are cached. */
 const MAX_MARKED = 10_000;
 
-/** What a list found: the rows that are as they were written, and the ids of those that are not. */
+/** The result of a list: the intact rows, and the ids of the damaged ones. */
 export interface ListedRows {
   readonly rows: readonly ActorRow[];
   readonly damaged: readonly string[];
@@ -57,31 +57,31 @@ interface Expired {
 export class StateRows {
   readonly #sql: ReturnType<typeof statements>;
   readonly #keys: KnownKeys;
-  /** What a transaction writes of each actor at its end: the row and the snapshot in one statement. */
+  /** The row and the snapshot of each actor, which the transaction writes at its end in one statement. */
   readonly #actors = new Map<string, ActorRow>();
   readonly #snapshots = new Map<string, { readonly version: string; readonly data: string }>();
   readonly #report: (what: string) => void;
-  /** When replies that were written a while ago expire. What is missing here costs time only. */
+  /** Expiry times of recently written replies. A missing entry only costs time. */
   readonly #marked = new Map<string, number>();
 
-  /** @param report hears of rows that a list leaves out, because they are not as they were written */
+  /** @param report receives rows that a list omits because they are damaged */
   constructor(db: Db, keys: KnownKeys, report: (what: string) => void) {
     this.#sql = statements(db);
     this.#keys = keys;
     this.#report = report;
   }
 
-  /** Of several in one transaction, only the last is written. */
+  /** Of several rows of an actor in one transaction, only the last is written. */
   actor(row: ActorRow): void {
     this.#actors.set(row.id, row);
   }
 
-  /** Likewise. */
+  /** Only the last snapshot of a transaction is written, too. */
   snapshot(actor: string, version: string, data: string): void {
     this.#snapshots.set(actor, { version, data });
   }
 
-  /** One without data is let go of. */
+  /** An empty reply deletes the row. */
   reply(actor: string, request: string, data: string, expires: number): void {
     const name = `${actor} ${request}`;
     const key = [bytesColumn(actor), bytesColumn(request)] as const;
@@ -90,7 +90,7 @@ export class StateRows {
       this.#marked.delete(name);
       if (!this.#keys.has('reply', ...key)) return;
       const gone = this.#sql.reply.off.all(...key);
-      // It is needed no more: that it is not found is no reason to refuse what is written with it.
+      // The row is no longer needed: if it is missing, that is no reason to reject the writes with it.
       if (gone.length === 0) return this.#report(missingRow(what).message);
       mustBe(gone, key, what);
       this.#keys.remove('reply', ...key);
@@ -101,7 +101,8 @@ export class StateRows {
     const crc = rowSum(['reply', actor, request, expires], body);
     const { insert, update, again } = this.#sql.reply;
     if (this.#keys.has('reply', ...key)) {
-      // A call is written twice: as begun, and with its result. Where it expires as before, its indexes need not be touched.
+      // A call is written twice: when it begins, and with its result. If its expiry is unchanged, its indexes need no
+      // update.
       const same = this.#marked.get(name) === expires && again.run(body, crc, ...key, ...key, expires) === 1;
       if (!same && update.run(body, expires, crc, ...key, ...key) === 0) throw missingRow(what);
       this.#marked.delete(name);
@@ -149,7 +150,7 @@ export class StateRows {
     );
   }
 
-  /** @throws {StoreError} `corrupt` where not all that is known of it is found: then nothing of the transaction holds */
+  /** @throws {StoreError} `corrupt` if a known row is not found; the whole transaction then fails */
   forget(actor: string): void {
     this.#actors.delete(actor);
     this.#snapshots.delete(actor);
@@ -182,7 +183,7 @@ export class StateRows {
     }
   }
 
-  /** Writes what was held back. */
+  /** Writes the deferred rows. */
   settle(): void {
     for (const [id, row] of this.#actors) {
       const snapshot = this.#snapshots.get(id);
@@ -213,12 +214,12 @@ export class StateRows {
     this.#keys.add('actor', key);
   }
 
-  /** @throws {StoreError} `corrupt` if one bit of it is not as it was written, or it exists and is not found */
+  /** @throws {StoreError} `corrupt` if a single bit is damaged, or the row exists but is not found */
   load(id: string): Stored | undefined {
     const key = bytesColumn(id);
     const [row] = this.#sql.load.all(key);
     if (!row && this.#keys.has('actor', key)) throw missingRow(`the actor ${id}`);
-    // A snapshot alone makes no actor.
+    // A snapshot alone is not an actor.
     if (!row || (row[1] === null && row[7] === null)) return undefined;
     const actor = readActorRow(row);
     if (actor.id !== id) throw damaged(`the actor ${id}`);
@@ -247,7 +248,7 @@ export class StateRows {
     }
   }
 
-  /** @throws {StoreError} `corrupt` if one bit of it is not as it was written, or it exists and is not found */
+  /** @throws {StoreError} `corrupt` if a single bit is damaged, or the row exists but is not found */
   replyTo(actor: string, request: string): string | undefined {
     const key = [bytesColumn(actor), bytesColumn(request)] as const;
     const [row] = this.#sql.replyTo.all(...key);
@@ -267,7 +268,10 @@ export class StateRows {
     return this.#all([...this.#sql.letters.all(limit)].reverse(), readLetter);
   }
 
-  /** Actors that expired until then: so many, after that one. Of one that a damaged index lists too early, the row says so. */
+  /**
+   * Actors that have expired by then, after this one, up to the limit. The row itself decides, in case a damaged index
+   * lists it too early.
+   */
   expired(until: number, after: readonly [number, string], limit: number): readonly ActorRow[] {
     return this.#all(this.#sql.expired.all(until, after[0], bytesColumn(after[1]), limit), (row) => {
       const actor = readActorRow(row);
@@ -276,7 +280,10 @@ export class StateRows {
     });
   }
 
-  /** Deletes replies that expired until then, after that one. @returns the last that it looked at; undefined when there are no more */
+  /**
+   * Deletes replies that have expired by then, after this one. @returns the last reply that was checked; undefined when
+   * there are no more
+   */
   sweepReplies(until: number, after: readonly [number, number], limit: number): readonly [number, number] | undefined {
     const rows = this.#sql.expiredReplies.all(until, ...after, limit).map((row) => this.#expired(row));
     this.#drop(rows.filter(({ expires }) => expires <= until));
@@ -284,12 +291,12 @@ export class StateRows {
     return last && rows.length === limit ? [last.expires, last.row] : undefined;
   }
 
-  /** How many there are. */
+  /** Number of replies. */
   replies(): number {
     return number(this.#sql.replies.all()[0]?.[0], 'the number of replies');
   }
 
-  /** Lets go of those that expire first. */
+  /** Deletes the replies that expire first. */
   sweepFirst(count: number): void {
     this.#drop(this.#sql.firstReplies.all(count).map((row) => this.#expired(row)));
   }
@@ -302,7 +309,7 @@ export class StateRows {
     this.#sql.dropLetters.run(maxLetters);
   }
 
-  /** What an index leads to is deleted only where the row is what it was written as. */
+  /** Deletes a row that an index finds only if it matches its checksum. */
   #drop(rows: readonly Expired[]): void {
     for (const { row, key } of rows) {
       if (!key || this.#sql.dropReply.run(row) === 0) continue;
@@ -316,7 +323,7 @@ export class StateRows {
     return { ...place, key: this.#sound(reply, readReply) };
   }
 
-  /** One damaged row must not keep a server from all the others. */
+  /** One damaged row must not hide all the others from the server. */
   #all<T>(rows: readonly SqlRow[], read: (row: SqlRow) => T): readonly T[] {
     return rows.map((row) => this.#sound(row, read)).filter((row) => row !== undefined);
   }
@@ -341,7 +348,7 @@ function snapshotValues(actor: string, { version, data }: NonNullable<Stored['sn
   return [bytesColumn(version), body, rowSum(['snapshot', actor, version], body)];
 }
 
-/** What a statement has changed, by the keys of the rows: exactly the one that it was to change. @throws {StoreError} `corrupt` */
+/** Verifies, by keys, that a statement changed exactly the intended row. @throws {StoreError} `corrupt` */
 function mustBe(rows: readonly SqlRow[], key: readonly Uint8Array[], what: string): void {
   const [row] = rows;
   if (!row) throw missingRow(what);
@@ -353,7 +360,7 @@ function statements(db: Db) {
   const listed = 'AND (created, id) > (?, ?) ORDER BY created, id LIMIT ?';
   const reply = `${columns('n:rowid')}, ${REPLY_ROW}`;
   const replyKey = columns('b:actor', 'b:request');
-  // An index finds the row, and the row itself must have the key: an index that leads elsewhere changes nothing.
+  // An index finds the row, and the row itself must have the key, so a damaged index changes no other row.
   const actor = 'rowid = (SELECT rowid FROM actor WHERE id = ?) AND +id = ?';
   const named = 'rowid = (SELECT rowid FROM reply WHERE actor = ? AND request = ?) AND +actor = ? AND +request = ?';
   return {
