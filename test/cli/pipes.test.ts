@@ -97,19 +97,21 @@ test('R-38: a server that is stopped, or responds to nothing, is replaced; one t
   const waits = await agent();
   waits.call('wait').catch(() => {});
   const breaks = (how: string) => (cli: Cli) => cli.call('break', { how });
-  const [stopped, deaf, dumb] = await Promise.all([
+  const [stopped, deaf, dumb, lame] = await Promise.all([
     stuck((_cli, pid) => process.kill(pid, 'SIGSTOP')),
     stuck(breaks('stop hearing stdin')),
     stuck(breaks('overwrite parse')),
+    // The call that breaks the server gets an error: the server cannot format its result.
+    stuck((cli) => breaks('overwrite iteration')(cli).catch(() => {})),
   ]);
   assert.match(stopped.err, 'the server is stopped (SIGSTOP): restarting (1 of 3');
-  for (const cli of [deaf, dumb])
+  for (const cli of [deaf, dumb, lame])
     assert.match(cli.err, 'the server does not respond although its event loop runs: restarting (1 of 3');
   assert.is(await computed, 'computed');
   assert.is(await computes.call('pid'), before);
   assert.is(await waits.call('compute', { ms: 0 }), 'computed');
   assert.not(`${computes.err}${waits.err}`.includes('started again'));
-  for (const cli of [stopped, deaf, dumb, computes, waits]) {
+  for (const cli of [stopped, deaf, dumb, lame, computes, waits]) {
     // Of the supervisor's own requests the agent sees nothing.
     assert.not(cli.lines.some((line) => line.includes('troupe/probe')));
     assert.is(await cli.end(), 0);

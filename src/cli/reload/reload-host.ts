@@ -6,6 +6,7 @@ import type { ServerOptions } from '../../options.ts';
 import type { Registration } from '../../registry/registration.ts';
 import { createServer, type Server } from '../../server.ts';
 import type { Transport } from '../../transports/transport.ts';
+import { drainOnSignal } from '../serving/stop-signals.ts';
 
 /** The source name of the program's own registrations. */
 const PROGRAM = 'the program';
@@ -44,6 +45,7 @@ export class ReloadHost {
   readonly #server: Server;
   readonly #opened = new Set<string>();
   readonly #ready: Promise<void>;
+  #drains = false;
   #unfollow: (() => void) | undefined;
 
   /**
@@ -69,12 +71,20 @@ export class ReloadHost {
       await this.#ready;
       try {
         await this.#server.listen(transport);
+        this.#drainOnSignal();
       } catch (error) {
         // The next load retries.
         this.#opened.delete(transport.name);
         throw error;
       }
     }
+  }
+
+  /** The stdio transport handles signals itself. */
+  #drainOnSignal(): void {
+    if (this.#drains || this.#opened.has('stdio')) return;
+    this.#drains = true;
+    drainOnSignal(this.#server);
   }
 
   /** Replaces all definitions with those of the program's server, and mirrors later changes. */

@@ -202,7 +202,11 @@ export class WorkerProcess {
     input.once('end', () => this.#closed('stdout'));
     output.once('close', () => this.#closed('stdin'));
     // After the end of stdin, the worker finishes its requests and ends.
-    output.once('finish', () => this.#endInTime());
+    output.once('finish', () => {
+      // A server without a stdio transport does not read stdin.
+      this.#control?.write('end\n');
+      this.#endInTime();
+    });
     const durable = (): boolean => this.#durable;
     const endedItself = (): boolean => this.#endedItself;
     const ownProcess: OwnProcess = {

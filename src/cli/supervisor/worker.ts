@@ -13,6 +13,7 @@ import type { InspectorAddress } from '../serving/inspecting.ts';
 import type { Inspecting } from '../serving/inspecting-options.ts';
 import { hardLimit, loadBlockedCalls, watchLoop } from '../serving/loop-watch.ts';
 import { serveTarget } from '../serving/serving.ts';
+import { drainOnSignal, endDrained } from '../serving/stop-signals.ts';
 import type { Target } from '../serving/target.ts';
 import { runCommand } from '../usage.ts';
 
@@ -21,6 +22,9 @@ const SLACK_MS = 5_000;
 
 /** The file descriptor of the control channel to the supervisor. */
 const CONTROL = 3;
+
+/** The heartbeat's question. */
+const BEAT = 'beat\n';
 
 /** The parsed arguments of `troupe run`. The worker process receives them as JSON. */
 export interface WorkerServer {
@@ -48,6 +52,7 @@ export async function serveWorker({ target, data, inspecting }: WorkerServer): P
     const address = supervisor?.inspectorAddress;
     await inspect(server, { ...inspecting, command: 'run', target: target.path, address, onPort });
   };
+  let readsInput = false;
   const store = await dataDirectory('run', data);
   const blocked = loadBlockedCalls(data);
   await serveTarget(target, {
@@ -58,9 +63,18 @@ export async function serveWorker({ target, data, inspecting }: WorkerServer): P
       const opened = open(server, transports, supervisor, watch).then(() => {
         watchLoop(server, blocked, supervisor !== undefined);
         supervisor?.serves(server);
+        if (readsInput) return;
+        // Only the stdio transport handles signals and the end of stdin. Without one, both are handled here.
+        drainOnSignal(server, (signal) => supervisor?.closes(signal, 'transport'));
+        void supervisor?.inputEnded.then(() => readsInput || endDrained(server, 'stdin ended'));
       });
+      readsInput ||= transports.length === 0 || transports.some(isStdio);
       serving.set(server, opened);
       return opened;
+    },
+    listenMore(transports) {
+      readsInput ||= transports.some(isStdio);
+      return undefined;
     },
     closes: (reason, by) => supervisor?.closes(reason, by),
     previous: () => supervisor?.previous,
@@ -74,6 +88,10 @@ export function workFor([node = '', , json = '', ...rest]: readonly string[]): P
   // As if node had been started with the program.
   process.argv = [node, work.target.path, ...rest];
   return runCommand(() => serveWorker(work));
+}
+
+function isStdio({ name }: Transport): boolean {
+  return name === 'stdio';
 }
 
 async function open(
@@ -91,13 +109,16 @@ async function open(
  * The worker's end of the control channel.
  *
  * The worker sends `loaded`, `grace MS`, `keeps` (the store is durable), `serves HARD_MS`, `beat`, `beat debugged`, `inspecting PORT`,
- * `asked SIGNAL` and `cut REASON`. It receives `go`, `go PID crashed`, `go PID killed`, `beat` and `watch WORKERS PORT TOKEN`.
+ * `asked SIGNAL` and `cut REASON`. It receives `go`, `go PID crashed`, `go PID killed`, `beat`,
+ * `end` (the agent sends nothing more) and `watch WORKERS PORT TOKEN`.
  */
 class SupervisorEnd {
   readonly #control = new Socket({ fd: CONTROL });
   readonly #released: Promise<void>;
   /** The inspector's address; resolves when all earlier workers have released the port and the recording. */
   readonly inspectorAddress: Promise<InspectorAddress>;
+  /** Resolves when the agent sends nothing more. A server without a stdio transport does not read stdin. */
+  readonly inputEnded: Promise<void>;
   #closes = false;
   /** The previous worker. */
   previous: PreviousProcess | undefined;
@@ -108,6 +129,10 @@ class SupervisorEnd {
     const control = this.#control;
     let release = (): void => {};
     let inspect = (_: InspectorAddress): void => {};
+    let end = (): void => {};
+    this.inputEnded = new Promise((resolve) => {
+      end = resolve;
+    });
     this.#released = new Promise((resolve) => {
       release = resolve;
     });
@@ -116,6 +141,8 @@ class SupervisorEnd {
     });
     let rest = '';
     control.setEncoding('utf8').on('data', (chunk: string) => {
+      // Without an iterator or a method of arrays: a tool may have overwritten those, and the event loop runs all the same.
+      if (chunk === BEAT) return this.#beat();
       const words = (rest + chunk).split('\n');
       rest = words.pop() ?? '';
       for (const word of words) {
@@ -123,9 +150,8 @@ class SupervisorEnd {
         if (name === 'go') {
           if (first !== undefined) this.previous = { pid: Number(first), crashed: second === 'crashed' };
           release();
-        }
-        // A debugger may pause this process for long.
-        else if (name === 'beat') this.#send(inspectorUrl() === undefined ? 'beat' : 'beat debugged');
+        } else if (name === 'beat') this.#beat();
+        else if (name === 'end') end();
         else if (name === 'watch') inspect({ restarted: first !== '0', port: Number(second) || 0, token });
       }
     });
@@ -170,6 +196,11 @@ class SupervisorEnd {
 
   inspects(port: number): void {
     this.#send(`inspecting ${port}`);
+  }
+
+  /** Answers the heartbeat. A debugger may pause this process for long. */
+  #beat(): void {
+    this.#send(inspectorUrl() === undefined ? 'beat' : 'beat debugged');
   }
 
   #send(word: string): void {
