@@ -1,4 +1,4 @@
-/** An instance in memory, and what of it is to be kept: its snapshot, its timers, the steps of what it invoked. */
+/** An instance in memory and its durable parts: snapshot, timers, steps of its invocations. */
 import type { AnyActorRef } from 'xstate';
 import { actorAt, actorPath } from '../charts/system-actors.ts';
 import { heapBytes } from '../protocol/heap.ts';
@@ -16,7 +16,7 @@ import type { MachineKind } from './machine-definition.ts';
 import { delaysOf, type Resumption, type StoredInstance, writeStored } from './restore.ts';
 import { NotSerializable, serializeSnapshot } from './serializable.ts';
 
-/** How it begins: new, or from what was kept. */
+/** The start of an activation: a new instance, or a stored one. */
 export type ActivatedFrom =
   | { readonly kind: MachineKind; readonly input: unknown }
   | {
@@ -31,23 +31,23 @@ interface KnownTimer {
   readonly row: TimerRow;
 }
 
-/** XState's own nesting around a context: children and their children. */
+/** Nesting that XState adds around a context: children and their children. */
 const NESTING = 16;
 
 export class Activation {
   readonly living: HostedMachine;
   readonly desk: InstanceInputs;
-  /** As it was offered when the instance came into memory. */
+  /** The machine as it was offered when the instance was activated. */
   readonly kind: MachineKind;
   readonly version: string;
   readonly #entry: HandleRecord;
   readonly #host: InstanceDeps;
-  /** What it goes on from. The input of a new one is with its machine, as far as that keeps it. */
+  /** The stored data to resume from. The input of a new instance is not retained here; its machine holds what it needs. */
   readonly #from: Extract<ActivatedFrom, { readonly kept: unknown }> | undefined;
-  /** About how much memory what is kept of it takes, as it was written last. */
+  /** Approximate memory of the stored data, as of the last write. */
   bytes = 0;
   #timers = new Map<string, KnownTimer>();
-  /** The streams of steps that were lent, by the path of the invocation. */
+  /** The streams of the step logs in use, by the path of the invocation. */
   readonly #lent = new Map<string, string>();
 
   constructor(entry: HandleRecord, host: InstanceDeps, from: ActivatedFrom, stirred: () => void) {
@@ -70,7 +70,7 @@ export class Activation {
     });
   }
 
-  /** Begins, or goes on: its timers are put back, the late ones for now. What it does is held back. */
+  /** Starts or resumes the machine: restores its timers, and schedules overdue ones for now. Its effects are deferred. */
   start(): void {
     this.living.start();
     if (!this.#from) return;
@@ -81,7 +81,7 @@ export class Activation {
       const scheduled = readTimer(row);
       const known = fresh === undefined || fresh.delete(scheduled.id);
       if (known) this.living.schedule(scheduled, Math.max(0, row.due - now));
-      // It may be of no use any more: then the next look at the timers takes it away.
+      // The timer may be obsolete; the next `writes` then deletes it.
       this.#timers.set(row.timer, { mark: row, row });
     }
     for (const [id, ms] of fresh ?? []) this.living.schedule({ source: '', target: '', id, event: { type: id } }, ms);
@@ -91,7 +91,11 @@ export class Activation {
     }
   }
 
-  /** What is kept of it now. @throws {Unkeepable | Error} for what cannot be */
+  /**
+   * Returns the data to store.
+   *
+   * @throws {NotSerializable | Error} for data that cannot be stored
+   */
   text(turn: number, failure?: string): string {
     const { limits } = this.#host;
     const snapshot = serializeSnapshot(this.living.persisted(), limits.maxDepth + NESTING);
@@ -102,11 +106,11 @@ export class Activation {
       return text;
     }
     throw new NotSerializable(
-      `what the instance keeps would take ${text.length} characters, and may take ${limits.maxHandleLength} (the server's option is limits.maxHandleLength)`,
+      `expected at most ${limits.maxHandleLength} characters of state, got ${text.length} (the server's option is limits.maxHandleLength)`,
     );
   }
 
-  /** What has changed of its timers, and which steps are asked for no more. */
+  /** Returns the writes for changed timers and for step logs that are no longer needed. */
   writes(): Write[] {
     const { id: actor } = this.#entry;
     const writes: Write[] = [];
@@ -134,19 +138,19 @@ export class Activation {
     return writes;
   }
 
-  /** The rows of its timers as they were written last. */
+  /** The rows of its timers as last written. */
   timerRows(): readonly TimerRow[] {
     return [...this.#timers.values()].map(({ row }) => row);
   }
 
-  /** When it must be in memory again, in milliseconds since 1970. */
+  /** The date at which its next timer is due, in milliseconds since 1970. */
   wakeAt(): number | undefined {
     let earliest: number | undefined;
     for (const { row } of this.#timers.values()) if (earliest === undefined || row.due < earliest) earliest = row.due;
     return earliest;
   }
 
-  /** What it invoked runs, or a call is putting what it asks: it goes on without another call. */
+  /** Whether its invocations are running or a call is asking its questions: it then continues without another call. */
   get atWork(): boolean {
     return this.living.atWork(this.desk.waits);
   }
@@ -166,11 +170,11 @@ export class Activation {
   }
 }
 
-/** Up to this length a text stands for its values: nothing that it says takes much memory. */
+/** Length in characters up to which the memory of a text's values is estimated from the length alone. */
 const SHORT = 4_096;
 const FACTOR = 5;
 
-/** About how many bytes an instance takes in memory, beside what each takes: what is kept of it, as text and as values. */
+/** Approximates the memory of the stored data of an instance, both as text and as values, without the fixed cost of an instance. */
 export function bytesOf(text: string, snapshot: unknown): number {
   return text.length <= SHORT ? FACTOR * text.length : text.length + heapBytes(snapshot);
 }
@@ -179,7 +183,7 @@ function writeTimer({ source, target, id, event }: Scheduled): string {
   return toText({ source, target, id, event });
 }
 
-/** @throws {StoreError | Error} for what was not written by {@link writeTimer} */
+/** @throws {StoreError | Error} for text that {@link writeTimer} did not write */
 function readTimer({ actor, timer, data }: TimerRow): Omit<Scheduled, 'key' | 'mark' | 'delay'> {
   const value: unknown = fromText(data, `${actor}: timer ${timer}`);
   if (isObject(value)) {
@@ -187,7 +191,7 @@ function readTimer({ actor, timer, data }: TimerRow): Omit<Scheduled, 'key' | 'm
     if (typeof source === 'string' && typeof target === 'string' && typeof id === 'string' && isEvent(event))
       return { source, target, id, event };
   }
-  throw new Error(`${actor}: timer ${timer}: expected what this server keeps of a timer, got ${data.slice(0, 80)}`);
+  throw new Error(`${actor}: timer ${timer}: expected a stored timer, got ${data.slice(0, 80)}`);
 }
 
 function isActive(actor: AnyActorRef | undefined): boolean {

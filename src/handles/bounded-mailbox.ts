@@ -1,27 +1,27 @@
-/** What waits for an instance: events, looks and its end, each with whoever waits for the answer. */
+/** The bounded mailbox of an instance: events, looks and its end, each with the promise of its answer. */
 import type { HandleEvent, HandleView } from '../messages/handle-messages.ts';
 import { HandleError } from './handle-error.ts';
 import type { Caller } from './machine-definition.ts';
 
 export type QueuedKind =
   | { readonly type: 'event'; readonly event: HandleEvent; readonly key: string | undefined }
-  /** `told` is what an earlier call of the same key came to: it is told again, unless more has come of this one. */
+  /** `told` is the answer of an earlier call with the same key. It is repeated, unless this call has led to a newer one. */
   | { readonly type: 'look'; readonly told?: HandleView | undefined }
   | { readonly type: 'end' };
 
 export type QueuedCall = QueuedKind & {
   readonly caller: Caller;
-  /** The inspection record that told of it; 0 where nobody watched. */
+  /** The inspection record that caused this call; 0 without inspection. */
   readonly cause: number;
-  /** How often it has crashed the instance. */
+  /** Number of times that this call crashed the instance. */
   attempts: number;
-  /** How many questions the instance had asked before it. */
+  /** Number of questions that the instance had asked before this call. */
   asked: number;
   resolve(view: HandleView): void;
   reject(error: unknown): void;
 };
 
-/** A job, and the promise of what it comes to. */
+/** A call and the promise of its answer. */
 export function queuedCall(
   kind: QueuedKind,
   caller: Caller,
@@ -36,7 +36,7 @@ export function queuedCall(
   return { job: { ...kind, caller, cause, attempts: 0, asked: 0, resolve, reject }, answer };
 }
 
-/** A bounded queue of what waits. */
+/** A bounded queue of calls. */
 export class BoundedMailbox {
   #jobs: QueuedCall[] = [];
   readonly #most: number;
@@ -49,13 +49,13 @@ export class BoundedMailbox {
     return this.#jobs.length;
   }
 
-  /** @throws {HandleError} `busy`, at once: nothing that was taken is dropped */
+  /** @throws {HandleError} `busy`, immediately. An accepted call is never dropped. */
   add(kind: QueuedKind, caller: Caller, cause: number): Promise<HandleView> {
     if (this.#jobs.length >= this.#most)
       return Promise.reject(
         new HandleError(
           'busy',
-          `${this.#most} calls wait for this instance, which is its limit: try again in a moment (the server's option is limits.handleMailbox)`,
+          `${this.#most} calls are queued for this instance, which is the limit. Try again in a moment (the server's option is limits.handleMailbox)`,
         ),
       );
     const { job, answer } = queuedCall(kind, caller, cause);
@@ -71,7 +71,7 @@ export class BoundedMailbox {
     this.#jobs.shift();
   }
 
-  /** Back to the front, in this order. */
+  /** Returns calls to the front of the queue, in this order. */
   putBack(jobs: readonly QueuedCall[]): void {
     this.#jobs = [...jobs, ...this.#jobs];
   }

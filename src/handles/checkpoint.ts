@@ -1,4 +1,4 @@
-/** The place that a statechart has come to in its call, as text: its snapshot, how often each invocation has begun, and its timers with their dates. */
+/** The position of a statechart within its call, as text: its snapshot, the count of each invocation's starts, and its timers with their dates. */
 import type { AnyStateMachine } from 'xstate';
 import { fingerprint, readChart } from '../charts/chart.ts';
 import { describe, isJsonObject, isObject, type JsonObject } from '../protocol/json.ts';
@@ -8,7 +8,7 @@ import type { HostedMachine, Scheduled } from './hosted-machine.ts';
 import { differencesFrom } from './restore.ts';
 import { NotSerializable, serializeSnapshot } from './serializable.ts';
 
-/** A timer of XState's, and when it is due in milliseconds since 1970. */
+/** A timer of XState and the date at which it is due, in milliseconds since 1970. */
 export interface DueTimer extends Omit<Scheduled, 'key' | 'mark' | 'delay'> {
   readonly due: number;
 }
@@ -19,19 +19,19 @@ export interface Checkpoint {
   readonly timers: readonly DueTimer[];
 }
 
-/** XState's own nesting around a context: children and their children. */
+/** Nesting that XState adds around a context: children and their children. */
 const NESTING = 16;
 
 const versions = new WeakMap<AnyStateMachine, string>();
 
-/** Changes with the states, transitions and invocations of a machine: a place in one version is none in another. */
+/** Changes with the states, transitions and invocations of a machine. A checkpoint of one version is invalid in another. */
 function versionOf(machine: AnyStateMachine): string {
   const known = versions.get(machine) ?? fingerprint(readChart(machine));
   versions.set(machine, known);
   return known;
 }
 
-/** @throws {Unkeepable | Error} for what cannot be kept */
+/** @throws {NotSerializable | Error} for a snapshot that cannot be stored */
 export function writeCheckpoint(
   { machine, entries, persisted }: Pick<HostedMachine, 'machine' | 'entries'> & { readonly persisted: unknown },
   timers: readonly DueTimer[],
@@ -41,20 +41,20 @@ export function writeCheckpoint(
   const text = toText({ version: versionOf(machine), snapshot, entries, timers });
   if (text.length <= limits.maxHandleLength) return text;
   throw new NotSerializable(
-    `the machine would take ${text.length} characters, and may take ${limits.maxHandleLength} (the server's option is limits.maxHandleLength)`,
+    `expected at most ${limits.maxHandleLength} characters of state, got ${text.length} (the server's option is limits.maxHandleLength)`,
   );
 }
 
-/** @throws {Error} for a place of another version of the machine: it is never misread */
+/** @throws {Error} for a checkpoint of another version of the machine, which is never misread */
 export function readCheckpoint(text: string, machine: AnyStateMachine, tool: string): Checkpoint {
-  const value = fromText(text, `the place of tool "${tool}"`);
+  const value = fromText(text, `the checkpoint of tool "${tool}"`);
   if (!isObject(value) || !isJsonObject(value.snapshot) || !isCounts(value.entries) || !isTimers(value.timers))
-    throw new Error(`the place of tool "${tool}": expected what this server keeps of one, got ${describe(value)}`);
+    throw new Error(`the checkpoint of tool "${tool}": expected a stored checkpoint, got ${describe(value)}`);
   const { version, snapshot, entries, timers } = value;
   if (version === versionOf(machine) && differencesFrom(machine, snapshot) === undefined)
     return { snapshot, entries, timers };
   throw new Error(
-    `this call began with another version of tool "${tool}", whose machine this server no longer has: what it did until then is done. Find out how far it came before you call it again`,
+    `this call started on another version of tool "${tool}", and this server no longer has its machine. The work done so far is not undone. Find out how far the call got before you repeat it`,
   );
 }
 

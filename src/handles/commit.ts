@@ -1,4 +1,4 @@
-/** What of an instance becomes durable together: its history, its snapshot, its timers, its row, and what repeated calls are told. */
+/** Collects what an instance commits together: history, snapshot, timers, row, and replies for idempotency keys. */
 import type { AnyEventObject } from 'xstate';
 import type { HandleView } from '../messages/handle-messages.ts';
 import { toText } from '../store/serialize.ts';
@@ -12,16 +12,16 @@ import type { InstanceDeps } from './instance-deps.ts';
 import type { MachineKind } from './machine-definition.ts';
 import { readStored, writeStored } from './restore.ts';
 
-/** A job that was served, and is answered once that is durable. */
+/** A call that was served. It is answered once its commit is durable. */
 export interface ServedCall {
   readonly job: QueuedCall;
   readonly answer: { readonly view: HandleView } | { readonly refusal: HandleError };
-  /** What the machine was given, and its turn; none for what changed nothing. */
+  /** The turn and the events that the machine received; no events if nothing changed. */
   readonly turn: number;
   readonly events: readonly AnyEventObject[];
 }
 
-/** What an instance changed by itself. */
+/** A change that the instance made without a call. */
 export interface OwnChange {
   readonly turn: number;
   readonly kind: 'created' | 'own';
@@ -30,16 +30,16 @@ export interface OwnChange {
 
 export interface Commit {
   readonly writes: readonly Write[];
-  /** The snapshot among them, as it is kept. */
+  /** The snapshot among the writes, as text. */
   readonly data: string;
 }
 
-/** Between two cuts of the history. */
+/** Number of turns between two trims of the history. */
 const TRIM_EVERY = 256;
 
 /**
- * @param turn the last one of the batch
- * @throws {Unkeepable | Error} for what cannot be kept
+ * @param turn the last turn of the batch
+ * @throws {NotSerializable | Error} for a snapshot that cannot be stored
  */
 export function commitOf(
   entry: HandleRecord,
@@ -54,7 +54,7 @@ export function commitOf(
   const { id: actor } = entry;
   const { store, limits } = host;
   const data = awake.text(turn);
-  // What it changes by itself, no client can be refused for.
+  // Growth without a call is always accepted, because there is no client to reject.
   if (own?.kind === 'own') entry.footprint.awake(awake.bytes, 'forced');
   else host.takes(entry, awake.bytes);
   const writes: Write[] = [{ type: 'snapshot', actor, version: awake.version, data }, ...awake.writes()];
@@ -76,7 +76,7 @@ export function commitOf(
   return { writes, data };
 }
 
-/** What a call with this key is told when it is repeated. The oldest of too many give way. */
+/** Writes the reply for an idempotency key, and erases the oldest beyond the limit. */
 function repliesOf(
   { id: actor, footprint }: HandleRecord,
   { limits, store, date }: InstanceDeps,
@@ -91,7 +91,7 @@ function repliesOf(
   return [{ type: 'reply', actor, request, data, expires }, ...erased];
 }
 
-/** The row is written where it says something new: what became of the instance, whether it is at work, how long it lives. */
+/** Writes the row only if it changes: status, running invocations, or lifetime. */
 function rowIfNeeded(entry: HandleRecord, host: InstanceDeps, awake: Activation, created: boolean): Write | undefined {
   const { limits } = host;
   const lifetime = lifetimeOf(awake.kind, entry.principal, limits);
@@ -102,7 +102,7 @@ function rowIfNeeded(entry: HandleRecord, host: InstanceDeps, awake: Activation,
   return { type: 'actor', actor: rowOf(entry, lifetime, limits) };
 }
 
-/** Takes back the last batch: its snapshot and timers are again what they were before it. */
+/** Undoes the last batch: restores the snapshot and the timers from before it. */
 export function commitUndone(
   entry: HandleRecord,
   host: InstanceDeps,
@@ -122,7 +122,7 @@ export function commitUndone(
   return { writes, data };
 }
 
-/** Sets an instance aside for good, with what was kept of it and the mail that did it. */
+/** Quarantines an instance: stores its last snapshot with the failure, and the dead letter of the mail that caused it. */
 export function commitQuarantine(
   entry: HandleRecord,
   host: InstanceDeps,

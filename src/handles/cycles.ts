@@ -1,10 +1,10 @@
-/** Finds eventless transitions that go round for ever, before a machine is offered: no timer could end them. */
+/** Finds endless eventless transitions before a machine is offered, because no timer could interrupt them. */
 import type { AnyStateMachine, AnyStateNode } from 'xstate';
 
-/** Most steps of one turn of an instance: what a guard was to end, and does not, ends here instead of never. */
+/** Maximum number of steps in one turn of an instance, for loops that a guard should end but does not. */
 export const MAX_STEPS = 10_000;
 
-/** The states of a cycle that nothing can leave, in order; undefined where there is none. What a guard may end is no such cycle. */
+/** Returns the states of an endless cycle in order; undefined if there is none. A cycle with a guard is not reported. */
 export function endlessCycle(machine: AnyStateMachine): readonly string[] | undefined {
   const nodes = allNodes(machine.root);
   const ways = new Map(nodes.map((node) => [node, alwaysEntered(node)]));
@@ -19,14 +19,14 @@ function allNodes(node: AnyStateNode): readonly AnyStateNode[] {
   return [node, ...Object.values(node.states).flatMap(allNodes)];
 }
 
-/** The states that are entered for certain once this one is: where its first eventless transition has no guard. */
+/** Returns the states that are always entered after this one: the targets of its first eventless transition, if that has no guard. */
 function alwaysEntered(node: AnyStateNode): readonly AnyStateNode[] {
   const [first] = node.always ?? [];
   if (!first || first.guard !== undefined) return [];
-  // Without a target it goes round only if it changes something; each round would be the same.
+  // Without a target, the transition repeats only if it changes the context. Each repetition would be the same.
   if (!first.target) return first.actions.some((action) => isAssign(node.machine, action)) ? [node] : [];
   const entered = first.target.flatMap(withInitial);
-  // It stays where it was: a state within may still have a way out.
+  // It stays in its state, but a state within may still have a way out.
   const around = first.target.some((target) => isWithin(target, node)) && !entered.some(({ always }) => always);
   return around ? [...entered, node] : entered;
 }

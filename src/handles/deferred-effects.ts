@@ -1,18 +1,18 @@
 /**
- * Holds back what the actors of an XState system do to the world, until what led to it is durable: an author's actions, and the
- * start of promises, callbacks and observables. What only changes the system goes on at once: it is part of the same turn.
+ * Defers the effects of an XState system until the turn that caused them is durable: an author's actions, and the start of
+ * promises, callbacks and observables. Changes within the system are not deferred; they belong to the same turn.
  */
 import { type AnyActorRef, isMachineSnapshot } from 'xstate';
 import { childrenOf, isActor } from '../charts/system-actors.ts';
 import { isObject } from '../protocol/json.ts';
 
-/** Something that is done once the turn is durable. It may throw. */
+/** An effect that runs once its turn is durable. It may throw. */
 export interface Effect {
   readonly what: string;
   run(): void;
 }
 
-/** As XState 5.33 hands an action to the actor that executes it. */
+/** An action as XState 5.33 passes it to the executing actor. */
 interface Action {
   readonly type: string;
   readonly info: unknown;
@@ -20,7 +20,7 @@ interface Action {
   readonly exec?: (info: unknown, params: unknown) => void;
 }
 
-/** What each actor does its effects through; not public, and the only way to all of them, whoever made the actor. */
+/** The private object through which each XState actor runs its effects. It is the only access to all of them, no matter how the actor was created. */
 interface Scope {
   actionExecutor(action: Action): void;
   defer(run: () => void): void;
@@ -28,7 +28,7 @@ interface Scope {
 
 export class DeferredEffects {
   #effects: Effect[] = [];
-  /** What XState's own actions leave to be done, while one is executed outside of a turn. */
+  /** Work that XState's own actions defer while an effect runs outside of a turn. */
   #deferred: (() => void)[] | undefined;
   #closed = false;
 
@@ -36,15 +36,19 @@ export class DeferredEffects {
     return this.#effects.length > 0;
   }
 
-  /** What was held back since it was last asked. */
+  /** Returns the effects that were deferred since the last call. */
   take(): readonly Effect[] {
     const effects = this.#effects;
-    // Also of none: what is held back from now on is not among what was taken.
+    // Replace the array even if it is empty, so that a later effect is not among what was taken.
     this.#effects = [];
     return effects;
   }
 
-  /** Does what was held back. @returns what one threw; the rest are not done then */
+  /**
+   * Runs deferred effects in order.
+   *
+   * @returns the first error; the remaining effects do not run
+   */
   run(effects: readonly Effect[]): { readonly effect: string; readonly error: unknown } | undefined {
     for (const effect of effects) {
       try {
@@ -56,18 +60,22 @@ export class DeferredEffects {
     return undefined;
   }
 
-  /** Nothing is held any more, and nothing that was is begun. */
+  /** Discards all deferred effects and defers no more. */
   close(): void {
     this.#closed = true;
     this.#effects = [];
   }
 
-  /** From now on the effects of this actor are held back. It has just been made, and has done nothing yet. @throws {Error} for an actor of an XState that does them in another way */
+  /**
+   * Defers the effects of this actor from now on. The actor has just been created and has done nothing yet.
+   *
+   * @throws {Error} for an actor of an incompatible XState version
+   */
   adopt(actor: AnyActorRef): void {
     const scope = scopeOf(actor);
     if (!scope)
       throw new Error(
-        'this version of xstate runs its actions in another way than 5.33, so that they cannot be held back until they are durable: use xstate 5.33',
+        'expected an actor of xstate 5.33. Actions of this xstate version cannot be deferred until their turn is durable. Use xstate 5.33',
       );
     const execute = scope.actionExecutor;
     const defer = scope.defer;
@@ -82,13 +90,13 @@ export class DeferredEffects {
       if (this.#closed) return;
       this.#effects.push({
         what: `start of ${actor.id}`,
-        // Its state may have been left meanwhile.
+        // The state that invoked it may have been left in the meantime.
         run: () => (!this.#closed && isChild(actor) ? start.call(actor) : undefined),
       });
     };
   }
 
-  /** What is executed after its turn has no turn that would do what it defers. */
+  /** An effect that runs after its turn must also run the work that it defers. */
   #execute({ exec, info, params }: Action): void {
     const deferred: (() => void)[] = [];
     this.#deferred = deferred;
@@ -101,7 +109,10 @@ export class DeferredEffects {
   }
 }
 
-/** An author's action, a log, or mail to an actor that does something with it. XState's own actions only change the system. */
+/**
+ * Returns whether an action affects the outside: an author's action, a log, or mail to an actor with effects. XState's own
+ * actions only change the system.
+ */
 function isEffect({ type, params }: Action): boolean {
   if (!type.startsWith('xstate.')) return true;
   if (type === 'xstate.log') return true;
@@ -114,7 +125,10 @@ function isEffect({ type, params }: Action): boolean {
   );
 }
 
-/** Promises, callbacks and observables: whatever is started, but for machines, whose effects are held back one by one. */
+/**
+ * Returns whether an actor has effects when it starts. Promises, callbacks and observables do; machines do not, because each
+ * of their effects is deferred separately.
+ */
 function hasEffects(actor: AnyActorRef): boolean {
   const logic: unknown = 'logic' in actor ? actor.logic : undefined;
   return isObject(logic) && 'start' in logic && !('getStateNodeById' in logic);
@@ -134,7 +148,7 @@ function isScope(value: unknown): value is Scope {
   return isObject(value) && typeof value.actionExecutor === 'function' && typeof value.defer === 'function';
 }
 
-/** Whether an actor below this one is at work: one that is no machine, and none of those that `waits` knows to wait. */
+/** Returns whether an actor below this one is working: any actor that is neither a machine nor waiting according to `waits`. */
 export function hasPendingWork(actor: AnyActorRef, waits: (child: AnyActorRef) => boolean): boolean {
   return childrenOf(actor).some((child) => {
     const inner: unknown = child.getSnapshot();

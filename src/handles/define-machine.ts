@@ -1,11 +1,11 @@
-/** How authors write a machine whose instances live behind handles; `defineMachine`, for modules that are discovered. */
+/** The options of a machine whose instances live behind handles, and `defineMachine` for modules that are discovered. */
 import type { AnyStateMachine, EventFrom, InputFrom, SnapshotFrom } from 'xstate';
 import type { Icon, ToolAnnotations } from '../protocol/types.ts';
 import { DEFINED, type Defined } from '../registry/define.ts';
 import type { AuthorSchema, Infer } from '../schema/schema-types.ts';
 import type { Migrated, OldInstance } from './machine-definition.ts';
 
-/** What clients may send: an event's type, and the schema of its other members, or `true` where it has none. */
+/** The events that clients may send: the schema of an event's other members by its type, or `true` if it has none. */
 export type EventSchemas = Readonly<Record<string, true | AuthorSchema>>;
 
 export interface MachineOptions<
@@ -13,38 +13,38 @@ export interface MachineOptions<
   I extends AuthorSchema | undefined = AuthorSchema | undefined,
   E extends EventSchemas = EventSchemas,
 > {
-  /** For people; the name is for programs. */
+  /** The display name. */
   readonly title?: string;
-  /** What an instance is, and what it is good for: a model reads it before it makes one. */
+  /** What an instance represents and when to use it. A model reads it before it creates one. */
   readonly description?: string;
   readonly icons?: readonly Icon[];
   /**
-   * The events that clients may send, by type; all others are refused, and so are XState's own. What a schema gives are the
-   * event's other members. A description in the schema is told to the model, as that of the transition is.
+   * The events that clients may send, by type. All other events are rejected, and so are XState's own. The schema describes
+   * the other members of the event. A description in the schema is shown to the model; otherwise that of the transition is.
    */
   readonly events: E & EventsFit<M, E>;
-  /** What the machine takes as its input; the arguments of `<name>_create`. Absent: any object. */
+  /** The schema of the machine's input, which becomes the arguments of `<name>_create`. Default: any object. */
   readonly input?: I;
-  /** What clients are shown of an instance: data that JSON can say. Absent: its state alone. */
+  /** Returns the JSON data of an instance to show to clients. Default: only its state. */
   view?(snapshot: SnapshotFrom<M>): unknown;
   /**
-   * Which version of the machine this is. Give it another when what is in the context changes its meaning. Default: a
-   * fingerprint of the chart, which changes with its states, transitions and invocations, and with nothing else.
+   * The version of the machine. Change it if the meaning of the context changes. Default: a fingerprint of the chart, which
+   * changes only with its states, transitions and invocations.
    */
   readonly version?: string;
-  /** Makes of an instance of another version one of this; undefined leaves it to the machine that it began with. */
+  /** Converts an instance of another version to this one. If it returns undefined, the instance finishes on its old machine. */
   migrate?(old: OldInstance): Migrated | undefined;
-  /** The machines of earlier versions, by version: what is not migrated finishes on its own. */
+  /** The machines of earlier versions, by version, on which instances finish that are not migrated. */
   readonly previous?: Readonly<Record<string, AnyStateMachine>>;
-  /** Milliseconds that an instance lives, from when it was created. Default: `limits.handleTtlMs`. */
+  /** Maximum lifetime of an instance in milliseconds, from its creation. Default: `limits.handleTtlMs`. */
   readonly ttlMs?: number;
-  /** Milliseconds that an instance lives without being sent an event or looked at. Default: `limits.handleIdleMs`. */
+  /** Maximum time in milliseconds that an instance lives without being used. Default: `limits.handleIdleMs`. */
   readonly idleMs?: number;
-  /** One tool `<name>_send` with the event as an argument, in place of one for each event. Default false. */
+  /** Offer one tool `<name>_send` with the event as an argument, instead of one tool for each event. Default false. */
   readonly single?: boolean;
-  /** What clients are told of the tools that change an instance, beside what is said of all of them: by event, or `create`, `send`. */
+  /** Additional annotations of the tools that change an instance: by event, or `create`, `send`. */
   readonly annotations?: Readonly<Partial<Record<keyof E | 'create' | 'send', ToolAnnotations>>>;
-  /** Milliseconds until a call times out, where the server's default does not fit. */
+  /** Timeout of a call in milliseconds. Default: the server's timeout. */
   readonly timeoutMs?: number;
 }
 
@@ -53,16 +53,16 @@ export interface MachineDefinition<
   I extends AuthorSchema | undefined = AuthorSchema | undefined,
   E extends EventSchemas = EventSchemas,
 > extends MachineOptions<M, I, E> {
-  /** Begins the names of its tools: `<name>_create`, `<name>_<event>`, `<name>_get`, `<name>_list`, `<name>_end`. */
+  /** The prefix of the names of its tools: `<name>_create`, `<name>_<event>`, `<name>_get`, `<name>_list`, `<name>_end`. */
   readonly name: string;
   readonly machine: M & TakesInput<M, Infer<I>>;
 }
 
-/** Says in a type error what a machine takes whose input the schema does not give. */
+/** Produces a type error that names the input which the machine requires and the schema does not provide. */
 export type TakesInput<M extends AnyStateMachine, Args> =
   Args extends InputFrom<M> ? unknown : { readonly 'its input, which the schema does not give': InputFrom<M> };
 
-/** Says in a type error which event the machine does not have, or which members the schema does not give. */
+/** Produces a type error that names the event which the machine does not have, or the members which the schema does not provide. */
 type EventsFit<M extends AnyStateMachine, E> = {
   readonly [T in keyof E]: string extends EventFrom<M>['type']
     ? E[T]
@@ -75,7 +75,7 @@ type MembersFit<Members, S> = (S extends AuthorSchema ? Infer<S> : object) exten
   ? S
   : { readonly 'its other members, which the schema does not give': Members };
 
-/** A machine of whatever types: what the runtime handles. */
+/** A machine of any types, as the runtime handles it. */
 export interface AnyMachine extends Omit<MachineOptions, 'events' | 'view' | 'annotations'> {
   readonly name: string;
   readonly machine: AnyStateMachine;
@@ -85,7 +85,8 @@ export interface AnyMachine extends Omit<MachineOptions, 'events' | 'view' | 'an
 }
 
 /**
- * A machine that a module exports, to be found by `server.discover`: the same as `server.machine(name, machine, options)`.
+ * Marks a machine that a module exports, so that `server.discover` finds it. Equivalent to `server.machine(name, machine,
+ * options)`.
  *
  * @example export default defineMachine({ name: 'order', machine: orderMachine, events: { pay: true } });
  */

@@ -1,4 +1,4 @@
-/** Which handles there are, whose, and which of them are in memory; who wakes, who rests, and when one is forgotten. */
+/** The directory of handles: all records, the instances in memory, and when each is activated, hibernates and expires. */
 import type { Timer } from '../clock.ts';
 import { messageOf } from '../protocol/json.ts';
 import type { Excess } from '../quota.ts';
@@ -11,23 +11,23 @@ import { Instance } from './instance.ts';
 import type { InstanceDeps } from './instance-deps.ts';
 import type { MachineKind } from './machine-definition.ts';
 
-/** Rows that are read at once. */
+/** Number of rows per read. */
 const PAGE = 1_000;
-/** Most instances that are looked at to find one that may rest. */
+/** Maximum number of instances to examine in search of an idle one. */
 const LOOK = 16;
-/** Milliseconds until what could not be kept is tried again. */
+/** Milliseconds until an instance that could not be persisted is activated again. */
 const RETRY_MS = 1_000;
-/** Milliseconds between two looks at what has expired. */
+/** Milliseconds between two sweeps for expired handles. */
 const EXPIRY_MS = 60_000;
 
-/** Most handles that have left memory that are named, and most that are looked at to find them. */
+/** Maximum number of hibernating handles to list, and of handles to examine for that. */
 const NAMED = 50;
 const LOOKED_AT = 1_000;
 
-/** The handles that have left memory, and come back with the next message or timer. */
+/** The handles whose instances are not in memory. Their next message or timer activates them. */
 export interface HibernatingHandle {
   readonly count: number;
-  /** The addresses of some. */
+  /** The addresses of some of them. */
   readonly some: readonly string[];
 }
 
@@ -35,7 +35,7 @@ export class HandleDirectory {
   readonly #host: InstanceDeps;
   readonly #kind: (name: string) => MachineKind | undefined;
   readonly #entries = new Map<string, HandleRecord>();
-  /** Those whose time is over, until they are forgotten; the oldest first. */
+  /** The expired handles until they are deleted; the oldest first. */
   readonly #expired = new Set<HandleRecord>();
   /** The instances in memory; the least recently used first. */
   readonly #awake = new Map<HandleRecord, Instance>();
@@ -71,9 +71,9 @@ export class HandleDirectory {
   }
 
   /**
-   * Takes what a new handle needs, whose input takes so many bytes.
+   * Reserves the quota for a new handle, including the bytes of its input.
    *
-   * @throws {HandleError} `busy` where there are too many, or they take too much
+   * @throws {HandleError} `busy` if there are too many handles or they hold too many bytes
    */
   makeRoom(principal: string, session: string | undefined, bytes: number): Footprint {
     const { handles, retained } = this.#host.quotas;
@@ -87,7 +87,11 @@ export class HandleDirectory {
     return footprint;
   }
 
-  /** An instance takes so many bytes in memory now; others that have nothing to do leave it for that. @throws {HandleError} `busy` */
+  /**
+   * Updates the memory of an instance. Idle instances hibernate if that makes room for it.
+   *
+   * @throws {HandleError} `busy` if there is no room
+   */
   takes(entry: HandleRecord, bytes: number): void {
     const { footprint } = entry;
     let excess = footprint.awake(bytes);
@@ -112,7 +116,11 @@ export class HandleDirectory {
     this.#wakes.delete(entry.id);
   }
 
-  /** The oldest that wait for something to do leave memory, but for this one. @returns false where none has */
+  /**
+   * Hibernates the oldest idle instances, except this one.
+   *
+   * @returns false if none was idle
+   */
   #spare(but: HandleRecord | undefined): boolean {
     let looked = 0;
     let some = false;
@@ -127,7 +135,7 @@ export class HandleDirectory {
     return some;
   }
 
-  /** The instance in memory; it reads itself when it is called. */
+  /** Returns the instance in memory. A new one loads itself when it is called. */
   instanceOf(entry: HandleRecord): Instance {
     this.#wakes.delete(entry.id);
     const instance = this.#awake.get(entry) ?? new Instance(entry, this.#host);
@@ -140,7 +148,7 @@ export class HandleDirectory {
     return this.#awake.get(entry);
   }
 
-  /** The live ones of a principal, the oldest first; undefined where `after` is none of them. */
+  /** Lists the live handles of a principal, oldest first; undefined if `after` is not one of them. */
   page(
     name: string,
     principal: string,
@@ -162,25 +170,25 @@ export class HandleDirectory {
     return found ? { entries, after: undefined } : undefined;
   }
 
-  /** Its time is over: from now on it is only told that it was. */
+  /** Expires a handle. Calls on it are then answered only with the fact that it has expired. */
   expire(entry: HandleRecord, gone: (entry: HandleRecord) => void = this.#gone): void {
     if (this.#expired.has(entry)) return;
     this.#awake.get(entry)?.expire();
     this.#over(entry);
     this.#wakes.delete(entry.id);
     const { store } = this.#host;
-    // Nobody reads it any more; where it is durable, the store itself forgets it in time.
+    // Its data is no longer read. A durable store deletes it on its own when it expires.
     if (!store.durable) this.#erase(entry);
     gone(entry);
   }
 
-  /** A machine was offered anew, or is offered no more: what is in memory begins again from what was kept. */
+  /** Handles a machine that was replaced or withdrawn: its instances leave memory and are activated again from the store. */
   redefined(name: string): void {
     for (const instance of [...this.#awake.values()]) {
       if (instance.entry.name !== name) continue;
       void instance.settled().then(() => {
         const { wakeAt, idle, entry } = instance;
-        instance.leave('its machine is another');
+        instance.leave('its machine was replaced');
         if (idle && wakeAt !== undefined) this.#wakes.add(entry.id, wakeAt);
         else if (!idle) this.#wake(entry.id);
       });
@@ -189,14 +197,14 @@ export class HandleDirectory {
     for (const entry of this.#entries.values()) if (entry.name === name && entry.atWork) this.#wake(entry.id);
   }
 
-  /** It is no longer in memory, for no reason of its own: what it does is taken up again in a while. */
+  /** Activates an instance again after a while, because it left memory through a failure of the store. */
   lost(entry: HandleRecord): void {
     if (entry.status !== 'active' || this.#stopped) return;
     if (this.#entries.get(entry.id) !== entry) return;
     this.#wakes.add(entry.id, this.#host.date() + RETRY_MS);
   }
 
-  /** Takes up what the store has: what was at work goes on, and timers fire, the late ones now. */
+  /** Restores the records from the store. Instances with running invocations continue, and overdue timers fire now. */
   async restore(gone: (entry: HandleRecord) => void): Promise<void> {
     this.#gone = gone;
     const { store, limits } = this.#host;
@@ -210,7 +218,7 @@ export class HandleDirectory {
     const most = limits.maxHandles * LOOK;
     for (const { actor, due } of await store.timers(Number.MAX_SAFE_INTEGER, most)) {
       const entry = this.#entries.get(actor);
-      // The earliest come first.
+      // The earliest timer comes first.
       if (entry?.status === 'active' && !this.#expired.has(entry) && !this.#wakes.has(actor))
         this.#wakes.add(actor, due);
     }
@@ -226,7 +234,7 @@ export class HandleDirectory {
     await Promise.all(
       [...this.#awake.values()].map(async (instance) => {
         await instance.settled();
-        instance.leave('the server stops');
+        instance.leave('the server is stopping');
       }),
     );
     this.#awake.clear();
@@ -240,7 +248,7 @@ export class HandleDirectory {
     if (this.#isOver(entry)) this.#over(entry);
   }
 
-  /** It is remembered for a while, and not more of them than may be. */
+  /** Remembers an expired handle, within the limit. */
   #over(entry: HandleRecord): void {
     this.#expired.add(entry);
     this.#release(entry);
@@ -261,12 +269,12 @@ export class HandleDirectory {
 
   #wake(id: string): void {
     const entry = this.#entries.get(id);
-    // A machine that is not offered now may be later: then its instances are woken.
+    // A machine that is not offered now may be offered later. Its instances are then activated.
     if (!entry || this.#stopped || !this.#kind(entry.name) || this.#isOver(entry)) return;
     this.instanceOf(entry).wake();
   }
 
-  /** It was used just now; where too many are in memory, those that were not leave it. */
+  /** Marks an instance as just used. If too many are in memory, the least recently used idle ones hibernate. */
   #use(instance: Instance): void {
     this.#awake.delete(instance.entry);
     this.#awake.set(instance.entry, instance);
@@ -311,10 +319,10 @@ export class HandleDirectory {
     const { store, log } = this.#host;
     store
       .commit(writes)
-      .catch((error: unknown) => log('warning', `${entry.id} stays in the store for now: ${messageOf(error)}`));
+      .catch((error: unknown) => log('warning', `cannot delete ${entry.id} from the store yet: ${messageOf(error)}`));
   }
 
-  /** While there are handles, some are to rest, and some to expire. */
+  /** Starts the periodic checks for hibernation and expiry while there are handles. */
   #watch(): void {
     if (this.#timers.length > 0 || this.#stopped) return;
     this.#every(this.#host.limits.handleRestMs / 2, () => this.#rest());
@@ -331,5 +339,5 @@ export class HandleDirectory {
 }
 
 function tooMany({ message }: Excess): HandleError {
-  return new HandleError('busy', `${message}: try again when some have expired or been ended`);
+  return new HandleError('busy', `${message}. Try again when some handles have expired or ended.`);
 }

@@ -1,4 +1,7 @@
-/** A statechart that runs for one call, and goes on in another process where it was: what it does and asks waits until the place that led to it is durable. */
+/**
+ * Runs a statechart for one call and resumes it in another process at its last checkpoint. Its effects and questions wait
+ * until the checkpoint that led to them is durable.
+ */
 import { createHash } from 'node:crypto';
 import type { AnyActorRef, AnyStateMachine } from 'xstate';
 import { actorPath } from '../charts/system-actors.ts';
@@ -25,22 +28,26 @@ export interface DurableCallsOptions {
 
 interface CallRunHost extends DurableCallsOptions {
   readonly timers: XStateTimers;
-  /** Milliseconds since 1970, which no change of the wall clock moves. */
+  /** Milliseconds since 1970, unaffected by changes of the wall clock. */
   date(): number;
 }
 
 /** One run of a machine, for one call. */
 export interface DurableCall {
-  /** Of the tool. */
+  /** The name of the tool. */
   readonly name: string;
   readonly machine: AnyStateMachine;
   readonly input: unknown;
   readonly ctx: Context;
-  /** Its place in the inspector. */
+  /** Its address in the inspector. */
   readonly address: string;
 }
 
-/** Runs machines whose calls outlive the process. @returns what runs one; it gives undefined for a call that does not */
+/**
+ * Runs machines whose calls outlive the process.
+ *
+ * @returns a function that runs one; it returns undefined for a call that does not outlive the process
+ */
 export function durableCalls(options: DurableCallsOptions): (run: DurableCall) => Promise<unknown> | undefined {
   const host = { ...options, timers: timersOf(options.clock), date: steadyDate(options.clock) };
   return (run) => {
@@ -56,13 +63,13 @@ class CallRun {
   readonly #resolve: (output: unknown) => void;
   readonly #reject: (error: unknown) => void;
   readonly #living: HostedMachine;
-  /** Its timers as they were kept; undefined where it begins. */
+  /** The timers of the checkpoint; undefined for a new run. */
   readonly #before: readonly DueTimer[] | undefined;
-  /** By key: XState's object, and when it is due. */
+  /** The timers by key: XState's object and the date at which it is due. */
   #timers = new Map<string, { readonly mark: object; readonly due: number }>();
-  /** Each change is kept: it has asked something, or its call lasts. */
+  /** Each change is checkpointed, because the machine has asked something or its call is a task. */
   #keeping: boolean;
-  /** Resolves when the place of its first question is durable. */
+  /** Resolves when the checkpoint of its first question is durable. */
   #kept: Promise<void> | undefined;
   #told: (() => void) | undefined;
   #busy = false;
@@ -106,7 +113,7 @@ class CallRun {
     inspection.born(address, liveMachine({ actor, address, label: name, inspection, now: () => clock.now(), facts }));
     living.start();
     if (!this.#before) return this.#turn();
-    // What was due meanwhile is due now.
+    // Overdue timers fire now.
     const now = this.#host.date();
     for (const timer of [...this.#before].sort((a, b) => a.due - b.due))
       living.schedule(timer, Math.max(0, timer.due - now));
@@ -116,7 +123,7 @@ class CallRun {
     }
     const crash = living.takeCrash();
     if (crash) return this.#fail(crash.error);
-    // This place is durable already. What is late comes before what the machine would do here.
+    // This checkpoint is already durable. Overdue timers come before the effects of this state.
     const effects = living.takeEffects();
     if (this.#before.every(({ due }) => due > now)) return this.#go(effects);
     this.#busy = true;
@@ -131,7 +138,7 @@ class CallRun {
     this.#end('its call ended', () => this.#reject(reason));
   };
 
-  /** What changes in one turn of the event loop is kept together. */
+  /** Handles all changes in one turn of the event loop together. */
   #stir(): void {
     if (this.#stirred || this.#over) return;
     this.#stirred = true;
@@ -161,16 +168,16 @@ class CallRun {
     );
   }
 
-  /** What led to this is durable, where anything is. */
+  /** Runs the effects once the checkpoint that led to them is durable, if there is one. */
   #go(effects: readonly Effect[]): void {
     if (this.#over) return;
     this.#told?.();
     const failed = this.#living.run(effects);
     if (failed) return this.#fail(failed.error);
-    // What was done may have changed it, or it has changed by itself meanwhile.
+    // The effects may have changed the machine, or it has changed in the meantime.
     if (this.#stirred) return queueMicrotask(() => this.#turn());
     const { status, output } = this.#living.snapshot;
-    if (status === 'done') this.#end('it came to its final state', () => this.#resolve(output));
+    if (status === 'done') this.#end('it reached its final state', () => this.#resolve(output));
   }
 
   #fail(error: unknown): void {
@@ -187,7 +194,11 @@ class CallRun {
     settle();
   }
 
-  /** @returns undefined where it cannot be kept: then another process goes on from the last place that was, or begins anew */
+  /**
+   * Creates a checkpoint.
+   *
+   * @returns undefined if it cannot be stored; another process then resumes from an earlier checkpoint or starts again
+   */
   #place(): string | undefined {
     const living = this.#living;
     const { limits, date, log } = this.#host;
@@ -208,7 +219,7 @@ class CallRun {
       this.#kept = Promise.resolve();
       log(
         'warning',
-        `tool "${this.#run.name}" would not go on where it is, should this process end: ${messageOf(error)}`,
+        `tool "${this.#run.name}" cannot save a checkpoint, so a restart runs the call again from its last checkpoint or from the start: ${messageOf(error)}`,
       );
       return undefined;
     }
@@ -219,7 +230,7 @@ class CallRun {
       questions: Q,
       { signal, by }: { readonly signal: AbortSignal; readonly by: AnyActorRef },
     ): Promise<Answers<Q>> => {
-      // From here on a client may come back to it: the question leaves when its place is durable.
+      // The client may retry from here on, so the question is sent once its checkpoint is durable.
       this.#kept ??= this.#keep();
       await this.#kept;
       signal.throwIfAborted();
@@ -228,7 +239,7 @@ class CallRun {
       const [name, question] = named;
       const key = this.#entryOf(by);
       const answers = await this.#run.ctx.ask({ [key]: question }, { signal });
-      // The answer is that of the question: the names are ours on this side, and the invocation's on the other.
+      // Each question is renamed on the way to the client and back. Its answer has the type of the question.
       return { [name]: answers[key] } as Answers<Q>;
     },
   };
@@ -242,7 +253,7 @@ class CallRun {
     return kept;
   }
 
-  /** The same in every process, another when its state is entered anew. */
+  /** Returns a name of the invocation that is the same in every process, and differs each time its state is entered. */
   #entryOf(actor: AnyActorRef): string {
     const path = actorPath(actor);
     const entry = this.#living.entries[path] ?? 1;

@@ -1,37 +1,40 @@
-/** The logic of invoked work that goes on after a restart where it was: each step runs once, its result is kept before it is used. */
+/** Actor logic for work that resumes after a restart: each step runs once, and its result is durable before it is used. */
 import { nanoid } from 'nanoid';
 import { type AnyActorRef, fromPromise, type NonReducibleUnknown, type PromiseActorLogic } from 'xstate';
 import { processWide } from '../global-registry.ts';
 
-/** What the work of {@link fromSteps} is given. */
+/** The argument of the work in {@link fromSteps}. */
 export interface StepsScope<Input> {
   readonly input: Input;
   /**
-   * Runs `fn` once and keeps its result: the same name again gives the kept one, also after a restart. Then it is what JSON
-   * made of it. A step that fails is not kept.
+   * Runs `fn` once and records its result. Another call with the same name returns the recorded result, also after a
+   * restart; it is then a JSON copy. A step that fails is not recorded.
    *
    * @param name unique among the steps of this work
    */
   step<T>(name: string, fn: () => T | Promise<T>): Promise<T>;
   /** Aborted when the state that invoked the work is left. */
   readonly signal: AbortSignal;
-  /** Names this work for others: the same after a restart, another whenever the state is entered anew. Hand it to whoever takes idempotency keys: a process may die between a step and its record. */
+  /**
+   * An idempotency key of this work: it is the same after a restart, and differs each time the state is entered. Pass it to
+   * external services, because the process may die between a step and its record.
+   */
   readonly key: string;
 }
 
-/** What the work of one actor is lent. */
+/** The step functions for the work of one actor. */
 export interface StepProvider {
   readonly key: string;
   step<T>(name: string, fn: () => T | Promise<T>): Promise<T>;
 }
 
-/** Who keeps the steps of the actors of a system. Process-wide, because a machine may import another copy of this package. */
+/** The step providers of actor systems. Process-wide, because a machine may import another copy of this package. */
 const lenders = processWide(
   'troupe.steps',
   () => new WeakMap<object, (actor: AnyActorRef) => StepProvider | Promise<StepProvider>>(),
 );
 
-/** From now on the steps of this one's system are kept. */
+/** Sets the step provider for the system of this actor. */
 export function withSteps(
   actor: AnyActorRef,
   lend: (actor: AnyActorRef) => StepProvider | Promise<StepProvider>,
@@ -40,10 +43,10 @@ export function withSteps(
 }
 
 /**
- * Logic that a machine invokes, for work whose parts must not be done twice. Behind a handle (`server.machine`), the result of
- * each step is durable before the work goes on with it; the work itself is run anew after a restart, and its steps give what
- * they gave. In a tool that is a statechart its steps are those of the call (`ctx.step`), and as durable. Elsewhere steps are
- * kept for one run. What is invoked with `fromPromise` is run anew as a whole.
+ * Creates logic that a machine invokes, for work whose parts must not run twice. Behind a handle (`server.machine`), the
+ * result of each step is durable before the work continues. After a restart the work runs again, and its completed steps
+ * return their recorded results. In a tool that is a statechart, the steps are those of the call (`ctx.step`) and equally
+ * durable. Elsewhere, steps are recorded for one run. Work invoked with `fromPromise` runs again as a whole.
  *
  * @example
  * const charge = fromSteps<{ total: number }, string>(async ({ input, step, key }) => {
@@ -63,13 +66,13 @@ export function fromSteps<Input extends NonReducibleUnknown, Output>(
   });
 }
 
-/** Where nobody keeps them: a step of a name runs once for each run of the work. */
+/** Steps without a durable log: each name runs once per run of the work. */
 function unkept(): StepProvider {
   const running = new Map<string, Promise<unknown>>();
   return {
     key: nanoid(),
     step<T>(name: string, fn: () => T | Promise<T>): Promise<T> {
-      // The name is the author's promise that the step is the same, and with it its type.
+      // The author promises by the name that the step is the same, and therefore its type.
       const before = running.get(name) as Promise<T> | undefined;
       if (before) return before;
       const run = (async () => fn())();

@@ -1,4 +1,4 @@
-/** The history of an instance: what its machine was given, in order; and what that makes of the machine, when it is given again. */
+/** The history of an instance: the events that its machine received, in order, and their replay. */
 import { createHash } from 'node:crypto';
 import {
   type AnyEventObject,
@@ -13,21 +13,21 @@ import { fromText, toText } from '../store/serialize.ts';
 import type { JournalEvent } from '../store/store.ts';
 import { serializeSnapshot } from './serializable.ts';
 
-/** The events of a turn as text. The machine has taken them already: what JSON cannot say of them is left out. */
+/** Formats the events of a turn. The machine has already processed them; data that JSON cannot represent is omitted. */
 export function historyOf(events: readonly AnyEventObject[], most: number): string {
   try {
     if (jsonLength(events, most) <= most) return toText(events);
   } catch {
-    // A cycle, or a bigint: told by its type alone.
+    // A cycle or a bigint: only the event's type is recorded.
   }
   return toText(events.map(({ type }) => ({ type, left_out: true })));
 }
 
 /**
- * What a history makes of its machine, without doing anything: actions are not run, and nothing is invoked; what invoked work
- * came to is in the history. It must be whole: from the beginning of the instance, on one version of its machine.
+ * Replays a history without effects: no actions run and nothing is invoked, because the results of invocations are in the
+ * history. The history must be complete and belong to one version of the machine.
  *
- * @throws {StoreError | Error} for a history that is none
+ * @throws {StoreError | Error} for an invalid history
  */
 export function replay(machine: AnyStateMachine, history: readonly JournalEvent[]): AnyMachineSnapshot | undefined {
   const states: AnyMachineSnapshot[] = [];
@@ -42,40 +42,40 @@ export function replay(machine: AnyStateMachine, history: readonly JournalEvent[
       continue;
     }
     let snapshot = states.at(-1);
-    if (!snapshot) throw new Error(`turn ${seq}: expected the beginning of the instance before it, got none`);
+    if (!snapshot) throw new Error(`turn ${seq}: expected the creation of the instance before it, got none`);
     for (const event of events) if (event.type !== ENDED) [snapshot] = transition(machine, snapshot, event);
     states.push(snapshot);
   }
   return states.at(-1);
 }
 
-/** The event in the history by which a client has ended an instance. */
+/** The event in the history with which a client ended an instance. */
 export const ENDED = 'troupe.ended';
-/** The one by which it was created; its input is with it. */
+/** The event that created the instance, with its input. */
 export const CREATED = 'troupe.created';
 
 function eventsOf(data: string, what: string): readonly AnyEventObject[] {
   const value: unknown = fromText(data, what);
   if (Array.isArray(value) && value.every(isEvent)) return value;
-  throw new Error(`${what}: expected events in a list, got ${data.slice(0, 80)}`);
+  throw new Error(`${what}: expected a list of events, got ${data.slice(0, 80)}`);
 }
 
 export function isEvent(value: unknown): value is AnyEventObject {
   return isObject(value) && typeof value.type === 'string';
 }
 
-/** Names what a machine has come to: its state, context, output and status; not what its children keep. */
+/** Returns a digest of a machine's state, context, output and status, without its children. */
 export function hashOf(machine: AnyStateMachine, snapshot: AnyMachineSnapshot): string {
   return hashOfStored(serializeSnapshot(machine.getPersistedSnapshot(snapshot), Number.POSITIVE_INFINITY));
 }
 
-/** The same of what was kept. */
+/** The same for a stored snapshot. */
 export function hashOfStored({ status, value, context, output }: Readonly<Record<string, unknown>>): string {
   const text = toText(sorted({ status, value, context, output }));
   return createHash('sha256').update(text).digest('base64url');
 }
 
-/** With the keys of objects in one order: JSON keeps that in which they were written. */
+/** Sorts the keys of objects, because JSON preserves the order in which they were written. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (!isObject(value)) return value;

@@ -1,4 +1,4 @@
-/** What is said, logged and set aside when an instance crashes. */
+/** Errors, log entries and dead letters for instances that crash. */
 import type { AnyEventObject } from 'xstate';
 import { messageOf, stackOf } from '../protocol/json.ts';
 import type { DeadLetter } from '../store/store.ts';
@@ -9,19 +9,19 @@ import { type HandleRecord, handleAddress } from './handle-record.ts';
 import type { InstanceDeps } from './instance-deps.ts';
 import { NotSerializable } from './serializable.ts';
 
-/** Most that is kept of mail that was set aside, in characters. */
+/** Maximum length of quarantined mail, in characters. */
 const MOST_MAIL = 65_536;
 
-/** What clients learn of a crash: what they can do something about, and for the rest what the operator finds in the log. */
+/** Explains a crash to clients: the cause if they can act on it, otherwise only the incident in the log. */
 function shortly(error: unknown, incident: string): string {
   return error instanceof NotSerializable ? `${error.message} (incident ${incident})` : `incident ${incident}`;
 }
 
 export function creationFailed(entry: HandleRecord, host: InstanceDeps, error: unknown): HandleError {
-  const incident = host.incident(`${handleAddress(entry)}, which was to begin`, error);
+  const incident = host.incident(`starting ${handleAddress(entry)}`, error);
   return new HandleError(
     'failed',
-    `a new "${entry.name}" could not begin with this input: ${shortly(error, incident)}`,
+    `a new "${entry.name}" could not start with this input: ${shortly(error, incident)}`,
     {
       incident,
       cause: error,
@@ -29,17 +29,14 @@ export function creationFailed(entry: HandleRecord, host: InstanceDeps, error: u
   );
 }
 
-/** Mail that crashed its instance as often as it may: the letter that is set aside, and what its sender hears. */
+/** Creates the dead letter of mail that crashed its instance too often, and the error for its sender. */
 export function poisonLetter(
   entry: HandleRecord,
   host: InstanceDeps,
   job: QueuedCall,
   error: unknown,
 ): { readonly letter: DeadLetter; readonly refusal: HandleError } {
-  const incident = host.incident(
-    `${handleAddress(entry)}, which crashed at ${nameOf(job)} ${job.attempts} times`,
-    error,
-  );
+  const incident = host.incident(`${handleAddress(entry)} crashed ${job.attempts} times at ${nameOf(job)}`, error);
   const mail: AnyEventObject = job.type === 'event' ? { ...job.event.data, type: job.event.type } : { type: job.type };
   const refusal = new HandleError('failed', setAside(job, job.attempts, shortly(error, incident)), {
     incident,
@@ -48,16 +45,16 @@ export function poisonLetter(
   return { letter: letterOf(entry, host, [mail], job.attempts, error, incident), refusal };
 }
 
-/** What the sender of an event hears that was set aside before, and is not tried again. */
+/** Creates the error for an event that was quarantined earlier and is not tried again. */
 export function setAsideBefore(job: QueuedCall, deaths: number, incident: string): HandleError {
   return new HandleError('failed', setAside(job, deaths, `incident ${incident}`), { incident });
 }
 
 function setAside(job: QueuedCall, times: number, why: string): string {
-  return `${nameOf(job)} crashed this instance ${times} times and was set aside: nothing of it has happened, and the instance is as it was before (${why})`;
+  return `${nameOf(job)} crashed this instance ${times} times and was quarantined. It had no effect: the instance is unchanged (${why})`;
 }
 
-/** An instance that crashed too often: the letter, and why it failed. */
+/** Creates the dead letter of an instance that crashed too often, and its failure. */
 export function crashLimitReached(
   entry: HandleRecord,
   host: InstanceDeps,
@@ -65,18 +62,18 @@ export function crashLimitReached(
   crashes: number,
   error: unknown,
 ): { readonly letter: DeadLetter; readonly refusal: HandleError } {
-  const incident = host.incident(`${handleAddress(entry)}, which crashed too often and was set aside`, error);
+  const incident = host.incident(`${handleAddress(entry)} crashed too often and was quarantined`, error);
   const refusal = new HandleError(
     'failed',
-    `this instance crashed ${crashes} times in a row and was set aside: it takes no more events (incident ${incident})`,
+    `this instance crashed ${crashes} times in a row and was quarantined. It accepts no more events (incident ${incident})`,
     { incident, cause: error },
   );
   return { letter: letterOf(entry, host, what, crashes, error, incident), refusal };
 }
 
-/** Why mail, or an instance, is set aside that threw nothing: nobody was left to hear it. */
+/** Creates the error for mail, or an instance, that ended the process and left no error of its own. */
 export function endedBy(deaths: number): Error {
-  return new Error(`it has ended the whole process ${deaths} times`);
+  return new Error(`it crashed the whole process ${deaths} times`);
 }
 
 function letterOf(
@@ -91,7 +88,7 @@ function letterOf(
 }
 
 function textOf(error: unknown): string {
-  // Copied: a part of a string keeps all of it in memory.
+  // Copy the text, because a slice of a string retains the whole string.
   return Buffer.from((stackOf(error) || messageOf(error)).slice(0, MOST_MAIL)).toString();
 }
 

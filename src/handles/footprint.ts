@@ -1,13 +1,13 @@
-/** How much memory one handle takes of the quota of its owner: its entry, its instance, and what repeated calls are told. */
+/** The memory of one handle within its owner's quota: its record, its instance, and the replies for idempotency keys. */
 import { type Excess, isExcess, type Quota, type Reservation } from '../quota.ts';
 
-/** Bytes that a handle takes which hibernates, and how many more one that is in memory, beside what is kept of it. Measured with Node 20. */
+/** Bytes of a hibernating handle, and the additional bytes of one in memory, without its stored data. Measured with Node 20. */
 export const ENTRY_BYTES = 1_600;
 export const AWAKE_BYTES = 4_000;
-/** Bytes that a key takes, beside its reply. */
+/** Bytes of an idempotency key, without its reply. */
 const KEY_BYTES = 400;
 
-/** A reply that is kept for one key. */
+/** A stored reply for an idempotency key. */
 interface Reply {
   readonly key: string;
   readonly bytes: number;
@@ -24,12 +24,12 @@ export class Footprint {
     this.#taken = taken;
   }
 
-  /** Of a handle that is there already. */
+  /** Creates the footprint of an existing handle. */
   static of(quota: Quota, principal: string): Footprint {
     return new Footprint(quota.take(principal, ENTRY_BYTES));
   }
 
-  /** Of a new handle, whose input takes so many bytes. */
+  /** Creates the footprint of a new handle whose input has this many bytes. */
   static reserve(quota: Quota, principal: string, session: string | undefined, bytes: number): Footprint | Excess {
     const taken = quota.reserve(principal, ENTRY_BYTES + AWAKE_BYTES + bytes, session);
     if (isExcess(taken)) return taken;
@@ -38,7 +38,11 @@ export class Footprint {
     return footprint;
   }
 
-  /** The instance is in memory, and what is kept of it takes so many bytes there. @returns why that does not fit; then nothing has changed */
+  /**
+   * Counts an instance in memory and its stored data.
+   *
+   * @returns the exceeded limit; in that case nothing changes
+   */
   awake(bytes: number, forced?: 'forced'): Excess | undefined {
     const before = this.#instance;
     this.#instance = AWAKE_BYTES + bytes;
@@ -47,18 +51,18 @@ export class Footprint {
     return excess;
   }
 
-  /** The instance has left memory, and so many bytes of it are kept there by the store. */
+  /** Counts an instance that has left memory, and the bytes of it that the store holds in memory. */
   asleep(bytes: number): void {
     this.#instance = bytes;
     this.#resize('forced');
   }
 
   /**
-   * A reply is kept for a key.
+   * Counts a stored reply.
    *
-   * @param bytes that it takes in memory
-   * @param most replies that may be kept at once
-   * @returns the keys whose replies are beyond that, the oldest
+   * @param bytes its size in memory
+   * @param most maximum number of stored replies
+   * @returns the keys of the oldest replies beyond the maximum
    */
   replied(key: string, bytes: number, expires: number, now: number, most: number): readonly string[] {
     const kept = (this.#replies ?? []).filter((reply) => reply.key !== key && reply.expires > now);
@@ -78,7 +82,7 @@ export class Footprint {
   }
 
   #resize(forced: 'forced' | undefined): Excess | undefined {
-    // What was released is no more: it may leave memory only now.
+    // A released handle may leave memory later; it no longer counts.
     if (this.#taken.amount === 0) return undefined;
     return this.#taken.resize(ENTRY_BYTES + this.#instance + this.#replyBytes, forced);
   }

@@ -1,27 +1,27 @@
-/** What a call on a handle is refused with, in words for the model that called. */
+/** The errors of calls on handles, with messages for the model. */
 
 export type HandleFault =
-  /** There is no such handle, or it is another's: nobody can tell which. */
+  /** The handle does not exist or belongs to another principal; the caller cannot distinguish the two. */
   | 'unknown'
-  /** Its time was over. */
+  /** Its lifetime is over. */
   | 'expired'
-  /** The event is not taken: not now, not ever, or its data cannot be kept. */
+  /** The event is not accepted, now or at all, or its data cannot be stored. */
   | 'refused'
-  /** It has come to its end, or was ended. */
+  /** The instance has ended. */
   | 'ended'
-  /** Its machine failed, or the event crashed it twice and was set aside. */
+  /** The machine failed, or the event crashed it twice and was quarantined. */
   | 'failed'
-  /** Too much is waiting, or there are too many. */
+  /** Too many calls are queued, or there are too many handles. */
   | 'busy'
-  /** What it came to could not be made durable, so it has not happened. */
+  /** The change could not be made durable. */
   | 'storage';
 
 export class HandleError extends Error {
   override readonly name = 'HandleError';
   readonly reason: HandleFault;
-  /** The events that are taken now, where the event was not. */
+  /** The events that are accepted now, if the event was rejected. */
   readonly accepts: readonly string[] | undefined;
-  /** What an operator finds in the log. */
+  /** The id of the entry in the operator's log. */
   readonly incident: string | undefined;
 
   constructor(

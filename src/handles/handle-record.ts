@@ -1,4 +1,4 @@
-/** What a server knows of each handle while it is not in memory: whose it is, how long it lives, and what became of it. */
+/** The data that a server holds about each handle, whether or not its instance is in memory: owner, lifetime, status. */
 
 import type { Limits } from '../limits.ts';
 import type { HandleStatus } from '../messages/handle-messages.ts';
@@ -7,44 +7,44 @@ import type { ActorRow } from '../store/store.ts';
 import type { Footprint } from './footprint.ts';
 import type { MachineKind } from './machine-definition.ts';
 
-/** All dates in milliseconds since 1970. */
+/** All dates are milliseconds since 1970. */
 export interface HandleRecord {
   readonly handle: string;
-  /** In the store. */
+  /** The id of its actor in the store. */
   readonly id: string;
-  /** Of its machine. */
+  /** The name of its machine. */
   readonly name: string;
   readonly principal: string;
   readonly created: number;
-  /** When it was used last. */
+  /** Date of the last use. */
   used: number;
   status: HandleStatus;
-  /** The status as the store has it. */
+  /** The status in the store. */
   written: HandleStatus;
-  /** What it invoked runs: it goes on after a restart without being asked. */
+  /** Its invocations are running: the instance is activated after a restart without a call. */
   atWork: boolean;
-  /** When the store forgets it, as it was written last. */
+  /** The date in the store at which the store deletes it. */
   forgotten: number;
-  /** What it takes of its owner's quota. */
+  /** Its share of the owner's quota. */
   readonly footprint: Footprint;
 }
 
-/** The row's status of an instance that is at work; the others have that of the handle. */
+/** The status of the row of an instance with running invocations. All other rows have the status of the handle. */
 const AT_WORK = 'active, at work';
 
-/** Of the time for want of use, the part by which what the store knows of it may lag behind: not every look is written. */
+/** The stored date of the last use may lag by this fraction of the idle time, because not every use is written. */
 const LAG = 8;
 
 export function actorId(name: string, handle: string): string {
   return `handle/${name}/${handle}`;
 }
 
-/** The handle's place in the inspector and in logs: the id itself may be the key to it. */
+/** The handle's address in the inspector and in logs. It is shortened because the full id may be the handle's only protection. */
 export function handleAddress({ name, handle }: Pick<HandleRecord, 'name' | 'handle'>): string {
   return `handle/${name}/${handle.slice(0, 6)}`;
 }
 
-/** How long handles of a machine live, by what its author says and the server allows. */
+/** How long handles of a machine live, from the machine's options and the server's limits. */
 export interface Lifetime {
   readonly ttlMs: number;
   readonly idleMs: number;
@@ -62,24 +62,27 @@ export function lifetimeOf(
   };
 }
 
-/** When a handle expires. */
+/** Returns the date at which a handle expires. */
 export function deadlineOf({ created, used }: HandleRecord, { ttlMs, idleMs }: Lifetime): number {
   return Math.min(created + ttlMs, used + idleMs);
 }
 
-/** When the store may forget it: late enough for the uses that are not written, and for telling that it has expired. */
+/**
+ * Returns the date at which the store may delete the handle. It leaves room for uses that are not written, and for reporting
+ * that the handle has expired.
+ */
 function forgottenAt(entry: HandleRecord, { ttlMs, idleMs }: Lifetime, limits: Limits): number {
   const { created, used } = entry;
   return Math.min(created + ttlMs, used + idleMs + Math.ceil(idleMs / LAG)) + limits.handleRememberMs;
 }
 
-/** Whether the store would forget it too early, as things stand. */
+/** Returns whether the store would delete the handle too early. */
 export function isStale(entry: HandleRecord, lifetime: Lifetime, limits: Limits): boolean {
   const needed = Math.min(deadlineOf(entry, lifetime), entry.created + lifetime.ttlMs) + limits.handleRememberMs;
   return entry.forgotten < needed;
 }
 
-/** The entry's row, written as it stands now. */
+/** Creates the row of a record and notes that it was written. */
 export function rowOf(entry: HandleRecord, lifetime: Lifetime, limits: Limits): ActorRow {
   entry.forgotten = forgottenAt(entry, lifetime, limits);
   entry.written = entry.status;
@@ -94,7 +97,7 @@ export function rowOf(entry: HandleRecord, lifetime: Lifetime, limits: Limits): 
   };
 }
 
-/** The entry of a row; when it was used last is known only as well as the row says. */
+/** Creates the record of a row. Its date of last use is as exact as the row allows. */
 export function recordOf(row: ActorRow, lifetime: Lifetime, limits: Limits, footprint: Footprint): HandleRecord {
   const { id, name, principal, created, status, expires = Number.POSITIVE_INFINITY } = row;
   const { idleMs } = lifetime;

@@ -1,4 +1,4 @@
-/** The handles of a server: instances of machines, each an actor behind an id, that are durable, bounded, and hibernate. */
+/** The handles of a server: durable, bounded, hibernating instances of machines, each an actor behind an id. */
 import { nanoid } from 'nanoid';
 import { isoOf, steadyDate, timersOf } from '../clock.ts';
 import type { HandleEvent, HandleView } from '../messages/handle-messages.ts';
@@ -22,10 +22,10 @@ import { notSerializable } from './serializable.ts';
 
 export type { HandlesOptions } from './instance-deps.ts';
 
-/** Characters of a handle: 132 random bits, because where nobody is known the id is the key to it. */
+/** Length of a handle: 132 random bits, because the id is the only protection of an anonymous handle. */
 const HANDLE_LENGTH = 22;
 const DEFAULT_PAGE = 50;
-/** How often a call is made that finds its instance leaving memory. */
+/** Number of attempts for a call whose instance is leaving memory. */
 const TRIES = 3;
 
 export class Handles {
@@ -57,18 +57,27 @@ export class Handles {
     this.#keyed = new IdempotentCalls(options.store);
   }
 
-  /** Offers a machine, in place of the one that had its name. @throws {TypeError} for one that cannot be offered, with how to mend it */
+  /**
+   * Offers a machine, and replaces one of the same name.
+   *
+   * @throws {TypeError} for an invalid machine, with a correction
+   */
   define(kind: MachineKind): void {
     this.#kinds.set(kind.name, checkKind(kind));
     this.#directory.redefined(kind.name);
   }
 
-  /** Offers it no more. Its instances stay in the store; what is in memory finishes its turn and hibernates. */
+  /** Withdraws a machine. Its instances stay in the store; those in memory finish their turn and hibernate. */
   withdraw(name: string): void {
     if (this.#kinds.delete(name)) this.#directory.redefined(name);
   }
 
-  /** Makes an instance. With a key of the caller's own, once: a repetition is answered with what the first made. Resolves when it is durable. @throws {HandleError} */
+  /**
+   * Creates an instance. With an idempotency key, a repeated call returns the first one's instance. Resolves when it is
+   * durable.
+   *
+   * @throws {HandleError}
+   */
   async create(name: string, input: unknown, caller: Caller, options: SendOptions = {}): Promise<HandleView> {
     const kind = this.#kindOf(name);
     const fault = notSerializable(input, this.#options.limits.maxDepth);
@@ -113,7 +122,11 @@ export class Handles {
     }
   }
 
-  /** Sends an event to an instance. Resolves when what it came to is durable. @throws {HandleError} */
+  /**
+   * Sends an event to an instance. Resolves when its result is durable.
+   *
+   * @throws {HandleError}
+   */
   async send(
     name: string,
     handle: string,
@@ -135,17 +148,30 @@ export class Handles {
     );
   }
 
-  /** What an instance is now. What it asks is asked of this caller, if nobody is being asked. @throws {HandleError} */
+  /**
+   * Returns the current view of an instance. Its open questions are put to this caller, unless another call is asking them.
+   *
+   * @throws {HandleError}
+   */
   async get(name: string, handle: string, caller: Caller): Promise<HandleView> {
     return this.#call(this.#find(name, handle, caller), { type: 'look' }, caller);
   }
 
-  /** Stops an instance. What it does is broken off, and it takes no more events. @throws {HandleError} */
+  /**
+   * Ends an instance: aborts its work and rejects further events.
+   *
+   * @throws {HandleError}
+   */
   async end(name: string, handle: string, caller: Caller): Promise<HandleView> {
     return this.#call(this.#find(name, handle, caller), { type: 'end' }, caller);
   }
 
-  /** The caller's instances of a machine. Without a principal there are none: each is known to who has its id. @throws {HandleError} */
+  /**
+   * Lists the caller's instances of a machine. The list is empty without a principal, because an anonymous handle is
+   * protected only by its id.
+   *
+   * @throws {HandleError}
+   */
   async list(
     name: string,
     caller: Caller,
@@ -155,31 +181,36 @@ export class Handles {
     if (caller.principal === ANONYMOUS) return { handles: [], after: undefined };
     const { limits } = this.#options;
     const page = this.#directory.page(name, caller.principal, after, Math.min(limit, limits.pageSize));
-    if (!page) throw new HandleError('refused', `after: no such handle of "${name}": list again from the start`);
-    // Nobody is asked by a list.
+    if (!page) throw new HandleError('refused', `after: unknown handle of "${name}". List again from the start.`);
+    // Listing does not ask questions.
     const looking = { principal: caller.principal, ctx: undefined };
     const views = await Promise.all(page.entries.map((entry) => this.#peek(entry, looking)));
     return { handles: views.flatMap((view) => view ?? []), after: page.after };
   }
 
-  /** Hears each change once it is durable, until the returned function is called. */
+  /** Calls the listener after each durable change, until the returned function is called. */
   onChange(listener: (change: HandleChange) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
-  /** Takes up what the store has, before anything is served. */
+  /** Restores handles from the store, before the server accepts calls. */
   async restore(): Promise<void> {
     await this.#host.suspects.restore();
     await this.#directory.restore((entry) => this.#gone(entry));
   }
 
-  /** Events, and what instances did by themselves, that ended the process too often and are not done again. */
+  /** Lists events, and activities of instances, that are quarantined because they ended the process too often. */
   condemned(): readonly Condemned[] {
     return this.#host.suspects.condemned();
   }
 
-  /** Lets what is set aside under this incident be done again: the event when it is sent again, an instance at once. @returns false for none */
+  /**
+   * Releases the event or instance that was quarantined under this incident. An event runs when it is sent again, an
+   * instance resumes immediately.
+   *
+   * @returns false for an unknown incident
+   */
   release(incident: string): boolean {
     const released = this.#host.suspects.release(incident);
     const entry = released?.own ? this.#directory.entry(released.id) : undefined;
@@ -187,7 +218,7 @@ export class Handles {
     return released !== undefined;
   }
 
-  /** An instance that was set aside goes on from what was kept, with the timers that it had. */
+  /** Resumes a quarantined instance from its last snapshot, with its timers. */
   async #revive(entry: HandleRecord): Promise<void> {
     const { limits, store } = this.#options;
     const { id: actor } = entry;
@@ -206,17 +237,17 @@ export class Handles {
       this.#directory.lost(entry);
     } catch (error) {
       entry.status = 'failed';
-      this.#host.incident(`${handleAddress(entry)}, which was released`, error);
+      this.#host.incident(`releasing ${handleAddress(entry)} from quarantine`, error);
     }
   }
 
-  /** Takes no more calls; makes durable what is on its way. What runs is broken off, and runs again after a restart. */
+  /** Rejects new calls and persists changes in progress. Running invocations are aborted and run again after a restart. */
   async stop(): Promise<void> {
     this.#stopped = true;
     await this.#directory.stop();
   }
 
-  /** How many handles have left memory, and the addresses of some: for whoever looks into the server. */
+  /** Counts the hibernating handles and lists the addresses of some, for the inspector. */
   hibernating(): HibernatingHandle {
     return this.#directory.hibernating();
   }
@@ -224,10 +255,14 @@ export class Handles {
   #kindOf(name: string): MachineKind {
     const kind = this.#kinds.get(name);
     if (kind) return kind;
-    throw new HandleError('unknown', `there is no machine "${name}" here`);
+    throw new HandleError('unknown', `this server has no machine "${name}"`);
   }
 
-  /** The handle of this caller. Another's is none (S-04). @throws {HandleError} `unknown`, `expired`; `storage` where its row is damaged */
+  /**
+   * Finds a handle of this caller. A handle of another principal counts as unknown (S-04).
+   *
+   * @throws {HandleError} `unknown`, `expired`; `storage` if its row is damaged
+   */
   #find(name: string, handle: string, { principal }: Caller): HandleRecord {
     const kind = this.#kindOf(name);
     const id = actorId(name, handle);
@@ -240,7 +275,7 @@ export class Handles {
     this.#directory.expire(entry, () => this.#gone(entry));
     throw new HandleError(
       'expired',
-      `this handle of "${name}" has expired: it lived ${inHours(lifetime.ttlMs)}, or ${inHours(lifetime.idleMs)} without use. Make a new one`,
+      `this handle of "${name}" has expired. A handle lives ${inHours(lifetime.ttlMs)} at most, or ${inHours(lifetime.idleMs)} without use. Create a new one.`,
     );
   }
 
@@ -253,13 +288,13 @@ export class Handles {
         this.#touch(entry);
         return view;
       } catch (error) {
-        // It left memory, and has not served the call: it is read again.
+        // The instance left memory before it served the call. The next attempt loads it again.
         if (!(error instanceof Deactivating) || this.#stopped || tries === TRIES) throw error;
       }
     }
   }
 
-  /** That it was used is written now and then only: the store's row leaves room for it. */
+  /** Writes the date of last use only occasionally; the row in the store leaves room for that. */
   #touch(entry: HandleRecord): void {
     const { limits, store, log } = this.#options;
     const lifetime = lifetimeOf(this.#kinds.get(entry.name), entry.principal, limits);
@@ -269,7 +304,7 @@ export class Handles {
       .catch((error: unknown) => log('warning', `${entry.id} may expire early: ${messageOf(error)}`));
   }
 
-  /** For a list: one that cannot be read is left out, and hibernates again. */
+  /** An instance that cannot be read is omitted from the list, and leaves memory again. */
   async #peek(entry: HandleRecord, caller: Caller): Promise<HandleView | undefined> {
     try {
       return await this.#directory.instanceOf(entry).call({ type: 'look' }, caller);
@@ -278,7 +313,7 @@ export class Handles {
     }
   }
 
-  /** Of one that expired while it hibernated, only its name is at hand. */
+  /** The instance may have expired while it hibernated, so its state is not available. */
   #gone({ handle, name: machine, created, principal }: HandleRecord): void {
     const born = isoOf(created);
     const now = isoOf(Math.round(this.#host.date()));
@@ -295,28 +330,28 @@ export class Handles {
       try {
         listener(change);
       } catch (error) {
-        this.#options.incident('a listener of handles', error);
+        this.#options.incident('a listener for changes of handles', error);
       }
     }
   }
 }
 
-/** Makes the row that remembers, with a batch, what a call with a key came to. */
+/** Creates the row that stores the reply for an idempotency key, within the same batch. */
 type ReplyOf = (data: string, expires: number) => Write;
 
-/** Within what a key of a create is known. An anonymous key must be as hard to guess as the handle that it leads to. */
+/** The scope of an idempotency key of a create call. An anonymous key must be as hard to guess as the handle that it returns. */
 function creatorOf(name: string, { principal, ctx }: Caller, key: string | undefined): string | undefined {
   if (principal !== ANONYMOUS) return `handles/${name}/principal ${principal}`;
   if (ctx?.session) return `handles/${name}/session ${ctx.session.id}`;
   return key !== undefined && key.length >= HANDLE_LENGTH - 1 ? `handles/${name}/${ANONYMOUS}` : undefined;
 }
 
-/** @param listed the events that the author has listed: nothing else reaches a machine (S-01) */
+/** @param listed the events that the author listed; no other event reaches a machine (S-01) */
 function faultOfEvent({ type, data }: HandleEvent, listed: readonly string[], maxDepth: number): string | undefined {
   if (!listed.includes(type))
-    return `there is no event "${type.slice(0, 80)}": there are ${listed.join(', ') || 'none'}`;
+    return `unknown event "${type.slice(0, 80)}": expected one of ${listed.join(', ') || 'none'}`;
   if (Object.hasOwn(data, 'type'))
-    return `the data of "${type}": it must have no member "type", which is the event's own`;
+    return `the data of "${type}": expected no member "type", which is the name of the event itself`;
   const fault = notSerializable(data, maxDepth);
   return fault === undefined ? undefined : `the data of "${type}": ${fault}`;
 }

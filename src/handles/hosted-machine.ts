@@ -1,4 +1,4 @@
-/** One instance of an author's machine in memory: an XState actor, what it held back, and what happened since it was last asked. */
+/** Hosts one instance of an author's machine: an XState actor, its deferred effects, and its events and errors since the last turn. */
 import {
   type ActorLogic,
   type AnyActorRef,
@@ -23,9 +23,9 @@ export interface HostedMachineDeps {
   readonly asking: Invoked;
   steps(actor: AnyActorRef): StepProvider | Promise<StepProvider>;
   log(said: unknown): void;
-  /** Runs a step that nobody called for. */
+  /** Runs a step that no call has caused. */
   alone?<T>(step: () => T): T;
-  /** It has changed, or failed, by itself: what it invoked came to something, or a time was over. */
+  /** Called when the machine changed or failed without a call, through an invocation or a timer. */
   stirred(): void;
 }
 
@@ -33,10 +33,10 @@ export type Beginning =
   | { readonly input: unknown }
   | { readonly snapshot: JsonObject; readonly entries: Readonly<Record<string, number>> };
 
-/** A timer of XState's, by the paths of its actors. */
+/** A timer of XState, with the paths of its actors. */
 export interface Scheduled {
   readonly key: string;
-  /** XState's own object: another one under the same key is another timer. */
+  /** XState's own object. A different object under the same key is a different timer. */
   readonly mark: object;
   readonly source: string;
   readonly target: string;
@@ -47,7 +47,7 @@ export interface Scheduled {
 
 export class HostedMachine {
   readonly machine: AnyStateMachine;
-  /** How often each invocation, by its path, has begun. */
+  /** Number of starts of each invocation, by its path. */
   readonly entries: Record<string, number>;
   readonly #host: HostedMachineDeps;
   readonly #held = new DeferredEffects();
@@ -57,7 +57,7 @@ export class HostedMachine {
   #within = true;
   #stopped = false;
 
-  /** Nothing is done yet: what it does at its beginning is held back. */
+  /** Creates the actor without starting it. The effects of its start are deferred. */
   constructor(machine: AnyStateMachine, beginning: Beginning, host: HostedMachineDeps) {
     this.machine = machine;
     this.#host = host;
@@ -70,7 +70,7 @@ export class HostedMachine {
       inspect: (event) => {
         const { actorRef } = event;
         if (event.type === '@xstate.actor' && isActor(actorRef)) this.#adopt(actorRef);
-        // The root itself is made only when its beginning has been inspected.
+        // XState creates the root only after it has inspected the root's start.
         if (event.type === '@xstate.event' && isRoot(actorRef) && !isLifecycle(event.event))
           this.#events.push(event.event);
         if (event.type === '@xstate.snapshot') this.#changed();
@@ -78,7 +78,7 @@ export class HostedMachine {
     });
     provideInput(this.#root, host.asking);
     withSteps(this.#root, host.steps);
-    // Without it, an actor that fails ends the process with its error.
+    // Without this listener, the error of a failed actor would end the process.
     this.#root.subscribe({ error: () => this.#changed() });
     const { status, error } = this.snapshot;
     if (status === 'error' && !('snapshot' in beginning && beginning.snapshot.status === 'error'))
@@ -98,26 +98,26 @@ export class HostedMachine {
     this.#inTurn(() => this.#root.start());
   }
 
-  /** One turn: when it returns, everything that the event led to within the system has happened. */
+  /** Runs one turn. When it returns, the system has processed the event completely. */
   send(event: AnyEventObject): void {
     this.#inTurn(() => this.#root.send(event));
   }
 
-  /** What the machine threw, since it was last asked. Then it is good for nothing more. */
+  /** Returns the error that the machine threw since the last call. After an error the machine is unusable. */
   takeCrash(): { readonly error: unknown } | undefined {
     const thrown = this.#thrown;
     this.#thrown = undefined;
     return thrown;
   }
 
-  /** The events that the machine was given since it was last asked. */
+  /** Returns the events that the machine received since the last call. */
   takeEvents(): readonly AnyEventObject[] {
     const events = this.#events;
     this.#events = [];
     return events;
   }
 
-  /** Whether anything is held back. */
+  /** Whether any effect is deferred. */
   get holds(): boolean {
     return this.#held.some;
   }
@@ -126,18 +126,26 @@ export class HostedMachine {
     return this.#held.take();
   }
 
-  /** Does what was held back. @returns what one threw */
+  /**
+   * Runs deferred effects.
+   *
+   * @returns the first error
+   */
   run(effects: readonly Effect[]): { readonly effect: string; readonly error: unknown } | undefined {
     return this.#held.run(effects);
   }
 
-  /** What XState keeps of it. @throws {Unkeepable | Error} for what cannot be kept at all */
+  /**
+   * Returns XState's persisted snapshot.
+   *
+   * @throws {NotSerializable | Error} for a machine that cannot be persisted
+   */
   persisted(): unknown {
     try {
       return this.#root.getPersistedSnapshot();
     } catch (error) {
-      // XState looks for actors in the whole context, however deep it is.
-      if (error instanceof RangeError) throw new NotSerializable('context: nested too deep to be kept');
+      // XState searches the whole context for actors, at any depth.
+      if (error instanceof RangeError) throw new NotSerializable('context: nested too deep to be stored');
       throw error;
     }
   }
@@ -155,26 +163,26 @@ export class HostedMachine {
     return list;
   }
 
-  /** Puts a timer back. One of an actor that is no longer there is of no use to anybody. */
+  /** Restores a timer. A timer of an actor that no longer exists is ignored. */
   schedule({ source, target, id, event }: Omit<Scheduled, 'key' | 'mark' | 'delay'>, ms: number): void {
     const from = actorAt(this.#root, source);
     const to = actorAt(this.#root, target);
     if (from && to) this.#root.system.scheduler.schedule(from, to, event, ms, id);
   }
 
-  /** Whether something that it invoked is at work; what waits for a client's answer is not. */
+  /** Whether any invocation is working. An invocation that waits for a client's answer is not. */
   atWork(waits: (actor: AnyActorRef) => boolean): boolean {
     return this.snapshot.status === 'active' && hasPendingWork(this.#root, waits);
   }
 
-  /** Breaks off what it does. It reports nothing more. */
+  /** Aborts all work of the machine. It reports nothing afterwards. */
   stop(): void {
     if (this.#stopped) return;
     this.#stopped = true;
     this.#held.close();
     const { children } = this.snapshot;
     this.#root.stop();
-    // One that crashed was stopped without its children.
+    // XState stops a crashed actor without its children.
     for (const child of Object.values(children ?? {})) if (isActor(child)) stopChild(this.#root, child);
   }
 
@@ -219,9 +227,9 @@ export class HostedMachine {
   }
 }
 
-/** What was kept, in the form that XState takes: it has these members as undefined, which JSON leaves out. */
+/** Converts a stored snapshot to the form that XState expects: with these members as undefined, which JSON omits. */
 function restorable(snapshot: JsonObject): AnyMachineSnapshot {
-  // XState reads it as what it persisted itself; `checkRestorable` has looked at what it names.
+  // XState reads it like a snapshot that it persisted itself; `checkRestorable` has checked the names in it.
   return { output: undefined, error: undefined, ...snapshot } as unknown as AnyMachineSnapshot;
 }
 

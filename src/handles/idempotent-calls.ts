@@ -1,4 +1,4 @@
-/** Calls with an idempotency key: one is made, and its repetitions are told what it came to. */
+/** Runs each call with an idempotency key once, and answers repeated calls from the stored reply. */
 import type { HandleView } from '../messages/handle-messages.ts';
 import { isObject } from '../protocol/json.ts';
 import { fromText } from '../store/serialize.ts';
@@ -7,7 +7,7 @@ import { storageError } from './load-instance.ts';
 
 export class IdempotentCalls {
   readonly #store: Store;
-  /** Calls on their way, by what they are keyed with. */
+  /** Calls in progress, by scope and key. */
   readonly #calls = new Map<string, Promise<HandleView>>();
 
   constructor(store: Store) {
@@ -15,11 +15,11 @@ export class IdempotentCalls {
   }
 
   /**
-   * Makes a call, unless one with this key was made before.
+   * Runs a call unless one with this key has already run.
    *
-   * @param scope within which the key is known
-   * @param again answers a repetition, from what was kept of the first
-   * @param make makes the call; what it is given makes the row that remembers it
+   * @param scope the scope within which the key is unique
+   * @param again answers a repeated call from the stored reply of the first
+   * @param make runs the call; its argument creates the row that stores the reply
    * @throws {HandleError}
    */
   async once(
@@ -29,7 +29,7 @@ export class IdempotentCalls {
     make: (reply: readonly ((data: string, expires: number) => Write)[]) => Promise<HandleView>,
   ): Promise<HandleView> {
     const name = `${scope} ${key}`;
-    // A repetition while the first is on its way waits for it.
+    // A repeated call waits for the first one if that is still in progress.
     const running = this.#calls.get(name);
     if (running) return running;
     const call = this.#made(scope, key, again, make);
@@ -54,16 +54,16 @@ export class IdempotentCalls {
 
   async #before(scope: string, key: string): Promise<string | undefined> {
     try {
-      // One that gave way to newer ones is empty.
+      // An evicted reply is an empty text.
       return (await this.#store.reply(scope, key)) || undefined;
     } catch (error) {
       throw storageError(error, 'none');
     }
   }
 
-  /** What was kept of a view. */
+  /** Parses a stored view. */
   viewOf(text: string): HandleView | undefined {
-    const view: unknown = fromText(text, 'the answer of an earlier call');
+    const view: unknown = fromText(text, 'the stored answer of an earlier call');
     return isView(view) ? view : undefined;
   }
 }

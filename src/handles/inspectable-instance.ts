@@ -1,4 +1,4 @@
-/** The instance behind a handle, as an inspection sees it. */
+/** The instance behind a handle, as the inspector shows it. */
 import type { AnyEventObject } from 'xstate';
 import type { Charted, Facts, LiveRecord, Waits } from '../inspection/records.ts';
 import { watchSystem } from '../inspection/xstate-system.ts';
@@ -8,7 +8,7 @@ import { type HandleRecord, handleAddress } from './handle-record.ts';
 import type { InstanceDeps } from './instance-deps.ts';
 import type { Caller } from './machine-definition.ts';
 
-/** What an instance tells of itself, and takes from an operator. */
+/** The parts of an instance that the inspector reads and the call that an operator may make. */
 export interface Telling {
   readonly entry: HandleRecord;
   state(): string;
@@ -34,24 +34,28 @@ export class InspectableInstance implements LiveRecord {
     return `${this.#entry.name} ${this.#entry.handle.slice(0, 6)}`;
   }
 
-  /** It is in memory, or another is in its place. */
+  /** Reports an activation, also one that replaces another. */
   opened(awake: Activation): void {
     this.#awake = awake;
     this.#host.inspection.renewed(handleAddress(this.#entry));
   }
 
-  /** It is no longer in memory. */
+  /** Reports that the instance left memory. */
   closed(): void {
     this.#awake = undefined;
   }
 
-  /** It may be in another state than before. */
+  /** Reports the current state, which may have changed. */
   changed(): void {
     const { inspection } = this.#host;
     if (inspection.on) inspection.stated(handleAddress(this.#entry), this.state());
   }
 
-  /** Something is asked of it. @returns the record that tells of it */
+  /**
+   * Reports a call.
+   *
+   * @returns the number of the inspection record
+   */
   mailed(kind: QueuedKind, away: boolean): number {
     const { inspection } = this.#host;
     if (!inspection.full) return inspection.on ? inspection.cause : 0;
@@ -84,7 +88,7 @@ export class InspectableInstance implements LiveRecord {
     const { clock, date } = this.#host;
     const asks = awake.desk.look().map(({ message, kind, id }) => ({
       what: message ?? `${kind} (${id})`,
-      whom: 'the client of the next call that uses this handle',
+      whom: 'the client of the next call on this handle',
     }));
     const later = clock.now() - date();
     return [...asks, ...awake.timerRows().map(({ timer, due }) => ({ what: timer, until: due + later }))];
@@ -99,9 +103,9 @@ export class InspectableInstance implements LiveRecord {
   give({ type, ...data }: AnyEventObject): void {
     const { events } = this.#host.kindOf(this.#entry.name);
     if (!events.includes(type))
-      throw new TypeError(`expected one of the events that its author listed (${events.join(', ')}), got ${type}`);
+      throw new TypeError(`expected one of the listed events (${events.join(', ')}), got ${type}`);
     const caller: Caller = { principal: this.#entry.principal, ctx: undefined };
-    // What comes of it is seen in the inspector, a crash too.
+    // The inspector shows the result, even if it is a crash.
     this.#telling.call({ type: 'event', event: { type, data }, key: undefined }, caller).catch(() => {});
   }
 }

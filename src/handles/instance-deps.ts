@@ -1,4 +1,4 @@
-/** What instances are lent by the server that they live in. Types only. */
+/** The dependencies of instances, provided by the handles of their server. Types only. */
 import type { Clock, XStateTimers } from '../clock.ts';
 import type { Inspection } from '../inspection/inspection.ts';
 import type { Limits } from '../limits.ts';
@@ -23,16 +23,24 @@ export interface HandlesOptions extends Pick<PoisonEventsDeps, 'previous'> {
 export interface InstanceDeps extends HandlesOptions {
   readonly timers: XStateTimers;
   readonly suspects: PoisonEvents;
-  /** Milliseconds since 1970, which no change of the wall clock moves. */
+  /** Milliseconds since 1970, unaffected by changes of the wall clock. */
   date(): number;
-  /** The machine of that name, as it is offered now. @throws {HandleError} where it is not */
+  /**
+   * Returns the machine that is currently offered under this name.
+   *
+   * @throws {HandleError} if there is none
+   */
   kindOf(name: string): MachineKind;
-  /** `view` is made only where somebody listens. */
+  /** Reports a change. `view` is called only if there is a listener. */
   changed(entry: HandleRecord, type: HandleChange['type'], view: () => HandleView): void;
-  /** An instance takes so many bytes in memory now. @throws {HandleError} `busy` where there is no room for them */
+  /**
+   * Updates the memory of an instance.
+   *
+   * @throws {HandleError} `busy` if there is no room
+   */
   takes(entry: HandleRecord, bytes: number): void;
   /** Called once, when the instance of a handle has left memory. */
   left(entry: HandleRecord): void;
-  /** It could not be kept, or not be read, and is no longer in memory. */
+  /** Called when an instance has left memory because it could not be persisted or read. */
   lost(entry: HandleRecord): void;
 }

@@ -1,4 +1,4 @@
-/** What one instance asks: each question stays open until it is answered or its state is left, and is put by whichever call is there. */
+/** The input requests of one instance. Each stays open until it is answered or its state is left; any current call may ask it. */
 import type { AnyActorRef } from 'xstate';
 import { actorPath } from '../charts/system-actors.ts';
 import type { Context } from '../input/context.ts';
@@ -9,13 +9,13 @@ import type { HandleAsk } from '../messages/handle-messages.ts';
 
 interface Open {
   readonly by: AnyActorRef;
-  /** Names the question to clients: the same after a restart, another when it is asked anew. */
+  /** The name of the question for clients: it is the same after a restart, and differs each time the question is asked again. */
   readonly key: string;
   readonly question: AnyQuestion;
   readonly signal: AbortSignal;
-  /** Its place among all that the instance has asked since it was read. */
+  /** Its number among all questions since the instance was activated. */
   readonly ordinal: number;
-  /** A call is putting it now. */
+  /** A call is asking it now. */
   put: boolean;
   answer(answers: unknown): void;
   fail(error: unknown): void;
@@ -26,12 +26,12 @@ export class InstanceInputs implements Invoked {
   readonly #entryOf: (path: string) => number;
   #asked = 0;
 
-  /** @param entryOf how often the invocation at a path has begun */
+  /** @param entryOf number of starts of the invocation at a path */
   constructor(entryOf: (path: string) => number) {
     this.#entryOf = entryOf;
   }
 
-  /** How many questions it has asked so far: a call that begins now leads to those with a higher ordinal. */
+  /** The number of questions so far. A call that begins now causes those with a higher number. */
   get asked(): number {
     return this.#asked;
   }
@@ -40,13 +40,13 @@ export class InstanceInputs implements Invoked {
     return this.#open.size > 0;
   }
 
-  /** Whether an actor does nothing but wait for an answer that nobody is giving now. */
+  /** Returns whether an actor only waits for an answer that no call is asking for. */
   readonly waits = (actor: AnyActorRef): boolean => {
     for (const { by, put } of this.#open) if (by === actor) return !put;
     return false;
   };
 
-  /** What is open, for clients. */
+  /** Lists the open questions for clients. */
   look(): readonly HandleAsk[] {
     return [...this.#open].map(({ by, question }) => shown(by.id, question));
   }
@@ -55,7 +55,7 @@ export class InstanceInputs implements Invoked {
     questions: Q,
     { signal, by }: { readonly signal: AbortSignal; readonly by: AnyActorRef },
   ): Promise<Answers<Q>> {
-    // An invocation asks one thing, by its own name.
+    // An invocation asks a single question, under its own name.
     const [named] = Object.entries(questions);
     if (!named) return Promise.reject(new TypeError('expected a question, got none'));
     const [name, question] = named;
@@ -78,7 +78,7 @@ export class InstanceInputs implements Invoked {
         signal,
         ordinal: this.#asked,
         put: false,
-        // The answer is that of the question: the names are ours on this side, and the invocation's on the other.
+        // Each question is renamed on the way to the client and back. Its answer has the type of the question.
         answer: (answer) => {
           close();
           resolve({ [name]: answer } as Answers<Q>);
@@ -94,11 +94,12 @@ export class InstanceInputs implements Invoked {
   }
 
   /**
-   * Puts what is open, and what the answers lead to, until nothing is open that this call can put.
+   * Asks the open questions, and those that follow from the answers, until this call can ask no more.
    *
-   * @param since the ordinal after which questions are of this call's making: where its client cannot be asked them, the
-   *   machine is told; others stay open for another
-   * @param settled resolves when what the answers led to is durable, and has begun
+   * @param since number of the last question before this call. If the client cannot be asked one of its own questions, the
+   *   machine receives the error. Older questions stay open for another call.
+   *
+   * @param settled resolves when the results of the answers are durable and their effects have started
    */
   async put(ctx: Context, since: number, settled: () => Promise<void>): Promise<void> {
     const given = new Set<Open>();
@@ -120,7 +121,7 @@ export class InstanceInputs implements Invoked {
     } catch (error) {
       open.put = false;
       if (!this.#open.has(open)) return;
-      // Nobody has answered: the question is as open as before. Only who brought it about learns that it cannot be put.
+      // The question stays open. Only the call that caused it reports to the machine that its client cannot be asked.
       if (!(error instanceof CannotAsk) || open.ordinal <= since) return;
       open.fail(error);
     }
@@ -128,7 +129,7 @@ export class InstanceInputs implements Invoked {
   }
 }
 
-/** Resolves when an actor has told its parent what it came to, or was stopped. */
+/** Resolves when an actor has reported its result to its parent or was stopped. */
 function ended(actor: AnyActorRef): Promise<void> {
   return new Promise((resolve) => {
     actor.subscribe({ complete: resolve, error: () => resolve() });

@@ -1,4 +1,4 @@
-/** What clients see of an instance. */
+/** The view of an instance that clients receive. */
 import type { AnyMachineSnapshot } from 'xstate';
 import { isoOf } from '../clock.ts';
 import type { HandleAsk, HandleView } from '../messages/handle-messages.ts';
@@ -10,7 +10,7 @@ import type { InstanceDeps } from './instance-deps.ts';
 import type { MachineKind } from './machine-definition.ts';
 import { NotSerializable, serializable } from './serializable.ts';
 
-/** @param failure why it was set aside, where it was */
+/** @param failure the reason of its quarantine, if it is quarantined */
 export function instanceView(
   entry: HandleRecord,
   kind: MachineKind,
@@ -32,7 +32,7 @@ export function instanceView(
     accepts: status === 'active' ? acceptedBy(snapshot, kind.events) : [],
     ...(asks.length === 0 ? {} : { asks }),
     version: turn,
-    // It was found fit for JSON when it was kept.
+    // The output was checked when it was stored.
     ...(status === 'done' && snapshot.output !== undefined ? { output: asJson(snapshot.output) } : {}),
     ...(why === undefined ? {} : { failure: why }),
     created: isoOf(entry.created),
@@ -40,30 +40,30 @@ export function instanceView(
   };
 }
 
-/** What the author's `view` makes of it. One that fails is no fault of the instance: the rest is shown without it. */
+/** Calls the author's `view`. If that throws, the rest is shown without it, because the instance is not at fault. */
 function shown(
   entry: HandleRecord,
   kind: MachineKind,
   host: InstanceDeps,
   snapshot: AnyMachineSnapshot,
 ): JsonValue | undefined {
-  // One that failed at its beginning has no state to look at.
+  // An instance that failed at its start has no state.
   if (!kind.view || snapshot.value === undefined) return undefined;
   const { maxDepth, maxResultLength } = host.limits;
   try {
     const view = serializable(kind.view(snapshot), 'view', maxDepth);
     if (jsonLength(view, maxResultLength) > maxResultLength)
       throw new NotSerializable(
-        `view: longer than ${maxResultLength} characters (the server's option is limits.maxResultLength)`,
+        `view: expected at most ${maxResultLength} characters (the server's option is limits.maxResultLength)`,
       );
     return view === undefined ? undefined : asJson(view);
   } catch (error) {
-    host.incident(`the view of ${handleAddress(entry)}`, error);
+    host.incident(`view of ${handleAddress(entry)}`, error);
     return undefined;
   }
 }
 
-/** What `serializable` has let pass. */
+/** Only for values that `serializable` returned. */
 function asJson(value: unknown): JsonValue {
   return value as JsonValue;
 }

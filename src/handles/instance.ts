@@ -1,4 +1,4 @@
-/** The actor of a handle: its mailbox, its life, and what becomes of it when it crashes or cannot be kept. */
+/** The actor of a handle: its mailbox, its lifecycle, and its handling of crashes and of failures of the store. */
 import { type AnyEventObject, initialTransition, transition } from 'xstate';
 import type { HandleLifeEvent } from '../../machines/handle.ts';
 import { supervisorMachine } from '../../machines/supervisor.ts';
@@ -20,10 +20,10 @@ import type { Caller } from './machine-definition.ts';
 import { OWN_ACTIVITY } from './poison-events.ts';
 import { TurnLoop, type TurnLoopOwner } from './turn-loop.ts';
 
-/** Crashes that are borne, beside those of an event that is tried twice (RELIABILITY 3.2). */
+/** Tolerated crashes, in addition to those of an event that is tried twice (RELIABILITY 3.2). */
 const RESTARTS = { restarts: 3, windowMs: 10_000 };
 const CRASHES = RESTARTS.restarts + 1;
-/** How often an event is tried that crashes its instance. */
+/** Number of attempts for an event that crashes its instance. */
 const ATTEMPTS = 2;
 
 export class Instance implements TurnLoopOwner {
@@ -34,10 +34,10 @@ export class Instance implements TurnLoopOwner {
   readonly #seen: InspectableInstance;
   #life: InstanceLife;
   #version = '';
-  /** It is being read, or what becomes of it is being written. */
+  /** The instance is loading from the store, or its quarantine is being written. */
   #away = false;
   #gone = false;
-  /** Calls that put what it asks. */
+  /** Number of calls that are asking its questions. */
   #conversing = 0;
   #lastUsed: number;
   #supervisor = initialTransition(supervisorMachine, RESTARTS)[0];
@@ -62,23 +62,28 @@ export class Instance implements TurnLoopOwner {
     return this.#life === 'active' && awake ? pathOf(awake.living.snapshot) : this.#life;
   }
 
-  /** Nothing is to be done, and nobody waits. */
+  /** Whether it has no work and no queued call. */
   get idle(): boolean {
     if (this.#away || !this.#turns.idle || this.#conversing > 0 || this.#mail.size > 0) return false;
     return this.entry.status !== 'active' || !this.#turns.awake?.atWork;
   }
 
-  /** When it had something to do last, in milliseconds of the server's clock. */
+  /** The time of its last activity, in milliseconds of the server's clock. */
   get lastUsed(): number {
     return this.#lastUsed;
   }
 
-  /** When it must be in memory again, for the next of its timers. */
+  /** The date at which its next timer is due and it must be in memory. */
   get wakeAt(): number | undefined {
     return this.entry.status === 'active' ? this.#turns.awake?.wakeAt() : undefined;
   }
 
-  /** Begins a new one. @param more becomes durable with it. @throws {HandleError} */
+  /**
+   * Starts a new instance.
+   *
+   * @param more writes that become durable with it
+   * @throws {HandleError}
+   */
   async create(input: unknown, caller: Caller, more: readonly Write[]): Promise<HandleView> {
     this.#step({ type: 'wake' });
     let answer: Promise<HandleView>;
@@ -86,7 +91,7 @@ export class Instance implements TurnLoopOwner {
       const kind = this.#host.kindOf(this.entry.name);
       answer = this.#turns.create(this.#open({ kind, input }), input, caller, more);
     } catch (error) {
-      this.leave('it could not begin');
+      this.leave('it failed to start');
       if (error instanceof HandleError && error.reason === 'busy') throw error;
       throw creationFailed(this.entry, this.#host, error);
     }
@@ -103,7 +108,7 @@ export class Instance implements TurnLoopOwner {
     return answer;
   }
 
-  /** Reads it from the store, if that is to be done, and serves what waits. */
+  /** Loads it from the store if needed, and serves its queued calls. */
   wake(): void {
     if (this.#gone || this.#away) return;
     if (this.#turns.awake) return this.#turns.again();
@@ -111,12 +116,12 @@ export class Instance implements TurnLoopOwner {
     void this.#read();
   }
 
-  /** As {@link TurnLoop.settled}. */
+  /** See {@link TurnLoop.settled}. */
   settled(): Promise<void> {
     return this.#gone ? Promise.resolve() : this.#turns.settled();
   }
 
-  /** Leaves memory: what it does is broken off, and goes on when it is read again. */
+  /** Leaves memory. Its work is aborted, and resumes at the next activation. */
   leave(why: string): void {
     if (this.#gone) return;
     this.#gone = true;
@@ -130,10 +135,10 @@ export class Instance implements TurnLoopOwner {
     this.#host.inspection.gone(handleAddress(this.entry), why);
   }
 
-  /** It has nothing to do: it goes on when it is called, or one of its timers is due. */
+  /** Hibernates because it is idle. The next call or timer activates it. */
   rest(): void {
     this.#step({ type: 'rest' });
-    this.leave('it hibernates');
+    this.leave('hibernation');
   }
 
   expire(): void {
@@ -146,7 +151,7 @@ export class Instance implements TurnLoopOwner {
     try {
       const { from, data, kept, version } = await loadInstance(this.entry, this.#host);
       if (this.#gone) return;
-      // What a client calls needs room; what goes on by itself has waited for its time.
+      // Memory for a call must fit the quota. Work without a call is already admitted.
       const bytes = bytesOf(data, kept.snapshot);
       if (this.#mail.size > 0) this.#host.takes(this.entry, bytes);
       else this.entry.footprint.awake(bytes, 'forced');
@@ -160,7 +165,7 @@ export class Instance implements TurnLoopOwner {
       this.#away = false;
       if (this.#gone) return;
       const unread = error instanceof StoreError || error instanceof HandleError;
-      // What is at its end has nothing to begin anew.
+      // An instance that has ended has nothing to restart.
       if (unread || this.entry.status !== 'active') this.#unread(error);
       else this.crashed([], error);
     }
@@ -171,9 +176,9 @@ export class Instance implements TurnLoopOwner {
     const { entry } = this;
     const known = error instanceof HandleError ? error : undefined;
     const refusal =
-      known ?? storageError(error, this.#host.incident(`${handleAddress(entry)}, which cannot be read`, error));
+      known ?? storageError(error, this.#host.incident(`reading ${handleAddress(entry)} from the store`, error));
     this.#mail.refuse(refusal);
-    this.leave('it cannot be read');
+    this.leave('it could not be read');
     if (refusal.reason === 'storage' || refusal.reason === 'busy') this.#host.lost(entry);
   }
 
@@ -187,7 +192,7 @@ export class Instance implements TurnLoopOwner {
     return awake;
   }
 
-  // What its turns come to.
+  // The results of its turns.
 
   changed(type: 'created' | 'changed', view: () => HandleView): void {
     this.#seen.changed();
@@ -201,7 +206,7 @@ export class Instance implements TurnLoopOwner {
     }
   }
 
-  /** A call whose client can be asked stays for as long as the instance asks something. */
+  /** A call whose client can be asked continues as long as the instance has questions. */
   async #tell(job: QueuedCall, view: HandleView): Promise<void> {
     const { ctx } = job.caller;
     const desk = this.#turns.awake?.desk;
@@ -210,7 +215,7 @@ export class Instance implements TurnLoopOwner {
     this.#conversing += 1;
     try {
       await callInteractively(job, ctx, this.#turns);
-      // What it came to is durable, though the instance may have left memory meanwhile.
+      // The result is durable, although the instance may have left memory in the meantime.
       job.resolve(this.#turns.awake ? this.#turns.view() : told);
     } catch (error) {
       job.reject(error);
@@ -230,10 +235,10 @@ export class Instance implements TurnLoopOwner {
     const { clock, inspection } = this.#host;
     [this.#supervisor] = transition(supervisorMachine, this.#supervisor, { type: 'crash', at: clock.now() });
     const setAside = this.#supervisor.matches('setAside');
-    const mail = events.map(({ type }) => type).join(', ') || 'its beginning';
+    const mail = events.map(({ type }) => type).join(', ') || 'its start';
     if (inspection.on) inspection.record({ type: 'crashed', actor: handleAddress(this.entry), mail, error, setAside });
     if (setAside) return this.#setAside(events, error);
-    this.#host.incident(`${handleAddress(this.entry)} (${mail}), which begins anew from what was kept`, error);
+    this.#host.incident(`${handleAddress(this.entry)} crashed (${mail}) and restarts from its last snapshot`, error);
     this.#restart();
   }
 
@@ -241,7 +246,7 @@ export class Instance implements TurnLoopOwner {
     const culprit = jobs.at(-1);
     if (!culprit) return;
     culprit.attempts += 1;
-    // Nothing of what they led to is kept.
+    // Discard every effect of these events.
     this.entry.status = this.entry.written;
     if (culprit.attempts < ATTEMPTS) {
       this.#mail.putBack(jobs);
@@ -268,10 +273,10 @@ export class Instance implements TurnLoopOwner {
     const refusal =
       error instanceof HandleError
         ? error
-        : storageError(error, this.#host.incident(`${handleAddress(entry)}, which cannot be kept`, error));
+        : storageError(error, this.#host.incident(`persisting ${handleAddress(entry)}`, error));
     for (const { job } of applied) job.reject(refusal);
     this.#mail.refuse(refusal);
-    this.leave('it could not be kept');
+    this.leave('it could not be persisted');
     this.#host.lost(entry);
   }
 
@@ -282,7 +287,7 @@ export class Instance implements TurnLoopOwner {
     this.wake();
   }
 
-  /** It is kept as it was, with why it failed: nothing more comes of it. */
+  /** Quarantines the instance: stores its last snapshot with the failure. It processes no further events. */
   #setAside(events: readonly AnyEventObject[], error: unknown, was = this.#was(), crashes = CRASHES): void {
     const { entry } = this;
     const { letter, refusal } = crashLimitReached(entry, this.#host, events, crashes, error);
@@ -292,7 +297,7 @@ export class Instance implements TurnLoopOwner {
     const gone = (): void => {
       this.#step({ type: 'set aside' });
       this.#mail.refuse(refusal);
-      this.leave('it crashed too often, and was set aside');
+      this.leave('it crashed too often and was quarantined');
       this.#host.lost(entry);
     };
     this.#turns.drop();

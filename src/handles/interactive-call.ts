@@ -1,10 +1,10 @@
-/** A call that stays with its instance for as long as that asks something, and puts it to its client. */
+/** Keeps a call open while its instance has questions, and asks its client. */
 import type { Context } from '../input/context.ts';
 import type { Activation } from './activation.ts';
 import type { QueuedCall } from './bounded-mailbox.ts';
 import type { TurnLoop } from './turn-loop.ts';
 
-/** Resolves when nothing is open any more that this call could put. An instance that crashes meanwhile asks anew. */
+/** Resolves when this call can ask no further question. An instance that crashes in the meantime asks again. */
 export async function callInteractively(job: QueuedCall, ctx: Context, turns: TurnLoop): Promise<void> {
   for (let last: Activation | undefined; ; ) {
     await turns.settled();

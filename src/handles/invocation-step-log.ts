@@ -1,4 +1,4 @@
-/** Keeps what the steps of one invocation gave, so that the work that is run anew after a restart goes on where it was. */
+/** Records the results of one invocation's steps, so that its work resumes after a restart. */
 import { createHash } from 'node:crypto';
 import { messageOf } from '../protocol/json.ts';
 import { fromText, toText } from '../store/serialize.ts';
@@ -8,15 +8,19 @@ import { serializable } from './serializable.ts';
 
 export interface InvocationStepLogOptions {
   readonly store: Store;
-  /** The instance. */
+  /** The actor id of the instance. */
   readonly actor: string;
-  /** The invocation, and how often it has begun. */
+  /** The invocation, and the number of its starts. */
   readonly stream: string;
   readonly maxSteps: number;
   readonly maxDepth: number;
 }
 
-/** Lends an invocation its steps, with what they gave before. @throws {StoreError} where that cannot be read */
+/**
+ * Loads the recorded steps of an invocation.
+ *
+ * @throws {StoreError} if they cannot be read
+ */
 export async function stepsFor(options: InvocationStepLogOptions): Promise<StepProvider> {
   const { store, actor, stream, maxSteps } = options;
   const before = await store.events(actor, stream, 0, maxSteps);
@@ -26,10 +30,10 @@ export async function stepsFor(options: InvocationStepLogOptions): Promise<StepP
   let last: Promise<void> = Promise.resolve();
   const run = async <T>(name: string, fn: () => T | Promise<T>): Promise<T> => {
     const given = await fn();
-    // In a list, for nothing is no JSON.
+    // Stored in a list, because undefined is not JSON.
     const kept = given === undefined ? [] : [serializable(given, `step "${name}"`, options.maxDepth)];
     const data = toText(kept);
-    // One after the other: a batch that fails must leave no gap before the next.
+    // Commit one step after the other: a failed commit must leave no gap before the next.
     const recorded = last.then(async () => {
       await store.commit([{ type: 'event', actor, stream, seq: seq + 1, kind: name, data }]);
       seq += 1;
@@ -41,7 +45,7 @@ export async function stepsFor(options: InvocationStepLogOptions): Promise<StepP
   return {
     key: createHash('sha256').update(`${actor} ${stream}`).digest('base64url'),
     step<T>(name: string, fn: () => T | Promise<T>): Promise<T> {
-      // The name is the author's promise that the step is the same, and with it its type.
+      // The author promises by the name that the step is the same, and therefore its type.
       const known = running.get(name) as Promise<T> | undefined;
       if (known) return known;
       if (running.size >= maxSteps)
@@ -52,7 +56,7 @@ export async function stepsFor(options: InvocationStepLogOptions): Promise<StepP
         );
       const step = run(name, fn);
       running.set(name, step);
-      // One that failed may be tried again.
+      // A failed step may run again.
       step.catch(() => running.delete(name));
       return step;
     },
@@ -62,5 +66,5 @@ export async function stepsFor(options: InvocationStepLogOptions): Promise<StepP
 function read(data: string, what: string): unknown {
   const given = fromText(data, what);
   if (Array.isArray(given)) return given[0];
-  throw new Error(`${what}: expected what the step gave in a list, got ${messageOf(data).slice(0, 40)}`);
+  throw new Error(`${what}: expected the result of the step in a list, got ${messageOf(data).slice(0, 40)}`);
 }

@@ -1,4 +1,4 @@
-/** Steps the life of a handle, as `machines/handle.ts` draws it. The chart keeps nothing, so each step is looked up once. */
+/** Steps the lifecycle of a handle through `machines/handle.ts`. The chart has no context, so each step is computed once and cached. */
 import { transition } from 'xstate';
 import { type HandleLifeEvent, handleMachine } from '../../machines/handle.ts';
 import type { HandleStatus } from '../messages/handle-messages.ts';
@@ -7,7 +7,7 @@ export type InstanceLife = keyof typeof handleMachine.states;
 
 const steps = new Map<string, InstanceLife>();
 
-/** The state after an event; the same one, where it does not take it. */
+/** Returns the state after an event; the same state if it does not accept the event. */
 export function stepLife(life: InstanceLife, event: HandleLifeEvent): InstanceLife {
   const key = `${life} ${event.type}`;
   const known = steps.get(key);
@@ -18,7 +18,7 @@ export function stepLife(life: InstanceLife, event: HandleLifeEvent): InstanceLi
   return after;
 }
 
-/** Where an instance begins that is read from the store. */
+/** Returns the initial state of an instance that is loaded from the store. */
 export function lifeOf(status: HandleStatus): InstanceLife {
   switch (status) {
     case 'active':

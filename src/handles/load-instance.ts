@@ -1,4 +1,4 @@
-/** Reads an instance from the store, and decides what it goes on with. */
+/** Loads an instance from the store and selects the machine that resumes it. */
 import { StoreError } from '../store/store.ts';
 import type { ActivatedFrom } from './activation.ts';
 import { HandleError } from './handle-error.ts';
@@ -10,18 +10,17 @@ export interface LoadedInstance {
   readonly from: Extract<ActivatedFrom, { readonly kept: unknown }>;
   readonly kept: StoredInstance;
   readonly data: string;
-  /** Of the machine that has left it so. */
+  /** The version of the machine that stored it. */
   readonly version: string;
 }
 
-/** @throws {StoreError | HandleError} where it is not there, or cannot be read by any machine here */
+/** @throws {StoreError | HandleError} if it is missing, or no machine here can read it */
 export async function loadInstance(entry: HandleRecord, host: InstanceDeps): Promise<LoadedInstance> {
   const kind = host.kindOf(entry.name);
   const stored = await host.store.load(entry.id);
-  // The store forgets what expires. Everything else that it does not find is damage, and rejects.
+  // The store deletes expired handles. Any other missing handle is damage, and loading it throws.
   if (!stored) throw unknownHandle(entry.name);
-  if (!stored.snapshot)
-    throw new StoreError('corrupt', `${entry.id}: expected a snapshot, as with every handle, got none: restore a copy`);
+  if (!stored.snapshot) throw new StoreError('corrupt', `${entry.id}: expected a snapshot, got none. Restore a backup`);
   const { data, version } = stored.snapshot;
   const kept = readStored(data, handleAddress(entry));
   const resumption = resume(kind, version, kept);
@@ -29,43 +28,46 @@ export async function loadInstance(entry: HandleRecord, host: InstanceDeps): Pro
   return { from: { kind, resumption, kept, timers: stored.timers }, kept, data, version };
 }
 
-/** The same for a handle that never was and for another's: nobody can tell which (S-04). */
+/** The same error for a handle that does not exist and for one of another principal (S-04). */
 export function unknownHandle(name: string): HandleError {
-  return new HandleError('unknown', `there is no such handle of "${name}": list yours, or make a new one`);
+  return new HandleError('unknown', `unknown handle of "${name}". List your handles or create a new one.`);
 }
 
-/** What the caller of a handle is told whose row in the store is damaged: whether it is the caller's, nobody can tell either. */
+/** The error for a handle whose row in the store is damaged. It does not reveal whether the handle belongs to the caller. */
 export function damagedHandle(name: string): HandleError {
   return new HandleError(
     'storage',
-    `the storage of this server is damaged where this handle of "${name}" is: nothing has happened, and a new one does not replace it. Ask the operator to restore a copy`,
+    `the stored data of this handle of "${name}" is damaged. Nothing has happened, and a new handle does not replace this one. Ask the operator to restore a backup.`,
   );
 }
 
-/** What a caller hears where an instance cannot be read, or not be kept. */
+/** The error for an instance that cannot be read or persisted. */
 export function storageError(error: unknown, incident: string): HandleError {
   const fault = error instanceof StoreError ? error.fault : 'failed';
   if (fault === 'corrupt')
     return new HandleError(
       'failed',
-      `the storage of this server is damaged: what it has of this is not what was written, so nothing is served or changed (incident ${incident}). Ask the operator to restore a copy`,
+      `the stored data is damaged, so the server neither reads nor changes it (incident ${incident}). Ask the operator to restore a backup.`,
       { incident, cause: error },
     );
   const why =
     fault === 'full'
-      ? 'the disk of this server is full, so nothing has happened: try again later'
+      ? 'the disk of this server is full. Nothing has happened. Try again later'
       : fault === 'busy'
-        ? 'the store of this server is busy, so nothing has happened: try again later'
-        : 'the store of this server fails, and nobody knows whether this has happened: look at the instance before you try again';
+        ? 'the store of this server is busy. Nothing has happened. Try again later'
+        : 'the store of this server failed, and the outcome is unknown. Look at the instance before you try again';
   return new HandleError('storage', `${why} (incident ${incident})`, {
     incident,
     cause: error,
   });
 }
 
-/** A call has found its instance leaving memory, and was not served: it may be made again. */
+/** The instance is leaving memory and has not served the call. The call may be repeated. */
 export class Deactivating extends HandleError {
   constructor() {
-    super('busy', 'this instance leaves memory now, because its machine is replaced or the server stops: call again');
+    super(
+      'busy',
+      'this instance is leaving memory because its machine is being replaced or the server is stopping. Call again.',
+    );
   }
 }

@@ -1,4 +1,4 @@
-/** What a machine must be to be offered: found when it is defined, and not by its first client. */
+/** Checks a machine when it is defined, not when its first client uses it. */
 import type { AnyStateMachine } from 'xstate';
 import { describe, isObject } from '../protocol/json.ts';
 import { foreignCopy } from '../registry/xstate-copy.ts';
@@ -6,9 +6,9 @@ import { endlessCycle, MAX_STEPS } from './cycles.ts';
 import type { MachineKind } from './machine-definition.ts';
 
 /**
- * The kind as it is run: no turn of it goes on for ever.
+ * Checks a machine and bounds the number of steps in its turns.
  *
- * @throws {TypeError} for one that cannot be offered, with how to mend it
+ * @throws {TypeError} for an invalid machine, with a correction
  */
 export function checkKind(kind: MachineKind): MachineKind {
   const { name, version, events, previous } = kind;
@@ -16,14 +16,12 @@ export function checkKind(kind: MachineKind): MachineKind {
   if (!/^[A-Za-z0-9_.-]{1,100}$/.test(name))
     throw new TypeError(`${where}: name: expected 1 to 100 letters, digits, "_", "-" or ".", got ${describe(name)}`);
   if (typeof version !== 'string' || version === '')
-    throw new TypeError(
-      `${where}: version: expected a string that is not empty, such as "1", got ${describe(version)}`,
-    );
+    throw new TypeError(`${where}: version: expected a non-empty string, such as "1", got ${describe(version)}`);
   for (const type of events) {
     if (type.startsWith('xstate.'))
-      throw new TypeError(`${where}: event "${type}": events of XState's own cannot come from clients: leave it out`);
+      throw new TypeError(`${where}: event "${type}": clients cannot send XState's own events. Remove it`);
     if (type === '' || type.includes('*'))
-      throw new TypeError(`${where}: event "${type}": expected the type of one event, written out, got a wildcard`);
+      throw new TypeError(`${where}: event "${type}": expected the type of one event, got a wildcard`);
   }
   return {
     ...kind,
@@ -36,16 +34,16 @@ export function checkKind(kind: MachineKind): MachineKind {
   };
 }
 
-/** The same machine, which stops where it goes round for ever. */
+/** Copies the machine with a maximum number of steps per turn. */
 function bounded(machine: AnyStateMachine, where: string): AnyStateMachine {
   if (!isObject(machine) || typeof machine.provide !== 'function' || !isObject(machine.root))
-    throw new TypeError(`${where}: expected a machine of XState's createMachine, got ${describe(machine)}`);
+    throw new TypeError(`${where}: expected a machine from XState's createMachine, got ${describe(machine)}`);
   const foreign = foreignCopy(machine);
   if (foreign !== undefined) throw new TypeError(`${where}: ${foreign}`);
   const cycle = endlessCycle(machine);
   if (cycle)
     throw new TypeError(
-      `${where}: its eventless transitions go round for ever: ${cycle.map((id) => `"${id}"`).join(' → ')}. Give one of them a guard that ends it, or an event`,
+      `${where}: its eventless transitions form an endless loop: ${cycle.map((id) => `"${id}"`).join(' → ')}. Give one of them an event, or a guard that ends the loop`,
     );
   const copy = machine.provide({});
   const { maxIterations = Number.POSITIVE_INFINITY } = machine.options;

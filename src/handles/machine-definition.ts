@@ -1,67 +1,70 @@
-/** What an author says of a machine whose instances live behind handles, and who calls them. Types only. */
+/** The definition of a machine whose instances live behind handles, and the caller of an instance. Types only. */
 import type { AnyMachineSnapshot, AnyStateMachine } from 'xstate';
 import type { Context } from '../input/context.ts';
 import type { HandleView } from '../messages/handle-messages.ts';
 import type { JsonValue } from '../protocol/json.ts';
 
-/** Who calls. */
+/** The caller of an instance. */
 export interface Caller {
   readonly principal: string;
-  /** Of the request that calls: what the machine asks goes to its client. Undefined where nobody can be asked. */
+  /** The context of the calling request: its client receives the questions of the machine. Undefined if no client can be asked. */
   readonly ctx: Context | undefined;
 }
 
-/** A machine that is offered. */
+/** A machine that the server offers. */
 export interface MachineKind {
   readonly name: string;
   readonly machine: AnyStateMachine;
-  /** Which version of the machine this is; a snapshot of another is migrated, finished on its own machine, or refused. */
+  /** The version of the machine. A snapshot of another version is migrated, resumed on its old machine, or rejected. */
   readonly version: string;
-  /** The types of the events that clients may send: each written out, no wildcards, none of XState's own. */
+  /** The types of the events that clients may send, without wildcards and without XState's own events. */
   readonly events: readonly string[];
-  /** What clients are shown of an instance. */
+  /** Returns the data of an instance to show to clients. */
   view?(snapshot: AnyMachineSnapshot): unknown;
-  /** Makes of an instance of another version one of this. May be called again for the same instance, if the process dies meanwhile. Undefined leaves it to the machine that it began with. */
+  /**
+   * Converts an instance of another version to this one. It may be called again for the same instance if the process dies.
+   * If it returns undefined, the instance finishes on its old machine.
+   */
   migrate?(old: OldInstance): Migrated | undefined;
-  /** Machines of earlier versions, by version: what `migrate` does not take is finished on its own. */
+  /** Machines of earlier versions, by version, on which instances finish that are not migrated. */
   readonly previous?: Readonly<Record<string, AnyStateMachine>> | undefined;
-  /** Milliseconds that an instance lives, from when it was created. Default: limits.handleTtlMs. */
+  /** Maximum lifetime of an instance in milliseconds, from its creation. Default: limits.handleTtlMs. */
   readonly ttlMs?: number | undefined;
-  /** Milliseconds that an instance lives without being sent an event or looked at. Default: limits.handleIdleMs. */
+  /** Maximum time in milliseconds that an instance lives without being used. Default: limits.handleIdleMs. */
   readonly idleMs?: number | undefined;
 }
 
-/** An instance as another version of its machine has left it. */
+/** An instance in the form that another version of its machine stored. */
 export interface OldInstance {
   readonly version: string;
-  /** The state, as XState has it. */
+  /** The state value, as XState represents it. */
   readonly value: JsonValue;
-  /** What JSON kept of the context. */
+  /** The context, as JSON represents it. */
   readonly context: JsonValue;
 }
 
-/** Where the instance is to go on in this version. Its states are entered as after a restart: without entry actions; what they invoke starts. */
+/** The state from which the instance resumes in this version. Its states are entered without entry actions, and their invocations start. */
 export interface Migrated {
   readonly value: JsonValue;
   readonly context: unknown;
 }
 
 export interface SendOptions {
-  /** What makes a repetition of the same event known: it is applied once, and the repetition answered with what the first came to. */
+  /** A name for the call. A repeated call with the same key is not run again; it receives the answer of the first. */
   readonly idempotencyKey?: string | undefined;
 }
 
 export interface HandlePage {
-  /** The oldest first. */
+  /** Oldest first. */
   readonly handles: readonly HandleView[];
-  /** What to give as `after` for the next page; undefined on the last. */
+  /** The `after` argument of the next page; undefined on the last page. */
   readonly after: string | undefined;
 }
 
-/** An instance has changed, durably. */
+/** A durable change of an instance. */
 export interface HandleChange {
   readonly view: HandleView;
   readonly principal: string;
-  /** It was created just now, changed, or is gone (expired, or forgotten after it has ended). */
+  /** `gone`: it expired, or was deleted after its end. */
   readonly type: 'created' | 'changed' | 'gone';
 }

@@ -1,4 +1,7 @@
-/** What the machines of handles were doing when the process died, counted over its lives: what has crashed it twice is not done a third time (RELIABILITY 3.2). */
+/**
+ * Detects poison events: remembers across restarts which event was running when the process died, and quarantines it after
+ * two crashes (RELIABILITY 3.2).
+ */
 import { createHash } from 'node:crypto';
 import type { OperatorLog } from '../operator-log.ts';
 import { isObject, messageOf } from '../protocol/json.ts';
@@ -7,32 +10,32 @@ import { fromText, toText } from '../store/serialize.ts';
 import type { Store } from '../store/store.ts';
 import type { QueuedCall } from './bounded-mailbox.ts';
 
-/** How often something may crash the process. */
+/** Number of crashes of the process after which an event is quarantined. */
 const MOST_CRASHES = 2;
 /**
- * How often the process may die in the middle of something where nobody knows whether that crashed it or somebody killed it. Chance
- * does not meet the same event three times, without one time in between at which the process survives it.
+ * Number of deaths of the process after which an event is quarantined if the cause is unknown, because the process may also
+ * have been killed. Three deaths during the same event, without surviving it once in between, are not a coincidence.
  */
 const MOST_DEATHS = 3;
-/** What an instance does by itself: its timers, what comes of its work, what it begins. */
+/** The activity of an instance without a call: its timers, the results of its invocations, its start. */
 export const OWN_ACTIVITY = 'by itself';
 
 const ACTOR = 'server/suspects';
-/** Most that are remembered; the oldest give way. */
+/** Maximum number of remembered events; the oldest are evicted. */
 const MOST = 1_000;
-/** Milliseconds for which a death is held against what was done: what it met may be mended. */
+/** Milliseconds until a death expires: its cause may have been fixed by then. */
 const KEPT_MS = 86_400_000;
-/** Longest event that is noted as it is, in characters. */
+/** Length in characters up to which an event is stored literally; a longer one is stored as a digest. */
 const LONGEST = 2_000;
 
 interface Deaths {
-  /** How often it has crashed the process. */
+  /** Number of times that this event crashed the process. */
   readonly times: number;
-  /** How often the process died in the middle of it, and may have been killed from outside. Reset where the process survives it. */
+  /** Number of times that the process died during this event and may have been killed from outside. Reset once the process survives the event. */
   readonly unsure?: number | undefined;
-  /** Of the last, in milliseconds since 1970. */
+  /** Date of the last death, in milliseconds since 1970. */
   readonly at: number;
-  /** Once it is set aside: the incident of its dead letter, the instance, and what it was, for people. */
+  /** Set once the event is quarantined: the incident of its dead letter, the instance, and a description for operators. */
   readonly setAside?: SetAside | undefined;
 }
 
@@ -40,21 +43,21 @@ interface SetAside {
   readonly incident: string;
   readonly id: string;
   readonly what: string;
-  /** The instance did so by itself, and is set aside as a whole. */
+  /** The instance caused it without a call, so the whole instance is quarantined. */
   readonly own: boolean;
 }
 
-/** What is held against something that an instance is to do. */
+/** The recorded deaths of an event that an instance is about to process. */
 export interface Suspicion {
-  /** How often the process died in the middle of it. */
+  /** Number of times that the process died during it. */
   readonly deaths: number;
-  /** It is not done again. */
+  /** The event must not be processed again. */
   readonly condemned: boolean;
-  /** The incident under which it was set aside before. */
+  /** The incident under which the event was quarantined earlier. */
   readonly incident: string | undefined;
 }
 
-/** Something that is not done again until it is released. */
+/** An event or activity that is rejected until an operator releases it. */
 export interface Condemned extends SetAside {
   readonly digest: string;
   readonly deaths: number;
@@ -79,7 +82,7 @@ export class PoisonEvents {
     this.#deps = deps;
   }
 
-  /** Before anything is done: counts what the process before this one was in the middle of. */
+  /** Counts what the previous process was doing when it died. Runs before anything else does. */
   async restore(): Promise<void> {
     const { store, date, log } = this.#deps;
     const { notes } = store;
@@ -97,13 +100,13 @@ export class PoisonEvents {
     if (this.#known.size > MOST && oldest !== undefined) this.#known.delete(oldest);
     log(
       'error',
-      `the process before this one ended in the middle of ${inWords(last)}: ${times + unsure + 1} times so far${crashed ? '' : '; it may have been killed from outside'}`,
+      `the previous process died while it processed ${inWords(last)} (${times + unsure + 1} times so far${crashed ? '' : '; it may have been killed from outside'})`,
     );
     await this.#write();
     notes.clear();
   }
 
-  /** Whether the process before this one crashed, as far as anybody knows: the process itself, or who has started both. */
+  /** Returns whether the previous process is known to have crashed, by its own note or from its supervisor. */
   #crashed(): boolean {
     const { store, previous } = this.#deps;
     const by = store.notes?.by;
@@ -112,7 +115,7 @@ export class PoisonEvents {
     return told !== undefined && told.pid === by?.pid && told.crashed;
   }
 
-  /** What is held against an instance doing this; undefined for nothing. */
+  /** Returns the recorded deaths of this activity of an instance; undefined if there are none. */
   against(id: string, what: string): Suspicion | undefined {
     if (this.#known.size === 0) return undefined;
     const found = this.#known.get(keyOf(toText([id, what])));
@@ -120,12 +123,12 @@ export class PoisonEvents {
     return { deaths: deathsOf(found), condemned: isCondemned(found), incident: found.setAside?.incident };
   }
 
-  /** The same for a job that is to be served. */
+  /** The same for a queued call. */
   againstJob(id: string, job: QueuedCall): Suspicion | undefined {
     return this.#known.size === 0 || job.type !== 'event' ? undefined : this.against(id, whatOf(job));
   }
 
-  /** The process has survived a job: what may have come from outside before is not held against it any more. */
+  /** Clears the uncertain deaths of an event after the process has survived it. */
   survives(id: string, job: QueuedCall): void {
     if (this.#known.size === 0 || job.type !== 'event') return;
     const key = keyOf(toText([id, whatOf(job)]));
@@ -136,7 +139,11 @@ export class PoisonEvents {
     this.#writeSoon();
   }
 
-  /** What is condemned has become a dead letter. @param job undefined for what the instance did by itself */
+  /**
+   * Records that a poison event became a dead letter.
+   *
+   * @param job undefined for an activity of the instance itself
+   */
   setAside(id: string, job: QueuedCall | undefined, incident: string): void {
     const note = toText([id, job ? whatOf(job) : OWN_ACTIVITY]);
     const key = keyOf(note);
@@ -146,7 +153,7 @@ export class PoisonEvents {
     this.#writeSoon();
   }
 
-  /** What is not done again until it is released. */
+  /** Lists everything that is quarantined until an operator releases it. */
   condemned(): readonly Condemned[] {
     const now = this.#deps.date();
     return [...this.#known].flatMap(([digest, deaths]) =>
@@ -156,7 +163,11 @@ export class PoisonEvents {
     );
   }
 
-  /** Holds nothing against it any more. @returns what it was; undefined where nothing was set aside under that incident */
+  /**
+   * Forgets the deaths of a quarantined event.
+   *
+   * @returns the event; undefined for an unknown incident
+   */
   release(incident: string): Condemned | undefined {
     const found = this.condemned().find((each) => each.incident === incident);
     if (!found) return undefined;
@@ -165,7 +176,7 @@ export class PoisonEvents {
     return found;
   }
 
-  /** An instance begins with a job; what it was noted for before is over. */
+  /** Marks the start of a call; the mark replaces the previous one. */
   begins(id: string, job: QueuedCall): void {
     const { notes } = this.#deps.store;
     if (!notes || job.type !== 'event') return;
@@ -173,21 +184,21 @@ export class PoisonEvents {
     notes.write(toText([id, whatOf(job)]));
   }
 
-  /** Nothing is done any more. */
+  /** Clears the mark: nothing is running. */
   over(): void {
     if (!this.#noting) return;
     this.#noting = false;
     this.#deps.store.notes?.clear();
   }
 
-  /** Runs what an instance does by itself; within a job, it is part of that. What blocks the loop is named by it. */
+  /** Runs an activity of the instance under a mark of its own. Within a call it belongs to that call. The watchdog uses the mark to name a stall. */
   noting<T>(id: string, run: () => T): T {
     const { notes } = this.#deps.store;
     if (!notes || this.#noting) return run();
     this.#noting = true;
     notes.write(toText([id, OWN_ACTIVITY]));
     try {
-      // Until its call is answered it is that call's doing.
+      // Until its call is answered, the activity belongs to that call.
       return running.getStore()?.request ? run() : running.run({ label: shortly(id), request: undefined }, run);
     } finally {
       this.over();
@@ -204,7 +215,7 @@ export class PoisonEvents {
   }
 
   #writeSoon(): void {
-    this.#write().catch((error: unknown) => this.#deps.log('warning', `${ACTOR} is not kept: ${messageOf(error)}`));
+    this.#write().catch((error: unknown) => this.#deps.log('warning', `cannot persist ${ACTOR}: ${messageOf(error)}`));
   }
 
   async #load(store: Store): Promise<void> {
@@ -215,7 +226,7 @@ export class PoisonEvents {
       for (const [key, deaths] of Object.entries(isObject(known) ? known : {}))
         if (isDeaths(deaths) && deaths.at + KEPT_MS > now) this.#known.set(key, deaths);
     } catch (error) {
-      // Then it is counted anew.
+      // Counting starts again from zero.
       this.#deps.log('warning', `${ACTOR} cannot be read: ${messageOf(error)}`);
     }
   }
@@ -229,7 +240,7 @@ function isCondemned(deaths: Deaths): boolean {
   return deaths.times >= MOST_CRASHES || deathsOf(deaths) >= MOST_DEATHS;
 }
 
-/** For the log: the id itself may be the key to the handle, and what an event brings is nobody's business. */
+/** Describes a mark for the log without the full id, which may be the only protection of the handle, and without the data of the event. */
 function inWords(note: string): string {
   try {
     const read = fromText(note, 'a note');
@@ -242,7 +253,7 @@ function inWords(note: string): string {
   }
 }
 
-/** As `addressOf` has it. */
+/** Shortens the id as `handleAddress` does. */
 function shortly(id: string): string {
   return id.slice(0, id.lastIndexOf('/') + 7);
 }
@@ -251,14 +262,14 @@ function isDeaths(value: unknown): value is Deaths {
   return isObject(value) && typeof value.times === 'number' && typeof value.at === 'number';
 }
 
-/** Of a client's event: the same for the same data. */
+/** Identifies a client's event: equal data gives equal text. */
 function whatOf(job: QueuedCall): string {
   if (job.type !== 'event') return job.type;
   let text: string;
   try {
     text = toText(job.event);
   } catch {
-    // What JSON cannot say was not sent by a client.
+    // A value that JSON cannot represent does not come from a client.
     text = job.event.type;
   }
   return text.length <= LONGEST ? text : keyOf(text);

@@ -1,4 +1,4 @@
-/** What an instance goes on from: its snapshot as it was kept, checked against the machine that is to read it, or made fit for another version. */
+/** Checks a stored snapshot against the machine that resumes it, or migrates it to another version. */
 import {
   type AnyActorLogic,
   type AnyStateMachine,
@@ -14,15 +14,15 @@ import { HandleError } from './handle-error.ts';
 import type { MachineKind } from './machine-definition.ts';
 import { serializeSnapshot } from './serializable.ts';
 
-/** What is kept of an instance in one row. */
+/** The stored data of an instance, in one row. */
 export interface StoredInstance {
   readonly snapshot: JsonObject;
-  /** Grows with each change. */
+  /** The number of the last change. */
   readonly turn: number;
-  /** When it was used last, in milliseconds since 1970. */
+  /** Date of the last use, in milliseconds since 1970. */
   readonly used: number;
   readonly entries: Readonly<Record<string, number>>;
-  /** Why it was set aside, where it was. */
+  /** The reason of its quarantine, if it is quarantined. */
   readonly failure?: string | undefined;
 }
 
@@ -30,7 +30,7 @@ export function writeStored(kept: StoredInstance): string {
   return toText(kept);
 }
 
-/** @throws {StoreError | HandleError} for what was not written by {@link writeStored} */
+/** @throws {StoreError | HandleError} for data that {@link writeStored} did not write */
 export function readStored(data: string, what: string): StoredInstance {
   const value = fromText(data, what);
   if (isObject(value)) {
@@ -38,26 +38,26 @@ export function readStored(data: string, what: string): StoredInstance {
     if (isJsonObject(snapshot) && typeof turn === 'number' && typeof used === 'number' && isCounts(entries))
       return { snapshot, turn, used, entries, failure: typeof failure === 'string' ? failure : undefined };
   }
-  throw new HandleError('failed', `${what}: expected what this server keeps of an instance, got ${describe(value)}`);
+  throw new HandleError('failed', `${what}: expected a stored instance, got ${describe(value)}`);
 }
 
 function isCounts(value: unknown): value is Record<string, number> {
   return isObject(value) && Object.values(value).every((count) => typeof count === 'number');
 }
 
-/** Where an instance goes on. */
+/** The machine and snapshot from which an instance resumes. */
 export interface Resumption {
   readonly machine: AnyStateMachine;
   readonly version: string;
   readonly snapshot: JsonObject;
-  /** It was made fit for this version just now: its timers begin where they were, if they are the same. */
+  /** The snapshot was just migrated. Timers that exist in both versions keep their dates. */
   readonly migrated: boolean;
 }
 
 /**
- * Which machine an instance goes on with, and from what.
+ * Selects the machine and the snapshot from which an instance resumes.
  *
- * @throws {HandleError} `refused` where no machine here can read it: it stays as it is
+ * @throws {HandleError} `refused` if no machine here can read it; the stored instance stays unchanged
  */
 export function resume(kind: MachineKind, version: string, kept: StoredInstance): Resumption {
   const { snapshot } = kept;
@@ -77,7 +77,7 @@ export function resume(kind: MachineKind, version: string, kept: StoredInstance)
 function foreign({ name, version }: MachineKind, other: string): HandleError {
   return new HandleError(
     'refused',
-    `this instance was made by version ${other} of "${name}"; this server has version ${version}, and no way from one to the other. It is kept as it is: its operator can give the machine a "migrate", or ${other} in "previous". Make a new one to go on now.`,
+    `version ${other} of "${name}" created this instance. This server has version ${version} and cannot migrate it. The instance stays unchanged: the operator can give the machine a "migrate", or list ${other} in "previous". Create a new one to continue now.`,
   );
 }
 
@@ -90,11 +90,11 @@ function migrate(kind: MachineKind, version: string, { value, context }: JsonObj
     throw new TypeError(`${where}: expected { value, context }, got ${describe(migrated)}`);
   if (!hasState(machine, migrated.value))
     throw new TypeError(
-      `${where}: expected a state of version ${kind.version}, got ${acceptedInWords(migrated.value)}, which it does not have`,
+      `${where}: expected a state of version ${kind.version}, got unknown state ${acceptedInWords(migrated.value)}`,
     );
   const snapshot = machine.resolveState({ value: migrated.value, context: migrated.context });
   const begun = createActor(machine, { snapshot });
-  // What its states invoke begins anew; it was not running under this version.
+  // The invocations of its states start now, because they did not run under this version.
   const children: Record<string, unknown> = {};
   for (const node of snapshot._nodes)
     for (const { id, src, input, systemId, onSnapshot } of node.invoke) {
@@ -111,7 +111,7 @@ function migrate(kind: MachineKind, version: string, { value, context }: JsonObj
   return serializeSnapshot({ ...persisted, children }, Number.POSITIVE_INFINITY);
 }
 
-/** The delays of the states that it is in, as the machine would begin them: by the ids of their timers, in milliseconds. */
+/** Returns the delays of its current states in milliseconds, by the ids of their timers, as the machine would start them. */
 export function delaysOf(machine: AnyStateMachine, { value, context }: JsonObject): ReadonlyMap<string, number> {
   const delays = new Map<string, number>();
   if (!isValue(value)) return delays;
@@ -125,19 +125,19 @@ export function delaysOf(machine: AnyStateMachine, { value, context }: JsonObjec
   return delays;
 }
 
-/** Nothing in a snapshot may choose what runs: states and children must be the machine's own (S-02). */
+/** A snapshot must not select what runs: its states and children must be those of the machine (S-02). */
 function checkRestorable(machine: AnyStateMachine, snapshot: JsonObject, kind: MachineKind, version: string): void {
   const fault = differencesFrom(machine, snapshot);
   if (fault === undefined) return;
   throw new HandleError(
     'refused',
-    `this instance ${fault}, which version ${version} of "${kind.name}" does not have: a machine that changes needs a new version, and a "migrate". The instance is kept as it is.`,
+    `this instance ${fault}, which version ${version} of "${kind.name}" does not have. A changed machine needs a new version and a "migrate". The instance stays unchanged.`,
   );
 }
 
-/** What of a snapshot its machine does not have, in words; undefined where it has all of it. */
+/** Describes the part of a snapshot that the machine does not have; undefined if it has everything. */
 export function differencesFrom(machine: AnyStateMachine, { value, children, status }: JsonObject): string | undefined {
-  // One that failed at its very beginning has no state.
+  // An instance that failed at its start has no state.
   if (status === 'error') return undefined;
   return !isValue(value) || !hasState(machine, value)
     ? `is in state ${acceptedInWords(value)}`
@@ -153,7 +153,7 @@ function strangeChild(machine: AnyStateMachine, children: JsonValue | undefined)
   return undefined;
 }
 
-/** The logic of that name, as XState finds it: the machine's own, or that of an invocation that names none. */
+/** Finds logic by its name as XState does: named logic of the machine, or the inline logic of an invocation. */
 function logicOf(machine: AnyStateMachine, src: unknown): AnyActorLogic | undefined {
   if (typeof src !== 'string') return undefined;
   const inline = /^xstate\.invoke\.(\d+)\.(.*)$/.exec(src);
@@ -194,7 +194,7 @@ function isStateOf(node: AnyStateNode, value: StateValue): boolean {
   if (typeof value === 'string') return Object.hasOwn(node.states, value);
   return Object.entries(value).every(([key, inner]) => {
     const child = Object.hasOwn(node.states, key) ? node.states[key] : undefined;
-    // A region without states of its own has an empty value.
+    // A region without states has an empty value.
     return child !== undefined && inner !== undefined && (isEmpty(inner) || isStateOf(child, inner));
   });
 }
@@ -203,7 +203,7 @@ function isEmpty(value: StateValue): boolean {
   return typeof value === 'object' && Object.keys(value).length === 0;
 }
 
-/** For the log: why an instance cannot be read. */
+/** The log entry for an instance that cannot be read. */
 export function unreadable(id: string, error: unknown): string {
   return `${id} cannot be read: ${messageOf(error)}`;
 }

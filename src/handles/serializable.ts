@@ -1,24 +1,24 @@
-/** What of an instance is kept: data that JSON says without changing it. What it cannot say is found here, and named. */
+/** Checks that the data of an instance survives JSON unchanged, and names the part that does not. */
 import { isObject, type JsonObject } from '../protocol/json.ts';
 
-/** Something that would not come back from the store as it went in. The message says where it is, and what to keep instead. */
+/** A value that would not survive storage. The message names its place and a replacement. */
 export class NotSerializable extends Error {
   override readonly name = 'Unkeepable';
 }
 
-/** Key by which XState refers to an actor in what it keeps: from a client it would become one (S-02). */
+/** XState's marker for a reference to an actor. Data from a client must not contain it (S-02). */
 const REFERENCE = 'xstate$$type';
 
 /** Keys that can reach the prototype of every object (RELIABILITY 2). */
 const FORBIDDEN: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype', REFERENCE]);
 
-/** What is wrong with data from outside, before a machine sees it; undefined where nothing is. */
+/** Describes the fault in data from outside before a machine receives it; undefined if there is none. */
 export function notSerializable(value: unknown, maxDepth: number, path = ''): string | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   const at = path === '' ? 'the data' : path;
   if (maxDepth === 0) return `${at}: expected less nesting (the server's option is limits.maxDepth)`;
   for (const [key, member] of Object.entries(value)) {
-    if (FORBIDDEN.has(key) && !Array.isArray(value)) return `${at}: the key "${key}" is refused`;
+    if (FORBIDDEN.has(key) && !Array.isArray(value)) return `${at}: the key "${key}" is not allowed`;
     const fault = notSerializable(member, maxDepth - 1, path === '' ? key : `${path}.${key}`);
     if (fault !== undefined) return fault;
   }
@@ -26,10 +26,10 @@ export function notSerializable(value: unknown, maxDepth: number, path = ''): st
 }
 
 /**
- * The value as JSON will bring it back; the same one, where nothing in it changes. Errors, which machines keep to tell what went
- * wrong, are kept as their name and message.
+ * Returns the value as JSON restores it; the same object if nothing changes. Errors are stored as their name and message,
+ * because machines retain them to report failures.
  *
- * @throws {Unkeepable} for what JSON would lose or change without a word
+ * @throws {NotSerializable} for a value that JSON would lose or change silently
  */
 export function serializable(value: unknown, path: string, maxDepth: number): unknown {
   switch (typeof value) {
@@ -39,12 +39,12 @@ export function serializable(value: unknown, path: string, maxDepth: number): un
       return value;
     case 'number':
       if (Number.isFinite(value)) return value;
-      throw new NotSerializable(`${path}: ${value} cannot be kept: JSON has finite numbers only`);
+      throw new NotSerializable(`${path}: ${value} cannot be stored: JSON has finite numbers only`);
     case 'object':
       return value === null ? value : keepableObject(value, path, maxDepth);
     default:
       throw new NotSerializable(
-        `${path}: a ${typeof value} cannot be kept: keep data only, such as a string in its place`,
+        `${path}: a ${typeof value} cannot be stored. Store plain data, such as a string, in its place`,
       );
   }
 }
@@ -52,14 +52,14 @@ export function serializable(value: unknown, path: string, maxDepth: number): un
 function keepableObject(value: object, path: string, maxDepth: number): unknown {
   if (maxDepth === 0)
     throw new NotSerializable(
-      `${path.slice(0, 200)}: nested too deep to be kept (the server's option is limits.maxDepth)`,
+      `${path.slice(0, 200)}: nested too deep to be stored (the server's option is limits.maxDepth)`,
     );
   if (Array.isArray(value)) return keepableItems(value, path, maxDepth);
   if (value instanceof Error) return { name: value.name, message: value.message };
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null && !isPlainElsewhere(prototype))
     throw new NotSerializable(
-      `${path}: a ${nameOf(value)} cannot be kept: keep plain data, such as its ISO text for a Date`,
+      `${path}: a ${nameOf(value)} cannot be stored. Store plain data, such as the ISO text of a Date`,
     );
   let copy: Record<string, unknown> | undefined;
   for (const [key, member] of Object.entries(value)) {
@@ -84,7 +84,7 @@ function keepableItems(items: readonly unknown[], path: string, maxDepth: number
   return copy ?? items;
 }
 
-/** The prototype of plain objects of another realm, such as a test's or a worker's. */
+/** Returns whether this is the prototype of plain objects in another realm, such as a test's or a worker's. */
 function isPlainElsewhere(prototype: unknown): boolean {
   return isObject(prototype) && Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype, 'isPrototypeOf');
 }
@@ -94,7 +94,7 @@ function nameOf(value: object): string {
   return typeof made === 'function' && made.name !== '' ? made.name : 'object of a class';
 }
 
-/** What XState persists of an actor, as far as it is ours to look into. */
+/** The parts of XState's persisted snapshot that this file reads. */
 export interface Persisted {
   readonly status: string;
   readonly value?: unknown;
@@ -105,12 +105,14 @@ export interface Persisted {
 }
 
 /**
- * What XState persists, made fit to be kept: the outcome of a child that has ended is told to its parent already, and is dropped.
+ * Converts XState's persisted snapshot to JSON data. The output of a child that has ended is dropped, because its parent has
+ * already received it.
  *
- * @throws {Unkeepable}
+ * @throws {NotSerializable}
  */
 export function serializeSnapshot(persisted: unknown, maxDepth: number, path = 'context'): JsonObject {
-  if (!isObject(persisted)) throw new NotSerializable(`${path}: the actor cannot be kept: it persists nothing`);
+  if (!isObject(persisted))
+    throw new NotSerializable(`${path}: the actor cannot be stored: it has no persisted snapshot`);
   const { status, context, children, error, output, ...rest } = persisted;
   const kept: Record<string, unknown> = { ...rest, status };
   if ('context' in persisted) kept.context = serializable(context, path, maxDepth);
@@ -120,13 +122,13 @@ export function serializeSnapshot(persisted: unknown, maxDepth: number, path = '
     );
     checkReferences(kept.context, children, path);
   }
-  // Of the machine itself: its result, and why it failed.
+  // The output and error of the machine itself.
   if (path === 'context') {
     if (output !== undefined) kept.output = serializable(output, 'output', maxDepth);
     if (error !== undefined) kept.error = serializable(error, 'error', maxDepth);
   }
   if ('input' in rest) kept.input = serializable(rest.input, `${path.replace(/context$/, '')}input`, maxDepth);
-  // What is left is XState's own, or checked above.
+  // The remaining members are XState's own, or checked above.
   return kept as JsonObject;
 }
 
@@ -134,18 +136,18 @@ function keepChild(child: unknown, maxDepth: number, path: string): unknown {
   if (!isObject(child)) return child;
   if (typeof child.src !== 'string')
     throw new NotSerializable(
-      `${path.replace(/\.context$/, '')}: an actor that was spawned from its logic cannot be kept: name the logic in setup({ actors }), and spawn it by that name`,
+      `${path.replace(/\.context$/, '')}: an actor spawned from unnamed logic cannot be stored. Name the logic in setup({ actors }) and spawn it by that name`,
     );
   return { ...child, snapshot: serializeSnapshot(child.snapshot, maxDepth, path) };
 }
 
-/** A reference in the context must be to a child that is there: another would come back as nothing. */
+/** A reference in the context must refer to an existing child. Otherwise it would be undefined after a restore. */
 function checkReferences(context: unknown, children: Readonly<Record<string, unknown>>, path: string): void {
   if (typeof context !== 'object' || context === null) return;
   if (REFERENCE in context) {
     const id: unknown = 'id' in context ? context.id : undefined;
     if (typeof id === 'string' && Object.hasOwn(children, id)) return;
-    throw new NotSerializable(`${path}: a reference to an actor that is none of the machine's cannot be kept`);
+    throw new NotSerializable(`${path}: a reference to an actor that is not a child of the machine cannot be stored`);
   }
   for (const [key, member] of Object.entries(context)) checkReferences(member, children, `${path}.${key}`);
 }

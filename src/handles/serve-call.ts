@@ -1,4 +1,4 @@
-/** One job of an instance: what it makes of the machine, and what its caller is to be told. */
+/** Serves one call of an instance: applies it to the machine and prepares the answer. */
 import type { HandleView } from '../messages/handle-messages.ts';
 import type { Activation } from './activation.ts';
 import type { QueuedCall } from './bounded-mailbox.ts';
@@ -9,7 +9,10 @@ import { HandleError } from './handle-error.ts';
 import type { HandleRecord } from './handle-record.ts';
 import type { MachineKind } from './machine-definition.ts';
 
-/** @param turn the last one. @throws what the event made the machine throw */
+/**
+ * @param turn the last turn
+ * @throws anything that the machine throws on this event
+ */
 export function serveCall(
   job: QueuedCall,
   entry: HandleRecord,
@@ -41,7 +44,7 @@ export function serveCall(
   return { job, answer: { view: viewAt(turn + 1) }, turn: turn + 1, events: living.takeEvents() };
 }
 
-/** What has become of the machine is what has become of the handle. */
+/** Copies the final status of the machine to its handle. */
 export function follow(entry: HandleRecord, { living }: Activation): void {
   if (entry.status !== 'active') return;
   const { status } = living.snapshot;
@@ -54,15 +57,15 @@ function isOver({ status }: HandleRecord, value: unknown): HandleError {
     case 'done':
       return new HandleError(
         'ended',
-        `this instance is done, in state ${acceptedInWords(value)}, and takes no more events: get it for its output`,
+        `this instance is done (in state ${acceptedInWords(value)}) and accepts no more events. Get it to read its output.`,
       );
     case 'failed':
       return new HandleError(
         'ended',
-        'this instance has failed, and takes no more events: get it for the reason, and make a new one',
+        'this instance has failed and accepts no more events. Get it to read the reason, and create a new one.',
       );
     case 'ended':
     case 'active':
-      return new HandleError('ended', 'this instance was ended, and takes no more events: make a new one');
+      return new HandleError('ended', 'this instance has ended and accepts no more events. Create a new one.');
   }
 }

@@ -1,4 +1,4 @@
-/** The turns of an instance in memory: calls are served in order, what they change becomes durable, then it is told and takes effect. */
+/** The turn loop of an instance in memory: serves calls in order and commits their changes. Answers and effects follow once the commit is durable. */
 import type { AnyEventObject } from 'xstate';
 import type { HandleView } from '../messages/handle-messages.ts';
 import type { TimerRow, Write } from '../store/store.ts';
@@ -16,27 +16,27 @@ import type { Caller } from './machine-definition.ts';
 import type { StoredInstance } from './restore.ts';
 import { follow, serveCall } from './serve-call.ts';
 
-/** Most calls that are served before others are given a turn. */
+/** Maximum number of calls in one batch before the event loop continues. */
 const MOST_TURNS = 64;
 
-/** Whose turns they are. */
+/** The owner of the turns. */
 export interface TurnLoopOwner {
   readonly entry: HandleRecord;
   readonly gone: boolean;
-  /** It has changed, durably. */
+  /** Reports a durable change. */
   changed(type: 'created' | 'changed', view: () => HandleView): void;
   answer(applied: readonly ServedCall[]): void;
-  /** It can change no more. */
+  /** Reports that the instance has ended. */
   ended(): void;
-  /** Something that nobody called for made it throw. */
+  /** Reports an error that no call has caused. */
   crashed(events: readonly AnyEventObject[], error: unknown): void;
-  /** The last of these jobs made it throw; nothing of any of them is kept. */
+  /** Reports an error that the last of these calls caused. The changes of all of them are discarded. */
   poisoned(jobs: readonly QueuedCall[], error: unknown): void;
-  /** What it came to could not be made durable. */
+  /** Reports that the changes could not be made durable. */
   unkept(applied: readonly ServedCall[], error: unknown): void;
 }
 
-/** What was kept before a batch. */
+/** The stored data before a batch. */
 interface Before {
   readonly kept: string;
   readonly timers: readonly TimerRow[];
@@ -47,16 +47,16 @@ export class TurnLoop {
   readonly #host: InstanceDeps;
   readonly #mail: BoundedMailbox;
   #awake: Activation | undefined;
-  /** The last one; grows with each change. */
+  /** The last turn; increases with each change. */
   #turn = 0;
-  /** What is kept of the instance, as it was written last. */
+  /** The stored data of the instance, as last written. */
   #kept = '';
   #failure: string | undefined;
-  /** A batch is on its way: calls wait. */
+  /** A batch is being committed; calls wait. */
   #busy = false;
-  /** It has changed by itself since the last batch. */
+  /** The instance has changed without a call since the last batch. */
   #stirred = false;
-  /** As many were served as may be in one turn. */
+  /** The last batch had the maximum size. */
   #full = false;
   #waiting: (() => void)[] = [];
 
@@ -78,7 +78,11 @@ export class TurnLoop {
     return !this.#busy && !this.#stirred;
   }
 
-  /** A new one. @throws what it throws at its beginning, or what of it cannot be kept */
+  /**
+   * Starts a new instance.
+   *
+   * @throws the error of its start, or of data that cannot be stored
+   */
   create(awake: Activation, input: unknown, caller: Caller, more: readonly Write[]): Promise<HandleView> {
     this.#awake = awake;
     awake.start();
@@ -91,7 +95,11 @@ export class TurnLoop {
     return answer;
   }
 
-  /** One that was read from the store. @throws what it throws when it goes on */
+  /**
+   * Resumes an instance from the store.
+   *
+   * @throws the error of resuming it
+   */
   goOn(awake: Activation, kept: StoredInstance, data: string, migrated: boolean): void {
     this.#awake = awake;
     this.#kept = data;
@@ -103,26 +111,26 @@ export class TurnLoop {
     throwCrash(awake);
     awake.living.takeEvents();
     this.#stirred = false;
-    // What it was made fit for must be durable before it does anything.
+    // Persist a migrated snapshot before running any of its effects.
     if (migrated) return this.#commit(awake, [], this.#own(awake));
     this.#durable(awake, [], awake.living.takeEffects(), undefined);
   }
 
-  /** Lets go of what is in memory. */
+  /** Drops the instance from memory. */
   drop(): void {
     this.#awake?.living.stop();
     this.#awake = undefined;
     this.#stirred = false;
   }
 
-  /** It has changed by itself: what changes in one turn of the event loop is one batch. */
+  /** Notes a change without a call. All such changes within one turn of the event loop form one batch. */
   stir(awake: Activation): void {
     if (awake !== this.#awake || this.#stirred) return;
     this.#stirred = true;
     this.again();
   }
 
-  /** Serves what waits in a turn of its own, so that no caller is kept waiting; after many, in one of the event loop. */
+  /** Schedules the next batch as a microtask, so that the current caller does not wait; after a full batch, as a turn of the event loop. */
   again(): void {
     if (!this.#stirred && this.#mail.size === 0) return;
     if (this.#full) this.#host.clock.soon(() => this.#pump());
@@ -130,7 +138,7 @@ export class TurnLoop {
     this.#full = false;
   }
 
-  /** Resolves when what has happened so far is durable, and what it led to has begun. */
+  /** Resolves when all changes so far are durable and their effects have started. */
   settled(): Promise<void> {
     if (this.idle || this.#owner.gone) return Promise.resolve();
     return new Promise((resolve) => this.#waiting.push(resolve));
@@ -140,10 +148,10 @@ export class TurnLoop {
     for (const resolve of this.#waiting.splice(0)) resolve();
   }
 
-  /** What clients see of it now. */
+  /** Returns the current view for clients. */
   view(turn = this.#turn): HandleView {
     const awake = this.#awake;
-    if (!awake) throw new Error('an instance was looked at that is not in memory');
+    if (!awake) throw new Error('expected an instance in memory');
     const { entry } = this.#owner;
     const asks = entry.status === 'active' ? awake.desk.look() : [];
     return instanceView(entry, awake.kind, this.#host, awake.living.snapshot, turn, asks, this.#failure);
@@ -152,7 +160,7 @@ export class TurnLoop {
   #pump(): void {
     const awake = this.#awake;
     if (this.#busy || this.#owner.gone || !awake) return;
-    // What changed by itself is a batch of its own: an event that crashes then takes nothing of it back.
+    // A change without a call is committed separately, so that an event that crashes does not undo it.
     if (this.#stirred) return this.#changed(awake);
     try {
       this.#serveAll(awake);
@@ -175,7 +183,7 @@ export class TurnLoop {
         continue;
       }
       if (job && suspicion) job.attempts = Math.max(job.attempts, suspicion.condemned ? suspicion.deaths - 1 : 1);
-      // One that crashed the instance, or ended the process, is tried alone.
+      // Retry alone an event that crashed the instance or ended the process.
       if (!job || (job.attempts > 0 && applied.length > 0)) break;
       this.#mail.take();
       job.asked = awake.desk.asked;
@@ -188,7 +196,7 @@ export class TurnLoop {
       } catch (error) {
         return this.#owner.poisoned([...applied.map((each) => each.job), job], error);
       }
-      // What is held back is to be done before the next event, as it would be without a store.
+      // Deferred effects must run before the next event, as they would without a store.
       if (job.attempts > 0 || entry.status !== 'active' || awake.living.holds) break;
     }
     this.#full = applied.length === MOST_TURNS;
@@ -202,7 +210,7 @@ export class TurnLoop {
     return inspection.on ? inspection.because(job.cause, () => this.#watched(job, awake, run())) : run();
   }
 
-  /** An event that was refused never came to the machine. */
+  /** A rejected event does not reach the machine, so it is recorded here. */
   #watched(job: QueuedCall, { living: { snapshot } }: Activation, one: ServedCall): ServedCall {
     if (job.type !== 'event' || !('refusal' in one.answer)) return one;
     const event = { ...job.event.data, type: job.event.type };
@@ -221,7 +229,7 @@ export class TurnLoop {
     return { kind: 'own', turn: this.#turn + 1, events: awake.living.takeEvents() };
   }
 
-  /** Makes durable what has happened. Only then is it told, and only then does anything come of it (the output gate). */
+  /** Commits the changes. Answers and effects wait until the commit is durable (the output gate). */
   #commit(
     awake: Activation,
     applied: readonly ServedCall[],
@@ -258,7 +266,7 @@ export class TurnLoop {
     this.#host.store.commit(more.length === 0 ? writes : [...writes, ...more]).then(
       () => {
         this.#busy = false;
-        // Its calls are answered, whatever has become of it meanwhile: what they were is durable.
+        // Answer the calls in any case, because their changes are durable.
         if (this.#awake) return then();
         this.#owner.answer(applied);
         this.tellSettled();
@@ -287,7 +295,7 @@ export class TurnLoop {
     this.again();
   }
 
-  /** An action of the last event has thrown: the event has not happened. What it did before that, it may do again. */
+  /** An action of the last event has thrown, so the event is undone. Its earlier effects may run again. */
   #undo(awake: Activation, applied: readonly ServedCall[], before: Before, thrown: unknown): void {
     const { entry } = this.#owner;
     entry.status = 'active';

@@ -1,9 +1,9 @@
-/** The time that the user of a session is given to answer: the request's own is for the handler. */
+/** Extends the deadline of a legacy request while its user answers a question. The request's own timeout is for the handler. */
 import type { Timer } from '../clock.ts';
 import type { ActiveRequest } from '../messages/active-request.ts';
 import type { InteractiveRequestOptions } from './interactive-request-options.ts';
 
-/** @returns what ends it, and gives the request its own time again, anew */
+/** @returns a timer whose cancellation restores the request's own timeout */
 export function answerTimeout(
   { askMs, clock }: InteractiveRequestOptions,
   request: ActiveRequest,

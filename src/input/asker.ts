@@ -1,4 +1,4 @@
-/** The asking half of a handler's context: it prepares questions, waits for replies, and asks again for what does not fit. */
+/** The asking methods of a handler's context: prepare questions, wait for replies, and repeat a question whose answer is invalid. */
 
 import type { Client } from '../messages/client-facts.ts';
 import type { ByModel, InteractiveRequestMail, Question, Reply } from '../messages/input-messages.ts';
@@ -10,24 +10,24 @@ import { askAgain, type Prepared, prepare } from './prepare.ts';
 import type { AnyQuestion, Asking } from './questions.ts';
 
 export interface AskerOptions {
-  /** The conversation of the request. It begins with the first question. */
+  /** Returns the interactive request, which is created with the first question. */
   conversation(): Mailbox<InteractiveRequestMail>;
-  /** The client that is asked: of the newest request. */
+  /** Returns the client of the newest request, which receives the question. */
   client(): Client;
-  /** Where the client cannot be asked, the model that called is. */
+  /** Set if the model that called is asked when the client cannot be. */
   readonly model: Pick<ByModel, 'structured'> | undefined;
 }
 
-/** Most questions of one `ctx.ask`. */
+/** Maximum number of questions in one `ctx.ask`. */
 const MAX_QUESTIONS = 32;
-/** How often a question is put whose answers do not fit. */
+/** Number of times that a question is asked until its answers are valid. */
 const MAX_TRIES = 3;
 
 export function makeAsking({ conversation, client, model }: AskerOptions): Asking {
-  /** How often each name was used: the second question of a name is another one. */
+  /** Number of uses of each name. The second question with a name gets another key. */
   const used = new Map<string, number>();
 
-  /** No two have one key (2026-07-28 MRTR, "Server Requirements"), though an author may name a question "a-2". */
+  /** Keys are unique (2026-07-28 MRTR, "Server Requirements"), even if an author names a question "a-2". */
   const keyFor = (name: string): string => {
     let times = used.get(name) ?? 0;
     let key = name;
@@ -39,7 +39,7 @@ export function makeAsking({ conversation, client, model }: AskerOptions): Askin
     return key;
   };
 
-  /** For the client; or, where it cannot be asked, for the model. */
+  /** Prepares a question for the client, or for the model if the client cannot be asked. */
   const preparedFor = (question: AnyQuestion): Prepared => {
     try {
       return prepare(question, client());
@@ -57,7 +57,7 @@ export function makeAsking({ conversation, client, model }: AskerOptions): Askin
       const read = await prepared.read(reply.result);
       if (read.ok) return read.answer;
       why = read.why;
-      if (tries === MAX_TRIES) throw new Unanswered(`${MAX_TRIES} answers did not fit: ${why}`);
+      if (tries === MAX_TRIES) throw new Unanswered(`${MAX_TRIES} answers were invalid: ${why}`);
       const { question, replied } = pose(key, askAgain(prepared, why));
       conversation().send({ type: 'ask', questions: [question] });
       reply = await replied;
@@ -72,10 +72,10 @@ export function makeAsking({ conversation, client, model }: AskerOptions): Askin
     const named = Object.entries(questions);
     if (named.length === 0 || named.length > MAX_QUESTIONS)
       throw new TypeError(`ctx.ask: expected 1 to ${MAX_QUESTIONS} questions, got ${named.length}`);
-    // The door refuses a message with this key, so no answer could come in.
+    // The parser rejects a message with this key, so no answer could arrive.
     if (Object.hasOwn(questions, '__proto__'))
-      throw new TypeError('ctx.ask: "__proto__" cannot be the name of a question: no client could answer it');
-    // All, before any is asked: what cannot be asked must not be found out half-way.
+      throw new TypeError('ctx.ask: expected another name for a question than "__proto__", which no client can answer');
+    // Prepare all questions before the first is asked, so that none fails half-way.
     const prepared = named.map(([name, question]) => ({ name, prepared: preparedFor(question) }));
     const posed = prepared.map((each) => {
       const key = keyFor(each.name);
@@ -93,7 +93,7 @@ export function makeAsking({ conversation, client, model }: AskerOptions): Askin
   const one = async (name: string, question: AnyQuestion): Promise<unknown> =>
     (await askAll({ [name]: question }))[name];
 
-  // What comes back is what was asked for: each question is read by what prepared it.
+  // Each answer is read by the question that it belongs to, so its type fits.
   return {
     elicit: (question) => one('elicit', { elicit: question }) as never,
     elicitUrl: (question) => one('elicitUrl', { elicitUrl: question }) as never,

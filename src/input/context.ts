@@ -1,4 +1,4 @@
-/** What a handler is given beside its arguments: the signal, progress, the log, who is asking, and recorded steps. */
+/** The context of a handler: signal, progress, log, client, recorded steps, and the questions that it may ask. */
 
 import { type Clock, LONGEST_TIMER_MS } from '../clock.ts';
 import type { ActiveRequest } from '../messages/active-request.ts';
@@ -12,7 +12,7 @@ import { type AskerOptions, makeAsking } from './asker.ts';
 import type { Asking } from './questions.ts';
 import { type StepStore, Steps } from './steps.ts';
 
-/** Sends log messages to the client that asked, at or above the level that it wants. Data is any JSON value. */
+/** Sends log messages to the client that called, at or above its log level. Data is any JSON value. */
 export interface Log {
   (level: LogLevel, data: unknown, logger?: string): void;
   debug(data: unknown, logger?: string): void;
@@ -22,47 +22,51 @@ export interface Log {
 }
 
 export interface Context extends Asking {
-  /** Aborted when the client cancels, leaves, or the deadline passes; for a task, when it is cancelled, its time to live is over, or the server stops. Hand it to `fetch` and the like. */
+  /**
+   * Aborted when the client cancels or disconnects, or the deadline passes. For a task: when it is cancelled, its time to
+   * live has passed, or the server stops. Pass it to `fetch` and similar functions.
+   */
   readonly signal: AbortSignal;
   /**
-   * Reports progress, if the client asked for it; of a task, the message is what it shows. Puts the deadline off, where the revision allows.
+   * Reports progress if the client requested it; a task shows the message as its status. Extends the deadline if the
+   * revision allows.
    *
-   * @param done grows with each call; a call that does not grow it is ignored
+   * @param done must increase with each call; otherwise the call is ignored
    * @example ctx.progress(3, 10, 'third file')
    */
   progress(done: number, total?: number, message?: string): void;
   readonly log: Log;
   /**
-   * Lets go of the client's HTTP connection while the handler works on; the client comes back for the rest ("polling",
-   * SEP-1699). Does nothing where that cannot be: on other transports, in other revisions than 2025-03-26 to 2025-11-25, or
-   * where the client has been told no event id to come back with (before 2025-11-25: until something was sent).
+   * Closes the client's HTTP connection while the handler continues; the client reconnects for the rest ("polling",
+   * SEP-1699). Does nothing on other transports, in revisions other than 2025-03-26 to 2025-11-25, or if the client has
+   * received no event id to resume from (before 2025-11-25: until something was sent).
    *
-   * @param retryMs milliseconds after which the client is to come back. Default 1,000
-   * @throws {RangeError} for a time that is no whole number from 0 to 2^31-1
+   * @param retryMs milliseconds after which the client should reconnect. Default 1,000
+   * @throws {RangeError} for a time that is not a whole number from 0 to 2^31-1
    * @example ctx.closeStream(5_000);
    */
   closeStream(retryMs?: number): void;
-  /** The client as it describes itself: for display and logs, never for decisions about what it may do. */
+  /** The client's description of itself. Use it for display and logs, never for authorization. */
   readonly client: {
     readonly info: Implementation | undefined;
     readonly capabilities: ClientCapabilities;
     readonly revision: Revision;
     readonly era: Era;
   };
-  /** Absent for a modern client: there is no session. */
+  /** Undefined for a modern client, which has no session. */
   readonly session: { readonly id: string } | undefined;
-  /** Who the request is authorised as; `anonymous` where nothing authenticates. */
+  /** The principal of the request; `anonymous` if nothing authenticates clients. */
   readonly principal: string;
   readonly requestId: RequestId;
-  /** Milliseconds since the request was admitted, without what its client took to answer what it was asked. */
+  /** Milliseconds since the request was admitted, without the time that its client took to answer questions. */
   readonly elapsedMs: number;
-  /** The request's `_meta`, as it came (trace context and the like). */
+  /** The `_meta` of the request, unchanged (trace context and similar data). */
   readonly meta: JsonObject;
   /**
-   * Runs `fn` once for this request and records its result: the same name again gives the recorded one, also when the request
-   * is run anew because the process that asked the client something is gone. Then the result is what JSON made of it. With a
-   * durable store the result is kept before the promise resolves, so that a step runs once although the process ends right
-   * after it; the promise rejects where it could not be kept.
+   * Runs `fn` once for this request and records its result. Another call with the same name returns the recorded result,
+   * also if the request runs again because the process that asked the client has ended; the result is then a JSON copy. With
+   * a durable store, the result is persisted before the promise resolves, so the step runs only once even if the process
+   * ends right afterwards. The promise rejects if the result cannot be persisted.
    *
    * @param name unique among the steps of the request
    * @example const charge = await ctx.step('charge', () => pay(order))
@@ -70,39 +74,39 @@ export interface Context extends Asking {
   step<T>(name: string, fn: () => T | Promise<T>): Promise<T>;
 }
 
-/** What a context is lent. */
+/** The services that a context uses. */
 export interface ContextHost {
   readonly clock: Clock;
-  /** The conversation of a request that asks its client something. */
+  /** Returns the interactive request of a request that asks its client. */
   converse(request: ActiveRequest, carrier: HandlerRun): Mailbox<InteractiveRequestMail>;
-  /** Where the results of its steps are kept; undefined where they end with the process. */
+  /** Returns the log of its steps; undefined if they end with the process. */
   journal?(request: ActiveRequest, carrier: HandlerRun): StepStore | undefined;
-  /** Where the client cannot be asked, the model that called is. */
+  /** Set if the model that called is asked when the client cannot be. */
   readonly model?: AskerOptions['model'];
-  /** The call is a task, or may become one: another process may go on with it, whether or not it has asked. */
+  /** The call is a task or may become one: another process may continue it, even if it has asked nothing. */
   readonly lasting?: boolean;
-  /** From now on the handler runs for this request. */
+  /** Called when the handler continues for another request. */
   carried?(request: ActiveRequest): void;
 }
 
-/** The places that a statechart comes to in its call. */
+/** The checkpoints of a statechart that runs for a call. */
 export interface Checkpoints {
-  /** Where an earlier run of the call was, as it was kept; undefined where none was. */
+  /** The last checkpoint of an earlier run; undefined if there is none. */
   readonly before: string | undefined;
-  /** The call may be gone on with although it has asked nothing. */
+  /** The call may be continued by another process although it has asked nothing. */
   readonly lasting: boolean;
-  /** Undefined where nothing is kept of this call. */
+  /** Returns the log; undefined if nothing of this call is persisted. */
   journal(): StepStore | undefined;
 }
 
-/** Of a context of ours: an author's executor may hand its handlers another. */
+/** Works only for a context of this package: an author's executor may pass its handlers another. */
 export function checkpointsOf(ctx: Context): Checkpoints | undefined {
   return ctx instanceof RequestContext ? ctx.places : undefined;
 }
 
-/** The context of one request. Everything that costs is made when it is first asked for. */
+/** The context of one request. Expensive members are created on first use. */
 export class RequestContext implements Context, HandlerRun {
-  /** The one that runs now: a client that was asked something comes back with another. */
+  /** The current request. A client that was asked something continues with a new request. */
   #request: ActiveRequest;
   readonly #first: ActiveRequest;
   readonly #host: ContextHost;
@@ -113,12 +117,12 @@ export class RequestContext implements Context, HandlerRun {
   #log: Log | undefined;
   #asking: Asking | undefined;
   #steps: Steps | undefined;
-  /** Milliseconds that it has run until it last waited for its client. */
+  /** Milliseconds of running time until the handler last began to wait for its client. */
   #ran = 0;
-  /** When it last went on; undefined while it waits. */
+  /** The time at which it last continued; undefined while it waits. */
   #since: number | undefined;
 
-  /** @param timeoutMs milliseconds, where what runs needs another time than the server's default */
+  /** @param timeoutMs milliseconds, if the handler needs another timeout than the server's default */
   constructor(request: ActiveRequest, host: ContextHost, timeoutMs?: number) {
     this.#request = request;
     this.#first = request;
@@ -126,7 +130,7 @@ export class RequestContext implements Context, HandlerRun {
     this.#host = host;
     this.#timeoutMs = timeoutMs;
     this.#allow();
-    // It goes on with a request of another process, or of one that gave way: nobody else may, from now on.
+    // Continues a request of another process, or one that was evicted. From now on no other request may continue it.
     if (request.recorded?.id !== undefined) host.converse(request, this);
   }
 
@@ -221,7 +225,7 @@ export class RequestContext implements Context, HandlerRun {
     return this.#log;
   }
 
-  /** A function of its own, like `step`: handlers take `ctx` apart. */
+  /** Bound like `step`, because handlers destructure `ctx`. */
   get progress(): Context['progress'] {
     this.#progress ??= makeProgress(() => this.#request);
     return this.#progress;
@@ -232,7 +236,7 @@ export class RequestContext implements Context, HandlerRun {
     return this.#closeStream;
   }
 
-  /** Where the place of a statechart that runs for it is kept; undefined for a call that ends with its process. */
+  /** The checkpoints of its statechart; undefined for a call that ends with its process. */
   get places(): Checkpoints | undefined {
     const { client, recorded } = this.#first;
     const { journal, lasting = false } = this.#host;
@@ -261,7 +265,7 @@ function makeProgress(current: () => ActiveRequest): Context['progress'] {
       throw new TypeError(`ctx.progress: expected a string for the message, got ${describe(message)}`);
     const request = current();
     request.requests.send({ type: 'progress', request, progress: done, total, message });
-    // A task shows it.
+    // A task shows it as its status message.
     if (message !== undefined) request.conversation?.send({ type: 'progressed', message });
   };
 }

@@ -1,10 +1,10 @@
-/** What a client must have declared to be asked something, and what it is told that has not. */
+/** Checks the capabilities that a client must declare before it can be asked, and names a missing one. */
 import type { InputRequest } from '../messages/input-messages.ts';
 import { isObject } from '../protocol/json.ts';
 import type { ClientCapabilities } from '../protocol/types.ts';
 import { CannotAsk } from './input-errors.ts';
 
-/** Why a client may not be asked this (2026-07-28 MRTR, "Server Requirements"); undefined where it may. */
+/** Returns the reason why this client must not be asked (2026-07-28 MRTR, "Server Requirements"); undefined if it may be. */
 export function cannotAsk({ method, params }: InputRequest, capabilities: ClientCapabilities): CannotAsk | undefined {
   const { elicitation, sampling, roots } = capabilities;
   switch (method) {
@@ -12,15 +12,16 @@ export function cannotAsk({ method, params }: InputRequest, capabilities: Client
       if (params.mode === 'url')
         return isObject(elicitation) && elicitation.url !== undefined
           ? undefined
-          : new CannotAsk('a visit of the user to a page', { elicitation: { url: {} } });
-      // Until 2025-06-18 there is one mode; an empty capability stands for it still (2025-11-25 elicitation, "Capabilities").
+          : new CannotAsk('opening a page for the user', { elicitation: { url: {} } });
+      // Until 2025-06-18 there is only the form mode. An empty capability still means forms (2025-11-25 elicitation,
+      // "Capabilities").
       const forms = isObject(elicitation) && (elicitation.form !== undefined || elicitation.url === undefined);
-      return forms ? undefined : new CannotAsk('an answer of the user', { elicitation: { form: {} } });
+      return forms ? undefined : new CannotAsk('an answer from the user', { elicitation: { form: {} } });
     }
     case 'sampling/createMessage':
-      if (!isObject(sampling)) return new CannotAsk("an answer of the client's model", { sampling: {} });
+      if (!isObject(sampling)) return new CannotAsk("an answer from the client's model", { sampling: {} });
       if ((params.tools ?? params.toolChoice) === undefined || isObject(sampling.tools)) return undefined;
-      return new CannotAsk("tools for the client's model", { sampling: { tools: {} } });
+      return new CannotAsk("tool use by the client's model", { sampling: { tools: {} } });
     case 'roots/list':
       return isObject(roots) ? undefined : new CannotAsk("the user's roots", { roots: {} });
   }

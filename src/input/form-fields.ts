@@ -1,9 +1,9 @@
-/** Reads one property of a JSON Schema as a field that a form of MCP elicitation can have, or refuses it by name with what would fit. */
+/** Reads a property of a JSON Schema as a field of an MCP elicitation form, or rejects it by name with an alternative. */
 import { isObject } from '../protocol/json.ts';
 import { listWords, literal, quote } from '../schema/excerpts.ts';
 import { SchemaError } from '../schema/schema-error.ts';
 
-/** One value that can be chosen. */
+/** One of the values to choose from. */
 export interface Choice {
   readonly value: string;
   readonly title: string | undefined;
@@ -14,7 +14,7 @@ interface Labels {
   readonly description: string | undefined;
 }
 
-/** What a form can ask for (MCP 2025-11-25 and 2026-07-28 client/elicitation, "Requested Schema"). */
+/** The kinds of fields in a form (MCP 2025-11-25 and 2026-07-28 client/elicitation, "Requested Schema"). */
 export type Field =
   | (Labels & {
       readonly kind: 'text';
@@ -34,7 +34,7 @@ export type Field =
   | (Labels & {
       readonly kind: 'one';
       readonly choices: readonly Choice[];
-      /** The author wrote `enumNames`, which the specification calls legacy and still has. */
+      /** The author wrote `enumNames`, which the specification still supports as legacy. */
       readonly legacy: boolean;
       readonly initial: string | undefined;
     })
@@ -46,34 +46,33 @@ export type Field =
       readonly initial: readonly string[] | undefined;
     });
 
-/** A schema as its members, whatever they hold. */
+/** The members of a schema, of any type. */
 export type Source = Readonly<Record<string, unknown>>;
 
-/** What a schema says once its reference is followed; `undefined` for what is no object. */
+/** Follows the reference of a schema; returns `undefined` if the result is not an object. */
 export type Follow = (schema: unknown) => Source | undefined;
 
 const FORMATS: ReadonlySet<unknown> = new Set(['email', 'uri', 'date', 'date-time']);
 const TYPES = 'string, number, integer, boolean, or a choice of strings';
 
 /**
- * Reads a property. Keywords that a form has no place for (`pattern`, `exclusiveMinimum` of a number, other formats) are left out:
- * they only narrow, and the author's schema judges the answer anyway.
+ * Reads a property. Keywords that no form supports (`pattern`, `exclusiveMinimum` of a number, other formats) are omitted:
+ * they only narrow the values, and the author's schema checks the answer anyway.
  *
- * @param at its place, for the error
- * @throws SchemaError for what no form can ask, such as an object, or a default that is no value of the field
+ * @param at the place of the property, for error messages
+ * @throws SchemaError for a property that no form supports, such as an object, or for an invalid default
  */
 export function readField(name: string, schema: unknown, follow: Follow, at: string, where: string): Field {
   const refuse = (problem: string, fix: string): SchemaError =>
     new SchemaError(where, at, `property ${quote(name)} ${problem}`, fix);
 
   const source = follow(schema);
-  if (source === undefined)
-    throw refuse(`has the schema ${literal(schema)}`, `a form must know what it asks for: ${TYPES}`);
+  if (source === undefined) throw refuse(`has the schema ${literal(schema)}`, `a form field needs a type: ${TYPES}`);
   const labels = { title: textOf(source.title), description: textOf(source.description) };
   const initial = <T>(what: string, fits: (value: unknown) => value is T): T | undefined => {
     const { default: value } = source;
     if (value === undefined || fits(value)) return value;
-    throw refuse(`has the default ${literal(value)}`, `a form is filled with it, so it must be ${what}`);
+    throw refuse(`has the default ${literal(value)}`, `a default must be a valid answer: ${what}`);
   };
   const among = (choices: readonly Choice[]) => `one of ${listWords(choices.map(({ value }) => quote(value)))}`;
 
@@ -117,10 +116,10 @@ export function readField(name: string, schema: unknown, follow: Follow, at: str
       const offered = items && choicesOf(items, follow);
       if (offered === undefined || typeOf(items ?? {}, offered) !== 'string')
         throw refuse(
-          'is a list of anything',
-          'a form can let choose several of given strings ("items" with an "enum"); for free ones, ask for one string and split it',
+          'is a list of arbitrary values',
+          'a form can offer a choice of several strings ("items" with an "enum"); for free text, ask for one string and split it',
         );
-      const what = `a list, each of it ${among(offered)}`;
+      const what = `a list, each item ${among(offered)}`;
       const fits = (value: unknown): value is readonly string[] =>
         Array.isArray(value) && value.every((each) => offered.some((choice) => choice.value === each));
       return {
@@ -137,14 +136,14 @@ export function readField(name: string, schema: unknown, follow: Follow, at: str
   }
 }
 
-/** The one type of a schema; that of its values where it names none, which arktype does with choices. */
+/** Returns the type of a schema; the type of its values if it declares none, as arktype does for choices. */
 function typeOf({ type, const: only }: Source, choices: readonly Choice[] | undefined): unknown {
   const named = Array.isArray(type) && type.length === 1 ? type[0] : type;
   if (named === undefined && choices !== undefined) return 'string';
   return named === undefined && typeof only === 'boolean' ? 'boolean' : named;
 }
 
-/** The strings that a schema lets choose from, in any of the ways that JSON Schema has for it; `undefined` where it does not. */
+/** Returns the strings to choose from, in any of the notations of JSON Schema; `undefined` if the schema is not a choice. */
 function choicesOf(source: Source, follow: Follow): readonly Choice[] | undefined {
   const { const: only, enum: values, enumNames: names, anyOf, oneOf } = source;
   if (isText(only)) return [{ value: only, title: undefined }];
@@ -159,46 +158,40 @@ function choicesOf(source: Source, follow: Follow): readonly Choice[] | undefine
     const inner = follow(branch);
     const more = inner && choicesOf(inner, follow);
     if (more === undefined || typeOf(inner ?? {}, more) !== 'string') return undefined;
-    // The title of a branch names its value where it has only one.
+    // A branch with one value uses its title as the name of that value.
     const title = more.length === 1 ? textOf(inner?.title) : undefined;
     found.push(...more.map((choice) => ({ ...choice, title: choice.title ?? title })));
   }
   return found;
 }
 
-/** What is wrong with a schema of none of the types that a form has, and what to write instead. */
+/** Describes why no form supports a schema, and an alternative. */
 function misfit(source: Source): readonly [problem: string, fix: string] {
   const { type, enum: values, const: only, anyOf, oneOf, properties } = source;
   const branches = oneOf ?? anyOf;
   const types = [type, ...(Array.isArray(branches) ? branches.map((each) => isObject(each) && each.type) : [])].flat();
   if (types.includes('null') || only === null)
     return [
-      'may be null, which a form cannot answer',
+      'may be null, which no form can enter',
       'make it optional instead: leave it out of "required" (zod: .optional())',
     ];
   if (type === 'object' || properties !== undefined)
-    return [
-      'is an object, and a form is flat',
-      'give each of its properties a name of its own, such as "address_city"',
-    ];
+    return ['is an object, but a form is flat', 'make each of its properties a field, such as "address_city"'];
   const isFixed = (each: unknown): boolean => isObject(each) && (each.const ?? each.enum) !== undefined;
   if (Array.isArray(values) || only !== undefined || (Array.isArray(branches) && branches.every(isFixed)))
-    return [
-      'has choices that are no strings',
-      'write them as strings, such as "1", and turn the answer into what you need',
-    ];
-  if (Array.isArray(branches) || Array.isArray(type)) return ['may be of several kinds', `a field has one: ${TYPES}`];
-  return ['has no type that a form has', `say one in "type": ${TYPES}`];
+    return ['has choices that are not strings', 'use strings, such as "1", and convert the answer'];
+  if (Array.isArray(branches) || Array.isArray(type)) return ['allows several types', `a field has one type: ${TYPES}`];
+  return ['has no type that a form supports', `set "type" to one of: ${TYPES}`];
 }
 
-/** Where whole numbers end for JavaScript; zod says so of every integer, and no user needs to read it. */
+/** The safe integer range of JavaScript. zod adds it to every integer, and users need not see it. */
 const SAFE = Number.MAX_SAFE_INTEGER;
 
 function bounds(source: Source, type: 'number' | 'integer') {
   let minimum = numberOf(source.minimum);
   let maximum = numberOf(source.maximum);
   if (type === 'number') return { minimum, maximum };
-  // Forms know no exclusive bounds; whole numbers have a next one.
+  // Forms have no exclusive bounds. An integer has an adjacent inclusive bound.
   const above = numberOf(source.exclusiveMinimum);
   const below = numberOf(source.exclusiveMaximum);
   if (above !== undefined) minimum = Math.max(minimum ?? -SAFE, Math.floor(above) + 1);

@@ -1,4 +1,4 @@
-/** The forms of `ctx.elicit`: what an author's schema asks a user for, how each revision shows it, and how an answer is judged. */
+/** Forms for `ctx.elicit`: compiles an author's schema, renders it in each revision, and checks the answer. */
 import type { Dialect } from '../protocol/dialects/dialect.ts';
 import { isObject, type JsonObject } from '../protocol/json.ts';
 import { compileInput } from '../schema/compile-schema.ts';
@@ -12,15 +12,15 @@ import type { SchemaNode } from '../schema/walk.ts';
 import { type Field, type Follow, readField } from './form-fields.ts';
 import { fullField, plainField } from './render-field.ts';
 
-/** A form that was compiled once, and may be asked any number of times. */
+/** A form that is compiled once and asked any number of times. */
 export interface Form {
-  /** The `requestedSchema` of an elicitation in this dialect, the same object each time; `undefined` where it cannot be asked. */
+  /** The `requestedSchema` of an elicitation in this dialect, always the same object; `undefined` if the dialect does not support the form. */
   shown(dialect: Dialect): JsonObject | undefined;
-  /** Why it cannot be asked in this dialect, as one clause that names the property and the revision; `undefined` where it can. */
+  /** The reason why the dialect does not support the form, as one clause with the property and the revision; `undefined` if it does. */
   obstacle(dialect: Dialect): string | undefined;
   /**
-   * Judges the `content` of an answer by the author's schema, with all that a form could not show. Libraries with asynchronous rules
-   * answer with a promise. Content that is missing is that of an empty form: some clients leave it out.
+   * Checks the `content` of an answer against the author's schema, including all rules that a form cannot show. Libraries
+   * with asynchronous rules return a promise. Missing content counts as an empty form, because some clients omit it.
    */
   check(content: unknown): Checked<unknown> | Promise<Checked<unknown>>;
 }
@@ -28,12 +28,12 @@ export interface Form {
 const compiled = new WeakMap<object, Form>();
 
 /**
- * Compiles the schema of a form: a flat object of strings, numbers, booleans and choices of strings. A schema is compiled once for as
- * long as its object lives, so make it outside of the handler.
+ * Compiles the schema of a form: a flat object of strings, numbers, booleans and choices of strings. The result is cached as
+ * long as the schema object lives, so create the schema outside of the handler.
  *
  * @param schema of zod, arktype, valibot…, or plain JSON Schema
- * @param where begins every error message, such as `tool "book": form`
- * @throws SchemaError if it cannot be registered, or asks for what no form can; it names the property, and what would fit
+ * @param where the start of every error message, such as `tool "book": form`
+ * @throws SchemaError if the schema is invalid or no form supports it; the error names the property and an alternative
  * @example
  * const form = compileForm({ type: 'object', properties: { n: { type: 'integer', minimum: 1 } }, required: ['n'] }, 'tool "t": form');
  * await form.check({ n: 0 }); // { ok: false, problems: [{ path: 'n', expected: 'integer >= 1', got: 'number 0' }] }
@@ -47,7 +47,7 @@ export function compileForm(schema: AuthorSchema, where: string): Form {
 }
 
 function compile(schema: AuthorSchema, where: string): Form {
-  // Authors without a type checker leave it out, and `compileInput` would take that for a tool without parameters.
+  // Authors without a type checker may omit it, and `compileInput` would treat that as a tool without parameters.
   if (schema === undefined) guardSchema(schema, where, 'input');
   const input = compileInput(schema, where);
   const { fields, required } = readForm(input.json, where);
@@ -62,7 +62,7 @@ function compile(schema: AuthorSchema, where: string): Form {
   const obstacle = ({ forms, revision }: Dialect): string | undefined => {
     if (forms === 'none') return `revision ${revision} has no forms`;
     if (forms === 'full' || unknown === undefined) return undefined;
-    return `property ${quote(unknown)} lets the user choose several values, and the forms of revision ${revision} have no such field`;
+    return `property ${quote(unknown)} is a choice of several values, which forms of revision ${revision} do not support`;
   };
   return {
     check: (content) => input.check(content === undefined ? {} : content),
@@ -80,7 +80,7 @@ function readForm(json: JsonObject, where: string): { readonly fields: Fields; r
   const guarded = guardSchema(json, where, 'input');
   const bySchema = new Map<unknown, SchemaNode>();
   for (const node of schemaTree(guarded).nodes.values()) bySchema.set(node.schema, node);
-  // The guard has refused references in circles.
+  // The guard has already rejected circular references.
   const follow: Follow = (schema) => {
     if (!isObject(schema)) return undefined;
     const target = bySchema.get(schema)?.target;
@@ -95,8 +95,8 @@ function readForm(json: JsonObject, where: string): { readonly fields: Fields; r
       throw new SchemaError(
         where,
         '#',
-        composed === undefined ? 'the root names no properties' : `the root has ${quote(composed)} and no "properties"`,
-        'a form is one list of fields: name each in "properties", and in "required" if it always applies',
+        composed === undefined ? 'the root has no properties' : `the root has ${quote(composed)} and no "properties"`,
+        'a form is a flat list of fields: list each in "properties", and the mandatory ones in "required"',
       );
   }
   const properties = isObject(root.properties) ? root.properties : {};
@@ -106,8 +106,8 @@ function readForm(json: JsonObject, where: string): { readonly fields: Fields; r
     throw new SchemaError(
       where,
       '#',
-      `"required" has ${quote(missing)}, which is no property`,
-      'a form must show each field that it requires: add it to "properties"',
+      `"required" has ${quote(missing)}, which is not a property`,
+      'a form must contain each field that it requires: add it to "properties"',
     );
   const fields = Object.entries(properties).map(
     ([name, schema]) => [name, readField(name, schema, follow, `#/properties/${escapePointer(name)}`, where)] as const,

@@ -1,4 +1,4 @@
-/** One question that a conversation has open: where it was put, and what became of it. */
+/** One open question of an interactive request: where it was sent, and its outcome. */
 import { initialTransition } from 'xstate';
 import { type AskEvent, askMachine } from '../../machines/ask.ts';
 import type { Clock } from '../clock.ts';
@@ -12,12 +12,12 @@ import type { AskMail } from '../messages/session-messages.ts';
 import { isObject } from '../protocol/json.ts';
 import { cannotAsk } from './declared-capabilities.ts';
 
-/** Where each begins. A snapshot never changes, so all begin with the same one. */
+/** The initial snapshot, shared by all because snapshots are immutable. */
 const INITIAL = initialTransition(askMachine)[0];
 
 export interface PendingInputOptions {
   readonly inspection: Inspection;
-  /** The address of the conversation. */
+  /** The address of the interactive request. */
   readonly parent: string;
   readonly label: string;
   waits(): Omit<Waits, 'what'>;
@@ -50,17 +50,17 @@ export class PendingInput {
     return this.#snapshot.status === 'active' ? [{ ...this.#options.waits(), what: this.#options.label }] : [];
   }
 
-  /** Why it may not be put to this client, who declares less than the one that was there when it was asked. */
+  /** Returns the reason why this client cannot be asked; it may declare fewer capabilities than the client of the original request. */
   refusedBy({ capabilities }: Client): Error | undefined {
     return this.question.model ? undefined : cannotAsk(this.question.request, capabilities);
   }
 
-  /** The client of a session has been asked over its stream. */
+  /** The client of a session was asked over its stream. */
   get streaming(): boolean {
     return this.#ask !== undefined;
   }
 
-  /** Asks the client of a session over its stream; there is none in the modern era. */
+  /** Asks the client of a session over its stream, which does not exist in the modern era. */
   putTo(about: ActiveRequest, reply: (reply: Reply) => void): void {
     const { session } = about.client;
     if (!session) return;
@@ -73,13 +73,13 @@ export class PendingInput {
     this.question.reply(reply);
   }
 
-  /** Nobody will answer, or nobody waits for the answer. */
+  /** Rejects the question: no answer will arrive, or none is needed. */
   fail(client: Client, reason: Error): void {
     this.withdraw(client, reason.message);
     this.question.fail(reason);
   }
 
-  /** Tells whoever was asked that the answer is not wanted any more. */
+  /** Notifies the client or the task that the answer is no longer needed. */
   withdraw({ session }: Client, reason: string): void {
     this.#judge({ type: 'expire' });
     if (this.#ask) session?.mailbox.send({ type: 'withdraw', ask: this.#ask, reason });
@@ -93,7 +93,7 @@ export class PendingInput {
   }
 }
 
-/** Nobody can be asked these. Not in this turn: a handler that asks on and on holds up nobody else. */
+/** Rejects questions that cannot be asked. Deferred, so that a handler that asks in a loop does not block others. */
 export function refuseInput(questions: readonly Question[], why: Error, clock: Clock): void {
   for (const question of questions) clock.soon(() => question.fail(why));
 }

@@ -1,4 +1,4 @@
-/** The questions that a conversation has open, and the time that its client is given for them. */
+/** The open questions of an interactive request and the time limit for their answers. */
 import type { Timer } from '../clock.ts';
 import { addresseeOf, nameOfQuestion } from '../inspection/display-names.ts';
 import type { Waits } from '../inspection/records.ts';
@@ -15,12 +15,12 @@ export class PendingInputs {
   readonly #client: () => Client;
   readonly #open = new Map<string, PendingInput>();
   #timer: Timer | undefined;
-  /** When it asked last, in milliseconds of the server's clock. */
+  /** Time of the last question, in milliseconds of the server's clock. */
   #asked = 0;
 
   /**
-   * @param address the conversation's
-   * @param client who is asked now
+   * @param address the address of the interactive request
+   * @param client the current client
    */
   constructor(options: InteractiveRequestOptions, address: string, client: () => Client) {
     this.#options = options;
@@ -32,7 +32,7 @@ export class PendingInputs {
     return this.#open.size;
   }
 
-  /** Whether one of them is asked over the stream of a session. */
+  /** Whether any of them was asked over the stream of a session. */
   get streaming(): boolean {
     return [...this.#open.values()].some(({ streaming }) => streaming);
   }
@@ -52,14 +52,14 @@ export class PendingInputs {
     return open;
   }
 
-  /** It waits no longer, and is the caller's to end. */
+  /** Removes a question; the caller settles it. */
   take(key: string): PendingInput | undefined {
     const open = this.#open.get(key);
     this.#open.delete(key);
     return open;
   }
 
-  /** Nobody will answer these, or nobody waits for the answers. */
+  /** Rejects these questions: no answers will arrive, or none are needed. */
   fail(keys: Iterable<string>, reason: Error): void {
     for (const key of [...keys]) this.take(key)?.fail(this.#client(), reason);
   }
@@ -73,14 +73,18 @@ export class PendingInputs {
     this.#open.clear();
   }
 
-  /** Its client is given time to answer, anew. @param expired it is over */
+  /**
+   * Restarts the time limit for the client's answers.
+   *
+   * @param expired called when the time is over
+   */
   allow(request: ActiveRequest, expired: () => void): void {
-    // What ran is ended first: that gives the request its own time again.
+    // Cancel the previous timer first, because that restores the request's own timeout.
     this.#timer?.cancel();
     this.#timer = answerTimeout(this.#options, request, expired);
   }
 
-  /** Its client needs no more time. */
+  /** Stops the time limit. */
   allowed(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
@@ -90,7 +94,7 @@ export class PendingInputs {
     yield* this.#open;
   }
 
-  /** What may not be put to this client, by key: it declares less than the one that was there when it was asked. */
+  /** Returns the questions that this client cannot be asked, by key. It may declare fewer capabilities than the previous client. */
   unaskable(client: Client): readonly (readonly [key: string, why: Error])[] {
     return [...this.#open].flatMap(([key, open]) => {
       const why = open.refusedBy(client);

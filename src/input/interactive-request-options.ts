@@ -1,4 +1,4 @@
-/** What a conversation is made with, and what it needs of those that keep it. Types only. */
+/** The options of an interactive request. Types only. */
 
 import type { ActorSystem } from '../actor/actor.ts';
 import type { ActiveRequest } from '../messages/active-request.ts';
@@ -6,29 +6,37 @@ import type { HandlerRun, Question, RecordedReply } from '../messages/input-mess
 import type { Outcome, Result } from '../messages/results.ts';
 
 export interface InteractiveRequestOptions extends ActorSystem {
-  /** Known to nobody but this server: it names the conversation in sealed states. */
+  /** Its id in sealed states, known only to this server. */
   readonly id: string;
   readonly request: ActiveRequest;
   readonly recorded: RecordedReply | undefined;
   readonly carrier: HandlerRun;
-  /** Milliseconds that a client is given to answer. */
+  /** Milliseconds that a client has to answer. */
   readonly askMs: number;
-  /** Takes it into the room where conversations wait for their clients. @returns the state by which the client finds it again */
+  /**
+   * Suspends it until its client returns.
+   *
+   * @returns the request state that the client sends with its next request
+   */
   park(round: number, replies: Readonly<Record<string, unknown>>, request: ActiveRequest): string;
-  /** Takes it back there: its client has not had the answer, and is to bring what it brought again. */
+  /** Suspends it again: the client has not received the answer and must repeat its last request. */
   parkAgain(round: number, request: ActiveRequest): void;
-  /** The same, for the model of its client. @returns the result that asks it */
+  /**
+   * The same for the model of its client.
+   *
+   * @returns the result that asks the model
+   */
   askModel(round: number, questions: readonly Question[], request: ActiveRequest): Result;
-  /** Its client has come back, or will not. */
+  /** Resumes it: its client has returned, or will not return. */
   unpark(): void;
   /**
-   * Its client is to be answered: with what is asked next, or for good.
+   * Records the answer to the current request: the next questions, or the final result.
    *
-   * @param round of the state that it came with
-   * @returns what resolves when the answer may leave; undefined where it may at once
+   * @param round the round of the state that the request brought
+   * @returns a promise that resolves when the answer may be sent; undefined if it may be sent immediately
    */
   keep(round: number, outcome: Outcome, ends: boolean): Promise<void> | undefined;
-  /** It is over, and must not be gone on with. */
+  /** It has ended and must not be continued. */
   over(): void;
   /** Its handler has ended. */
   gone(): void;

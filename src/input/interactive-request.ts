@@ -1,4 +1,7 @@
-/** A request that asks its client something, to its end: a session over its stream, a modern client by the answer to its request, which it then sends again. The handler is run once, and waits in between. */
+/**
+ * Runs a request whose handler needs input from the client. Legacy sessions are asked over the stream; modern clients get
+ * `input_required` and retry. The handler runs once and is suspended in between.
+ */
 import { initialTransition } from 'xstate';
 import { type RequestEvent, requestMachine } from '../../machines/request.ts';
 import { type Actor, type Behaviour, spawn } from '../actor/actor.ts';
@@ -17,7 +20,7 @@ import { PendingInputs } from './input-requests.ts';
 import type { InteractiveRequestOptions } from './interactive-request-options.ts';
 import { RecordedReplies } from './recorded-replies.ts';
 
-/** Where each begins. A snapshot never changes, so all begin with the same one. */
+/** The initial snapshot, shared by all because snapshots are immutable. */
 const INITIAL = initialTransition(requestMachine)[0];
 
 export function spawnInteractiveRequest(options: InteractiveRequestOptions): Actor<InteractiveRequestMail> {
@@ -42,10 +45,10 @@ class Conversation implements Behaviour<InteractiveRequestMail> {
   #request: ActiveRequest;
   #round: number;
   #waiting = false;
-  /** What the handler came to while nobody was there to hear it. */
+  /** The result of a handler that ended while no request was waiting. */
   #outcome: Outcome | undefined;
   #over: Error | undefined;
-  /** What it has become, if it has. */
+  /** The task that the request has become, if it has. */
   #task: Mailbox<TaskMail> | undefined;
 
   constructor(options: InteractiveRequestOptions, self: Mailbox<InteractiveRequestMail>) {
@@ -103,7 +106,7 @@ class Conversation implements Behaviour<InteractiveRequestMail> {
     }
   }
 
-  /** It is over, and its handler may run on: nothing is asked for it, and its end is counted. */
+  /** Handles mail after the end: the handler may still run. It can ask nothing more, and its end is still counted. */
   #late(mail: InteractiveRequestMail, why: Error): void {
     if (mail.type === 'ask') refuseInput(mail.questions, why, this.#options.clock);
     if (mail.type === 'detach') this.#detach(mail.task);
@@ -130,27 +133,27 @@ class Conversation implements Behaviour<InteractiveRequestMail> {
       else if (!question.model) open.putTo(this.#request, (reply) => this.#self.send({ type: 'replied', key, reply }));
     }
     if (this.#open.size === 0) return this.#step({ type: 'answered' });
-    // A task waits for as long as it lives.
+    // A task waits as long as it lives.
     if (this.#task) return;
     if (!this.#open.streaming) return this.#soon();
-    // The user of a session is given time, anew from each question.
+    // The user of a session gets the full time from each question on.
     this.#open.allow(this.#request, () => this.#self.send({ type: 'expired', reason: this.#options.expired() }));
   }
 
-  /** Answers the request that carries it with the task that it becomes. What is asked already, and was not put yet, the task asks. */
+  /** Answers the current request with the task that it becomes. The task asks the questions that are open and not yet sent. */
   #detach(task: Mailbox<TaskMail>): void {
     this.#task = task;
     for (const [key, open] of this.#open) this.#askByTask(task, key, open);
     task.send({ type: 'created', request: this.#request });
   }
 
-  /** A task ends once, with the result of its call: no model can be asked by it. */
+  /** A task ends once, with the result of its call, so it cannot ask a model. */
   #askByTask(task: Mailbox<TaskMail>, key: string, { question }: PendingInput): void {
     if (!question.model) return task.send({ type: 'asked', key, request: question.request });
     this.#open.fail([key], question.model.otherwise);
   }
 
-  /** Waits for what the handler asks in the same turn. */
+  /** Collects the other questions that the handler asks in the same turn. */
   #soon(): void {
     if (this.#waiting) return;
     this.#waiting = true;
@@ -158,8 +161,8 @@ class Conversation implements Behaviour<InteractiveRequestMail> {
   }
 
   /**
-   * Answers the request with what is asked, and waits for the client to send it again (2026-07-28 MRTR, "Basic Workflow"). The
-   * model is asked last: its client must not be asked anything meanwhile.
+   * Answers the request with the open questions and waits for the retry (2026-07-28 MRTR, "Basic Workflow"). The model is
+   * asked last, when no question to the client is open.
    */
   #park(): void {
     if (this.#open.size === 0 || this.#request.settled || this.#open.streaming) return;
@@ -179,19 +182,19 @@ class Conversation implements Behaviour<InteractiveRequestMail> {
     this.#answerOnce(this.#options.keep(this.#round - 1, outcome, false), request, outcome);
   }
 
-  /** Answers a request once what that rests on is durable: nobody hears of it before. */
+  /** Answers a request once its answer is durable. */
   #answerOnce(kept: Promise<void> | undefined, request: ActiveRequest, outcome: Outcome): void {
     if (!kept) return respond(request, outcome);
     const tell = (error?: unknown): void => this.#self.send({ type: 'kept', request, outcome, error });
     kept.then(() => tell(), tell);
   }
 
-  /** What could not be kept, its client does not hear: it may bring the same once more, and finds everything as it was. */
+  /** Handles a failed commit. The client does not receive the answer; it may send the same request again and finds everything unchanged. */
   #kept({ request, outcome, error }: Extract<InteractiveRequestMail, { type: 'kept' }>): void {
     const ends = outcome === this.#outcome;
     if (error === undefined && ends) return this.#finish(outcome);
     if (error === undefined) return respond(request, outcome);
-    // It has asked, and the client does not know of it.
+    // The client has not received these questions.
     if (!ends) this.#round -= 1;
     this.#options.parkAgain(this.#round, request);
     const incident = this.#options.incident(this.#self.address, error);
@@ -207,11 +210,11 @@ class Conversation implements Behaviour<InteractiveRequestMail> {
     this.#options.carrier.carryOn(request);
     for (const [key, result] of Object.entries(responses)) this.#replied(key, { ok: true, result });
     for (const [key, why] of this.#open.unaskable(request.client)) this.#drop([key], why);
-    // What is still open is asked again (2026-07-28 MRTR, "Error Handling").
+    // Questions that are still open are asked again (2026-07-28 MRTR, "Error Handling").
     if (this.#open.size > 0) this.#soon();
   }
 
-  /** A reply that nobody waits for is ignored (2026-07-28 MRTR, "Error Handling"). */
+  /** A reply to an unknown question is ignored (2026-07-28 MRTR, "Error Handling"). */
   #replied(key: string, reply: Reply): void {
     const open = this.#open.take(key);
     if (!open) return;
@@ -220,14 +223,14 @@ class Conversation implements Behaviour<InteractiveRequestMail> {
     open.reply(reply);
   }
 
-  /** Its handler has asked these, and waits for them no longer. */
+  /** Its handler no longer waits for these questions. */
   #drop(keys: readonly string[], reason: Error): void {
     this.#task?.send({ type: 'dropped', keys });
     this.#open.fail(keys, reason);
     this.#closed();
   }
 
-  /** One question less: none is open any more, or only such as are put together. */
+  /** Continues after a question was closed, once no question is open or only such as are asked together. */
   #closed(): void {
     if (this.#open.streaming) return;
     this.#open.allowed();
@@ -240,9 +243,9 @@ class Conversation implements Behaviour<InteractiveRequestMail> {
     this.#self.send({ type: 'aborted', reason: reason instanceof Error ? reason : new Error(String(reason)) });
   }
 
-  /** Nobody will answer: the handler is told, and ends in its own time. */
+  /** Rejects all questions. The handler then ends in its own time. */
   #fail(event: RequestEvent, reason: Error): void {
-    // The client of a session still waits for what the handler makes of it.
+    // The client of a session still waits for the result of the handler.
     const goesOn = event.type === 'expire' && !this.#request.settled;
     this.#step(goesOn ? { type: 'answered' } : event);
     this.#open.failAll(reason);
@@ -253,12 +256,12 @@ class Conversation implements Behaviour<InteractiveRequestMail> {
     this.#end(reason);
     if (!request.signal.aborted) request.abort(reason);
     if (this.#outcome) return this.#options.gone();
-    // Its place is taken until its handler ends, though nobody waits for that.
+    // Counts against `maxRunning` until the handler returns, although no response will be sent.
     if (this.#request.settled && !this.#task) this.#request.requests.send({ type: 'runs on', request: this.#request });
   }
 
   #done(outcome: Outcome): void {
-    // It went on without its client's answer: what it came to waits for the client.
+    // The handler continued without its client's answer. Its result waits for the client.
     if (this.#request.settled && !this.#task) {
       this.#outcome = outcome;
       return;
@@ -278,7 +281,7 @@ class Conversation implements Behaviour<InteractiveRequestMail> {
   #end(why: Error): void {
     if (this.#over) return;
     this.#over = why;
-    // A handler may end without an answer that it has asked for.
+    // A handler may end without waiting for an answer to its questions.
     this.#open.withdrawAll('the call has ended');
     this.#open.allowed();
     this.#options.unpark();
@@ -292,7 +295,7 @@ class Conversation implements Behaviour<InteractiveRequestMail> {
 
   crashed(mail: InteractiveRequestMail, error: unknown): void {
     const incident = this.#options.incident(`request/${this.#options.id.slice(0, 8)}`, error);
-    const reason = new Error(`the server could not go on with this request (incident ${incident})`);
+    const reason = new Error(`the server could not continue this request (incident ${incident})`);
     if (mail.type === 'ask') for (const question of mail.questions) question.fail(reason);
     if (!this.#over) this.#fail({ type: 'cancel' }, reason);
   }

@@ -1,4 +1,4 @@
-/** The conversations of a server: who waits for its client, who has been answered, and what a request that comes back is for. */
+/** The interactive requests of a server: creates them, suspends them, and routes returning requests to them. */
 import { nanoid } from 'nanoid';
 import type { ActorSystem } from '../actor/actor.ts';
 import type { Clock } from '../clock.ts';
@@ -22,7 +22,7 @@ import type { StepStore } from './steps.ts';
 import { type SuspendedRequest, SuspendedRequests, tooLate } from './suspended.ts';
 
 export interface InteractiveRequestsOptions extends ActorSystem {
-  /** What seals states: with a durable store it is known once that is open. */
+  /** Returns the keys that seal states. With a durable store they are available once the store is open. */
   keys(): KeyRing;
   readonly ledger: RequestLog;
   readonly limits: Limits;
@@ -31,7 +31,7 @@ export interface InteractiveRequestsOptions extends ActorSystem {
   incident(where: string, error: unknown): string;
 }
 
-const ENDED = 'the request has ended, and nobody waits for what it asks';
+const ENDED = 'the request has ended, so its questions are withdrawn';
 
 export class InteractiveRequests {
   readonly #options: InteractiveRequestsOptions;
@@ -46,17 +46,17 @@ export class InteractiveRequests {
     this.#models = new ModelAnswers(options.limits.askMs);
   }
 
-  /** Whether a conversation is there that goes by this id. */
+  /** Whether an interactive request with this id exists. */
   has(id: string): boolean {
     return this.#live.has(id);
   }
 
-  /** How many conversations wait for their clients. */
+  /** Number of suspended requests. */
   get parked(): number {
     return this.#parking.size;
   }
 
-  /** The conversation of a request: the one that it has, or a new one. */
+  /** Returns the interactive request of a request; creates it if needed. */
   converse(request: ActiveRequest, carrier: HandlerRun): Mailbox<InteractiveRequestMail> {
     if (request.conversation) return request.conversation;
     const { clock, inspection, ledger, limits, incident } = this.#options;
@@ -82,7 +82,7 @@ export class InteractiveRequests {
       over: () => this.#over(id),
       gone: () => {
         actor.stop('its handler has ended');
-        // What it left running may ask still.
+        // Code that the handler left running may still ask.
         request.conversation = refusing(new Unanswered(ENDED), clock);
       },
       expired: () => tooLate(limits.askMs),
@@ -108,16 +108,16 @@ export class InteractiveRequests {
     return actor.mailbox;
   }
 
-  /** Where the results of a request's steps are kept: with a durable store, under the identity of its conversation. */
+  /** Returns the log of a request's steps. With a durable store, the log has the id of the interactive request. */
   journal(request: ActiveRequest, carrier: HandlerRun): StepStore | undefined {
     const { ledger } = this.#options;
     if (!ledger.durable) return undefined;
     const id = this.#ids.get(this.converse(request, carrier));
-    // What cannot ask is never gone on with.
+    // A request that cannot ask is never continued.
     return id === undefined ? undefined : ledger.journal(id, request.recorded?.id === undefined, request);
   }
 
-  /** What names a conversation in the store, and the round that its client was last asked in. */
+  /** Returns the id of an interactive request in the store, and its last round. */
   identityOf(
     conversation: Mailbox<InteractiveRequestMail>,
   ): { readonly id: string; readonly round: number } | undefined {
@@ -125,27 +125,31 @@ export class InteractiveRequests {
     return id === undefined ? undefined : { id, round: this.#live.get(id)?.round ?? 0 };
   }
 
-  /** Its request has become a task, which keeps what it recorded. */
+  /** The request has become a task, which now persists its records. */
   tasked(conversation: Mailbox<InteractiveRequestMail>): void {
     const live = this.#live.get(this.#ids.get(conversation) ?? '');
     if (live) live.kept = 'task';
   }
 
-  /** Takes a call by which a model answers. @returns false for any other request */
+  /**
+   * Handles a call with which a model answers.
+   *
+   * @returns false for any other request
+   */
   answers(request: ActiveRequest): boolean {
     return this.#models.takes(request);
   }
 
   /**
-   * Takes a request that goes on with an earlier one.
+   * Handles a request that continues an earlier one.
    *
-   * @param again runs it, once it is known what to run it with
-   * @returns false for one that is to be run now, maybe with what was recorded
+   * @param again runs the request, once its recorded data is available
+   * @returns false for a request that runs now, possibly with recorded data
    */
   resumes(request: ActiveRequest, again: () => void): boolean {
     const { operation, client } = request;
     const input = 'input' in operation ? operation.input : undefined;
-    // A session is asked over its stream: to its revisions these parameters mean nothing.
+    // Sessions are asked over their stream; in their revisions these parameters have no meaning.
     if (!input || client.session || request.recorded) return false;
     try {
       return this.#resumes(request, input.responses, input.state, again);
@@ -157,7 +161,7 @@ export class InteractiveRequests {
 
   #resumes(request: ActiveRequest, responses: Responses, text: string | undefined, again: () => void): boolean {
     if (text === undefined) {
-      // Whoever knows what will be asked may answer at once.
+      // A client that knows the questions may send the answers with its first request.
       request.recorded = { id: undefined, round: 0, replies: responses, steps: {} };
       return false;
     }
@@ -175,12 +179,17 @@ export class InteractiveRequests {
     return true;
   }
 
-  /** Hands it to the conversation that waits for it. @returns false where none does. @throws {ProtocolError} for a state that is not taken any more */
+  /**
+   * Passes the request to the interactive request that waits for it.
+   *
+   * @returns false if none waits
+   * @throws {ProtocolError} for a state that is no longer valid
+   */
   #goesOn(state: RequestState, request: ActiveRequest, responses: Responses): boolean {
     const { clock, ledger, limits } = this.#options;
     const live = this.#live.get(state.id);
     if (state.until <= clock.date() || (!live && ledger.isForgotten(state.until)))
-      throw refused(`its question was open for longer than ${limits.askMs} ms`);
+      throw refused(`its question expired after ${limits.askMs} ms`);
     if (live) {
       if (live.until === undefined || live.round !== state.round) throw answeredAlready();
       live.actor.mailbox.send({ type: 'resumed', request, responses });
@@ -190,7 +199,7 @@ export class InteractiveRequests {
     return false;
   }
 
-  /** The store has said what became of a state. Meanwhile another request may have brought it too. */
+  /** The store has loaded the status of a state. In the meantime another request may have brought the same state. */
   #look(state: RequestState, taken: Consumed, request: ActiveRequest, responses: Responses, again: () => void): void {
     if (request.settled) return;
     try {
@@ -206,8 +215,10 @@ export class InteractiveRequests {
 
   #record(state: RequestState, request: ActiveRequest, responses: Responses): void {
     if (!state.whole && state.place === undefined)
-      throw refused('its question is no longer open, and what was done before it is too much to be done again');
-    // What was answered before stays: steps that are not run again may rest on it.
+      throw refused(
+        'its question is no longer open, and the request cannot be run again because its recorded steps did not fit into the state',
+      );
+    // Recorded answers take precedence, because recorded steps may depend on them.
     request.recorded = { ...state, replies: { ...responses, ...state.replies } };
   }
 
@@ -216,7 +227,7 @@ export class InteractiveRequests {
     request.requests.send({ type: 'answer', request, outcome: { ok: false, error: toWireError(error, incident) } });
   }
 
-  /** From now on what ends does so because the server does: with a durable store, another process goes on with it. */
+  /** The server is stopping: with a durable store, another process continues the requests that end now. */
   leave(): void {
     this.#options.ledger.leave();
   }
@@ -225,7 +236,7 @@ export class InteractiveRequests {
     return this.#options.ledger.leaving;
   }
 
-  /** Nobody is waited for any more. */
+  /** Ends all interactive requests. */
   stop(reason: string): void {
     this.#parking.stop();
     for (const { actor } of [...this.#live.values()])
@@ -241,17 +252,17 @@ export class InteractiveRequests {
     if (without !== undefined)
       log(
         'warning',
-        `${nameOf(request)} waits for its client with a requestState that cannot be run anew, should this process end: ${without}. Let its steps give less, such as ids`,
+        `the requestState of ${nameOf(request)} cannot survive a restart of this process: ${without}. Return less from its steps, such as ids`,
       );
     return text;
   }
 
-  /** @param kept beside the request that carries it now */
+  /** @param kept the data to hold in memory besides the current request */
   #wait(id: string, round: number, kept: unknown, current: ActiveRequest): void {
     const live = this.#live.get(id);
     if (!live) return;
     live.round = round;
-    // What it takes in flight, it takes from now on as one that waits.
+    // While it is suspended, its memory counts as suspended and no longer as in flight.
     current.held?.release();
     const first = live.request === current ? 0 : live.request.bytes;
     const bytes = first + Math.max(current.bytes, heapBytes(current.operation)) + heapBytes(kept);
@@ -287,10 +298,10 @@ function nameOf({ operation }: ActiveRequest): string {
   return `${operation.method} ${name}`;
 }
 
-/** Why nobody can be asked for a request; undefined where its client can. */
+/** Returns the reason why a request cannot ask its client; undefined if it can. */
 function refusalFor(request: ActiveRequest): Error | undefined {
   const { client, operation, settled, signal } = request;
-  // Only some requests may be answered with what is asked (2026-07-28 MRTR, "Supported Requests").
+  // Only some methods may be answered with questions (2026-07-28 MRTR, "Supported Requests").
   if (!client.session && !('input' in operation))
     return new Unanswered(`${operation.method} cannot ask its client anything in revision ${client.dialect.revision}`);
   if (!settled) return undefined;
@@ -298,7 +309,7 @@ function refusalFor(request: ActiveRequest): Error | undefined {
   return reason instanceof Error ? reason : new Unanswered(ENDED);
 }
 
-/** Where the questions of a handler go that nobody can be asked. */
+/** A mailbox that rejects every question of a handler that cannot ask. */
 function refusing(reason: Error, clock: Clock): Mailbox<InteractiveRequestMail> {
   return {
     address: 'request/ended',
@@ -309,12 +320,12 @@ function refusing(reason: Error, clock: Clock): Mailbox<InteractiveRequestMail> 
 }
 
 function answeredAlready(): ProtocolError {
-  return refused('its question has been answered already');
+  return refused('its question was already answered');
 }
 
 function refused(why: string): ProtocolError {
   return new ProtocolError(
     ErrorCode.InvalidParams,
-    `params.requestState: ${why}: send the request again without requestState and inputResponses`,
+    `params.requestState: ${why}. Send the request again without requestState and inputResponses`,
   );
 }

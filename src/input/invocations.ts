@@ -1,4 +1,4 @@
-/** The logic that a statechart invokes to ask the client of the call that it runs for: `elicit`, `elicitUrl`, `sample` and `roots`. */
+/** Actor logic for statecharts that ask the client of their call: `elicit`, `elicitUrl`, `sample` and `roots`. */
 import { type AnyActorRef, fromPromise, type PromiseActorLogic } from 'xstate';
 import { processWide } from '../global-registry.ts';
 import type { AuthorSchema, Infer } from '../schema/schema-types.ts';
@@ -17,12 +17,12 @@ import type {
 } from './questions.ts';
 
 /**
- * Who asks for the actors of one XState system: all that a statechart invokes and spawns, at any depth. Process-wide, because
- * a machine may import another copy of this package than the one that runs it.
+ * The askers of XState systems, for all actors of a system at any depth. Process-wide, because a machine may import another
+ * copy of this package than the one that runs it.
  */
 const askers = processWide('troupe.invocations', () => new WeakMap<object, Invoked>());
 
-/** What an invocation asks through: `ctx`, or what stands for it where no call is there. */
+/** The asking interface of an invocation: `ctx`, or a substitute if there is no call. */
 export interface Invoked {
   /** @param options `by` is the actor that asks */
   ask<const Q extends Questions>(
@@ -31,16 +31,16 @@ export interface Invoked {
   ): Promise<Answers<Q>>;
 }
 
-/** From now on the actors of this one's system may ask. */
+/** Sets the asker for all actors of this actor's system. */
 export function provideInput(actor: AnyActorRef, asking: Invoked): void {
   askers.set(actor.system, asking);
 }
 
 /**
- * Asks the user to fill in a form: the same as `ctx.elicit`. The content of the answer fits the schema; {@link elicitWith}
+ * Asks the user to fill in a form, like `ctx.elicit`. The content of the answer matches the schema; {@link elicitWith}
  * also gives it its type.
  *
- * @throws {CannotAsk | Unanswered} as `ctx.elicit` does: the machine hears it in `onError`
+ * @throws {CannotAsk | Unanswered} as `ctx.elicit` does; the machine receives the error in `onError`
  * @example
  * setup({ actors: { elicit } }).createMachine({
  *   invoke: { src: 'elicit', input: { message: 'Which size?', schema }, onDone: 'packing', onError: 'unasked' },
@@ -51,7 +51,7 @@ export const elicit: PromiseActorLogic<Answered<unknown>, Elicitation> = fromPro
 );
 
 /**
- * The same for one form, whose schema gives the answer its type; the input is what the user is told.
+ * The same for a fixed form, whose schema determines the type of the answer. The input contains the message for the user.
  *
  * @example
  * setup({ actors: { askSize: elicitWith(z.object({ size: z.enum(['S', 'L']) })) } }).createMachine({
@@ -64,22 +64,25 @@ export function elicitWith<const S extends AuthorSchema>(
   return fromPromise(({ input, self, signal }) => asked(self, signal, { elicit: { message: input.message, schema } }));
 }
 
-/** Asks the user to open a page: the same as `ctx.elicitUrl`. */
+/** Asks the user to open a page, like `ctx.elicitUrl`. */
 export const elicitUrl: PromiseActorLogic<UrlAnswered, UrlElicitation> = fromPromise(({ input, self, signal }) =>
   asked(self, signal, { elicitUrl: input }),
 );
 
-/** Asks the client's model: the same as `ctx.sample`. */
+/** Asks the client's model, like `ctx.sample`. */
 export const sample: PromiseActorLogic<Sampled, Sampling> = fromPromise(({ input, self, signal }) =>
   asked(self, signal, { sample: input }),
 );
 
-/** Asks where the user works: the same as `ctx.roots`. */
+/** Asks for the user's directories, like `ctx.roots`. */
 export const roots: PromiseActorLogic<readonly Root[], void> = fromPromise(({ self, signal }) =>
   asked(self, signal, { roots: true }),
 );
 
-/** The id of the invocation names the question: it is the same in every run, however the others are timed. The signal is aborted when the state is left. */
+/**
+ * The id of the invocation is the name of the question, so that it is the same in every run, regardless of timing. The
+ * signal is aborted when the state is left.
+ */
 async function asked<const Q extends AnyQuestion>(
   self: AnyActorRef,
   signal: AbortSignal,
@@ -88,9 +91,9 @@ async function asked<const Q extends AnyQuestion>(
   const asking = askers.get(self.system);
   if (!asking)
     throw new Error(
-      `"${self.id}" asks a client, and this machine runs for none: offer it as a tool (server.tool(name, { machine })), or provide another actor in its place (machine.provide({ actors: { … } }))`,
+      `"${self.id}" asks a client, but this machine runs without one. Offer it as a tool (server.tool(name, { machine })), or provide another actor in its place (machine.provide({ actors: { … } }))`,
     );
   const answers = await asking.ask({ [self.id]: question }, { signal, by: self });
-  // What comes back is what was asked for.
+  // The answer belongs to this question, so its type fits.
   return answers[self.id] as AnswerTo<Q>;
 }

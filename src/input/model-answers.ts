@@ -1,4 +1,4 @@
-/** The calls that wait for the model that made them: each has an id, which is good once, for whoever was told it. */
+/** The calls that wait for an answer from the model that made them. Each has an id that is valid once, for its caller. */
 import { nanoid } from 'nanoid';
 import type { ActiveRequest } from '../messages/active-request.ts';
 import type { Client } from '../messages/client-facts.ts';
@@ -14,21 +14,25 @@ interface Waiting {
   readonly conversation: Mailbox<InteractiveRequestMail>;
   readonly questions: readonly AskedThroughModel[];
   readonly principal: string;
-  /** The session that was told, where nobody is known. */
+  /** The session that received the id, if the principal is anonymous. */
   readonly session: string | undefined;
 }
 
 export class ModelAnswers {
   readonly #askMs: number;
   readonly #waiting = new Map<string, Waiting>();
-  /** By conversation, the id under which it waits. */
+  /** The id of each waiting interactive request. */
   readonly #ids = new Map<Mailbox<InteractiveRequestMail>, string>();
 
   constructor(askMs: number) {
     this.#askMs = askMs;
   }
 
-  /** From now on a conversation waits for the model of its request's client. @returns the result that asks it */
+  /**
+   * Makes an interactive request wait for the model of its request's client.
+   *
+   * @returns the result that asks the model
+   */
   ask(
     conversation: Mailbox<InteractiveRequestMail>,
     questions: readonly AskedThroughModel[],
@@ -40,7 +44,7 @@ export class ModelAnswers {
     return toModel(questions, id, this.#askMs);
   }
 
-  /** It waits no longer. */
+  /** Removes the id; the request no longer waits. */
   forget(conversation: Mailbox<InteractiveRequestMail>): void {
     const id = this.#ids.get(conversation);
     if (id === undefined) return;
@@ -48,7 +52,11 @@ export class ModelAnswers {
     this.#waiting.delete(id);
   }
 
-  /** Takes a call of the tool that answers. @returns false for any other request */
+  /**
+   * Handles a call of the answer tool.
+   *
+   * @returns false for any other request
+   */
   takes(request: ActiveRequest): boolean {
     const { operation } = request;
     if (operation.method !== 'tools/call' || operation.name !== ANSWER_TOOL) return false;
@@ -60,18 +68,18 @@ export class ModelAnswers {
     return true;
   }
 
-  /** @returns why nothing goes on, for the model */
+  /** @returns an explanation for the model if no request continues */
   #answer(request: ActiveRequest, { id, answers }: Readonly<Record<string, unknown>>): string | undefined {
     const waiting = typeof id === 'string' ? this.#waiting.get(id) : undefined;
     const { principal, session } = boundTo(request.client);
     if (!waiting || waiting.principal !== principal || waiting.session !== session)
-      return `No call waits for an answer with this id: it was answered already, or not within ${this.#askMs} ms, or the id is not quite the one that you were told. Look at the id once more; else call the tool that asked again.`;
+      return `No call waits for an answer with this id. It was already answered, its ${this.#askMs} ms have passed, or the id is wrong. Check the id; otherwise call the first tool again.`;
     const read = fromModel(answers, waiting.questions);
     if (!read.ok)
       return [
-        'These are no answers to what was asked:',
+        'These answers do not match the questions:',
         ...read.problems.map((problem) => `- ${problem}`),
-        'The call still waits: call this tool again with the same id.',
+        'The call is still waiting. Call this tool again with the same id.',
       ].join('\n');
     const { conversation } = waiting;
     this.forget(conversation);

@@ -1,4 +1,4 @@
-/** Asking through the model that has called, where its client cannot ask: what the model is told, and what it answers with a tool. */
+/** Asks the model that called if its client cannot be asked: the text for the model, and the tool for its answers. */
 
 import type { Client } from '../messages/client-facts.ts';
 import type { InputRequest, Question, Reply } from '../messages/input-messages.ts';
@@ -7,7 +7,7 @@ import { describe, isObject } from '../protocol/json.ts';
 import { LATEST_MODERN } from '../protocol/revisions.ts';
 import type { CallToolResult, ContentBlock } from '../protocol/types.ts';
 
-/** The tool by which a model answers. */
+/** The name of the tool for a model's answers. */
 export const ANSWER_TOOL = 'troupe_answer';
 
 const ANSWER = {
@@ -16,23 +16,23 @@ const ANSWER = {
     action: {
       type: 'string',
       enum: ['accept', 'decline', 'cancel'],
-      description: '"accept" with an answer, "decline" where the user refuses, "cancel" where they leave it',
+      description: '"accept" with an answer, "decline" if the user refuses, "cancel" if the user gives no answer',
     },
-    content: { type: 'object', description: 'The answer, as the question wants it; with "accept" only' },
+    content: { type: 'object', description: 'The answer in the form that the question requires; only with "accept"' },
   },
   required: ['action'],
 };
 
-/** How it is offered. Its calls are served before any handler. */
+/** The definition of that tool. Its calls are served before any handler. */
 export const ANSWER_DEFINITION = {
   name: ANSWER_TOOL,
   title: 'Answer a question',
   description:
-    'Answers what another tool of this server has asked, so that its call goes on. Call it only after a result has told you to, with the id from that result.',
+    'Answers the questions of another tool of this server, so that its call continues. Call it only when a result tells you to, with the id from that result.',
   input: {
     type: 'object',
     properties: {
-      id: { type: 'string', description: 'The id from the result that asked' },
+      id: { type: 'string', description: 'The id from the result with the questions' },
       answers: {
         type: 'object',
         additionalProperties: ANSWER,
@@ -43,10 +43,10 @@ export const ANSWER_DEFINITION = {
   },
 };
 
-/** A question, as it is put to a model. */
+/** A question in the form for a model. */
 export type AskedThroughModel = Pick<Question, 'key' | 'request' | 'model'>;
 
-/** What `prepare` may ask a model: everything, as the newest revision shows it. */
+/** A client for `prepare` that can be asked everything, in the newest revision. */
 export function modelFor(client: Client): Client {
   return {
     ...client,
@@ -56,10 +56,10 @@ export function modelFor(client: Client): Client {
 }
 
 /**
- * The result that asks a model.
+ * Creates the result that asks a model.
  *
- * @param id by which the answers find the call again
- * @param ms for which the call waits
+ * @param id identifies the call in the answer
+ * @param ms milliseconds that the call waits
  */
 export function toModel(questions: readonly AskedThroughModel[], id: string, ms: number): CallToolResult {
   const told = questions.map(({ key, request }) => `Question ${JSON.stringify(key)}: ${tell(request)}`);
@@ -68,22 +68,22 @@ export function toModel(questions: readonly AskedThroughModel[], id: string, ms:
     answers: Object.fromEntries(questions.map(({ key, request }) => [key, exampleFor(request)])),
   });
   const text = [
-    'This call is not done: it waits for answers, and this client has no other way to ask for them.',
+    'This call is not finished. It waits for answers, and this client has no other way to ask for them.',
     ...told,
-    `Put to the user what is for the user, in your own words; wait for what they say, and do not answer in their place. Then call the tool "${ANSWER_TOOL}" with arguments of this shape: ${example}. Where the user refuses, the action is "decline"; where they leave a question unanswered, "cancel"; neither has content.`,
-    `The id is good for one call, within ${Math.ceil(ms / 1_000)} seconds. Do not call the first tool again: that would begin anew.`,
+    `Ask the user the questions that are for the user, in your own words. Wait for their answers; do not answer for them. Then call the tool "${ANSWER_TOOL}" with arguments of this shape: ${example}. If the user refuses, the action is "decline"; if they leave a question unanswered, "cancel"; neither has content.`,
+    `The id is good for one call, within ${Math.ceil(ms / 1_000)} seconds. Do not call the first tool again: that would start a new call.`,
   ].join('\n\n');
   const content = [{ type: 'text', text } as const, ...questions.flatMap(({ request }) => mediaOf(request))];
-  // A result that is no error must have what the tool's output schema promises (MCP tools, "Output Schema").
+  // A result that is not an error must match the tool's output schema (MCP tools, "Output Schema").
   return questions.some(({ model }) => model?.structured) ? { content, isError: true } : { content };
 }
 
-/** What a model's answers are to the questions; or what is wrong with them, for the model to mend. */
+/** The replies in a model's answers, or a description of the faults for the model to correct. */
 export type ModelAnswerTable =
   | { readonly ok: true; readonly replies: readonly (readonly [key: string, reply: Reply])[] }
   | { readonly ok: false; readonly problems: readonly string[] };
 
-/** Reads the answers to some of the questions; those that are missing are asked for again. */
+/** Reads the answers to some of the questions; missing ones are asked again. */
 export function fromModel(answers: unknown, questions: readonly AskedThroughModel[]): ModelAnswerTable {
   const names = questions.map(({ key }) => JSON.stringify(key)).join(', ');
   if (!isObject(answers) || Object.keys(answers).length === 0)
@@ -92,14 +92,14 @@ export function fromModel(answers: unknown, questions: readonly AskedThroughMode
   const replies: [string, Reply][] = [];
   for (const [key, answer] of Object.entries(answers)) {
     const question = questions.find((each) => each.key === key);
-    const read = question ? readAnswer(answer, question.request) : `no such question; there are ${names}`;
+    const read = question ? readAnswer(answer, question.request) : `unknown question; expected ${names}`;
     if (typeof read === 'string') problems.push(`answers.${key}: ${read}`);
     else replies.push([key, read]);
   }
   return problems.length === 0 ? { ok: true, replies } : { ok: false, problems };
 }
 
-/** @returns why it is no answer, in words */
+/** @returns a description of the fault for an invalid answer */
 function readAnswer(answer: unknown, { method }: InputRequest): Reply | string {
   const { action, content } = isObject(answer) ? answer : {};
   if (action !== 'accept' && action !== 'decline' && action !== 'cancel')
@@ -109,7 +109,7 @@ function readAnswer(answer: unknown, { method }: InputRequest): Reply | string {
     if (content !== undefined && !isObject(content)) return `content: expected an object, got ${describe(content)}`;
     return { ok: true, result: { action, ...(content ? { content } : {}) } };
   }
-  // As clients say that somebody refused (MCP sampling, "Error Handling").
+  // The error with which clients report a rejection (MCP sampling, "Error Handling").
   if (action !== 'accept') return { ok: false, error: { code: -1, message: `${method} was refused (${action})` } };
   const { text, uris } = isObject(content) ? content : {};
   if (method === 'sampling/createMessage')
@@ -125,12 +125,12 @@ function tell({ method, params }: InputRequest): string {
   switch (method) {
     case 'elicitation/create':
       return params.mode === 'url'
-        ? `${params.message}\nFor the user: they are to open ${params.url} themselves. Show them the whole address; "accept" says that they agree to, and has no content.`
-        : `${params.message}\nFor the user. The content of the answer fits this JSON Schema: ${JSON.stringify(params.requestedSchema)}`;
+        ? `${params.message}\nFor the user, who must open ${params.url} themselves. Show them the whole address. "accept" means that they agree to open it, and has no content.`
+        : `${params.message}\nFor the user. The content of the answer must match this JSON Schema: ${JSON.stringify(params.requestedSchema)}`;
     case 'sampling/createMessage':
-      return `For you: what do you reply to the following? The content of the answer is {"text": your reply}.\n${said(params)}`;
+      return `For you. Reply to the following. The content of the answer is {"text": your reply}.\n${said(params)}`;
     case 'roots/list':
-      return 'In which directories does the user work? For the user, unless you know. The content of the answer is {"uris": [a file:// URI for each]}.';
+      return 'In which directories does the user work? For the user, unless you already know. The content of the answer is {"uris": [a file:// URI for each]}.';
   }
 }
 
@@ -140,7 +140,7 @@ function exampleFor({ method, params }: InputRequest): object {
   return params.mode === 'url' ? { action: 'accept' } : { action: 'accept', content: {} };
 }
 
-/** The conversation that is to be gone on with, as text. */
+/** Formats a sampling conversation as text. */
 function said({ systemPrompt, messages }: InputRequest['params']): string {
   const lines = blocksOf(messages).map(([role, block]) =>
     block.type === 'text' ? `${role}: ${String(block.text)}` : `${role}: (${String(block.type)}, see below)`,
@@ -148,7 +148,7 @@ function said({ systemPrompt, messages }: InputRequest['params']): string {
   return [...(typeof systemPrompt === 'string' ? [`system: ${systemPrompt}`] : []), ...lines].join('\n');
 }
 
-/** Pictures and sounds of the question: they go along. */
+/** Returns the images and sounds of a question, which are sent with it. */
 function mediaOf({ method, params }: InputRequest): readonly ContentBlock[] {
   if (method !== 'sampling/createMessage') return [];
   return blocksOf(params.messages).flatMap(([, { type, data, mimeType }]) =>

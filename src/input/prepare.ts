@@ -1,4 +1,4 @@
-/** Turns what an author asks into what goes over the wire, and what comes back into an answer; refuses what this client cannot be asked. */
+/** Converts an author's question to a request for the client, and the reply to an answer. Rejects questions that this client cannot be asked. */
 import { nanoid } from 'nanoid';
 import type { Client } from '../messages/client-facts.ts';
 import type { ByModel, InputRequest } from '../messages/input-messages.ts';
@@ -19,18 +19,18 @@ import type {
 } from './questions.ts';
 import { checkWritable } from './writable.ts';
 
-/** An answer, or why what came is none. */
+/** An answer, or the reason why the reply is invalid. */
 export type ReadAnswer = { readonly ok: true; readonly answer: unknown } | { readonly ok: false; readonly why: string };
 
 export interface Prepared {
   readonly request: InputRequest;
-  /** Set where the model that called is asked, and not its client. */
+  /** Set if the model that called is asked instead of its client. */
   readonly model?: ByModel;
-  /** Judges what the client replied. */
+  /** Checks the client's reply. */
   read(result: unknown): ReadAnswer | Promise<ReadAnswer>;
 }
 
-/** @throws {CannotAsk | SchemaError | TypeError} for what cannot be asked */
+/** @throws {CannotAsk | SchemaError | TypeError} for a question that cannot be asked */
 export function prepare(question: AnyQuestion, client: Client): Prepared {
   if (!isObject(question)) throw noQuestion(describe(question));
   if ('elicit' in question) return prepareForm(told('elicit', question.elicit), client);
@@ -46,13 +46,13 @@ function noQuestion(got: string): TypeError {
   );
 }
 
-/** Authors without a type checker leave it out. */
+/** Authors without a type checker may omit the argument. */
 function told<T>(method: string, given: T): T {
   if (isObject(given)) return given;
-  throw new TypeError(`ctx.${method}: expected an object that says what is asked, got ${describe(given)}`);
+  throw new TypeError(`ctx.${method}: expected an object with the question, got ${describe(given)}`);
 }
 
-/** The same question once more, with why the last answer was none. */
+/** Repeats a question with the reason why the last answer was invalid. */
 export function askAgain(prepared: Prepared, why: string): Prepared {
   const { method, params } = prepared.request;
   if (method !== 'elicitation/create') return prepared;
@@ -64,7 +64,7 @@ function prepareForm({ message, schema }: Elicitation, { capabilities, dialect }
   demand({ method: 'elicitation/create', params: {} }, capabilities);
   const requestedSchema = form.shown(dialect);
   if (requestedSchema === undefined)
-    throw new Unanswered(`this client cannot be asked that: ${form.obstacle(dialect)}`);
+    throw new Unanswered(`this client does not support this form: ${form.obstacle(dialect)}`);
   return {
     request: {
       method: 'elicitation/create',
@@ -176,7 +176,7 @@ function isRoot(value: unknown): value is Root {
   );
 }
 
-/** Until 2025-06-18 a message has one block: one with several becomes as many. */
+/** Until 2025-06-18 a message has one block, so a message with several blocks becomes several messages. */
 function apart({ role, content }: SamplingMessage): readonly SamplingMessage[] {
   return Array.isArray(content) ? content.map((block) => ({ role, content: block })) : [{ role, content }];
 }
@@ -186,7 +186,7 @@ function textOf(text: unknown, method: string, member = 'message'): string {
   throw new TypeError(`ctx.${method}: ${member}: expected a string, got ${describe(text)}`);
 }
 
-/** Members that are defined. */
+/** Returns the members that are defined. */
 function jsonOf(value: object): JsonObject {
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined));
 }

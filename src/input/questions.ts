@@ -1,22 +1,25 @@
-/** What authors ask and what they get for it: the questions of `ctx.elicit`, `ctx.elicitUrl`, `ctx.sample`, `ctx.roots` and `ctx.ask`. Types only. */
+/**
+ * The questions that authors ask and the types of their answers: `ctx.elicit`, `ctx.elicitUrl`, `ctx.sample`, `ctx.roots`
+ * and `ctx.ask`. Types only.
+ */
 import type { JsonObject } from '../protocol/json.ts';
 import type { AudioContent, ImageContent, TextContent, Tool } from '../protocol/types.ts';
 import type { AuthorSchema, Infer } from '../schema/schema-types.ts';
 
 /** Asks the user to fill in a form. */
 export interface Elicitation<S extends AuthorSchema = AuthorSchema> {
-  /** What the user is told. */
+  /** The text for the user. */
   readonly message: string;
-  /** What the answer must be: a flat object of strings, numbers, booleans and choices (MCP "Elicitation", "Requested Schema"). */
+  /** The schema of the answer: a flat object of strings, numbers, booleans and choices (MCP "Elicitation", "Requested Schema"). */
   readonly schema: S;
 }
 
-/** Sends the user to a page, for what must not pass through the client (MCP "Elicitation", URL mode). */
+/** Sends the user to a page, for data that must not pass through the client (MCP "Elicitation", URL mode). */
 export interface UrlElicitation {
   readonly message: string;
-  /** Absolute. */
+  /** An absolute URL. */
   readonly url: string;
-  /** Names it to the page behind the URL. Default: a random one. Sent to clients of revision 2025-11-25. */
+  /** Identifies the question to the page behind the URL. Default: random. Sent to clients of revision 2025-11-25. */
   readonly elicitationId?: string;
 }
 
@@ -71,13 +74,13 @@ export type AnyQuestion =
 
 export type Questions = Readonly<Record<string, AnyQuestion>>;
 
-/** What the user made of a form. `content` fits the schema. */
+/** The user's answer to a form. `content` matches the schema. */
 export type Answered<T> =
   | { readonly status: 'accepted'; readonly content: T }
   | { readonly status: 'declined' }
   | { readonly status: 'cancelled' };
 
-/** What the user made of a page: `accepted` says that they went there, not what they did. */
+/** The user's answer about a page. `accepted` means that they opened it, not that they completed it. */
 export interface UrlAnswered {
   readonly status: 'accepted' | 'declined' | 'cancelled';
 }
@@ -103,46 +106,47 @@ export type AnswerTo<Q> = Q extends { readonly elicit: { readonly schema: infer 
 export type Answers<Q extends Questions> = { readonly [K in keyof Q]: AnswerTo<Q[K]> };
 
 export interface AskOptions {
-  /** Aborted when the answers are not wanted any more: the questions are withdrawn, as far as the revision allows. */
+  /** Aborts the questions when their answers are no longer needed. They are withdrawn as far as the revision allows. */
   readonly signal?: AbortSignal;
 }
 
-/** What a handler asks its client with, in every revision. */
+/** The asking methods of a handler, the same in every revision. */
 export interface Asking {
   /**
-   * Asks the user to fill in a form, and waits. An answer that does not fit the schema is asked for again.
+   * Asks the user to fill in a form and waits. An answer that does not match the schema is asked for again.
    *
-   * @throws {CannotAsk} the client does not declare `elicitation`
-   * @throws {Unanswered} it took too long (`limits.askMs`), or the client would not ask
-   * @throws {SchemaError} the schema is none that a form can have
+   * @throws {CannotAsk} if the client does not declare `elicitation`
+   * @throws {Unanswered} if the answer took too long (`limits.askMs`) or the client rejected the question
+   * @throws {SchemaError} if no form supports the schema
    * @example
    * const answer = await ctx.elicit({ message: 'Which size?', schema: z.object({ size: z.enum(['S', 'L']) }) });
    * if (answer.status === 'accepted') order(answer.content.size);
    */
   elicit<const S extends AuthorSchema>(question: Elicitation<S>): Promise<Answered<Infer<S>>>;
   /**
-   * Asks the user to open a page, for what must not pass through the client: passwords, payment, consent of a third party.
+   * Asks the user to open a page, for data that must not pass through the client: passwords, payment, consent of a third
+   * party.
    *
-   * @throws {CannotAsk} the client does not declare `elicitation.url`
+   * @throws {CannotAsk} if the client does not declare `elicitation.url`
    * @throws {Unanswered} as for `elicit`
    */
   elicitUrl(question: UrlElicitation): Promise<UrlAnswered>;
   /**
    * Asks the client's model.
    *
-   * @throws {CannotAsk} the client does not declare `sampling`, or with tools `sampling.tools`
-   * @throws {Unanswered} as for `elicit`; also where the user did not allow it
+   * @throws {CannotAsk} if the client does not declare `sampling`, or `sampling.tools` for tools
+   * @throws {Unanswered} as for `elicit`, and if the user does not allow it
    */
   sample(question: Sampling): Promise<Sampled>;
   /**
-   * Asks where the user works.
+   * Asks for the user's directories.
    *
-   * @throws {CannotAsk} the client does not declare `roots`
+   * @throws {CannotAsk} if the client does not declare `roots`
    * @throws {Unanswered} as for `elicit`
    */
   roots(): Promise<readonly Root[]>;
   /**
-   * Asks several things in one round. The names are those by which answers are found again, when the request is run anew.
+   * Asks several questions in one round. The names identify the answers when the request runs again.
    *
    * @throws as for each question; and the reason of `options.signal`
    * @example const { name, dirs } = await ctx.ask({ name: { elicit: { message: 'Who?', schema } }, dirs: { roots: true } });

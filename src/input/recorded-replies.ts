@@ -1,9 +1,9 @@
-/** What a client has replied to the questions of one call, in this run of its handler and in those before it. */
+/** The client's replies to the questions of one call, in this run of its handler and in earlier ones. */
 
 export class RecordedReplies {
-  /** Not to what is open, because that did not fit. */
+  /** Without the replies to open questions, because those were invalid. */
   readonly #replies: Record<string, unknown>;
-  /** Replies of earlier runs that nobody has asked for yet. */
+  /** Replies of earlier runs that the handler has not asked for yet. */
   readonly #given: Map<string, unknown>;
 
   constructor(replies: Readonly<Record<string, unknown>>) {
@@ -11,12 +11,12 @@ export class RecordedReplies {
     this.#given = new Map(Object.entries(replies));
   }
 
-  /** By key. */
+  /** The replies by key. */
   get all(): Readonly<Record<string, unknown>> {
     return this.#replies;
   }
 
-  /** A reply of an earlier run is taken once: a question that is asked again, because that did not fit, has none. */
+  /** Takes the reply of an earlier run, once. A question that is repeated because that reply was invalid gets none. */
   ask(key: string): unknown {
     const given = this.#given.get(key);
     if (given === undefined) delete this.#replies[key];

@@ -1,8 +1,8 @@
-/** Shows a field of a form as the revision of its client has it: the `PrimitiveSchemaDefinition` of its schema. */
+/** Renders a field of a form as the `PrimitiveSchemaDefinition` of the client's revision. */
 import type { JsonObject, JsonValue } from '../protocol/json.ts';
 import type { Choice, Field } from './form-fields.ts';
 
-/** From 2025-11-25 on. */
+/** The format since 2025-11-25. */
 export function fullField(field: Field): JsonObject {
   switch (field.kind) {
     case 'one': {
@@ -24,7 +24,7 @@ export function fullField(field: Field): JsonObject {
   }
 }
 
-/** In 2025-06-18: no lists, titles of choices as `enumNames`, and a default of true and false only. `undefined` for a list. */
+/** The format of 2025-06-18: no lists, titles of choices as `enumNames`, and defaults only for booleans. `undefined` for a list. */
 export function plainField(field: Field): JsonObject | undefined {
   switch (field.kind) {
     case 'one': {
@@ -44,7 +44,7 @@ export function plainField(field: Field): JsonObject | undefined {
   }
 }
 
-/** The fields that are the same in every revision, without their default. */
+/** Renders the fields that are the same in every revision, without their default. */
 function simple(field: Extract<Field, { kind: 'text' | 'number' | 'flag' }>): JsonObject {
   switch (field.kind) {
     case 'text': {

@@ -1,4 +1,7 @@
-/** What is kept of the requests that ask: which state was answered with what, the results of their steps, and the place of a statechart. With a durable store another process goes on from there. */
+/**
+ * Records of requests that ask: consumed states with their answers, the results of steps, and the checkpoint of a
+ * statechart. With a durable store another process resumes from them.
+ */
 import type { Clock } from '../clock.ts';
 import type { Limits } from '../limits.ts';
 import type { ActiveRequest } from '../messages/active-request.ts';
@@ -18,25 +21,25 @@ export interface RequestLogOptions {
   log: OperatorLog;
 }
 
-/** What became of a state that a client has brought back. */
+/** The status of a state that a client has returned. */
 export type Consumed =
-  /** Nobody has taken it, or whoever did is gone without an answer. */
+  /** Not consumed, or its consumer ended without an answer. */
   | 'no'
   | 'yes'
-  /** It was answered with this, which may not have reached its client. */
+  /** It was answered with this outcome, which may not have reached the client. */
   | Outcome;
 
-/** Most conversations that are remembered as over in memory. What is forgotten is refused all the same, as too old. */
+/** Maximum number of ended requests to remember in memory. States older than the oldest of them are rejected. */
 const MAX_SPENT = 100_000;
-/** Longest answer that is kept, in characters. */
+/** Maximum length of a stored answer, in characters. */
 const MAX_LENGTH = 1024 * 1024;
 
 export class RequestLog {
   readonly #options: RequestLogOptions;
-  /** Those that are over, and until when their states could be brought back. */
+  /** The ended requests, and the dates until which their states could be returned. */
   readonly #spent = new Map<string, number>();
   readonly #journals = new Map<string, StepLog>();
-  /** Until when what tasks have recorded is kept. */
+  /** The dates until which the records of tasks are stored. */
   readonly #lasting = new Map<string, number>();
   #forgottenUntil = 0;
   #leaving = false;
@@ -49,7 +52,7 @@ export class RequestLog {
     return this.#options.store.durable;
   }
 
-  /** From now on what ends does so because this process does, and another may go on with it. */
+  /** The process is stopping: requests that end now may continue in another process. */
   leave(): void {
     this.#leaving = true;
   }
@@ -58,7 +61,11 @@ export class RequestLog {
     return this.#leaving;
   }
 
-  /** Where the results of a request's steps are kept. @param fresh whether no earlier run of it can have recorded any */
+  /**
+   * Returns the log of a request's steps.
+   *
+   * @param fresh whether no earlier run of it can have recorded steps
+   */
   journal(id: string, fresh: boolean, request: ActiveRequest): StepStore {
     const found = this.#journals.get(id);
     if (found) return found;
@@ -69,7 +76,7 @@ export class RequestLog {
       limits,
       actor: actorOf(id),
       row: () => this.#row(id, 'open', expires()),
-      // A task keeps it.
+      // A task stores its call itself.
       call: () => (this.#lasting.has(id) ? undefined : toText({ tool: toolOf(request), ...callOf(request) })),
       fresh,
     });
@@ -77,17 +84,17 @@ export class RequestLog {
     return journal;
   }
 
-  /** Whether this process knows a state to be answered. */
+  /** Whether this process knows that a state was consumed. */
   isSpent(id: string): boolean {
     return this.#spent.has(id);
   }
 
-  /** Whether a state is so old that this process may have forgotten about it. */
+  /** Whether a state is so old that this process may have forgotten it. */
   isForgotten(until: number): boolean {
     return until <= this.#forgottenUntil;
   }
 
-  /** What became of a state, as far as the store knows. */
+  /** Returns the status of a state in the store. */
   async taken(id: string, round: number): Promise<Consumed> {
     const { store } = this.#options;
     const stored = await store.load(actorOf(id));
@@ -95,15 +102,14 @@ export class RequestLog {
     if (!stored || round > last) return 'no';
     if (round < last) return 'yes';
     const text = await store.reply(actorOf(id), String(round));
-    const outcome: unknown =
-      text === undefined ? undefined : fromText(text, `${actorOf(id)}, what it was answered with`);
+    const outcome: unknown = text === undefined ? undefined : fromText(text, `the stored answer of ${actorOf(id)}`);
     return isOutcome(outcome) ? outcome : 'yes';
   }
 
   /**
-   * Keeps that a state was answered, and with what.
+   * Records that a state was consumed, with its answer.
    *
-   * @returns what resolves when the answer may leave; undefined where there was no state, or nothing is durable
+   * @returns a promise that resolves when the answer may be sent; undefined if there was no state, or nothing is durable
    */
   keep(id: string, round: number, outcome: Outcome, ends: boolean): Promise<void> | undefined {
     if (!this.durable || round === 0) return undefined;
@@ -118,7 +124,7 @@ export class RequestLog {
     });
   }
 
-  /** The same, to be committed with more. */
+  /** The same as writes, to be committed together with others. */
   answered(id: string, round: number, outcome: Outcome, expires: number): readonly Write[] {
     if (round === 0) return [];
     const actor = actorOf(id);
@@ -131,21 +137,25 @@ export class RequestLog {
     return writes;
   }
 
-  /** What cannot be said again is answered once: whoever brings its state again is refused. */
+  /** An answer that cannot be stored is not repeated: a request with its state is rejected. */
   #textOf(outcome: Outcome): string | undefined {
     try {
       const text = toText(outcome);
       if (text.length <= MAX_LENGTH) return text;
     } catch {
-      // It is told to the client as an error, and so it is no loss.
+      // The client receives an error instead, so nothing is lost.
     }
     return undefined;
   }
 
-  /** A conversation is over. @param kept it was answered, and that is durable; or it gave way, and its request may be run anew */
+  /**
+   * Ends an interactive request.
+   *
+   * @param kept whether its answer is durable, or it was evicted and its request may run again
+   */
   over(id: string, round: number, kept: 'answered' | 'gave way' | 'task' | undefined): void {
     const { clock, limits } = this.#options;
-    // Of one that never waited nobody has a state; of one that gave way, it may come back still.
+    // If it was never suspended, no `requestState` exists to replay. If it was evicted, the client may still retry.
     if (round > 0 && kept !== 'gave way') {
       this.#spent.delete(id);
       this.#spent.set(id, clock.date() + limits.askMs);
@@ -161,7 +171,7 @@ export class RequestLog {
     journal?.end(this.#leaving);
     if (!this.durable || this.#leaving || kept !== undefined) return;
     if (round === 0 && !journal?.begun) return;
-    // Not in this turn: what its request is answered with is kept before.
+    // Deferred, because the answer of its request is persisted first.
     clock.soon(() => this.#forget(id, round));
   }
 
@@ -177,16 +187,16 @@ export class RequestLog {
     store
       .commit(writes)
       .catch((error: unknown) =>
-        log('warning', `${store.name} has not forgotten a request that ended: ${messageOf(error)}`),
+        log('warning', `${store.name} could not delete a request that ended: ${messageOf(error)}`),
       );
   }
 
-  /** The results of the steps of a request, by name. */
+  /** Returns the recorded steps of a request, by name. */
   async steps(id: string): Promise<JsonObject> {
     return StepLog.read(this.#options.store, actorOf(id), this.#options.limits.maxSteps);
   }
 
-  /** The requests whose statecharts have timers, and when the first of each is due in milliseconds since 1970. */
+  /** Lists the requests whose statecharts have timers, with the first due date in milliseconds since 1970. */
   async due(limit: number): Promise<readonly { readonly id: string; readonly due: number }[]> {
     const rows = await this.#options.store.timers(Number.MAX_SAFE_INTEGER, limit);
     return rows.flatMap(({ actor, due }) =>
@@ -194,7 +204,7 @@ export class RequestLog {
     );
   }
 
-  /** What it takes to run a request anew that waits for its client; undefined where nothing of it is kept. */
+  /** Returns the stored call of a suspended request, so that it can run again; undefined if there is none. */
   async left(id: string): Promise<{ readonly call: JsonValue; readonly recorded: RecordedReply } | undefined> {
     const { store } = this.#options;
     const [call, place, stored] = await Promise.all([
@@ -203,18 +213,22 @@ export class RequestLog {
       store.load(actorOf(id)),
     ]);
     if (call === undefined || place === undefined) return undefined;
-    // It was asked once more than it was answered.
+    // The request was asked once more than it was answered.
     const last = stored?.snapshot ? roundIn(fromText(stored.snapshot.data, actorOf(id))) : 0;
     const recorded = { id, round: last + 1, replies: {}, steps: await this.steps(id), place, waits: true };
     return { call, recorded };
   }
 
-  /** The place that the statechart of a request had come to; undefined where none was kept. */
+  /** Returns the last checkpoint of a request's statechart; undefined if there is none. */
   place(id: string): Promise<string | undefined> {
     return StepLog.place(this.#options.store, actorOf(id));
   }
 
-  /** From now on the steps of a request last as long as its task. @returns what makes that durable, where there are any */
+  /**
+   * Keeps the steps of a request as long as its task.
+   *
+   * @returns the writes for that, if it has steps
+   */
   lasts(id: string, expires: number): readonly Write[] {
     this.#lasting.set(id, expires);
     return this.#journals.get(id)?.begun ? [{ type: 'actor', actor: this.#row(id, 'task', expires) }] : [];
@@ -244,7 +258,7 @@ function roundIn(value: unknown): number {
   return isObject(value) && typeof value.round === 'number' ? value.round : 0;
 }
 
-/** What it takes to run its call anew. */
+/** The data to run a call again. */
 export interface StoredCall {
   readonly arguments: JsonObject;
   readonly revision: string;
@@ -255,7 +269,7 @@ export interface StoredCall {
   readonly id: string | number;
 }
 
-/** What it takes to run a call anew. */
+/** Returns the data to run a call again. */
 export function callOf({ id, client, operation, meta }: ActiveRequest): object {
   const { dialect, principal, capabilities, info } = client;
   const args = operation.method === 'tools/call' ? operation.arguments : {};

@@ -1,4 +1,4 @@
-/** What a `requestState` holds, sealed: where the conversation is, and what is needed to run its request anew where it is not. */
+/** The payload of a sealed `requestState`: the id of the interactive request, and the data to run its request again if it no longer exists. */
 
 import type { ActiveRequest } from '../messages/active-request.ts';
 import type { RecordedReply } from '../messages/input-messages.ts';
@@ -8,15 +8,17 @@ import { digest, type KeyRing } from './seal.ts';
 
 export interface RequestState extends RecordedReply {
   readonly id: string;
-  /** When it is no longer taken, in milliseconds since 1970. */
+  /** The date at which it expires, in milliseconds since 1970. */
   readonly until: number;
-  /** It cannot be run anew: what it has recorded is more than a state may hold. */
+  /** False if the request cannot run again because its recorded data did not fit into the state. */
   readonly whole: boolean;
 }
 
 /**
- * @param maxLength longest state that is handed out, in characters; without what was recorded, where that is needed to keep to it
- * @returns the text, and why it is without what was recorded, where it is
+ * Seals a state, without the recorded data if the text would be longer than `maxLength`.
+ *
+ * @param maxLength maximum length of a state in characters
+ * @returns the text, and the reason if the recorded data is omitted
  */
 export function sealState(
   keys: KeyRing,
@@ -29,29 +31,30 @@ export function sealState(
   try {
     const text = keys.seal({ id, round, until, whole: true, replies: replies as JsonObject, steps }, bound);
     if (text.length <= maxLength) return { text };
-    const why = `it would be ${text.length} characters long, and limits.maxStateLength is ${maxLength}`;
+    const why = `it has ${text.length} characters, and limits.maxStateLength is ${maxLength}`;
     return { text: keys.seal({ id, round, until, whole: false, replies: {}, steps: {} }, bound), without: why };
   } catch (error) {
-    // A step gave what JSON cannot hold, or more than any state can.
+    // A step returned data that JSON cannot represent or that no state can hold.
     const text = keys.seal({ id, round, until, whole: false, replies: {}, steps: {} }, bound);
     return { text, without: messageOf(error) };
   }
 }
 
-/** @throws {ProtocolError} -32602, for what was not sealed here, or for another request or principal */
+/** @throws {ProtocolError} -32602 for a text that was not sealed here, or that belongs to another request or principal */
 export function openState(keys: KeyRing, text: string, request: ActiveRequest): RequestState {
   const opened = keys.open(text, boundTo(request));
   if (!opened.ok)
     throw new ProtocolError(
       ErrorCode.InvalidParams,
-      `params.requestState: expected the very state that this request was answered with, for the same principal, name and arguments; got one that ${opened.why === 'does not verify' ? 'does not verify' : `cannot be read (${opened.why})`}: send the request again without it`,
+      `params.requestState: expected the unchanged state that this server returned for the same principal, name and arguments; got one that ${opened.why === 'does not verify' ? 'does not verify' : `cannot be read (${opened.why})`}. Send the request again without it`,
     );
   const { payload } = opened;
-  if (!isState(payload)) throw new Error('a sealed state has another shape: was it sealed by another version?');
+  if (!isState(payload))
+    throw new Error('a sealed state has an unexpected shape. Another version of the server may have sealed it');
   return payload;
 }
 
-/** What a state is good for: one principal, one method, one name, the same arguments, one revision. */
+/** The scope of a state: principal, method, name, arguments and revision. */
 function boundTo({ client, operation }: ActiveRequest): readonly string[] {
   const { principal, dialect } = client;
   switch (operation.method) {

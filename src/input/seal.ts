@@ -1,4 +1,4 @@
-/** The sealed `requestState`: what a client carries for us between two requests, and can neither read, change nor use elsewhere. */
+/** Seals `requestState`, which a client carries between two requests and can neither read, change nor use elsewhere. */
 import {
   createCipheriv,
   createDecipheriv,
@@ -10,17 +10,17 @@ import {
 } from 'node:crypto';
 import { isObject, type JsonValue } from '../protocol/json.ts';
 
-/** What was sealed; or why the text is none that a key of this ring has sealed for this place. */
+/** The payload; or the reason why no key of this ring sealed the text for this scope. */
 export type OpenedSeal =
   | { readonly ok: true; readonly payload: JsonValue }
   | { readonly ok: false; readonly why: 'misshapen' | 'unknown key' | 'does not verify' };
 
-/** Names the format, and lets a later one be told apart. It is part of what the seal protects. */
+/** The version of the format, so that a later one can be distinguished. It is part of the authenticated data. */
 const VERSION = 't1.';
-/** A key that is derived for this purpose opens nothing else that the same secret protects (RFC 5869 section 3.2). */
+/** The derived key opens nothing else that the same secret protects (RFC 5869 section 3.2). */
 const PURPOSE = 'troupe requestState t1';
 const SHORTEST_SECRET = 32;
-/** Longest text that is sealed or opened, in characters. */
+/** Maximum length of a sealed text, in characters. */
 const LONGEST = 1_048_576;
 
 const KEY_BYTES = 32;
@@ -34,18 +34,18 @@ interface Key {
 }
 
 /**
- * Seals and opens by AES-256-GCM. MCP 2026-07-28 basic/patterns/mrtr ("Server Requirements") takes `requestState` for an attacker's
- * input until it is verified. That a state is used only once, and for how long, is for its payload and its reader to say.
+ * Seals and opens with AES-256-GCM. MCP 2026-07-28 basic/patterns/mrtr ("Server Requirements") treats `requestState` as an
+ * attacker's input until it is verified. The payload and its reader must enforce expiry and single use.
  */
 export class KeyRing {
-  /** By id, in hexadecimal; the first seals. */
+  /** The keys by id in hexadecimal; the first one seals. */
   readonly #keys: ReadonlyMap<string, Key>;
   readonly #first: Key;
 
   /**
-   * @param keys secrets of at least 32 characters: the first seals, all open, so that a new one is put in front of the old
-   * @throws {TypeError} where there is none, or one is no string
-   * @throws {RangeError} where one is too short
+   * @param keys secrets of at least 32 characters: the first seals, all open. To rotate, put the new one in front.
+   * @throws {TypeError} if there is none, or one is not a string
+   * @throws {RangeError} if one is too short
    * @example const ring = new KeyRing([process.env.STATE_KEY, process.env.OLD_STATE_KEY]);
    */
   constructor(keys: readonly string[]) {
@@ -57,25 +57,27 @@ export class KeyRing {
     this.#keys = new Map(made.map((key) => [key.id.toString('hex'), key]));
   }
 
-  /** A ring of one random key: what it seals cannot be opened by another process, nor after a restart. */
+  /** Creates a ring of one random key. Other processes cannot open its seals, nor can this server after a restart. */
   static random(): KeyRing {
     return new KeyRing([KeyRing.randomSecret()]);
   }
 
-  /** A secret to make a ring of, for whoever can keep it. */
+  /** Creates a secret for a ring that is stored. */
   static randomSecret(): string {
     return randomBytes(KEY_BYTES).toString('base64url');
   }
 
   /**
-   * @param payload comes back from `open`; its length can be told from the text
-   * @param bound what the text may be used for, such as principal, method, name and digest of the arguments: it opens with the same
-   *   strings in the same order only, and does not contain them
-   * @throws {RangeError} where the text would be longer than a mebibyte
+   * @param payload returned by `open`; its length is visible from the text
+   * @param bound the scope, such as principal, method, name and digest of the arguments. The text opens only with the same
+   *   strings in the same order, and does not contain them
+   *
+   * @throws {RangeError} if the text would be longer than a mebibyte
    */
   seal(payload: JsonValue, bound: readonly string[]): string {
     const { id, secret } = this.#first;
-    // Random, not counted: several processes may share the key. Safe for 2^32 texts of one key (NIST SP 800-38D section 8.3).
+    // Random, not counted, because several processes may share the key. Safe for 2^32 texts per key (NIST SP 800-38D section
+    // 8.3).
     const nonce = randomBytes(NONCE_BYTES);
     const cipher = createCipheriv('aes-256-gcm', secret, nonce, { authTagLength: TAG_BYTES });
     cipher.setAAD(additional(id, bound));
@@ -83,12 +85,12 @@ export class KeyRing {
     const text = VERSION + Buffer.concat([id, nonce, body, cipher.getAuthTag()]).toString('base64url');
     if (text.length > LONGEST)
       throw new RangeError(
-        `requestState: expected at most ${LONGEST} characters, got ${text.length}; keep less in it, such as a name under which the rest is stored`,
+        `requestState: expected at most ${LONGEST} characters, got ${text.length}; store less in it, such as an id of data that is stored elsewhere`,
       );
     return text;
   }
 
-  /** Opens what a ring with one of these keys has sealed for the same `bound`. Never throws, whatever the text is. */
+  /** Opens a text that a ring with one of these keys sealed for the same `bound`. Never throws. */
   open(text: string, bound: readonly string[]): OpenedSeal {
     const bytes = text.length <= LONGEST && text.startsWith(VERSION) ? decoded(text.slice(VERSION.length)) : undefined;
     if (bytes === undefined || bytes.length < ID_BYTES + NONCE_BYTES + TAG_BYTES)
@@ -104,14 +106,15 @@ export class KeyRing {
       const payload: JsonValue = JSON.parse(Buffer.concat([body, decipher.final()]).toString('utf8'));
       return { ok: true, payload };
     } catch {
-      // `final` throws where the tag does not fit. What verifies was written by `seal`, and is JSON.
+      // `final` throws if the tag is wrong. A verified text was written by `seal` and is JSON.
       return { ok: false, why: 'does not verify' };
     }
   }
 }
 
 /**
- * SHA-256 of a value, in base64url. Members count in any order: a client may write its arguments anew when it comes again.
+ * Returns the SHA-256 of a value in base64url. The order of members does not matter, because a client may reorder its
+ * arguments when it retries.
  *
  * @example digest({ a: 1, b: 2 }) === digest({ b: 2, a: 1 }) // true
  */
@@ -119,7 +122,7 @@ export function digest(value: JsonValue): string {
   return createHash('sha256').update(canonical(value)).digest('base64url');
 }
 
-/** JSON without blanks, members by name in the order of their UTF-16 code units (as in RFC 8785 section 3.2). */
+/** Formats JSON without whitespace, with members sorted by UTF-16 code units (as in RFC 8785 section 3.2). */
 function canonical(value: JsonValue): string {
   if (isList(value)) return `[${value.map(canonical).join()}]`;
   if (!isObject(value)) return JSON.stringify(value);
@@ -138,20 +141,20 @@ function isList(value: JsonValue): value is readonly JsonValue[] {
 function derived(secret: unknown): Key {
   if (typeof secret !== 'string')
     throw new TypeError(`requestState keys: expected secrets as strings, got ${typeof secret}`);
-  // Never shows the secret: an error goes into logs.
+  // Never include the secret, because errors are logged.
   if (secret.length < SHORTEST_SECRET)
     throw new RangeError(
-      `requestState keys: expected at least ${SHORTEST_SECRET} characters, got ${secret.length}; take random ones, such as \`openssl rand -base64 32\` gives`,
+      `requestState keys: expected at least ${SHORTEST_SECRET} characters, got ${secret.length}; use random ones, such as the output of \`openssl rand -base64 32\``,
     );
   const bytes = Buffer.from(hkdfSync('sha256', secret, '', PURPOSE, KEY_BYTES));
   return { id: createHash('sha256').update(bytes).digest().subarray(0, ID_BYTES), secret: createSecretKey(bytes) };
 }
 
-/** What the seal protects besides the payload. Each string stands after its length, so that none can reach into its neighbour. */
+/** The additional authenticated data. Each string follows its length, so that adjacent strings cannot be confused. */
 function additional(id: Buffer, bound: readonly string[]): Buffer {
   const parts: Buffer[] = [Buffer.from(VERSION), id];
   for (const each of bound) {
-    // UTF-16, because UTF-8 makes one of all lone surrogates.
+    // UTF-16, because UTF-8 maps all lone surrogates to the same bytes.
     const bytes = Buffer.from(each, 'utf16le');
     const length = Buffer.alloc(4);
     length.writeUInt32BE(bytes.length);
@@ -160,7 +163,7 @@ function additional(id: Buffer, bound: readonly string[]): Buffer {
   return Buffer.concat(parts);
 }
 
-/** The bytes of a base64url text; `undefined` for any other spelling of them, which Node would read as well. */
+/** Decodes base64url; `undefined` for any non-canonical encoding, which Node would accept. */
 function decoded(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64url');
   return bytes.toString('base64url') === text ? bytes : undefined;

@@ -1,4 +1,4 @@
-/** The results of the steps of one request, each durable before it is used; and the place that its statechart has come to. */
+/** The durable step log of one request: each result is committed before it is used. Also stores the checkpoint of its statechart. */
 import { createHash } from 'node:crypto';
 import type { Limits } from '../limits.ts';
 import { describe, type JsonObject, type JsonValue, messageOf } from '../protocol/json.ts';
@@ -10,23 +10,23 @@ export interface StepLogOptions {
   readonly store: Store;
   readonly limits: Pick<Limits, 'maxSteps' | 'maxStepsLength'>;
   readonly actor: string;
-  /** What is said of it in the store. */
+  /** Returns the row of its actor. */
   row(): ActorRow;
-  /** What it takes to run the request anew; undefined where somebody else keeps that. */
+  /** Returns the data to run the request again; undefined if it is stored elsewhere. */
   call(): string | undefined;
   /** No earlier run can have recorded anything. */
   readonly fresh: boolean;
 }
 
-/** The stream of an actor's events in which its steps are. */
+/** The event stream with the steps of an actor. */
 export const STEPS = 'steps';
-/** The stream whose last event is the place that a statechart has come to. */
+/** The event stream whose last event is the checkpoint of a statechart. */
 const PLACES = 'places';
-/** The stream of one event, by which a request is run anew whose client has not come back. */
+/** The stream of one event: the data to run a request again whose client has not returned. */
 const CALL = 'call';
-/** The only timer of a request: the first of its statechart's. */
+/** The only timer of a request: the first one of its statechart. */
 const PLACE_TIMER = 'place';
-/** More than a stream of places has: each that is kept takes the one before away. */
+/** More than a stream of checkpoints ever holds, because each commit deletes the previous one. */
 const MOST_PLACES = 8;
 
 export class StepLog implements StepStore {
@@ -36,11 +36,11 @@ export class StepLog implements StepStore {
   #length = 0;
   #last: Promise<void> = Promise.resolve();
   #ended = false;
-  /** Another process goes on with the request. */
+  /** Another process continues the request. */
   #left = false;
   #begun = false;
   #fresh: boolean;
-  /** The number of the last place; undefined until that is known. */
+  /** The number of the last checkpoint; undefined until it is known. */
   #placed: number | undefined;
   #timed = true;
 
@@ -52,7 +52,7 @@ export class StepLog implements StepStore {
     this.#timed = false;
   }
 
-  /** What a journal holds, read from the store. */
+  /** Reads the recorded steps from the store. */
   static async read(store: Store, actor: string, limit: number): Promise<JsonObject> {
     const steps: Record<string, JsonValue> = Object.create(null);
     for (const { data } of await store.events(actor, STEPS, 0, limit)) {
@@ -64,12 +64,12 @@ export class StepLog implements StepStore {
     return steps;
   }
 
-  /** The place that the statechart of a request had come to, read from the store; undefined where none was kept. */
+  /** Reads the last checkpoint of a request's statechart from the store; undefined if there is none. */
   static async place(store: Store, actor: string): Promise<string | undefined> {
     return (await store.events(actor, PLACES, 0, MOST_PLACES)).at(-1)?.data;
   }
 
-  /** What was kept of the request itself. */
+  /** Reads the stored call of the request. */
   static async call(store: Store, actor: string): Promise<JsonValue | undefined> {
     const [event] = await store.events(actor, CALL, 0, 1);
     return event && fromText(event.data, `${actor}, its call`);
@@ -79,15 +79,15 @@ export class StepLog implements StepStore {
     return createHash('sha256').update(this.#options.actor).digest('base64url');
   }
 
-  /** There is something in the store, as far as this run knows. */
+  /** Whether the store holds anything of this run, as far as it knows. */
   get begun(): boolean {
     return this.#begun;
   }
 
   /**
-   * The request has ended: what still runs is recorded no more.
+   * Ends the log: steps that still run are no longer recorded.
    *
-   * @param left another process runs it anew, so that no step may begin here, or be relied on
+   * @param left another process runs the request again, so no step may start here or return its result
    */
   end(left = false): void {
     this.#ended = true;
@@ -96,13 +96,15 @@ export class StepLog implements StepStore {
 
   async before(name: string): Promise<StepResult | undefined> {
     if (this.#left)
-      throw new Error(`ctx.step("${name}") is not run: this server stops, and the next process goes on with the call`);
+      throw new Error(
+        `ctx.step("${name}") was not run: this server is stopping, and the next process continues the call`,
+      );
     const { limits } = this.#options;
     const given = (await this.#read())[name];
     if (isList(given)) return given;
     if (this.#count >= limits.maxSteps)
       throw new RangeError(
-        `ctx.step("${name}"): expected at most ${limits.maxSteps} steps in one request, got one more: do several things in one step (the server's option is limits.maxSteps)`,
+        `ctx.step("${name}"): expected at most ${limits.maxSteps} steps in one request, got one more. Combine several steps into one (the server's option is limits.maxSteps)`,
       );
     return undefined;
   }
@@ -110,7 +112,7 @@ export class StepLog implements StepStore {
   async record(name: string, given: StepResult): Promise<void> {
     if (this.#left)
       throw new Error(
-        `ctx.step("${name}") has run, and its result could not be kept: this server stops, and the next process goes on with the call`,
+        `ctx.step("${name}") has run, but its result could not be persisted: this server is stopping, and the next process continues the call`,
       );
     if (this.#ended) return;
     const { limits } = this.#options;
@@ -118,21 +120,21 @@ export class StepLog implements StepStore {
     await this.#read();
     if (this.#length + data.length > limits.maxStepsLength)
       throw new RangeError(
-        `ctx.step("${name}") has run, and its result cannot be kept: expected at most ${limits.maxStepsLength} characters of JSON for all steps of a request, got ${this.#length + data.length}: return less, such as an id (the server's option is limits.maxStepsLength)`,
+        `ctx.step("${name}") has run, but its result cannot be persisted: expected at most ${limits.maxStepsLength} characters of JSON for all steps of a request, got ${this.#length + data.length}. Return less, such as an id (the server's option is limits.maxStepsLength)`,
       );
-    // One after the other: where one is not kept, its number is the next one's.
+    // Commit in order: if one commit fails, the next one uses its number.
     const recording = this.#last.then(() => this.#commit(data));
     this.#last = recording.catch(() => {});
     try {
       await recording;
     } catch (error) {
-      throw new Error(`ctx.step("${name}") has run, and its result could not be kept: ${messageOf(error)}`, {
+      throw new Error(`ctx.step("${name}") has run, but its result could not be persisted: ${messageOf(error)}`, {
         cause: error,
       });
     }
   }
 
-  /** One at a time: whoever keeps the next waits for this one. Its row is written with each, and lives on with it. */
+  /** One at a time: the caller waits for the previous one. Each commit includes the row, which extends its lifetime. */
   async keepPlace(place: string, due: number | undefined): Promise<void> {
     if (this.#ended) return;
     const { actor, store, row, call } = this.#options;
@@ -148,7 +150,7 @@ export class StepLog implements StepStore {
     if (due !== undefined) writes.push({ type: 'timer', timer: { actor, timer: PLACE_TIMER, due, data: 'null' } });
     else if (this.#timed) writes.push({ type: 'timer off', actor, timer: PLACE_TIMER });
     this.#timed = due !== undefined;
-    // Whatever becomes of this batch, no later one may have its number.
+    // No later commit may use this number, whether or not this one succeeds.
     this.#placed = undefined;
     this.#begun = true;
     await store.commit(writes);
@@ -164,7 +166,7 @@ export class StepLog implements StepStore {
     try {
       await store.commit(writes);
     } catch (error) {
-      // It may have become durable all the same: what is there is looked at before the next.
+      // The commit may have succeeded after all, so the next one checks the store first.
       this.#fresh = false;
       this.#before = undefined;
       throw error;
@@ -180,7 +182,7 @@ export class StepLog implements StepStore {
     } catch (error) {
       const what = describe(given[0]);
       throw new TypeError(
-        `ctx.step("${name}") has run, and its result cannot be kept: expected what JSON can hold, got ${what}: return plain data`,
+        `ctx.step("${name}") has run, but its result cannot be persisted: expected JSON data, got ${what}. Return plain data`,
         { cause: error },
       );
     }

@@ -1,18 +1,31 @@
-/** The steps of one request: each runs once, and what it gave is recorded, so that another run of the request need not do it again. */
+/** The steps of one request. Each runs once, and its result is recorded, so that another run of the request does not repeat it. */
 import type { JsonObject, JsonValue } from '../protocol/json.ts';
 
-/** What a step gave, in a list: empty for nothing, which JSON cannot say. */
+/** The result of a step in a list, which is empty for undefined, because JSON cannot represent it. */
 export type StepResult = readonly JsonValue[];
 
-/** Where the results of steps are kept, and the place that a statechart has come to, so that they outlive the process. */
+/** Stores step results and the checkpoint of a statechart beyond the lifetime of the process. */
 export interface StepStore {
-  /** Names the request for others, the same in every run of it. */
+  /** An external name of the request, the same in every run. */
   readonly key: string;
-  /** What an earlier run of the request has recorded of a step. @throws {Error} where no more steps are kept */
+  /**
+   * Returns the result that an earlier run recorded for a step.
+   *
+   * @throws {Error} if no more steps are allowed
+   */
   before(name: string): Promise<StepResult | undefined>;
-  /** Resolves when it is durable. @throws {Error} where it is not */
+  /**
+   * Resolves when the result is durable.
+   *
+   * @throws {Error} if it cannot be persisted
+   */
   record(name: string, given: StepResult): Promise<void>;
-  /** Keeps the place that a statechart has come to, instead of the one before. `due`: of the first of its timers, in milliseconds since 1970. Resolves when it is durable. @throws {Error} where it is not */
+  /**
+   * Replaces the checkpoint of a statechart. Resolves when it is durable.
+   *
+   * @param due due date of its first timer, in milliseconds since 1970
+   * @throws {Error} if it cannot be persisted
+   */
   keepPlace(place: string, due: number | undefined): Promise<void>;
 }
 
@@ -21,7 +34,7 @@ export class Steps {
   readonly #recorded: Record<string, JsonValue>;
   readonly #journal: StepStore | undefined;
 
-  /** @param recorded what an earlier run of the request has recorded */
+  /** @param recorded the recorded steps of an earlier run of the request */
   constructor(recorded: JsonObject = {}, journal?: StepStore) {
     this.#recorded = Object.assign(Object.create(null), recorded);
     this.#journal = journal;
@@ -29,14 +42,14 @@ export class Steps {
       if (isList(given)) this.#running.set(name, Promise.resolve(given[0]));
   }
 
-  /** A step that failed is not recorded: this run has failed at it, another may not. */
+  /** A failed step is not recorded, because another run may succeed. */
   readonly step = <T>(name: string, fn: () => T | Promise<T>): Promise<T> => {
     const before = this.#running.get(name);
-    // The name is the author's promise that the step is the same, and with it its type.
+    // The author promises by the name that the step is the same, and therefore its type.
     if (before) return before as Promise<T>;
     const running = this.#journal ? this.#journaled(name, fn, this.#journal) : this.#run(name, fn);
     this.#running.set(name, running);
-    // Whoever waits for it hears of its failure; there may be nobody.
+    // Callers that await the step receive its error. There may be none.
     running.catch(() => {});
     return running;
   };
@@ -47,7 +60,7 @@ export class Steps {
     return given;
   }
 
-  /** Its result is used only once it is durable: what comes after it may rest on it, and a question may be sealed with it. */
+  /** Use the result only once it is durable, because later code may depend on it, and a question may be sealed with it. */
   async #journaled<T>(name: string, fn: () => T | Promise<T>, journal: StepStore): Promise<T> {
     const before = await journal.before(name);
     if (before) {
@@ -66,7 +79,10 @@ export class Steps {
   }
 }
 
-/** A copy: its handler may change what a step gave, and would do so again in another run. What cannot be copied is found when it is written. */
+/**
+ * Copies the result, because the handler may modify it and would do so again in another run. A value that cannot be copied
+ * fails when it is written.
+ */
 function listOf(given: unknown): StepResult {
   if (given === undefined) return [];
   try {

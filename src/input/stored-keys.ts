@@ -1,4 +1,4 @@
-/** The secret of a server that was given none: with a durable store it is made once, so that what was sealed survives the process. */
+/** The generated secret of a server without configured keys. A durable store holds it, so that sealed states survive the process. */
 
 import type { Clock } from '../clock.ts';
 import { isObject } from '../protocol/json.ts';
@@ -8,7 +8,11 @@ import { KeyRing } from './seal.ts';
 
 const ACTOR = 'server/secret';
 
-/** The keys that seal what clients carry, of the secret in the store. @throws {StoreError} */
+/**
+ * Loads the keys that seal request states from the secret in the store, and creates it if needed.
+ *
+ * @throws {StoreError}
+ */
 export async function loadKeyRing(store: Store, clock: Clock): Promise<KeyRing> {
   const stored = await store.load(ACTOR);
   if (stored?.snapshot) return new KeyRing([secretIn(fromText(stored.snapshot.data, ACTOR))]);
@@ -23,5 +27,5 @@ export async function loadKeyRing(store: Store, clock: Clock): Promise<KeyRing> 
 
 function secretIn(value: unknown): string {
   if (isObject(value) && typeof value.secret === 'string') return value.secret;
-  throw new StoreError('corrupt', `${ACTOR}: expected the secret of this server, got something else: restore a copy`);
+  throw new StoreError('corrupt', `${ACTOR}: expected the secret of this server, got something else. Restore a backup`);
 }

@@ -1,4 +1,4 @@
-/** Where conversations wait for their clients: bounded in number, for each principal, in what is kept for them, and in time. */
+/** The suspended requests: limited in number, per principal, in memory, and in time. */
 import type { Actor } from '../actor/actor.ts';
 import type { Clock, Timer } from '../clock.ts';
 import type { Limits } from '../limits.ts';
@@ -9,36 +9,36 @@ import { jsonLength } from '../results/size.ts';
 import type { Quotas } from '../server-quotas.ts';
 import { Unanswered } from './input-errors.ts';
 
-/** One conversation that is not over. */
+/** An interactive request that has not ended. */
 export interface SuspendedRequest {
   readonly actor: Actor<InteractiveRequestMail>;
   readonly principal: string;
-  /** The round whose answer is awaited. */
+  /** The round whose answer is expected. */
   round: number;
-  /** When its client must be back, in milliseconds of the server's clock; undefined while its handler runs. */
+  /** The time by which its client must return, in milliseconds of the server's clock; undefined while its handler runs. */
   until: number | undefined;
-  /** That it began with: it stays for as long as the handler. */
+  /** The first request, which is retained as long as the handler. */
   readonly request: ActiveRequest;
-  /** What is kept for it while it waits, in characters of JSON. */
+  /** The memory of its data while it is suspended, in characters of JSON. */
   length: number;
-  /** What it takes of the server's quotas while it waits. */
+  /** Its reservations in the server's quotas while it is suspended. */
   place: { readonly parked: Reservation; readonly bytes: Reservation } | undefined;
-  /** What became of its last answer, once that is known. */
+  /** The outcome of its last answer, once it is known. */
   kept: 'answered' | 'gave way' | 'task' | undefined;
 }
 
-/** Bytes that a handler takes which waits, beside its request and what was replied. Measured with Node 20. */
+/** Bytes of a suspended handler, without its request and replies. Measured with Node 20. */
 const PARKED_BYTES = 16_000;
 
 export class SuspendedRequests {
   readonly #clock: Clock;
   readonly #limits: Limits;
   readonly #quotas: Pick<Quotas, 'parked' | 'retained'>;
-  /** Those that wait, the oldest first. */
+  /** The suspended requests, oldest first. */
   readonly #parked = new Map<string, SuspendedRequest>();
   /** The same by principal. */
   readonly #of = new Map<string, Set<string>>();
-  /** What is kept for all that wait, in characters of JSON. */
+  /** The memory of all suspended requests, in characters of JSON. */
   #length = 0;
   #timer: Timer | undefined;
 
@@ -53,10 +53,11 @@ export class SuspendedRequests {
   }
 
   /**
-   * The oldest give way to it: of its principal first, then of all. Where that makes no room, it gives way itself.
+   * Suspends a request. The oldest are evicted to make room: first those of its principal, then of all. If that is not
+   * enough, the new one is evicted.
    *
-   * @param kept what is kept in memory for it, as far as this server knows
-   * @param bytes that this takes, and its request
+   * @param kept the data to hold in memory, as far as this server knows
+   * @param bytes the size of that data and of its request
    */
   add(id: string, live: SuspendedRequest, kept: unknown, bytes: number): void {
     const { askMs, maxParkedBytes } = this.#limits;
@@ -79,7 +80,7 @@ export class SuspendedRequests {
     this.#watch();
   }
 
-  /** @returns false where it does not wait */
+  /** @returns false if it is not suspended */
   remove(id: string): boolean {
     const live = this.#parked.get(id);
     if (!live) return false;
@@ -98,7 +99,7 @@ export class SuspendedRequests {
     this.#timer?.cancel();
   }
 
-  /** @returns why there is no room, though nobody is left who could give way */
+  /** @returns the exceeded limit if there is no room even after evictions */
   #makeRoom(quota: Quota, principal: string, amount: number): Excess | undefined {
     for (;;) {
       const excess = quota.excess(principal, amount);
@@ -110,16 +111,16 @@ export class SuspendedRequests {
     }
   }
 
-  /** Its client may come back still: then the request is run anew. */
+  /** Evicts a request. Its client may still return; the request then runs again. */
   #evict(id: string, why: string): void {
     const live = this.#parked.get(id);
     if (!live) return;
     live.kept = 'gave way';
     live.actor.mailbox.send({
       type: 'expired',
-      reason: new Unanswered(`the oldest of too many open questions: ${why}`),
+      reason: new Unanswered(`evicted as the oldest of too many open questions: ${why}`),
     });
-    // Its place is free, even should it fail to say so.
+    // Free its place first, in case its notification throws.
     this.remove(id);
   }
 

@@ -30,14 +30,14 @@ export function callModeOf(
   switch (client.dialect.tasks) {
     case 'none':
       if (support !== 'required') return REQUEST;
-      throw unfit(`tool "${tool}" runs as a task only, which revision ${client.dialect.revision} does not have`);
+      throw unfit(`tool "${tool}" runs only as a task, and revision ${client.dialect.revision} has no tasks`);
     case 'asked':
       // Where no tool can be a task, the parameter is read over (2025-11-25 tasks, "Task Support and Handling").
       if (!offered) return REQUEST;
       if (asked === undefined && support === 'required')
-        throw unfit(`tool "${tool}" runs as a task only: call it with params.task`);
+        throw unfit(`tool "${tool}" runs only as a task. Call it with params.task`);
       if (asked === undefined) return REQUEST;
-      if (support === 'never') throw unfit(`tool "${tool}" cannot be a task: call it without params.task`);
+      if (support === 'never') throw unfit(`tool "${tool}" cannot run as a task. Call it without params.task`);
       return { as: 'task', ttlMs: Math.min(readTtl(asked) ?? Number.POSITIVE_INFINITY, taskTtlMs) };
     case 'extension': {
       if (support === 'never') return REQUEST;

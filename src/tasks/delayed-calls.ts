@@ -54,13 +54,13 @@ export class DelayedCalls {
       if (!left || asks.has(id) || asks.leaving || ledger.isSpent(id)) return;
       const { call, recorded } = left;
       const tool = isObject(call) ? call.tool : undefined;
-      if (!isCall(call) || typeof tool !== 'string') throw new Error('what is kept of it is no call');
+      if (!isCall(call) || typeof tool !== 'string') throw new Error('expected a stored call');
       const refused = (outcome: Outcome): void => {
-        if (!outcome.ok) incident(`a call of tool "${tool}" that waits`, new Error(outcome.error.message));
+        if (!outcome.ok) incident(`a suspended call of tool "${tool}"`, new Error(outcome.error.message));
       };
       route({ type: 'request', request: replayRequest({ tool, session: undefined }, call, recorded, refused) });
     } catch (error) {
-      incident('a call that waits for its client, and was to go on', error);
+      incident('continuing a suspended call after its delay', error);
     }
   }
 }

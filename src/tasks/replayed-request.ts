@@ -21,7 +21,7 @@ export function replayRequest(
 ): ActiveRequest {
   const { revision } = call;
   if (!isLegacyRevision(revision) && !isModernRevision(revision))
-    throw new ProtocolError(ErrorCode.InternalError, `this server no longer knows revision ${revision}`);
+    throw new ProtocolError(ErrorCode.InternalError, `this server no longer supports revision ${revision}`);
   const nowhere = { address: 'task/nowhere', send: (): void => {}, announce: (): void => {} };
   const client = {
     dialect: DIALECTS[revision],
@@ -83,6 +83,6 @@ export function checkRerun(
   if (rerun === undefined && (stood === 'input_required' || harmless)) return;
   throw new ProtocolError(
     ErrorCode.InternalError,
-    `the process that ran this task was restarted, and what tool "${name}" had done by then is not known: find out before you call it again`,
+    `the process restarted while tool "${name}" ran this task, and the outcome is unknown. Find out what was done before you call it again`,
   );
 }

@@ -50,7 +50,7 @@ export class TaskInputs {
   waits(kept: Pick<Waits, 'until' | 'lasts'>): readonly Waits[] {
     return [...this.#open.values()].map(({ request, ask }) => ({
       what: nameOfQuestion(request),
-      whom: ask ? addresseeOf(request, ask.about.client) : 'whoever looks at the task',
+      whom: ask ? addresseeOf(request, ask.about.client) : 'the next client that reads the task',
       ...kept,
     }));
   }
@@ -124,7 +124,7 @@ export class TaskInputs {
 
   /** A request that waited was ended: what was put for it is open to others. */
   left(request: ActiveRequest): void {
-    for (const asked of this.#open.values()) if (asked.ask?.about === request) withdraw(asked, 'nobody waits for it');
+    for (const asked of this.#open.values()) if (asked.ask?.about === request) withdraw(asked, 'its request has ended');
   }
 }
 

@@ -28,8 +28,5 @@ function readCursor(cursor: string, newest: number): number {
   const [, digits] = /^t([0-9a-z]{1,10})$/.exec(cursor) ?? [];
   const ordinal = digits === undefined ? Number.NaN : Number.parseInt(digits, 36);
   if (ordinal <= newest) return ordinal;
-  throw new ProtocolError(
-    ErrorCode.InvalidParams,
-    'params.cursor: this server gave no such cursor: list again from the start, without one',
-  );
+  throw new ProtocolError(ErrorCode.InvalidParams, 'params.cursor: unknown cursor. Start again without one.');
 }

@@ -54,7 +54,7 @@ export class TaskPersistence {
         this.#durable = look;
         changed(look);
       },
-      failed: (error) => void incident(`${taskAddress(id)}, which is to be kept`, error),
+      failed: (error) => void incident(`persisting ${taskAddress(id)}`, error),
     });
   }
 
@@ -91,6 +91,6 @@ export function taskAddress(id: string): string {
 }
 
 function unkept(error: unknown): Outcome {
-  const message = `this server could not keep what was asked of it: ${messageOf(error)}: ask again`;
+  const message = `this server could not persist the change: ${messageOf(error)}. Try again`;
   return { ok: false, error: { code: ErrorCode.InternalError, message } };
 }

@@ -75,7 +75,7 @@ export class TaskRecords {
     store
       .commit(writes)
       .catch((error: unknown) =>
-        log('warning', `a task stays in the store for now, until it is swept: ${messageOf(error)}`),
+        log('warning', `cannot delete a task from the store yet; the next sweep does: ${messageOf(error)}`),
       );
   }
 
@@ -90,7 +90,7 @@ export class TaskRecords {
       } catch (error) {
         if (error instanceof StoreError && error.fault !== 'corrupt') throw error;
         this.#unread.add(row.id);
-        log('error', `a task of tool "${row.name}" cannot be taken up again: ${messageOf(error)}`);
+        log('error', `cannot recover a task of tool "${row.name}": ${messageOf(error)}`);
       }
     }
     return found;
@@ -105,7 +105,7 @@ export class TaskRecords {
   /** @throws {StoreError} */
   async call({ id }: TaskRecord): Promise<StoredCall> {
     const text = await this.#options.store.reply(actorOf(id), CALL);
-    const call = text === undefined ? undefined : fromText(text, 'the call of a task');
+    const call = text === undefined ? undefined : fromText(text, 'the stored call of a task');
     if (!isCall(call)) throw damaged('its call');
     return call;
   }
@@ -116,7 +116,7 @@ export class TaskRecords {
     if (!snapshot) throw damaged('its snapshot');
     if (snapshot.version !== VERSION)
       throw new StoreError('corrupt', `expected a snapshot of version ${VERSION}, got one of ${snapshot.version}`);
-    const kept = fromText(snapshot.data, 'the snapshot of a task');
+    const kept = fromText(snapshot.data, 'the stored snapshot of a task');
     if (!isKept(kept)) throw damaged('its snapshot');
     const { session, identity, round, ordinal, ttlMs, task } = kept;
     const { name: tool, principal: owner, created } = row;
@@ -175,7 +175,7 @@ export function firstOf(created: number): TaskSnapshot {
 }
 
 function damaged(what: string): StoreError {
-  return new StoreError('corrupt', `${what}: expected it as it was written, got something else`);
+  return new StoreError('corrupt', `${what}: the stored data is damaged`);
 }
 
 interface Kept extends Pick<TaskRecord, 'session' | 'identity' | 'round' | 'ordinal' | 'ttlMs'> {

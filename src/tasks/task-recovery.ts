@@ -61,7 +61,7 @@ export class TaskRecovery {
       this.#reviving.set(request, { left, stood });
       route({ type: 'request', request });
     } catch (error) {
-      const named = isProtocolError(error) ? '' : incident('a task that was to be run anew', error);
+      const named = isProtocolError(error) ? '' : incident('running a task again after a restart', error);
       done({ ok: false, error: toWireError(error, named) });
     }
   }

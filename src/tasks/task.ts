@@ -164,7 +164,7 @@ class Task implements Behaviour<TaskMail> {
       case 'asked':
         return this.#ask(mail.key, mail.request);
       case 'dropped':
-        this.#questions.drop(mail.keys, 'the call has gone on without an answer');
+        this.#questions.drop(mail.keys, 'the call continued without an answer');
         return this.#closed();
       case 'replied':
         return this.#replied(mail.key, this.#fitting(mail.reply));
@@ -200,7 +200,7 @@ class Task implements Behaviour<TaskMail> {
         if (full !== undefined)
           return respond(request, {
             ok: false,
-            error: wireError(ErrorCode.Overloaded, `the answers do not fit: ${full}`),
+            error: wireError(ErrorCode.Overloaded, `no room for the answers: ${full}`),
           });
         this.#update(operation);
         return this.#keeping.settle(request, () => EMPTY);
@@ -221,7 +221,7 @@ class Task implements Behaviour<TaskMail> {
   #cancelFor(request: ActiveRequest): void {
     const acknowledges = request.client.dialect.tasks === 'extension';
     if (this.#ended && !acknowledges) {
-      const why = `params.taskId: this task has ended (${this.#snapshot.value}), and cannot be cancelled any more`;
+      const why = `params.taskId: this task has already ended (${this.#snapshot.value}) and cannot be cancelled`;
       return respond(request, { ok: false, error: { code: ErrorCode.InvalidParams, message: why } });
     }
     this.#cancel('the client cancelled it');
@@ -245,7 +245,7 @@ class Task implements Behaviour<TaskMail> {
     const full = reply.ok ? this.#options.room(heapBytes(reply.result)) : undefined;
     return full === undefined
       ? reply
-      : { ok: false, error: wireError(ErrorCode.Overloaded, `the answer does not fit: ${full}`) };
+      : { ok: false, error: wireError(ErrorCode.Overloaded, `no room for the answer: ${full}`) };
   }
 
   #replied(key: string, reply: Reply): void {
@@ -294,7 +294,7 @@ class Task implements Behaviour<TaskMail> {
   #result(): Outcome {
     const outcome = this.#outcome;
     if (!outcome) {
-      const why = `this task was cancelled, and has no result: ${this.#message ?? 'nobody said why'}`;
+      const why = `this task was cancelled and has no result: ${this.#message ?? 'no reason was given'}`;
       return { ok: false, error: { code: ErrorCode.InvalidRequest, message: why } };
     }
     if (!outcome.ok) return outcome;

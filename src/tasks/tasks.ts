@@ -171,7 +171,7 @@ export class Tasks {
         return kept.task.mailbox.send(mail);
       }
       default:
-        throw new Error(`tasks do not serve ${operation.method}: the methods table and the directory disagree`);
+        throw new Error(`no task handler for ${operation.method}, although the methods table routes it to tasks`);
     }
   }
 
@@ -197,7 +197,7 @@ export class Tasks {
   #outlasted(request: ActiveRequest, carrier: HandlerRun): void {
     if (request.settled || !declaresTasks(request.client.capabilities) || this.#shelf.full(request)) return;
     this.#create(request, carrier, this.#options.limits.taskTtlMs)?.catch((error: unknown) => {
-      if (!request.settled) this.#options.incident('a call that was to become a task, and stays a request', error);
+      if (!request.settled) this.#options.incident('turning a call into a task; it stays a request', error);
     });
   }
 
@@ -248,7 +248,7 @@ export class Tasks {
       .create(record, first, request, [...ledger.lasts(identity, expires), ...more])
       .then(() => {
         if (!request.settled) return begin();
-        throw new ProtocolError(ErrorCode.InvalidRequest, 'its request has ended before it became a task');
+        throw new ProtocolError(ErrorCode.InvalidRequest, 'the request ended before it became a task');
       })
       .catch((error: unknown) => {
         release(place);
@@ -301,13 +301,13 @@ export class Tasks {
   #forget(kept: TaskEntry): void {
     kept.forgotten = true;
     this.#shelf.remove(kept);
-    kept.task.leave(new Error('its time to live is over'));
+    kept.task.leave(new Error('its time to live has passed'));
     this.#options.records?.forget(kept.record);
-    kept.task.mailbox.send({ type: 'cancel', reason: 'its time to live is over' });
+    kept.task.mailbox.send({ type: 'cancel', reason: 'its time to live has passed' });
     // A handler that runs on keeps its place.
     if (kept.running) return;
     release(kept.place);
-    kept.task.stop('its time to live is over');
+    kept.task.stop('its time to live has passed');
   }
 
   #handlerEnded(kept: TaskEntry): void {
@@ -322,18 +322,21 @@ export class Tasks {
   #result({ place, record }: TaskEntry, outcome: Outcome): Outcome {
     const excess = place.bytes.resize(ENDED_TASK_BYTES + heapBytes(outcome));
     if (!excess) return outcome;
-    this.#options.log('warning', `the result of a task of tool "${record.tool}" is dropped: ${excess.message}`);
+    this.#options.log('warning', `dropped the result of a task of tool "${record.tool}": ${excess.message}`);
     place.bytes.resize(ENDED_TASK_BYTES, 'forced');
     return {
       ok: false,
       error: {
         code: ErrorCode.Overloaded,
-        message: `the call has ended, and its result does not fit: ${excess.message}`,
+        message: `the call has ended, but there is no room for its result: ${excess.message}`,
       },
     };
   }
 }
 
 function noRoom({ message }: Excess): ProtocolError {
-  return new ProtocolError(ErrorCode.Overloaded, `no task is created: ${message}: try again when some are forgotten`);
+  return new ProtocolError(
+    ErrorCode.Overloaded,
+    `no task was created: ${message}. Try again when older tasks have expired`,
+  );
 }

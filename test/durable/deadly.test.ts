@@ -96,12 +96,12 @@ test('R-15: an event that ends the whole process is set aside when it comes the 
     life = new Life(file);
     await life.call('bomb_count', { handle, by: 1 });
   }
-  assert.match(life.told, /ended in the middle of event "blow" of handle\/bomb\/.{6}: 2 times so far/);
+  assert.match(life.told, /died while it processed event "blow" of handle\/bomb\/.{6} \(2 times so far/);
   assert.not.match(life.told, handle);
   const refused = await life.call('bomb_blow', deadly);
   assert.is(refused.code, -32603);
-  assert.match(String(refused.message), /"blow" crashed this instance 2 times and was set aside/);
-  assert.match(textOf(await life.call('letters', {})), /it has ended the whole process 2 times/);
+  assert.match(String(refused.message), /"blow" crashed this instance 2 times and was quarantined/);
+  assert.match(textOf(await life.call('letters', {})), /it crashed the whole process 2 times/);
   const { structuredContent } = await life.call('bomb_count', { handle, by: 1 });
   assert.equal(isObject(structuredContent) ? structuredContent.view : undefined, { count: 4 });
   // Another of its kind is another.
@@ -124,7 +124,7 @@ test('R-15: a timer that blocks the process until it is ended is tried twice; th
   assert.is(await life.ended, 'SIGKILL');
   life = new Life(file);
   const looked = await life.call('bomb_get', { handle });
-  assert.match(JSON.stringify(looked), /crashed 2 times in a row and was set aside/);
+  assert.match(JSON.stringify(looked), /crashed 2 times in a row and was quarantined/);
   const { structuredContent } = await life.call('bomb_count', { handle: good, by: 1 });
   assert.equal(isObject(structuredContent) ? structuredContent.view : undefined, { count: 1 });
   await life.stop();
@@ -178,7 +178,7 @@ test('R-39: an event in the middle of which the process died three times is set 
     life = new Life(file, LONG_MS);
   }
   const refused = await life.call('bomb_stall', event);
-  assert.match(String(refused.message), /"stall" crashed this instance 3 times and was set aside/);
+  assert.match(String(refused.message), /"stall" crashed this instance 3 times and was quarantined/);
   // Again and again: there is one letter.
   assert.is((await life.call('bomb_stall', event)).message, refused.message);
   const letters: { incident: string }[] = JSON.parse(textOf(await life.call('letters', {})));

@@ -43,8 +43,8 @@ test('R-01: a step of a call that is left to the next process neither begins nor
   const { journal, steps } = await make();
   await journal.record('begin', [1]);
   journal.end(true);
-  assert.match(await refused(journal.record('charge', [2])), /could not be kept: this server stops/);
-  assert.match(await refused(journal.before('ship')), /is not run: this server stops/);
+  assert.match(await refused(journal.record('charge', [2])), /could not be persisted: this server is stopping/);
+  assert.match(await refused(journal.before('ship')), /was not run: this server is stopping/);
   assert.equal({ ...(await steps()) }, { begin: [1] });
 });
 

@@ -24,7 +24,7 @@ export const HANDLES: readonly BrokenBuild[] = [
     id: 'R-18',
     test: 'test/handles/durable.test.ts',
     file: 'src/handles/instance.ts',
-    find: "this.leave('it could not be kept');",
+    find: "this.leave('it could not be persisted');",
     replace: '',
     why: 'an instance goes on from what could not be kept',
   },

@@ -20,7 +20,7 @@ test('R-15: an event that crashes its instance is tried twice and set aside; the
   const after = good.slice(10).map((item) => handles.send('order', handle, add(item), ALICE));
   const refused = await poison;
   assert.is(refused.reason, 'failed');
-  assert.match(refused.message, /"boom" crashed this instance 2 times and was set aside.*incident i\d/);
+  assert.match(refused.message, /"boom" crashed this instance 2 times and was quarantined.*incident i\d/);
   await Promise.all([...before, ...after]);
   const { view, status } = await handles.get('order', handle, ALICE);
   assert.is(status, 'active');
@@ -68,8 +68,8 @@ test('R-15: what JSON cannot keep is poison too: too deep, a function, a Date; a
   await keep('tea');
   for (const [what, why] of [
     ['deep', /nested too deep/],
-    ['date', /context\.kept: a Date cannot be kept/],
-    ['function', /context\.kept: a function cannot be kept/],
+    ['date', /context\.kept: a Date cannot be stored/],
+    ['function', /context\.kept: a function cannot be stored/],
   ] as const) {
     const refused = await refusal(keep(what));
     assert.is(refused.reason, 'failed');
@@ -148,7 +148,7 @@ test('R-16: an instance that crashes by itself is begun anew three times, then s
   await clock.advance(1_000);
   const failed = await handles.get('loops', handle, ALICE);
   assert.is(failed.status, 'failed');
-  assert.match(failed.failure ?? '', /crashed 4 times in a row and was set aside/);
+  assert.match(failed.failure ?? '', /crashed 4 times in a row and was quarantined/);
   assert.is(failed.state, 'waiting');
   assert.is(incidents.length, 4);
   const [letter] = await store.deadLetters(10);
@@ -190,7 +190,7 @@ test('an input that a machine cannot begin with makes no instance', async () => 
   const { handles } = await stage([{ name: 'named', machine, version: '1', events: [] }]);
   const refused = await refusal(handles.create('named', {}, ALICE));
   assert.is(refused.reason, 'failed');
-  assert.match(refused.message, /could not begin with this input: incident/);
+  assert.match(refused.message, /could not start with this input: incident/);
   assert.equal((await handles.list('named', ALICE)).handles, []);
 });
 
@@ -198,9 +198,9 @@ test('R-14: eventless transitions that go round for ever are found when a machin
   const { handles } = await stage([]);
   const cycle = createMachine({ id: 'round', initial: 'a', states: { a: { always: 'b' }, b: { always: 'a' } } });
   const define = () => handles.define({ name: 'round', machine: cycle, version: '1', events: [] });
-  assert.throws(define, /go round for ever: "round\.a" → "round\.b" → "round\.a"/);
+  assert.throws(define, /form an endless loop: "round\.a" → "round\.b" → "round\.a"/);
   const inner = createMachine({ id: 'inner', initial: 'a', always: '.a', states: { a: {} } });
-  assert.throws(() => handles.define({ name: 'inner', machine: inner, version: '1', events: [] }), /for ever/);
+  assert.throws(() => handles.define({ name: 'inner', machine: inner, version: '1', events: [] }), /endless loop/);
   const fine = createMachine({
     id: 'fine',
     initial: 'a',

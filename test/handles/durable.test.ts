@@ -86,7 +86,7 @@ test('R-18: what the store refuses has not happened; the instance goes on from w
   store.fails = FULL;
   const lost = await refusal(handles.send('order', handle, add('lost'), ALICE));
   assert.is(lost.reason, 'storage');
-  assert.match(lost.message, /disk of this server is full, so nothing has happened/);
+  assert.match(lost.message, /disk of this server is full. Nothing has happened/);
   store.fails = undefined;
   assert.equal((await handles.get('order', handle, ALICE)).view, { items: [] });
   await clock.advance(2_000);

@@ -25,10 +25,10 @@ test('an event that the state does not take, or a guard, is refused, with what i
   const { handle } = await handles.create('order', {}, ALICE);
   const early = await refusal(handles.send('order', handle, { type: 'ship', data: {} }, ALICE));
   assert.is(early.reason, 'refused');
-  assert.match(early.message, /"ship" is not taken in state "cart".*Taken now: add, note, pay, boom, cancel/);
+  assert.match(early.message, /"ship" is not accepted in state "cart".*Accepted now: add, note, pay, boom, cancel/);
   assert.equal(early.accepts, ['add', 'note', 'pay', 'boom', 'cancel']);
   const guarded = await refusal(handles.send('order', handle, { type: 'pay', data: {} }, ALICE));
-  assert.match(guarded.message, /guard "hasItems" said no/);
+  assert.match(guarded.message, /guard "hasItems" rejected it/);
   assert.is((await handles.get('order', handle, ALICE)).version, 1);
 });
 

@@ -41,8 +41,7 @@ test('an event that the machine does not have does not compile, and is refused',
     () => server().machine('sum', typed, { input, events: { subtract: true } }),
     (error: unknown) =>
       error instanceof DefinitionError &&
-      error.message ===
-        'machine "sum": events.subtract: no state takes this event; those of the machine are add, note, stop',
+      error.message === 'machine "sum": events.subtract: no state accepts this event; the machine has add, note, stop',
   );
 });
 

@@ -54,7 +54,7 @@ test('R-27: an instance of another version is refused in clear words, kept as it
   const without = await first.again({ kinds: [newKind] });
   const refused = await refusal(without.handles.send('order', handle, add('milk'), ALICE));
   assert.is(refused.reason, 'refused');
-  assert.match(refused.message, /made by version 1 of "order"; this server has version 2/);
+  assert.match(refused.message, /version 1 of "order" created this instance. This server has version 2/);
   const back = await without.again({ kinds: [orderKind()] });
   assert.equal((await back.handles.get('order', handle, ALICE)).view, { items: ['tea'] });
 });

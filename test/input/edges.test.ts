@@ -112,8 +112,8 @@ for (const [era, open] of Object.entries(eras)) {
 
   test(`a question to ${era} whose parts JSON cannot hold fails, and nothing else does`, async () => {
     for (const [odd, what] of [
-      [10n, 'metadata.list.1: expected what JSON can hold, got bigint'],
-      [round(), 'metadata.list.1.within.self: expected what JSON can hold, got what it is part of'],
+      [10n, 'metadata.list.1: expected JSON data, got bigint'],
+      [round(), 'metadata.list.1.within.self: expected JSON data, got a cycle'],
     ] as const) {
       const { server, told } = stage();
       server.tool('it', {}, async (_, ctx) => {
@@ -309,10 +309,10 @@ test('what is no question is refused in words', async () => {
   assert.equal(said, [
     `TypeError: ctx.ask: ${each}, got null`,
     `TypeError: ctx.ask: ${each}, got string "elicit"`,
-    'TypeError: ctx.elicit: expected an object that says what is asked, got nothing',
-    'TypeError: ctx.sample: expected an object that says what is asked, got string "x"',
-    'TypeError: ctx.ask: "__proto__" cannot be the name of a question: no client could answer it',
-    'TypeError: ctx.elicit: expected an object that says what is asked, got nothing',
+    'TypeError: ctx.elicit: expected an object with the question, got nothing',
+    'TypeError: ctx.sample: expected an object with the question, got string "x"',
+    'TypeError: ctx.ask: expected another name for a question than "__proto__", which no client can answer',
+    'TypeError: ctx.elicit: expected an object with the question, got nothing',
   ]);
   await server.close();
 });

@@ -314,7 +314,7 @@ test('says which field a revision cannot show, and which revision has no forms',
   };
   assert.is(
     why(trips.plain, '2025-06-18'),
-    'property "meals" lets the user choose several values, and the forms of revision 2025-06-18 have no such field',
+    'property "meals" is a choice of several values, which forms of revision 2025-06-18 do not support',
   );
   for (const revision of ['2024-11-05', '2025-03-26'] as const)
     assert.is(why({ type: 'object' }, revision), `revision ${revision} has no forms`);
@@ -348,39 +348,39 @@ test('refuses by name what a form cannot ask, and says what would fit', () => {
   const refusesField = (property: unknown, ...texts: readonly string[]): void => {
     refuses(having(property), 'at #/properties/a: property "a" ', ...texts);
   };
-  refusesField({ type: 'object', properties: {} }, 'is an object, and a form is flat', 'a name of its own');
-  refusesField({ type: 'array', items: { type: 'string' } }, 'is a list of anything', '"items" with an "enum"');
-  refusesField({ type: 'array' }, 'is a list of anything');
-  refusesField({ type: 'array', items: { enum: [1, 2] } }, 'is a list of anything');
-  refusesField({ type: 'array', prefixItems: [{ enum: ['a'] }] }, 'is a list of anything');
+  refusesField({ type: 'object', properties: {} }, 'is an object, but a form is flat', 'a field');
+  refusesField({ type: 'array', items: { type: 'string' } }, 'is a list of arbitrary values', '"items" with an "enum"');
+  refusesField({ type: 'array' }, 'is a list of arbitrary values');
+  refusesField({ type: 'array', items: { enum: [1, 2] } }, 'is a list of arbitrary values');
+  refusesField({ type: 'array', prefixItems: [{ enum: ['a'] }] }, 'is a list of arbitrary values');
   refusesField({ type: ['string', 'null'] }, 'may be null', '.optional()');
-  refusesField({ enum: ['a', null] }, 'choices that are no strings');
-  refusesField({ type: 'number', enum: [1, 2] }, 'choices that are no strings', 'such as "1"');
-  refusesField({ anyOf: [{ const: 1 }, { const: 2 }] }, 'choices that are no strings');
-  refusesField({ anyOf: [{ type: 'string' }, { type: 'number' }] }, 'may be of several kinds', 'integer');
-  refusesField({ type: ['string', 'number'] }, 'may be of several kinds');
-  refusesField({}, 'has no type that a form has', 'string, number, integer, boolean');
+  refusesField({ enum: ['a', null] }, 'choices that are not strings');
+  refusesField({ type: 'number', enum: [1, 2] }, 'choices that are not strings', 'such as "1"');
+  refusesField({ anyOf: [{ const: 1 }, { const: 2 }] }, 'choices that are not strings');
+  refusesField({ anyOf: [{ type: 'string' }, { type: 'number' }] }, 'allows several types', 'integer');
+  refusesField({ type: ['string', 'number'] }, 'allows several types');
+  refusesField({}, 'has no type that a form supports', 'string, number, integer, boolean');
   refusesField(true, 'has the schema true');
   refusesField({ type: 'string', enum: ['a', 'b'], enumNames: ['A'] }, '2 values in "enum" and 1 in "enumNames"');
 });
 
 test('refuses a default that is no value of its field', () => {
   const refusesDefault = (property: object, value: unknown, fix: string): void =>
-    refuses(having({ ...property, default: value }), 'property "a" has the default ', `it must be ${fix}`);
+    refuses(having({ ...property, default: value }), 'property "a" has the default ', `must be a valid answer: ${fix}`);
   refusesDefault({ type: 'string' }, 3, 'a string');
   refusesDefault({ type: 'number' }, '3', 'a number');
   refusesDefault({ type: 'integer' }, 1.5, 'a whole number');
   refusesDefault({ type: 'boolean' }, 'yes', 'true or false');
   refusesDefault({ enum: ['x', 'y'] }, 'z', 'one of "x", "y"');
-  refusesDefault({ type: 'array', items: { enum: ['x', 'y'] } }, ['z'], 'a list, each of it one of "x", "y"');
+  refusesDefault({ type: 'array', items: { enum: ['x', 'y'] } }, ['z'], 'a list, each item one of "x", "y"');
   refusesDefault({ type: 'array', items: { enum: ['x', 'y'] } }, 'x', 'a list');
 });
 
 test('refuses a root that is no list of fields', () => {
-  refuses({ anyOf: [having({ type: 'string' })] }, 'the root has "anyOf" and no "properties"', 'one list of fields');
+  refuses({ anyOf: [having({ type: 'string' })] }, 'the root has "anyOf" and no "properties"', 'a flat list of fields');
   refuses(z.union([z.object({ a: z.string() }), z.object({ b: z.string() })]), 'the root has "anyOf"');
-  refuses(z.record(z.string(), z.string()), 'the root names no properties', 'name each in "properties"');
-  refuses({ type: 'object', required: ['a'] }, '"required" has "a", which is no property', 'add it');
+  refuses(z.record(z.string(), z.string()), 'the root has no properties', 'list each in "properties"');
+  refuses({ type: 'object', required: ['a'] }, '"required" has "a", which is not a property', 'add it');
   refuses({ type: 'array', items: {} }, 'the type "array"');
   refuses(z.string(), 'the type "string"');
   refuses(having({ type: 'text' }), 'must be one of');

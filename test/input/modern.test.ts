@@ -109,7 +109,7 @@ test('an answer that does not fit is asked for again, with the reason; the third
   ({ requestState } = await client.ask('size', { requestState, inputResponses: wrong }));
   const failed = await client.retry('size', requestState, wrong);
   assert.is(failed.isError, true);
-  assert.match(textOf(failed), /3 answers did not fit/);
+  assert.match(textOf(failed), /3 answers were invalid/);
   await server.close();
 });
 

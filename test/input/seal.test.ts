@@ -183,14 +183,14 @@ test('never throws, whatever text comes', () => {
 
 test('neither writes nor reads a text of more than a mebibyte', () => {
   const ring = new KeyRing([OLD]);
-  assert.throws(() => ring.seal('x'.repeat(800_000), BOUND), /at most 1048576 characters, got 1066\d{3}; keep less/);
+  assert.throws(() => ring.seal('x'.repeat(800_000), BOUND), /at most 1048576 characters, got 1066\d{3}; store less/);
   assert.equal(ring.open(`t1.${'A'.repeat(1_048_576)}`, BOUND), { ok: false, why: 'misshapen' });
   assert.is(ring.open(ring.seal('x'.repeat(700_000), BOUND), BOUND).ok, true);
 });
 
 test('takes no ring without a key, and no secret that can be guessed', () => {
   assert.throws(() => new KeyRing([]), /at least one secret, got none/);
-  assert.throws(() => new KeyRing([OLD, 'hunter2']), /expected at least 32 characters, got 7; take random ones/);
+  assert.throws(() => new KeyRing([OLD, 'hunter2']), /expected at least 32 characters, got 7; use random ones/);
   assert.throws(
     () => new KeyRing(['hunter2']),
     (error: Error) => !error.message.includes('hunter2'),

@@ -104,7 +104,7 @@ for (const [era, open] of Object.entries(eras)) {
     await answer(caller, id, { elicit: { action: 'decline' } });
     const again = await answer(caller, id, { elicit: large });
     assert.is(again.isError, true);
-    assert.match(textOf(again), 'No call waits for an answer with this id: it was answered already');
+    assert.match(textOf(again), 'No call waits for an answer with this id. It was already answered');
     assert.equal(runs.ended, ['declined']);
     await caller.close();
   });
@@ -128,7 +128,7 @@ for (const [era, open] of Object.entries(eras)) {
     const misfits: readonly [JsonValue, string][] = [
       [{}, 'answers: expected an object with "elicit", got'],
       ['L', 'answers: expected an object with "elicit", got string'],
-      [{ size: large }, 'answers.size: no such question; there are "elicit"'],
+      [{ size: large }, 'answers.size: unknown question; expected "elicit"'],
       [{ elicit: 'L' }, 'answers.elicit: expected an object whose "action" is'],
       [{ elicit: { action: 'yes' } }, 'answers.elicit: expected an object whose "action" is'],
       [{ elicit: { action: 'accept', content: 'L' } }, 'answers.elicit: content: expected an object'],
@@ -148,7 +148,7 @@ for (const [era, open] of Object.entries(eras)) {
     const id = idIn(await caller.call('order'));
     await clock.advance(5_000);
     assert.equal(runs.ended, ['Unanswered']);
-    assert.match(textOf(await answer(caller, id, { elicit: large })), 'not within 5000 ms');
+    assert.match(textOf(await answer(caller, id, { elicit: large })), 'its 5000 ms have passed');
     await caller.close();
   });
 
@@ -233,9 +233,9 @@ test('asks the client what it can be asked first, and the model for the rest', a
   assert.not.match(textOf(asked), 'Question "where"');
   const done = { name: 'troupe_answer', arguments: { id: idIn(asked), answers: { size: large } } };
   assert.is(textOf(await modern.send(done)), 'accepted 0');
-  // The state was answered already.
+  // The state was already answered.
   const late = await errorOf(modern.retry('mixed', requestState, { where: { roots: [] } }));
-  assert.match(late.message, 'has been answered already');
+  assert.match(late.message, 'was already answered');
   await modern.client.close();
 
   const client = await session(server, { roots: {} });
@@ -288,7 +288,7 @@ test('an unknown id gets a result that says what to do', async () => {
     const args = { ...(id === undefined ? {} : { id }), answers: { elicit: large } };
     const result = await client.callTool('troupe_answer', args);
     assert.is(result.isError, true);
-    assert.match(JSON.stringify(result), 'call the tool that asked again');
+    assert.match(JSON.stringify(result), 'call the first tool again');
   }
   await client.close();
 });
@@ -328,7 +328,7 @@ test('without the option, or without its tool, the call says what is missing', a
   assert.not.match(JSON.stringify(tools), 'troupe_answer');
   const result = await client.callTool('order');
   assert.is(result.isError, true);
-  assert.match(JSON.stringify(result), 'declares no such capability');
+  assert.match(JSON.stringify(result), 'does not declare the capability');
   await client.close();
 
   const other = shop();
@@ -336,7 +336,7 @@ test('without the option, or without its tool, the call says what is missing', a
   assert.match(JSON.stringify(await caller.request('tools/list')), 'troupe_answer');
   assert.not.match(JSON.stringify(other.server.tools.definitions().map(({ name }) => name)), 'troupe_answer');
   other.server.tools.remove('troupe_answer');
-  assert.match(JSON.stringify(await caller.callTool('order')), 'declares no such capability');
+  assert.match(JSON.stringify(await caller.callTool('order')), 'does not declare the capability');
   await caller.close();
 });
 

@@ -25,6 +25,6 @@ test('a task is called by its tool, and its question is told with whom it waits 
   assert.equal(task?.waits?.(), []);
   open();
   await clock.advance(5_000);
-  assert.equal(task?.waits?.(), [{ what: 'Who?', whom: 'whoever looks at the task', until, lasts: 60_000 }]);
+  assert.equal(task?.waits?.(), [{ what: 'Who?', whom: 'the next client that reads the task', until, lasts: 60_000 }]);
   await server.close();
 });

@@ -114,7 +114,7 @@ test('a task is kept for its time to live, and is then forgotten, and aborted if
   assert.is(await client.status(stuck), 'working');
   await clock.advance(1);
   for (const id of [quick, stuck]) assert.is((await errorOf(client.get(id))).code, ErrorCode.InvalidParams);
-  assert.match(String(reason), 'its time to live is over');
+  assert.match(String(reason), 'its time to live has passed');
   assert.is(clock.timers, before);
   // A handler that does not heed its signal keeps its place.
   await client.start('quick');

@@ -1,4 +1,4 @@
-/** What the tools of a machine answer: words for the model, the same as data, and what is accepted next. */
+/** Formats the results of a machine's tools: text for the model, the same as structured content, and the events accepted next. */
 
 import { pathsIn } from '../../charts/paths.ts';
 import type { HandleView } from '../../messages/handle-messages.ts';
@@ -9,22 +9,22 @@ import { failed } from '../../results/tool-result.ts';
 import { HandleError } from '../handle-error.ts';
 import { plainText } from './plain-text.ts';
 
-/** How a machine's tools are called. */
+/** The names of a machine's tools. */
 export interface Naming {
-  /** The machine's name. */
+  /** The name of the machine. */
   readonly name: string;
-  /** How an event is sent, such as `order_add_item (sku: string)`. */
+  /** Describes the call that sends an event, such as `order_add_item (sku: string)`. */
   callOf(event: string): string;
 }
 
 export const VIEW_SCHEMA = {
   type: 'object',
   properties: {
-    handle: { type: 'string', description: 'What the other tools of this machine take' },
-    state: { description: 'The state; an object, where states are inside of states' },
+    handle: { type: 'string', description: 'Pass this to the other tools of this machine' },
+    state: { description: 'The current state; an object if states are nested' },
     status: { type: 'string', enum: ['active', 'done', 'failed', 'ended'] },
-    view: { description: 'What it is about' },
-    accepts: { type: 'array', items: { type: 'string' }, description: 'The events that are taken now' },
+    view: { description: 'What this instance shows of its data' },
+    accepts: { type: 'array', items: { type: 'string' }, description: 'The events that are accepted now' },
     asks: {
       type: 'array',
       items: {
@@ -32,10 +32,10 @@ export const VIEW_SCHEMA = {
         properties: { id: { type: 'string' }, kind: { type: 'string' }, message: { type: 'string' } },
         required: ['id', 'kind'],
       },
-      description: 'What it waits for its user to answer',
+      description: 'Questions that wait for an answer from the user',
     },
-    version: { type: 'integer', description: 'Grows with each change' },
-    output: { description: 'The result, once it is done' },
+    version: { type: 'integer', description: 'Increases with each change' },
+    output: { description: 'The result, once status is done' },
     failure: { type: 'string', description: 'Why it failed' },
     created: { type: 'string' },
     expires: { type: 'string' },
@@ -47,12 +47,12 @@ export const LIST_SCHEMA = {
   type: 'object',
   properties: {
     handles: { type: 'array', items: VIEW_SCHEMA },
-    after: { type: 'string', description: 'Give it as "after" for the next page' },
+    after: { type: 'string', description: 'Pass it as "after" to get the next page' },
   },
   required: ['handles'],
 } as const satisfies JsonObject;
 
-/** An instance as structured content, and as the text of its resource. */
+/** Returns an instance as structured content, which is also the text of its resource. */
 export function viewData(view: HandleView): JsonObject {
   const { handle, state, status, accepts, version, created, expires } = view;
   return {
@@ -91,28 +91,30 @@ function about({ view, output, failure }: HandleView): readonly string[] {
   ];
 }
 
-/** An object's members speak for themselves. */
+/** An object is listed by its members, without a heading. */
 function isLeafless(value: unknown): boolean {
   return typeof value === 'object' && value !== null;
 }
 
 function next({ status, accepts, asks, expires }: HandleView, naming: Naming): readonly string[] {
-  const asked = (asks ?? []).map(({ message }) => `It waits for its user to answer${message ? `: ${message}` : '.'}`);
-  if (status !== 'active') return ['It takes no more events.'];
+  const asked = (asks ?? []).map(
+    ({ message }) => `Waiting for an answer from the user${message ? `: ${message}` : '.'}`,
+  );
+  if (status !== 'active') return ['It accepts no more events.'];
   return [
     ...asked,
-    ...(asks && asks.length > 0 ? [`${naming.name}_get asks again.`] : []),
+    ...(asks && asks.length > 0 ? [`Call ${naming.name}_get to ask again.`] : []),
     ...accepted(accepts, naming),
     `It expires ${expires}.`,
   ];
 }
 
 function accepted(events: readonly string[], naming: Naming): readonly string[] {
-  if (events.length === 0) return ['No event is accepted now: it goes on by itself.'];
+  if (events.length === 0) return ['No event is accepted now: it continues without one.'];
   return ['Accepted next:', ...events.map((event) => `- ${naming.callOf(event)}`)];
 }
 
-/** A page of instances. Without a principal there is none to list. */
+/** Formats a page of instances. Anonymous callers cannot list any. */
 export function answerWithList(
   views: readonly HandleView[],
   after: string | undefined,
@@ -121,9 +123,9 @@ export function answerWithList(
 ): CallToolResult {
   const lines = views.map((view) => `- ${view.handle}: ${stateText(view)}`);
   const none = anonymous
-    ? `Nobody has signed in, so nothing is listed: each ${naming.name} is known to whoever has its handle.`
+    ? `Nothing is listed because no user is signed in. To use a ${naming.name}, you need its handle.`
     : `There is no ${naming.name}${after === undefined ? '' : ' on this page'}.`;
-  const more = after === undefined ? [] : [`There are more: call ${naming.name}_list with after: "${after}".`];
+  const more = after === undefined ? [] : [`There are more. Call ${naming.name}_list with after: "${after}".`];
   return {
     content: [{ type: 'text', text: [...(lines.length === 0 ? [none] : lines), ...more].join('\n') }],
     structuredContent: { handles: views.map(viewData), ...(after === undefined ? {} : { after }) },
@@ -131,10 +133,10 @@ export function answerWithList(
 }
 
 /**
- * A call that was refused, as a result that the model can act on; but what no model can mend is an error (RELIABILITY 3.2, R-10,
- * R-18).
+ * Converts a rejected call to a result that the model can act on. A fault that no model can correct becomes an error
+ * (RELIABILITY 3.2, R-10, R-18).
  *
- * @throws {ProtocolError} for a server that has no room, or cannot keep what came of the call; anything that is no refusal, as it is
+ * @throws {ProtocolError} if the server has no room or cannot persist the call; any other error unchanged
  */
 export function answerRefused(error: unknown, naming: Naming): CallToolResult {
   if (!(error instanceof HandleError)) throw error;

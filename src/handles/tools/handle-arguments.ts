@@ -1,25 +1,25 @@
-/** The arguments of a machine's tools: the author's, with the handle and the key that make a call one on an instance. */
+/** The arguments of a machine's tools: the author's own, plus the handle and the idempotency key. */
 import { describe, isJsonObject, isObject, type JsonObject } from '../../protocol/json.ts';
 import { DefinitionError } from '../../registry/definition-checks.ts';
 import { ANY_OBJECT, compileInput } from '../../schema/compile-schema.ts';
 import type { Checked, CompiledSchema, Problem } from '../../schema/schema.ts';
 import type { AuthorSchema } from '../../schema/schema-types.ts';
 
-/** What a tool of a machine is called with, once it is checked. */
+/** The checked arguments of a call on an instance. */
 export interface Called {
   readonly handle: string;
-  /** The client's own name for this call. */
+  /** The client's idempotency key for this call. */
   readonly key: string | undefined;
-  /** What the author's schema gave. */
+  /** The output of the author's schema. */
   readonly data: unknown;
 }
 
-/** The same of the tool that sends any event. */
+/** The same for the tool that sends any event. */
 export interface CalledAny extends Called {
   readonly event: string;
 }
 
-/** What the tool that lists is called with. */
+/** The arguments of the list tool. */
 export interface Paging {
   readonly after: string | undefined;
   readonly limit: number;
@@ -29,7 +29,7 @@ const HANDLE = {
   type: 'string',
   minLength: 1,
   maxLength: 256,
-  description: 'The handle, as it was given when it was created',
+  description: 'The handle, exactly as the create tool returned it',
 } as const;
 
 const KEY = {
@@ -37,59 +37,79 @@ const KEY = {
   minLength: 1,
   maxLength: 256,
   description:
-    'Any text of your own that names this call. When you are not sure that a call got through, send it again with the same key: it is done once',
+    'Any text that identifies this call. If you do not know whether a call succeeded, send it again with the same key: it runs only once',
 } as const;
 
-/** Where nobody has signed in, a key must be as hard to guess as the handle that it leads to. */
-const MAKING_KEY = { ...KEY, description: `${KEY.description}. Make it long and random: 24 characters` } as const;
+/** An anonymous key must be as hard to guess as the handle that it returns. */
+const MAKING_KEY = { ...KEY, description: `${KEY.description}. Use 24 or more random characters` } as const;
 
-/** The member of an event that says what it is; no argument may. */
+/** The member of an event that holds its name. No argument may have this name. */
 const TYPE = 'type';
 
-/** Nothing but what is ours. */
+/** Accepts no arguments of the author's. */
 const NONE: CompiledSchema = {
   json: { type: 'object', properties: {}, additionalProperties: false },
   check(value) {
     const problems = Object.entries(isObject(value) ? value : {}).map(([path, given]) => ({
       path,
-      expected: 'nothing: there is no such argument',
+      expected: 'nothing: unknown argument',
       got: describe(given),
     }));
     return problems.length === 0 ? { ok: true, value: {} } : { ok: false, problems };
   },
 };
 
-/** The arguments of the tool that makes an instance. @throws {DefinitionError | SchemaError} */
+/**
+ * Compiles the arguments of the create tool.
+ *
+ * @throws {DefinitionError | SchemaError}
+ */
 export function creating(input: AuthorSchema | undefined, where: string): CompiledSchema<Called> {
   return around(input === undefined ? ANY_OBJECT : compileInput(input, where), where, { idempotencyKey: MAKING_KEY });
 }
 
-/** The members of an event, as the author has described them. @throws {SchemaError} */
+/**
+ * Compiles the author's schema of an event's members.
+ *
+ * @throws {SchemaError}
+ */
 export function membersOf(schema: true | AuthorSchema, where: string): CompiledSchema {
   return schema === true ? NONE : compileInput(schema, where);
 }
 
-/** The arguments of the tool that sends one event. @throws {DefinitionError} */
+/**
+ * Compiles the arguments of the tool for one event.
+ *
+ * @throws {DefinitionError}
+ */
 export function sending(members: CompiledSchema, where: string): CompiledSchema<Called> {
   const { properties } = members.json;
   if (isObject(properties) && Object.hasOwn(properties, TYPE))
-    throw new DefinitionError(`${where}: type: the event's type is the name of the event: call this member otherwise`);
+    throw new DefinitionError(`${where}: type: this member is reserved for the name of the event. Rename it`);
   return around(members, where, { handle: HANDLE, idempotencyKey: KEY }, true);
 }
 
-/** The arguments of the one tool that sends all events. @throws {DefinitionError | SchemaError} */
+/**
+ * Compiles the arguments of the tool for all events.
+ *
+ * @throws {DefinitionError | SchemaError}
+ */
 export function sendingAny(events: ReadonlyMap<string, CompiledSchema>, where: string): CompiledSchema<CalledAny> {
   const kinds = [...events].map(([type, { json }]): JsonObject => {
     const { $schema: _, ...schema } = json;
-    // References inside of a schema mean its own root, which an `$id` keeps for it.
+    // References within a schema resolve against its own root, so each schema needs an `$id`.
     return { ...schema, $id: schema.$id ?? `event-${encodeURIComponent(type)}`, title: type };
   });
   const { json } = compileInput(
     {
       type: 'object',
       properties: {
-        event: { type: 'string', enum: [...events.keys()], description: 'Which event' },
-        data: { type: 'object', anyOf: kinds, description: 'What the event needs: each has its own, by its title' },
+        event: { type: 'string', enum: [...events.keys()], description: 'The name of the event' },
+        data: {
+          type: 'object',
+          anyOf: kinds,
+          description: 'The data of the event; the title of each schema is the name of its event',
+        },
       },
       required: ['event'],
       additionalProperties: false,
@@ -121,31 +141,36 @@ export function sendingAny(events: ReadonlyMap<string, CompiledSchema>, where: s
   };
 }
 
-/** Where a problem is, seen from outside of the event's data. */
+/** Prefixes the path of a problem within the event's data. */
 function inData(problem: Problem): Problem {
   const { path } = problem;
   if (path === 'handle' || path === 'idempotencyKey') return problem;
   return { ...problem, path: path === '' || path.startsWith('[') ? `data${path}` : `data.${path}` };
 }
 
-/** The arguments of the tool that looks at an instance, or ends it. */
+/** Compiles the arguments of the get and end tools. */
 export function naming(where: string): CompiledSchema<Called> {
   return around(NONE, where, { handle: HANDLE });
 }
 
-/** Most on one page that is asked for. */
+/** Maximum page size that a client may request. */
 const MAX_PAGE = 100;
 
 const PAGE = {
   type: 'object',
   properties: {
-    after: { type: 'string', maxLength: 1_024, description: 'What the page before has given as "after"' },
-    limit: { type: 'integer', minimum: 1, maximum: MAX_PAGE, description: 'Most on this page. Default 50' },
+    after: { type: 'string', maxLength: 1_024, description: 'The "after" of the previous page' },
+    limit: {
+      type: 'integer',
+      minimum: 1,
+      maximum: MAX_PAGE,
+      description: 'Maximum number of handles on this page. Default 50',
+    },
   },
   additionalProperties: false,
 } as const;
 
-/** The arguments of the tool that lists. */
+/** Compiles the arguments of the list tool. */
 export function paging(where: string): CompiledSchema<Paging> {
   const page = compileInput(PAGE, where);
   const read = (checked: Checked<unknown>): Checked<Paging> => {
@@ -164,14 +189,14 @@ export function paging(where: string): CompiledSchema<Paging> {
 
 type Ours = { readonly handle?: typeof HANDLE; readonly idempotencyKey?: typeof KEY | typeof MAKING_KEY };
 
-/** @param typed whether the author's part becomes an event: it must not say which */
+/** @param typed whether the author's part becomes an event, in which `type` is reserved */
 function around(inner: CompiledSchema, where: string, ours: Ours, typed = false): CompiledSchema<Called> {
   const { properties, required } = inner.json;
   const theirs = isJsonObject(properties) ? properties : {};
   for (const name of Object.keys(ours)) {
     if (Object.hasOwn(theirs, name))
       throw new DefinitionError(
-        `${where}: ${name}: every tool of a machine has an argument of that name: call it otherwise`,
+        `${where}: ${name}: every tool of a machine already has an argument of this name. Rename it`,
       );
   }
   const { handle, idempotencyKey } = ours;
@@ -180,7 +205,7 @@ function around(inner: CompiledSchema, where: string, ours: Ours, typed = false)
     ...(handle ? nameProblem(given, 'handle') : []),
     ...(idempotencyKey && given.idempotencyKey !== undefined ? nameProblem(given, 'idempotencyKey') : []),
     ...(typed && Object.hasOwn(given, TYPE)
-      ? [{ path: TYPE, expected: 'nothing: the tool says which event it is', got: describe(given.type) }]
+      ? [{ path: TYPE, expected: 'nothing: the tool itself selects the event', got: describe(given.type) }]
       : []),
   ];
   return {
@@ -218,7 +243,11 @@ function nameProblem(given: Readonly<Record<string, unknown>>, path: 'handle' | 
   return [{ path, expected: 'string of 1 to 256 characters', got: describe(value) }];
 }
 
-/** The arguments of a call in a few words, for a model. @example 'sku: string, quantity?: integer' */
+/**
+ * Describes the arguments of a call for a model in a few words.
+ *
+ * @example 'sku: string, quantity?: integer'
+ */
 export function signature({ json: { properties, required } }: CompiledSchema): string {
   if (!isObject(properties)) return '';
   const must: readonly unknown[] = Array.isArray(required) ? required : [];
@@ -228,7 +257,7 @@ export function signature({ json: { properties, required } }: CompiledSchema): s
     .join(', ');
 }
 
-/** Longest list of choices that is written out. */
+/** Longest list of choices to spell out. */
 const MAX_CHOICES = 8;
 
 function typeText(schema: unknown): string {

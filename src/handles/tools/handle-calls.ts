@@ -1,4 +1,4 @@
-/** What the tools of a machine do when they are called. Their schemas have checked what they are called with. */
+/** The handlers of a machine's tools. Their arguments are already checked by their schemas. */
 import { nanoid } from 'nanoid';
 import type { Context } from '../../input/context.ts';
 import type { HandleView } from '../../messages/handle-messages.ts';
@@ -9,14 +9,14 @@ import type { Caller } from '../machine-definition.ts';
 import { answerRefused, answerWith, answerWithList, type Naming } from './handle-answer.ts';
 import type { Called, CalledAny, Paging } from './handle-arguments.ts';
 
-/** What the tools need of the server's handles. */
+/** The operations on handles that the tools call. */
 export type HandlesPort = Pick<Handles, 'create' | 'send' | 'get' | 'list' | 'end'>;
 
 export type Call<Args> = (args: Args, ctx: Context) => Promise<CallToolResult>;
 
 export interface Calls {
   readonly create: Call<Called>;
-  /** Sends one event. */
+  /** Returns the handler that sends one event. */
   send(type: string): Call<Called>;
   /** Sends the event that the arguments name. */
   readonly sendAny: Call<CalledAny>;
@@ -36,9 +36,7 @@ export function callsOf(naming: Naming, handles: HandlesPort): Calls {
   };
   const send = ({ handle, key, data }: Called, type: string, ctx: Context): Promise<CallToolResult> => {
     if (!isJsonObject(data))
-      throw new TypeError(
-        `the schema of event "${type}": expected one that gives an object, the event's other members; it gave ${describe(data)}`,
-      );
+      throw new TypeError(`the schema of event "${type}": expected it to produce an object, got ${describe(data)}`);
     return answered(async () =>
       handles.send(name, handle, { type, data }, callerOf(ctx), { idempotencyKey: key ?? (await ownKey(ctx)) }),
     );
@@ -61,7 +59,7 @@ export function callsOf(naming: Naming, handles: HandlesPort): Calls {
   };
 }
 
-/** Who a request is authorised as where nothing authenticates. */
+/** The principal of a request if nothing authenticates clients. */
 const ANONYMOUS = 'anonymous';
 
 function callerOf(ctx: Context): Caller {
@@ -69,8 +67,8 @@ function callerOf(ctx: Context): Caller {
 }
 
 /**
- * A call whose client can be asked may be run anew in another process, with what was answered: the same key makes the second
- * run a repetition of the first. Other calls run once.
+ * Creates an idempotency key for a call that may run again in another process, because its client can be asked. The recorded
+ * step makes the second run a repetition of the first. Other calls run once.
  */
 async function ownKey(ctx: Context): Promise<string | undefined> {
   const { era, capabilities } = ctx.client;

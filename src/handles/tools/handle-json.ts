@@ -1,4 +1,4 @@
-/** A handle as the text of its resource: JSON inside of a message, as what reads the resource expects it. */
+/** Formats a handle as the text of its resource: JSON within a JSON message, as clients expect it. */
 import type { JsonObject } from '../../protocol/json.ts';
 
 export function jsonText(data: JsonObject): string {

@@ -1,4 +1,4 @@
-/** The resources of a machine: each handle as JSON, and as a picture of its chart with the current state marked. */
+/** The resources of a machine: each handle as JSON, and as an image of its chart with the current state marked. */
 
 import type { ChartNode } from '../../charts/chart-node.ts';
 import { pathsIn } from '../../charts/paths.ts';
@@ -13,7 +13,7 @@ import { viewData } from './handle-answer.ts';
 import type { HandlesPort } from './handle-calls.ts';
 import { jsonText } from './handle-json.ts';
 
-/** Most handles that a completion goes through. */
+/** Maximum number of handles that a completion examines. */
 const MAX_COMPLETED = 100;
 
 export function handleUri(machine: string, handle: string): string {
@@ -38,7 +38,7 @@ export function resourcesOf(
   };
   const look = async (uri: string, handle: unknown, ctx: Context): Promise<HandleView> => {
     try {
-      // Nobody is asked: a client that reads a resource has called no tool.
+      // Reading a resource asks no questions, because the client has not called a tool.
       return await handles.get(name, String(handle), { principal: ctx.principal, ctx: undefined });
     } catch (error) {
       throw error instanceof HandleError ? notThere(error, uri) : error;
@@ -50,7 +50,7 @@ export function resourcesOf(
       uri: handleUri(name, '{handle}'),
       name,
       title,
-      description: `One ${name}: its state, and what it accepts next`,
+      description: `One ${name}: its state, and which events it accepts next`,
       mimeType: 'application/json',
       ...shared,
       handler: async ({ uri, variables }, ctx) => jsonText(viewData(await look(uri, variables.handle, ctx))),
@@ -59,7 +59,7 @@ export function resourcesOf(
       uri: chartUri(name, '{handle}'),
       name: `${name}_chart`,
       title: `${title}: the chart`,
-      description: `The statechart of one ${name} as a picture, with its current state marked`,
+      description: `The statechart of one ${name} as an image with its current state marked`,
       mimeType: 'image/svg+xml',
       ...shared,
       async handler({ uri, variables }, ctx) {
@@ -71,7 +71,7 @@ export function resourcesOf(
   ];
 }
 
-/** To whoever may not read it, it is not there (S-04). What cannot be read for another reason is said to be so. */
+/** A handle that the caller may not read counts as not found (S-04). Other failures are reported as such. */
 function notThere({ reason, message }: HandleError, uri: string): ProtocolError {
   const gone = reason === 'unknown' || reason === 'expired';
   return gone

@@ -1,4 +1,4 @@
-/** The tools of a machine: one makes an instance, one for each event (or one for all), and those that look, list and end. */
+/** The tools of a machine: create, one for each event (or one for all), get, list and end. */
 import type { ToolImplementation } from '../../executors/execution.ts';
 import type { Tool, ToolAnnotations } from '../../protocol/types.ts';
 import type { Compiled } from '../../registry/offers.ts';
@@ -12,11 +12,11 @@ import { createDescription, eventDescription, type MachineDescription, sendDescr
 
 export type CompiledTool = Compiled<Tool, ToolImplementation>;
 
-/** The same for every machine: compiled when the first is offered. */
+/** The output schemas are the same for every machine and compiled with the first one. */
 let shapes: { readonly view: CompiledSchema; readonly list: CompiledSchema } | undefined;
 
 /**
- * @param members what the data of each event must be, by type
+ * @param members the schema of each event's data, by type
  * @throws {DefinitionError | SchemaError}
  */
 export function toolsOf(
@@ -57,20 +57,20 @@ export function toolsOf(
     }),
     ...sends,
     tool('get', {
-      description: `Shows what the ${name} with this handle is now, and what it accepts next. What it waits for its user to answer is asked again.`,
+      description: `Shows the current state of the ${name} with this handle, and which events it accepts next. Asks its open questions again.`,
       input: naming(label),
       annotations: { readOnlyHint: true },
       call: calls.get,
     }),
     tool('list', {
-      description: `Lists your ${name} instances, the oldest first: the handle and state of each.`,
+      description: `Lists your ${name} instances, oldest first, with their handles and states.`,
       input: paging(label),
       output: list,
       annotations: { readOnlyHint: true, openWorldHint: false },
       call: calls.list,
     }),
     tool('end', {
-      description: `Ends the ${name} with this handle for good: what it does is broken off, and it takes no more events.`,
+      description: `Ends the ${name} with this handle permanently: its work is aborted, and it accepts no more events.`,
       input: naming(label),
       annotations: { readOnlyHint: false, destructiveHint: true, openWorldHint: false },
       call: calls.end,
@@ -123,7 +123,7 @@ function compiled<Args>(
       timeoutMs,
       rerun: true,
       task: 'never',
-      // The schema has checked what the call's types promise.
+      // The schema has checked the arguments against the type of the call.
       handler: (args, ctx) => call(args as Args, ctx),
     },
   };

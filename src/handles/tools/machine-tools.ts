@@ -1,4 +1,4 @@
-/** Turns a machine, as an author writes it, into what is offered of it: its tools, its resources, and what the handles need to know. */
+/** Compiles an author's machine: its tools, its resources, and its definition for the handles. */
 import type { AnyMachineSnapshot } from 'xstate';
 import { eventsOf, fingerprint, readChart, takers } from '../../charts/chart.ts';
 import type { ChartNode } from '../../charts/chart-node.ts';
@@ -12,14 +12,14 @@ import type { HandlesPort } from './handle-calls.ts';
 import { resourcesOf } from './handle-resources.ts';
 import { type CompiledTool, toolsOf } from './handle-tools.ts';
 
-/** A machine that was checked, and is ready to be offered. */
+/** A compiled machine, ready to be offered. */
 export interface Toolset {
   readonly kind: MachineKind;
   readonly tools: readonly CompiledTool[];
   readonly resources: readonly ResourceDefinition[];
 }
 
-/** @throws {DefinitionError | SchemaError} for what cannot be offered, with how to mend it */
+/** @throws {DefinitionError | SchemaError} for an invalid definition, with a correction */
 export function compileMachine(definition: AnyMachine, handles: HandlesPort): Toolset {
   const { name, machine, single = false } = definition;
   checkName(name);
@@ -28,7 +28,7 @@ export function compileMachine(definition: AnyMachine, handles: HandlesPort): To
   const chart = readChart(machine);
   const events = Object.keys(definition.events);
   if (events.length === 0)
-    throw new DefinitionError(`${label}: events: expected at least one that clients may send, got none`);
+    throw new DefinitionError(`${label}: events: expected at least one event that clients may send, got none`);
   for (const type of events) checkEvent(type, chart, definition, `${label}: events.${type}`);
   const members = new Map(
     Object.entries(definition.events).map(([type, schema]) => [type, membersOf(schema, `${label}: events.${type}`)]),
@@ -40,31 +40,33 @@ export function compileMachine(definition: AnyMachine, handles: HandlesPort): To
   };
 }
 
-/** Room for `_create`, within MCP 2025-11-25 tools, "Tool Names" (SEP-986). */
+/** Leaves room for `_create` within MCP 2025-11-25 tools, "Tool Names" (SEP-986). */
 function checkName(name: unknown): void {
   if (typeof name === 'string' && /^[A-Za-z0-9_.-]{1,100}$/.test(name)) return;
   throw new DefinitionError(
-    `machine ${typeof name === 'string' ? `"${name}"` : describe(name)}: a name has 1 to 100 letters, digits, "_", "-" and "."; use "title" for what people read`,
+    `machine ${typeof name === 'string' ? `"${name}"` : describe(name)}: expected a name of 1 to 100 letters, digits, "_", "-" or "."; use "title" for a display name`,
   );
 }
 
 /** The tools that every machine has. */
 const OWN = ['create', 'get', 'list', 'end'];
 
-/** S-01: a client reaches the events that are written out, and no others. */
+/** S-01: clients can send only the events that are listed. */
 function checkEvent(type: string, chart: ChartNode, { name, single }: AnyMachine, where: string): void {
   const refuse = (why: string): never => {
     throw new DefinitionError(`${where}: ${why}`);
   };
-  if (type.startsWith('xstate.')) refuse("XState's own events are not for clients: leave it out");
-  if (type.includes('*')) refuse('a pattern would let any event through: write out each that clients may send');
+  if (type.startsWith('xstate.')) refuse("clients cannot send XState's own events. Remove it");
+  if (type.includes('*'))
+    refuse('expected the type of one event, got a wildcard. List each event that clients may send');
   if (takers(chart, type).length === 0)
-    refuse(`no state takes this event; those of the machine are ${eventsOf(chart).join(', ') || 'none'}`);
+    refuse(`no state accepts this event; the machine has ${eventsOf(chart).join(', ') || 'none'}`);
   if (single) return;
-  if (OWN.includes(type)) refuse(`every machine has a tool ${name}_${type}: rename the event, or set single: true`);
+  if (OWN.includes(type))
+    refuse(`every machine already has a tool ${name}_${type}. Rename the event or set single: true`);
   if (!/^[A-Za-z0-9_.-]+$/.test(type) || `${name}_${type}`.length > 128)
     refuse(
-      `"${name}_${type}" is no name of a tool, which has 1 to 128 letters, digits, "_", "-" and ".": rename the event, or set single: true`,
+      `"${name}_${type}" is not a valid tool name: expected 1 to 128 letters, digits, "_", "-" or ".". Rename the event or set single: true`,
     );
 }
 
@@ -75,7 +77,7 @@ function kindOf(definition: AnyMachine, chart: ChartNode, events: readonly strin
     machine,
     version,
     events,
-    // The snapshot is one of this machine, which is what the types of the definition promise its view.
+    // The types of the definition guarantee that its view accepts a snapshot of this machine.
     ...(view ? { view: (snapshot: AnyMachineSnapshot) => Reflect.apply(view, definition, [snapshot]) } : {}),
     ...(migrate ? { migrate: (old) => migrate.call(definition, old) } : {}),
     previous,

@@ -1,10 +1,10 @@
-/** Data as plain lines of text, for a model: the same that the structured content says, with less to read. */
+/** Formats data as plain lines of text for a model, shorter than the structured content. */
 import { isObject } from '../../protocol/json.ts';
 
 const MAX_LINES = 60;
 const MAX_LINE = 200;
 
-/** At most 60 lines of at most 200 characters; what is left out shows as `…`. */
+/** Returns at most 60 lines of at most 200 characters; `…` marks omitted text. */
 export function plainText(value: unknown, name = ''): readonly string[] {
   const lines = linesOf(value, name, '');
   return (lines.length > MAX_LINES ? [...lines.slice(0, MAX_LINES), '…'] : lines).map((line) =>
@@ -17,7 +17,7 @@ function linesOf(value: unknown, name: string, indent: string): readonly string[
   if (Array.isArray(value)) {
     if (value.length === 0) return [`${lead}none`];
     if (value.every(isLeaf)) return [`${lead}${value.map(leaf).join(', ')}`];
-    // More than a model is shown is not gone through.
+    // Stop at the number of lines that a model is shown.
     const items = value.slice(0, MAX_LINES).flatMap((item) => bulleted(linesOf(item, '', `${indent}  `), indent));
     return name === '' ? items : [`${indent}${name}:`, ...items];
   }

@@ -1,20 +1,20 @@
-/** What a model is told of a machine's tools: what the machine is, and which event is taken in which state, as the chart says. */
+/** Describes a machine's tools to models: the machine itself, and the states in which its chart accepts each event. */
 
 import { isFor, nodesOf, takers } from '../../charts/chart.ts';
 import type { ChartNode } from '../../charts/chart-node.ts';
 import type { CompiledSchema } from '../../schema/schema.ts';
 
 export interface MachineDescription {
-  /** The machine's name. */
+  /** The name of the machine. */
   readonly name: string;
   /** One tool sends all events. */
   readonly single: boolean;
   readonly chart: ChartNode;
-  /** Those that clients may send. */
+  /** The events that clients may send. */
   readonly events: readonly string[];
 }
 
-/** Most states that a description names. */
+/** Maximum number of states that a description lists. */
 const MAX_STATES = 12;
 
 export function createDescription(said: MachineDescription, description: string | undefined): string {
@@ -23,9 +23,9 @@ export function createDescription(said: MachineDescription, description: string 
   const ends = chart.nodes.filter(({ type }) => type === 'final').map(({ key }) => key);
   return [
     ...(description === undefined ? [] : [description]),
-    `Starts a new ${name} and gives its handle, which the other tools of the ${name} take. Each answer says what is accepted next.`,
+    `Creates a new ${name} and returns its handle. Pass the handle to the other ${name} tools. Each answer lists the events that are accepted next.`,
     ...(begins.length > 0
-      ? [`It begins in ${list(begins)}${ends.length > 0 ? `, and ends in ${list(ends, 'or')}` : ''}.`]
+      ? [`It starts in ${list(begins)}${ends.length > 0 ? ` and ends in ${list(ends, 'or')}` : ''}.`]
       : []),
     'Events:',
     ...said.events.map((type) => `- ${toolOf(said, type)}: ${whereText(said, type)}${after(meaning(said, type))}`),
@@ -37,14 +37,14 @@ export function eventDescription(said: MachineDescription, type: string, members
   const means = typeof description === 'string' && description !== '' ? description : meaning(said, type);
   return [
     ...(means === undefined ? [] : [means]),
-    `Sends "${type}" to the ${said.name} with this handle. It is taken ${whereText(said, type)}; the answer says what is accepted next.`,
+    `Sends "${type}" to the ${said.name} with this handle. Accepted ${whereText(said, type)}. The answer lists the events that are accepted next.`,
   ].join('\n');
 }
 
 export function sendDescription(said: MachineDescription): string {
   const { name, events } = said;
   return [
-    `Sends an event to the ${name} with this handle. The answer says what is accepted next.`,
+    `Sends an event to the ${name} with this handle. The answer lists the events that are accepted next.`,
     'Events:',
     ...events.map((type) => `- ${type}: ${whereText(said, type)}${after(meaning(said, type))}`),
   ].join('\n');
@@ -59,7 +59,7 @@ function whereText({ chart }: MachineDescription, type: string): string {
   return paths === 'all' ? 'in any state' : `in ${list(paths)}`;
 }
 
-/** What the author has written at the first transition of an event. */
+/** Returns the author's description of the first transition for an event. */
 function meaning({ chart }: MachineDescription, type: string): string | undefined {
   for (const { edges } of nodesOf(chart)) {
     const described = edges.find((transition) => isFor(transition, type) && transition.description !== undefined);

@@ -29,7 +29,7 @@ test('a question of a handle says whom it was put to, by the call that is open',
   const asked = shopping.wire('in', call(1, 'order_checkout'));
   const question = shopping.wire('out', ask, { about: asked, cause: asked });
   look(shopping, 'order_1', {
-    waits: [{ what: 'Charge Ada 17?', whom: 'the client of the next call that uses this handle' }],
+    waits: [{ what: 'Charge Ada 17?', whom: 'the client of the next call on this handle' }],
   });
   assert.equal(waitsOf(shopping.model, 'order_1', LIVE), [
     { what: 'Charge Ada 17?', whom: 'the user of claude', because: question, untold: true },
@@ -37,7 +37,7 @@ test('a question of a handle says whom it was put to, by the call that is open',
   shopping.wire('in', result(9));
   assert.equal(
     waitsOf(shopping.model, 'order_1', LIVE)?.[0]?.whom,
-    'the client of the next call that uses this handle',
+    'the client of the next call on this handle',
   );
 });
 

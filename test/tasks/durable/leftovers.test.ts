@@ -63,7 +63,10 @@ test('the operator is told of a state that was handed out without what was recor
     { maxStateLength: 500 },
   );
   await call(one.modern(), 'heavy');
-  assert.match(one.told.join('\n'), /warning: tools\/call heavy waits .* limits\.maxStateLength is 500/);
+  assert.match(
+    one.told.join('\n'),
+    /warning: the requestState of tools\/call heavy cannot survive .* limits\.maxStateLength is 500/,
+  );
   await one.server.close();
 });
 

@@ -77,7 +77,7 @@ test('S-12: a state that was answered runs nothing after a restart: an older one
   const { runs } = w;
   const refused = await errorOf(bring(two, first, BO));
   assert.is(refused.code, -32602);
-  assert.match(refused.message, 'answered already');
+  assert.match(refused.message, 'already answered');
   // Its answer may not have reached the client: it is said again, and nothing runs.
   assert.is(textOf(await bring(two, second, accept({ name: 'Eve' }), 'elicit-2')), 'Ana, Bo: charge 1');
   assert.is(w.runs, runs);
@@ -189,10 +189,10 @@ test('a step whose result cannot be kept fails, and says that it has run', async
   const client = one.modern();
   assert.match(
     textOf(await call(client, 'full')),
-    /"charge"\) has run, and its result could not be kept: the disk is full/,
+    /"charge"\) has run, but its result could not be persisted: the disk is full/,
   );
   one.store.full = false;
-  assert.match(textOf(await call(client, 'bigint')), /expected what JSON can hold/);
+  assert.match(textOf(await call(client, 'bigint')), /expected JSON data/);
   assert.match(textOf(await call(client, 'many')), /at most 3 steps.*limits\.maxSteps/);
   assert.match(textOf(await call(client, 'long')), /limits\.maxStepsLength/);
   await one.server.close();

@@ -260,7 +260,11 @@ for (const [name, options, again] of WORKED) {
     assert.is(runs, again ? 2 : 1);
     assert.is(charged, name === 'stepping' ? 1 : 0);
     if (again) assert.is(await two.modern().said(id), 'run 2');
-    else assert.match(String(inside(looked, 'error', 'message')), `what tool "${name}" had done by then is not known`);
+    else
+      assert.match(
+        String(inside(looked, 'error', 'message')),
+        `tool "${name}" ran this task, and the outcome is unknown`,
+      );
     await two.server.close();
   });
 }
