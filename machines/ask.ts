@@ -1,14 +1,14 @@
-/** The lifecycle of one question to a client: it is answered, refused, or nobody answers in time. Pure. */
+/** The lifecycle of one question to a client: answered, declined, cancelled or expired. Pure. */
 import { setup } from 'xstate';
 
 export type AskEvent =
-  /** An answer came. */
+  /** An answer arrived. */
   | { type: 'answer' }
-  /** The user said no. */
+  /** The user declined. */
   | { type: 'decline' }
   /** The user closed the question without an answer. */
   | { type: 'cancel' }
-  /** Its time is over, or whoever asked has gone. */
+  /** The time limit has passed, or the handler has ended. */
   | { type: 'expire' };
 
 export const askMachine = setup({

@@ -1,8 +1,8 @@
-/** The lifecycle of the one door out to a client: whether it passes mail on, holds it, or is shut. Pure. */
+/** The lifecycle of the single writer to a client: it forwards mail, holds it, or is closed. Pure. */
 import { setup } from 'xstate';
 
 export type EmitterEvent =
-  /** The peer reads slower than we write. */
+  /** The client reads more slowly than the server writes. */
   { type: 'slow' } | { type: 'drained' } | { type: 'close' };
 
 export const emitterMachine = setup({

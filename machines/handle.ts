@@ -1,17 +1,17 @@
-/** The life of a handle around its author's machine: in memory or hibernating, until it comes to an end. Pure. */
+/** The lifecycle of a handle around its author's machine: in memory or hibernating, until it ends. Pure. */
 import { setup } from 'xstate';
 
 export type HandleLifeEvent =
-  /** Something is to be done with it: it is read from the store. */
+  /** A call or a timer requires it: it is loaded from the store. */
   | { type: 'wake' }
   | { type: 'woken' }
   /** It cannot be read now. */
   | { type: 'unread' }
-  /** It has crashed, or what it came to could not be kept: it begins anew from what was kept last. */
+  /** It crashed or could not be persisted: it restarts from its last snapshot. */
   | { type: 'restart' }
-  /** Nothing is to be done: it leaves memory. */
+  /** It is idle and leaves memory. */
   | { type: 'rest' }
-  /** Its machine has come to its final state. */
+  /** Its machine has reached its final state. */
   | { type: 'finish' }
   /** Its machine has failed. */
   | { type: 'fail' }
@@ -19,7 +19,7 @@ export type HandleLifeEvent =
   | { type: 'set aside' }
   /** A client has ended it. */
   | { type: 'end' }
-  /** Its time is over. */
+  /** Its lifetime is over. */
   | { type: 'expire' };
 
 export const handleMachine = setup({

@@ -1,17 +1,17 @@
-/** The lifecycle of a request that has to wait for its client: it runs, awaits input, runs on, and ends. Pure. A request that waits for nobody has no chart. */
+/** The lifecycle of a request that waits for its client: it runs, awaits input, resumes, and ends. Pure. A request without questions has no chart. */
 import { setup } from 'xstate';
 
 export type RequestEvent =
-  /** Its handler has asked something. */
+  /** Its handler has asked a question. */
   | { type: 'ask' }
-  /** A question was answered, and none is open any more. */
+  /** A question was answered, and none is open. */
   | { type: 'answered' }
-  /** Its handler has ended: with a result, or with an error. */
+  /** Its handler has ended, with a result or with an error. */
   | { type: 'succeed' }
   | { type: 'fail' }
-  /** Its client no longer wants it, or has left. */
+  /** Its client cancelled it or has left. */
   | { type: 'cancel' }
-  /** Nobody answered in time. */
+  /** No answer arrived in time. */
   | { type: 'expire' };
 
 export const requestMachine = setup({

@@ -1,18 +1,18 @@
-/** The lifecycle of the server itself: when it accepts, when it only finishes, when it is done. Pure. */
+/** The lifecycle of the server: when it accepts requests, only finishes them, or has stopped. Pure. */
 import { setup } from 'xstate';
 
 export type ServerEvent =
   | { type: 'started' }
-  /** Someone asked the server to close. */
+  /** The server was asked to close. */
   | { type: 'drain' }
-  /** Nothing is in flight any more. */
+  /** Nothing is in flight. */
   | { type: 'idle' }
-  /** The grace time for what was in flight is over. */
+  /** The grace time for requests in flight is over. */
   | { type: 'grace over' }
   /** Every transport is closed. */
   | { type: 'stopped' };
 
-/** `accepting`: new requests are served. `finishing`: those in flight are, new ones are refused. */
+/** `accepting`: the server serves new requests. `finishing`: it finishes those in flight and rejects new ones. */
 export const serverMachine = setup({
   types: { events: {} as ServerEvent, tags: {} as 'accepting' | 'finishing' },
 }).createMachine({

@@ -1,15 +1,15 @@
-/** The lifecycle of one legacy client's session: what is allowed now. Pure: it names what follows, `src/sessions/session.ts` does it. */
+/** The lifecycle of one legacy client's session and what each state allows. Pure; `src/sessions/session.ts` acts on it. */
 import { setup } from 'xstate';
 
 export type SessionEvent =
-  /** The client said `notifications/initialized`. */
+  /** The client sent `notifications/initialized`. */
   | { type: 'initialized' }
-  /** The client left, the server drained, or the session failed. */
+  /** The client left, the server is stopping, or the session failed. */
   | { type: 'close' };
 
 /**
- * `serving`: requests pass (MCP 2025-11-25 lifecycle: a client should wait for the answer to `initialize`, not for its own
- * `initialized`). `announcing`: the server may send what was not asked for, such as `list_changed`.
+ * `serving`: requests are served (MCP 2025-11-25 lifecycle: a client should wait for the response to `initialize`, not for
+ * its own `initialized`). `announcing`: the server may send unsolicited notifications, such as `list_changed`.
  */
 export const sessionMachine = setup({
   types: { events: {} as SessionEvent, tags: {} as 'serving' | 'announcing' },

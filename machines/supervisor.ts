@@ -1,12 +1,15 @@
-/** How often an actor may crash before it is set aside, and how long it waits before it goes on: a window of recent crashes, a limit, a back-off. Pure: the time comes with the event. */
+/**
+ * The crash policy of an actor: a window of recent crashes, a limit after which the actor is quarantined, and a back-off
+ * before each restart. Pure: the time comes with the event.
+ */
 import { assign, setup } from 'xstate';
 
 export interface RestartPolicy {
-  /** Crashes within the window that are borne; one more sets the actor aside. At least 0. */
+  /** Tolerated crashes within the window; one more quarantines the actor. At least 0. */
   readonly restarts: number;
   /** Length of the window, in milliseconds. */
   readonly windowMs: number;
-  /** Milliseconds that it waits after the first crash of a window, doubled with each further one, and the most. Absent: it goes on at once. */
+  /** Delay in milliseconds after the first crash of a window, doubled with each further crash up to `toMs`. Default: restart immediately. */
   readonly backOff?: { readonly fromMs: number; readonly toMs: number };
 }
 
@@ -16,19 +19,19 @@ export interface CrashEvent {
   at: number;
 }
 
-/** It has waited for as long as it was told to. */
+/** The delay has passed. */
 export interface WaitedEvent {
   type: 'waited';
 }
 
-/** An operator lets it go on: what it crashed of is mended. */
+/** An operator releases the actor, because the cause of its crashes was fixed. */
 export interface ReleaseEvent {
   type: 'release';
 }
 
 interface Context extends RestartPolicy {
   readonly crashes: readonly number[];
-  /** While it waits: for how many milliseconds. */
+  /** The current delay in milliseconds. */
   readonly delayMs: number;
 }
 

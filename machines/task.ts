@@ -1,15 +1,18 @@
-/** The lifecycle of a call that outlives its request: it works, waits for input, works on, and ends. Pure. Both eras have these states ("Task Status"). */
+/**
+ * The lifecycle of a call that outlives its request: it works, waits for input, resumes, and ends. Pure. Both eras have
+ * these states ("Task Status").
+ */
 import { setup } from 'xstate';
 
 export type TaskEvent =
-  /** Its handler has asked something. */
+  /** Its handler has asked a question. */
   | { type: 'ask' }
-  /** A question was answered, and none is open any more. */
+  /** A question was answered, and none is open. */
   | { type: 'answered' }
-  /** Its handler has ended: with a result (also one that tells of a failure), or with an error. */
+  /** Its handler has ended with a result (which may report a failure) or with an error. */
   | { type: 'complete' }
   | { type: 'fail' }
-  /** Its client no longer wants it, its time is over, or the server stops. */
+  /** Its client cancelled it, its time to live has passed, or the server stops. */
   | { type: 'cancel' };
 
 export const taskMachine = setup({

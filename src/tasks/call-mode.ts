@@ -1,4 +1,4 @@
-/** How a call of a tool is run: as a request, as a task, or as a request that may become one. */
+/** Selects how a call of a tool runs: as a request, as a task, or as a request that may become a task. */
 import type { TaskSupport } from '../executors/execution.ts';
 import type { ActiveRequest } from '../messages/active-request.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
@@ -15,13 +15,13 @@ const LATER: CallMode = { as: 'request, then task' };
 export interface TaskOffer {
   readonly support: TaskSupport;
   readonly tool: string;
-  /** The longest that a task lives, in milliseconds. */
+  /** Maximum lifetime of a task, in milliseconds. */
   readonly taskTtlMs: number;
-  /** Whether clients are told of tasks. */
+  /** Whether the server announces tasks to clients. */
   readonly offered: boolean;
 }
 
-/** @throws {ProtocolError} for a way that the tool, or its client, cannot have */
+/** @throws {ProtocolError} for a mode that the tool or its client does not support */
 export function callModeOf(
   { operation, client }: ActiveRequest,
   { support, tool, taskTtlMs, offered }: TaskOffer,
@@ -32,7 +32,7 @@ export function callModeOf(
       if (support !== 'required') return REQUEST;
       throw unfit(`tool "${tool}" runs only as a task, and revision ${client.dialect.revision} has no tasks`);
     case 'asked':
-      // Where no tool can be a task, the parameter is read over (2025-11-25 tasks, "Task Support and Handling").
+      // If no tool can be a task, the parameter is ignored (2025-11-25 tasks, "Task Support and Handling").
       if (!offered) return REQUEST;
       if (asked === undefined && support === 'required')
         throw unfit(`tool "${tool}" runs only as a task. Call it with params.task`);

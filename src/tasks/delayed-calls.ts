@@ -1,4 +1,4 @@
-/** Statecharts of calls whose clients have not come back since another process asked them: each goes on when the first of its delays is due. */
+/** Continues the statecharts of calls whose clients have not returned since the process restarted: each resumes when its first timer is due. */
 import type { Clock } from '../clock.ts';
 import { steadyDate } from '../clock.ts';
 import type { InteractiveRequests } from '../input/interactive-requests.ts';
@@ -16,9 +16,13 @@ export interface DelayedCallsOptions {
   readonly limits: Pick<Limits, 'maxParked' | 'maxTasks'>;
   readonly ledger: RequestLog;
   readonly asks: InteractiveRequests;
-  /** Passes a call that is run anew to what runs it. */
+  /** Routes the request that runs a call again. */
   route(mail: RequestMail): void;
-  /** Wakes the task of this identity. @returns false where it is none of a task */
+  /**
+   * Resumes the task with this identity.
+   *
+   * @returns false if the identity does not belong to a task
+   */
   task(identity: string): boolean;
   incident(where: string, error: unknown): string;
 }
@@ -32,7 +36,7 @@ export class DelayedCalls {
     this.#wakes = new TimerQueue(options.clock, steadyDate(options.clock), (id) => void this.#wake(id));
   }
 
-  /** Takes up what is kept. What is late goes on once everybody else has taken up theirs. */
+  /** Restores the timers from the store. Overdue ones fire after all other parts of the server are restored. */
   async restore(): Promise<void> {
     const { ledger, limits, clock } = this.#options;
     const due = await ledger.due(limits.maxParked + limits.maxTasks);
@@ -50,7 +54,7 @@ export class DelayedCalls {
     try {
       if (task(id)) return;
       const left = await ledger.left(id);
-      // Its client has come back meanwhile.
+      // Its client has returned in the meantime.
       if (!left || asks.has(id) || asks.leaving || ledger.isSpent(id)) return;
       const { call, recorded } = left;
       const tool = isObject(call) ? call.tool : undefined;

@@ -1,4 +1,7 @@
-/** The request by which a kept call is run anew, and whether it may be: nobody waits for its answer but its task, or its client when that comes back. */
+/**
+ * Creates the request with which a stored call runs again, and decides whether it may. Its answer goes to its task, or waits
+ * for its client to return.
+ */
 import type { ToolImplementation } from '../executors/execution.ts';
 import type { StoredCall } from '../input/request-log.ts';
 import type { ActiveRequest } from '../messages/active-request.ts';
@@ -12,7 +15,7 @@ import type { Tool } from '../protocol/types.ts';
 import { IncomingRequest } from '../requests/request.ts';
 import type { TaskRecord } from './task-records.ts';
 
-/** @param refused hears what the call is answered with where it does not come to run */
+/** @param refused called with the error if the call does not start */
 export function replayRequest(
   { tool, session }: Pick<TaskRecord, 'tool' | 'session'>,
   call: StoredCall,
@@ -29,7 +32,7 @@ export function replayRequest(
     capabilities: call.capabilities,
     logLevel: undefined,
     principal: call.principal,
-    // What it asks goes to the task; its session may be gone.
+    // Its task receives its questions; its session may no longer exist.
     session: session === undefined ? undefined : { id: session, mailbox: nowhere },
   };
   const operation = {
@@ -64,11 +67,12 @@ export function replayRequest(
 }
 
 /**
- * Nobody can tell how far a handler came that worked when its process ended. It is run anew where that is known to be no harm:
- * its tool says so, or it has recorded steps, and so was written for it; a statechart goes on at the place that was kept. One that waited for an answer stood where every
- * handler that asks must bear to be run anew.
+ * Decides whether a call may run again after its process ended. The progress of a working handler is unknown, so it runs
+ * again only if that is known to be safe: its tool declares it, or it has recorded steps and was therefore written for it. A
+ * statechart resumes from its checkpoint. A handler that waited for an answer may run again, because every handler that asks
+ * must tolerate that.
  *
- * @throws {ProtocolError} where it may not be
+ * @throws {ProtocolError} if the call may not run again
  */
 export function checkRerun(
   stood: 'working' | 'input_required',

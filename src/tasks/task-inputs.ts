@@ -1,4 +1,4 @@
-/** The questions of one task: shown under keys of which none is used twice, and put to a session where one waits for the task's end. */
+/** The input requests of one task. Their keys are never reused. If a session waits for the end of the task, they are also sent to it. */
 import { addresseeOf, nameOfQuestion } from '../inspection/display-names.ts';
 import type { Waits } from '../inspection/records.ts';
 import type { ActiveRequest } from '../messages/active-request.ts';
@@ -8,14 +8,14 @@ import type { QuestionsSnapshot } from '../messages/task-messages.ts';
 import { isObject } from '../protocol/json.ts';
 import { META } from '../protocol/meta.ts';
 
-/** A question that is open. */
+/** An open question. */
 interface Asked {
-  /** Names it to the conversation, where a question that is put again keeps its name. */
+  /** Its name in the interactive request. A repeated question keeps its name. */
   readonly name: string;
   request: InputRequest;
-  /** Its handler is gone, and has not asked it anew. */
+  /** Its handler has ended and has not asked it again. */
   left: boolean;
-  /** Where it was put to a session, for one of the requests that wait for the end. */
+  /** The request to a session, sent for one of the requests that wait for the end. */
   ask: AskMail | undefined;
 }
 
@@ -23,12 +23,12 @@ export class TaskInputs {
   readonly #taskId: string;
   readonly #replied: (key: string, reply: Reply) => void;
   readonly #open = new Map<string, Asked>();
-  /** Every key that was ever given out. */
+  /** All keys ever used. */
   readonly #keys: Set<string>;
 
   /**
-   * @param replied hears what a session responds
-   * @param was the questions of a task that was kept
+   * @param replied called with the response of a session
+   * @param was the questions of a restored task
    */
   constructor(taskId: string, replied: (key: string, reply: Reply) => void, was?: QuestionsSnapshot) {
     this.#taskId = taskId;
@@ -46,7 +46,7 @@ export class TaskInputs {
     return this.#open.size;
   }
 
-  /** What the task waits for, as long as it is kept. Its client may be anybody who may see it. */
+  /** Lists the questions for the inspector. Any client that may read the task can answer them. */
   waits(kept: Pick<Waits, 'until' | 'lasts'>): readonly Waits[] {
     return [...this.#open.values()].map(({ request, ask }) => ({
       what: nameOfQuestion(request),
@@ -55,7 +55,7 @@ export class TaskInputs {
     }));
   }
 
-  /** As they are shown. */
+  /** The questions as clients see them. */
   inputs(): Readonly<Record<string, InputRequest>> {
     const inputs: Record<string, InputRequest> = {};
     for (const [key, { request }] of this.#open) inputs[key] = request;
@@ -63,8 +63,8 @@ export class TaskInputs {
   }
 
   /**
-   * A key is used once in a task's life (ext-tasks, "Task Update Requests"): a question that is put again gets another. One
-   * that is open still, when its handler is run anew and asks it, keeps its key.
+   * Adds a question. A key is used once in a task's life (ext-tasks, "Task Update Requests"), so a repeated question gets a
+   * new one. A question that is still open when its handler runs again keeps its key.
    */
   add(name: string, request: InputRequest): void {
     const open = [...this.#open.values()].find((asked) => asked.left && asked.name === name);
@@ -79,16 +79,20 @@ export class TaskInputs {
     this.#open.set(key, { name, request, left: false, ask: undefined });
   }
 
-  /** Takes the question that was answered. @returns its name; undefined where none is open under this key */
+  /**
+   * Removes an answered question.
+   *
+   * @returns its name; undefined if no question is open under this key
+   */
   take(key: string): string | undefined {
     const asked = this.#open.get(key);
     this.#open.delete(key);
-    // Whoever else was asked, where it was answered by another way.
+    // Withdraws the question from a session if it was answered in another way.
     if (asked) withdraw(asked, 'it was answered');
     return asked?.name;
   }
 
-  /** Nobody waits for the answers to these any more. */
+  /** Removes questions whose answers are no longer needed. */
   drop(names: readonly string[], reason: string): void {
     for (const [key, asked] of this.#open) {
       if (!names.includes(asked.name)) continue;
@@ -102,7 +106,7 @@ export class TaskInputs {
     this.#open.clear();
   }
 
-  /** Puts what is open to the session of a request that waits (2025-11-25 tasks, "Input Required Status"). */
+  /** Sends the open questions to the session of a waiting request (2025-11-25 tasks, "Input Required Status"). */
   put(about: ActiveRequest | undefined): void {
     const session = about?.client.session;
     if (!about || !session) return;
@@ -114,7 +118,7 @@ export class TaskInputs {
         type: 'ask',
         about,
         input: { method, params: { ...params, _meta } },
-        // A session may respond to what was withdrawn, and put to another, meanwhile.
+        // A session may respond to a question that was withdrawn and sent to another session in the meantime.
         reply: (reply) => asked.ask === ask && this.#replied(key, reply),
       };
       asked.ask = ask;
@@ -122,7 +126,7 @@ export class TaskInputs {
     }
   }
 
-  /** A request that waited was ended: what was put for it is open to others. */
+  /** A waiting request has ended: its questions may be sent to another session. */
   left(request: ActiveRequest): void {
     for (const asked of this.#open.values()) if (asked.ask?.about === request) withdraw(asked, 'its request has ended');
   }

@@ -1,15 +1,18 @@
-/** Pages of a list of tasks, the oldest first (2025-11-25). */
+/** Pages of a task list, oldest first (2025-11-25). */
 import type { Outcome } from '../messages/results.ts';
 import type { TaskState } from '../messages/task-messages.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 
 export interface Listed {
   readonly task: { look(): TaskState };
-  /** Its place in lists: later ones are greater. */
+  /** Its position in lists; later tasks have greater numbers. */
   readonly record: { readonly ordinal: number };
 }
 
-/** @param newest the greatest ordinal that was ever given. @throws {ProtocolError} for a cursor that is none of ours */
+/**
+ * @param newest the greatest ordinal so far
+ * @throws {ProtocolError} for an unknown cursor
+ */
 export function pageOf(all: Iterable<Listed>, cursor: string | undefined, pageSize: number, newest: number): Outcome {
   const after = cursor === undefined ? 0 : readCursor(cursor, newest);
   const tasks: TaskState[] = [];

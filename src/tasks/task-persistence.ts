@@ -1,4 +1,4 @@
-/** What a task is made with, and how it is kept: clients see of it what is durable. */
+/** The options of a task and its persistence: clients see only its durable state. */
 
 import type { ActorSystem } from '../actor/actor.ts';
 import { SnapshotWriter } from '../actor/snapshot-writer.ts';
@@ -11,23 +11,31 @@ import { respond } from '../requests/respond.ts';
 
 export interface TaskOptions extends ActorSystem {
   readonly id: string;
-  /** The name of the tool that is called. */
+  /** The name of the called tool. */
   readonly tool: string;
   readonly ttlMs: number;
   readonly pollMs: number;
-  /** It looks otherwise than before. */
+  /** Reports a change of the visible state. */
   changed(task: TaskState): void;
-  /** What it was, when it was kept; undefined for one that begins. */
+  /** The stored state; undefined for a new task. */
   readonly was?: TaskSnapshot | undefined;
-  /** Resolves when this is durable; absent where nothing is. Clients see no more of it than that. */
+  /** Resolves when the snapshot is durable; undefined without a durable store. Clients do not see newer states. */
   keep?(snapshot: TaskSnapshot): Promise<void>;
-  /** Its handler is gone, and somebody has answered: it is to be run anew. */
+  /** Runs the call again: its handler ended with an earlier process, and an answer has arrived. */
   revive(): void;
-  /** Its handler has ended, be it long after the task. */
+  /** Reports that its handler has ended, possibly long after the task. */
   handlerEnded(): void;
-  /** Counts so many bytes more, which its client makes it hold. @returns why there is no room for them */
+  /**
+   * Counts additional bytes that its client makes it hold.
+   *
+   * @returns the exceeded limit if there is no room
+   */
   room(bytes: number): string | undefined;
-  /** Counts a result in place of the call. @returns what is kept: it, or why there is no room for it */
+  /**
+   * Counts the result in place of the call.
+   *
+   * @returns the outcome to store: the result, or an error if there is no room for it
+   */
   result(outcome: Outcome): Outcome;
   incident(where: string, error: unknown): string;
 }
@@ -40,7 +48,7 @@ interface Kept {
 export class TaskPersistence {
   readonly #options: TaskOptions;
   readonly #saving: SnapshotWriter<Kept> | undefined;
-  /** As it was when it was last durable. */
+  /** The last durable state. */
   #durable: TaskState | undefined;
 
   constructor(options: TaskOptions) {
@@ -58,12 +66,12 @@ export class TaskPersistence {
     });
   }
 
-  /** It is durable as it begins. */
+  /** Sets the durable state of a new task. */
   begins(look: TaskState): void {
     if (this.#saving) this.#durable = look;
   }
 
-  /** As clients may see it; undefined where nothing is kept. */
+  /** The state that clients may see; undefined if nothing is persisted. */
   get durable(): TaskState | undefined {
     return this.#durable;
   }
@@ -74,7 +82,7 @@ export class TaskPersistence {
     this.#saving.changed({ snapshot: { status, message, createdAt, updatedAt, outcome, ...rest() }, look });
   }
 
-  /** Answers what says that something has happened, once that is durable. */
+  /** Sends an acknowledgement once the change is durable. */
   settle(request: ActiveRequest, outcome: () => Outcome): void {
     if (!this.#saving) return respond(request, outcome());
     this.#saving.after((error) => respond(request, error === undefined ? outcome() : unkept(error)));
@@ -85,7 +93,7 @@ export class TaskPersistence {
   }
 }
 
-/** The whole id is the key to the task. */
+/** Returns the address of a task. It is shortened because the full id gives access to the task. */
 export function taskAddress(id: string): string {
   return `task/${id.slice(0, 8)}`;
 }

@@ -1,4 +1,4 @@
-/** The tasks in a durable store: each a row, a snapshot that changes, and the call that it came from, which does not. */
+/** The tasks in a durable store: each has a row, a snapshot that changes, and its call, which does not change. */
 
 import { type Clock, isoOf } from '../clock.ts';
 import type { RequestLog } from '../input/request-log.ts';
@@ -13,18 +13,18 @@ import { fromText, toText } from '../store/serialize.ts';
 import type { ActorRow, Store, Write } from '../store/store.ts';
 import { StoreError } from '../store/store.ts';
 
-/** What is kept of a task beside what its actor is. */
+/** The stored data of a task besides the state of its actor. */
 export interface TaskRecord {
   readonly id: string;
   readonly tool: string;
   readonly owner: string;
-  /** The session that it was created in. */
+  /** The session that created it. */
   readonly session: string | undefined;
-  /** What names its conversation, under which its steps are kept. */
+  /** The id of its interactive request, under which its steps are stored. */
   readonly identity: string;
-  /** It asked its client before it became a task, in so many rounds. */
+  /** Number of rounds in which it asked its client before it became a task. */
   readonly round: number;
-  /** Its place in lists. */
+  /** Its position in lists. */
   readonly ordinal: number;
   readonly ttlMs: number;
   /** Milliseconds since 1970. */
@@ -44,14 +44,18 @@ const CALL = 'call';
 
 export class TaskRecords {
   readonly #options: TaskRecordsOptions;
-  /** Tasks that exist, and could not be read. */
+  /** Tasks that exist but could not be read. */
   readonly #unread = new Set<string>();
 
   constructor(options: TaskRecordsOptions) {
     this.#options = options;
   }
 
-  /** Resolves when the task is durable. @throws {Error} where it cannot be: then there is none */
+  /**
+   * Resolves when the task is durable.
+   *
+   * @throws {Error} if it cannot be persisted; in that case there is no task
+   */
   create(record: TaskRecord, task: TaskSnapshot, request: ActiveRequest, more: readonly Write[]): Promise<void> {
     const actor = actorOf(record.id);
     const expires = expiryOf(record);
@@ -59,11 +63,12 @@ export class TaskRecords {
     return this.#options.store.commit([...this.#writes(record, task), call, ...more]);
   }
 
-  /** Resolves when what it is now is durable. What it recorded is forgotten with its end. */
+  /** Resolves when the current state is durable. The records of its call are deleted when it ends. */
   save(record: TaskRecord, task: TaskSnapshot): Promise<void> {
     const { ledger, store } = this.#options;
     const ended = task.status !== 'working' && task.status !== 'input_required';
-    // Of one that asked before it became a task, states are about: that they were answered is kept with its steps.
+    // If the call asked for input before it became a task, its request states may still be replayed. Keep the step log, so that
+    // they are rejected.
     const steps = ended && record.round === 0 ? [ledger.forgotten(record.identity)] : [];
     return store.commit([...this.#writes(record, task), ...steps]);
   }
@@ -79,7 +84,7 @@ export class TaskRecords {
       );
   }
 
-  /** The tasks that are kept, the oldest first. One that cannot be read is left out, and the operator told. */
+  /** Loads the stored tasks, oldest first. A task that cannot be read is omitted and logged. */
   async restore(): Promise<readonly { readonly record: TaskRecord; readonly task: TaskSnapshot }[]> {
     const { clock, store, limits, log } = this.#options;
     const found: { readonly record: TaskRecord; readonly task: TaskSnapshot }[] = [];
@@ -96,7 +101,7 @@ export class TaskRecords {
     return found;
   }
 
-  /** Whether the store has something of this task that is not as it was written, so that it could not be taken up. */
+  /** Whether the store has damaged data of this task, so that it could not be restored. */
   isDamaged(id: string): boolean {
     const actor = actorOf(id);
     return this.#unread.has(actor) || this.#options.store.isDamaged?.(actor) === true;
@@ -135,7 +140,7 @@ export class TaskRecords {
     ];
   }
 
-  /** What JSON cannot hold, no client could have been told either. */
+  /** Data that JSON cannot represent could not have been sent to a client either. */
   #text(kept: (task: TaskSnapshot) => string, task: TaskSnapshot): string {
     try {
       return kept(task);
@@ -159,7 +164,7 @@ export function expiryOf({ created, ttlMs }: TaskRecord): number {
   return created + ttlMs;
 }
 
-/** What a task is as it begins. */
+/** The initial state of a task. */
 export function firstOf(created: number): TaskSnapshot {
   const at = isoOf(created);
   const questions = { open: [], keys: [] };

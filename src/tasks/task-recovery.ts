@@ -1,4 +1,4 @@
-/** Takes up tasks whose handlers ended with the process that ran them: it runs their calls anew, with what was replied and recorded. */
+/** Recovers tasks whose handlers ended with their process: runs their calls again with the recorded replies and steps. */
 
 import type { ToolImplementation } from '../executors/execution.ts';
 import type { Context, RequestContext } from '../input/context.ts';
@@ -13,14 +13,14 @@ import { checkRerun, replayRequest } from './replayed-request.ts';
 import type { RunningTask } from './task.ts';
 import { expiryOf, type TaskRecord, type TaskRecords } from './task-records.ts';
 
-/** What a task was when its process ended. */
+/** The status of a task when its process ended. */
 export type StatusAtCrash = 'working' | 'input_required';
 
-/** A task that was kept, as far as its handler goes. */
+/** A stored task whose handler did not end. */
 export interface Interrupted {
   readonly task: RunningTask;
   readonly record: TaskRecord;
-  /** What it was when it was taken up; undefined where nothing of it was under way. */
+  /** Its status at the restore; undefined if its call had ended. */
   stood: StatusAtCrash | undefined;
   /** Its handler has not ended. */
   running: boolean;
@@ -30,7 +30,7 @@ export interface TaskRecoveryOptions {
   readonly records: TaskRecords;
   readonly ledger: RequestLog;
   readonly asks: InteractiveRequests;
-  /** Passes a call on to what runs it. */
+  /** Routes the request that runs the call. */
   route(mail: RequestMail): void;
   incident(where: string, error: unknown): string;
 }
@@ -43,7 +43,7 @@ export class TaskRecovery {
     this.#options = options;
   }
 
-  /** Runs the call of a task anew, once. */
+  /** Runs the call of a task again, once. */
   async revive(left: Interrupted): Promise<void> {
     const { asks, records, ledger, route, incident } = this.#options;
     const { task, record, stood } = left;
@@ -66,12 +66,16 @@ export class TaskRecovery {
     }
   }
 
-  /** Whether a request is the call of a task that is run anew. */
+  /** Whether a request runs the call of a recovered task. */
   has(request: ActiveRequest): boolean {
     return this.#reviving.has(request);
   }
 
-  /** Runs it. @throws {ProtocolError} where it may not be run twice */
+  /**
+   * Runs it.
+   *
+   * @throws {ProtocolError} if it must not run twice
+   */
   run<R>(
     request: ActiveRequest,
     implementation: ToolImplementation,

@@ -1,4 +1,4 @@
-/** The tasks that a server has, by id and by owner, and how many more it has room for. */
+/** The tasks of a server by id and by owner, and their quotas. */
 import type { Timer } from '../clock.ts';
 import type { ActiveRequest } from '../messages/active-request.ts';
 import type { Client } from '../messages/client-facts.ts';
@@ -8,7 +8,7 @@ import type { Quotas } from '../server-quotas.ts';
 import type { TaskRecord } from './task-records.ts';
 import type { Interrupted } from './task-recovery.ts';
 
-/** What a task takes of the server's quotas: until it is forgotten, and as long as its handler runs. */
+/** The quotas that a task holds: until it is deleted, and as long as its handler runs. */
 export interface Place {
   readonly task: Reservation;
   readonly bytes: Reservation;
@@ -18,22 +18,22 @@ export interface TaskEntry extends Interrupted {
   readonly timer: Timer;
   readonly place: Place;
   forgotten: boolean;
-  /** Where it was created, as far as that is there: it is told of changes. */
+  /** The session that created it, if connected. It receives status notifications. */
   session: Client['session'];
-  /** What that was told last. */
+  /** The status in its last notification. */
   told: TaskStatus;
 }
 
-/** Bytes that a task takes while it runs, beside its call and what its client has replied; and once it has ended, beside its result. Measured with Node 20. */
+/** Bytes of a running task, without its call and its client's replies; of an ended task, without its result. Measured with Node 20. */
 const TASK_BYTES = 24_000;
 export const ENDED_TASK_BYTES = 14_000;
 
 export class TaskTable {
   readonly #quotas: Pick<Quotas, 'tasks' | 'retained'>;
   readonly #kept = new Map<string, TaskEntry>();
-  /** The same by owner, the oldest first. */
+  /** The tasks by owner, oldest first. */
   readonly #of = new Map<string, Map<string, TaskEntry>>();
-  /** The greatest ordinal that was given. */
+  /** The greatest ordinal so far. */
   newest = 0;
 
   constructor(quotas: Pick<Quotas, 'tasks' | 'retained'>) {
@@ -67,13 +67,13 @@ export class TaskTable {
     if (own?.size === 0) this.#of.delete(owner);
   }
 
-  /** Why this request cannot become another task. What its message takes, its task takes over. */
+  /** Returns the exceeded limit if this request cannot become another task. The task takes over the bytes of the message. */
   full({ client: { principal, session }, bytes, held }: ActiveRequest): Excess | undefined {
     const { tasks, retained } = this.#quotas;
     return tasks.excess(principal) ?? retained.excess(principal, TASK_BYTES + (held ? 0 : bytes), session?.id);
   }
 
-  /** Counts a task that is there, or is about to be. */
+  /** Counts a task that exists or is about to be created. */
   take({ owner, session }: Pick<TaskRecord, 'owner' | 'session'>, bytes: number): Place {
     const { tasks, retained } = this.#quotas;
     const principal = owner.startsWith(OF_PRINCIPAL) ? owner.slice(OF_PRINCIPAL.length) : ANONYMOUS;
@@ -88,7 +88,10 @@ export function release({ task, bytes }: Place): void {
 
 const OF_PRINCIPAL = 'principal ';
 
-/** Who a task belongs to: its principal; where nobody is known the session, and without one whoever has the id (2025-11-25 tasks, "Task Isolation and Access Control"). */
+/**
+ * Returns the owner of a task: its principal; if that is anonymous, its session; without a session, anyone with the id
+ * (2025-11-25 tasks, "Task Isolation and Access Control").
+ */
 export function ownerOf({ principal, session }: Client): string {
   return session && principal === ANONYMOUS ? `session ${session.id}` : OF_PRINCIPAL + principal;
 }

@@ -1,4 +1,4 @@
-/** The requests that wait for the end of a task, which no deadline but the task's own cuts short (2025-11-25 tasks, "Result Retrieval"). */
+/** The requests that wait for the end of a task. Only the task's own deadline ends them (2025-11-25 tasks, "Result Retrieval"). */
 
 import type { ActiveRequest } from '../messages/active-request.ts';
 import { EMPTY } from '../messages/results.ts';
@@ -15,7 +15,7 @@ export class TaskWaiters {
     this.#ttlMs = ttlMs;
   }
 
-  /** @param left its client no longer waits */
+  /** @param left called when the client stops waiting */
   add(request: ActiveRequest, left: () => void): void {
     this.#waiting.add(request);
     request.signal.addEventListener('abort', left, { once: true });
@@ -23,7 +23,7 @@ export class TaskWaiters {
     this.put();
   }
 
-  /** Puts what the task asks to the session of the one that has waited longest. */
+  /** Sends the task's questions to the session that has waited longest. */
   put(): void {
     const [first] = this.#waiting;
     this.#questions.put(first);
@@ -31,13 +31,13 @@ export class TaskWaiters {
 
   left(request: ActiveRequest): void {
     if (!this.#waiting.delete(request)) return;
-    // Nobody hears it: it says that nothing runs for this request any more.
+    // No client receives this response; it frees the request.
     respond(request, EMPTY);
     this.#questions.left(request);
     this.put();
   }
 
-  /** Those that have waited until now. */
+  /** Removes and returns all waiting requests. */
   take(): readonly ActiveRequest[] {
     const waited = [...this.#waiting];
     this.#waiting.clear();

@@ -1,4 +1,7 @@
-/** One task: a call that outlives its request. It is looked at, asked for its answers, waited for and cancelled by whoever may; its handler runs behind its conversation. */
+/**
+ * The actor of one task: a call that outlives its request. Authorized clients read it, answer it, wait for it and cancel it,
+ * while its handler runs behind its interactive request.
+ */
 import { initialTransition } from 'xstate';
 import { type TaskEvent, taskMachine } from '../../machines/task.ts';
 import { type Actor, type Behaviour, spawn } from '../actor/actor.ts';
@@ -19,25 +22,25 @@ import { TaskInputs } from './task-inputs.ts';
 import { type TaskOptions, TaskPersistence, taskAddress } from './task-persistence.ts';
 import { TaskWaiters } from './task-waiters.ts';
 
-/** Where each begins. A snapshot never changes, so all begin with the same one. */
+/** The initial snapshot, shared by all because snapshots are immutable. */
 const INITIAL = initialTransition(taskMachine)[0];
 
-/** A task, and what it looks like now. */
+/** The actor of a task, with its current state. */
 export interface RunningTask extends Actor<TaskMail> {
-  /** As clients may see it: what is not durable yet, they may not. */
+  /** The state that clients may see: without changes that are not yet durable. */
   look(): TaskState;
-  /** By the names that its handler asked under, what was replied. */
+  /** The replies by the names of the handler's questions. */
   replies(): Readonly<Record<string, unknown>>;
-  /** Nothing more is kept of it: it is forgotten, or another process goes on with it. */
+  /** Stops persisting the task: it was deleted, or another process continues it. */
   leave(why: Error): void;
 }
 
-/** The handler's signal carries this as its reason. */
+/** The abort reason of the handler's signal. */
 export class TaskCancelled extends Error {
   override readonly name = 'AbortError';
 }
 
-/** @param conversation where its handler's questions come from, and where their answers go; none, where no handler runs (yet) */
+/** @param conversation the interactive request that asks the handler's questions; undefined while no handler runs */
 export function spawnTask(
   options: TaskOptions,
   conversation: Mailbox<InteractiveRequestMail> | undefined,
@@ -59,19 +62,19 @@ export function spawnTask(
   };
 }
 
-/** What means nothing to a task that has ended. */
+/** Mail that a task ignores after its end. */
 const OF_WORK: readonly TaskMail['type'][] = ['asked', 'dropped', 'replied', 'progressed', 'cancel'];
 
 class Task implements Behaviour<TaskMail> {
   readonly #options: TaskOptions;
   #self: Mailbox<TaskMail> | undefined;
-  /** Let go when the handler has ended: a task that is only kept keeps no call. */
+  /** Released when the handler ends, so that a stored task does not retain its call. */
   #conversation: Mailbox<InteractiveRequestMail> | undefined;
   readonly #questions: TaskInputs;
   readonly #waiters: TaskWaiters;
   readonly #createdAt: string;
   readonly #keeping: TaskPersistence;
-  /** By the names that its handler asked under. */
+  /** The replies by the names of the handler's questions. */
   #replies: Record<string, unknown>;
   #updatedAt: string;
   #snapshot = INITIAL;
@@ -102,12 +105,12 @@ class Task implements Behaviour<TaskMail> {
     return this.#replies;
   }
 
-  /** Nothing more is kept of it. */
+  /** Stops persisting the task. */
   leave(why: Error): void {
     this.#keeping.end(why);
   }
 
-  /** Learns where it gets its own mail. */
+  /** Sets its own mailbox. */
   at(self: Mailbox<TaskMail>): this {
     this.#self = self;
     return this;
@@ -217,7 +220,10 @@ class Task implements Behaviour<TaskMail> {
     return { ok: true, result: { kind: 'task', task: this.look() } };
   }
 
-  /** The extension acknowledges, also for a task that has ended; 2025-11-25 shows the task, and refuses for one that has ("Task Cancellation"). */
+  /**
+   * The extension acknowledges every cancellation; 2025-11-25 returns the task, or rejects the cancellation of an ended one
+   * ("Task Cancellation").
+   */
   #cancelFor(request: ActiveRequest): void {
     const acknowledges = request.client.dialect.tasks === 'extension';
     if (this.#ended && !acknowledges) {
@@ -228,7 +234,7 @@ class Task implements Behaviour<TaskMail> {
     this.#keeping.settle(request, () => (acknowledges ? EMPTY : this.#looked()));
   }
 
-  /** A key that is not open is ignored; those that are left out stay open (ext-tasks, "Task Update Requests"). */
+  /** An unknown key is ignored; questions without an answer stay open (ext-tasks, "Task Update Requests"). */
   #update({ responses }: Extract<OneTask, { method: 'tasks/update' }>): void {
     for (const [key, result] of Object.entries(responses)) this.#replied(key, { ok: true, result });
   }
@@ -240,7 +246,7 @@ class Task implements Behaviour<TaskMail> {
     this.#waiters.put();
   }
 
-  /** What the client of a session has replied, or why that does not fit. */
+  /** Returns the reply of a session's client, or an error if there is no room for it. */
   #fitting(reply: Reply): Reply {
     const full = reply.ok ? this.#options.room(heapBytes(reply.result)) : undefined;
     return full === undefined
@@ -276,11 +282,11 @@ class Task implements Behaviour<TaskMail> {
       return;
     }
     this.#questions.clear('the task has ended');
-    // What was replied is of no more use: no handler runs again.
+    // The replies are no longer needed, because no handler runs again.
     this.#replies = {};
     const kept = this.#options.result(outcome);
     this.#outcome = kept;
-    // How far it was is of no more interest.
+    // The progress message is no longer relevant.
     this.#message = kept.ok ? undefined : kept.error.message;
     this.#end({ type: kept.ok ? 'complete' : 'fail' });
   }
@@ -290,7 +296,7 @@ class Task implements Behaviour<TaskMail> {
     for (const request of this.#waiters.take()) this.#keeping.settle(request, () => this.#result());
   }
 
-  /** Exactly what the call would have been answered with (2025-11-25 tasks, "Result Retrieval"). */
+  /** Returns exactly what the call itself would have returned (2025-11-25 tasks, "Result Retrieval"). */
   #result(): Outcome {
     const outcome = this.#outcome;
     if (!outcome) {
@@ -317,7 +323,7 @@ class Task implements Behaviour<TaskMail> {
     const incident = this.#options.incident(taskAddress(this.#options.id), error);
     if (mail.type === 'request' || mail.type === 'created')
       respond(mail.request, { ok: false, error: toWireError(error, incident) });
-    // Its place must come free.
+    // Its place in the quota must be freed.
     if (mail.type === 'done') this.#options.handlerEnded();
   }
 }

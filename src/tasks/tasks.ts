@@ -1,4 +1,4 @@
-/** The tasks of a server: which call becomes one, whose it is, how many there may be, and when one is forgotten. */
+/** The tasks of a server: decides which call becomes one, checks ownership and quotas, and deletes expired tasks. */
 import { nanoid } from 'nanoid';
 import type { ActorSystem } from '../actor/actor.ts';
 import type { Timer } from '../clock.ts';
@@ -36,27 +36,27 @@ export interface TasksOptions extends ActorSystem {
   readonly quotas: Quotas;
   readonly asks: InteractiveRequests;
   readonly ledger: RequestLog;
-  /** Where tasks are durable; undefined where they end with the process. */
+  /** The durable tasks; undefined if tasks end with the process. */
   readonly records: TaskRecords | undefined;
   log: OperatorLog;
-  /** Passes a call that is run anew to what runs it. */
+  /** Routes the request that runs a call again. */
   route(mail: RequestMail): void;
-  /** Whether clients are told of tasks. */
+  /** Whether the server announces tasks to clients. */
   offered(): boolean;
-  /** A task looks otherwise than before. */
+  /** Reports a change of a task's visible state. */
   changed(task: TaskState): void;
-  /** The session of a task is to be told that it has another status. */
+  /** Notifies the session of a task about its new status. */
   sessionTold(session: Announceable<SessionMail>, task: TaskState): void;
   incident(where: string, error: unknown): string;
 }
 
-/** Characters of a task's id: 132 random bits, because where nobody is known the id is the key to the task. */
+/** Length of a task id: 132 random bits, because the id is the only protection of an anonymous task. */
 const TASK_ID_LENGTH = 22;
 
 export class Tasks {
   readonly #options: TasksOptions;
   readonly #shelf: TaskTable;
-  /** By which calls are run anew; undefined where nothing is durable. */
+  /** Runs calls again after a restart; undefined without a durable store. */
   readonly revival: TaskRecovery | undefined;
   readonly #waiting: DelayedCalls | undefined;
 
@@ -68,13 +68,17 @@ export class Tasks {
     this.#waiting = records && new DelayedCalls({ ...options, task: (identity) => this.#wake(identity) });
   }
 
-  /** How a call of a tool is run. @throws {ProtocolError} for one that the tool, or its client, cannot have */
+  /**
+   * Selects how a call of a tool runs.
+   *
+   * @throws {ProtocolError} for a mode that the tool or its client does not support
+   */
   wayOf(request: ActiveRequest, support: TaskSupport, tool: string): CallMode {
     const { limits, offered } = this.#options;
     return callModeOf(request, { support, tool, taskTtlMs: limits.taskTtlMs, offered: offered() });
   }
 
-  /** Takes up what is kept. What worked is run anew once everybody else has taken up theirs; what waits, with its answer. */
+  /** Restores the stored tasks. Working ones run again once all other parts of the server are restored; waiting ones after their answer. */
   async restore(): Promise<void> {
     const { clock, records } = this.#options;
     if (!records) return;
@@ -89,7 +93,11 @@ export class Tasks {
     });
   }
 
-  /** Runs a call that is a task, or may become one. @throws {ProtocolError} when there are too many */
+  /**
+   * Runs a call that is a task or may become one.
+   *
+   * @throws {ProtocolError} if there are too many tasks
+   */
   run<R>(
     request: ActiveRequest,
     way: Exclude<CallMode, { readonly as: 'request' }>,
@@ -106,7 +114,7 @@ export class Tasks {
     const { clock, limits } = this.#options;
     let timer: Timer | undefined;
     const stop = (): void => timer?.cancel();
-    // What its client takes to answer does not count: each request that carries the call is given the whole time.
+    // The time that its client takes to answer does not count: each request of the call gets the full time.
     const watch = (current: ActiveRequest): void => {
       stop();
       timer = clock.after(limits.taskAfterMs, () => this.#outlasted(current, ctx));
@@ -136,17 +144,17 @@ export class Tasks {
     }
   };
 
-  /** What a client sees of a task; undefined where there is none, or it is another's. */
+  /** Returns a task as its client sees it; undefined for an unknown task and for one of another owner. */
   look(client: Client, id: string): TaskState | undefined {
     return this.#own(client, id)?.task.look();
   }
 
-  /** The server stops: whatever still works is cancelled. */
+  /** The server stops: cancels all working tasks. */
   stop(reason: string): void {
     this.#waiting?.stop();
     for (const { task, timer } of this.#shelf.all()) {
       timer.cancel();
-      // Where tasks are durable, another process goes on with them.
+      // With a durable store, another process continues the tasks.
       if (this.#options.records) task.leave(new Error(reason));
       task.mailbox.send({ type: 'cancel', reason });
     }
@@ -183,7 +191,7 @@ export class Tasks {
   #own(client: Client, id: string): TaskEntry | undefined {
     const kept = this.#shelf.get(id);
     if (kept?.record.owner !== ownerOf(client)) return undefined;
-    // It may have been restored since.
+    // The task may have been restored in the meantime.
     if (client.session?.id === kept.record.session) kept.session = client.session;
     return kept;
   }
@@ -193,7 +201,7 @@ export class Tasks {
     return pageOf(own, cursor, this.#options.limits.pageSize, this.#shelf.newest);
   }
 
-  /** The call has run longer than it may as a request. Where there is no room for a task, it stays one. */
+  /** Turns a call into a task because it ran longer than a request may. If there is no room for a task, it stays a request. */
   #outlasted(request: ActiveRequest, carrier: HandlerRun): void {
     if (request.settled || !declaresTasks(request.client.capabilities) || this.#shelf.full(request)) return;
     this.#create(request, carrier, this.#options.limits.taskTtlMs)?.catch((error: unknown) => {
@@ -207,9 +215,9 @@ export class Tasks {
   }
 
   /**
-   * It can be looked at before its client learns of it (ext-tasks, "Task Creation").
+   * Creates a task, which can be read before its client receives its id (ext-tasks, "Task Creation").
    *
-   * @returns what resolves when it is durable; undefined where nothing is. Rejects where there is no task
+   * @returns a promise that resolves when it is durable and rejects if there is no task; undefined without a durable store
    */
   #create(request: ActiveRequest, carrier: HandlerRun, ttlMs: number): Promise<void> | undefined {
     const { clock, limits, asks, records, ledger } = this.#options;
@@ -252,7 +260,7 @@ export class Tasks {
       })
       .catch((error: unknown) => {
         release(place);
-        // It may be durable all the same, and nobody knows of it.
+        // The commit may have succeeded after all.
         records.forget(record);
         throw error;
       });
@@ -304,7 +312,7 @@ export class Tasks {
     kept.task.leave(new Error('its time to live has passed'));
     this.#options.records?.forget(kept.record);
     kept.task.mailbox.send({ type: 'cancel', reason: 'its time to live has passed' });
-    // A handler that runs on keeps its place.
+    // A handler that continues keeps its place.
     if (kept.running) return;
     release(kept.place);
     kept.task.stop('its time to live has passed');
@@ -318,7 +326,7 @@ export class Tasks {
     kept.task.stop('its handler has ended');
   }
 
-  /** The handler has ended: its call is let go, and its result stays, if there is room for it. */
+  /** Releases the call of a task whose handler has ended, and stores its result if there is room for it. */
   #result({ place, record }: TaskEntry, outcome: Outcome): Outcome {
     const excess = place.bytes.resize(ENDED_TASK_BYTES + heapBytes(outcome));
     if (!excess) return outcome;

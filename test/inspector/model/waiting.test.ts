@@ -35,10 +35,7 @@ test('a question of a handle says whom it was put to, by the call that is open',
     { what: 'Charge Ada 17?', whom: 'the user of claude', because: question, untold: true },
   ]);
   shopping.wire('in', result(9));
-  assert.equal(
-    waitsOf(shopping.model, 'order_1', LIVE)?.[0]?.whom,
-    'the client of the next call on this handle',
-  );
+  assert.equal(waitsOf(shopping.model, 'order_1', LIVE)?.[0]?.whom, 'the client of the next call on this handle');
 });
 
 test('a session waits for what its open calls wait for, and says which', () => {
