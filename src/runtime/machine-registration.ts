@@ -140,5 +140,5 @@ function placeOf(name: string): string {
 }
 
 function alreadyThere(name: string, source: string): string {
-  return `machine "${name}" is registered already (from ${source}): choose another name, or update or remove that one`;
+  return `machine "${name}" is already registered (by ${source}): choose another name, or update or remove the registered one`;
 }
