@@ -392,5 +392,5 @@ test('refuses an option that is neither true nor false', () => {
 
 test('the name of its tool is taken', () => {
   const { server } = shop();
-  assert.throws(() => server.tool('troupe_answer', {}, () => 'mine'), /registered already/);
+  assert.throws(() => server.tool('troupe_answer', {}, () => 'mine'), /already registered/);
 });
