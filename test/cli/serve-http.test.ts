@@ -106,8 +106,8 @@ test('R-33 a port that is in use is an error of one line, with code 1, and the d
     assert.is(await second.exit, 1);
     assert.match(second.err, new RegExp(`cannot serve .*: http: .*port ${port} is in use\\. Choose another.*\n$`));
     assert.not.match(second.err, /^\s+at /m);
-    // While a process has it open, its lock and its journal are there.
-    assert.equal(readdirSync(tree.at('data')), ['troupe.db']);
+    // While a process has the database open, its lock and its journal exist, too.
+    assert.equal(readdirSync(tree.at('data')), ['troupe.db', 'troupe.db-mark']);
   }
   server.process.kill('SIGTERM');
   assert.is(await server.exit, 0);

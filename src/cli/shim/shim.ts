@@ -319,7 +319,7 @@ export class Shim {
     this.#served = true;
     const verdict = this.#session.received(line);
     if (verdict === 'refused') return false;
-    // A server that is no relay partner reports no limit before its first message.
+    // A server reports its limit before its first message, or never.
     if (!this.#limited) this.#limit(MAX_LINE_BYTES);
     this.#unread = undefined;
     if (verdict === 'pass') this.#out.push(line);
