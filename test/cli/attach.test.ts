@@ -1,4 +1,4 @@
-/** Many agents on stdio, one server process: sessions apart, deaths survived, one start, one end. */
+/** `troupe attach`: many agents on stdio share one server process; separate sessions, restarts, one start, one end. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -35,7 +35,7 @@ function test(title: string, body: () => Promise<void> | void): void {
 const MAIN = fileURLToPath(new URL('../../dist/lib/cli/main.js', import.meta.url));
 const SHARED = fileURLToPath(new URL('../fixtures/socket/shared.ts', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'troupe-attach-'));
-/** Whatever a test leaves behind, when it fails or on purpose. */
+/** Cleans up processes and files that a test leaves behind. */
 const started = new Set<number>();
 let count = 0;
 
@@ -50,14 +50,14 @@ function troupe(...args: readonly string[]): Cli {
   return cli;
 }
 
-/** `troupe serve`, listening. */
+/** Starts `troupe serve` and waits until it listens. */
 async function serve(path: string, ...options: readonly string[]): Promise<Cli> {
   const server = troupe('serve', SHARED, '--socket', path, ...options);
   await server.said('troupe attach');
   return server;
 }
 
-/** An agent with an open session. */
+/** Starts an agent with an open session. */
 async function agent(...args: readonly string[]): Promise<Cli> {
   const cli = troupe('attach', ...args);
   await cli.initialize();
@@ -77,7 +77,7 @@ async function pidsOf(clis: readonly Cli[]): Promise<number[]> {
   return [...new Set(await Promise.all(clis.map(pidOf)))];
 }
 
-/** Resolves when it holds; what other processes do to files can only be looked for. */
+/** Polls until the condition holds: changes that other processes make to files have no event. */
 async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setTimeout(resolve, 10));
 }
@@ -91,7 +91,7 @@ all.after(() => {
     try {
       process.kill(pid, 'SIGKILL');
     } catch {
-      // It has gone, as it is meant to.
+      // It has exited, as expected.
     }
   }
   rmSync(folder, { recursive: true, force: true });
@@ -152,7 +152,7 @@ test('20 official clients share one process, each with its own name, log level, 
   assert.not(existsSync(path));
 });
 
-test('an agent that is killed takes nobody along', async () => {
+test('an agent that is killed does not affect the others', async () => {
   const path = freshPath();
   const server = await serve(path);
   const [first, ...others] = await agents(6, path);
@@ -163,14 +163,14 @@ test('an agent that is killed takes nobody along', async () => {
   const calls = others.map((cli) => cli.call('echo', { text: 'x'.repeat(100_000) }));
   for (const cli of killed) cli.process.kill('SIGKILL');
   for (const text of await Promise.all(calls)) assert.is(text.length, 100_000);
-  // They count as ended: what they asked for is given up when the grace time is over.
+  // The server aborts their requests after the grace time.
   await server.said('waits no more\n', 2);
   assert.is((await pidsOf(others)).length, 1);
   assert.is(times('waits no more\n', server.err), 2);
   server.process.kill('SIGKILL');
 });
 
-test('when the server is killed, requests in flight get an error, later ones an answer, and the sessions go on', async () => {
+test('after the server is killed, requests in flight get an error, later ones a response, and the sessions continue', async () => {
   const path = freshPath();
   const some = await agents(8, '--spawn', SHARED, path);
   const [before] = await pidsOf(some);
@@ -180,7 +180,7 @@ test('when the server is killed, requests in flight get an error, later ones an 
   await until(() => said(`${path}.log`, 'waits\n') === 8);
   process.kill(before ?? 0, 'SIGKILL');
   for (const error of await Promise.all(lost)) assert.match(error, /-32603.*the server restarted/i);
-  // The next server is still to come: these wait for it.
+  // The next server has not started yet, so these requests wait.
   for (const who of await Promise.all(some.map((cli) => cli.call('who')))) assert.match(who, '"client":"cli-test"');
   const [after, ...more] = await pidsOf(some);
   assert.is.not(after, before);
@@ -192,7 +192,7 @@ test('when the server is killed, requests in flight get an error, later ones an 
   }
   assert.ok(some[0]?.lines.some((line) => line.includes('notifications/resources/updated')));
   assert.ok(some.every(({ lines }) => lines.some((line) => line.includes('notifications/tools/list_changed'))));
-  // No answer came twice, and no answer to what the shim asked came through.
+  // No response arrived twice, and no response to the shim's own requests reached the agent.
   for (const { lines } of some) {
     const ids = lines.flatMap((line) => /"id":(\d+)/.exec(line)?.[1] ?? []);
     assert.is(new Set(ids).size, ids.length);
@@ -200,7 +200,7 @@ test('when the server is killed, requests in flight get an error, later ones an 
   for (const code of await Promise.all(some.map((cli) => cli.end()))) assert.is(code, 0);
 });
 
-test('10 agents at once start one server, which goes when the last has left for a while', async () => {
+test('10 agents at once start one server, which exits some time after the last agent', async () => {
   const path = freshPath();
   const some = await agents(10, '--spawn', SHARED, path, '--idle-exit', '300');
   assert.is((await pidsOf(some)).length, 1);
@@ -217,7 +217,7 @@ test('10 agents at once start one server, which goes when the last has left for 
   assert.is(said(`${path}.log`, 'serve: shared'), 1);
 });
 
-test('without a PATH, all who name the same file share a server', async () => {
+test('without PATH, all agents that name the same file share a server', async () => {
   const runtime = mkdtempSync(join(folder, 'runtime-'));
   const before = process.env.XDG_RUNTIME_DIR;
   process.env.XDG_RUNTIME_DIR = runtime;
@@ -237,7 +237,7 @@ test('without a PATH, all who name the same file share a server', async () => {
   }
 });
 
-test('the file of a server that was killed, and the lock of a shim that was, keep nobody out', async () => {
+test('a stale socket of a killed server and a stale lock of a killed shim do not prevent a start', async () => {
   const path = freshPath();
   const dead = await serve(path);
   dead.process.kill('SIGKILL');
@@ -250,7 +250,7 @@ test('the file of a server that was killed, and the lock of a shim that was, kee
   await Promise.all(some.map((cli) => cli.end()));
 });
 
-test('a server that drains is left to its clients; a new agent gets a new one', async () => {
+test('a draining server keeps its clients; a new agent starts a new server', async () => {
   const path = freshPath();
   const server = await serve(path);
   const old = await agent(path);
@@ -262,12 +262,12 @@ test('a server that drains is left to its clients; a new agent gets a new one', 
   const [pid] = await pidsOf([fresh]);
   assert.is.not(pid, server.process.pid);
   assert.is(await server.exit, 0);
-  // The session of the old one goes on there.
+  // The session of the old server continues there.
   assert.equal(await pidsOf([old]), [pid]);
   await Promise.all([old.end(), fresh.end()]);
 });
 
-test('the end of input: what was asked is answered, and the shim ends with code 0', async () => {
+test('at the end of input, the shim delivers all responses and ends with code 0', async () => {
   const path = freshPath();
   const server = await serve(path);
   const one = await agent(path);
@@ -279,7 +279,7 @@ test('the end of input: what was asked is answered, and the shim ends with code 
   server.process.kill('SIGKILL');
 });
 
-test('an agent that reads no more ends its shim without a word', async () => {
+test('the shim ends silently when the agent stops reading', async () => {
   const path = freshPath();
   const server = await serve(path);
   const one = await agent(path);
@@ -290,7 +290,7 @@ test('an agent that reads no more ends its shim without a word', async () => {
   server.process.kill('SIGKILL');
 });
 
-test('large messages pass both ways, and bytes that are no text are refused by the server', async () => {
+test('large messages pass both ways, and the server rejects bytes that are not UTF-8', async () => {
   const path = freshPath();
   const server = await serve(path);
   const one = await agent(path);
@@ -304,7 +304,7 @@ test('large messages pass both ways, and bytes that are no text are refused by t
   server.process.kill('SIGKILL');
 });
 
-test('a shim waits for a server that is still to come, and for a place at one that is full', async () => {
+test('a shim waits for a server that has not started yet, and for a free connection of a full server', async () => {
   const path = freshPath();
   const early = troupe('attach', path);
   const opened = early.initialize();
@@ -320,7 +320,7 @@ test('a shim waits for a server that is still to come, and for a place at one th
   server.process.kill('SIGKILL');
 });
 
-test('an agent that leaves while its shim looks for a server is not kept', async () => {
+test('a shim without a server ends when its agent closes the input', async () => {
   const cli = troupe('attach', freshPath());
   await cli.said('no server listens');
   const began = performance.now();
@@ -328,7 +328,7 @@ test('an agent that leaves while its shim looks for a server is not kept', async
   assert.ok(performance.now() - began < 1_000);
 });
 
-test('a shim that finds no server in time answers what waits, says why, and ends with code 1', async () => {
+test('a shim that finds no server in time answers waiting requests, prints the reason, and ends with code 1', async () => {
   const path = freshPath();
   const cli = troupe('attach', path, '--wait', '200');
   const error = await cli.initialize().then(String, String);
@@ -337,7 +337,7 @@ test('a shim that finds no server in time answers what waits, says why, and ends
   assert.match(cli.err, 'troupe attach: gave up after 200 ms: no server listens on');
 });
 
-/** A socket that is not ours to trust: what comes to it is kept. */
+/** An untrusted socket that records what it receives. */
 async function impostor(path: string): Promise<{ readonly heard: string[]; close(): void }> {
   const heard: string[] = [];
   const server = createServer((socket) => {
@@ -358,12 +358,12 @@ async function refused(args: readonly string[], expected: RegExp): Promise<void>
 }
 
 for (const mode of [0o777, 0o1777, 0o770, 0o720]) {
-  test(`S-37 a socket in a directory of mode ${mode.toString(8)} is not connected to: others may have put it there`, async () => {
+  test(`S-37 a socket in a directory of mode ${mode.toString(8)} is rejected: others may have created it`, async () => {
     const directory = mkdtempSync(join(folder, 'open-'));
     const path = join(directory, 's.sock');
     const { heard, close } = await impostor(path);
     chmodSync(directory, mode);
-    // The same by a link that lies in a safe directory, to the socket or to its directory.
+    // The same through a symbolic link in a safe directory, to the socket or to its directory.
     const [link, way] = [freshPath(), freshPath()];
     symlinkSync(path, link);
     symlinkSync(directory, way);
@@ -375,8 +375,8 @@ for (const mode of [0o777, 0o1777, 0o770, 0o720]) {
   });
 }
 
-test('S-37 a socket, or a directory, of another user is not connected to', async () => {
-  // Only root can give a file away.
+test('S-37 a socket or a directory of another user is rejected', async () => {
+  // Only root can change the owner of a file.
   if (process.getuid?.() !== 0) return;
   const [mine, theirs] = [mkdtempSync(join(folder, 'mine-')), mkdtempSync(join(folder, 'theirs-'))];
   for (const [directory, given, expected] of [
@@ -393,13 +393,13 @@ test('S-37 a socket, or a directory, of another user is not connected to', async
   }
 });
 
-test('S-37 a file that is no socket is refused at once', async () => {
+test('S-37 a file that is not a socket is rejected at once', async () => {
   const path = freshPath();
   writeFileSync(path, '');
   await refused([path], /the file at .* is not a socket/);
 });
 
-test('S-37 attach --spawn starts no server in a runtime directory to which others may write', async () => {
+test('S-37 attach --spawn starts no server in a runtime directory to which others can write', async () => {
   const before = process.env.XDG_RUNTIME_DIR;
   const runtime = mkdtempSync(join(folder, 'runtime-'));
   process.env.XDG_RUNTIME_DIR = runtime;
@@ -416,7 +416,7 @@ test('S-37 attach --spawn starts no server in a runtime directory to which other
   }
 });
 
-test('a server that cannot start is given up after three attempts, with what it said', async () => {
+test('the shim gives up after three failed starts, with the last line of the log', async () => {
   const broken = join(folder, 'broken.mjs');
   writeFileSync(broken, 'throw new Error("no database")');
   const path = freshPath();
@@ -430,14 +430,14 @@ test('a server that cannot start is given up after three attempts, with what it 
   assert.is(said(`${path}.log`, 'no database'), 3);
 });
 
-/** What a process has cost when it has said its first word. */
+/** The costs of a process at its first output. */
 interface Cost {
   readonly ms: number;
   readonly cpuMs: number;
   readonly bytes: number;
 }
 
-/** The least of several measurements: what is more than that comes from other processes. */
+/** The minimum of several measurements: other processes cause the rest. */
 async function least(measure: () => Promise<Cost>): Promise<Cost> {
   const costs: Cost[] = [];
   for (let time = 0; time < 4; time += 1) costs.push(await measure());
@@ -445,7 +445,7 @@ async function least(measure: () => Promise<Cost>): Promise<Cost> {
   return { ms: min(({ ms }) => ms), cpuMs: min(({ cpuMs }) => cpuMs), bytes: min(({ bytes }) => bytes) };
 }
 
-/** Milliseconds of all processors and bytes of memory, where the system shows them as files; else 0. */
+/** The processor time in milliseconds and the memory in bytes, where the system exposes them as files; otherwise 0. */
 function costOf(pid: number | undefined, began: number): Cost {
   const ms = performance.now() - began;
   if (!existsSync(`/proc/${pid}/stat`)) return { ms, cpuMs: 0, bytes: 0 };
@@ -497,7 +497,7 @@ test('it starts in well under 100 ms more than node itself, with a few MB of its
   assert.ok(shim.bytes - node.bytes < 16 * 1_048_576, `${shim.bytes} bytes`);
 });
 
-test('it loads no server: neither the core, nor a package', () => {
+test('it does not load the server or any package', () => {
   const seen = new Set<string>();
   const visit = (file: string): void => {
     if (seen.has(file)) return;

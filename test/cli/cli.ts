@@ -1,4 +1,4 @@
-/** The `troupe` command in a process of its own, driven with raw JSON lines. */
+/** Runs the `troupe` command in its own process, driven with raw JSON lines. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -7,10 +7,10 @@ import { fileURLToPath } from 'node:url';
 const SOURCE = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
 const BUILT = fileURLToPath(new URL('../../dist/lib/cli/main.js', import.meta.url));
 
-/** Whether it is run as it is published, JavaScript under plain node, and not from the sources: it starts in a fifth of the time then. */
+/** Whether the built command runs under plain node instead of the sources: it starts five times as fast. */
 export const isBuilt: boolean = existsSync(BUILT);
 
-/** Where a program finds the package that the command is of: two copies of it in one process are a test of their own. */
+/** The package that a program imports: the copy that the command uses. A separate test covers two copies. */
 export const TROUPE: string = isBuilt
   ? new URL('../../dist/lib/index.js', import.meta.url).href
   : new URL('../../src/index.ts', import.meta.url).href;
@@ -65,7 +65,7 @@ export class Cli {
     this.process.stdin?.write(`${JSON.stringify(message)}\n`);
   }
 
-  /** Sends a request, and resolves with its result. @throws for an error, or when the process has gone */
+  /** Sends a request and resolves with its result. @throws for an error response, or if the process has exited */
   async request(method: string, params: object = {}): Promise<Readonly<Record<string, unknown>>> {
     this.#id += 1;
     const id = this.#id;
@@ -77,13 +77,13 @@ export class Cli {
     return result;
   }
 
-  /** What a tool answers, as text. */
+  /** Calls a tool and returns its text. */
   async call(name: string, args: object = {}): Promise<string> {
     const { content } = await this.request('tools/call', { name, arguments: args });
     return Array.isArray(content) ? content.map(({ text }: { text?: unknown }) => String(text)).join() : '';
   }
 
-  /** The names of what a list has. */
+  /** The names in a list. */
   async list(kind: 'tools' | 'resources' | 'prompts'): Promise<string[]> {
     const { [kind]: listed } = await this.request(`${kind}/list`);
     return Array.isArray(listed) ? listed.map(({ name }: { name?: unknown }) => String(name)) : [];
@@ -94,7 +94,7 @@ export class Cli {
     return this.messages.flatMap(({ id, method }) => (id === undefined && method !== undefined ? [method] : []));
   }
 
-  /** Resolves once stderr has this text, so many times. */
+  /** Resolves when stderr contains the text the given number of times. */
   said(text: string, times = 1): Promise<void> {
     return this.until(() => this.err.split(text).length > times, `"${text}" on stderr`);
   }
@@ -103,16 +103,16 @@ export class Cli {
     return this.until(() => this.notifications.length >= count, `${count} notifications`);
   }
 
-  /** Ends the input, and resolves with the exit code. */
+  /** Closes stdin and resolves with the exit code. */
   end(): Promise<number | null> {
     this.process.stdin?.end();
     return this.exit;
   }
 
-  /** Looks again at each word from the process. @throws when it has gone without */
+  /** Checks a condition after each output of the process. @throws if the process exits first */
   async until(condition: () => boolean, what: string): Promise<void> {
     while (!condition()) {
-      if (this.process.exitCode !== null) throw new Error(`the process has gone before ${what}:\n${this.err}`);
+      if (this.process.exitCode !== null) throw new Error(`the process exited before ${what}:\n${this.err}`);
       await new Promise<void>((resolve) => void this.#wake.push(resolve));
     }
   }

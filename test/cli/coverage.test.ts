@@ -1,4 +1,4 @@
-/** `troupe dev --coverage`: what was visited is said when it ends, on stderr. */
+/** `troupe dev --coverage`: prints visited states and transitions on stderr on exit. */
 import * as assert from 'uvu/assert';
 import { Tree } from '../discovery/tree.ts';
 import { suite } from '../harness/door.ts';
@@ -13,7 +13,7 @@ const server = createServer({ name: 's', version: '1.0.0' });
 server.machine('gate', door, { events: { open: true, shut: true } });
 export default server;`;
 
-test('what was visited is told for each machine with what was not by name, and again for the version that is loaded last', async () => {
+test('the report lists counts and unvisited names for each machine of the last loaded version', async () => {
   const tree = new Tree({ 'package.json': '{ "type": "module" }', 'server.ts': program('') });
   const cli = new Cli(['dev', 'server.ts', '--coverage'], { cwd: tree.path });
   await cli.initialize();
@@ -36,7 +36,7 @@ gate: not visited
   }
   tree.write('server.ts', program('break: "gone"'));
   await cli.said('loaded in', 2);
-  assert.is(cli.err.split('inspector at').length, 2, 'the inspector goes on');
+  assert.is(cli.err.split('inspector at').length, 2, 'the inspector continues');
   assert.is(await cli.end(), 0);
   assert.match(cli.err, /coverage\nmachine {2}states {4}transitions\ngate {5}0\/3 {2}0 % {2}0\/3/);
   assert.ok(cli.lines.every((line) => line.startsWith('{"jsonrpc":"2.0"')));

@@ -1,4 +1,4 @@
-/** `troupe dev`: the program changes, the client's session lives on, and it hears once of each list that changed. */
+/** `troupe dev`: the program changes, the client's session continues, and each changed list is announced once. */
 import * as assert from 'uvu/assert';
 import { TROUPE as SOURCES, Tree, toolModule } from '../discovery/tree.ts';
 import { suite } from '../harness/door.ts';
@@ -62,7 +62,7 @@ for (const [title, end] of [
   ['that listens itself', LISTENS],
   ['that exports a server', EXPORTS],
 ] as const) {
-  test(`a program ${title} is loaded again when a module of it changes`, async () => {
+  test(`a program ${title} is reloaded when one of its modules changes`, async () => {
     const { cli, change, told } = await open({ 'server.ts': program(end), 'lib/word.ts': word('one') }, 'server.ts');
     assert.is(await cli.call('say'), 'one');
     assert.equal(await told(), []);
@@ -84,7 +84,7 @@ for (const [title, end] of [
   });
 }
 
-test('a load that fails says why, keeps what was loaded before, and is mended by the next', async () => {
+test('a failed load prints the reason and keeps the previous version; the next load replaces it', async () => {
   const { cli, change, told } = await open({ 'server.ts': program(LISTENS), 'lib/word.ts': word('one') }, 'server.ts');
   await change('lib/word.ts', 'export const word: = 1;', 'still serving');
   assert.match(cli.err, /cannot load .*: .*word\.ts:1:19: ERROR: Unexpected "="/s);
@@ -98,7 +98,7 @@ test('a load that fails says why, keeps what was loaded before, and is mended by
   await cli.end();
 });
 
-test('a load that never ends is overtaken by the next', async () => {
+test('the next load replaces a load that never ends', async () => {
   const { cli, change } = await open({ 'server.ts': program(LISTENS), 'lib/word.ts': word('one') }, 'server.ts');
   const hangs = `export const word = 'hanging';\nconsole.log('it hangs');\nawait new Promise(() => {});`;
   await change('lib/word.ts', hangs, 'it hangs');
@@ -108,7 +108,7 @@ test('a load that never ends is overtaken by the next', async () => {
   await cli.end();
 });
 
-test('a module that was missing is noticed when it comes', async () => {
+test('a missing module triggers a reload when it appears', async () => {
   const { cli, change } = await open({ 'server.ts': program(EXPORTS), 'lib/word.ts': word('one') }, 'server.ts');
   await change(
     'server.ts',
@@ -120,7 +120,7 @@ test('a module that was missing is noticed when it comes', async () => {
   await cli.end();
 });
 
-test('a program that fails at first is served once it is mended, in the same session', async () => {
+test('a program that fails at first is served after its repair, in the same session', async () => {
   const { cli, change } = await open({ 'server.ts': 'export const x: = 1;', 'lib/word.ts': word('one') }, 'server.ts');
   assert.match(cli.err, /nothing to serve yet: waiting for a change/);
   assert.equal(await cli.list('tools'), []);
@@ -129,7 +129,7 @@ test('a program that fails at first is served once it is mended, in the same ses
   await cli.end();
 });
 
-test('what the program changes while it runs reaches the clients, of the last load only', async () => {
+test('changes at run time reach the clients, from the last load only', async () => {
   const more = (text: string) =>
     `server.resource('app://x', {}, () => 'x');
 server.tool('grow', {}, () => { server.tool('${text}', {}, () => '${text}'); server.tools.disable('say'); server.resourceUpdated('app://x'); return 'grown'; });
@@ -150,7 +150,7 @@ ${LISTENS}`;
   await cli.end();
 });
 
-test('name and instructions are those of the first load, which is said', async () => {
+test('name and instructions of the first load apply, and stderr reports changes', async () => {
   const { cli, change } = await open({ 'server.ts': program(LISTENS), 'lib/word.ts': word('one') }, 'server.ts');
   await change('server.ts', program(LISTENS, 'renamed'));
   assert.match(cli.err, /changed server options apply after a restart of troupe dev: name/);
@@ -166,7 +166,7 @@ test('a server that is closed by its program closes', async () => {
   assert.is(await cli.exit, 0);
 });
 
-test('the modules below a directory come, change and go', async () => {
+test('modules in a directory are added, changed and removed', async () => {
   const { tree, cli, change, told } = await open(
     {
       'tools/a.ts': toolModule('a', 'one'),
@@ -201,7 +201,7 @@ test('the modules below a directory come, change and go', async () => {
   await cli.end();
 });
 
-test('a program that discovers modules has them loaded again with it', async () => {
+test('modules that a program discovers are reloaded with it', async () => {
   const text = program(`await server.discover(['./tools'], { from: import.meta.url });\n${LISTENS}`);
   const { cli, change } = await open(
     { 'server.ts': text, 'lib/word.ts': word('one'), 'tools/a.ts': toolModule('a', 'one') },
@@ -215,7 +215,7 @@ test('a program that discovers modules has them loaded again with it', async () 
   await cli.end();
 });
 
-test('plain JavaScript is loaded again too', async () => {
+test('plain JavaScript is reloaded, too', async () => {
   const text = `import { createServer, stdio } from '${TROUPE}';
 import { word } from './word.mjs';
 const server = createServer({ name: 'plain', version: '1.0.0' });

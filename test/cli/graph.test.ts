@@ -1,4 +1,4 @@
-/** `troupe graph`: a statechart of a program, as a picture or as text, without serving anything. */
+/** `troupe graph`: prints a statechart of a program without serving it. */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
@@ -44,7 +44,7 @@ test('the only machine that a module exports is printed as a picture', async () 
   assert.match(out, /^<svg [\s\S]*<title>The statechart door<\/title>[\s\S]*shut → closed[\s\S]*<\/svg>\n$/);
 });
 
-test('of a program that would serve several machines are listed, and one is printed by its name; nothing is served', async () => {
+test('the machines of a program are listed, and one is printed by its name; nothing is served', async () => {
   const listed = await graph('server.ts');
   assert.equal(listed, { code: 0, out: 'gate\nride\n', err: 'loading\n' });
   const { code, out } = await graph('server.ts', 'gate', '--mermaid');
@@ -69,7 +69,7 @@ for (const [title, args, expected, exit] of [
   ['two forms at once', ['server.ts', '--mermaid', '--table'], 'expected --mermaid or --table, got both', 2],
   ['a program that fails', ['broken.ts'], /cannot load .*broken\.ts: no database \(at .*broken\.ts:1:\d+\)\n/, 1],
 ] as const) {
-  test(`${title} is refused in words`, async () => {
+  test(`${title} is rejected with a message`, async () => {
     const { code, out, err } = await graph(...args);
     assert.equal({ code, out }, { code: exit, out: '' });
     assert.match(err, expected);

@@ -1,4 +1,4 @@
-/** When a worker process counts as dead, in simulated time: not while it loads, computes, is debugged, or the machine sleeps. */
+/** When the heartbeat and the probe declare a worker dead, in simulated time: not while it loads, computes, is debugged, or the machine sleeps. */
 import * as assert from 'uvu/assert';
 import { Heartbeat } from '../../src/cli/supervisor/heartbeat.ts';
 import { Probe } from '../../src/cli/supervisor/probe.ts';
@@ -46,7 +46,7 @@ class Worker {
   }
 }
 
-test('R-38: a process that answers is asked every two seconds, for ever', async () => {
+test('R-38: a process that answers gets a beat every two seconds', async () => {
   const worker = new Worker();
   worker.heartbeat.begin(1_000);
   await worker.clock.advance(3_600_000);
@@ -74,7 +74,7 @@ test('R-38: a process that is stopped is dead after ten seconds, also while it l
   }
 });
 
-test('R-38: a process that is stopped for a moment goes on', async () => {
+test('R-38: a process that is stopped for a moment continues', async () => {
   const worker = new Worker();
   worker.heartbeat.begin(60_000);
   for (let time = 0; time < 10; time += 1) {
@@ -88,7 +88,7 @@ test('R-38: a process that is stopped for a moment goes on', async () => {
   assert.equal(worker.dead, []);
 });
 
-test('R-38: a process that computes is its watchdog’s business, until twice its hard limit', async () => {
+test('R-38: a blocked process is left to its watchdog until twice the hard limit', async () => {
   const worker = new Worker();
   worker.heartbeat.begin(60_000);
   worker.answers = false;
@@ -99,7 +99,7 @@ test('R-38: a process that computes is its watchdog’s business, until twice it
   assert.match(worker.dead[0] ?? '', 'blocked: was blocked for 130 seconds');
 });
 
-test('R-38: without a hard limit, and while it loads, a process may compute for as long as it likes', async () => {
+test('R-38: without a hard limit, or while it loads, a process may block without a limit', async () => {
   for (const serves of [true, false]) {
     const worker = new Worker();
     if (serves) worker.heartbeat.begin(undefined);
@@ -110,7 +110,7 @@ test('R-38: without a hard limit, and while it loads, a process may compute for 
   }
 });
 
-test('R-38: a process under a debugger is left alone', async () => {
+test('R-38: a process under a debugger is not killed', async () => {
   const worker = new Worker();
   worker.debugged = true;
   worker.heartbeat.begin(1_000);
@@ -126,7 +126,7 @@ test('R-38: a process under a debugger is left alone', async () => {
   assert.not(worker.heartbeat.turns);
 });
 
-test('R-38: a laptop that sleeps, and a machine that has no time for anybody, kill nobody', async () => {
+test('R-38: a sleeping laptop and an overloaded machine do not kill a worker', async () => {
   const worker = new Worker();
   worker.heartbeat.begin(1_000);
   for (let time = 0; time < 100; time += 1) {
@@ -162,7 +162,7 @@ class Owing {
   });
 }
 
-test('R-38: a server that owes a response and does not answer a probe is dead, once', async () => {
+test('R-38: a server that owes a response and does not answer a probe is reported dead once', async () => {
   const server = new Owing();
   await server.clock.advance(18_000);
   assert.is(server.asked, 1);
@@ -172,7 +172,7 @@ test('R-38: a server that owes a response and does not answer a probe is dead, o
   assert.is(server.clock.timers, 0);
 });
 
-test('R-38: a server that says much and responds to nothing is dead', async () => {
+test('R-38: a server that sends notifications but no responses is dead', async () => {
   const server = new Owing();
   await server.clock.advance(10_000);
   assert.is(server.asked, 1);
@@ -183,7 +183,7 @@ test('R-38: a server that says much and responds to nothing is dead', async () =
   assert.is(server.dead.length, 1);
 });
 
-test('R-38: a call may take for ever, where its server answers probes', async () => {
+test('R-38: a call has no time limit while its server answers probes', async () => {
   const server = new Owing();
   server.responds = true;
   await server.clock.advance(3_600_000);
@@ -191,7 +191,7 @@ test('R-38: a call may take for ever, where its server answers probes', async ()
   assert.equal(server.dead, []);
 });
 
-test('a server that owes nothing, computes, or speaks is not probed', async () => {
+test('a server that owes nothing, computes, or sends messages is not probed', async () => {
   for (const [member, value] of [
     ['awaits', false],
     ['turns', false],

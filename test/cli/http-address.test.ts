@@ -1,4 +1,4 @@
-/** What `troupe serve --http` makes of a program's HTTP options: all of them hold, and the command line only restricts them. */
+/** `troupe serve --http`: all HTTP options of the program apply, and the command line can only restrict them. */
 import * as assert from 'uvu/assert';
 import { openHttp, readHttpAddress, restricted } from '../../src/cli/serving/http-address.ts';
 import { http, isRelocatable, relocate } from '../../src/transports/http/http.ts';
@@ -46,7 +46,7 @@ function given(transport: Transport): HttpOptions {
 
 const DEFAULTS = resolveHttpOptions({});
 for (const [option, value] of Object.entries(SHARED)) {
-  test(`S-35 http.${option} of the program holds, whoever opens the transport`, () => {
+  test(`S-35 http.${option} of the program applies, also with --http`, () => {
     const shared: SharedHttpOptions = { [option]: value };
     const valueIn = (options: HttpOptions): unknown => new Map(Object.entries(options)).get(option);
     assert.equal(valueIn(withShared({ port: 0 }, shared)), value);
@@ -57,7 +57,7 @@ for (const [option, value] of Object.entries(SHARED)) {
   });
 }
 
-test('S-35 an option of http() comes before that of createServer; undefined is none', () => {
+test('S-35 an option of http() overrides that of createServer; undefined does not', () => {
   assert.is(withShared({ retryMs: 5 }, { retryMs: 6 }).retryMs, 5);
   const absent: Record<string, unknown> = { authenticate: undefined, retryMs: undefined };
   const { authenticate } = SHARED;
@@ -65,7 +65,7 @@ test('S-35 an option of http() comes before that of createServer; undefined is n
   assert.is(resolveHttpOptions(absent).retryMs, DEFAULTS.retryMs);
 });
 
-test('S-35 the transport of the program is the one that serves, at the address of the command line', () => {
+test('S-35 the transport of the program serves at the address of the command line', () => {
   const own = http({ port: 1, host: '127.0.0.1', path: '/own', authenticate: () => 'ada' });
   assert.is(openHttp({ port: 2, host: '127.0.0.2' }, undefined, [own]), own);
   const { port, host, path, ownsProcess, authenticate } = given(own);
@@ -78,7 +78,7 @@ for (const [title, own, expected] of [
   ['two addresses', [http({ port: 1 }), http({ port: 2 })], /at most one HTTP address, got 2/],
   ['a transport of another make', [OTHER], /listens over HTTP with http\(\)/],
 ] as const) {
-  test(`S-35 a program with ${title} is refused: what it guards is not known`, () => {
+  test(`S-35 a program with ${title} is rejected: its guards are unknown`, () => {
     assert.throws(() => openHttp(ADDRESS, undefined, own), expected);
   });
 }

@@ -61,7 +61,7 @@ else
     process.env.XDG_RUNTIME_DIR = path;
   });
 
-test('a link in place of the directory is not followed', () => {
+test('a symbolic link instead of the directory is rejected', () => {
   const linked = join(path, 'linked');
   mkdirSync(join(path, 'elsewhere'), { mode: 0o700 });
   mkdirSync(linked);

@@ -87,7 +87,7 @@ test('R-34: a line that is too long, and comes before the server has said what i
   }
 });
 
-test('R-34: a line of the server that is too long is left out, and the request that it answers gets an error', async () => {
+test('R-34: a line of the server that is too long is dropped, and its request gets an error', async () => {
   const [input, output, fromServer, toServer] = Array.from({ length: 4 }, () => new PassThrough());
   assert.ok(input && output && fromServer && toServer);
   let over = (): void => {};

@@ -1,4 +1,4 @@
-/** `troupe run`: a server that loses its pipes, or writes to them what is no message, is not an agent that has gone. */
+/** `troupe run`: a server that loses its pipes, or writes stray output to them, while the agent is connected. */
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import { suite } from '../harness/door.ts';
@@ -57,7 +57,7 @@ test('R-37: a program that ends with code 0 of its own accord ends the command w
   assert.is(await stops.exit, 0);
 });
 
-test('R-37: a server that somebody else asks to end is replaced once it has finished what it had', async () => {
+test('R-37: a server that another process asks to end finishes its requests and is replaced', async () => {
   const cli = await agent();
   const before = await cli.call('pid');
   process.kill(Number(before), 'SIGTERM');
@@ -66,7 +66,7 @@ test('R-37: a server that somebody else asks to end is replaced once it has fini
   assert.is(await cli.end(), 0);
 });
 
-test('R-37: nothing but messages reaches the agent, and what else is on stdout is reported once per burst', async () => {
+test('R-37: only messages reach the agent, and stray output is reported once per burst', async () => {
   const cli = await agent();
   const before = await cli.call('pid');
   assert.is(await cli.call('write', { text: 'a progress bar: 10 %\n'.repeat(100) }), 'written');
@@ -90,7 +90,7 @@ async function stuck(get: (cli: Cli, pid: number) => unknown): Promise<Cli> {
   return cli;
 }
 
-test('R-38: a server that is stopped, or responds to nothing, is replaced; one that computes or waits is not', async () => {
+test('R-38: a server that is stopped or does not respond is replaced; one that computes or waits is not', async () => {
   const computes = await agent();
   const before = await computes.call('pid');
   const computed = computes.call('compute', { ms: 15_000 });
@@ -118,7 +118,7 @@ test('R-38: a server that is stopped, or responds to nothing, is replaced; one t
   }
 });
 
-test('R-38: an agent that leaves a stopped server behind leaves no process', async () => {
+test('R-38: no process survives an agent that leaves a stopped server', async () => {
   const cli = await agent();
   const pid = Number(await cli.call('pid'));
   process.kill(pid, 'SIGSTOP');

@@ -1,4 +1,4 @@
-/** One response to each request, through `troupe run` and `troupe attach`, in every revision, whatever the agent sends and whenever the server dies. */
+/** Each request has exactly one response through `troupe run` and `troupe attach`, in every revision, for any input and any crash. */
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ all.after(() => {
     try {
       process.kill(pid, 'SIGKILL');
     } catch {
-      // It has gone, as it is meant to.
+      // It has exited, as expected.
     }
   }
   rmSync(root, { recursive: true, force: true });
@@ -199,7 +199,7 @@ function test(title: string, body: () => Promise<void>): void {
 }
 
 for (const command of ['run', 'attach'] as const)
-  test(`R-35: ${command}: an agent that sends what is rejected, and leaves at once, has one error for each, and is not kept`, async () => {
+  test(`R-35: ${command}: an agent that sends invalid requests and leaves at once gets one error for each, and the command ends`, async () => {
     const agent = new Agent(command, new Wire('2025-11-25'));
     const sent = ['{"jsonrpc":"2.0","id":1.5,"method":"tools/list"}', '{"id":null}', 'nonsense', '[]', '{"id":1}'];
     agent.write(...sent);
@@ -211,7 +211,7 @@ for (const command of ['run', 'attach'] as const)
 
 for (const command of ['run', 'attach'] as const)
   for (const revision of [...LEGACY, MODERN]) {
-    test(`R-35, R-36: ${command}, ${revision}: each request has one response, and what is rejected is not sent again`, async () => {
+    test(`R-35, R-36: ${command}, ${revision}: each request has one response, and rejected requests are not resent`, async () => {
       const wire = new Wire(revision);
       const agent = new Agent(command, wire);
       await agent.open();

@@ -1,4 +1,4 @@
-/** How often, and how soon, a server that crashes is started again. */
+/** The restart policy: how often and how soon a crashed server restarts. */
 import * as assert from 'uvu/assert';
 import { GaveUp, Restarts } from '../../src/cli/supervisor/restarts.ts';
 import { SimulatedClock, settled } from '../../src/testing/simulated-clock.ts';
@@ -23,7 +23,7 @@ async function crash(restarts: Restarts, clock: SimulatedClock): Promise<number>
   return clock.now() - began;
 }
 
-test('three crashes within a minute are borne, each for longer than the one before, and the fourth is the end', async () => {
+test('three crashes within a minute lead to restarts with growing delays; the fourth is the end', async () => {
   const clock = new SimulatedClock();
   const said: string[] = [];
   const restarts = new Restarts({ clock, say: (line) => void said.push(line) });
@@ -40,7 +40,7 @@ test('three crashes within a minute are borne, each for longer than the one befo
   assert.is(clock.timers, 0);
 });
 
-test('crashes that are further apart count for nothing', async () => {
+test('crashes that are further apart do not count', async () => {
   const clock = new SimulatedClock();
   const restarts = new Restarts({ clock, say: () => {} });
   for (let time = 0; time < 20; time += 1) {

@@ -1,4 +1,4 @@
-/** `troupe run`: programs that listen, that export a server, and modules that need none, each in a real process. */
+/** `troupe run`: programs that listen or export a server, and modules without a server, in real processes. */
 import * as assert from 'uvu/assert';
 import { Tree, toolModule } from '../discovery/tree.ts';
 import { suite } from '../harness/door.ts';
@@ -50,7 +50,7 @@ test('a file that exports tools is served under the name and version of its pack
   assert.is(await cli.end(), 0);
 });
 
-test('a directory is served with all its modules, those that failed being named on stderr', async () => {
+test('a directory is served with all its modules, and failed modules are named on stderr', async () => {
   const tree = new Tree({
     'tools/a.ts': toolModule('a'),
     'tools/deep/b.mjs': `export const b = () => 'b'; b.schema = { type: 'object' };`,
@@ -76,7 +76,7 @@ test('a directory with a server module is that server', async () => {
   assert.is(await cli.end(), 0);
 });
 
-test('stdout is the protocol from the start: what a module says while it loads is on stderr', async () => {
+test('stdout carries only the protocol: output of a loading module goes to stderr', async () => {
   const noise = `console.log('from console.log');\nprocess.stdout.write('from write\\n');\n`;
   for (const text of [noise + program('await server.listen(stdio());'), noise + toolModule('hi', 'hello')]) {
     const cli = open(new Tree({ 'package.json': PACKAGE, 'server.ts': text }), 'server.ts');
@@ -88,7 +88,7 @@ test('stdout is the protocol from the start: what a module says while it loads i
   }
 });
 
-test('what follows -- is for the program', async () => {
+test('arguments after -- go to the program', async () => {
   const text = program(`server.tool('argv', {}, () => process.argv.slice(1).join(' '));\nexport default server;`);
   const tree = new Tree({ 'package.json': PACKAGE, 'server.ts': text });
   const cli = open(tree, 'server.ts', '--', '--port', '3');
@@ -139,7 +139,7 @@ else {
     assert.match(cli.err, `${tree.at('tsconfig.json')} cannot be used: `);
   });
 
-  test('the built command runs what has no package.json: TypeScript is an ES module', async () => {
+  test('without a package.json, the built command runs TypeScript as an ES module', async () => {
     const tree = new Tree({
       'server.ts': `import { hi } from './hi';\nenum Kind { A = 'a' }\n${program(`server.tool('kind', {}, () => hi + Kind.A);\nawait server.listen(stdio());`)}`,
       'hi.ts': `export const hi: string = 'hi ';`,

@@ -1,4 +1,4 @@
-/** The quick look at a message: it sees what a parser sees, wherever the names stand and whatever is around them. */
+/** The scanner finds what a parser finds, in any order of the members and with any blanks. */
 import fc from 'fast-check';
 import * as assert from 'uvu/assert';
 import { scanMessages } from '../../src/cli/shim/scan.ts';
@@ -42,7 +42,7 @@ const lines = fc.tuple(message, fc.nat(), padding).map(([object, turn, blank]) =
   return `${blank}{${blank}${text.join(`${blank},${blank}`)}${blank}}${blank}`;
 });
 
-test('it sees the id, the method and the kind of a message as a parser does', () => {
+test('finds the id, the method and the kind of a message as a parser does', () => {
   fc.assert(
     fc.property(lines, (line) => {
       assert.equal(seen(line), expected(line), line);
@@ -51,7 +51,7 @@ test('it sees the id, the method and the kind of a message as a parser does', ()
   );
 });
 
-test('names within what a message holds are not its own', () => {
+test('member names inside nested values are ignored', () => {
   assert.equal(seen('{"params":{"id":7,"method":"no","result":1},"jsonrpc":"2.0","method":"ping","id":1}'), [
     { key: '1', method: 'ping', answer: false },
   ]);
@@ -63,7 +63,7 @@ test('names within what a message holds are not its own', () => {
   ]);
 });
 
-test('each message of a batch is seen, and nothing in what is no JSON', () => {
+test('each message of a batch is found, and none in text that is not JSON', () => {
   assert.equal(seen('[{"id":1,"method":"ping"},{"id":2,"result":{}},5]'), [
     { key: '1', method: 'ping', answer: false },
     { key: '2', method: undefined, answer: true },
@@ -72,7 +72,7 @@ test('each message of a batch is seen, and nothing in what is no JSON', () => {
     assert.equal(seen(line), [], line);
 });
 
-test('an answer is looked at no further than its id', () => {
+test('the scan of a response stops at its id', () => {
   const [answer] = scanMessages(`{"jsonrpc":"2.0","id":4,"result":${'['.repeat(1_000_000)}`);
   assert.is(answer?.key, '4');
   assert.equal(answer?.result, {});

@@ -1,4 +1,4 @@
-/** `troupe serve --http`: where it serves, how clients are told to connect, and how it ends. */
+/** `troupe serve --http`: its address, its instructions for clients, and its shutdown. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
@@ -44,7 +44,7 @@ async function serve(...options: readonly string[]): Promise<{ server: Cli; url:
   return { server, url, folder: path };
 }
 
-test('a program that listens on stdio is served over HTTP, and people are told how to connect', async () => {
+test('a program that listens on stdio is served over HTTP, and stderr shows how to connect', async () => {
   const { server, url } = await serve('--path', '/tools');
   assert.match(url, /^http:\/\/127\.0\.0\.1:\d+\/tools$/);
   assert.match(server.err, `claude mcp add --transport http a-program ${url}`);
@@ -74,7 +74,7 @@ test('HTTP and a socket share one process', async () => {
   assert.is(await server.exit, 0);
 });
 
-test('SIGTERM lets what runs be answered, and ends the process with code 0', async () => {
+test('SIGTERM finishes running requests and ends the process with code 0', async () => {
   const { server, url } = await serve();
   const slow = await call(url, 'slow');
   server.process.kill('SIGTERM');
@@ -89,7 +89,7 @@ for (const [title, options, expected] of [
   ['--idle-exit', ['--http', '0', '--idle-exit', '5'], /counts only socket clients/],
   ['an origin that is none', ['--http', '0', '--allow-origin', 'example.com'], /allowedOrigins/],
 ] as const) {
-  test(`${title} is refused with code 2`, async () => {
+  test(`${title} is rejected with code 2`, async () => {
     const { path } = new Tree({ 'package.json': '{ "type": "module" }', 'server.ts': PROGRAM });
     const server = new Cli(['serve', 'server.ts', ...options], { cwd: path });
     assert.is(await server.exit, 2);
@@ -142,7 +142,7 @@ test('S-35 a program that listens over HTTP has one port, which is guarded as th
   assert.is(await server.exit, 0);
 });
 
-test('S-36 a name that the program does not allow is refused with code 2', async () => {
+test('S-36 a name that the program does not allow is rejected with code 2', async () => {
   const program = `import { createServer } from '${TROUPE}';
 export default createServer({ name: 'p', version: '1', http: { allowedHosts: ['mcp.example.com'] } });
 `;

@@ -1,4 +1,4 @@
-/** `troupe serve`: what it takes for a program, where it serves it, and how it ends. */
+/** `troupe serve`: which programs it serves, on which sockets, and its shutdown. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
@@ -66,7 +66,7 @@ for (const [title, files, target] of [
   });
 }
 
-test('SIGINT lets what runs finish; a second one does not', async () => {
+test('SIGINT finishes running requests; a second one ends them', async () => {
   const { server, path } = await serve({ 'server.ts': program('export default server;') }, 'server.ts');
   const client = await attach(path);
   const slow = client.call('slow');
@@ -84,7 +84,7 @@ test('SIGINT lets what runs finish; a second one does not', async () => {
   assert.is(await other.server.exit, 130);
 });
 
-test('what a tool throws too late is logged, and ends nothing', async () => {
+test('a late error of a tool is logged and ends nothing', async () => {
   const late =
     "server.tool('late', {}, () => { setTimeout(() => { throw new Error('too late'); }, 1); return 'early'; });";
   const { server, path } = await serve({ 'server.ts': program(`${late}\nexport default server;`) }, 'server.ts');
@@ -97,7 +97,7 @@ test('what a tool throws too late is logged, and ends nothing', async () => {
   assert.is(await server.exit, 0);
 });
 
-test('a path that another server has is an error, with code 1', async () => {
+test('a path that another server uses is an error with code 1', async () => {
   const { server, path } = await serve({ 'server.ts': program('await server.listen(stdio());') }, 'server.ts');
   for (const end of ['await server.listen(stdio());', 'server.listen(stdio());', 'export default server;']) {
     const second = new Cli(['serve', 'server.ts', '--socket', path], {
@@ -110,7 +110,7 @@ test('a path that another server has is an error, with code 1', async () => {
   await server.exit;
 });
 
-test('a program has one server to serve', async () => {
+test('a second server of a program is rejected', async () => {
   const two = "await server.listen(stdio());\nawait createServer({ name: 'two', version: '1' }).listen(stdio());";
   const { server } = await serve({ 'server.ts': program(two) }, 'server.ts');
   await server.said('serves one server per process, and this program has called listen() on two');

@@ -1,4 +1,4 @@
-/** What a shim remembers of a session, and what it makes of it when the server is another. */
+/** The session state that a shim records, and how it resumes the session with another server. */
 import * as assert from 'uvu/assert';
 import { SessionReplay } from '../../src/cli/shim/session-replay.ts';
 import { asideOf } from '../../src/transports/relay.ts';
@@ -31,7 +31,7 @@ function errors(lines: readonly string[]): unknown[][] {
   });
 }
 
-test('each request in flight gets an error, and only those', () => {
+test('only requests in flight get an error', () => {
   const session = opened();
   for (const id of [1, '1', 2, 3]) session.sent(line({ id, method: 'tools/call', params: {} }));
   session.sent(line({ method: 'notifications/cancelled', params: { requestId: 3 } }));
@@ -46,7 +46,7 @@ test('each request in flight gets an error, and only those', () => {
   assert.equal(session.lost('gone').toAgent, []);
 });
 
-test('R-35: what has no id that a server can read is not remembered: no response to it names one', () => {
+test('R-35: a request without a valid id is not recorded, because no response carries its id', () => {
   const session = opened();
   const ids = ['1.5', 'null', '{}', '[1]', 'true', '9007199254740992', '1e400'];
   const texts = ids.map((id) => `{"jsonrpc":"2.0","id":${id},"method":"ping"}`);
@@ -58,7 +58,7 @@ test('R-35: what has no id that a server can read is not remembered: no response
   assert.equal(session.lost('gone'), { toAgent: [], again: [] });
 });
 
-test('R-35: what a server rejects without an id is not sent again, and has no second response', () => {
+test('R-35: a request that is rejected without an id is not resent and has no second response', () => {
   const session = opened();
   session.sent('[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"ping"}]');
   session.sent('{"jsonrpc":"2.0","id":3,"method":"ping","params":{');
@@ -71,14 +71,14 @@ test('R-35: what a server rejects without an id is not sent again, and has no se
   assert.equal(session.lost('gone'), { toAgent: [], again: [line({ id: 4, method: 'ping' })] });
 });
 
-test('R-35: what a server has rejected, but not answered when it dies, still has its response', () => {
+test('R-35: a rejected request whose error was lost in a crash still gets a response', () => {
   const session = opened();
   session.sent('{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{');
   session.rejected(3, undefined);
   assert.equal(errors(session.lost('gone').toAgent), [[3, -32603, 'gone']]);
 });
 
-test('a server that rejects everything without an id, also what every server answers, has answered nothing', () => {
+test('rejections without an id do not count if the server also fails to answer a probe', () => {
   const session = opened();
   const reject = (number: number): void => {
     session.rejected(number, undefined);
@@ -108,7 +108,7 @@ test('a server that rejects everything without an id, also what every server ans
   assert.equal(session.lost('gone'), { toAgent: [], again: [] });
 });
 
-test('R-35: a line that was skipped has its response, too, where its id can be read', () => {
+test('R-35: a skipped line with a readable id gets a response, too', () => {
   const aside = (head: string): string => asideOf({ type: 'unreadable', reason: 'too long', bytes: 9_999_999, head });
   const known = aside('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"x":"');
   const session = opened();
@@ -155,7 +155,7 @@ test('R-35: the rejection of a duplicate leaves the first request open, whicheve
   }
 });
 
-test('R-35: an error under an id that the line was not remembered by ends no other request of that id', () => {
+test('R-35: an error with an id that differs from the recorded one ends no other request with that id', () => {
   const session = opened();
   session.sent(call(1, 'pay'));
   // The server reads the last of two equal keys.
@@ -165,13 +165,13 @@ test('R-35: an error under an id that the line was not remembered by ends no oth
   assert.equal(errors(session.lost('gone').toAgent), [[1, -32603, 'gone']]);
 });
 
-test('an id that is used again and again keeps no more than the other bound', () => {
+test('repeated use of one id stays within the limit', () => {
   const session = opened();
   for (let count = 0; count < 20_000; count += 1) session.sent(call(1, 'pay'));
   assert.is(session.lost('gone').toAgent.length, 16_384);
 });
 
-test('R-35: "initialize" cannot be cancelled: the session goes on with the next server', () => {
+test('R-35: "initialize" cannot be cancelled: the session continues with the next server', () => {
   const session = new SessionReplay();
   session.connected();
   session.sent(INITIALIZE);
@@ -187,7 +187,7 @@ test('the requests of a batch count one by one', () => {
   assert.equal(errors(session.lost('gone').toAgent), [[2, -32603, 'gone']]);
 });
 
-test('a session is opened again with the words of the agent, and the answer is not for the agent', () => {
+test('a session is resumed with the agent’s own initialize, and the response is dropped', () => {
   const session = opened();
   session.lost('gone');
   assert.is(session.connected(), INITIALIZE);
@@ -196,7 +196,7 @@ test('a session is opened again with the words of the agent, and the answer is n
   assert.equal(session.changes(), [line({ method: 'notifications/tools/list_changed' })]);
 });
 
-test('the log level and the watched resources are set again, and the answers are not for the agent', () => {
+test('the log level and the watched resources are restored, and the responses are dropped', () => {
   const session = opened();
   const level = line({ id: 1, method: 'logging/setLevel', params: { level: 'error' } });
   const refused = line({ id: 2, method: 'logging/setLevel', params: { level: 'loud' } });
@@ -214,7 +214,7 @@ test('the log level and the watched resources are set again, and the answers are
   assert.match(session.changes().at(-1) ?? '', '"params":{"uri":"b"}');
 });
 
-test('an initialize that was not answered is sent again, and its answer is for the agent', () => {
+test('an unanswered initialize is resent, and its response goes to the agent', () => {
   const session = new SessionReplay();
   session.connected();
   session.sent(INITIALIZE);
@@ -224,7 +224,7 @@ test('an initialize that was not answered is sent again, and its answer is for t
   assert.is(session.received(AGREED), 'pass');
 });
 
-test('a client of 2026-07-28 has no session to open again', () => {
+test('a client of 2026-07-28 has no session to resume', () => {
   const session = new SessionReplay();
   session.sent(line({ id: 1, method: 'tools/list', params: { _meta: {} } }));
   session.received(line({ id: 1, result: {} }));
@@ -232,7 +232,7 @@ test('a client of 2026-07-28 has no session to open again', () => {
   assert.is(session.connected(), undefined);
 });
 
-test('a server that is full, or draining, has refused', () => {
+test('a server that is full or draining rejects the session', () => {
   const session = new SessionReplay();
   session.connected();
   session.sent(INITIALIZE);
@@ -252,7 +252,7 @@ test('a server that is full, or draining, has refused', () => {
   assert.is(later.received(full), 'pass');
 });
 
-test('a server of another revision cannot go on with the session', () => {
+test('a server with another revision cannot resume the session', () => {
   const session = opened();
   session.lost('gone');
   session.connected();
@@ -262,7 +262,7 @@ test('a server of another revision cannot go on with the session', () => {
   );
 });
 
-test('what the last server asked is cancelled, and an answer to it does not reach the next', () => {
+test('requests of the last server are cancelled, and a late response does not reach the next server', () => {
   const session = opened();
   assert.is(session.received(line({ id: 7, method: 'roots/list' })), 'pass');
   assert.is(session.received(line({ id: 8, method: 'roots/list' })), 'pass');
@@ -273,7 +273,7 @@ test('what the last server asked is cancelled, and an answer to it does not reac
   assert.not(session.sent(line({ id: 7, result: {} })));
 });
 
-test('what is no message is left to the server', () => {
+test('invalid messages go to the server unchanged', () => {
   const session = opened();
   for (const text of ['nonsense', '1', 'null', '[]', '[1]', '{"id":1.5}']) {
     assert.ok(session.sent(text));
@@ -282,7 +282,7 @@ test('what is no message is left to the server', () => {
   assert.equal(session.lost('gone'), { toAgent: [], again: [] });
 });
 
-test('what a server answers is brought to one, also what it rejects without an id', () => {
+test('lines that a server answers count as pending, also those that it rejects without an id', () => {
   const unreadable = asideOf({ type: 'unreadable', reason: 'too long', bytes: 9, head: '' });
   const ping = line({ id: 1, method: 'ping' });
   for (const text of [
@@ -301,7 +301,7 @@ test('what a server answers is brought to one, also what it rejects without an i
   assert.ok(SessionReplay.isAnswered(`[${INITIALIZED},${ping}]`));
 });
 
-test('requests that were never sent get an error, their notifications none', () => {
+test('unsent requests get an error, unsent notifications do not', () => {
   const held = [line({ id: 1, method: 'ping' }), INITIALIZED, line({ id: 2, result: {} })];
   assert.equal(errors(SessionReplay.refused(held, 'no server')), [[1, -32603, 'no server']]);
 });
@@ -317,7 +317,7 @@ function informed(): SessionReplay {
   return session;
 }
 
-test('what does no harm when it is done twice goes to the next server, in its order; the rest is answered with an error', () => {
+test('repeatable requests go to the next server in order; the others get an error', () => {
   const session = informed();
   const read = line({ id: 2, method: 'resources/read', params: { uri: 'a' } });
   for (const text of [call(1, 'look'), read, call(3, 'pay'), call(4, 'set'), call(5, 'plain')]) session.sent(text);
@@ -330,7 +330,7 @@ test('what does no harm when it is done twice goes to the next server, in its or
   );
 });
 
-test('a tool that is no longer repeatable is not called twice, whatever a list of tools says', () => {
+test('a tool that is no longer repeatable is not called twice, whatever tools/list contains', () => {
   const session = informed();
   session.learn(['set']);
   const annotations = { readOnlyHint: true };
@@ -340,7 +340,7 @@ test('a tool that is no longer repeatable is not called twice, whatever a list o
   assert.equal(session.lost('gone').again, []);
 });
 
-test('a server that keeps its answers is sent all that it can tell for a repeat', () => {
+test('with a durable store, all recognisable repeats are resent', () => {
   const session = informed();
   const keyed = call(3, 'pay', { ...MODERN, 'io.troupe/idempotency-key': 'k' });
   for (const text of [call(1, 'pay'), call(2, 'pay', MODERN), keyed]) session.sent(text);
@@ -353,7 +353,7 @@ test('a server that keeps its answers is sent all that it can tell for a repeat'
   );
 });
 
-test('with a second session on the connection, ids tell no repeat', () => {
+test('with a second session on the connection, ids do not identify repeats', () => {
   const session = informed();
   session.sent(INITIALIZE);
   session.received(AGREED);
@@ -361,7 +361,7 @@ test('with a second session on the connection, ids tell no repeat', () => {
   assert.equal(session.lost('gone', true).again, []);
 });
 
-test('a server that drains gets what belongs to its requests; what it will not do is left to the next', () => {
+test('a draining server gets messages about its requests; requests that it rejects wait for the next server', () => {
   const session = informed();
   session.sent(call(1, 'look'));
   session.sent(call(2, 'pay'));
@@ -389,7 +389,7 @@ test('a server that drains gets what belongs to its requests; what it will not d
   assert.is(session.received(acknowledged), 'pass');
 });
 
-test('the questions of a later server have ids of their own, and their answers find back', () => {
+test('requests of a later server get distinct ids, and responses return under the original ids', () => {
   const session = opened();
   session.received(line({ id: 'ask-1', method: 'roots/list' }));
   session.lost('gone');

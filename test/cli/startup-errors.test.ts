@@ -1,4 +1,4 @@
-/** A program that cannot be started: each command says so in one line, with the author's file and line, and without a stack. */
+/** A program that fails to start: each command prints one line with the author's file and line, without a stack. */
 import { chmodSync, mkdirSync } from 'node:fs';
 import { createServer } from 'node:net';
 import * as assert from 'uvu/assert';
@@ -46,7 +46,7 @@ const COMMANDS = {
 } as const;
 
 for (const [title, { args, says, code }] of Object.entries(COMMANDS)) {
-  test(`troupe ${title} says in one line why a program cannot be started`, async () => {
+  test(`troupe ${title} prints in one line why a program fails to start`, async () => {
     const { path } = new Tree(FILES);
     // run and serve load programs by the same way as run --no-supervisor.
     for (const [file, line] of title === 'run' || title === 'serve' ? EXPECTED.slice(0, 2) : EXPECTED) {
@@ -78,7 +78,7 @@ async function taken(body: (port: number) => Promise<void>): Promise<void> {
   }
 }
 
-test('a port that is in use is said in one line by each command that serves', () =>
+test('each command that serves reports a used port in one line', () =>
   taken(async (port) => {
     for (const listen of ['await server.listen', 'void server.listen']) {
       const { path } = new Tree({
@@ -99,7 +99,7 @@ ${listen}(http({ port: ${port} }));
     }
   }));
 
-test('what the system does not allow is said in one line', async () => {
+test('a system error is reported in one line', async () => {
   if (process.platform === 'win32' || process.getuid?.() === 0) return;
   const tree = new Tree({ 'package.json': FILES['package.json'], 'server.ts': 'export const x = 1;\n' });
   mkdirSync(tree.at('closed'));
@@ -109,7 +109,7 @@ test('what the system does not allow is said in one line', async () => {
   assert.match(cli.err, /^troupe serve: --data: .*EACCES.*\nSee troupe --help\.\n$/);
 });
 
-test('attach says in one line why the server that it starts cannot be started', async () => {
+test('attach prints in one line why its server fails to start', async () => {
   if (process.platform === 'win32') return;
   const tree = new Tree(FILES);
   const cli = new Cli(['attach', '--spawn', 'throws.ts', tree.at('s.sock'), '--wait', '1'], { cwd: tree.path });
@@ -121,7 +121,7 @@ test('attach says in one line why the server that it starts cannot be started', 
   assert.not.match(cli.err, /^\s+at /m);
 });
 
-test('what was thrown is put into one line, whatever it is', () => {
+test('any thrown value becomes one line', () => {
   const hostile = Object.defineProperty(new Error('it'), 'stack', {
     get() {
       throw new Error('no stack');

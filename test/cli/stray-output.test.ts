@@ -1,4 +1,4 @@
-/** What a server writes to stdout besides its messages: it is left out, reported once per burst, and takes no message with it. */
+/** Stray output on a server's stdout: it is dropped, reported once per burst, and never costs a message. */
 import * as assert from 'uvu/assert';
 import { StrayOutput } from '../../src/cli/supervisor/stray-output.ts';
 import { SimulatedClock } from '../../src/testing/simulated-clock.ts';
@@ -28,7 +28,7 @@ test('messages pass, also in batches and with their members in another order', (
   assert.equal(said, []);
 });
 
-test('R-37: what is no message does not pass', () => {
+test('R-37: output that is not a message does not pass', () => {
   const { output } = open();
   for (const line of [
     'hello',
@@ -48,14 +48,14 @@ test('R-37: what is no message does not pass', () => {
     assert.is(output.messageIn(line), undefined, line);
 });
 
-test('R-37: a message behind output without a newline passes without it', () => {
+test('R-37: a message after output without a newline passes without that output', () => {
   const { output, said } = open();
   assert.is(output.messageIn(`50 %${ANSWER}`), ANSWER);
   assert.is(output.messageIn(`50 %${ANSWER}oops`), undefined);
   assert.match(said[0] ?? '', '"50 %"');
 });
 
-test('what a server tells its relay passes, also behind output without a newline', () => {
+test('reports to the relay pass, also after output without a newline', () => {
   const { output, said } = open();
   const aside = asideOf({ type: 'rejected', line: 3, id: 'x' });
   assert.is(output.messageIn(aside), aside);

@@ -1,4 +1,4 @@
-/** `troupe run` holds the agent's pipes: its server dies, is started again and is replaced, and the agent's session goes on. */
+/** `troupe run`: the server crashes, restarts and is replaced, and the agent's session continues. */
 import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -66,7 +66,7 @@ async function agent(...options: readonly string[]): Promise<Agent> {
   return cli;
 }
 
-test('R-01: a server that is killed is started again, and the session goes on with its log level', async () => {
+test('R-01: a killed server restarts, and the session continues with its log level', async () => {
   const cli = await agent();
   await cli.request('logging/setLevel', { level: 'error' });
   const before = await cli.pid();
@@ -80,7 +80,7 @@ test('R-01: a server that is killed is started again, and the session goes on wi
   assert.is(await cli.end(), 0);
 });
 
-test('R-01: of requests in flight what only reads is answered by the next server, and the rest with an error, once', async () => {
+test('R-01: the next server answers read-only requests in flight, and the others get one error', async () => {
   const cli = await agent();
   const before = await cli.pid();
   const looks = [1, 2, 3].map(() => cli.call('look', { ms: 300 }));
@@ -95,7 +95,7 @@ test('R-01: of requests in flight what only reads is answered by the next server
   assert.is(await cli.end(), 0);
 });
 
-test('a question that its server does not live to hear is cancelled, and its answer reaches no later question', async () => {
+test('the input request of a dead server is cancelled, and its late answer reaches no other input request', async () => {
   const cli = new Agent(mkdtempSync(join(root, 'agent-')));
   await cli.request('initialize', {
     protocolVersion: '2025-11-25',
@@ -121,7 +121,7 @@ test('a question that its server does not live to hear is cancelled, and its ans
   assert.is(await cli.end(), 0);
 });
 
-test('a server that dies while it writes leaves whole lines behind', async () => {
+test('a server that dies while it writes leaves only whole lines', async () => {
   const cli = await agent();
   const before = await cli.pid();
   const lost = cli.call('long', { length: 200_000 }).then(
@@ -143,7 +143,7 @@ test('a server that dies while it writes leaves whole lines behind', async () =>
   assert.is(await cli.end(), 0);
 });
 
-test('a server that crashes again and again is given up: what waits gets an error, and the exit code is 70', async () => {
+test('after repeated crashes, waiting requests get an error and the exit code is 70', async () => {
   const cli = await agent();
   for (let time = 0; time < 3; time += 1) {
     const pid = await cli.pid();
@@ -158,7 +158,7 @@ test('a server that crashes again and again is given up: what waits gets an erro
   assert.is(await cli.exit, 70);
 });
 
-test('a server that ends by itself ends the command with its code, and one that fails after it served is started again', async () => {
+test('a server that ends itself ends the command with its code, and one that fails after it served restarts', async () => {
   const well = await agent();
   await well.call('end', { code: 0 });
   assert.is(await well.exit, 0);
@@ -170,7 +170,7 @@ test('a server that ends by itself ends the command with its code, and one that 
   assert.is(await ill.end(), 0);
 });
 
-test('SIGHUP puts a new server in place: the old one finishes what it has, and no request is lost', async () => {
+test('SIGHUP deploys a new server: the old one finishes its requests, and no request is lost', async () => {
   const cli = await agent();
   const before = await cli.pid();
   const slow = cli.call('look', { ms: 1_200 });
@@ -190,7 +190,7 @@ test('SIGHUP puts a new server in place: the old one finishes what it has, and n
   assert.is(await cli.end(), 0);
 });
 
-test('SIGHUP with a version that does not load leaves the one before in place', async () => {
+test('SIGHUP with a version that does not load keeps the old server', async () => {
   const cli = await agent();
   const before = await cli.pid();
   writeFileSync(join(cli.folder, 'broken'), '');
@@ -205,7 +205,7 @@ test('SIGHUP with a version that does not load leaves the one before in place', 
   assert.is(await cli.end(), 0);
 });
 
-test('R-25: SIGTERM lets what runs finish, refuses the rest, and ends with code 0 and no process left', async () => {
+test('R-25: SIGTERM finishes running requests, rejects others, and ends with code 0 and no process left', async () => {
   const cli = await agent();
   const pid = await cli.pid();
   const paid = Array.from({ length: 200 }, (_, index) => cli.call('pay', { key: String(index), ms: 500 }));
@@ -223,7 +223,7 @@ test('R-25: SIGTERM lets what runs finish, refuses the rest, and ends with code 
   assert.is(answered.size, cli.messages.length);
 });
 
-test('an agent that reads nothing more keeps no process', async () => {
+test('an agent that does not read leaves no process behind', async () => {
   const cli = await agent();
   const pid = await cli.pid();
   cli.process.stdout?.pause();
@@ -236,7 +236,7 @@ test('an agent that reads nothing more keeps no process', async () => {
   cli.process.stdout?.resume();
 });
 
-test('the end of stdin ends the server once what runs is answered', async () => {
+test('the end of stdin ends the server after its last response', async () => {
   const cli = await agent();
   const pid = await cli.pid();
   const paid = cli.call('pay', { key: 'last', ms: 300 });
@@ -246,7 +246,7 @@ test('the end of stdin ends the server once what runs is answered', async () => 
   assert.not(isAlive(pid));
 });
 
-test('no process stays behind when the supervisor is killed: neither a server, nor one that still loads', async () => {
+test('no worker survives a killed supervisor, not even one that is still loading', async () => {
   const cli = await agent();
   const pid = await cli.pid();
   cli.call('wait').catch(() => {});
@@ -269,7 +269,7 @@ await new Promise((resolve) => setTimeout(resolve, 1_000_000));`,
   await until(() => !isAlive(loading));
 });
 
-test('--data keeps a store that nobody else may read, which goes from one worker to the next', async () => {
+test('--data creates a store that only this user can read, and each worker passes it to the next', async () => {
   const data = join(mkdtempSync(join(root, 'data-')), 'deep', 'data');
   const cli = await agent('--data', data);
   assert.is(statSync(data).mode & 0o777, 0o700);
@@ -287,7 +287,7 @@ test('--data keeps a store that nobody else may read, which goes from one worker
   assert.is(await cli.end(), 0);
 });
 
-test('--no-supervisor serves in the one process', async () => {
+test('--no-supervisor serves in a single process', async () => {
   const cli = await agent('--no-supervisor');
   assert.is(await cli.pid(), cli.process.pid);
   assert.is(await cli.end(), 0);

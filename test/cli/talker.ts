@@ -1,4 +1,4 @@
-/** An agent that talks for long: thousands of requests, each answered once. */
+/** An agent that sends thousands of requests and checks that each has one response. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';

@@ -1,4 +1,4 @@
-/** What `troupe top` hears from whoever has the port: its refusal is shown as text, and nothing of it is obeyed. */
+/** `troupe top` and an untrusted program on the port: its error is shown as plain text. */
 import { createServer } from 'node:http';
 import * as assert from 'uvu/assert';
 import { FrameStream } from '../../src/cli/top/frame-stream.ts';
@@ -6,7 +6,7 @@ import { suite } from '../harness/door.ts';
 
 const test = suite('troupe top, the stream');
 
-test('a refusal has nothing in it that a terminal would obey, and is no longer than can be read', async () => {
+test('an error is truncated and contains no control characters', async () => {
   const error = `\u001b]0;owned\u0007\u001b[31mred\u202e${'x'.repeat(100_000)}`;
   const server = createServer((_, response) => {
     response.writeHead(401, { 'Content-Type': 'application/json' }).end(JSON.stringify({ error }));

@@ -43,7 +43,7 @@ function shown(
     .join('\n');
 }
 
-test('it shows who is there, what each waits for and until when, and how long requests take', () => {
+test('shows clients and actors, what each waits for and until when, and request durations', () => {
   assert.is(
     shown(busy()),
     `◆ shop 1.0.0 · pid 7 · live                                                                      sorted by tree · q quit
@@ -62,7 +62,7 @@ tools/call pay                                       1        1    1.2 s    1.2 
   );
 });
 
-test('it is sorted by what is due first, by age, or by name, without the tree', () => {
+test('sorts by deadline, age or name as a flat list', () => {
   const names = (sort: Sort): string[] =>
     shown(busy(), { sort })
       .split('\n')
@@ -74,7 +74,7 @@ test('it is sorted by what is due first, by age, or by name, without the tree', 
   assert.equal(SORTS, ['tree', 'deadline', 'age', 'name']);
 });
 
-test('no line is wider than the terminal, there are no more lines than fit, and what is left out is counted', () => {
+test('the output fits the terminal, and omitted rows are counted', () => {
   const teller = busy();
   for (let id = 10; id < 60; id += 1)
     teller.wire('in', { jsonrpc: '2.0', id, method: 'tools/call', params: { name: `tool ${id} 日本語` } });
@@ -93,7 +93,7 @@ test('no line is wider than the terminal, there are no more lines than fit, and 
   assert.is.not(shown(teller, { rows: 20, offset: 3 }).split('\n')[4], first);
 });
 
-test('a name that a terminal would obey is shown, not obeyed', () => {
+test('control characters in a name are replaced', () => {
   const teller = shop();
   teller.wire('in', { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: '\u001b[2J\u202eevil\n' } });
   const text = topView(teller.model, { now: 0, columns: 80, rows: 30, sort: 'tree', offset: 0, status: '', keys: '' });
@@ -101,7 +101,7 @@ test('a name that a terminal would obey is shown, not obeyed', () => {
   assert.match(text.map((line) => line.text).join('\n'), 'tools/call ·[2J·evil·');
 });
 
-test('a request that came before anybody watched is known from the table that has it', () => {
+test('a request from before the observation is known from its table', () => {
   const teller = shop();
   teller.state('requests c1', 'admitting (1)');
   const slow = { id: 4, operation: { method: 'tools/call', name: 'slow' }, deadline: teller.now + 61_000 };
@@ -120,7 +120,7 @@ test('a request that came before anybody watched is known from the table that ha
 
 const LOOK = { at: 0, seq: 1, mailbox: 0, waits: [], next: [] } as const;
 
-test('a client of 2026-07-28 is shown by the name that its last request gives, with what it has asked for', () => {
+test('a client of 2026-07-28 appears under the name in its last request, with its requests', () => {
   const teller = shop();
   teller.tell({ type: 'created', actor: 'requests c2', kind: 'requests', connection: 'c2' });
   teller.state('requests c2', 'admitting (1)');
@@ -154,7 +154,7 @@ test('a client of 2026-07-28 is shown by the name that its last request gives, w
   assert.not.match(shown(teller, { after: 70_000 }), 'without a session');
 });
 
-test('handles that have left memory are counted, and some are named', () => {
+test('hibernating handles are counted, and some are named', () => {
   const teller = shop();
   const some = ['handle/order/one', 'handle/order/two'];
   const facts = { hibernating: { count: 1_234, some } };
@@ -167,7 +167,7 @@ test('handles that have left memory are counted, and some are named', () => {
   assert.match(shown(teller, { sort: 'name' }), /^handle order\/one +hibernating$/m);
 });
 
-test('records that are not shown and events that nothing took are told', () => {
+test('omitted records and unhandled events are reported', () => {
   const teller = shop();
   teller.step('order_1', 'fly', [], ['cart']);
   teller.frame({ type: 'gap', from: 100, to: 300, at: teller.now, records: 1_200, exchanges: 40, why: 'flood' });
@@ -175,7 +175,7 @@ test('records that are not shown and events that nothing took are told', () => {
   assert.match(shown(teller, { after: 910 }), '40.0 requests/s');
 });
 
-test('texts are cut by what they take on the screen, and times are short', () => {
+test('texts are truncated by their width on the screen, and times are short', () => {
   assert.equal(
     [clipLine('日本語', 5), clipLine('日本語', 6), padTo('日本', 6), clipLine('abcdef', 4)],
     ['日本…', '日本語', '日本  ', 'abc…'],

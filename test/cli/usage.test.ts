@@ -1,4 +1,4 @@
-/** The command line: what it says of itself, and how it refuses what it does not understand. */
+/** The command line: its help texts and its usage errors. */
 
 import { readFileSync } from 'node:fs';
 import * as assert from 'uvu/assert';
@@ -86,7 +86,7 @@ for (const [title, args, expected] of [
     'troupe run: --data: expected a directory that exists or can be created, got b.ts: EEXIST',
   ],
 ] as const) {
-  test(`${title} is refused with what was expected and what came, and exit code 2`, async () => {
+  test(`${title} is rejected with the expected and the actual value, and exit code 2`, async () => {
     const { code, out, err } = await run(...args);
     assert.equal({ code, out }, { code: 2, out: '' });
     assert.match(err, expected);

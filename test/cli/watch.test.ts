@@ -1,4 +1,4 @@
-/** The watch: it waits for quiet, hears only what matters, and looks for itself where the system cannot tell. */
+/** The file watcher: reports relevant changes once per burst, and polls if the system cannot watch. */
 import { EventEmitter } from 'node:events';
 import type { FSWatcher } from 'node:fs';
 import { utimesSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { HandClock } from '../transports/support.ts';
 
 const test = suite('watch');
 
-/** A watcher that says what it is told. */
+/** A watcher under the control of the test. */
 class HandWatcher extends EventEmitter implements FSWatcher {
   closed = false;
   readonly listener: (event: string, name: string | null) => void;
@@ -53,7 +53,7 @@ function stage(open?: (directory: string) => void) {
   return { clock, watchers, changes, said, watch };
 }
 
-test('changes are told together, once nothing has happened for 50 ms', () => {
+test('changes are reported together after 50 ms of silence', () => {
   const { clock, watchers, changes, watch } = stage();
   watch.file('/p/a.ts');
   watch.file('/p/b.ts');
@@ -70,7 +70,7 @@ test('changes are told together, once nothing has happened for 50 ms', () => {
   assert.equal(changes, [['/p/a.ts', '/p/deep/c.ts']]);
 });
 
-test('what does not matter is not told', () => {
+test('irrelevant changes are not reported', () => {
   const { clock, watchers, changes, watch } = stage();
   watch.directory('/p');
   watchers.get('/p')?.listener('change', 'data.db');
@@ -78,7 +78,7 @@ test('what does not matter is not told', () => {
   assert.equal(changes, []);
 });
 
-test('a directory that went away can be watched again', () => {
+test('a removed directory can be watched again', () => {
   const { watchers, watch } = stage();
   watch.directory('/p');
   const first = watchers.get('/p');
@@ -88,7 +88,7 @@ test('a directory that went away can be watched again', () => {
   assert.is.not(watchers.get('/p'), first);
 });
 
-test('where the system cannot watch, it says so once and looks every 500 ms', () => {
+test('polls every 500 ms if the system cannot watch, and reports that once', () => {
   const tree = new Tree({ 'a.ts': '', 'b.ts': '', 'deep/c.ts': '' });
   const { clock, changes, said, watch } = stage(() => {
     throw new Error('ENOSPC: too many watchers');
@@ -110,7 +110,7 @@ test('where the system cannot watch, it says so once and looks every 500 ms', ()
   assert.is(clock.timers, 0);
 });
 
-test('a watch that is closed tells nothing and keeps nothing', () => {
+test('a closed watch reports nothing and holds nothing', () => {
   const { clock, watchers, changes, watch } = stage();
   watch.directory('/p');
   watchers.get('/p')?.listener('change', 'a.ts');
