@@ -1,39 +1,43 @@
-/** The port through which everything that waits reads the time: the real clock, and the only file that may touch timers. */
+/** The port to time: the clock interface, the real clock, and helpers. The only file that may use timers. */
 
-/** The longest time that a timer can wait, in milliseconds: Node makes more of it one. */
+/** The longest delay of a timer, in milliseconds. Node turns a longer one into 1 ms. */
 export const LONGEST_TIMER_MS = 2_147_483_647;
 
 /** A running timer. */
 export interface Timer {
-  /** Stops it; stopping twice, or after it fired, does nothing. */
+  /** Stops the timer. Has no effect if it was stopped or has fired. */
   cancel(): void;
 }
 
-/** Time, injected. Milliseconds, monotonic: a change of the wall clock moves nothing. */
+/** Injected time. Milliseconds, monotonic: changes of the wall clock have no effect. */
 export interface Clock {
   /** Milliseconds since an arbitrary start. */
   now(): number;
   /**
-   * Whole milliseconds since 1970: for what must mean the same to another process. By the wall clock when this one began, and
-   * steady from then on: a jump of the wall clock, by hand or by NTP, expires nothing before its time (docs/adr/0015).
+   * Whole milliseconds since 1970, for times that other processes read. Taken from the wall clock when this clock was
+   * created, and monotonic from then on: if the wall clock jumps, by hand or by NTP, nothing expires early
+   * (docs/adr/0015).
    */
   date(): number;
   /** Runs `callback` once, `ms` milliseconds from now (0 to 2^31-1). The timer does not keep the process alive. */
   after(ms: number, callback: () => void): Timer;
-  /** Keeps the process alive until it is cancelled; for what must end well although nothing else is left to wait for. */
+  /**
+   * Keeps the process alive until cancelled, for work that must finish although the event loop has nothing else to wait
+   * for.
+   */
   hold(): Timer;
-  /** Runs `callback` once the current turn of the event loop is over. */
+  /** Runs `callback` after the current turn of the event loop. */
   soon(callback: () => void): void;
 }
 
-/** Milliseconds that work over many may take of one turn of the event loop. */
+/** Milliseconds that a long job may take in one turn of the event loop. */
 const SLICE_MS = 2;
-/** Most steps in one slice: what a step leaves for the end of the turn is not measured, so it is counted. */
+/** Most steps in one slice. Work that a step defers to the end of the turn is not measured, so steps are counted. */
 const SLICE_STEPS = 256;
 
 /**
- * The share of one turn of the event loop that work over many things may take. Whoever has such work makes a slice, does a step,
- * asks whether the slice is over, and does the rest after {@link Clock.soon}: other work runs in between.
+ * The share of a long job in one turn of the event loop. Create a slice, do one step, check `over()`, and continue
+ * after {@link Clock.soon}: other work runs in between.
  */
 export class TimeSlice {
   readonly #clock: Clock;
@@ -45,14 +49,17 @@ export class TimeSlice {
     this.#end = clock.now() + SLICE_MS;
   }
 
-  /** Asked after each step. @returns whether the rest must wait for another turn */
+  /** Call after each step. @returns whether the rest must wait for another turn */
   over(): boolean {
     this.#steps += 1;
     return this.#steps >= SLICE_STEPS || this.#clock.now() >= this.#end;
   }
 }
 
-/** Does the same with each, in slices: others have their turn in between. Whatever is added meanwhile is the iterator's to decide. */
+/**
+ * Calls `act` for each item, in slices, so that other work runs in between. The iterator decides about items that are
+ * added meanwhile.
+ */
 export function inSlices<T>(clock: Clock, items: Iterator<T>, act: (item: T) => void, done: () => void): void {
   const slice = new TimeSlice(clock);
   for (let next = items.next(); !next.done; next = items.next()) {
@@ -62,7 +69,7 @@ export function inSlices<T>(clock: Clock, items: Iterator<T>, act: (item: T) => 
   done();
 }
 
-/** A time in milliseconds since 1970, in the words of ISO 8601. */
+/** Formats milliseconds since 1970 as ISO 8601. */
 export function isoOf(ms: number): string {
   return new Date(ms).toISOString();
 }
@@ -85,15 +92,15 @@ export const systemClock: Clock = {
 };
 
 /**
- * Milliseconds since 1970: by the wall clock as it stands now, and by monotonic time from then on. While the process lives an hour
- * is an hour, whatever becomes of the wall clock (R-17).
+ * Milliseconds since 1970: from the wall clock at the call of this function, and monotonic from then on, so that
+ * changes of the wall clock do not change durations while the process lives (R-17).
  */
 export function steadyDate(clock: Clock): () => number {
   const start = clock.date() - clock.now();
   return () => start + clock.now();
 }
 
-/** Runs `callback` once, `ms` milliseconds from now: any number of them, also more than a timer can wait. */
+/** Runs `callback` once, after any number of milliseconds, including more than one timer can wait. */
 export function afterAny(clock: Clock, ms: number, callback: () => void): Timer {
   const due = clock.now() + ms;
   const wait = (): Timer => {
@@ -107,13 +114,13 @@ export function afterAny(clock: Clock, ms: number, callback: () => void): Timer 
   return { cancel: () => timer.cancel() };
 }
 
-/** Timers as XState takes them. */
+/** Timers in the form that XState expects. */
 export interface XStateTimers {
   setTimeout(callback: () => void, ms: number): Timer;
   clearTimeout(timer: Timer | undefined): void;
 }
 
-/** The clock as XState takes one: for the delays of an author's statechart, of any length. */
+/** Adapts a clock to XState, for delays of any length in an author's statechart. */
 export function timersOf(clock: Clock): XStateTimers {
   return {
     setTimeout: (callback, ms) => afterAny(clock, ms, callback),

@@ -1,122 +1,146 @@
-/** The limits of a server: what it may hold, and how long it may wait. */
+/** The limits of a server: sizes, counts and times. */
 import { availableParallelism } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
 import { LONGEST_TIMER_MS } from './clock.ts';
 
-/** Bounds. Each is a whole number of at least 1, and each refusal names the bound that it comes from. */
+/** Limits. Each is a whole number of at least 1. The message of a rejection names the limit that caused it. */
 export interface Limits {
-  /** Most requests in flight on one connection; the next gets an error, the connection lives. */
+  /** Most requests in flight on one connection. Further requests get an error; the connection stays open. */
   readonly maxInFlight: number;
-  /** Most requests in flight of all clients together that have no session (HTTP, from 2026-07-28). */
+  /** Most requests in flight of all clients without a session together (HTTP, from 2026-07-28). */
   readonly maxStatelessInFlight: number;
-  /** Most sessions open at once, in all and for each principal (but for `anonymous`, which anybody is). */
+  /**
+   * Most sessions open at once: in total, and for each principal except `anonymous`, which is shared by all
+   * unauthenticated clients.
+   */
   readonly maxSessions: number;
   readonly maxSessionsPerPrincipal: number;
   /**
-   * Most memory, in bytes, that everything takes together which clients make the server hold: sessions, tasks, handles, questions,
-   * streams, and requests in flight beyond a few kilobytes each. It is an estimate of what values take in the heap, which is
-   * more than their text. What does not fit is refused. Default: three eighths of the heap that Node.js may have.
+   * Most bytes of memory for everything that clients make the server hold: sessions, tasks, handles, input requests,
+   * streams, and requests in flight above a few kilobytes each. An estimate of heap use, which is larger than the JSON
+   * text. What does not fit is rejected. Default: three eighths of Node's heap limit.
    */
   readonly maxRetainedBytes: number;
-  /** The same for each principal, and for each session where nobody authenticates. Default: a quarter of that default. */
+  /**
+   * The same for each principal, and for each session without authentication. Default: a quarter of the default above.
+   */
   readonly maxRetainedBytesPerPrincipal: number;
   /**
-   * Most that anonymous clients together may have of `maxSessions`, `maxTasks`, `maxHandles`, `maxParked` and `maxRetainedBytes`,
-   * in percent (100 at most), where one of the server's transports authenticates. Where none does, they may have everything.
+   * Percentage (1 to 100) of `maxSessions`, `maxTasks`, `maxHandles`, `maxParked` and `maxRetainedBytes` that all
+   * anonymous clients together may use if one of the server's transports authenticates clients. If none does, anonymous
+   * clients may use everything.
    */
   readonly anonymousPercent: number;
-  /** Most memory that `clientInfo` and `capabilities` of one client may take together, in bytes, by the same estimate. */
+  /** Most bytes of memory for one client's `clientInfo` and `capabilities` together, by the same estimate. */
   readonly maxClientInfoBytes: number;
-  /** Milliseconds until a request times out; progress starts them anew where the revision allows. */
+  /** Milliseconds until a request times out. Progress restarts the time, if the revision allows it. */
   readonly timeoutMs: number;
-  /** The most that progress can make of it, in milliseconds. */
+  /** Milliseconds after which a request times out in spite of progress. */
   readonly maxTimeoutMs: number;
   /**
-   * Most handlers running for one connection, with those whose request was cancelled or timed out, but which did not heed
-   * `ctx.signal` and run on; the next request gets an error.
+   * Most running handlers of one connection, including those that ignore `ctx.signal` after their request was cancelled
+   * or timed out. Further requests get an error.
    */
   readonly maxRunning: number;
-  /** Longest message taken in, in bytes. */
+  /** Longest incoming message, in bytes. */
   readonly maxMessageBytes: number;
-  /** Deepest nesting of a message. */
+  /** Deepest nesting of an incoming message, in levels. */
   readonly maxDepth: number;
   /** Most messages in one batch (2025-03-26). */
   readonly maxBatch: number;
-  /** Most subscriptions (`subscriptions/listen`) open on one connection, beside its requests. */
+  /** Most open subscriptions (`subscriptions/listen`) of one connection. They do not count as requests in flight. */
   readonly maxListens: number;
-  /** The same of all clients together that have no session (HTTP): each holds one of `http.maxExchanges` for as long as it is open. */
+  /**
+   * The same for all clients without a session together (HTTP). Each subscription occupies one of `http.maxExchanges`
+   * while it is open.
+   */
   readonly maxStatelessListens: number;
-  /** Most resources that one session, or one subscription, watches. */
+  /** Most resources that one session or one subscription may watch. */
   readonly maxSubscriptions: number;
-  /** Most notifications held for a client that reads slowly; log messages beyond it are dropped, and counted. */
+  /** Most notifications queued for a slow client. Log messages above this limit are dropped and counted. */
   readonly maxHeld: number;
-  /** Milliseconds that a client is given to answer what it is asked. */
+  /** Milliseconds in which a client must answer an input request. */
   readonly askMs: number;
-  /** Most requests that wait for their client's answer with nothing in flight (from 2026-07-28), in all and for each principal (but for `anonymous`); the oldest give way. */
+  /**
+   * Most suspended requests, which wait for their client's answer with nothing in flight (from 2026-07-28): in total,
+   * and for each principal except `anonymous`. The oldest are evicted.
+   */
   readonly maxParked: number;
   readonly maxParkedPerPrincipal: number;
-  /** Most that is kept for all of them together (their arguments, and what was replied), in characters of JSON. */
+  /** Most characters of JSON that all suspended requests together may store (arguments and recorded answers). */
   readonly maxParkedBytes: number;
-  /** Longest `requestState` that is handed out, in characters. A longer one is handed out without what it takes to run its request anew. */
+  /**
+   * Longest `requestState`, in characters. In a longer one, the data that would allow another process to run the
+   * request again is left out.
+   */
   readonly maxStateLength: number;
-  /** With a durable store, most steps (`ctx.step`) of one request, and the most that is kept of their results, in characters of JSON. */
+  /** With a durable store: most steps (`ctx.step`) of one request. */
   readonly maxSteps: number;
+  /** With a durable store: most characters of JSON for the results of all steps of one request. */
   readonly maxStepsLength: number;
-  /** Milliseconds that a call of a tool that may become a task runs as a request, before it does. */
+  /** Milliseconds after which a call becomes a task, if its tool allows tasks. */
   readonly taskAfterMs: number;
-  /** Milliseconds that a task lives, from when it is created: then it is forgotten, and its handler aborted if it still runs. */
+  /** Milliseconds from a task's creation to its removal. A handler that still runs is aborted. */
   readonly taskTtlMs: number;
-  /** Milliseconds that clients are told to wait between two looks at a task. */
+  /** Milliseconds that clients should wait between two polls of a task. */
   readonly taskPollMs: number;
-  /** Most tasks, the ended ones too until they are forgotten, in all and for each principal (but for `anonymous`). */
+  /** Most tasks, including ended ones that have not expired: in total, and for each principal except `anonymous`. */
   readonly maxTasks: number;
   readonly maxTasksPerPrincipal: number;
-  /** Most instances of machines behind handles, the ended ones too until they expire, in all and for each principal (but for `anonymous`). */
+  /**
+   * Most machine instances, including ended ones that have not expired: in total, and for each principal except
+   * `anonymous`.
+   */
   readonly maxHandles: number;
   readonly maxHandlesPerPrincipal: number;
-  /** Milliseconds that a handle lives, and that it lives without being used; of one that is nobody's (`anonymous`), whose id alone is the key to it, at most. */
+  /** Milliseconds: the maximum lifetime of a handle. */
   readonly handleTtlMs: number;
+  /** Milliseconds until an unused handle expires. */
   readonly handleIdleMs: number;
+  /** Milliseconds: the cap on both for handles of anonymous clients, whose id is their only protection. */
   readonly handleAnonymousTtlMs: number;
-  /** Milliseconds for which a handle that has expired is told apart from one that never was. */
+  /** Milliseconds for which an expired handle is reported as expired, and not as unknown. */
   readonly handleRememberMs: number;
-  /** Most of those; the oldest give way, and are then as if they had never been. */
+  /** Most expired handles that are remembered. The oldest are forgotten and then reported as unknown. */
   readonly maxRememberedHandles: number;
-  /** Milliseconds without anything to do, after which a handle leaves memory; the next message brings it back from the store. */
+  /** Milliseconds until an idle handle hibernates. Its next message restores it from the store. */
   readonly handleRestMs: number;
-  /** Most handles in memory that have nothing to do; those that waited longest leave it. */
+  /** Most idle handles in memory. The longest idle hibernate first. */
   readonly maxAwakeHandles: number;
-  /** Most events and calls that wait for one handle; the next is refused. */
+  /** Most events and calls that wait for one handle. Further ones are rejected. */
   readonly handleMailbox: number;
-  /** Most that is kept of one handle, in characters of JSON. */
+  /** Most characters of JSON that are stored for one handle. */
   readonly maxHandleLength: number;
-  /** Most turns of one handle whose history is kept. */
+  /** Most turns of one handle whose history is stored. */
   readonly handleJournal: number;
   /** Most steps of one invocation (`fromSteps`). */
   readonly maxHandleSteps: number;
-  /** Most threads for tools that compute for long (`cpu`), and most calls that wait for one; the next gets an error. */
+  /** Most threads for tools with `cpu`. Default: the number of processors. */
   readonly cpuThreads: number;
+  /** Most calls that wait for a thread. Further calls get an error. */
   readonly maxCpuQueue: number;
   /** Elements on one page of a list. */
   readonly pageSize: number;
-  /** Longest `data` of a {@link toolResult} that is sent whole, in characters of JSON. */
+  /** Longest `data` of a {@link toolResult} that is sent untruncated, in characters of JSON. */
   readonly maxResultLength: number;
-  /** Milliseconds that requests in flight are given when the server closes. */
+  /** Milliseconds in which requests in flight may finish when the server closes. */
   readonly graceMs: number;
-  /** Milliseconds for which changes of lists and resources are gathered into one notification each. */
+  /** Milliseconds for which changes of lists and resources are coalesced into one notification each. */
   readonly gatherMs: number;
-  /**
-   * With a durable store, milliseconds for which the result of a call is kept, to be said again when the call is repeated;
-   * and the most that are kept for one session, or for the idempotency keys of one principal. Without one, too: those that are
-   * kept for the idempotency keys of one handle.
-   */
+  /** With a durable store: milliseconds for which the result of a call is stored, so that a repeated call gets it. */
   readonly replyTtlMs: number;
+  /**
+   * Most stored results for one session, or for the idempotency keys of one principal (with a durable store), or for the
+   * idempotency keys of one handle (with any store).
+   */
   readonly maxRepliesPerSession: number;
-  /** With a durable store, milliseconds after which a session over HTTP that nobody uses leaves memory, to wake with its next request. */
+  /** With a durable store: milliseconds until an idle HTTP session hibernates. Its next request restores it. */
   readonly sessionSleepMs: number;
 }
 
-/** Three eighths: the rest is for the server itself, messages being read, and the garbage collector. */
+/**
+ * Three eighths: the rest is for the server itself, for messages that are being parsed, and for the garbage collector.
+ */
 const RETAINED_BYTES = Math.floor((getHeapStatistics().heap_size_limit * 3) / 8);
 
 export const DEFAULT_LIMITS: Limits = {
@@ -135,7 +159,7 @@ export const DEFAULT_LIMITS: Limits = {
   maxDepth: 64,
   maxBatch: 50,
   maxListens: 64,
-  // Half of http.maxExchanges: what stays open must leave room for what is answered.
+  // Half of http.maxExchanges: subscriptions must leave room for requests.
   maxStatelessListens: 2_048,
   maxSubscriptions: 256,
   maxHeld: 1_000,
@@ -168,7 +192,7 @@ export const DEFAULT_LIMITS: Limits = {
   maxCpuQueue: 1_000,
   pageSize: 1_000,
   maxResultLength: 256 * 1024,
-  // Clients close stdin, wait two seconds, send SIGTERM, and kill two seconds later.
+  // Clients close stdin, wait two seconds, send SIGTERM, and kill the process two seconds later.
   graceMs: 3_000,
   gatherMs: 10,
   replyTtlMs: 600_000,
@@ -176,7 +200,7 @@ export const DEFAULT_LIMITS: Limits = {
   sessionSleepMs: 60_000,
 };
 
-/** The limits that hold. @throws {RangeError} for one that is no whole number of at least 1 */
+/** The limits with their defaults. @throws {RangeError} if a limit is not a whole number of at least 1 */
 export function resolveLimits(given: Partial<Limits> = {}): Limits {
   const limits = { ...DEFAULT_LIMITS, ...given };
   for (const [name, value] of Object.entries(limits)) {

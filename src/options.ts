@@ -1,4 +1,4 @@
-/** What a server may be told when it is created, and what holds when it is not. */
+/** The options of `createServer`, and their defaults. */
 import type { Clock } from './clock.ts';
 import type { ExecutionOptions } from './executors/execution.ts';
 import type { Limits } from './limits.ts';
@@ -10,59 +10,60 @@ import type { SharedHttpOptions } from './transports/http/http-options.ts';
 import { checkWatchdog, type WatchdogOption } from './watchdog-option.ts';
 
 export interface ServerOptions extends Implementation {
-  /** How a model is to use this server; sent when a client connects. */
+  /** Advice for the model on how to use this server; sent when a client connects. */
   readonly instructions?: string;
-  /** Executors of your own: a replacement, or a function that wraps the one that would have served. */
+  /** Your own executors: a replacement, or a function that wraps the default executor. */
   readonly executors?: ExecutionOptions;
-  /** Capabilities that are offered although nothing is registered yet, because it will be. */
+  /** Capabilities to announce although nothing of their kind is registered yet. */
   readonly offers?: readonly ('tools' | 'resources' | 'prompts' | 'completions')[];
   /** Non-standard capabilities to announce. */
   readonly experimental?: JsonObject;
   /** Extensions to announce (from 2026-07-28), by identifier. */
   readonly extensions?: JsonObject;
-  /** Milliseconds for which modern clients may take lists as fresh (2026-07-28 "Caching"). Default 0: they ask again. */
+  /** Milliseconds for which modern clients may cache lists (2026-07-28 "Caching"). Default 0: no caching. */
   readonly listTtlMs?: number;
   readonly limits?: Partial<Limits>;
   /**
-   * How this server serves over HTTP, however it is started: `server.fetch`, `server.node`, `troupe serve --http`, and
-   * `server.listen(http({ … }))`, whose own options come first.
+   * HTTP options for every way to serve over HTTP: `server.fetch`, `server.node`, `troupe serve --http`, and
+   * `server.listen(http({ … }))`, whose own options take precedence.
    */
   readonly http?: SharedHttpOptions;
   /**
-   * Secrets of at least 32 characters, from which the keys are made that seal what clients carry (`requestState`): the first
-   * seals, all open. Give every process the same ones, so that a question survives a restart. Default: a random one, which
-   * a durable store keeps; without one it ends with the process.
+   * Secrets of at least 32 characters each. The server derives from them the keys that seal `requestState`: the first
+   * secret seals, all of them open. Give every process the same secrets, so that input requests survive a restart.
+   * Default: a random secret, which a durable store persists; without a durable store it is lost with the process.
    */
   readonly keys?: readonly string[];
   /**
-   * Where a tool asks what a client cannot be asked, because it declares no such capability, the call ends with a result that
-   * tells its model what is asked; the model asks its user, and calls the tool `troupe_answer`, which this server then offers:
-   * the call goes on where it was, and that is its result. Whoever answers is then the model: do not ask for consent like
-   * this, nor for anything that the model must not make up. The wait ends with this process. Default false: the call fails,
-   * and says what is missing.
+   * If a tool asks for input that the client cannot provide (the client does not declare the capability), asks the
+   * model instead: the call ends with a result that contains the question; the model asks its user and calls the tool
+   * `troupe_answer`, which the server then offers; the handler continues, and its result is the result of that call.
+   * The model may invent the answer: do not ask for consent this way. The wait ends with this process. Default false:
+   * the call fails with a message that names the missing capability.
    */
   readonly askThroughModel?: boolean;
   /**
-   * Where what must survive the process is kept: handles, tasks, questions, sessions and their streams, and what requests came
-   * to. With a durable one, a client never sees what is not yet durable. Default: memory, and nothing survives.
+   * Where durable state is stored: handles, tasks, input requests, sessions and their streams, and results of calls.
+   * With a durable store, a client never sees anything that is not yet durable. Default: memory, and nothing survives
+   * the process.
    */
   readonly store?: Store;
   /**
-   * Watches the event loop from a thread: one that is blocked for `softMs` (200) is logged, with the tool that blocks it and where;
-   * with `hardMs` the process is then ended (SIGKILL), for whoever supervises it to start it again: set it only where somebody
-   * does. A call that did so twice is refused, where `record` names a file that outlives the process. Default false;
-   * `troupe run` and `troupe serve` watch.
+   * Watches the event loop from a thread. If the loop is blocked for `softMs` milliseconds (200), the blocking tool and
+   * its stack are logged. If it is blocked for `hardMs` milliseconds, the process is killed (SIGKILL): set `hardMs`
+   * only if a supervisor restarts the process. If `record` names a file, a call that killed the process twice is
+   * rejected. Default false; `troupe run` and `troupe serve` turn it on.
    */
   readonly watchdog?: boolean | WatchdogOption;
   /**
-   * What becomes of a process that this server has to itself, when a handler throws after it has answered (from a timer that
-   * it left behind): it is logged, and served on (`serve`, the default), or the server drains and ends the process with code
-   * 70, to be started again by whoever supervises it (`restart`): what threw may have left something half done.
+   * What happens when a handler throws after it has answered (for example from a timer) and this server owns the
+   * process. `serve` (default): log the error and continue. `restart`: drain, then exit with code 70, so that a
+   * supervisor restarts the process; the error may have left state inconsistent.
    */
   readonly afterLateError?: 'serve' | 'restart';
-  /** Hears what an operator needs to know. Default: lines on stderr. */
+  /** Receives messages for the operator. Default: lines on stderr. */
   readonly log?: OperatorLog;
-  /** The time, for tests. */
+  /** A clock for tests. */
   readonly clock?: Clock;
 }
 
@@ -90,7 +91,7 @@ const OPTIONS: ReadonlySet<string> = new Set<keyof ServerOptions>([
   'clock',
 ]);
 
-/** @throws {TypeError | RangeError} for an option that is none, or that does not fit */
+/** @throws {TypeError | RangeError} if an option is unknown or has an invalid value */
 export function checkOptions(options: ServerOptions): void {
   for (const name of Object.keys(options)) {
     if (!OPTIONS.has(name))

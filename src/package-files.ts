@@ -1,16 +1,18 @@
-/** Where this package's own code lies: as it is written below `src`, or as it is bundled below `dist/lib`, where a file's own place says nothing. */
+/**
+ * Locates this package's own code: TypeScript below `src`, or bundles below `dist/lib`, where a file's own location is
+ * meaningless.
+ */
 import { extname } from 'node:path';
 
-/** The directory that holds all of it, as the beginning of a url. */
+/** The URL of the directory that contains the code. */
 export const OWN = new URL('.', import.meta.url).href;
 
-/** `.ts` as it is written, `.js` as it is built. */
+/** `.ts` in the sources, `.js` in the build. */
 export const EXTENSION = extname(import.meta.url);
 
 /**
- * A file that is started or loaded by its name, and not by an import.
- *
- * @param path below `src`, without its extension; `bundle.ts` lists those that there are
+ * The URL of a file that is started or loaded by name instead of by an import.
+ * @param path below `src`, without extension; `bundle.ts` lists the files
  * @example new Worker(ownFile('store/sqlite/sqlite-worker'));
  */
 export function ownFile(path: string): URL {

@@ -1,47 +1,50 @@
 /** Counts what clients hold against limits: for each principal, for anonymous clients together, and in total. */
 
-/** The principal of a client that nobody authenticated. Anybody is this principal, so it has no limit of its own. */
+/** The principal of unauthenticated clients. They share it, so it has no limit per principal. */
 export const ANONYMOUS = 'anonymous';
 
-/** The part of each limit that anonymous clients together may take. One object for all quotas of a server. */
+/** The percentage of each limit that all anonymous clients together may use. One object for all quotas of a server. */
 export interface AnonymousShare {
-  /** 100 where no transport authenticates: then there is nobody else to leave room for. */
+  /** 100 if no transport authenticates: there are then no other clients to reserve room for. */
   percent: number;
 }
 
 export interface QuotaOptions {
-  /** What is counted, in the plural, such as `sessions`. */
+  /** The counted things in the plural, such as `sessions`. */
   readonly what: string;
   readonly max: number;
   /** The option that sets `max`, such as `limits.maxSessions`. */
   readonly option: string;
-  /** Absent: a principal may have everything. */
+  /** Absent: one principal may use everything. */
   readonly perPrincipal?: { readonly max: number; readonly option: string } | undefined;
-  /** Absent: anonymous clients may have everything. */
+  /** Absent: anonymous clients may use everything. */
   readonly anonymous?: AnonymousShare | undefined;
 }
 
-/** Which limit does not allow more. */
+/** The limit that an addition would exceed. */
 export interface Excess {
   readonly limit: 'total' | 'principal' | 'anonymous';
-  /** In words, with the option that sets the limit. */
+  /** A message that names the option of the limit. */
   readonly message: string;
 }
 
-/** A part of a quota that somebody has taken. */
+/** A reserved part of a quota. */
 export interface Reservation {
   readonly amount: number;
-  /** Changes how much it is. Growth needs room, unless it is `forced`. @returns why there is none; then nothing has changed */
+  /**
+   * Changes the amount. Growth needs room, unless it is `forced`. @returns the exceeded limit; the amount is then
+   * unchanged
+   */
   resize(amount: number, forced?: 'forced'): Excess | undefined;
-  /** Gives it back, once. */
+  /** Releases the amount. Further calls have no effect. */
   release(): void;
 }
 
 export class Quota {
   readonly #options: QuotaOptions;
-  /** By principal, but for `anonymous`. */
+  /** Amounts by principal, except `anonymous`. */
   readonly #ofPrincipal = new Map<string, number>();
-  /** Of anonymous clients, by session, where they have one. */
+  /** Amounts of anonymous clients by session, if they have one. */
   readonly #ofSession = new Map<string, number>();
   #anonymous = 0;
   #all = 0;
@@ -54,15 +57,14 @@ export class Quota {
     return this.#all;
   }
 
-  /** What a principal has; of `anonymous`, what all anonymous clients have. */
+  /** The amount of a principal; for `anonymous`, of all anonymous clients together. */
   of(principal: string): number {
     return principal === ANONYMOUS ? this.#anonymous : (this.#ofPrincipal.get(principal) ?? 0);
   }
 
   /**
-   * Why a client may not have so much more; undefined where it may.
-   *
-   * @param session its session, which has the limit of a principal where nobody authenticated its client
+   * Checks an addition. @returns the exceeded limit; undefined if there is room
+   * @param session the client's session, to which the limit per principal applies if the client is not authenticated
    */
   excess(principal: string, amount = 1, session?: string): Excess | undefined {
     const { max, option, perPrincipal, anonymous } = this.#options;
@@ -81,7 +83,7 @@ export class Quota {
     return { limit: 'principal', message: this.#full(who, own, perPrincipal.max, amount, perPrincipal.option) };
   }
 
-  /** Counts so much more, whether or not there is room. */
+  /** Adds the amount, even if it exceeds a limit. */
   add(principal: string, amount = 1, session?: string): void {
     this.#all += amount;
     if (principal === ANONYMOUS) this.#anonymous += amount;
@@ -97,12 +99,12 @@ export class Quota {
     this.add(principal, -amount, session);
   }
 
-  /** Takes so much, if there is room. */
+  /** Reserves the amount if there is room. */
   reserve(principal: string, amount = 1, session?: string): Reservation | Excess {
     return this.excess(principal, amount, session) ?? this.take(principal, amount, session);
   }
 
-  /** Takes so much, whether or not there is room: it is there already. */
+  /** Reserves the amount, even if it exceeds a limit: it is in use already. */
   take(principal: string, amount = 1, session?: string): Reservation {
     this.add(principal, amount, session);
     return new Taken(this, principal, amount, session);

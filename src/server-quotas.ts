@@ -1,4 +1,4 @@
-/** The quotas of a server: how many sessions, tasks, handles and questions its clients may have, and how much memory for all of them. */
+/** The quotas of a server: numbers of sessions, tasks, handles and suspended requests, and memory for all of them. */
 import type { Limits } from './limits.ts';
 import { type AnonymousShare, Quota } from './quota.ts';
 
@@ -7,9 +7,9 @@ export interface Quotas {
   readonly tasks: Quota;
   readonly handles: Quota;
   readonly parked: Quota;
-  /** In bytes, of everything that clients make the server hold. */
+  /** Bytes of everything that clients make the server hold. */
   readonly retained: Quota;
-  /** A transport authenticates: anonymous clients are no longer all that there are. */
+  /** Called if a transport authenticates clients: anonymous clients are then limited to their share. */
   authenticates(): void;
 }
 
@@ -27,7 +27,7 @@ export function quotasOf(limits: Limits): Quotas {
     sessions: quota('sessions', 'maxSessions', 'maxSessionsPerPrincipal'),
     tasks: quota('tasks', 'maxTasks', 'maxTasksPerPrincipal'),
     handles: quota('handles', 'maxHandles', 'maxHandlesPerPrincipal'),
-    parked: quota('open questions', 'maxParked', 'maxParkedPerPrincipal'),
+    parked: quota('suspended requests', 'maxParked', 'maxParkedPerPrincipal'),
     retained: quota('bytes in memory', 'maxRetainedBytes', 'maxRetainedBytesPerPrincipal'),
     authenticates() {
       anonymous.percent = limits.anonymousPercent;

@@ -1,4 +1,4 @@
-/** The server as authors hold it: register, listen, close, watch. */
+/** The server object of the public API: register elements, listen, close, supervise. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AnyStateMachine } from 'xstate';
@@ -32,15 +32,15 @@ import type { DeadLetter } from './store/store.ts';
 import { MountedTransport } from './transports/http/mount.ts';
 import type { Transport } from './transports/transport.ts';
 
-/** Marks a server, also one that another copy of this package made: `troupe dev` loads modules afresh. */
+/** Marks a server of any copy of this package: `troupe dev` loads modules afresh. */
 const SERVER = Symbol.for('troupe.server');
 
 /**
- * Creates a server. It offers what is registered with it, in every revision of the protocol, on each transport that it listens on.
- *
- * @throws {TypeError} for a missing name or version
- * @throws {RangeError} for a limit that is no whole number of at least 1
- * @throws {TypeError | RangeError} for an option of `http` that does not fit
+ * Creates a server. It serves what is registered, in every revision of the protocol, on each transport that it listens
+ * on.
+ * @throws {TypeError} if the name or version is missing
+ * @throws {RangeError} if a limit is not a whole number of at least 1
+ * @throws {TypeError | RangeError} if an option of `http` is invalid
  * @example
  * const server = createServer({ name: 'greeter', version: '1.0.0' });
  * server.tool('greet', { input: z.object({ name: z.string() }) }, ({ name }) => `Hello, ${name}!`);
@@ -50,7 +50,7 @@ export function createServer(options: ServerOptions): Server {
   return new Server(options);
 }
 
-/** True for what {@link createServer} made, in this copy of the package or another. */
+/** True for a server from {@link createServer}, of this copy of the package or another. */
 export function isServer(value: unknown): value is Server {
   return typeof value === 'object' && value !== null && SERVER in value;
 }
@@ -58,7 +58,7 @@ export function isServer(value: unknown): value is Server {
 export class Server {
   readonly [SERVER] = true;
   readonly info: Implementation;
-  /** What it was created with. */
+  /** The options it was created with. */
   readonly options: ServerOptions;
   readonly tools: ToolRegistration;
   readonly machines: MachineRegistration;
@@ -72,11 +72,11 @@ export class Server {
   constructor(options: ServerOptions) {
     checkOptions(options);
     this.info = readInfo(options);
-    // What runs the program may have a store for it (`troupe run --data DIR`).
+    // The launcher of the program may provide a store (`troupe run --data DIR`).
     const store = options.store ?? launcher()?.store?.();
     this.options = store ? { ...options, store } : options;
     this.#core = createRuntime(this.options, this.info);
-    // Now, so that an option which does not fit is told here, and not to the first client.
+    // Now, so that an invalid option is reported here and not to the first client.
     this.#mount = new MountedTransport(options.http ?? {});
     this.tools = this.#core.tools;
     this.machines = this.#core.machines;
@@ -85,9 +85,9 @@ export class Server {
   }
 
   /**
-   * Offers a tool.
-   *
-   * @throws {DefinitionError | SchemaError} for an invalid definition or a name that is taken, with how to mend it
+   * Registers a tool.
+   * @throws {DefinitionError | SchemaError} if the definition is invalid or the name is taken; the message names the
+   *   fix
    * @example server.tool('add', { input: z.object({ a: z.number(), b: z.number() }) }, ({ a, b }) => a + b);
    */
   tool<const I extends AuthorSchema | undefined = undefined>(
@@ -101,8 +101,8 @@ export class Server {
     handler: ToolHandler<I, O>,
   ): RegisteredElement;
   /**
-   * Offers a statechart as a tool: a call runs it to its final state, and its output is the result. See {@link MachineToolOptions}.
-   *
+   * Registers a statechart as a tool: a call runs it to its final state, and its output is the result. See {@link
+   * MachineToolOptions}.
    * @example server.tool('order', { input: z.object({ item: z.string() }), machine: orderMachine });
    */
   tool<const I extends AuthorSchema | undefined = undefined, M extends AnyStateMachine = AnyStateMachine>(
@@ -110,8 +110,7 @@ export class Server {
     options: MachineToolOptions<I, M>,
   ): RegisteredElement;
   /**
-   * Offers a tool whose handler computes for long, and runs in a thread. See {@link ThreadToolOptions}.
-   *
+   * Registers a tool whose handler computes for long and runs in a thread. See {@link ThreadToolOptions}.
    * @example server.tool('primes', { input: z.object({ upTo: z.int() }), cpu: new URL('./primes.ts', import.meta.url) });
    */
   tool<const I extends AuthorSchema | undefined = undefined, const O extends AuthorSchema | undefined = undefined>(
@@ -123,11 +122,11 @@ export class Server {
   }
 
   /**
-   * Offers a statechart whose instances live behind handles: tools that make one, send it each of the events that are listed
-   * here, and show, list and end them; and each as a resource. Instances outlive their clients, and with a durable store the
-   * process. See {@link MachineOptions}.
-   *
-   * @throws {DefinitionError | SchemaError | TypeError} for an invalid definition or a name that is taken, with how to mend it
+   * Registers a statechart whose instances live behind handles. Clients get tools that create an instance, send it each
+   * of the listed events, and show, list and end instances; each instance is also a resource. Instances outlive their
+   * clients and, with a durable store, the process. See {@link MachineOptions}.
+   * @throws {DefinitionError | SchemaError | TypeError} if the definition is invalid or a name is taken; the message
+   *   names the fix
    * @example server.machine('order', orderMachine, { events: { add_item: z.object({ sku: z.string() }), pay: true } });
    */
   machine<
@@ -140,9 +139,9 @@ export class Server {
   }
 
   /**
-   * Offers a resource, or with a URI template (RFC 6570) a family of them.
-   *
-   * @throws {DefinitionError | TemplateError} for an invalid definition or a uri that is taken, with how to mend it
+   * Registers a resource or, with a URI template (RFC 6570), a family of resources.
+   * @throws {DefinitionError | TemplateError} if the definition is invalid or the URI is taken; the message names the
+   *   fix
    * @example server.resource('notes://{id}', { mimeType: 'text/plain' }, ({ variables }) => notes.get(String(variables.id)) ?? '');
    */
   resource(uri: string, options: ResourceOptions, handler: ResourceHandler): RegisteredElement {
@@ -150,9 +149,9 @@ export class Server {
   }
 
   /**
-   * Offers a prompt.
-   *
-   * @throws {DefinitionError | SchemaError} for an invalid definition or a name that is taken, with how to mend it
+   * Registers a prompt.
+   * @throws {DefinitionError | SchemaError} if the definition is invalid or the name is taken; the message names the
+   *   fix
    * @example server.prompt('review', { arguments: [{ name: 'code', required: true }] }, ({ code }) => `Review this:\n${code}`);
    */
   prompt<
@@ -163,10 +162,9 @@ export class Server {
   }
 
   /**
-   * Loads the modules below files and directories, in a stable order, and offers the tools, resources and prompts that they
-   * export. A module that fails is reported, with its path and the reason; the rest still serve. Calling it again with the
-   * same paths replaces what they offered before.
-   *
+   * Loads the modules below files and directories in a stable order, and registers the tools, resources and prompts
+   * that they export. A module that fails is logged with its path and the reason; the others are served. Another call
+   * with the same paths replaces what they registered before.
    * @param paths files or directories, relative to `options.from` (default: the working directory)
    */
   discover(paths: readonly string[], options?: DiscoverOptions): Promise<Discovered> {
@@ -175,8 +173,7 @@ export class Server {
 
   /**
    * Serves on these transports. Resolves when they are open.
-   *
-   * @throws what a transport throws that cannot open: then the server can be told to listen on another, or be closed
+   * @throws the error of a transport that cannot open; the server can then listen on another transport, or be closed
    */
   async listen(...transports: readonly Transport[]): Promise<void> {
     if (transports.length === 0)
@@ -187,16 +184,16 @@ export class Server {
         `server.listen: expected transports, such as stdio() or memory().transport, got ${describe(transport)}`,
       );
     }
-    // Under `troupe dev` a reload must not open them again: what loaded the program serves on its behalf.
+    // Under `troupe dev` a reload must not open transports again: the launcher serves them on the program's behalf.
     const served = launcher()?.listens(this, transports);
     if (served) return served;
     for (const transport of transports) await this.#core.open(transport);
   }
 
   /**
-   * Answers one HTTP request of another server or framework, given as the web standard has it. The options are those of
-   * `createServer({ http })`; without `allowedHosts`, only clients are served that call this machine by a loopback name.
-   *
+   * Answers one HTTP request of another server or framework, as a web standard `Request`. Its options are those of
+   * `createServer({ http })`; without `allowedHosts`, only clients that address this machine by a loopback name are
+   * served.
    * @example Bun.serve({ fetch: (request) => server.fetch(request) });
    */
   fetch(request: Request): Promise<Response> {
@@ -204,10 +201,9 @@ export class Server {
   }
 
   /**
-   * Answers one HTTP request of a `node:http` server, of Express and the like. Mount it ahead of any body parser. The
-   * options are those of `createServer({ http })`; without `allowedHosts`, only clients are served that call this machine
-   * by a loopback name.
-   *
+   * Answers one HTTP request of a `node:http` server or of Express. Mount it before any body parser. Its options are
+   * those of `createServer({ http })`; without `allowedHosts`, only clients that address this machine by a loopback
+   * name are served.
    * @example app.all('/mcp', (request, response) => server.node(request, response));
    */
   node(request: IncomingMessage, response: ServerResponse): void {
@@ -215,46 +211,51 @@ export class Server {
     else void this.#openMount().then(() => this.#mount.node(request, response));
   }
 
-  /** Whoever asks first waits until the store is open. A server that cannot open, or is closed, says so to whoever asks. */
+  /**
+   * Opens the mounted transport. The first request waits until the store is open. If the server cannot open, or is
+   * closed, requests get an error.
+   */
   #openMount(): Promise<void> {
     this.#opening ??= this.#core
       .open(this.#mount)
-      .catch((error: unknown) => this.#core.log('warning', `HTTP requests are not served: ${messageOf(error)}`))
+      .catch((error: unknown) => this.#core.log('warning', `cannot serve HTTP requests: ${messageOf(error)}`))
       .then(() => {
         this.#open = true;
       });
     return this.#opening;
   }
 
-  /** Takes no new requests, lets those in flight finish within `limits.graceMs`, then closes every transport. Idempotent. */
+  /**
+   * Accepts no new requests, lets those in flight finish within `limits.graceMs` milliseconds, then closes every
+   * transport. Idempotent.
+   */
   close(reason = 'the server was closed'): Promise<void> {
     return this.#core.close(reason);
   }
 
-  /** Tells the clients that watch this resource that it changed. */
+  /** Notifies the clients that watch this resource of a change. */
   resourceUpdated(uri: string): void {
     this.#core.resourceUpdated(uri);
   }
 
-  /** What is set aside: actors that crashed too often, and calls that blocked the process twice. See docs/supervision.md. */
+  /** Quarantined actors, and calls that blocked the process twice. See docs/supervision.md. */
   supervision(): Supervised {
     return this.#core.supervision.report();
   }
 
   /**
-   * Lets an actor serve again that is set aside, or a call be tried again that is refused: what was wrong is mended.
-   *
+   * Releases a quarantined actor or a rejected call, after its cause is fixed.
    * @param name the actor's address, or the call's incident
-   * @returns false when nothing of that name is set aside
+   * @returns false if nothing of that name is quarantined or rejected
    */
   release(name: string): boolean {
     return this.#core.supervision.release(name);
   }
 
   /**
-   * Mail that crashed its actor, or the whole process, twice, and was set aside for good. The last ones, from the store.
-   *
-   * @param limit how many at most. Default 100
+   * The latest dead letters from the store: messages that crashed their actor or the process twice and are never
+   * processed again.
+   * @param limit most letters to return. Default 100
    */
   async deadLetters(limit = 100): Promise<readonly DeadLetter[]> {
     if (!Number.isSafeInteger(limit) || limit < 1)
@@ -263,15 +264,15 @@ export class Server {
   }
 
   /**
-   * Hears everything that every actor does, from what lives now on, until the returned function is called. Costs nothing while nobody listens.
-   *
+   * Calls the listener with each record of what the actors do, beginning with the actors that exist now, until the
+   * returned function is called. Without listeners, inspection costs nothing.
    * @example const stop = server.inspect((record) => console.error(record.type, record));
    */
   inspect(listener: InspectionListener): () => void {
     return this.#core.inspection.listen(listener);
   }
 
-  /** @internal What `troupe/inspector` looks through. */
+  /** @internal Access for `troupe/inspector`. */
   get [INTERNALS](): Internals {
     const { inspection, log, machines, tools } = this.#core;
     return {

@@ -1,14 +1,17 @@
-/** The timers of instances that hibernate: when the next of an instance is due, it is read from the store, and its timers with it. */
+/**
+ * Schedules the timers of hibernating instances. When an instance's next timer is due, the instance is read from the
+ * store.
+ */
 import type { Clock, Timer } from './clock.ts';
 
-/** Milliseconds that are looked ahead: what is due later costs a place in a map, and no timer. */
+/** Look-ahead in milliseconds. A timer that is due later occupies a map entry and no system timer. */
 const WINDOW_MS = 30_000;
 
 export class TimerQueue {
   readonly #clock: Clock;
   readonly #date: () => number;
   readonly #wake: (id: string) => void;
-  /** When each is due, in milliseconds since 1970. */
+  /** The due time of each instance, in milliseconds since 1970. */
   readonly #due = new Map<string, number>();
   readonly #timers = new Map<string, Timer>();
   #look: Timer | undefined;

@@ -2,21 +2,27 @@
 import { LONGEST_TIMER_MS } from './clock.ts';
 import { describe, isObject } from './protocol/json.ts';
 
-/** When a blocked loop is seen, and what becomes of its process. Milliseconds. */
+/** The thresholds of the watchdog, in milliseconds. */
 export interface WatchdogLimits {
-  /** A loop that is blocked for so long is logged, with what runs and where. Default 200. */
+  /** Milliseconds after which a blocked event loop is logged, with the running element and its stack. Default 200. */
   readonly softMs?: number;
-  /** The process is ended (SIGKILL, exit status 137): somebody must start it again. Default: never. */
+  /**
+   * Milliseconds after which the process is killed (SIGKILL, exit status 137). A supervisor must restart it. Default:
+   * never.
+   */
   readonly hardMs?: number;
 }
 
-/** The option `watchdog`, where it is no mere yes or no. */
+/** The option `watchdog` as an object. */
 export interface WatchdogOption extends WatchdogLimits {
-  /** A file in which what blocked the process is kept, so that a call which did so twice is refused when it is started again. */
+  /**
+   * Path of a file that records what blocked the process, so that the restarted process rejects a call that did so
+   * twice.
+   */
   readonly record?: string | undefined;
 }
 
-/** @throws {TypeError | RangeError} for what is no such option */
+/** @throws {TypeError | RangeError} if the option is invalid */
 export function checkWatchdog(option: unknown): void {
   if (option === undefined || typeof option === 'boolean') return;
   if (!isObject(option))
@@ -32,10 +38,10 @@ export function checkWatchdog(option: unknown): void {
       throw new TypeError(`createServer: watchdog.${name}: no such option; there are softMs, hardMs, record`);
     else if (!Number.isSafeInteger(value) || Number(value) < LEAST_MS || Number(value) > LONGEST_TIMER_MS)
       throw new RangeError(
-        `createServer: watchdog.${name}: expected whole milliseconds from ${LEAST_MS} on (the loop is looked at every 50), got ${describe(value)}`,
+        `createServer: watchdog.${name}: expected whole milliseconds of at least ${LEAST_MS} (the loop is checked every 50), got ${describe(value)}`,
       );
   }
 }
 
-/** Two looks: a shorter block cannot be told from none. */
+/** Two checks: a shorter stall cannot be detected. */
 const LEAST_MS = 100;

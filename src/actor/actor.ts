@@ -1,4 +1,7 @@
-/** The one place where actors are made: a light XState actor around a `receive` function, with a mailbox, a supervisor and inspection. */
+/**
+ * The only file that creates actors: a light XState actor around a `receive` function, with a mailbox, a supervisor and
+ * inspection.
+ */
 import {
   type ActorLogic,
   createActor,
@@ -17,11 +20,11 @@ import type { Passivatable } from './passivation.ts';
 
 export type { Actor, ActorIdentity, ActorSystem, AfterTurn, Behaviour } from './behaviour.ts';
 
-/** A behaviour keeps what it knows itself, so the snapshot never changes and a send allocates nothing (docs/adr/0002). */
+/** A behaviour holds its own state, so the snapshot never changes and a send allocates nothing (docs/adr/0002). */
 type Still = Extract<Snapshot<undefined>, { status: 'active' }>;
 
 const STILL: Still = { status: 'active', output: undefined, error: undefined };
-/** Something to be done after a turn: the mail that led to it, a function, and its value. */
+/** Work for the end of a turn: the message that caused it, a function, and its argument. */
 interface Due<M> {
   readonly mail: M;
   readonly run: (value: unknown) => void;
@@ -32,13 +35,12 @@ const nothing = (): void => {};
 const DEFAULT_POLICY: RestartPolicy = { restarts: 3, windowMs: 5_000 };
 
 /**
- * Makes and starts an actor. It is a root actor of its own: the cost of the n-th does not grow with n.
- *
- * @param behave is given the actor's own mailbox, for the mail that it sends itself from timers and promises; and
- *   `afterwards`, to be called in a turn only.
- *
- * Mail sent while the actor is acting waits its turn. Mail that makes it throw is dropped after `crashed` has answered
- * for it, and the next is served; crashing more often than the policy bears sets the actor aside for good.
+ * Creates and starts an actor. It is a root actor: the cost of the n-th actor does not grow with n.
+ * @param behave receives the actor's own mailbox, for messages to itself from timers and promises, and `afterwards`,
+ *   which it may call only during a turn
+ * Messages that arrive during a turn wait for its end. If a message makes the behaviour throw, `crashed` answers for
+ * it, the message is dropped, and the next one is processed. An actor that crashes more often than its policy allows is
+ * quarantined until an operator releases it.
  */
 export function spawn<M extends Mail>(
   identity: ActorIdentity,
@@ -55,18 +57,18 @@ class Spawned<M extends Mail>
   readonly #identity: ActorIdentity;
   readonly #host: ActorSystem;
   readonly #behaviour: Behaviour<M>;
-  /** The XState actor. Made when mail comes, and given back when none has come for a while (docs/adr/0009). */
+  /** The XState actor. Created when a message arrives, and released after idle time (docs/adr/0009). */
   #actor: XStateActor<ActorLogic<Still, M>> | undefined;
-  /** Mail has come since it was last asked whether it rests. */
+  /** True if a message has arrived since the last passivation check. */
   #busy = false;
   #status: 'live' | 'set aside' | 'stopped' = 'live';
   #supervisor: ReturnType<typeof initialTransition<typeof supervisorMachine>>[0] | undefined;
   #turn: M | undefined;
-  /** Its turn is that of an announcement, which the XState actor knows nothing of: */
+  /** True during the turn of an announcement, which bypasses the XState actor. */
   #announced = false;
-  /** mail that comes meanwhile waits here. */
+  /** Messages that arrive during that turn. */
   #later: M[] | undefined;
-  /** What is to be done after the turn: nearly always one thing, which has its place without an object; the rest follow. */
+  /** Work for the end of the turn: nearly always one item, which needs no object; further items follow in a list. */
   #dueMail: M | undefined;
   #dueRun: Due<M>['run'] = nothing;
   #dueValue: unknown;
@@ -88,7 +90,7 @@ class Spawned<M extends Mail>
     return this;
   }
 
-  /** A function of its own: those who pass mail on hold it without the mailbox. */
+  /** A separate function, so that forwarders can hold it without the mailbox. */
   readonly send = (mail: M): void => {
     const { inspection } = this.#host;
     if (this.#announced) {
@@ -142,7 +144,7 @@ class Spawned<M extends Mail>
     return this.#status === 'live' ? (this.#behaviour.state?.() ?? 'active') : this.#status;
   }
 
-  // What the inspection sees of it.
+  // For the inspection.
 
   get kind(): ActorKind {
     return this.#identity.kind;
@@ -177,15 +179,15 @@ class Spawned<M extends Mail>
     return this.#turn ? 'queued' : undefined;
   }
 
-  // The logic of the XState actor: a snapshot that never changes, around a turn of the behaviour.
+  // The logic of the XState actor: an unchanging snapshot around a turn of the behaviour.
 
   transition(snapshot: Still, mail: M): Still {
-    // XState tells an actor that it stops by mail of its own.
+    // XState stops an actor by a message of its own.
     if (this.#actor) this.#take(mail);
     return snapshot;
   }
 
-  /** One turn. */
+  /** Runs one turn. */
   #take(mail: M): void {
     const { inspection } = this.#host;
     const before = currentTurn.turn;
@@ -212,7 +214,7 @@ class Spawned<M extends Mail>
     const { inspection, resting } = this.#host;
     const actor = createActor<ActorLogic<Still, M>>(this, { id: this.address });
     this.#actor = actor;
-    // `transition` above lets nothing through; if XState itself fails, an unobserved root would end the process.
+    // `transition` above catches every error; if XState itself fails, an unobserved root actor would end the process.
     actor.subscribe({ error: (error) => inspection.gone(this.address, String(error)) });
     actor.start();
     if (this.#status === 'stopped') actor.stop();
@@ -223,7 +225,7 @@ class Spawned<M extends Mail>
   #act(mail: M): void {
     if (this.#status === 'stopped') return;
     if (this.#status === 'set aside')
-      return this.#behaviour.crashed(mail, new Error(`${this.address} crashed too often and was set aside`), true);
+      return this.#behaviour.crashed(mail, new Error(`${this.address} crashed too often and was quarantined`), true);
     try {
       this.#behaviour.receive(mail);
     } catch (error) {
@@ -237,7 +239,7 @@ class Spawned<M extends Mail>
   }
 
   tellState(): void {
-    // It may have stopped itself: what is gone has no state any more.
+    // The actor may have stopped itself during the turn; it then has no state to report.
     if (this.#status === 'stopped') return;
     this.#host.inspection.stated(this.address, this.state());
   }
@@ -255,7 +257,7 @@ class Spawned<M extends Mail>
     this.#behaviour.crashed(mail, error, setAside);
   }
 
-  /** An operator has mended what it crashed of. */
+  /** Releases the actor from quarantine: an operator has fixed the cause. */
   readonly #release = (): void => {
     if (this.#status !== 'set aside') return;
     this.#status = 'live';
@@ -265,7 +267,7 @@ class Spawned<M extends Mail>
 
   readonly #afterwards: AfterTurn = (run, value) => {
     if (!this.#turn) return run(value);
-    // The value goes to the function that it came with, and nowhere else.
+    // The value goes only to the function that it was passed with.
     const bound = run as (value: unknown) => void;
     if (this.#dueMail) {
       this.#more ??= [];
@@ -277,7 +279,7 @@ class Spawned<M extends Mail>
     this.#dueValue = value;
   };
 
-  /** The turn is over: what it left to do is done on the caller's stack, while the actor is free for more mail. */
+  /** Ends the turn: runs the deferred work on the caller's stack, while the actor is free for further messages. */
   #finish(): void {
     const { inspection } = this.#host;
     while (this.#dueMail) {

@@ -1,11 +1,11 @@
-/** In whose turn this thread is, for whoever must name what blocks it: two writes a turn, and read by nobody else. */
+/** The turn that this thread is running, so that the watchdog can name what blocks it. Costs two writes a turn. */
 import type { Mail } from '../messages/mailbox.ts';
 
 export interface Turn {
   readonly address: string;
-  /** The mail that is acted on; undefined once the turn is over. */
+  /** The current message; undefined after the turn. */
   readonly acts: Mail | undefined;
 }
 
-/** Turns lie within turns, as mail leads to mail: this is the innermost. */
+/** Turns nest, because a message can cause further messages: this is the innermost. */
 export const currentTurn: { turn: Turn | undefined } = { turn: undefined };

@@ -1,42 +1,45 @@
-/** Lets actors that have no mail give back what XState keeps for them: most sessions of a busy host are idle. */
+/** Passivation: releases the memory that XState uses for idle actors. Most sessions of a busy host are idle. */
 import type { Clock, Timer } from '../clock.ts';
 
-/** What can rest. */
+/** Something that can be passivated. */
 export interface Passivatable {
-  /** Asked every {@link REST_MS}. @returns true when nothing has come since it was asked last: it rests, and is not asked again until it wakes */
+  /**
+   * Called every {@link REST_MS}. @returns true if no message has arrived since the last call: the object is then
+   * passive, and this is not called until it is active again
+   */
   rest(): boolean;
 }
 
-/** Milliseconds between two rounds: an actor rests after one to two of them without mail. */
+/** Milliseconds between two rounds: an actor is passivated after one to two rounds without messages. */
 const REST_MS = 5_000;
 
 export class Passivator {
   readonly #clock: Clock;
-  /** In the order in which they woke, or were last found to have had mail. */
+  /** In the order in which they became active, or were last found active. */
   readonly #awake = new Set<Passivatable>();
   readonly #most: number;
   #crowded = false;
   #timer: Timer | undefined;
   #ended = false;
 
-  /** @param most how many may be awake before the rounds are not waited for */
+  /** @param most number of active objects above which passivation does not wait for the next round */
   constructor(clock: Clock, most: number = Number.POSITIVE_INFINITY) {
     this.#clock = clock;
     this.#most = most;
   }
 
-  /** It has begun to use something that it can do without while it rests. */
+  /** Called when an object becomes active. */
   woke(sleeper: Passivatable): void {
     if (this.#ended) return;
     this.#awake.add(sleeper);
     this.#wait();
     if (this.#awake.size <= this.#most || this.#crowded) return;
     this.#crowded = true;
-    // Not now: whoever woke it is in the middle of its turn, and may be the one that is to rest.
+    // Not now: the caller is in a turn, and may itself be the object to passivate.
     this.#clock.soon(() => this.#makeRoom());
   }
 
-  /** Those that woke first are asked first; one that has had mail since it was asked last is asked again when its turn comes round. */
+  /** Checks the longest active objects first. An object that has received messages moves to the end. */
   #makeRoom(): void {
     this.#crowded = false;
     let asks = 2 * this.#awake.size;
@@ -48,12 +51,15 @@ export class Passivator {
     }
   }
 
-  /** It is gone, and must not be held until the next round: a busy host sees thousands of clients come and go in between. */
+  /**
+   * Removes an object at once and not in the next round: thousands of clients of a busy host may come and go in
+   * between.
+   */
   gone(sleeper: Passivatable): void {
     this.#awake.delete(sleeper);
   }
 
-  /** No more rounds: the server has stopped. */
+  /** Stops the rounds, because the server has stopped. */
   end(): void {
     this.#ended = true;
     this.#timer?.cancel();

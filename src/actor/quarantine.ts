@@ -1,14 +1,17 @@
-/** The actors of one server that crashed more often than their policy bears: each is set aside until it goes, or an operator lets it serve again. */
+/**
+ * The quarantined actors of one server: each crashed more often than its policy allows, and rejects messages until it
+ * stops or an operator releases it.
+ */
 import type { Clock } from '../clock.ts';
 import type { ActorKind } from '../inspection/records.ts';
 
-/** An actor that serves no more. */
+/** A quarantined actor. */
 export interface Quarantined {
   readonly address: string;
   readonly kind: ActorKind;
   /** Milliseconds since 1970. */
   readonly since: number;
-  /** What it crashed with last. */
+  /** Its last error. */
   readonly why: string;
 }
 
@@ -16,7 +19,7 @@ interface Kept extends Quarantined {
   release(): void;
 }
 
-/** No bound of its own: there is at most one entry for each actor that lives. */
+/** Needs no limit: there is at most one entry for each existing actor. */
 export class Quarantine {
   readonly #clock: Clock;
   readonly #kept = new Map<string, Kept>();
@@ -29,12 +32,12 @@ export class Quarantine {
     this.#kept.set(address, { address, kind, since: this.#clock.date(), why, release });
   }
 
-  /** The actor is gone. */
+  /** Removes an actor that has stopped. */
   forget(address: string): void {
     this.#kept.delete(address);
   }
 
-  /** Lets an actor serve again, as if it had never crashed. @returns false when none of that address is set aside */
+  /** Releases an actor and resets its crash history. @returns false if no actor of that address is quarantined */
   release(address: string): boolean {
     const kept = this.#kept.get(address);
     if (!kept) return false;
@@ -43,7 +46,7 @@ export class Quarantine {
     return true;
   }
 
-  /** Those that are set aside now, the first first. */
+  /** The quarantined actors, oldest first. */
   all(): readonly Quarantined[] {
     return [...this.#kept.values()].map(({ address, kind, since, why }) => ({ address, kind, since, why }));
   }

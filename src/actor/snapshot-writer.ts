@@ -1,25 +1,25 @@
-/** Makes what an actor is durable: one commit at a time, always of the newest, and whoever must not be heard before it waits. */
+/** Persists an actor's state: one commit at a time, always of the newest state. Callers can wait for a commit. */
 import type { Clock, Timer } from '../clock.ts';
 
 export interface SnapshotWriterOptions<T> {
   readonly clock: Clock;
-  /** Resolves when it is durable. */
+  /** Resolves when the state is durable. */
   save(state: T): Promise<void>;
-  /** This is durable now. */
+  /** Called when this state is durable. */
   saved(state: T): void;
-  /** It could not be made durable; it is tried again. */
+  /** Called when a commit failed; it is retried. */
   failed(error: unknown): void;
 }
 
-/** Hears that all is durable that had changed before it asked; or why it is not. */
+/** Called when all earlier changes are durable, or with the reason why they are not. */
 export type AfterCommit = (error?: unknown) => void;
 
-/** Milliseconds after which what could not be made durable is tried again. */
+/** Milliseconds until a failed commit is retried. */
 const AGAIN_MS = 1_000;
 
 export class SnapshotWriter<T> {
   readonly #options: SnapshotWriterOptions<T>;
-  /** What has changed since the commit that is under way. */
+  /** The newest state that is not part of the current commit. */
   #next: { readonly state: T } | undefined;
   #waitingForNext: AfterCommit[] = [];
   #waiting: AfterCommit[] | undefined;
@@ -36,17 +36,17 @@ export class SnapshotWriter<T> {
     if (!this.#waiting && !this.#timer) this.#save();
   }
 
-  /** Runs it once everything is durable that has changed until now: at once, if it is. */
+  /** Runs the callback once all changes up to now are durable; at once if they are. */
   after(run: AfterCommit): void {
     if (this.#next) {
       this.#waitingForNext.push(run);
-      // Whoever asks need not wait until it is tried again by itself.
+      // A new waiter triggers the retry at once.
       if (!this.#waiting) this.#save();
     } else if (this.#waiting) this.#waiting.push(run);
     else run();
   }
 
-  /** What changes from now on is not made durable; who waits is told so. What has changed is on its way. */
+  /** Persists no further changes; later waiters get an error. Earlier changes are still committed. */
   end(why: Error): void {
     if (this.#ended) return;
     this.#ended = true;

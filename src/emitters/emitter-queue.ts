@@ -1,18 +1,21 @@
-/** What waits for one slow reader, in order: results without loss, notifications bounded, the newest of each thing in place of older ones. */
+/**
+ * The output queue of one slow reader, in order: results without loss, notifications bounded, and the newest of each
+ * subject in place of older ones.
+ */
 
 import type { ActiveRequest } from '../messages/active-request.ts';
 import type { Ask, Notification, ResultMail } from '../messages/emitter-messages.ts';
 import type { ChangeNotice } from '../messages/subscription-messages.ts';
 
 export class EmitterQueue {
-  /** The key lets a newer notification take the place of an older one. */
+  /** By key: a newer notification replaces an older one with the same key. */
   readonly #mail = new Map<string, ResultMail | Ask | Notification>();
   readonly #maxNotes: number;
   #seq = 0;
   #notes = 0;
   #dropped = 0;
 
-  /** @param maxNotes most notifications that wait; the oldest log messages go first */
+  /** @param maxNotes most queued notifications; the oldest log messages are dropped first */
   constructor(maxNotes: number) {
     this.#maxNotes = maxNotes;
   }
@@ -25,11 +28,12 @@ export class EmitterQueue {
     const key = coalescingKey(mail) ?? `#${this.#seq++}`;
     const answers = isKept(mail);
     if (!answers && !this.#mail.has(key)) this.#notes += 1;
-    // A newer notification of the same thing goes to the end: nothing overtakes what was sent before it.
+    // A newer notification of the same subject moves to the end, so that it overtakes nothing.
     this.#mail.delete(key);
     this.#mail.set(key, mail);
     if (this.#notes <= this.#maxNotes) return;
-    // What changed must be heard of, and there is one note for each thing at most: only what was said along the way can go.
+    // Changes must be delivered, and each subject has at most one notification. Only log and progress messages can be
+    // dropped.
     const oldest = this.#oldest('log') ?? this.#oldest('progress');
     if (oldest === undefined) return;
     this.#mail.delete(oldest);
@@ -37,14 +41,14 @@ export class EmitterQueue {
     this.#dropped += 1;
   }
 
-  /** Gives up everything, in order, and how many notifications were dropped. Empty afterwards. */
+  /** Empties the queue in order. @returns the number of dropped notifications */
   release(pass: (mail: ResultMail | Ask | Notification) => void): number {
     const held = [...this.#mail.values()];
     const dropped = this.#dropped;
     this.#mail.clear();
     this.#notes = 0;
     this.#dropped = 0;
-    // Told before what is left of the same request, at the level that it was to be told at: both are within what the client asked for.
+    // Sent before the rest of the same request, at its log level: the client asked for both.
     const first = held.find((mail) => mail.type === 'log');
     for (const mail of held) {
       if (dropped > 0 && mail === first && mail.type === 'log') {
@@ -56,7 +60,7 @@ export class EmitterQueue {
     return dropped;
   }
 
-  /** Nothing more may be said of this request: it was cancelled. */
+  /** Removes everything of a cancelled request. */
   forget(request: ActiveRequest): void {
     for (const [key, mail] of this.#mail) {
       if (!('about' in mail) || mail.about !== request || isKept(mail)) continue;
@@ -71,12 +75,14 @@ export class EmitterQueue {
   }
 }
 
-/** What must reach the client, however slow it is. */
+/** Whether the message must reach the client, however slow it is. */
 function isKept({ type }: ResultMail | Ask | Notification): boolean {
   return type === 'answer' || type === 'refusal' || type === 'ask' || type === 'withdrawn';
 }
 
-/** What a newer notification replaces: an older one of the same request, list or resource. Logs and answers replace nothing. */
+/**
+ * The key of a notification that a newer one replaces: same request, list or resource. Logs and responses have no key.
+ */
 export function coalescingKey(mail: ResultMail | Ask | Notification): string | undefined {
   switch (mail.type) {
     case 'progress':

@@ -1,4 +1,7 @@
-/** The one door out to the clients of one connection: order, coalescing, back-pressure. Results are never dropped; what can wait is bounded. */
+/**
+ * The emitter actor, the only way out to the clients of one connection: order, coalescing, back-pressure. Results are
+ * never dropped; notifications are bounded.
+ */
 import { initialTransition } from 'xstate';
 import { type EmitterEvent, emitterMachine } from '../../machines/emitter.ts';
 import { type Actor, type ActorSystem, type Behaviour, spawn } from '../actor/actor.ts';
@@ -12,25 +15,25 @@ import type { Ask, EmitterMail, Notification, ResultMail } from '../messages/emi
 import { statusOfAnswer } from '../protocol/status.ts';
 import { EmitterQueue } from './emitter-queue.ts';
 
-/** Where each begins. A snapshot never changes, so all begin with the same one. */
+/** The initial snapshot. Snapshots are immutable, so all emitters share it. */
 const INITIAL = initialTransition(emitterMachine)[0];
 
 export interface EmitterOptions extends ActorSystem {
   readonly address: string;
-  /** Absent where it serves none: in tests. */
+  /** Absent in tests without a connection. */
   readonly connection?: string;
   readonly outbound: Outbound;
-  /** Hands one message to the transport; `status` is the HTTP status of an answer, undefined for what is none; `bytes` are the same text. */
+  /** Passes one message to the transport. `status` is the HTTP status of a response; `bytes` are the same text. */
   transmit(text: string, about: About, status: number | undefined, bytes?: Bytes): void;
-  /** The requests of an exchange will get no answer. */
+  /** Called when the requests of an exchange will get no response. */
   unanswered(exchange: Exchange): void;
-  /** A handler lets go of an exchange for so many milliseconds. */
+  /** Called when a handler releases an exchange for this many milliseconds. */
   release(exchange: Exchange, retryMs: number): void;
-  /** Most notifications held while a reader is slow; the oldest log messages go first. */
+  /** Most notifications queued for a slow reader; the oldest log messages are dropped first. */
   readonly maxHeld: number;
-  /** Says how many notifications a slow client was not sent. */
+  /** Reports how many notifications for a slow client were dropped. */
   droppedNotes(count: number): void;
-  /** The emitter itself failed: the connection cannot be trusted any more. */
+  /** Called when the emitter itself has failed: the connection is unusable. */
   failed(error: unknown): void;
 }
 
@@ -47,9 +50,9 @@ class Emitter implements Behaviour<EmitterMail> {
   readonly #options: EmitterOptions;
   #snapshot = INITIAL;
   #flowing = true;
-  /** What waits while the whole connection is slow. */
+  /** The queue while the whole connection is slow. */
   #held: EmitterQueue | undefined;
-  /** What waits for readers that are slow while others are not. Made when the first is. */
+  /** The queues of readers that are slow while others are not. Created with the first. */
   #slow: Map<Reader, EmitterQueue> | undefined;
 
   constructor(options: EmitterOptions) {
@@ -65,7 +68,7 @@ class Emitter implements Behaviour<EmitterMail> {
   }
 
   waits(): readonly Waits[] {
-    return this.#waiting === 0 ? [] : [{ what: `a client that reads slowly: ${this.#waiting} messages are held` }];
+    return this.#waiting === 0 ? [] : [{ what: `for a slow client: ${this.#waiting} messages are queued` }];
   }
 
   get #waiting(): number {
@@ -160,7 +163,10 @@ class Emitter implements Behaviour<EmitterMail> {
     }
   };
 
-  /** Collects the answers of a batch, and sends them as one when none is owed (2025-03-26 basic/index, "Batching"). */
+  /**
+   * Collects the responses of a batch, and sends them as one message when none is missing (2025-03-26 basic/index,
+   * "Batching").
+   */
   #batch(batch: Batch, text: string | undefined): void {
     const { answers, exchange } = batch;
     if (text !== undefined) answers.push(text);
@@ -179,7 +185,7 @@ class Emitter implements Behaviour<EmitterMail> {
     else if (exchange) this.#options.unanswered(exchange);
   }
 
-  /** The connection has caught up; readers that are slow of their own still wait. */
+  /** Flushes the queue after the connection has caught up. Readers that are slow themselves still wait. */
   #releaseAll(): void {
     this.#told(
       this.#held?.release((mail) => {
@@ -206,17 +212,20 @@ class Emitter implements Behaviour<EmitterMail> {
   }
 }
 
-/** False where a client takes no stream as the response to a request: what it must hear before the answer goes to its session. */
+/**
+ * False if the client accepts no stream as the response to a request. Notifications of the request then go to its
+ * session.
+ */
 function hears({ exchange }: ActiveRequest): boolean {
   return exchange?.streams !== false;
 }
 
-/** What its response must be a stream for. */
+/** A message that requires its response to be a stream. */
 function stream({ id, exchange, cause }: ActiveRequest): About {
   return { kind: 'request', id, exchange, cause, stays: true };
 }
 
-/** Who reads this: the client of one exchange, or whoever listens to the session. */
+/** The reader of a message: the client of one exchange, or the reader of the session's stream. */
 function readerOf(mail: ResultMail | Ask | Notification): Reader {
   switch (mail.type) {
     case 'answer':

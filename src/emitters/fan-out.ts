@@ -1,22 +1,25 @@
-/** The changes that are on their way to their hearers: one hearer at a time, each change once to each hearer. Pure: its owner sets the pace. */
+/**
+ * Distributes changes to listeners: one listener at a time, each change once to each listener. Pure: its owner sets the
+ * pace.
+ */
 
-/** The hearers of something in the order in which they joined, each with the number at which it joined. Numbers only grow. */
+/** Listeners in the order in which they joined, each with the number at which it joined. Numbers only increase. */
 export type Hearers<H> = ReadonlyMap<H, number>;
 
 /**
- * One change, or a later one of the same thing in its place, on its way round its hearers. It goes round as the hand of a clock
- * does: a later change goes on where the hand is, and round to there again. So a hearer is told of the latest, and nobody waits
- * for longer than one round, however often the thing changes.
+ * One subject's latest change on its way around the listeners, like the hand of a clock: a newer change continues at
+ * the hand's position and goes round to that position again. Each listener receives the latest change, and none waits
+ * longer than one round, however often the subject changes.
  */
 class Round<H, C> {
   #change: C;
   #hearers: Hearers<H>;
   #left: Iterator<readonly [H, number]>;
-  /** Whoever joined at or before this has been told in this lap. */
+  /** Listeners that joined at or before this number have been notified in this lap. */
   #at = 0;
-  /** This lap is for those that joined at or before this, */
+  /** This lap ends at listeners that joined at or before this number. */
   #until: number;
-  /** and the next lap for those that joined at or before this. 0: there is none. */
+  /** The next lap ends at listeners that joined at or before this number. 0: there is no next lap. */
   #next = 0;
 
   constructor(hearers: Hearers<H>, change: C, number: number) {
@@ -30,20 +33,20 @@ class Round<H, C> {
     return this.#change;
   }
 
-  /** The thing has changed again. */
+  /** Replaces the change by a newer one. */
   replace(hearers: Hearers<H>, change: C, number: number): void {
     this.#change = change;
     this.#until = number;
     this.#next = this.#at;
     if (hearers === this.#hearers) return;
-    // All of the earlier hearers have left.
+    // All of the earlier listeners have left.
     this.#hearers = hearers;
     this.#left = hearers.entries();
     this.#at = 0;
     this.#next = 0;
   }
 
-  /** Tells the next hearer. @returns false when this lap is over */
+  /** Notifies the next listener. @returns false if this lap is over */
   step(tell: (hearer: H, change: C) => void): boolean {
     const { value, done } = this.#left.next();
     if (done || value[1] > this.#until) return false;
@@ -52,7 +55,7 @@ class Round<H, C> {
     return true;
   }
 
-  /** Begins another lap. @returns false when all have been told */
+  /** Begins the next lap. @returns false if all listeners have been notified */
   again(): boolean {
     if (this.#next === 0) return false;
     this.#left = this.#hearers.entries();
@@ -68,12 +71,12 @@ class Round<H, C> {
   }
 }
 
-/** Its memory is one round for each thing that changed, and no list of who is still to be told. */
+/** Uses memory for one round for each changed subject, not for a list of pending listeners. */
 export class FanOut<H, C> {
   readonly #tell: (hearer: H, change: C) => void;
-  /** By what changed; the first is being told. */
+  /** By subject. The first round is in progress. */
   readonly #rounds = new Map<string, Round<H, C>>();
-  /** The first of them, and the rest after it. Kept: to look for the first anew is to pass by all that were deleted before it. */
+  /** An iterator from the first round on. Kept between calls: a new iterator would have to skip all deleted entries. */
   #rest: Iterator<readonly [string, Round<H, C>]> | undefined;
   #first: readonly [string, Round<H, C>] | undefined;
 
@@ -81,16 +84,15 @@ export class FanOut<H, C> {
     this.#tell = tell;
   }
 
-  /** Nobody is left to be told. */
+  /** True if no listener is left to notify. */
   get done(): boolean {
     return this.#rounds.size === 0;
   }
 
   /**
    * Adds a change.
-   *
-   * @param key names what changed: a later change takes the place of one that is still on its way
-   * @param number of the change: whoever joined later does not hear of it
+   * @param key the subject: a newer change of the same subject replaces one that is in progress
+   * @param number the number of the change; listeners that join later do not receive it
    */
   add(key: string, hearers: Hearers<H>, change: C, number: number): void {
     const round = this.#rounds.get(key);
@@ -98,7 +100,7 @@ export class FanOut<H, C> {
     else this.#rounds.set(key, new Round(hearers, change, number));
   }
 
-  /** Tells one hearer of one change. @returns false when nobody is left to be told */
+  /** Notifies one listener of one change. @returns false if no listener is left */
   step(): boolean {
     while (this.#rounds.size > 0) {
       this.#rest ??= this.#rounds.entries();
@@ -108,14 +110,14 @@ export class FanOut<H, C> {
       if (round.step(this.#tell)) return true;
       this.#rounds.delete(key);
       this.#first = undefined;
-      // At the end of the queue: what changes all the time holds up nothing else.
+      // At the end of the queue, so that a subject that changes constantly does not delay the others.
       if (round.again()) this.#rounds.set(key, round);
     }
     this.#rest = undefined;
     return false;
   }
 
-  /** What a hearer has yet to be told of, in this order. */
+  /** The changes that a listener has not received yet, in order. */
   owed(hearer: H): readonly C[] {
     return [...this.#rounds.values()].flatMap((round) => (round.owes(hearer) ? [round.change] : []));
   }

@@ -1,4 +1,4 @@
-/** The subscriptions actor: it knows which client wants to hear of which change, in either era, and tells them. */
+/** The subscriptions actor: records which client listens to which changes, in either era, and notifies the clients. */
 
 import { type Actor, type ActorSystem, type Behaviour, spawn } from '../actor/actor.ts';
 import { type Timer, TimeSlice } from '../clock.ts';
@@ -20,21 +20,21 @@ import { FanOut, type Hearers } from './fan-out.ts';
 import { belongsToOther, Topics } from './topics.ts';
 
 export interface SubscriptionsOptions extends ActorSystem {
-  /** Most resources that one session, or one subscription, watches. */
+  /** Most resources that one session or one subscription may watch. */
   readonly maxSubscriptions: number;
-  /** In bytes, of what clients make the server hold: the uris that sessions watch count. */
+  /** Quota in bytes; the URIs that sessions watch count. */
   readonly retained: Quota;
-  /** Milliseconds for which changes are gathered into one notification each. */
+  /** Milliseconds for which changes are coalesced into one notification each. */
   readonly gatherMs: number;
   offers(capability: keyof ServerCapabilities): boolean;
-  /** Whether a resource has this uri, or a template matches it. */
+  /** Whether a resource has this URI or a template matches it. */
   knows(uri: string): boolean;
-  /** A task as this client sees it; undefined where there is none, or it is another's. */
+  /** A task as this client sees it; undefined if it does not exist or belongs to another principal. */
   taskOf(client: Client, id: string): TaskState | undefined;
   incident(where: string, error: unknown): string;
 }
 
-/** Bytes that a resource takes which is watched, beside its uri. */
+/** Bytes for a watched resource, besides its URI. */
 const WATCH_BYTES = 300;
 
 export function spawnSubscriptions(options: SubscriptionsOptions): Actor<SubscriptionsMail> {
@@ -47,37 +47,37 @@ export function spawnSubscriptions(options: SubscriptionsOptions): Actor<Subscri
 
 type Session = Announceable<SessionMail>;
 
-/** A change that is gathered: the latest of its thing. */
+/** A coalesced change: the latest of its subject. */
 interface Gathered {
   readonly change: Change;
-  /** Whoever joined later does not hear of it. */
+  /** Listeners that join later do not receive it. */
   readonly number: number;
-  /** The one session that it concerns; undefined where it concerns all that want to hear of it. */
+  /** The one session that the change concerns; undefined if it concerns all listeners. */
   readonly only: Session | undefined;
 }
 
 class Subscriptions implements Behaviour<SubscriptionsMail> {
-  /** Never set aside: nobody else could tell clients anything. */
+  /** Never quarantined: no other actor could notify clients. */
   readonly policy = { restarts: Number.POSITIVE_INFINITY, windowMs: 1 };
   readonly #options: SubscriptionsOptions;
   readonly #self: Mailbox<SubscriptionsMail>;
   /** The open subscriptions. */
   readonly #open = new Set<ActiveRequest>();
   readonly #listening = new Topics<ActiveRequest>();
-  /** Every session: each hears of changed lists without asking for it. */
+  /** All sessions: each is notified of list changes without a subscription. */
   readonly #sessions = new Map<Session, number>();
   /** The resources that sessions watch. */
   readonly #watching = new Topics<Session>();
-  /** The bytes of what they watch. */
+  /** The bytes of the watched URIs, by session. */
   readonly #held = new Map<Session, Reservation>();
-  /** Changes that are being gathered, by what changed. */
+  /** Changes that are being coalesced, by subject. */
   readonly #gathering = new Map<string, Gathered>();
-  /** Changes that are being told. */
+  /** Changes that are being sent. */
   readonly #fanOut = new FanOut<Session | ActiveRequest, Change>(announce);
-  /** Numbers changes and hearers as they come. */
+  /** Numbers changes and listeners in order of arrival. */
   #number = 0;
   #timer: Timer | undefined;
-  /** The next slice is on its way. */
+  /** True if the next slice is scheduled. */
   #telling = false;
 
   constructor(options: SubscriptionsOptions, self: Mailbox<SubscriptionsMail>) {
@@ -120,7 +120,7 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
       case 'ended':
         return this.#forget(mail.request);
       case 'session restored':
-        // What has changed while it was away nobody has told: that it may have is true of all of them.
+        // Changes during the session's absence were not sent. Each resource may have changed.
         for (const uri of mail.watches) {
           const change = { type: 'resource updated', uri } as const;
           this.#watching.add(mail.session, topicOf(change), this.#next());
@@ -161,14 +161,14 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
     }
   }
 
-  /** Opens a subscription. Its acknowledgement is the first that it is told (2026-07-28 subscriptions, "Acknowledgment"). */
+  /** Opens a subscription. The acknowledgement is its first message (2026-07-28 subscriptions, "Acknowledgment"). */
   #listen(request: ActiveRequest, filter: SubscriptionFilter): void {
     const { maxSubscriptions } = this.#options;
     const asked = new Set(filter.resources);
     if (asked.size > maxSubscriptions)
       throw new ProtocolError(
         ErrorCode.InvalidParams,
-        `params.notifications.resourceSubscriptions: expected at most ${maxSubscriptions} uris, got ${asked.size}: ask for the rest in another subscription (the server's option is maxSubscriptions)`,
+        `params.notifications.resourceSubscriptions: expected at most ${maxSubscriptions} uris, got ${asked.size}: use another subscription for the rest (the server's option is maxSubscriptions)`,
       );
     if (request.exchange?.streams === false)
       throw new ProtocolError(
@@ -180,7 +180,7 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
     if (filter.tasks && filter.tasks.length > maxSubscriptions)
       throw new ProtocolError(
         ErrorCode.InvalidParams,
-        `params.notifications.taskIds: expected at most ${maxSubscriptions} ids, got ${filter.tasks.length}: ask for the rest in another subscription (the server's option is maxSubscriptions)`,
+        `params.notifications.taskIds: expected at most ${maxSubscriptions} ids, got ${filter.tasks.length}: use another subscription for the rest (the server's option is maxSubscriptions)`,
       );
     const tasks = new Map<string, TaskState>();
     for (const id of filter.tasks ?? []) {
@@ -198,11 +198,14 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
       this.#listening.add(request, topicOf({ type: 'resource updated', uri }), number);
     for (const task of tasks.values()) this.#listening.add(request, topicOf({ type: 'task changed', task }), number);
     tell(request, { type: 'acknowledged', filter: honoured });
-    // What has changed between the task's creation and now nobody has told.
+    // Changes between the creation of a task and its subscription were not sent.
     for (const task of tasks.values()) tell(request, { type: 'task changed', task });
   }
 
-  /** What of a filter this server can tell: lists that it has, resources that are there. What it leaves out, the acknowledgement shows. */
+  /**
+   * The part of a filter that this server supports: its lists, and existing resources. The acknowledgement shows what
+   * is left out.
+   */
   #honoured(
     lists: SubscriptionFilter['lists'],
     resources: SubscriptionFilter['resources'],
@@ -223,14 +226,14 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
     if (watched.size >= maxSubscriptions && !watched.has(topic))
       throw new ProtocolError(
         ErrorCode.Overloaded,
-        `this session watches ${maxSubscriptions} resources, which is its limit: unsubscribe from one (the server's option is maxSubscriptions)`,
+        `this session watches ${maxSubscriptions} resources, which is the limit: unsubscribe from one (the server's option is maxSubscriptions)`,
       );
     if (!watched.has(topic)) this.#hold(request, session, uri);
     this.#watching.add(session, topic, this.#next());
     session.send({ type: 'watches', uri, watches: true });
   }
 
-  /** Counts the bytes of a uri that a session begins to watch. @throws {ProtocolError} where there is no room for them */
+  /** Reserves the bytes of a URI that a session begins to watch. @throws {ProtocolError} if there is no room */
   #hold({ client }: ActiveRequest, session: Session, uri: string): void {
     const held = this.#held.get(session) ?? this.#options.retained.take(client.principal, 0, client.session?.id);
     const excess = held.resize(held.amount + bytesOf(uri));
@@ -250,7 +253,7 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
     return this.#number;
   }
 
-  /** The sessions that hear of a change which concerns more than one of them. */
+  /** The sessions that listen for a change that is not limited to one session. */
   #sessionsFor(change: Change): Hearers<Session> {
     switch (change.type) {
       case 'list changed':
@@ -262,14 +265,14 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
     }
   }
 
-  /** @param only the one session that it concerns */
+  /** @param only the one session that the change concerns */
   #gather(change: Change, only?: Session): void {
     const key = only ? `${only.address} ${topicOf(change)}` : topicOf(change);
     this.#gathering.set(key, { change, number: this.#next(), only });
     this.#timer ??= this.#options.clock.after(this.#options.gatherMs, () => this.#self.send({ type: 'gathered' }));
   }
 
-  /** The changes that were gathered are to be told. */
+  /** Ends the coalescing time and starts sending. */
   #release(): void {
     for (const [key, { change, number, only }] of this.#gathering) {
       if (only) this.#fanOut.add(key, new Map([[only, number]]), change, number);
@@ -281,7 +284,7 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
     this.#gathering.clear();
   }
 
-  /** Tells as many as one slice has time for. The rest are told in later turns of the event loop, so that others have theirs. */
+  /** Notifies as many listeners as one slice has time for. The rest follow in later turns of the event loop. */
   #tell(): void {
     const { clock } = this.#options;
     const slice = new TimeSlice(clock);
@@ -292,7 +295,7 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
     }
   }
 
-  /** What a subscription has yet to be told of: the latest of each thing. */
+  /** The changes that a subscription has not received: the latest of each subject. */
   #owed(request: ActiveRequest): readonly Change[] {
     const owed = new Map(this.#fanOut.owed(request).map((change) => [topicOf(change), change]));
     for (const topic of this.#listening.of(request)) {
@@ -304,8 +307,8 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
   }
 
   /**
-   * Ends a subscription gracefully. The result is what says so; the `notifications/cancelled` that servers may send is for an
-   * end without one (2026-07-28 subscriptions, "Graceful Closure").
+   * Ends a subscription gracefully with a result. The `notifications/cancelled` that servers may send is for an end
+   * without a result (2026-07-28 subscriptions, "Graceful Closure").
    */
   #end(request: ActiveRequest): void {
     for (const change of this.#owed(request)) announce(request, change);
@@ -327,7 +330,7 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
   }
 }
 
-/** Names what changed. */
+/** The subject of a change. */
 function topicOf(change: Change): string {
   switch (change.type) {
     case 'list changed':
@@ -341,7 +344,7 @@ function topicOf(change: Change): string {
 
 const NOBODY: Hearers<never> = new Map<never, number>();
 
-/** Tells one hearer of a change. */
+/** Sends a change to one listener. */
 function announce(hearer: Session | ActiveRequest, change: Change): void {
   if ('announce' in hearer) return hearer.announce(change);
   if (!belongsToOther(change, hearer.client.principal)) tell(hearer, change);
@@ -357,7 +360,7 @@ function tell(request: ActiveRequest, told: ChangeNotice): void {
   request.requests.send({ type: 'tell', request, told });
 }
 
-/** A uri is in the table of topics, and with its session. */
+/** A URI is stored twice: in the table of topics, and with its session. */
 function bytesOf(uri: string): number {
   return WATCH_BYTES + 2 * heapBytes(uri);
 }

@@ -1,16 +1,19 @@
-/** Who wants to hear of what, by either: a change costs as much as there are hearers of it, and one who leaves as much as it wanted. */
+/**
+ * A two-way index of listeners and topics: a change costs as much as it has listeners, and a departing listener as much
+ * as it has topics.
+ */
 import type { Hearers } from './fan-out.ts';
 
 export class Topics<Hearer> {
   readonly #hearers = new Map<string, Map<Hearer, number>>();
   readonly #topics = new Map<Hearer, Set<string>>();
 
-  /** How many hear of anything. */
+  /** The number of listeners. */
   get size(): number {
     return this.#topics.size;
   }
 
-  /** @param number at which it joins: greater than that of any hearer before it */
+  /** @param number at which it joins: greater than that of every earlier listener */
   add(hearer: Hearer, topic: string, number: number): void {
     const hearers = this.#hearers.get(topic);
     if (!hearers) this.#hearers.set(topic, new Map([[hearer, number]]));
@@ -30,12 +33,12 @@ export class Topics<Hearer> {
     this.#topics.delete(hearer);
   }
 
-  /** Who wants to hear of it. */
+  /** The listeners of a topic. */
   hearers(topic: string): Hearers<Hearer> {
     return this.#hearers.get(topic) ?? NOBODY;
   }
 
-  /** What one wants to hear of. */
+  /** The topics of a listener. */
   of(hearer: Hearer): ReadonlySet<string> {
     return this.#topics.get(hearer) ?? NOTHING;
   }
@@ -49,7 +52,7 @@ function leave<K, V>(index: Map<K, { delete(value: V): boolean; readonly size: n
   if (values?.delete(value) && values.size === 0) index.delete(key);
 }
 
-/** Whether a change is of something that is another's: whose it is not must not learn that there was any (S-04). */
+/** Whether a change belongs to another principal: other principals must not learn that it happened (S-04). */
 export function belongsToOther(change: { readonly owner?: string } | object, principal: string): boolean {
   return 'owner' in change && change.owner !== undefined && change.owner !== principal;
 }

@@ -1,4 +1,7 @@
-/** One request in flight, in either era: one id, one answer, cancellable. Types only; `src/requests/request.ts` makes them. */
+/**
+ * One request in flight, in either era: one id, one response, cancellable. Types only; `src/requests/request.ts`
+ * creates them.
+ */
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { ServedBy } from '../protocol/methods.ts';
 import type { Operation } from '../protocol/operations.ts';
@@ -8,59 +11,64 @@ import type { InteractiveRequestMail, RecordedReply } from './input-messages.ts'
 import type { Mailbox } from './mailbox.ts';
 import type { RequestsMail } from './request-messages.ts';
 
-/** The requests of one JSON-RPC batch (2025-03-26), answered together. */
+/** The requests of one JSON-RPC batch (2025-03-26), which are answered together. */
 export interface Batch {
-  /** Answers still owed. */
+  /** Number of missing responses. */
   owed: number;
-  /** Answers that are ready, as text. */
+  /** The responses so far, as text. */
   readonly answers: string[];
-  /** What it came in with. */
+  /** The exchange of the batch. */
   readonly exchange: Exchange | undefined;
 }
 
 export interface ActiveRequest {
-  /** So that a request can stand for what a message is about. */
+  /** Lets a request be the subject of a message. */
   readonly kind: 'request';
   readonly id: RequestId;
-  /** What names it in the in-flight table: its id, or where clients share the table, its exchange's (ids of two clients may be the same). */
+  /**
+   * Its key in the in-flight table: its id, or, if clients share the table, the id of its exchange (two clients may use
+   * the same request id).
+   */
   readonly key: RequestId;
-  /** The HTTP exchange that it came in with. */
+  /** The HTTP exchange that carried it. */
   readonly exchange: Exchange | undefined;
   readonly operation: Operation;
   readonly servedBy: ServedBy;
   readonly client: Client;
-  /** The request's `_meta`, as it came. */
+  /** The request's `_meta`, unchanged. */
   readonly meta: Readonly<Record<string, unknown>> | undefined;
   readonly progressToken: string | number | undefined;
   readonly batch: Batch | undefined;
-  /** The in-flight table that admitted it, and that every outcome goes back to. */
+  /** The in-flight table that admitted it, and to which every outcome is sent. */
   readonly requests: Mailbox<RequestsMail>;
-  /** The inspection record that it came from; 0 while nobody watches. */
+  /** The inspection record that caused it; 0 without listeners. */
   readonly cause: number;
-  /** About how much memory its message takes. */
+  /** Approximate memory of its message in bytes. */
   readonly bytes: number;
-  /** What its message takes of the server's quota of bytes, until its handler has ended; undefined for a small one. */
+  /** Its reservation of the quota of bytes, held until its handler ends; undefined for a small message. */
   held: { release(): void } | undefined;
-  /** Answered, cancelled or timed out: nothing more is sent for it. Set by the in-flight table only. */
+  /** True after it was answered, cancelled or timed out: nothing more is sent for it. */
   settled: boolean;
-  /** Its handler runs on although it was cancelled or timed out. Set by the in-flight table only. */
+  /** True if its handler still runs although it was cancelled or timed out. Set by the in-flight table only. */
   orphaned: boolean;
-  /** Milliseconds it may take, anew from each progress where the revision allows. */
+  /** Milliseconds until it times out; progress restarts the time, if the revision allows it. */
   timeoutMs: number;
-  /** When it was admitted, in milliseconds of the server's clock. */
+  /** Time of its admission, in milliseconds of the server's clock. */
   admitted: number;
-  /** When it times out, and the latest that progress may put this off to; milliseconds of the server's clock. */
+  /**
+   * Time of its timeout, and the latest time to which progress can extend it, in milliseconds of the server's clock.
+   */
   deadline: number;
   latest: number;
-  /** The last progress reported; progress must grow. */
+  /** The last reported progress; progress must increase. */
   progress: number;
-  /** It brings answers, or the state of an earlier request. */
+  /** True if it carries answers, or the state of an earlier request. */
   readonly continues: boolean;
-  /** The conversation that it has become by asking its client something: what its handler comes to goes there. */
+  /** The interactive request that it became by asking its client for input: its handler's outcome goes there. */
   conversation: Mailbox<InteractiveRequestMail> | undefined;
-  /** What an earlier run of it has recorded. */
+  /** The record of an earlier run. */
   recorded: RecordedReply | undefined;
-  /** Aborted when the request is cancelled, times out or loses its client. Made when first asked for. */
+  /** Aborted when the request is cancelled, times out or loses its client. Created on first use. */
   readonly signal: AbortSignal;
   /** Aborts {@link signal}. */
   abort(reason: Error): void;

@@ -1,4 +1,6 @@
-/** What is known of the client behind a request: its session says it (legacy), or the request itself (modern). Types only. */
+/**
+ * The facts about the client of a request: from its session (legacy) or from the request itself (modern). Types only.
+ */
 import type { Dialect } from '../protocol/dialects/index.ts';
 import type { ClientCapabilities, Implementation, LogLevel } from '../protocol/types.ts';
 import type { Announceable } from './mailbox.ts';
@@ -8,9 +10,9 @@ export interface Client {
   readonly dialect: Dialect;
   readonly info: Implementation | undefined;
   readonly capabilities: ClientCapabilities;
-  /** Least severe level that the client wants; `undefined` means none at all. */
+  /** Least severe level that the client wants; undefined: no log messages. */
   readonly logLevel: LogLevel | undefined;
-  /** Who the request is authorised as. */
+  /** The principal that authorizes the request. */
   readonly principal: string;
   /** Absent for a modern client. */
   readonly session: { readonly id: string; readonly mailbox: Announceable<SessionMail> } | undefined;

@@ -1,4 +1,4 @@
-/** What transports and the core say to each other over the bus: types only. */
+/** The events between transports and the core on the bus. Types only. */
 import type { Dialect } from '../protocol/dialects/index.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { SessionStorage } from './session-storage.ts';
@@ -6,110 +6,122 @@ import type { SessionStorage } from './session-storage.ts';
 /** Names one use of a transport: a pipe, a socket, an HTTP exchange. Unique within the process. */
 export type ConnectionId = string;
 
-/** One exchange of a transport that has them: the HTTP request that messages came in with, and whose response carries their answers. */
+/** One HTTP request and its response: messages arrive in the request, and their responses leave in the response. */
 export interface Exchange {
   /** Unique within its connection. */
   readonly id: number;
   readonly principal: string;
-  /** A header of the HTTP request, by its name in lower case. */
+  /** The value of a header, by its name in lower case. */
   header(name: string): string | undefined;
-  /** Whether that header came more than once, as far as can be told. */
+  /** Whether the header is known to have come more than once. */
   repeats(name: string): boolean;
-  /** False where its client takes no stream of events as a response. */
+  /** False if the client accepts no event stream as a response. */
   readonly streams?: boolean;
-  /** The id of the request that it brought: the door says so. */
+  /** The id of the request in it; the inbound codec sets it. */
   request?: RequestId | undefined;
-  /** The store keeps a reply to a call that it brought: its response leaves when that is durable, too. The core says so. */
+  /**
+   * True if the store records a reply to a call in it: the response then waits until the reply is durable. The core
+   * sets it.
+   */
   storesReply?: boolean;
 }
 
-/** What an outbound message belongs to. stdio ignores it; HTTP routes by it. */
+/** The subject of an outbound message. stdio ignores it; HTTP routes by it. */
 export type About =
   | {
       readonly kind: 'request';
       readonly id: RequestId;
       readonly exchange: Exchange | undefined;
-      /** The inspection record of the message that brought it; 0 or absent where nobody watched. */
+      /** The inspection record of the message that carried it; 0 or absent without listeners. */
       readonly cause?: number;
-      /** It has no end of its own, so its response must be a stream. */
+      /** True if it has no end of its own, so that its response must be a stream. */
       readonly stays?: true;
     }
   | { readonly kind: 'session' }
-  /** The connection as a whole, or what came in with one exchange. */
+  /** The whole connection, or one exchange. */
   | { readonly kind: 'connection'; readonly exchange: Exchange | undefined };
 
-/** What reads slowly: the whole connection, the responses of one exchange, or what the session says of its own accord. */
+/** The slow reader: the whole connection, the responses of one exchange, or the session's stream. */
 export type Reader = 'connection' | 'session' | Exchange;
 
-/** Makes the bytes of one message, in pieces; only a transport that writes them asks for them. */
+/** Creates the bytes of one message, in pieces. Only transports that write bytes call it. */
 export type Bytes = () => readonly Uint8Array[];
 
 export interface ConnectionEvents {
   /**
-   * A transport opened a connection. A `shared` one is used by any number of clients, each of whose messages comes with an
-   * exchange: it has no session, and an `initialize` on it opens a connection of its own.
+   * A transport opened a connection. On a `shared` connection, any number of clients send messages, each with an
+   * exchange: it has no session, and an `initialize` on it opens a separate connection.
    */
   'connection.opened': {
     readonly connection: ConnectionId;
     readonly transport: string;
-    /** Who every message on it is authorised as. Default: `anonymous`. */
+    /** The principal of every message on it. Default: `anonymous`. */
     readonly principal?: string;
     readonly shared?: true;
-    /** The id of its session, where that outlives the process: another connection with it goes on. Default: one of its own. */
+    /**
+     * The id of its session if the session outlives the process: another connection with this id continues it. Default:
+     * a new id.
+     */
     readonly session?: string;
   };
-  /** One whole message came in, as text. The transport never looks inside. */
+  /** One whole message arrived, as text. Transports never inspect it. */
   'connection.text': { readonly connection: ConnectionId; readonly text: string; readonly exchange?: Exchange };
-  /** An exchange brought nothing that is answered: notifications, or responses. */
+  /** An exchange contained nothing that needs a response: notifications or responses. */
   'connection.accepted': { readonly connection: ConnectionId; readonly exchange: Exchange };
-  /** The requests of an exchange will get no answer: they were cancelled. */
+  /** The requests of an exchange will get no response: they were cancelled. */
   'connection.unanswered': { readonly connection: ConnectionId; readonly exchange: Exchange };
-  /** On a shared connection, an `initialize` opened a session: `opened` is its own connection, which the exchange now belongs to. */
+  /**
+   * An `initialize` on a shared connection opened a session: `opened` is its own connection, to which the exchange now
+   * belongs.
+   */
   'connection.session': {
     readonly connection: ConnectionId;
     readonly exchange: Exchange;
     readonly opened: ConnectionId;
-    /** The session's id: a secret, by which its client is known. */
+    /** The session's id: a secret that identifies its client. */
     readonly session: string;
     readonly dialect: Dialect;
-    /** Keeps it beyond this process, where the store of the server does. */
+    /** Persists the session, if the server's store is durable. */
     readonly keeper: SessionStorage | undefined;
   };
-  /** On a shared connection, the client has closed an exchange before its answer: that cancels its request. */
+  /** On a shared connection, the client closed an exchange before its response: that cancels its request. */
   'connection.left': { readonly connection: ConnectionId; readonly exchange: Exchange };
-  /** A handler lets go of the client's exchange, to be asked again for the answer after `retryMs` milliseconds (SEP-1699). */
+  /**
+   * A handler releases the client's exchange; the client asks for the response again after `retryMs` milliseconds
+   * (SEP-1699).
+   */
   'connection.release': { readonly connection: ConnectionId; readonly exchange: Exchange; readonly retryMs: number };
-  /** Bytes came in that cannot be one message; the transport has skipped them and goes on. */
+  /** Bytes arrived that are not one message; the transport has skipped them and continues. */
   'connection.unreadable': {
     readonly connection: ConnectionId;
     readonly reason: 'too long' | 'not UTF-8';
     readonly bytes: number;
-    /** Their id and method as JSON (protocol/envelope.ts), or how they begin, as text. */
+    /** Their id and method as JSON (protocol/envelope.ts), or their beginning as text. */
     readonly head: string;
   };
   /**
-   * The core rejects what came in with the 'connection.text' or 'connection.unreadable' that is being emitted, or of a batch one
-   * request, and runs nothing of it. `id` is that of the error, undefined if it has none. Precedes the error.
+   * The core rejects the text of the current 'connection.text' or 'connection.unreadable' event, or one request of its
+   * batch, and runs nothing of it. `id` is the id of the error, if it has one. Emitted before the error.
    */
   'connection.rejected': { readonly connection: ConnectionId; readonly id: RequestId | undefined };
   /** The list of tools has changed. */
   'tools.changed': Readonly<Record<never, never>>;
-  /** The peer reads slower than we write: hold back what can wait. Default: the whole connection. */
+  /** The peer reads more slowly than we write: queue what can wait. Default: the whole connection. */
   'connection.slow': { readonly connection: ConnectionId; readonly reader?: Reader };
   /** The peer has caught up. */
   'connection.drained': { readonly connection: ConnectionId; readonly reader?: Reader };
   /** The peer will send nothing more (end of input): answer what is in flight, then end the connection. */
   'connection.ended': { readonly connection: ConnectionId };
-  /** The connection is gone; nothing can be sent any more. */
+  /** The connection is closed; nothing can be sent any more. */
   'connection.closed': { readonly connection: ConnectionId; readonly reason: string };
   /** The core has one message for the peer, as text without a line end. */
   'connection.send': {
     readonly connection: ConnectionId;
     readonly text: string;
     readonly about: About;
-    /** For an answer, the HTTP status that goes with it; undefined for what is none. Only HTTP reads it. */
+    /** The HTTP status of a response; undefined for other messages. Only HTTP reads it. */
     readonly status: number | undefined;
-    /** The same text as bytes, of which the greater part was made before: for a transport that can write them as they are. */
+    /** The same text as bytes, most of them cached, for transports that can write bytes. */
     readonly bytes?: Bytes | undefined;
   };
   /** The core has nothing more to send: flush, then close. */

@@ -1,4 +1,4 @@
-/** What an emitter hears: everything that may leave for one client. Types only. */
+/** The mailbox of an emitter: everything that may be sent to one client. Types only. */
 import type { Dialect } from '../protocol/dialects/index.ts';
 import type { WireError } from '../protocol/errors.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
@@ -31,14 +31,14 @@ export type Notification =
     }
   | { readonly type: 'list changed'; readonly what: ListKind }
   | { readonly type: 'resource updated'; readonly uri: string }
-  /** Of a task that was created in this session. */
+  /** About a task that was created in this session. */
   | { readonly type: 'task status'; readonly task: TaskState }
-  /** For one subscription. Changes were gathered already. */
+  /** For one subscription. Changes are already coalesced. */
   | { readonly type: 'told'; readonly about: ActiveRequest; readonly told: ChangeNotice };
 
 export type ResultMail =
   | AnswerMail
-  /** An answer to what never became a request. */
+  /** A response to something that never became a request. */
   | {
       readonly type: 'refusal';
       readonly id: RequestId | undefined;
@@ -46,11 +46,11 @@ export type ResultMail =
       readonly error: WireError;
       readonly batch: Batch | undefined;
       readonly exchange: Exchange | undefined;
-      /** The HTTP status that goes with it. */
+      /** Its HTTP status. */
       readonly status: number;
     };
 
-/** A request of ours to the client, and that nobody waits for its answer any more: like an answer, never dropped. */
+/** A request to the client, or its cancellation. Like a response, never dropped. */
 export type Ask =
   | { readonly type: 'ask'; readonly id: RequestId; readonly about: ActiveRequest; readonly input: InputRequest }
   | { readonly type: 'withdrawn'; readonly id: RequestId; readonly about: ActiveRequest; readonly reason: string };
@@ -59,9 +59,9 @@ export type EmitterMail =
   | ResultMail
   | Ask
   | Notification
-  /** A request will get no answer: it was cancelled. */
+  /** A request will get no response: it was cancelled. */
   | { readonly type: 'unanswered'; readonly request: ActiveRequest }
-  /** A handler lets go of its client's exchange for a while (SEP-1699). */
+  /** A handler releases its client's exchange for a while (SEP-1699). */
   | { readonly type: 'release'; readonly request: ActiveRequest; readonly retryMs: number }
   | { readonly type: 'slow'; readonly reader: Reader }
   | { readonly type: 'drained'; readonly reader: Reader }

@@ -1,8 +1,8 @@
-/** What an executor hears: implementations to keep, and calls to run. Types only. */
+/** The mailbox of an executor: implementations to store, and calls to run. Types only. */
 import type { ActiveRequest } from './active-request.ts';
 
 export type ExecutorMail<Implementation, Target> =
   | { readonly type: 'attach'; readonly ref: number; readonly implementation: Implementation }
   | { readonly type: 'detach'; readonly ref: number }
-  /** Run what `ref` names for this request; `target` is what the registry resolved. */
+  /** Run the implementation `ref` for this request; `target` is what the registry resolved. */
   | { readonly type: 'execute'; readonly request: ActiveRequest; readonly ref: number; readonly target: Target };

@@ -1,91 +1,94 @@
-/** What a request that asks its client something hears, and what it asks: types only. */
+/** The mailbox of an interactive request, and the input requests that it sends. Types only. */
 import type { JsonObject } from '../protocol/json.ts';
 import type { ActiveRequest } from './active-request.ts';
 import type { Mailbox } from './mailbox.ts';
 import type { Outcome } from './results.ts';
 import type { TaskMail } from './task-messages.ts';
 
-/** What a server may ask a client. */
+/** The requests that a server may send to a client. */
 export type InputMethod = 'elicitation/create' | 'sampling/createMessage' | 'roots/list';
 
-/** A question as it goes over the wire: a request of the server (legacy), or an entry of `inputRequests` (modern, tasks). */
+/**
+ * An input request as it goes over the wire: a request of the server (legacy), or an entry of `inputRequests` (modern,
+ * tasks).
+ */
 export interface InputRequest {
   readonly method: InputMethod;
   readonly params: JsonObject;
 }
 
-/** What a client made of a question: what it answered, which nobody has looked at yet, or an error. */
+/** A client's reply to an input request: its unchecked answer, or an error. */
 export type Reply =
   | { readonly ok: true; readonly result: unknown }
   | { readonly ok: false; readonly error: { readonly code: number; readonly message: string } };
 
-/** A question to the model that called. */
+/** An input request that the calling model answers. */
 export interface ByModel {
-  /** The tool has an output schema, which no question fits. */
+  /** True if the tool has an output schema, which an input request cannot fit. */
   readonly structured: boolean;
-  /** Why the client cannot be asked: said where the model cannot be, either. */
+  /** The reason why the client cannot be asked; used if the model cannot be asked, either. */
   readonly otherwise: Error;
 }
 
-/** One question that a handler waits for. */
+/** One input request that a handler waits for. */
 export interface Question {
-  /** Names it within its request: the same in every run, so that a recorded answer is found again. */
+  /** Its name within the request. It is the same in every run, so that a recorded answer is found again. */
   readonly key: string;
   readonly request: InputRequest;
-  /** The client cannot be asked this: the model that called is, by the result of its call. */
+  /** Present if the client cannot be asked: the result of the call then asks the calling model. */
   readonly model?: ByModel | undefined;
-  /** Takes the reply. Called once, or `fail` is. */
+  /** Called with the reply. Either this or `fail` is called, once. */
   reply(reply: Reply): void;
   fail(error: Error): void;
 }
 
-/** What an earlier run of the same request has recorded. */
+/** The record of an earlier run of the same request. */
 export interface RecordedReply {
-  /** The id of the conversation that it belongs to; absent where the client answers without having been asked. */
+  /** The id of its interactive request; absent if the client answers without having been asked. */
   readonly id: string | undefined;
-  /** The times that the client was asked. */
+  /** How often the client was asked. */
   readonly round: number;
-  /** By key, what was replied. */
+  /** The replies, by key. */
   readonly replies: Readonly<Record<string, unknown>>;
-  /** By name, what completed steps gave. */
+  /** The results of completed steps, by name. */
   readonly steps: JsonObject;
-  /** The place that its statechart had come to, as it was last kept; undefined where none was. */
+  /** The last stored checkpoint of its statechart; undefined if there is none. */
   readonly place?: string | undefined;
-  /** Nobody waits for an answer now: its client may come back. */
+  /** True if no request is in flight for it: its client may still retry. */
   readonly waits?: boolean;
 }
 
-/** Whoever runs the handler of a request, as its conversation sees it. */
+/** The run of a handler, as its interactive request uses it. */
 export interface HandlerRun {
-  /** From now on the handler runs for this request: its client's newer one. */
+  /** Continues the handler for a newer request of its client. */
   carryOn(request: ActiveRequest): void;
-  /** What completed steps have given, as far as JSON can hold it. */
+  /** The results of completed steps, as far as they are JSON. */
   steps(): JsonObject;
-  /** It waits for its client, or does so no longer. */
+  /** Called when it begins or ends waiting for its client. */
   waits(waiting: boolean): void;
 }
 
-/** What a conversation hears: a request that asks its client something, from its first question to its end. */
+/** The messages of an interactive request, from its first input request to its end. */
 export type InteractiveRequestMail =
-  /** Its handler asks. */
+  /** Its handler asks for input. */
   | { readonly type: 'ask'; readonly questions: readonly Question[] }
-  /** Everything that the handler asks in one turn has been asked: put it to the client. */
+  /** The handler has asked everything of this turn: send the input requests. */
   | { readonly type: 'put' }
-  /** The client has replied to one question. */
+  /** The client has replied to one input request. */
   | { readonly type: 'replied'; readonly key: string; readonly reply: Reply }
-  /** Its handler waits no longer for the answers to these. */
+  /** Its handler no longer waits for these answers. */
   | { readonly type: 'dropped'; readonly keys: readonly string[]; readonly reason: Error }
-  /** The client has come back with another request. */
+  /** The client has retried with another request. */
   | { readonly type: 'resumed'; readonly request: ActiveRequest; readonly responses: Readonly<Record<string, unknown>> }
-  /** The request that carries it becomes this task: it is answered with that, and everything else goes there from now on. */
+  /** The request that carries it becomes this task: respond with the task, and send everything else to it. */
   | { readonly type: 'detach'; readonly task: Mailbox<TaskMail> }
-  /** Its handler says how far it is. */
+  /** Its handler reports progress. */
   | { readonly type: 'progressed'; readonly message: string }
-  /** The request that carries it was ended: by its client, or by its deadline. */
+  /** The request that carries it was ended by its client or by its deadline. */
   | { readonly type: 'aborted'; readonly reason: Error }
-  /** Nobody answered in time, or others needed the room. */
+  /** No answer came in time, or it was evicted. */
   | { readonly type: 'expired'; readonly reason: Error }
   /** Its handler has ended. */
   | { readonly type: 'done'; readonly outcome: Outcome }
-  /** What this answer to a request rests on is durable; or why it is not. */
+  /** The data behind this response is durable, or the reason why it is not. */
   | { readonly type: 'kept'; readonly request: ActiveRequest; readonly outcome: Outcome; readonly error?: unknown };

@@ -1,32 +1,35 @@
-/** What a registry hears. Registration answers through a reply function, at once; requests are answered through the in-flight table. Types only. */
+/**
+ * The mailbox of a registry. Registrations are answered at once through a reply function; requests are answered through
+ * the in-flight table. Types only.
+ */
 import type { RequestMail } from './request-messages.ts';
 
-/** What a registry knows of an element: its description and a reference. The executor holds what runs. */
+/** An element in a registry: its description and a reference. The executor holds the implementation. */
 export interface Element<D> {
-  /** The name by which requests resolve it: a tool's or prompt's name, a resource's uri, a template's text. */
+  /** The key by which requests resolve it: a tool's or prompt's name, a resource's URI, a template's text. */
   readonly key: string;
   readonly definition: D;
-  /** Names the implementation to the executor. */
+  /** Identifies the implementation in the executor. */
   readonly ref: number;
-  /** Who offered it: `code`, or a file or directory. */
+  /** Its source: `code`, or a file or directory. */
   readonly source: string;
   readonly enabled: boolean;
 }
 
-/** An element that is being offered. */
+/** An element to register. */
 export type ElementOffer<D> = Omit<Element<D>, 'enabled'>;
 
-/** How a change of the registry went. `gone` are the references whose implementations are no longer needed. */
+/** The result of a change. `gone` lists the references whose implementations are no longer needed. */
 export type Registered =
   | { readonly ok: true; readonly gone: readonly number[] }
   | { readonly ok: false; readonly why: string };
 
 export type RegistrationMail<D> =
   | { readonly type: 'register'; readonly offer: ElementOffer<D>; reply(registered: Registered): void }
-  /** Replaces the definition and reference of an element, in its place. */
+  /** Replaces an element's definition and reference in its place. */
   | { readonly type: 'update'; readonly offer: ElementOffer<D>; reply(registered: Registered): void }
   | { readonly type: 'enable' | 'disable' | 'remove'; readonly key: string; reply(registered: Registered): void }
-  /** Replaces everything that one source offers, in one change; an empty list removes it. */
+  /** Replaces all elements of one source in one change; an empty list removes them. */
   | {
       readonly type: 'replace source';
       readonly source: string;
@@ -34,7 +37,7 @@ export type RegistrationMail<D> =
       reply(registered: Registered): void;
     }
   | { readonly type: 'clear'; reply(registered: Registered): void }
-  /** What is offered looks the same, but does something else: clients are told to list again. */
+  /** The definitions are the same but their behaviour has changed: clients are told to list again. */
   | { readonly type: 'announce'; reply(registered: Registered): void };
 
 export type RegistryMail<D> = RegistrationMail<D> | RequestMail;

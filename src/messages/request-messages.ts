@@ -1,4 +1,4 @@
-/** What the in-flight table of one connection or session hears: types only. */
+/** The mailbox of the in-flight table of one connection or session. Types only. */
 
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { LogLevel } from '../protocol/types.ts';
@@ -6,13 +6,13 @@ import type { ActiveRequest } from './active-request.ts';
 import type { Outcome } from './results.ts';
 import type { ChangeNotice } from './subscription-messages.ts';
 
-/** A request on its way. One object travels from the door to the registry. */
+/** A request. One object travels from the inbound codec to the registry. */
 export interface RequestMail {
   readonly type: 'request';
   readonly request: ActiveRequest;
 }
 
-/** Its answer, on the way back: one object travels from the executor to the emitter. */
+/** A response. One object travels from the executor to the emitter. */
 export interface AnswerMail {
   readonly type: 'answer';
   readonly request: ActiveRequest;
@@ -20,11 +20,11 @@ export interface AnswerMail {
 }
 
 export type RequestsMail =
-  /** A new request: admit it, or refuse it. */
+  /** A new request: admit or reject it. */
   | RequestMail
-  /** The client no longer wants the request of this key. */
+  /** The client cancels the request of this key. */
   | { readonly type: 'cancel'; readonly key: RequestId; readonly reason: string | undefined }
-  /** Whoever served it is done. */
+  /** The outcome of a request. */
   | AnswerMail
   /** Its handler reports progress. */
   | {
@@ -34,7 +34,7 @@ export type RequestsMail =
       readonly total: number | undefined;
       readonly message: string | undefined;
     }
-  /** Its handler logs something for the client. */
+  /** Its handler sends a log message to the client. */
   | {
       readonly type: 'log';
       readonly request: ActiveRequest;
@@ -42,17 +42,20 @@ export type RequestsMail =
       readonly data: unknown;
       readonly logger: string | undefined;
     }
-  /** It was answered, and its handler waited; now nobody waits for that any more, and it runs on. */
+  /** It was answered while its handler waited. Nothing waits for the handler any more, but it still runs. */
   | { readonly type: 'runs on'; readonly request: ActiveRequest }
-  /** It is a subscription, and this is for it. */
+  /** A notification for a subscription. */
   | { readonly type: 'tell'; readonly request: ActiveRequest; readonly told: ChangeNotice }
-  /** What serves it asks for another time than the server's default, in milliseconds from now. */
+  /** Sets another timeout than the server's default, in milliseconds from now. */
   | { readonly type: 'allow'; readonly request: ActiveRequest; readonly timeoutMs: number }
-  /** Its handler lets go of the client's exchange, to be asked again after so many milliseconds (SEP-1699). */
+  /** Its handler releases the client's exchange; the client asks again after this many milliseconds (SEP-1699). */
   | { readonly type: 'release'; readonly request: ActiveRequest; readonly retryMs: number }
-  /** The earliest deadline has come. */
+  /** The earliest deadline has passed. */
   | { readonly type: 'deadline' }
-  /** Take no new requests. */
+  /** Accept no new requests. */
   | { readonly type: 'drain' }
-  /** Time is over, or the client disconnected: abort what is in flight, and say so to whoever still hears it. */
+  /**
+   * The grace time is over, or the client disconnected: abort what is in flight, with error responses where a client can
+   * receive them.
+   */
   | { readonly type: 'abandon'; readonly reason: string };

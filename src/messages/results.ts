@@ -1,4 +1,4 @@
-/** What a request can be answered with, before a dialect shows it. */
+/** The results of requests, before a dialect renders them. */
 import type { WireError } from '../protocol/errors.ts';
 import { isObject } from '../protocol/json.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
@@ -17,7 +17,7 @@ import type {
 import type { InputRequest } from './input-messages.ts';
 import type { TaskState } from './task-messages.ts';
 
-/** One page of a list. The same object is answered to every client, so that it is serialised once for each dialect. */
+/** One page of a list. All clients receive the same object, so that it is serialized once for each dialect. */
 export type Page =
   | PageOf<'tools', Tool>
   | PageOf<'resources', Resource>
@@ -30,7 +30,7 @@ interface PageOf<K, D> {
   readonly nextCursor: string | undefined;
 }
 
-/** What the server says of itself to whoever asks. */
+/** The server's description of itself. */
 export interface ServerDescription {
   readonly info: Implementation;
   readonly capabilities: ServerCapabilities;
@@ -48,13 +48,16 @@ export type Result =
   | { readonly kind: 'completion'; readonly result: CompleteResult }
   /** The server has ended the subscription that this request opened. */
   | { readonly kind: 'subscription ended'; readonly id: RequestId }
-  /** The client is to answer these, by key, and to come back with the state (2026-07-28 MRTR, "InputRequiredResult"). */
+  /**
+   * The client must answer these input requests, by key, and retry with the state (2026-07-28 MRTR,
+   * "InputRequiredResult").
+   */
   | { readonly kind: 'input'; readonly requests: Readonly<Record<string, InputRequest>>; readonly state: string }
   /** The request has become this task. */
   | { readonly kind: 'task created'; readonly task: TaskState }
   | { readonly kind: 'task'; readonly task: TaskState }
   | { readonly kind: 'tasks'; readonly tasks: readonly TaskState[]; readonly nextCursor: string | undefined }
-  /** What the call of a task came to, for somebody who asks for just that (2025-11-25). */
+  /** The outcome of a task's call, for a request that asks only for it (2025-11-25). */
   | { readonly kind: 'task result'; readonly id: string; readonly result: Result };
 
 export type Outcome =
@@ -63,7 +66,7 @@ export type Outcome =
 
 export const EMPTY: Outcome = { ok: true, result: { kind: 'empty' } };
 
-/** Whether a value that was kept is an outcome: what is inside is as it was written. */
+/** Whether a stored value is an outcome. Its contents are trusted: they are as they were written. */
 export function isOutcome(value: unknown): value is Outcome {
   return isObject(value) && isObject(value.ok === true ? value.result : value.error);
 }

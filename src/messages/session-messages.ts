@@ -1,4 +1,4 @@
-/** What a session hears: types only. */
+/** The mailbox of a session. Types only. */
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { LogLevel } from '../protocol/types.ts';
 import type { ActiveRequest } from './active-request.ts';
@@ -6,7 +6,7 @@ import type { InputRequest, Reply } from './input-messages.ts';
 import type { RequestMail } from './request-messages.ts';
 import type { TaskState } from './task-messages.ts';
 
-/** A question to the client of a session, for one of its requests. */
+/** A request to the client of a session, on behalf of one of its requests. */
 export interface AskMail {
   readonly type: 'ask';
   readonly about: ActiveRequest;
@@ -17,24 +17,24 @@ export interface AskMail {
 export type SessionMail =
   /** A request of its client. */
   | RequestMail
-  /** A request that came back through the in-flight table because the session itself serves it. */
+  /** A request that the in-flight table returned because the session itself serves it. */
   | { readonly type: 'serve'; readonly request: ActiveRequest }
   | AskMail
-  /** Nobody waits for the answer to this any more. */
+  /** The answer to this is no longer needed. */
   | { readonly type: 'withdraw'; readonly ask: AskMail; readonly reason: string }
-  /** The client has answered a request of ours. */
+  /** The client has responded to a request of ours. */
   | { readonly type: 'response'; readonly id: RequestId; readonly reply: Reply }
   | { readonly type: 'initialized' }
   | { readonly type: 'list changed'; readonly what: ListKind }
   /** A resource that it watches has changed. */
   | { readonly type: 'resource updated'; readonly uri: string; readonly owner?: string }
-  /** A task that was created in it has another status. */
+  /** The status of one of its tasks has changed. */
   | { readonly type: 'task changed'; readonly task: TaskState }
-  /** It watches a resource from now on, or no longer. */
+  /** It begins or ends watching a resource. */
   | { readonly type: 'watches'; readonly uri: string; readonly watches: boolean }
   | { readonly type: 'close'; readonly reason: string };
 
-/** What a session is beside what it was opened with: what a restart must not change. */
+/** The mutable state of a session, which survives a restart. */
 export interface SessionState {
   readonly initialized: boolean;
   readonly logLevel: LogLevel;

@@ -1,17 +1,20 @@
-/** What a transport keeps of a session beyond its process, and how it wakes one: where the server's store is durable. Types only. */
+/**
+ * Persistence of a transport's session, and restoration of dormant sessions, if the server's store is durable. Types
+ * only.
+ */
 import type { Dialect } from '../protocol/dialects/index.ts';
 import type { ConnectionId } from './connection-events.ts';
 
-/** What is kept of a stream. Only messages have an event id that a client sees. */
+/** The kinds of stored stream events. Only messages have an event id that clients see. */
 export type StoredEventKind =
-  /** It begins; its data names the request that it answers. */
+  /** The stream begins; its data names the request that it answers. */
   | 'opened'
   | 'message'
-  /** A message that nobody read when it came. */
+  /** A message that arrived while nothing read the stream. */
   | 'waiting'
-  /** The message that it ends with. */
+  /** The last message of the stream. */
   | 'last'
-  /** It ends without one. */
+  /** The stream ends without a last message. */
   | 'end';
 
 export interface StoredEvent {
@@ -20,50 +23,48 @@ export interface StoredEvent {
   readonly data: string;
 }
 
-/** One session as its transport keeps it. What is added in one turn becomes durable together, and in order. */
+/** The storage of one session. The writes of one turn become durable together, in order. */
 export interface SessionStorage {
-  /** Adds an event. `seq` grows by one within a stream, from 1. */
+  /** Adds an event. `seq` increases by one within a stream, from 1. */
   event(stream: string, seq: number, kind: StoredEventKind, data: string): void;
-  /** The events of a stream up to this one will not be asked for any more. */
+  /** The events of a stream up to this one are no longer needed. */
   trim(stream: string, upto: number): void;
   /**
-   * The output gate: runs this when everything that was added before is durable; at once where nothing is on its way, and
-   * always in order. Where the store fails, `failed` is run instead; without one, it waits until the store does its work again.
+   * The output gate: calls `run` when all earlier writes are durable; at once if none is pending; always in order. If
+   * the store fails, calls `failed` instead; without `failed`, waits until the store works again.
    */
   gate(run: () => void, failed?: (why: string) => void): void;
   /**
-   * The gate of a response that changed nothing: it waits for the state of the session alone. No request can observe a reply
-   * of another call, nor an event of a stream that is not its own.
+   * The gate for a response that changed nothing: waits for the state of the session only. Such a response cannot
+   * reveal the reply of another call, nor an event of another stream.
    */
   readGate(run: () => void, failed: (why: string) => void): void;
-  /** The ids of the streams of which anything is kept. */
+  /** The ids of the streams with stored events. */
   streams(): Promise<readonly string[]>;
-  /** What is kept of a stream, at most `limit` events. @throws when it is not what was written */
+  /** The stored events of a stream, at most `limit`. @throws if the data is invalid */
   events(stream: string, limit: number): Promise<readonly StoredEvent[]>;
-  /** It is in use, and ends when it is not for so many milliseconds. */
+  /** Records a use; the session expires after this many idle milliseconds. */
   used(idleMs: number): void;
-  /** Whether it could leave memory, as far as the server knows, once nobody has used it for so many milliseconds. */
+  /** Idle milliseconds after which it may hibernate, as far as the server knows; undefined if it may not. */
   readonly sleepsAfterMs: number | undefined;
-  /** It leaves memory, and wakes with the next request. */
+  /** Hibernates. The next request restores it. */
   sleep(): void;
-  /** It is over, for good: no restart brings it back. */
+  /** Ends the session for good: no restart restores it. */
   end(): void;
 }
 
-/** A session that is about to wake. */
+/** A session that is about to be restored. */
 export interface WokenSession {
   readonly dialect: Dialect;
   readonly keeper: SessionStorage;
-  /** Opens its connection: from now on it is awake. */
+  /** Opens its connection, which makes it active. */
   connect(): ConnectionId;
 }
 
 export interface DormantSessions {
   /**
-   * A session of this principal that is kept and not awake; `damaged` where the store has one, and what it has of it is not as it
-   * was written.
-   *
-   * @throws when the store cannot say
+   * Finds a dormant session of this principal; `damaged` if the store has invalid data for it.
+   * @throws if the store cannot be read
    */
   wake(id: string, principal: string): Promise<WokenSession | 'damaged' | undefined>;
 }

@@ -1,4 +1,4 @@
-/** Content blocks, and helpers that make them. */
+/** Content blocks and helpers that create them. */
 import { isObject } from '../protocol/json.ts';
 import type {
   Annotations,
@@ -21,12 +21,15 @@ export function image(data: Uint8Array | string, mimeType: string, annotations?:
   return { type: 'image', data: base64(data), mimeType, ...noted(annotations) };
 }
 
-/** A sound, from bytes or base64. Clients of 2024-11-05 get it as an embedded resource. @example audio(bytes, 'audio/wav') */
+/**
+ * A sound, from bytes or base64. Clients of 2024-11-05 receive it as an embedded resource. @example audio(bytes,
+ * 'audio/wav')
+ */
 export function audio(data: Uint8Array | string, mimeType: string, annotations?: Annotations): AudioContent {
   return { type: 'audio', data: base64(data), mimeType, ...noted(annotations) };
 }
 
-/** A resource inside the result. @example embedded('file:///a.md', '# A', 'text/markdown') */
+/** A resource that is embedded in the result. @example embedded('file:///a.md', '# A', 'text/markdown') */
 export function embedded(
   uri: string,
   contents: Uint8Array | string,
@@ -36,7 +39,7 @@ export function embedded(
   return { type: 'resource', resource: resourceContents(uri, contents, mimeType), ...noted(annotations) };
 }
 
-/** A pointer to a resource. Clients before 2025-06-18 get its uri as text. @example link('file:///a.md', 'a.md') */
+/** A link to a resource. Clients before 2025-06-18 receive its URI as text. @example link('file:///a.md', 'a.md') */
 export function link(uri: string, name: string, more: Omit<ResourceLink, 'type' | 'uri' | 'name'> = {}): ResourceLink {
   return { type: 'resource_link', uri, name, ...more };
 }
@@ -47,7 +50,7 @@ export function resourceContents(uri: string, contents: Uint8Array | string, mim
   return typeof contents === 'string' ? { ...about, text: contents } : { ...about, blob: base64(contents) };
 }
 
-/** True for a value that has the shape of a content block. */
+/** True if the value has the shape of a content block. */
 export function isContentBlock(value: unknown): value is ContentBlock {
   if (!isObject(value)) return false;
   switch (value.type) {

@@ -1,4 +1,4 @@
-/** The result envelope: one shape for what every tool returns: `data`, `meta`, `error`. */
+/** The result envelope: one shape for the results of all tools: `data`, `meta`, `error`. */
 import { isObject, type JsonObject } from '../protocol/json.ts';
 import type { CallToolResult } from '../protocol/types.ts';
 import type { AuthorSchema } from '../schema/schema-types.ts';
@@ -6,15 +6,15 @@ import { wrapSchema } from '../schema/wrap.ts';
 import { truncate } from './truncate.ts';
 
 export interface EnvelopeMeta {
-  /** How many rows there were, before any were left out; the length of `data` when it is an array. */
+  /** The number of rows before truncation; the length of `data` if it is an array. */
   readonly rowCount?: number;
-  /** Something was left out. */
+  /** True if data was left out. */
   readonly truncated?: boolean;
-  /** How long the tool took, in milliseconds; filled in when absent. */
+  /** Duration of the call in milliseconds; filled in if absent. */
   readonly durationMs?: number;
-  /** Which tier, cache or source answered; the author's word. */
+  /** The tier, cache or source of the data; any label. */
   readonly tier?: string | number;
-  /** What the model needs to know about the result; says so when something was left out. */
+  /** A note for the model about the result. If data was left out, the note says so. */
   readonly note?: string;
   readonly [more: string]: unknown;
 }
@@ -22,7 +22,7 @@ export interface EnvelopeMeta {
 export interface EnvelopeInput<T> {
   readonly data?: T;
   readonly meta?: EnvelopeMeta;
-  /** Makes the call fail, in words that the model can act on. */
+  /** Makes the call fail with a message that the model can act on. */
   readonly error?: string | { readonly message: string; readonly code?: string };
 }
 
@@ -32,13 +32,13 @@ export interface Envelope<T = unknown> extends EnvelopeInput<T> {
   readonly [ENVELOPE]: true;
 }
 
-/** Where the envelope's meta stands in a result's `_meta`. */
+/** The key of the envelope's meta in a result's `_meta`. */
 export const ENVELOPE_META = 'dev.troupe/result';
 
 /**
- * Gives a tool's result the shape that all tools share. On the wire it is `structuredContent: { data, meta, error? }`,
- * the same as text, and the meta once more in `_meta["dev.troupe/result"]`, for hosts that keep structured content to themselves.
- *
+ * Gives a tool's result the common shape of all tools. On the wire it is `structuredContent: { data, meta, error? }`,
+ * the same as text, and the meta again in `_meta["dev.troupe/result"]`, for hosts that do not pass structured content
+ * to the model.
  * @example return toolResult({ data: rows, meta: { tier: 'cache' } });
  */
 export function toolResult<T>(input: EnvelopeInput<T>): Envelope<T> {
@@ -50,8 +50,7 @@ export function isEnvelope(value: unknown): value is Envelope {
 }
 
 /**
- * The output schema of a tool that answers with {@link toolResult}, from the schema of its `data`.
- *
+ * The output schema of a tool that returns {@link toolResult}, from the schema of its `data`.
  * @example server.tool('rows', { output: envelopeOf(z.array(Row)) }, () => toolResult({ data: rows }))
  */
 export function envelopeOf(data: AuthorSchema): AuthorSchema {
@@ -74,9 +73,8 @@ export function envelopeOf(data: AuthorSchema): AuthorSchema {
 }
 
 /**
- * Puts an envelope into a tool result, cut to what may be sent.
- *
- * @param maxLength the longest `data` that is sent whole, in characters of JSON
+ * Converts an envelope into a tool result and truncates its data.
+ * @param maxLength the longest `data` that is sent untruncated, in characters of JSON
  */
 export function sealEnvelope(
   { data, meta = {}, error }: Envelope,
@@ -95,7 +93,7 @@ export function sealEnvelope(
       ? {}
       : {
           truncated: true,
-          note: `truncated: ${cut.kept}; at most ${maxLength} characters are sent (maxResultLength): ask for less, or in parts`,
+          note: `truncated: ${cut.kept}; at most ${maxLength} characters are sent (maxResultLength). Request less data, or request it in parts`,
         }),
   };
   const structured = {
@@ -111,7 +109,7 @@ export function sealEnvelope(
   };
 }
 
-/** True for the result of an envelope from which something was left out. */
+/** True for the result of a truncated envelope. */
 export function wasCut({ _meta: meta }: CallToolResult): boolean {
   const ours = meta?.[ENVELOPE_META];
   return isObject(ours) && ours.truncated === true;

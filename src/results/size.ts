@@ -1,8 +1,8 @@
-/** Estimates how long a value is as JSON, without writing it. */
+/** Estimates the length of a value as JSON without serializing it. */
 
 /**
- * The length of `value` as JSON text, in characters, exact but for escapes; stops counting once it passes `enough`.
- * Cycles are counted until `enough`.
+ * The length of `value` as JSON text in characters, exact except for escapes. Stops counting above `enough`, also in
+ * cycles.
  */
 export function jsonLength(value: unknown, enough = Number.POSITIVE_INFINITY): number {
   let length = 0;

@@ -1,23 +1,22 @@
-/** Turns whatever a tool's handler returned into a tool result. */
+/** Converts the return value of a tool's handler into a tool result. */
 import { describe, isObject, type JsonValue } from '../protocol/json.ts';
 import type { CallToolResult } from '../protocol/types.ts';
 import { isContentBlock } from './content.ts';
 import { isEnvelope, sealEnvelope } from './envelope.ts';
 
 export interface ResultPolicy {
-  /** How long the handler took, in milliseconds. */
+  /** Duration of the handler in milliseconds. */
   durationMs(): number;
-  /** The longest envelope data that is sent whole, in characters of JSON. */
+  /** The longest envelope data that is sent untruncated, in characters of JSON. */
   readonly maxResultLength: number;
-  /** The tool has an output schema: what is no content is data, a string too. */
+  /** True if the tool has an output schema: every value that is not content is then data, including strings. */
   readonly structured: boolean;
 }
 
 /**
- * A string becomes text, content blocks stay as they are, a whole result too, {@link isEnvelope} is sealed, and anything
- * else is data: `structuredContent`, and the same as text.
- *
- * @throws {TypeError} for what JSON cannot say, such as a function
+ * A string becomes text. Content blocks and complete results stay as they are. {@link isEnvelope} values are sealed.
+ * Anything else is data: `structuredContent`, and the same as text.
+ * @throws {TypeError} if the value is not JSON, such as a function
  */
 export function toToolResult(returned: unknown, policy: ResultPolicy): CallToolResult {
   if (returned === undefined) return { content: [] };
@@ -28,26 +27,24 @@ export function toToolResult(returned: unknown, policy: ResultPolicy): CallToolR
   if (isWholeResult(returned))
     return returned.content ? { ...returned, content: returned.content } : { ...returned, content: [] };
   if (returned instanceof Map || returned instanceof Set)
-    throw new TypeError(
-      'a tool returned a Map or a Set, which JSON cannot say: use Object.fromEntries(map) or [...set]',
-    );
+    throw new TypeError('a tool returned a Map or a Set, which is not JSON: use Object.fromEntries(map) or [...set]');
   const data = dataOf(returned);
   if (data === null && !policy.structured) return { content: [] };
   if (typeof data === 'string' && !policy.structured) return { content: [{ type: 'text', text: data }] };
   if (!isJson(data))
     throw new TypeError(
-      `a tool returns a string, data, content blocks or a result; this one returned ${describe(returned)}`,
+      `expected the tool to return a string, data, content blocks or a result, got ${describe(returned)}`,
     );
   return { content: [], structuredContent: data };
 }
 
-/** What JSON would write for it: a Date is no object then, and is neither checked nor shown as one. */
+/** The value that JSON would contain: a Date, for example, is a string and must not be checked as an object. */
 function dataOf(returned: unknown): unknown {
   if (!isObject(returned) || typeof returned.toJSON !== 'function') return returned;
   return Reflect.apply(returned.toJSON, returned, ['']);
 }
 
-/** A failure that the model can read (MCP tools, "Error Handling": tool execution errors). */
+/** An error result that the model can read (MCP tools, "Error Handling": tool execution errors). */
 export function failed(message: string): CallToolResult {
   return { content: [{ type: 'text', text: message }], isError: true };
 }
@@ -66,7 +63,7 @@ function isWholeResult(
   );
 }
 
-/** Data as far as can be told without walking it; what hides deeper is found when it is written. */
+/** Checks the top level only; serialization finds invalid values below. */
 function isJson(value: unknown): value is JsonValue {
   return value === null || ['object', 'string', 'number', 'boolean'].includes(typeof value);
 }

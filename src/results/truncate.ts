@@ -1,14 +1,14 @@
-/** Cuts data that is too large to what may be sent, so that its shape stays: first rows, starts of texts, and every member of an object. */
+/** Truncates large data and preserves its shape: the first rows, the start of a text, and every member of an object. */
 import { isObject } from '../protocol/json.ts';
 import { jsonLength } from './size.ts';
 
 export interface Cut {
   readonly value: unknown;
-  /** What was left out, such as `the first 12 of 5000 rows`; absent when nothing was. */
+  /** What remains, such as `the first 12 of 5000 rows`; absent if nothing was cut. */
   readonly kept?: string;
 }
 
-/** @param max the most characters of JSON that the value may take */
+/** @param max most characters of JSON for the value */
 export function truncate(value: unknown, max: number): Cut {
   if (jsonLength(value, max) <= max) return { value };
   if (typeof value === 'string') return cutText(value, max);
@@ -31,12 +31,14 @@ function cutRows(rows: readonly unknown[], max: number): Cut {
   }
   const kept = `the first ${Math.max(count, 1)} of ${rows.length} rows`;
   if (count > 0) return { value: rows.slice(0, count), kept };
-  // Not even one row fits: a part of it says more than none.
+  // Not even one row fits: a part of the first row is more useful than nothing.
   const first = truncate(rows[0], Math.max(0, max - 2));
   return { value: [first.value], kept: first.kept === undefined ? kept : `${kept}, and of it ${first.kept}` };
 }
 
-/** Cuts the largest member, then the next largest, until the object fits; a member that is missing would be another shape. */
+/**
+ * Truncates the largest member, then the next largest, until the object fits. Removing a member would change the shape.
+ */
 function cutMembers(object: Readonly<Record<string, unknown>>, max: number): Cut {
   const whole: Record<string, unknown> = { ...object };
   const kept: string[] = [];
@@ -53,7 +55,7 @@ function cutMembers(object: Readonly<Record<string, unknown>>, max: number): Cut
     over -= length - jsonLength(cut.value);
   }
   if (over <= 0) return { value: whole, kept: kept.join('; ') };
-  // Many small members, of which none can be cut: only so many of them.
+  // No single member can be truncated: keep the first ones.
   const entries = Object.entries(whole);
   let count = entries.length;
   for (; count > 0 && over > 0; count -= 1) over -= jsonLength(Object.fromEntries(entries.slice(count - 1, count))) - 1;

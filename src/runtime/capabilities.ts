@@ -1,4 +1,7 @@
-/** What the server says of itself, and which capabilities it offers: those of what was ever registered, and those that were promised. */
+/**
+ * Describes the server and its capabilities: those of everything that was ever registered, and those that the option
+ * `offers` names.
+ */
 import type { ServerDescription } from '../messages/results.ts';
 import type { ServerOptions } from '../options.ts';
 import { TASKS_EXTENSION } from '../protocol/task-params.ts';
@@ -9,7 +12,10 @@ type Offered = 'tools' | 'resources' | 'prompts' | 'completions' | 'tasks';
 export interface Capabilities {
   tell(): ServerDescription;
   offers(capability: keyof ServerCapabilities): boolean;
-  /** Something of this kind is registered now. What was offered once stays offered: clients learn of capabilities only when they connect. */
+  /**
+   * Records that something of this kind is registered. A capability is never withdrawn, because clients read
+   * capabilities only when they connect.
+   */
   add(capability: Offered): void;
 }
 
@@ -23,7 +29,7 @@ export function describeServer(options: ServerOptions, info: Implementation): Ca
     // Any handler can log.
     logging: {},
     ...(options.experimental ? { experimental: options.experimental } : {}),
-    // Said in two ways, of which each dialect shows one.
+    // Announced in two forms; each dialect shows one of them.
     ...(offered.has('tasks') ? { tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } } : {}),
     ...(options.extensions || offered.has('tasks')
       ? { extensions: { ...options.extensions, ...(offered.has('tasks') ? { [TASKS_EXTENSION]: {} } : {}) } }

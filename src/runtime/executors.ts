@@ -1,4 +1,4 @@
-/** Makes the four executor actors, each around its execution: the author's, or ours. */
+/** Creates the four executor actors, each around its execution: the author's or the default. */
 import type { ActorSystem } from '../actor/actor.ts';
 import { completionExecution } from '../executors/completions.ts';
 import {
@@ -27,14 +27,14 @@ export interface ExecutorsOptions extends ActorSystem {
   readonly executions: ExecutionOptions;
   readonly asks: InteractiveRequests;
   readonly tasks: Tasks;
-  /** Whether a model can answer what its client cannot be asked. */
+  /** Whether a model can answer input requests that its client cannot. */
   answerable(): boolean;
   /** See {@link ExecutorOptions}. */
   admit(request: ActiveRequest, label: string): void;
   incident(where: string, error: unknown): string;
 }
 
-/** Anything that can be completed: a prompt or a template. */
+/** Anything with completions: a prompt or a template. */
 export type CompletableImplementation = Completable & Labelled;
 
 export function spawnExecutors(options: ExecutorsOptions) {
@@ -60,7 +60,7 @@ export function spawnExecutors(options: ExecutorsOptions) {
         }
         if (request.recorded?.id !== undefined && implementation.rerun === false) throw notAgain(tool.name);
         const way = tasks.wayOf(request, implementation.task, tool.name);
-        // A task is answered by its client only.
+        // Only its client can provide input for a task.
         const own = answerable() && way.as !== 'task' ? throughModel(lent, implementation) : lent;
         if (way.as === 'request')
           return tools.execute(call, new RequestContext(request, own, implementation.timeoutMs));
@@ -95,7 +95,7 @@ export function spawnExecutors(options: ExecutorsOptions) {
       resumes,
       address: 'executor/completions',
       run(request, { completers }, { argument, chosen }) {
-        // An argument that nobody completes has no suggestions; that is no error.
+        // An argument without a completer has no suggestions; that is not an error.
         const completer = Object.hasOwn(completers, argument.name) ? completers[argument.name] : undefined;
         if (!completer) return { completion: { values: [], total: 0, hasMore: false } };
         return completions.execute({ argument, chosen, completer }, new RequestContext(request, lent));
@@ -109,11 +109,11 @@ function throughModel(lent: ContextHost, { output }: ToolImplementation): Contex
   return { ...lent, model: { structured: output !== undefined } };
 }
 
-/** A tool that must not be run twice for one call, although what ran it is gone. */
+/** The error for a tool that must not run twice for one call, although its process ended. */
 function notAgain(name: string): ProtocolError {
   return new ProtocolError(
     ErrorCode.InvalidParams,
-    `tool "${name}" can go on only where it stopped, and the process that waited for this answer is gone: see what it has done before you call it again`,
+    `tool "${name}" can only be resumed where it stopped, and the process that waited for this answer has ended: check its effects before you call it again`,
   );
 }
 

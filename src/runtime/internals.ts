@@ -1,18 +1,21 @@
-/** The door for those who look into a server, and may act on it: the inspector. No part of what authors use. */
+/** Access for the inspector, which looks into a server and may act on it. Not a part of the public API. */
 import type { Clock } from '../clock.ts';
 import type { Inspection } from '../inspection/inspection.ts';
 import type { OperatorLog } from '../operator-log.ts';
 import type { Transport } from '../transports/transport.ts';
 
-/** By which a server of any copy of this package gives it. */
+/** The key of {@link Internals} on a server of any copy of this package. */
 export const INTERNALS = Symbol.for('troupe.inside');
 
 export interface Internals {
   readonly inspection: Inspection;
   readonly clock: Clock;
   readonly log: OperatorLog;
-  /** The statecharts that are offered now. */
+  /** The statecharts that are currently registered. */
   machines(): readonly object[];
-  /** Opens a transport, also where what loaded the program serves on its behalf. @throws what its `open` throws */
+  /**
+   * Opens a transport, even if the launcher of the program serves it on the program's behalf. @throws the errors of its
+   * `open`
+   */
   open(transport: Transport): Promise<void>;
 }

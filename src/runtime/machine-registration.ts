@@ -1,4 +1,7 @@
-/** Registration of machines: each is a set of tools and resources, offered together or not at all, and a kind of handle. */
+/**
+ * Registration of machines. Each machine is a kind of handle with a set of tools and resources, registered together or
+ * not at all.
+ */
 
 import type { AnyMachine } from '../handles/define-machine.ts';
 import type { Handles } from '../handles/handles.ts';
@@ -9,28 +12,34 @@ import type { ResourceDefinition } from '../registry/define.ts';
 import { DefinitionError } from '../registry/definition-checks.ts';
 import type { RegisteredElement, Registration } from '../registry/registration.ts';
 
-/** Machines at runtime. Each change that clients can see reaches them as changed lists of tools and resources. */
+/** Registration of machines at run time. Visible changes reach clients as changed lists of tools and resources. */
 export interface MachineRegistration {
-  /** Offers one more. @throws {DefinitionError | SchemaError | TypeError} for an invalid definition or a name that is taken, also by a tool */
+  /**
+   * Registers a machine. @throws {DefinitionError | SchemaError | TypeError} if the definition is invalid, or a name is
+   * taken, also by a tool
+   */
   register(definition: AnyMachine): RegisteredElement;
-  /** Replaces a machine. Its instances go on: migrated, or on the machine that they began with. @throws as `register`, or for a name that is not there */
+  /**
+   * Replaces a machine. Its instances are migrated, or continue on the machine with which they started. @throws as
+   * `register`, or if no such machine exists
+   */
   update(definition: AnyMachine): void;
-  /** Takes a machine back. Its instances are kept, out of reach, until they expire. */
+  /** Removes a machine. Its instances stay stored but unreachable until they expire. */
   remove(name: string): void;
-  /** Replaces everything that one source offers, or refuses it whole. */
+  /** Replaces all machines of one source, or rejects all of them. */
   replaceSource(source: string, definitions: readonly AnyMachine[]): void;
-  /** What was registered, as it was written. */
+  /** The registered definitions as their authors wrote them. */
   definitions(): readonly AnyMachine[];
 }
 
 export interface MachinesOptions {
   readonly handles: Handles;
-  /** Registrations of their own: what is in them is copied to no other server as a tool or a resource. */
+  /** Separate registrations, because generated tools and resources must not be copied to another server. */
   readonly tools: Pick<Registration<CompiledTool>, 'replaceSource' | 'enable' | 'disable'>;
   readonly resources: Pick<Registration<ResourceDefinition>, 'replaceSource' | 'enable' | 'disable'>;
 }
 
-/** Most machines of earlier versions that are kept while a server runs, where its machines are replaced again and again. */
+/** Most earlier versions of a machine that are kept while machines are replaced at run time. */
 const MAX_EARLIER = 16;
 
 interface Offered {
@@ -41,7 +50,7 @@ interface Offered {
 
 export function machineRegistration({ handles, tools, resources }: MachinesOptions): MachineRegistration {
   const offered = new Map<string, Offered>();
-  /** What each was when it was defined last, also while it is not offered. */
+  /** The last definition of each machine, including removed ones. */
   const defined = new Map<string, MachineKind>();
   const show = (name: string, toolset: Pick<Toolset, 'tools' | 'resources'> | undefined): void => {
     tools.replaceSource(placeOf(name), toolset?.tools ?? []);
@@ -72,7 +81,7 @@ export function machineRegistration({ handles, tools, resources }: MachinesOptio
     try {
       put(definition, source);
     } catch {
-      // Another has taken one of its names meanwhile.
+      // Another source has taken one of its names in the meantime.
     }
   };
   const named = (type: 'enable' | 'disable', name: string): void => {
@@ -105,8 +114,7 @@ export function machineRegistration({ handles, tools, resources }: MachinesOptio
       const names = new Set<string>();
       for (const { name } of definitions) {
         const taken = offered.get(name);
-        if (names.has(name))
-          throw new DefinitionError(`machine "${name}" is offered twice by ${source}: rename one of them`);
+        if (names.has(name)) throw new DefinitionError(`${source} defines machine "${name}" twice: rename one of them`);
         if (taken && taken.source !== source) throw new DefinitionError(alreadyThere(name, taken.source));
         names.add(name);
       }
@@ -124,7 +132,10 @@ export function machineRegistration({ handles, tools, resources }: MachinesOptio
   };
 }
 
-/** What began on a machine that is replaced while the server runs can finish on it, though no author has listed it. */
+/**
+ * Adds earlier versions, so that instances can finish on a machine that was replaced at run time, even if its author
+ * does not list it.
+ */
 function withEarlier(kind: MachineKind, before: MachineKind | undefined): MachineKind {
   if (!before) return kind;
   const { [kind.version]: _, ...earlier } = { ...before.previous, [before.version]: before.machine };
@@ -134,7 +145,7 @@ function withEarlier(kind: MachineKind, before: MachineKind | undefined): Machin
   };
 }
 
-/** What registries call the source of a machine's tools. */
+/** The source name of a machine's tools in the registries. */
 function placeOf(name: string): string {
   return `machine "${name}"`;
 }

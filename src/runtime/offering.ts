@@ -1,4 +1,4 @@
-/** Makes what is offered and what runs it: three registries, four executors, and the registrations through which authors reach them. */
+/** Creates the registries, the executors, and the registrations through which authors reach them. */
 import type { ActorSystem } from '../actor/actor.ts';
 import type { Quarantine } from '../actor/quarantine.ts';
 import type { PromptImplementation, ResourceImplementation, ToolImplementation } from '../executors/execution.ts';
@@ -61,9 +61,9 @@ export interface Offering {
     readonly resources: RequestMailbox;
     readonly prompts: RequestMailbox;
   };
-  /** Whether a resource has this uri, or a template matches it. */
+  /** Whether a resource has this URI or a template matches it. */
   knows(uri: string): boolean;
-  /** Ends what runs in threads. */
+  /** Stops the threads. */
   end(): void;
 }
 
@@ -125,7 +125,7 @@ export function spawnOffering(host: OfferingOptions): Offering {
   };
   const registration = (): ToolRegistration =>
     elements({ ...toolActors, compile: (definition) => compileTool(settling(definition), runMachine, pool.runner) });
-  // By a registration of its own: it is no tool of the author's, whose tools may be copied to another server.
+  // A separate registration: this tool is not the author's, whose tools may be copied to another server.
   if (options.askThroughModel) registration().register({ ...ANSWER_DEFINITION, handler: notHere });
   const resourceRegistration = (): Registration<ResourceDefinition> =>
     elements<ResourceDefinition, Resource | ResourceTemplate, ResourceImplementation>({
@@ -141,7 +141,7 @@ export function spawnOffering(host: OfferingOptions): Offering {
     });
   return {
     tools: registration(),
-    // Theirs are of their own too: another server is given the machine, and makes its own tools of it.
+    // Separate registrations, too: another server receives the machine and generates its own tools.
     machines: machineRegistration({
       handles: host.handles,
       tools: elements<CompiledTool, Tool, ToolImplementation>({ ...toolActors, compile: (tool) => tool }),
@@ -165,18 +165,21 @@ export function spawnOffering(host: OfferingOptions): Offering {
   };
 }
 
-/** @throws {DefinitionError} for a machine that goes round for ever as soon as it is started: no timer could end it (R-14) */
+/**
+ * @throws {DefinitionError} if a machine loops without end as soon as it starts, which no timer could interrupt
+ *   (R-14)
+ */
 function settling(definition: AnyTool): AnyTool {
   const { name, machine } = definition;
-  // What is no machine is refused by its name, with all else that is wrong with a definition.
+  // If it is not a machine, the check of the definition rejects it by name.
   const cycle = typeof machine?.transition === 'function' ? endlessCycle(machine) : undefined;
   if (!cycle) return definition;
   throw new DefinitionError(
-    `tool "${name}": machine: the eventless transitions of ${cycle.join(', ')} go round for ever: give one of them a guard`,
+    `tool "${name}": machine: the eventless transitions of ${cycle.join(', ')} form an endless loop: add a guard to one of them`,
   );
 }
 
-/** Never called: its calls are answered before any handler runs. */
+/** Never called: its calls are answered before a handler runs. */
 function notHere(): never {
-  throw new Error(`"${ANSWER_TOOL}" was called, and nothing has taken its answer`);
+  throw new Error(`"${ANSWER_TOOL}" was called, and nothing handled its answer`);
 }

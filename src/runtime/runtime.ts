@@ -1,4 +1,6 @@
-/** The composition root: it makes the actors in the order in which a message meets them, and opens and closes transports. */
+/**
+ * The composition root: creates the actors in the order in which a message reaches them; opens and closes transports.
+ */
 import { nanoid } from 'nanoid';
 import { Passivator } from '../actor/passivation.ts';
 import { type Clock, systemClock, type Timer } from '../clock.ts';
@@ -40,17 +42,17 @@ import { StoreLifecycle } from './store-lifecycle.ts';
 import { Supervision } from './supervision.ts';
 import { guardProcess } from './uncaught-errors.ts';
 
-/** Everything behind a server, put together. */
+/** Everything behind a server. */
 export interface Runtime extends Pick<Offering, 'tools' | 'machines' | 'resources' | 'prompts'> {
   readonly inspection: Inspection;
-  /** Opens a transport. @throws what its `open` throws */
+  /** Opens a transport. @throws the errors of its `open` */
   open(transport: Transport): Promise<void>;
-  /** Closes: see `docs/architecture.md`, "Shutdown, step by step". Resolves when every transport is closed. */
+  /** Shuts down as in `docs/architecture.md`, "Shutdown, step by step". Resolves when every transport is closed. */
   close(reason: string): Promise<void>;
   resourceUpdated(uri: string): void;
   readonly log: NonNullable<ServerOptions['log']>;
   readonly supervision: Supervision;
-  /** The store, open. */
+  /** The open store. */
   kept(): Promise<Store>;
 }
 
@@ -61,7 +63,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
   const quotas = quotasOf(limits);
   const inspection = new Inspection(
     clock,
-    (error) => void incident('a listener of inspect, which hears no more', error),
+    (error) => void incident('a listener of inspect, which was removed', error),
     () => running.getStore()?.request?.cause ?? 0,
   );
   const bus = new Bus();
@@ -73,10 +75,10 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
   };
   const resting = new Passivator(clock, maxActiveActors());
   const outbound = new Outbound(info, options.listTtlMs ?? 0, (id, error) =>
-    incident(id === undefined ? 'a log message' : `the answer to request ${String(id)}`, error),
+    incident(id === undefined ? 'a log message' : `the response to request ${String(id)}`, error),
   );
 
-  // What survives.
+  // Durable state.
   const keeping = new StoreLifecycle({ clock, store: options.store ?? memoryStore(), log });
   const supervision = new Supervision({ clock, store: keeping.store, log });
   keeping.restoring(supervision.restore);
@@ -84,7 +86,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
 
   const kept = openSessionRepository(keeping, { clock, limits, quotas, log, incident });
 
-  // Who waits for an answer of its client.
+  // Requests that wait for input.
   let keys = options.keys && new KeyRing(options.keys);
   keeping.restoring(async () => {
     if (!options.keys && keeping.store.durable) keys = await loadKeyRing(keeping.store, clock);
@@ -100,7 +102,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
     incident,
   });
 
-  // What outlives its request.
+  // Tasks and handles, which outlive their request.
   const introducer = describeServer(options, info);
   const tasks = new Tasks({
     ...actors,
@@ -124,7 +126,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
   supervision.releases(handles);
   keeping.restoring(() => handles.restore());
   handles.onChange(({ view: { machine, handle }, principal }) => {
-    // Of nobody's handle hears whoever knows it.
+    // A handle without an owner is visible to anyone who knows its id, so its changes are broadcast.
     const owner = principal === ANONYMOUS ? {} : { owner: principal };
     for (const uri of [handleUri(machine, handle), chartUri(machine, handle)])
       subscriptions.mailbox.send({ type: 'resource updated', uri, ...owner });
@@ -132,7 +134,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
 
   keeping.restoring(() => tasks.restore());
 
-  // What is offered, and what runs it.
+  // Registries and executors.
   const offering = spawnOffering({
     ...actors,
     asks,
@@ -150,7 +152,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
     },
   });
 
-  // The server itself.
+  // The server actor.
   const server = spawnServer({
     ...actors,
     graceMs: limits.graceMs,
@@ -163,7 +165,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
     incident,
   });
 
-  // Who hears of changes.
+  // Subscriptions.
   const subscriptions = spawnSubscriptions({
     ...actors,
     maxSubscriptions: limits.maxSubscriptions,
@@ -175,7 +177,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
     incident,
   });
 
-  // Where requests go, and the connections that they come from.
+  // Routing, and connections.
   const { registries } = offering;
   const replies =
     kept &&
@@ -224,7 +226,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
   });
   bus.on('fault', ({ where, error }) => void incident(where, error));
 
-  /** Those that did not open. They are closed with the others. */
+  /** Transports that did not open. They are closed with the others. */
   const failed = new Set<Transport>();
   const ownsProcess = (): boolean =>
     transports.some((transport) => transport.ownsProcess === true && !failed.has(transport));
@@ -237,7 +239,8 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
   });
   const close = (reason: string): Promise<void> => {
     closing = true;
-    // A handler that waits for nothing the event loop knows of would let the process go before it was answered.
+    // A handler may wait for something that does not keep the event loop alive: the process must not exit before the
+    // response.
     hold ??= clock.hold();
     for (const transport of transports) stopAccepting(transport);
     server.mailbox.send({ type: 'drain', reason, connections: [...directory.connections.keys()] });
@@ -250,7 +253,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
       incident(`${transport.name}, which was to accept no more`, error);
     }
   };
-  /** Ends what could not finish in time, closes every transport, and is done. */
+  /** Aborts what did not finish in time, then closes every transport. */
   const stop = async (reason: string): Promise<void> => {
     asks.leave();
     subscriptions.mailbox.send({ type: 'tell all' });
@@ -291,11 +294,11 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
     resourceUpdated: (uri) => subscriptions.mailbox.send({ type: 'resource updated', uri }),
     async open(transport) {
       if (closing)
-        throw new Error(`this server is closed and opens no transport (${transport.name}): create another server`);
+        throw new Error(`this server is closed and cannot open a transport (${transport.name}): create another server`);
       unguard ??= guardProcess({
         ownsProcess,
         caught(label, error) {
-          incident(`${label ?? 'an unknown element'}, thrown after it had answered`, error);
+          incident(`${label ?? 'an unknown element'}, which threw after it had answered`, error);
           if (options.afterLateError === 'restart' && ownsProcess()) supervision.restart(close);
         },
       });
@@ -321,7 +324,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
             void close(reason);
           },
         });
-        // It may have that of its server.
+        // Another transport of the server may authenticate already.
         if (transport.authenticates) quotas.authenticates();
       } catch (error) {
         failed.add(transport);
@@ -332,13 +335,13 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
   };
 }
 
-/** Longest that a transport may take to close, in milliseconds: one that never does must not keep the server. */
+/** Milliseconds in which a transport must close. A transport that hangs must not keep the server open. */
 const CLOSE_MS = 30_000;
 
 async function closed(transport: Transport, clock: Clock): Promise<void> {
   let timer: Timer | undefined;
   const late = new Promise<never>((_, reject) => {
-    const why = `the transport "${transport.name}" did not close within ${CLOSE_MS} ms: it is left as it is`;
+    const why = `the transport "${transport.name}" did not close within ${CLOSE_MS} ms; the server closes without it`;
     timer = clock.after(CLOSE_MS, () => reject(new Error(why)));
   });
   try {

@@ -1,4 +1,4 @@
-/** The server actor: it governs the server's lifecycle, and answers for the server itself. */
+/** The server actor: governs the server's lifecycle and answers requests about the server itself. */
 import { initialTransition } from 'xstate';
 import { type ServerEvent, serverMachine } from '../../machines/server.ts';
 import { type Actor, type ActorSystem, type Behaviour, spawn } from '../actor/actor.ts';
@@ -14,11 +14,11 @@ import { misrouted, respond } from '../requests/respond.ts';
 export interface ServerActorOptions extends ActorSystem {
   readonly graceMs: number;
   introduction(): ServerDescription;
-  /** What only the server knows of what lives behind it. */
+  /** Facts about the server for the inspector. */
   facts(): Facts;
-  /** Asks every connection to take no new requests, and to mail `connection idle` when none is in flight. */
+  /** Asks every connection to accept no new requests and to send `connection idle` when none is in flight. */
   drainConnections(): void;
-  /** Nothing is in flight any more, or its time is over: close every transport, then mail `stopped`. */
+  /** Nothing is in flight, or the grace time is over: close every transport, then send `stopped`. */
   stop(reason: string): void;
   incident(where: string, error: unknown): string;
 }
@@ -28,7 +28,7 @@ export function spawnServer(options: ServerActorOptions): Actor<ServerMail> {
 }
 
 class ServerActor implements Behaviour<ServerMail> {
-  /** Never set aside: nobody else could close the server. */
+  /** Never quarantined: no other actor could close the server. */
   readonly policy = { restarts: Number.POSITIVE_INFINITY, windowMs: 1 };
   readonly #options: ServerActorOptions;
   readonly #self: Mailbox<ServerMail>;
@@ -48,7 +48,9 @@ class ServerActor implements Behaviour<ServerMail> {
 
   waits(): readonly Waits[] {
     if (this.#snapshot.value !== 'draining') return [];
-    return [{ what: `${this.#busy.size} connections to finish what is in flight`, lasts: this.#options.graceMs }];
+    return [
+      { what: `waiting for ${this.#busy.size} connections to finish their requests`, lasts: this.#options.graceMs },
+    ];
   }
 
   facts(): Facts {
@@ -69,11 +71,11 @@ class ServerActor implements Behaviour<ServerMail> {
         return this.#drain(mail.reason, mail.connections);
       case 'connection idle':
         this.#busy.delete(mail.connection);
-        // Connections that end while the server runs change nothing.
+        // While the server runs, the end of a connection changes nothing.
         if (this.#busy.size === 0 && this.#snapshot.value === 'draining') this.#step({ type: 'idle' });
         return;
       case 'started':
-        // Each transport that opens says so: the first has started it.
+        // Each transport reports that it has opened; the first report starts the server.
         if (this.#snapshot.value === 'starting') this.#step(mail);
         return;
       default:

@@ -1,4 +1,4 @@
-/** The store of a server, from before the first transport opens until after the last has closed. */
+/** The lifecycle of a server's store: opens before the first transport, closes after the last. */
 import type { Clock, Timer } from '../clock.ts';
 import type { OperatorLog } from '../operator-log.ts';
 import { messageOf } from '../protocol/json.ts';
@@ -10,7 +10,7 @@ export interface StoreLifecycleOptions {
   log: OperatorLog;
 }
 
-/** Milliseconds between two looks at what has expired. */
+/** Milliseconds between two sweeps of expired data. */
 const SWEEP_MS = 60_000;
 
 export class StoreLifecycle {
@@ -26,12 +26,15 @@ export class StoreLifecycle {
     this.store = options.store;
   }
 
-  /** Whoever keeps something is called once the store is open, in the order of these calls, before anything is served. */
+  /**
+   * Registers a function that runs after the store has opened and before anything is served. Functions run in the order
+   * of registration.
+   */
   restoring(restore: () => Promise<void>): void {
     this.#restorers.push(restore);
   }
 
-  /** Opens the store, once, and lets everybody take up what was kept. @throws {StoreError} */
+  /** Opens the store once, and lets all services restore their data. @throws {StoreError} */
   open(): Promise<void> {
     this.#opening ??= this.#open();
     return this.#opening;
@@ -50,12 +53,12 @@ export class StoreLifecycle {
     this.#sweep = clock.after(SWEEP_MS, () => {
       store
         .sweep(clock.date())
-        .catch((error: unknown) => log('warning', `what has expired stays in the store for now: ${messageOf(error)}`))
+        .catch((error: unknown) => log('warning', `expired data stays in the store for now: ${messageOf(error)}`))
         .then(() => this.#sweepLater());
     });
   }
 
-  /** Makes durable what is on its way, and closes. Never rejects: whoever closes can do nothing about it. */
+  /** Flushes pending writes and closes the store. Never rejects: the caller could do nothing about it. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#sweep?.cancel();
@@ -64,7 +67,7 @@ export class StoreLifecycle {
     try {
       await this.store.close();
     } catch (error) {
-      this.#options.log('error', `${this.store.name} was not closed: ${messageOf(error)}`);
+      this.#options.log('error', `${this.store.name} could not be closed: ${messageOf(error)}`);
     }
   }
 }

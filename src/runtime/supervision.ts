@@ -1,4 +1,4 @@
-/** What supervises one server: it names what blocks the loop, refuses what blocked it twice, and shows the operator what is set aside. */
+/** Supervision of one server: attributes event loop stalls, rejects poison calls, and lists quarantined actors. */
 import { createHash } from 'node:crypto';
 import { currentTurn } from '../actor/current-turn.ts';
 import { Quarantine, type Quarantined } from '../actor/quarantine.ts';
@@ -15,11 +15,11 @@ import { type Poisoned, poison } from '../workers/poison-calls.ts';
 import { installStallProbe } from '../workers/stall-probe.ts';
 import { endsMark, startWatchdog, type Watchdog } from '../workers/watchdog.ts';
 
-/** What an operator sees of a server's supervision. */
+/** The supervision state of a server, for its operator. */
 export interface Supervised {
-  /** Actors that crashed too often, and serve no more. */
+  /** Quarantined actors: they crashed too often and reject every message. */
   readonly setAside: readonly Quarantined[];
-  /** Calls that ended the process twice, and events of handles that ended it too often: they are refused. */
+  /** Rejected calls and events: they ended the process twice. */
   readonly refused: readonly Poisoned[];
 }
 
@@ -42,7 +42,7 @@ export class Supervision {
     this.quarantine = new Quarantine(options.clock);
   }
 
-  /** Before anything is served: what blocked the process before it was started again is a dead letter, once. */
+  /** Runs before anything is served: stores a dead letter for each call that killed the previous process, once. */
   readonly restore = async (): Promise<void> => {
     const { store } = this.#options;
     if (store.notes?.path !== undefined) endsMark(store.notes.path);
@@ -53,12 +53,12 @@ export class Supervision {
     await store.commit(letters.map((call) => ({ type: 'dead letter', letter: letterOf(call) })));
   };
 
-  /** Handles set aside what ends the process, too. */
+  /** Registers the handles, whose poison events can be released, too. */
   releases(handles: Handles): void {
     this.#handles = handles;
   }
 
-  /** A transport opens. `watchdog` is the option of that name. */
+  /** Called when a transport opens. `watchdog` is the option of that name. */
   begin(watchdog: boolean | WatchdogOption | undefined): void {
     if (this.#untell) return;
     this.#untell = installStallProbe(tell);
@@ -67,11 +67,14 @@ export class Supervision {
     this.#watchdog = startWatchdog({ ...(watchdog === true ? {} : watchdog), log });
   }
 
-  /** A handler threw after it had answered: the server drains, and its process ends for whoever supervises it to start it again. */
+  /**
+   * Called when a handler threw after it had answered: drains the server, so that the process ends and its supervisor
+   * restarts it.
+   */
   restart(close: (reason: string) => Promise<void>): void {
     if (this.#restarting) return;
     this.#restarting = true;
-    // stdio and the command line end the process, too, once all is closed: with what is said here.
+    // stdio and the command line end the process with this code once everything is closed.
     process.exitCode = RESTART_CODE;
     void close('a handler threw after it had answered').then(() => process.exit(RESTART_CODE));
   }
@@ -81,15 +84,15 @@ export class Supervision {
     this.#watchdog?.stop();
   }
 
-  /** @throws {ProtocolError} for a request that has blocked the process twice */
+  /** @throws {ProtocolError} if the request has blocked the process twice */
   readonly admit = (request: ActiveRequest, label: string): void => {
-    // Nothing was ever blocked, nearly everywhere: then no request pays for it.
+    // Nearly always there are no poison calls, and requests then cost nothing here.
     if (poison.size === 0 || !poison.suspects(label)) return;
     const call = poison.refused(digestOf(request, label));
     if (!call) return;
     throw new ProtocolError(
       ErrorCode.InternalError,
-      `this call has blocked the server until it was restarted, ${call.attempts} times, and is not run again (incident ${call.incident}; the server's log has the details): call it with other arguments`,
+      `this call blocked the server until it was restarted, ${call.attempts} times, and will not run again (incident ${call.incident}; the server's log has the details): use other arguments`,
     );
   };
 
@@ -113,17 +116,17 @@ export class Supervision {
   }
 }
 
-/** "Internal software error" of sysexits(3): whoever supervises the process starts it again. */
+/** "Internal software error" of sysexits(3): a supervisor restarts the process. */
 const RESTART_CODE = 70;
 
-/** How many of the last dead letters are looked at for one that is to be written. */
+/** How many of the latest dead letters are compared before another is written. */
 const DEAD_LETTERS = 10_000;
 
 function letterOf({ element, digest, stack, attempts, at, incident }: Poisoned): DeadLetter {
   return { actor: element, mail: digest, error: `it blocked the event loop\n${stack}`, attempts, at, incident };
 }
 
-/** Called by the watchdog's thread, on top of what blocks this one. */
+/** Called by the watchdog's thread, on top of the code that blocks this thread. */
 function tell(): ReturnType<Parameters<typeof installStallProbe>[0]> {
   const run = running.getStore();
   const { turn } = currentTurn;
@@ -132,7 +135,7 @@ function tell(): ReturnType<Parameters<typeof installStallProbe>[0]> {
   return { element: run?.label, digest, actor: turn?.address, mail: turn?.acts?.type };
 }
 
-/** The same for calls of one element with equal arguments, whoever makes them. */
+/** Equal for calls of one element with equal arguments, independent of the caller. */
 function digestOf({ operation }: ActiveRequest, label: string): string {
   const args = 'arguments' in operation ? operation.arguments : undefined;
   const uri = 'uri' in operation ? operation.uri : undefined;

@@ -1,18 +1,24 @@
-/** Catches what a handler throws too late (from a timer or a promise that it left behind): it is logged with the element's name, and nothing else stops. */
+/**
+ * Catches exceptions that a handler throws late (from a timer or promise that it left behind): logs them with the
+ * element's name and lets everything else continue.
+ */
 
 import { messageOf, stackOf } from '../protocol/json.ts';
 import { running } from '../requests/running.ts';
 
 export interface GuardedServer {
-  /** This server has the process to itself (it serves stdio): even what cannot be traced to an element is borne. */
+  /**
+   * True if this server owns the process (it serves stdio): it then also tolerates exceptions that cannot be attributed
+   * to an element.
+   */
   ownsProcess(): boolean;
-  /** Hears of an exception: whose it was, where that is known. */
+  /** Called with each exception and, if known, the element that threw it. */
   caught(label: string | undefined, error: unknown): void;
 }
 
 const servers = new Set<GuardedServer>();
 
-/** Watches for late exceptions until the returned function is called. Several servers of a process share one watch. */
+/** Watches for late exceptions until the returned function is called. All servers of a process share one watch. */
 export function guardProcess(server: GuardedServer): () => void {
   servers.add(server);
   if (servers.size === 1) {
@@ -28,7 +34,7 @@ export function guardProcess(server: GuardedServer): () => void {
   };
 }
 
-/** Whoever read stderr is gone. As an exception it would be logged, to stderr, and so on for ever. */
+/** The reader of stderr has gone. Logging that exception to stderr would fail again, without end. */
 function onLost(): void {}
 
 function onException(error: unknown): void {
@@ -37,7 +43,7 @@ function onException(error: unknown): void {
 
 function onRejection(error: unknown): void {
   if (claimed(error) || process.listenerCount('unhandledRejection') > 1) return;
-  // Without us Node would have made an exception of it: hand it to whoever listens for those, or end as Node does.
+  // Without our listener Node would throw an exception: pass it to other listeners, or exit as Node does.
   const others = process.listeners('uncaughtException').filter((listener) => listener !== onException);
   if (others.length === 0) return end(error);
   const exception =
@@ -45,7 +51,7 @@ function onRejection(error: unknown): void {
   for (const listener of others) listener(exception, 'unhandledRejection');
 }
 
-/** Tells a server of an exception that is an element's, or anybody's in a process that a server owns. */
+/** Reports an exception to the server whose element threw it, or to the server that owns the process. */
 function claimed(error: unknown): boolean {
   const label = running.getStore()?.label;
   const owner = [...servers].find((server) => server.ownsProcess());

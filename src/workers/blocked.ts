@@ -1,49 +1,60 @@
-/** What is said of a loop that was blocked: between the watchdog's thread and the process that it watches, and in the file that outlives it. Types only. */
+/**
+ * The messages about a stall between the watchdog's thread, the watched process, and the file that outlives it. Types
+ * only.
+ */
 
-/** What runs, as the blocked thread itself tells it. */
+/** The running code, as the blocked thread reports it. */
 export interface Culprit {
-  /** Such as `tool "resize"`; undefined where no handler runs. */
+  /** Such as `tool "resize"`; undefined if no handler runs. */
   readonly element: string | undefined;
-  /** Tells the call from others of the same element: of its name and arguments, which it does not show. */
+  /**
+   * A digest of the call's name and arguments, which distinguishes it from other calls of the element without revealing
+   * them.
+   */
   readonly digest: string | undefined;
-  /** The actor in whose turn it is, and the type of its mail. */
+  /** The actor that is processing a message, and the type of the message. */
   readonly actor: string | undefined;
   readonly mail: string | undefined;
-  /** Where it is, the innermost frame first. */
+  /** The stack, innermost frame first. */
   readonly stack: string;
 }
 
 export interface Blocked {
-  /** When it was found, in milliseconds since 1970. */
+  /** Time of the detection, in milliseconds since 1970. */
   readonly at: number;
   readonly blockedMs: number;
-  /** Undefined where the thread could not even say: it is in native code. */
+  /** Undefined if the thread could not report it, because it was in native code. */
   readonly culprit: Culprit | undefined;
 }
 
-/** What the watchdog's thread is given. */
+/** The configuration of the watchdog's thread. */
 export interface WatchdogData {
-  /** One number, which the watched thread changes every `beatMs`; and one that is not 0 while a debugger may hold it. */
+  /**
+   * A counter that the watched thread increments every `beatMs`, and a flag that is not 0 while a debugger may hold the
+   * thread.
+   */
   readonly beats: SharedArrayBuffer;
   readonly beatMs: number;
   readonly softMs: number;
-  /** When a block is said aloud, whether or not it ends. */
+  /** Milliseconds after which a stall is reported directly on stderr, whether or not it ends. */
   readonly hardMs: number;
-  /** The process is ended at `hardMs`: somebody starts it again. */
+  /** Whether the process is killed at `hardMs`; a supervisor restarts it. */
   readonly kill: boolean;
-  /** Where what blocked the process is written before it ends. */
+  /** File to which the cause is written before the process is killed. */
   readonly record: string | undefined;
-  /** Files in which it is noted what the process is in the middle of: there the thread marks that the process ends itself. */
+  /**
+   * Crash markers that record what the process is doing. The thread marks in them that the watchdog killed the process.
+   */
   readonly notes: readonly string[];
 }
 
-/** What the process says to the thread: one such file more. */
+/** Message to the thread: one more crash marker. */
 export interface NotesOpened {
   readonly type: 'notes';
   readonly path: string;
 }
 
-/** What the thread says to the process that it watches: it can hear it once it is free. */
+/** Message to the watched process. It arrives when the event loop is free again. */
 export interface BlockOver {
   readonly type: 'over';
   readonly blocked: Blocked;

@@ -1,4 +1,7 @@
-/** Calls that blocked this process until it was ended: after the second time they are refused, or nothing else would ever be served. */
+/**
+ * Detects poison calls: calls that blocked this process until it was killed. After the second time they are rejected,
+ * because nothing else would ever be served.
+ */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { nanoid } from 'nanoid';
 import { systemClock } from '../clock.ts';
@@ -12,33 +15,36 @@ export interface Poisoned {
   readonly element: string;
   /** See {@link Culprit}. */
   readonly digest: string;
-  /** How often it did. From {@link MAX_ATTEMPTS} on it is refused. */
+  /** How often it did. From {@link MAX_ATTEMPTS} on it is rejected. */
   readonly attempts: number;
-  /** The last time, in milliseconds since 1970. */
+  /** Time of the last stall, in milliseconds since 1970. */
   readonly at: number;
-  /** Names it for the client and in the log. */
+  /** Its incident id for the client and the log. */
   readonly incident: string;
-  /** Where it was. */
+  /** Its stack. */
   readonly stack: string;
 }
 
-/** RELIABILITY 3.2, "poison rule": what ended its host twice is not tried a third time. */
+/** RELIABILITY 3.2, "poison rule": a call that ended its process twice is not tried a third time. */
 export const MAX_ATTEMPTS = 2;
-/** Most calls that are remembered; the oldest give way. */
+/** Most calls that are remembered. The oldest are forgotten. */
 const MAX_KEPT = 1_000;
-/** Milliseconds for which a call is held against itself: what it met may be mended. */
+/** Milliseconds for which a call is remembered: its cause may be fixed later. */
 const KEPT_MS = 86_400_000;
 
 export class PoisonCalls {
   readonly #calls = new Map<string, Poisoned>();
   #file: string | undefined;
 
-  /** How many calls are known. Read it before a digest is made. */
+  /** The number of known calls. Check it before computing a digest. */
   get size(): number {
     return this.#calls.size;
   }
 
-  /** Takes up what the watchdog wrote before it ended the process, and writes to that file from now on. @returns what was wrong with it */
+  /**
+   * Loads what the watchdog wrote before it killed the process, and uses that file from now on. @returns problems with
+   * the file
+   */
   load(file: string): readonly string[] {
     this.#file = file;
     const problems: string[] = [];
@@ -48,15 +54,15 @@ export class PoisonCalls {
         if (isBlocked(blocked)) this.add(blocked);
         else if (isPoisoned(blocked)) this.#keep(blocked);
       } catch {
-        // The last line may have been cut off with the process.
-        problems.push(`${file}: a line is no JSON, and is left out: ${line.slice(0, 80)}`);
+        // The last line may be incomplete, because the process was killed.
+        problems.push(`${file}: ignored a line that is not JSON: ${line.slice(0, 80)}`);
       }
     }
     this.#write();
     return problems;
   }
 
-  /** The process was ended for this. */
+  /** Records a call for which the process was killed. */
   add({ at, culprit }: Blocked): void {
     if (culprit?.element === undefined || culprit.digest === undefined) return;
     const { element, digest, stack } = culprit;
@@ -79,13 +85,13 @@ export class PoisonCalls {
     if (this.#calls.size > MAX_KEPT && oldest !== undefined) this.#calls.delete(oldest);
   }
 
-  /** Whether a call of this element must have its digest looked at. */
+  /** Whether a call of this element needs a digest check. */
   suspects(element: string): boolean {
     for (const call of this.#calls.values()) if (call.element === element) return true;
     return false;
   }
 
-  /** The call of that digest, if it is refused. */
+  /** The call of this digest if it is rejected. */
   refused(digest: string): Poisoned | undefined {
     const call = this.#calls.get(digest);
     if (!call || call.attempts < MAX_ATTEMPTS) return undefined;
@@ -94,12 +100,12 @@ export class PoisonCalls {
     return undefined;
   }
 
-  /** Those that are refused. */
+  /** All rejected calls. */
   all(): readonly Poisoned[] {
     return [...this.#calls.values()].filter(({ attempts }) => attempts >= MAX_ATTEMPTS);
   }
 
-  /** Lets a call be tried again. @returns false when there is none of that digest or incident */
+  /** Allows a call again. @returns false if no call has this digest or incident */
   release(name: string): boolean {
     const found = [...this.#calls.values()].find(({ digest, incident }) => digest === name || incident === name);
     if (!found) return false;
@@ -108,7 +114,7 @@ export class PoisonCalls {
     return true;
   }
 
-  /** One line a call: the file grows by what blocks, and shrinks with each start. */
+  /** Writes one line for each call. The file grows with each stall and is compacted at each start. */
   #write(): void {
     const file = this.#file;
     if (file === undefined) return;
@@ -118,7 +124,7 @@ export class PoisonCalls {
   }
 }
 
-/** Of the whole process: what ended it may be called through any of its servers. */
+/** Shared by the process: any of its servers may receive a poison call. */
 export const poison: PoisonCalls = processWide('troupe.poison', () => new PoisonCalls());
 
 function linesOf(file: string): readonly string[] {
@@ -127,7 +133,7 @@ function linesOf(file: string): readonly string[] {
       .split('\n')
       .filter((line) => line !== '');
   } catch {
-    // None was written yet.
+    // The file does not exist yet.
     return [];
   }
 }

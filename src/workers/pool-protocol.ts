@@ -1,25 +1,28 @@
-/** What is said between a pool and its threads. A thread runs one call at a time, so that nothing needs to name the call. Types only. */
+/**
+ * The messages between a pool and its threads. A thread runs one call at a time, so messages do not name the call.
+ * Types only.
+ */
 import type { Context } from '../input/context.ts';
 import type { JsonValue } from '../protocol/json.ts';
 import type { LogLevel } from '../protocol/types.ts';
 import type { ThreadSource } from '../registry/thread-module.ts';
 
-/** What a handler can know of its call without asking. */
+/** The parts of the context that need no message. */
 export type CallFacts = Pick<Context, 'client' | 'session' | 'principal' | 'requestId' | 'meta' | 'elapsedMs'>;
 
 export interface Thrown {
   readonly message: string;
   readonly stack: string;
-  /** Of a `ProtocolError`, which is shown as it is. */
+  /** The code of a `ProtocolError`, which is sent to the client unchanged. */
   readonly code: number | undefined;
   readonly data: JsonValue | undefined;
 }
 
-/** What something came to. */
+/** The result of a call or step. */
 export type TransferredResult =
   | {
       readonly ok: true;
-      readonly value: unknown /** It is a `toolResult`, whose mark cannot be sent. */;
+      readonly value: unknown /** True for a `toolResult`, whose symbol cannot be cloned. */;
       readonly envelope: boolean;
     }
   | { readonly ok: false; readonly thrown: Thrown };
@@ -27,12 +30,12 @@ export type TransferredResult =
 export type PoolMail =
   | { readonly type: 'run'; readonly source: ThreadSource; readonly args: unknown; readonly facts: CallFacts }
   | { readonly type: 'abort'; readonly reason: string }
-  /** Run this step: it was not recorded. */
+  /** Run this step; it has no recorded result. */
   | { readonly type: 'run step'; readonly step: number }
   | { readonly type: 'step over'; readonly step: number; readonly given: TransferredResult };
 
 export type ThreadMail =
-  /** Its module is loaded, and its handler runs. */
+  /** The module is loaded and the handler is running. */
   | { readonly type: 'began' }
   | { readonly type: 'done'; readonly given: TransferredResult }
   | {
@@ -43,6 +46,6 @@ export type ThreadMail =
     }
   | { readonly type: 'log'; readonly level: LogLevel; readonly data: unknown; readonly logger: string | undefined }
   | { readonly type: 'close stream'; readonly retryMs: number | undefined }
-  /** Is this step recorded? */
+  /** Asks whether this step has a recorded result. */
   | { readonly type: 'step'; readonly step: number; readonly name: string }
   | { readonly type: 'step ran'; readonly step: number; readonly given: TransferredResult };

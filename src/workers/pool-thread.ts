@@ -1,4 +1,4 @@
-/** A thread of the pool: it loads the module that a handler is written in, and runs one call after the other. */
+/** A thread of the pool: loads the module of a handler, and runs one call after another. */
 import { parentPort } from 'node:worker_threads';
 import { loadModule } from '../discovery/load-module.ts';
 import { readExports } from '../discovery/module-exports.ts';
@@ -29,7 +29,7 @@ parentPort?.on('message', (mail: PoolMail) => {
 
 async function run({ source, args, facts }: Extract<PoolMail, { type: 'run' }>): Promise<void> {
   const context = new ThreadContext(facts, (mail) => {
-    // What it left behind is no part of the next call.
+    // Code that an earlier call left behind does not belong to the current call.
     if (current === context) say(mail);
   });
   current = context;
@@ -46,7 +46,7 @@ async function run({ source, args, facts }: Extract<PoolMail, { type: 'run' }>):
   say({ type: 'done', given });
 }
 
-/** @throws {TypeError} for a result that cannot be sent: never, it becomes the call's error */
+/** Sends a message. @throws {TypeError} never for a result that cannot be cloned: it becomes the call's error */
 function say(mail: ThreadMail): void {
   try {
     parentPort?.postMessage(mail);
@@ -75,7 +75,8 @@ async function load({ module, tool }: ThreadSource): Promise<Handler> {
   const { tools } = await readExports(exports, module);
   const found: unknown = tools.find(({ name }) => name === tool);
   const handler = isWithHandler(found) ? found.handler : undefined;
-  if (!isHandler(handler)) throw new TypeError(`${module}: expected it to export the tool "${tool}" in a thread, too`);
+  if (!isHandler(handler))
+    throw new TypeError(`${module}: expected the module to export the tool "${tool}" in a thread, too`);
   return handler;
 }
 

@@ -1,4 +1,7 @@
-/** One thread of the pool, from here: it is given a call, carries what is said of it to the call's context, and ends it where it does not end itself. */
+/**
+ * One thread of the pool, seen from the main thread: runs a call, forwards its messages to the call's context, and
+ * terminates the thread if the call does not end.
+ */
 import type { Worker } from 'node:worker_threads';
 import type { Clock, Timer } from '../clock.ts';
 import type { Context } from '../input/context.ts';
@@ -19,26 +22,26 @@ export interface PoolCall {
 
 export interface PoolWorkerOptions {
   readonly clock: Clock;
-  /** It can be given another call. */
+  /** Called when the thread can take another call. */
   freed(): void;
-  /** It is gone; with the call that it died of, if nobody had ended it. */
+  /** Called when the thread has ended, with the call that ended it unless that call was aborted. */
   ended(job: PoolCall | undefined, why: string): void;
 }
 
-/** Milliseconds that a handler is given to heed `ctx.signal`, before its thread is ended. */
+/** Milliseconds for a handler to react to `ctx.signal` before its thread is terminated. */
 const HEED_MS = 50;
-/** Milliseconds that a module is given to load: that its first call did not wait for it is no fault of the module. */
+/** Milliseconds in which a module must load. The limit applies even if the call that needed the module ends earlier. */
 const LOAD_MS = 30_000;
-/** Milliseconds after which a thread without calls is ended: its memory is given back. */
+/** Milliseconds until an idle thread is terminated to release its memory. */
 const IDLE_MS = 30_000;
 
 export class PoolWorker {
   readonly #options: PoolWorkerOptions;
   readonly #worker: Worker;
   #job: PoolCall | undefined;
-  /** Its call was ended, and it has not said yet that it is done with it. */
+  /** The call was aborted, and the thread has not confirmed its end. */
   #abandoned = false;
-  /** Its handler runs: what it runs in is loaded. */
+  /** The module is loaded and the handler is running. */
   #began = false;
   #retired = false;
   #ending = false;
@@ -48,7 +51,7 @@ export class PoolWorker {
 
   constructor(options: PoolWorkerOptions) {
     this.#options = options;
-    // What it prints goes to stderr: stdout may belong to the protocol.
+    // Its output goes to stderr: stdout may belong to the protocol.
     const worker = startThread('pool-thread', { name: 'troupe cpu', stdout: true });
     worker.stdout.on('data', (chunk: Uint8Array) => void process.stderr.write(chunk));
     worker.on('message', (mail: ThreadMail) => this.#hear(mail));
@@ -56,7 +59,7 @@ export class PoolWorker {
       this.#died = messageOf(error);
     });
     worker.on('exit', () => this.#exit());
-    // Last: to listen for messages holds the process again.
+    // Last, because adding a message listener refs the worker again.
     worker.unref();
     this.#worker = worker;
   }
@@ -65,7 +68,7 @@ export class PoolWorker {
     return !this.#job && !this.#abandoned && !this.#retired && !this.#ending;
   }
 
-  /** @throws {DOMException} for arguments that cannot be sent */
+  /** @throws {DOMException} if the arguments cannot be cloned */
   run(job: PoolCall): void {
     const { client, session, principal, requestId, meta, elapsedMs } = job.ctx;
     const facts = { client, session, principal, requestId, meta, elapsedMs };
@@ -74,7 +77,7 @@ export class PoolWorker {
     this.#job = job;
   }
 
-  /** Nobody waits for this call any more. */
+  /** Aborts a call whose result is no longer needed. */
   abort(job: PoolCall): void {
     if (this.#job !== job) return;
     this.#job = undefined;
@@ -84,7 +87,7 @@ export class PoolWorker {
     this.#endIn(this.#began ? HEED_MS : LOAD_MS);
   }
 
-  /** Takes no more calls, and ends with the one that it has. */
+  /** Takes no further calls, and ends after the current one. */
   retire(): void {
     this.#retired = true;
     if (!this.#job && !this.#abandoned) this.end();
@@ -109,7 +112,7 @@ export class PoolWorker {
     if (mail.type === 'done') return this.#done(mail.given);
     if (mail.type === 'began') {
       this.#began = true;
-      // It began before it heard that nobody waits for it.
+      // The handler started before the abort reached the thread.
       if (this.#abandoned) this.#endIn(HEED_MS);
       return;
     }
@@ -130,7 +133,7 @@ export class PoolWorker {
     }
   }
 
-  /** The step is recorded here, where the request is, and run there, where its code is. */
+  /** Runs a step: its result is recorded here, with the request; its code runs in the thread. */
   async #step(ctx: Context, step: number, name: string): Promise<void> {
     let given: TransferredResult;
     try {
@@ -176,17 +179,19 @@ export class PoolWorker {
     this.#timer?.cancel();
     const job = this.#job;
     this.#job = undefined;
-    if (this.#ending) job?.reject(new Error('its thread was ended: the server stops, or what it runs was replaced'));
+    if (this.#ending)
+      job?.reject(new Error('its thread was terminated because the server stops or its module was replaced'));
     this.#options.ended(this.#ending ? undefined : job, this.#died);
     this.#ending = true;
   }
 }
 
-/** What a handler says that is not as it must be: it is in another thread, and has gone on. */
+/** Ignores errors of invalid messages: the handler in the other thread has already continued. */
 function guard(said: () => void): void {
   try {
     said();
   } catch {
-    // `ctx.progress` and the like throw for arguments of the wrong type: here nobody can be told any more.
+    // `ctx.progress`, for example, throws for arguments of the wrong type; the handler can no longer receive that
+    // error.
   }
 }

@@ -1,4 +1,7 @@
-/** The threads in which tools run that compute for long (`cpu`): bounded in number, each ended where its call takes too long, each call answered for. */
+/**
+ * The threads for tools that compute for long (`cpu`): bounded in number. A thread whose call exceeds its deadline is
+ * terminated, and every call gets a response.
+ */
 import { initialTransition, transition } from 'xstate';
 import { supervisorMachine } from '../../machines/supervisor.ts';
 import type { Quarantine } from '../actor/quarantine.ts';
@@ -12,7 +15,7 @@ import { type PoolCall, PoolWorker } from './pool-worker.ts';
 
 export interface PoolOptions {
   readonly clock: Clock;
-  /** Most threads, and most calls that wait for one. */
+  /** Most threads, and most calls that wait for a thread. */
   readonly limits: { readonly cpuThreads: number; readonly maxCpuQueue: number };
   readonly quarantine: Quarantine;
   log: OperatorLog;
@@ -21,7 +24,7 @@ export interface PoolOptions {
 /** Makes the handler of a tool that runs in a thread. */
 export type ThreadRunner = (label: string, source: ThreadSource) => (args: unknown, ctx: Context) => Promise<unknown>;
 
-/** RELIABILITY 3.2: a tool whose threads die is set aside alone; the others go on. */
+/** RELIABILITY 3.2: a tool whose threads crash is quarantined; other tools continue. */
 const POLICY = { restarts: 3, windowMs: 5_000 };
 
 type Supervisor = ReturnType<typeof initialTransition<typeof supervisorMachine>>[0];
@@ -30,10 +33,10 @@ export class Pool {
   readonly #options: PoolOptions;
   readonly #threads = new Set<PoolWorker>();
   readonly #queue: PoolCall[] = [];
-  /** Of each tool whose threads have died. At most as many as tools were registered. */
+  /** Supervisors of the tools whose threads have crashed. At most one for each registered tool. */
   readonly #supervisors = new Map<string, Supervisor>();
   readonly #modules = new Set<string>();
-  /** Grows when a module is offered anew: a thread that loaded the old one takes no more calls. */
+  /** Incremented when a module is registered again: threads that loaded the old module take no further calls. */
   #generation = 0;
   #ended = false;
 
@@ -41,7 +44,7 @@ export class Pool {
     this.#options = options;
   }
 
-  /** Threads that live, and calls that wait for one. */
+  /** The number of threads, and of calls that wait for one. */
   get size(): { readonly threads: number; readonly waiting: number } {
     return { threads: this.#threads.size, waiting: this.#queue.length };
   }
@@ -52,7 +55,7 @@ export class Pool {
     return (args, ctx) => this.#run({ label, source, args, ctx });
   };
 
-  /** Ends every thread: the server has stopped. */
+  /** Terminates every thread, because the server has stopped. */
   end(): void {
     this.#ended = true;
     for (const thread of this.#threads) thread.end();
@@ -68,12 +71,12 @@ export class Pool {
     const { maxCpuQueue, cpuThreads } = this.#options.limits;
     ctx.signal.throwIfAborted();
     if (this.#supervisors.get(label)?.value === 'setAside')
-      throw new Error(`${label} has ended its threads again and again, and was set aside: its operator can release it`);
+      throw new Error(`${label} crashed its threads too often and is quarantined: the operator can release it`);
     if (this.#ended) throw new Error('the server has stopped');
     if (this.#queue.length >= maxCpuQueue)
       throw new ProtocolError(
         ErrorCode.Overloaded,
-        `${maxCpuQueue} calls wait for one of ${cpuThreads} threads, which is the limit: try again when some are done (the server's options are maxCpuQueue and cpuThreads)`,
+        `${maxCpuQueue} calls wait for one of ${cpuThreads} threads, which is the limit: retry later (the server's options are maxCpuQueue and cpuThreads)`,
       );
     return new Promise((resolve, reject) => {
       const over = (): void => ctx.signal.removeEventListener('abort', aborted);
@@ -103,7 +106,7 @@ export class Pool {
     });
   }
 
-  /** Gives what waits to threads that are free, or to new ones. */
+  /** Assigns waiting calls to free threads or to new ones. */
   #pump(): void {
     while (this.#queue.length > 0 && !this.#ended) {
       const thread = [...this.#threads].find(({ free }) => free) ?? this.#start();
@@ -112,10 +115,8 @@ export class Pool {
       try {
         thread.run(job);
       } catch (error) {
-        // Such as arguments that cannot be sent: a schema may have made functions of them.
-        job.reject(
-          new Error(`${job.label} runs in a thread, and its arguments cannot be sent there: ${messageOf(error)}`),
-        );
+        // For example, a schema may have converted arguments into functions.
+        job.reject(new Error(`${job.label} runs in a thread, and its arguments cannot be cloned: ${messageOf(error)}`));
       }
     }
   }
@@ -135,11 +136,11 @@ export class Pool {
     return thread;
   }
 
-  /** A thread died of a call: nobody ended it. */
+  /** Handles a thread that crashed in a call. */
   #crashed({ label, reject }: PoolCall, why: string): void {
     const { clock, quarantine, log } = this.#options;
-    log('error', `${label} has ended its thread: ${why}`);
-    reject(new Error(`${label} has ended the thread that it ran in: ${why}`));
+    log('error', `${label} crashed its thread: ${why}`);
+    reject(new Error(`${label} crashed the thread that it ran in: ${why}`));
     const before = this.#supervisors.get(label) ?? initialTransition(supervisorMachine, POLICY)[0];
     const [now] = transition(supervisorMachine, before, { type: 'crash', at: clock.now() });
     this.#supervisors.set(label, now);

@@ -1,14 +1,20 @@
-/** Lets the watchdog's thread ask the blocked one what runs there: a function under a name that every copy of this package shares. */
+/**
+ * Lets the watchdog's thread ask a blocked thread what is running: a function under a symbol that every copy of this
+ * package shares.
+ */
 import { processWide } from '../global-registry.ts';
 import type { Culprit } from './blocked.ts';
 
-/** What one server knows of what runs now, but for where. Must not throw, and changes nothing: whatever runs is in the middle of it. */
+/**
+ * One server's view of the running code, without the stack. Must not throw or change anything: it runs in the middle of
+ * other code.
+ */
 export type StallProbe = () => Omit<Culprit, 'stack'> | undefined;
 
-/** The name under `Symbol.for`. */
+/** The key for `Symbol.for`. */
 const NAME = 'troupe.blocked';
 
-/** Deep enough to leave the libraries behind. */
+/** Enough frames to reach beyond libraries. */
 const FRAMES = 40;
 
 interface Telling {
@@ -18,16 +24,16 @@ interface Telling {
 
 const telling = processWide<Telling>(NAME, () => ({ tellers: new Set(), tell }));
 
-/** What the thread evaluates in the blocked one (`Runtime.evaluate`). */
+/** The expression that the watchdog's thread evaluates in the blocked one (`Runtime.evaluate`). */
 export const EXPRESSION = `globalThis[Symbol.for('${NAME}')].tell()`;
 
-/** Asks `teller` what runs, until the returned function is called. */
+/** Adds a probe until the returned function is called. */
 export function installStallProbe(teller: StallProbe): () => void {
   telling.tellers.add(teller);
   return () => void telling.tellers.delete(teller);
 }
 
-/** Runs on top of whatever blocks the thread. */
+/** Runs on top of the code that blocks the thread. */
 function tell(): Culprit {
   const limit = Error.stackTraceLimit;
   Error.stackTraceLimit = FRAMES;
@@ -38,7 +44,7 @@ function tell(): Culprit {
   return { ...known, ...told, stack: below(stack) };
 }
 
-/** Without its own frames: those above the evaluated expression, which has no file. */
+/** Removes the probe's own frames: those above the evaluated expression, which has no file. */
 function below(stack: string): string {
   const lines = stack.split('\n');
   const own = lines.findIndex((line) => /at (eval \()?<anonymous>:1:/.test(line));

@@ -1,4 +1,4 @@
-/** The context of a handler that runs in a thread: what it says goes to the pool by mail, and it can ask its client nothing. */
+/** The context of a handler in a thread: sends messages to the pool. It cannot ask the client for input. */
 import { systemClock } from '../clock.ts';
 import type { Context, Log } from '../input/context.ts';
 import type { LogLevel } from '../protocol/types.ts';
@@ -54,13 +54,13 @@ export class ThreadContext implements Context {
     return this.#elapsed + systemClock.now() - this.#began;
   }
 
-  /** Functions of their own: handlers take `ctx` apart. */
+  /** Separate functions, because handlers destructure `ctx`. */
   readonly progress: Context['progress'] = (done, total, message) =>
     this.#send({ type: 'progress', done, total, message });
 
   readonly closeStream: Context['closeStream'] = (retryMs) => this.#send({ type: 'close stream', retryMs });
 
-  /** The pool knows what is recorded: it says whether the step is to be run, and what it gave. */
+  /** The pool has the recorded results: it decides whether the step runs, and returns the result. */
   readonly step: Context['step'] = <T>(name: string, fn: () => T | Promise<T>): Promise<T> => {
     const step = ++this.#made;
     return new Promise<T>((resolve, reject) => {
@@ -68,7 +68,7 @@ export class ThreadContext implements Context {
         run: fn,
         over(given) {
           try {
-            // The name is the author's promise that the step is the same, and with it its type.
+            // By reusing the name, the author promises the same step, and therefore the same type.
             resolve(decodeResult(given) as T);
           } catch (error) {
             reject(error);
@@ -105,7 +105,7 @@ export class ThreadContext implements Context {
 function asksNothing(): Promise<never> {
   return Promise.reject(
     new Error(
-      'a tool that runs in a thread (cpu) can ask its client nothing: ask in a tool of its own, or leave out cpu and run only what is long in a thread of yours',
+      'a tool that runs in a thread (cpu) cannot ask its client for input: ask in another tool, or omit cpu and start your own thread for the long computation',
     ),
   );
 }

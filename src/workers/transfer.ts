@@ -1,4 +1,4 @@
-/** Puts what was returned or thrown into a shape that can be sent between threads, and back. */
+/** Converts results and errors into a form that can be cloned between threads, and back. */
 import { ErrorCode, type ErrorCodeValue, isProtocolError, ProtocolError } from '../protocol/errors.ts';
 import { messageOf, stackOf } from '../protocol/json.ts';
 import { isEnvelope, toolResult } from '../results/envelope.ts';
@@ -21,11 +21,11 @@ export function encodeError(error: unknown): TransferredResult {
   return { ok: false, thrown };
 }
 
-/** What a call or step came to, here. @throws what it threw there */
+/** The result of a call or step in a thread. @throws the error from the thread */
 export function decodeResult(given: TransferredResult): unknown {
   if (!given.ok) throw again(given.thrown);
   if (!given.envelope) return given.value;
-  // As `encodeResult` has taken it apart.
+  // `encodeResult` has taken it apart.
   return toolResult(given.value as Parameters<typeof toolResult>[0]);
 }
 

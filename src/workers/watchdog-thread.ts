@@ -1,4 +1,7 @@
-/** The watchdog's thread: it counts how long the watched one has not stirred, asks it what runs, and ends the process when that never ends. */
+/**
+ * The watchdog's thread: measures how long the watched thread has not responded, asks it what is running, and kills the
+ * process at the hard limit.
+ */
 import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
 import { Session } from 'node:inspector';
 import { parentPort, workerData } from 'node:worker_threads';
@@ -20,7 +23,7 @@ class Watch {
   #asked = false;
   #askedAgain = false;
   #idle = false;
-  /** What ran at the soft limit, and what runs at the hard one. */
+  /** The running code at the soft limit; it is compared with that at the hard limit. */
   #first: Culprit | undefined;
   #last: Culprit | undefined;
   #said = false;
@@ -40,12 +43,13 @@ class Watch {
   look = (): void => {
     const { beatMs, softMs, hardMs } = this.#data;
     const now = systemClock.now();
-    // In looks of our own: when the machine slept, or had no time for us either, nobody was blocked.
+    // Limited to our own intervals: time in which the machine was suspended, or did not schedule this thread either, is
+    // not a stall.
     this.#blockedMs += Math.min(now - this.#looked, 2 * beatMs);
     this.#looked = now;
     const beat = this.#beat();
     if (beat !== this.#seen || Atomics.load(this.#beats, 1) !== 0) this.#stirred(beat);
-    // It answered, and nothing ran there: the machine has no time for it, which is nobody's fault in this process.
+    // The thread answered and nothing was running: the machine is overloaded, and no code of this process is the cause.
     else if (this.#idle) this.#forget();
     else if (this.#blockedMs >= hardMs) this.#tooLong();
     else if (this.#blockedMs >= softMs && !this.#asked) {
@@ -57,7 +61,7 @@ class Watch {
     systemClock.after(beatMs, this.look);
   };
 
-  /** What runs is asked once more; who is in native code does not answer, and gets as long again. */
+  /** Asks again at the hard limit. Native code does not answer and gets the same time again. */
   #tooLong(): void {
     const { hardMs, kill } = this.#data;
     if (!this.#askedAgain) {
@@ -90,7 +94,7 @@ class Watch {
     this.#last = undefined;
   }
 
-  /** What runs at the end counts only where it ran at the beginning, too: many short calls in a row are nobody's fault. */
+  /** The running code counts only if it is the same at both limits: many short calls in a row are not a stall. */
   #blocked(): Blocked {
     const culprit = this.#last ?? this.#first;
     const same = this.#last === undefined || this.#first?.digest === this.#last.digest;
@@ -101,20 +105,20 @@ class Watch {
     };
   }
 
-  /** The thread is interrupted, even in a loop without an end, and answers on top of what it does. */
+  /** Interrupts the thread, even in an endless loop; it answers on top of its current code. */
   #ask(answered: (culprit: Culprit) => void): void {
     const session = new Session();
     try {
       session.connectToMainThread();
       session.post('Runtime.evaluate', { expression: EXPRESSION, returnByValue: true }, (error, reply) => {
         const value: unknown = error ? undefined : reply.result.value;
-        // Asked from its event loop, and not on top of anything.
+        // The event loop answered, not code on top of which it was asked.
         if (isCulprit(value) && value.stack === '') this.#idle = true;
         else if (isCulprit(value)) answered(value);
         session.disconnect();
       });
     } catch {
-      // A Node that was built without the inspector: it is not known what runs, only that it does.
+      // A Node build without the inspector: the stall is detected but cannot be attributed.
     }
   }
 
@@ -124,7 +128,7 @@ class Watch {
     if (!kill) return;
     this.#record(blocked);
     for (const path of this.#notes) markEnded(path);
-    aloud('the process ends itself (SIGKILL), to be started again');
+    aloud('the watchdog kills the process (SIGKILL), so that it is restarted');
     process.kill(process.pid, 'SIGKILL');
   }
 
@@ -137,17 +141,17 @@ class Watch {
       fsyncSync(file);
       closeSync(file);
     } catch (error) {
-      aloud(`${record} was not written: ${String(error)}`);
+      aloud(`could not write ${record}: ${String(error)}`);
     }
   }
 }
 
-/** Straight to the descriptor: whatever goes by way of the blocked thread waits for it. */
+/** Writes to the file descriptor directly: other ways lead through the blocked thread. */
 function aloud(said: string): void {
   try {
     writeSync(2, `troupe error: ${said}\n`);
   } catch {
-    // Nobody reads it any more.
+    // The reader has gone.
   }
 }
 
@@ -155,7 +159,7 @@ function isCulprit(value: unknown): value is Culprit {
   return isObject(value) && typeof value.stack === 'string';
 }
 
-// What `startWatchdog` gave.
+// The data from `startWatchdog`.
 const data: WatchdogData = workerData;
 systemClock.hold();
 new Watch(data).look();

@@ -1,4 +1,6 @@
-/** Starts the watchdog of a process, the thread that sees a blocked event loop, and tells what it saw once the loop is free. */
+/**
+ * Starts the watchdog, the thread that detects a blocked event loop, and reports stalls when the loop is free again.
+ */
 import { url as inspectorUrl } from 'node:inspector';
 import type { Worker } from 'node:worker_threads';
 import { initialTransition, transition } from 'xstate';
@@ -15,40 +17,40 @@ import { startThread } from './start-thread.ts';
 
 export interface WatchdogOptions extends WatchdogOption {
   log: OperatorLog;
-  /** A block is over. */
+  /** Called when a stall has ended. */
   over?(blocked: Blocked): void;
 }
 
 export interface Watchdog {
-  /** Nobody watches any more. */
+  /** Called when the watchdog has stopped. */
   stop(): void;
   /** See {@link endsMark}. Absent in an earlier copy of this package. */
   marks?(path: string): void;
 }
 
 export const SOFT_MS = 200;
-/** Milliseconds after which a block is said aloud where nothing is ended for it. */
+/** Milliseconds after which a stall is reported on stderr if there is no hard limit. */
 const ALOUD_MS = 2_000;
 const BEAT_MS = 50;
-/** Longest time for which blocks of the same element are counted instead of logged, in milliseconds. */
+/** Milliseconds for which further stalls of the same element are counted instead of logged. */
 const QUIET_MS = 10_000;
-/** RELIABILITY 3.2: permanent, within its intensity. A process without a watchdog serves as well as one with. */
+/** RELIABILITY 3.2: permanent, within its intensity. A process can serve without a watchdog. */
 const POLICY = { restarts: 5, windowMs: 60_000, backOff: { fromMs: 100, toMs: 10_000 } };
 
-/** One for each process, whatever asks for it first, in whichever copy of this package. */
+/** One watchdog for each process, whichever copy of this package starts it. */
 const watched = processWide<{ by: Watchdog | undefined }>('troupe.watchdog', () => ({ by: undefined }));
 
-/** Files that the thread marks before it ends the process; of those that are gone it marks none. */
+/** Crash markers that the thread marks before it kills the process. It ignores those that no longer exist. */
 const marks = processWide('troupe.watchdog.notes', () => ({ paths: new Set<string>() }));
 
-/** Lets a watchdog that ends this process say so where it is noted what the process is in the middle of. */
+/** Registers a crash marker, so that the watchdog can record that it killed the process. */
 export function endsMark(path: string): void {
   if (marks.paths.has(path)) return;
   marks.paths.add(path);
   watched.by?.marks?.(path);
 }
 
-/** Watches this process. Where it is watched already, that goes on, and nothing is started. @returns undefined then */
+/** Watches this process. @returns undefined if the process is already watched; that watchdog continues */
 export function startWatchdog(options: WatchdogOptions): Watchdog | undefined {
   if (watched.by) return undefined;
   const { record, log } = options;
@@ -74,7 +76,7 @@ class ProcessWatchdog implements Watchdog {
   #stopped = false;
   #supervisor = initialTransition(supervisorMachine, POLICY)[0];
   #starting: Timer | undefined;
-  /** When a block was logged last, by element, and how many were not since. */
+  /** Time of the last log line of each element, and the number of stalls since. */
   readonly #quiet = new Map<string, { readonly since: number; untold: number }>();
 
   constructor(options: WatchdogOptions) {
@@ -97,7 +99,7 @@ class ProcessWatchdog implements Watchdog {
 
   readonly #beat = (): void => {
     Atomics.add(this.#view, 0, 1);
-    // Whoever looks at a breakpoint must find the process alive.
+    // While a debugger is attached, the process must not be killed.
     Atomics.store(this.#view, 1, inspectorUrl() === undefined ? 0 : 1);
     this.#beating = systemClock.after(BEAT_MS, this.#beat);
   };
@@ -117,7 +119,7 @@ class ProcessWatchdog implements Watchdog {
     worker.on('message', ({ blocked }: BlockOver) => this.#over(blocked));
     worker.on('error', (error) => this.#options.log('error', `the watchdog failed: ${messageOf(error)}`));
     worker.on('exit', () => this.#again());
-    // Last: to listen for messages holds the process again.
+    // Last, because adding a message listener refs the worker again.
     worker.unref();
     this.#worker = worker;
   }
@@ -126,7 +128,10 @@ class ProcessWatchdog implements Watchdog {
     if (this.#stopped) return;
     [this.#supervisor] = transition(supervisorMachine, this.#supervisor, { type: 'crash', at: systemClock.now() });
     if (this.#supervisor.value === 'setAside')
-      return this.#options.log('error', 'the watchdog failed again and again: nobody watches the event loop now');
+      return this.#options.log(
+        'error',
+        'the watchdog failed too often and was stopped: the event loop is no longer watched',
+      );
     this.#starting = systemClock.after(this.#supervisor.context.delayMs, () => {
       [this.#supervisor] = transition(supervisorMachine, this.#supervisor, { type: 'waited' });
       this.#start();
@@ -142,10 +147,10 @@ class ProcessWatchdog implements Watchdog {
       quiet.untold += 1;
       return;
     }
-    // Elements are as many as were registered; what was registered and is gone need not be remembered.
+    // There are as many elements as were ever registered; entries of removed elements are not needed.
     if (this.#quiet.size > 1_000) this.#quiet.clear();
     this.#quiet.set(element, { since: now, untold: 0 });
-    const untold = quiet && quiet.untold > 0 ? ` (and ${quiet.untold} times more since it was said last)` : '';
+    const untold = quiet && quiet.untold > 0 ? ` (and ${quiet.untold} more times since the last report)` : '';
     this.#options.log('warning', `${describeStall(blocked)}${untold}`);
   }
 }

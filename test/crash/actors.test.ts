@@ -95,7 +95,7 @@ test('an in-flight table that fails answers for it, serves the next, and set asi
   broken = 0;
   assert.is(told.length, 4);
   assert.is((await errorOf(caller.callTool('good'))).code, ErrorCode.InternalError);
-  assert.match(told.at(-1) ?? '', 'crashed too often and was set aside');
+  assert.match(told.at(-1) ?? '', 'crashed too often and was quarantined');
   assert.equal((await other.callTool('good')).content, [{ type: 'text', text: 'good' }]);
   assert.not.match(caller.messages.map(({ text }) => text).join(), 'secret');
   const closed = server.close();

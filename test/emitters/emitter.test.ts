@@ -216,7 +216,7 @@ test('a log message that JSON cannot hold is told as such, and nothing else stop
   const mail = log('x');
   mailbox.send({ ...mail, data: 10n } as EmitterMail);
   mailbox.send(answer(1, 'fine'));
-  assert.match(sent[0] ?? '', /"method":"notifications\/message".*could not be written/);
+  assert.match(sent[0] ?? '', /"method":"notifications\/message".*log data that is not JSON/);
   assert.match(sent[1] ?? '', /"id":1/);
   assert.equal(failed, []);
 });

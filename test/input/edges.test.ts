@@ -356,7 +356,7 @@ test('a response that no reader may take is an answer that did not come: nobody 
     const question = await client.next((each) => isObjectInTest(each) && each.method === 'elicitation/create');
     const id = isObjectInTest(question) ? question.id : undefined;
     client.raw(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"action":"accept","content":${content}}}`);
-    assert.match(textOf(await result), 'the client did not answer: its answer:');
+    assert.match(textOf(await result), 'the client did not answer: invalid response:');
   }
   await server.close();
 });

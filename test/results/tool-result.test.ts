@@ -56,7 +56,7 @@ test('a whole result stays as it is', () => {
 
 test('what JSON cannot say is refused', () => {
   for (const wrong of [() => {}, Symbol('x'), 10n])
-    assert.throws(() => toToolResult(wrong, policy), /a tool returns a string/);
+    assert.throws(() => toToolResult(wrong, policy), /expected the tool to return a string/);
 });
 
 test('an envelope fills in its duration and its rows', () => {

@@ -184,7 +184,7 @@ test('what is no result is told to the model, and to the operator', async () => 
   const client = await opened(server);
   for (const [name, words] of [
     ['map', /Object\.fromEntries/],
-    ['fn', /a tool returns a string, data/],
+    ['fn', /expected the tool to return a string, data/],
   ] as const) {
     const result = await client.callTool(name);
     assert.is(result.isError, true);

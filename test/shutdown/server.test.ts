@@ -146,7 +146,7 @@ test('a server that is closed, or never listened, closes at once and opens nothi
   assert.throws(enter, /not open/);
   for (const closed of [never, server]) {
     const refused = await closed.listen(memory().transport).catch((error: unknown) => String(error));
-    assert.match(String(refused), /this server is closed and opens no transport \(memory\)/);
+    assert.match(String(refused), /this server is closed and cannot open a transport \(memory\)/);
   }
 });
 

@@ -54,9 +54,9 @@ test('a step of a thread is recorded where its request is, and runs once', async
   assert.match(say(await client.callTool('heavy', { what: 'bad step' })), /the step failed/);
 });
 
-test('a thread can ask its client nothing, and says so', async () => {
+test('a thread can ask its client nothing, and the error says so', async () => {
   const { client } = shared;
-  assert.match(say(await client.callTool('heavy', { what: 'ask' })), /can ask its client nothing.*"isError":true/);
+  assert.match(say(await client.callTool('heavy', { what: 'ask' })), /cannot ask its client for input.*"isError":true/);
 });
 
 test('what cannot be sent back is the call’s error, and the thread serves on', async () => {
@@ -142,7 +142,7 @@ test('R-16: a tool whose threads die is set aside alone, and an operator can rel
   for (let i = 0; i < 4; i += 1)
     assert.match(
       say(await client.callTool('heavy', { what: 'die' })),
-      /ended the thread.*process\.exit.*"isError":true/,
+      /crashed the thread.*process\.exit.*"isError":true/,
     );
   assert.match(say(await client.callTool('heavy', { what: 'fine' })), /was set aside.*"isError":true/);
   assert.match(say(await client.callTool('other', { what: 'fine' })), /fine/);

@@ -58,7 +58,7 @@ test('an option that does not fit is told when the server is created', () => {
   const make = (watchdog: unknown) => () =>
     createServer({ name: 'x', version: '1.0.0', watchdog } as Parameters<typeof createServer>[0]);
   assert.throws(make('yes'), /watchdog: expected true, false or \{ softMs, hardMs, record \}, got string "yes"/);
-  assert.throws(make({ hardMs: 5 }), /watchdog\.hardMs: expected whole milliseconds from 100 on/);
+  assert.throws(make({ hardMs: 5 }), /watchdog\.hardMs: expected whole milliseconds of at least 100/);
   assert.throws(make({ hard: 500 }), /watchdog\.hard: no such option; there are softMs, hardMs, record/);
 });
 
@@ -76,7 +76,7 @@ test('R-13: beyond the hard limit the process is ended; the bystanders are serve
       const again = await hosted.served(60_000);
       assert.ok(!FULL || again < 3_000, `served again ${again} ms after it had ended`);
     }
-    await hosted.said(/blocked for \d+ ms by tool "block"[\s\S]*spin[\s\S]*ends itself \(SIGKILL\)/);
+    await hosted.said(/blocked for \d+ ms by tool "block"[\s\S]*spin[\s\S]*the watchdog kills the process \(SIGKILL\)/);
     assert.match(await hosted.call('block', { ms: 600_000 }), /-32603.*blocked the server.*2 times.*incident/);
     // Another call of the same tool is no such call.
     assert.match(await hosted.call('block', { ms: 1 }), /over/);
@@ -95,7 +95,7 @@ test('R-14: a machine that goes round for ever is refused when it is registered'
   const machine = createMachine({ initial: 'a', states: { a: { always: 'b' }, b: { always: 'a' } } });
   assert.throws(
     () => server.tool('round', { machine: machine as never }),
-    /tool "round": machine: the eventless transitions of .*a.*b.* go round for ever: give one of them a guard/,
+    /tool "round": machine: the eventless transitions of .*a.*b.* form an endless loop: add a guard to one of them/,
   );
 });
 

@@ -1,4 +1,4 @@
-/** Reads what a client made of a question: its result as it came, or its error. */
+/** Reads a client's reply to an input request: its unchecked result, or its error. */
 import type { Reply } from '../../messages/input-messages.ts';
 import { isObject } from '../../protocol/json.ts';
 import type { Incoming } from '../../protocol/jsonrpc.ts';

@@ -1,4 +1,4 @@
-/** What the door of a connection is lent, and how it asks for a session: types only. */
+/** The options of the inbound codec, and the interface through which it opens sessions. Types only. */
 import type { Inspection } from '../../inspection/inspection.ts';
 import type { Client } from '../../messages/client-facts.ts';
 import type { Exchange } from '../../messages/connection-events.ts';
@@ -11,7 +11,7 @@ import type { Initialize } from '../../protocol/operations.ts';
 import type { ServerCapabilities } from '../../protocol/types.ts';
 import type { ParseLimits } from './parse.ts';
 
-/** A session that has just been opened, and the in-flight table of its requests. */
+/** A session that was just opened, and the in-flight table of its requests. */
 export interface OpenedSession {
   readonly client: Client;
   readonly requests: Mailbox<RequestsMail>;
@@ -22,22 +22,28 @@ export interface InboundOptions extends ParseLimits {
   readonly inspection: Inspection;
   readonly requests: Mailbox<RequestsMail>;
   readonly emitter: Mailbox<EmitterMail>;
-  /** Who messages are authorised as that come without an exchange. */
+  /** The principal of messages without an exchange. */
   readonly principal: string;
-  /** Every message comes with an exchange, each maybe of another client; there is never a session. */
+  /** True if every message comes with an exchange, possibly of different clients; there is never a session. */
   readonly shared: boolean;
   readonly maxBatch: number;
   readonly maxMessageBytes: number;
   readonly maxClientInfoBytes: number;
-  /** The session that a legacy client has open on this connection, if any. */
+  /** The open session of a legacy client on this connection, if any. */
   session(): Client | undefined;
-  /** Opens one: here, where none is open when this is called, or for a shared connection on one of its own. @throws {ProtocolError} when there are too many */
+  /**
+   * Opens a session: on this connection, which has none, or for a shared connection on a new one. @throws
+   * {ProtocolError} if there are too many sessions
+   */
   openSession(opening: Initialize, dialect: Dialect, exchange: Exchange | undefined): OpenedSession;
-  /** A text is rejected whole, or one request of it; with the id of the error, where that has one. Precedes the error. */
+  /**
+   * Called before the error when a whole text or one of its requests is rejected, with the id of the error if it has
+   * one.
+   */
   rejected(id: RequestId | undefined): void;
-  /** An exchange brought nothing that is answered. */
+  /** Called when an exchange contained nothing that needs a response. */
   accepted(exchange: Exchange): void;
-  /** Whether the server offers a capability now. */
+  /** Whether the server currently has a capability. */
   offers(capability: keyof ServerCapabilities): boolean;
   incident(where: string, error: unknown): string;
 }

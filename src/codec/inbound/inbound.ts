@@ -1,4 +1,7 @@
-/** The only place where text becomes mail. It decides the era once, at the door, and refuses there what nobody could serve. */
+/**
+ * The inbound codec, the only place where text becomes messages. Decides the era of each message, and rejects invalid
+ * messages.
+ */
 
 import type { Batch } from '../../messages/active-request.ts';
 import type { Client } from '../../messages/client-facts.ts';
@@ -27,19 +30,19 @@ type RequestMessage = Extract<Incoming, { kind: 'request' }>;
 type NotificationMessage = Extract<Incoming, { kind: 'notification' }>;
 type ResponseMessage = Extract<Incoming, { kind: 'response' }>;
 
-/** Most requests of a batch that are refused each by its id: a batch of four megabytes has 100,000. */
+/** Most requests of a rejected batch that get their own error: a batch of four megabytes can contain 100,000. */
 const MAX_REFUSED = 1_000;
 
-/** The door of one connection. */
+/** The inbound codec of one connection. */
 export class Inbound {
   readonly #options: InboundOptions;
-  /** The dialect that was last heard: what an error is written in when its request could not be read. */
+  /** The dialect of the last valid message; used for the error if a request cannot be read. */
   #heard: Dialect | undefined;
-  /** What the text that is being read came in with. */
+  /** The exchange of the text that is being read. */
   #exchange: Exchange | undefined;
-  /** About how much memory the message takes that is being read; of a batch, each of its messages on average. */
+  /** Approximate memory of the message that is being read; in a batch, the average of its messages. */
   #bytes = 0;
-  /** That says of itself to be of the modern era. */
+  /** Whether the exchange declares the modern era. */
   #announced = false;
 
   constructor(options: InboundOptions) {
@@ -51,7 +54,7 @@ export class Inbound {
     const { inspection, connection } = this.#options;
     const before = this.#exchange;
     this.#enter(exchange);
-    // Who was heard last was somebody else.
+    // The previous message was from another client.
     if (exchange && this.#options.shared) this.#heard = this.#announced ? DIALECTS[LATEST_MODERN] : FIRST_DIALECT;
     if (!inspection.on) this.#read(text);
     else
@@ -66,7 +69,7 @@ export class Inbound {
     this.#announced = exchange !== undefined && announces(exchange);
   }
 
-  /** Answers for bytes that the transport could not make a message of. */
+  /** Responds to bytes from which the transport could not make a message. */
   unreadable(reason: 'too long' | 'not UTF-8', bytes: number, head: string): void {
     const { maxMessageBytes } = this.#options;
     const error =
@@ -76,7 +79,7 @@ export class Inbound {
             `a message of ${bytes} bytes is longer than ${maxMessageBytes} (the server's option is maxMessageBytes)`,
           )
         : new ProtocolError(ErrorCode.ParseError, 'not valid UTF-8');
-    // What is no UTF-8 is no JSON.
+    // Bytes that are not UTF-8 are not JSON.
     this.#unparsed(reason === 'too long' ? messageEnvelopeOf(head) : undefined, error);
   }
 
@@ -88,7 +91,7 @@ export class Inbound {
     this.#dispatch(readIncoming(parsed.value), undefined);
   }
 
-  /** A text that is refused whole: a request gets its error; a notification or response gets none. */
+  /** Rejects a whole text: a request gets its error; a notification or response gets none. */
   #unparsed(value: unknown, error: ProtocolError): void {
     const { code, message: why } = error;
     if (value === undefined) return this.#refuse(undefined, code, why);
@@ -97,13 +100,13 @@ export class Inbound {
     if (incoming.kind === 'request' || (incoming.kind === 'invalid' && incoming.answer))
       return this.#refuse(incoming.id, code, why);
     if (incoming.kind === 'response') this.#responseRefused(incoming, code, why);
-    // JSON-RPC answers neither notifications nor responses; an HTTP request is answered always.
+    // JSON-RPC has no response to notifications and responses; an HTTP request always needs one.
     if (this.#exchange) this.#refuse(undefined, code, why);
   }
 
   /**
-   * Refuses a batch whole. On a stream each request that can be read gets an error of its own, because its client waits for that
-   * id; where the revision has batches, in one message. Over HTTP the response is the answer, and has one error.
+   * Rejects a whole batch. On a stream, each readable request gets its own error, because its client waits for that id;
+   * the errors are one message if the revision has batches. Over HTTP the response is one error.
    */
   #refuseAll(messages: readonly Incoming[], code: ErrorCodeValue, why: string): void {
     for (const message of messages) if (message.kind === 'response') this.#responseRefused(message, code, why);
@@ -180,7 +183,7 @@ export class Inbound {
         code,
         message: why,
         data,
-      } = toWireError(error, error instanceof ProtocolError ? '' : this.#options.incident('the inbound door', error));
+      } = toWireError(error, error instanceof ProtocolError ? '' : this.#options.incident('the inbound codec', error));
       this.#refuse(message.id, code, why, batch, data);
     }
   }
@@ -208,18 +211,19 @@ export class Inbound {
   }
 
   #initialize(message: RequestMessage, batch: Batch | undefined): void {
-    if (batch) throw new ProtocolError(ErrorCode.InvalidRequest, '"initialize" may not be part of a batch');
+    if (batch) throw new ProtocolError(ErrorCode.InvalidRequest, '"initialize" must not be part of a batch');
     if (this.#options.session())
       throw new ProtocolError(
         ErrorCode.InvalidRequest,
-        'this connection has a session already: "initialize" opens one, once',
+        'this connection already has a session: send "initialize" only once',
       );
     if (this.#exchange) checkKnownRevision(this.#exchange);
     const opening = readInitialize(message.params);
-    // Before the session is there: what is refused for this must have opened nothing.
+    // Before the session exists: a rejected request must not open one.
     readProgressToken(message.params);
     this.#checkClientInfo(opening.clientInfo, opening.capabilities);
-    // The server answers with the same revision if it speaks it, else with its latest (MCP 2025-11-25 lifecycle, "Version Negotiation").
+    // The server answers with the requested revision if it supports it, otherwise with its latest (MCP 2025-11-25
+    // lifecycle, "Version Negotiation").
     const dialect = DIALECTS[isLegacyRevision(opening.protocolVersion) ? opening.protocolVersion : LATEST_LEGACY];
     this.#heard = dialect;
     const method = methodFor(message.method, dialect);
@@ -227,7 +231,10 @@ export class Inbound {
     this.#admit(message, method, client, undefined, requests);
   }
 
-  /** What a client says of itself stays for as long as its session, or its request. @throws {ProtocolError} for too much of it */
+  /**
+   * The client's description of itself is held as long as its session or request. @throws {ProtocolError} if it is too
+   * large
+   */
   #checkClientInfo(info: Implementation | undefined, capabilities: ClientCapabilities): void {
     const most = this.#options.maxClientInfoBytes;
     if (this.#bytes <= most) return;
@@ -250,7 +257,8 @@ export class Inbound {
       return this.#admit(message, methodFor(message.method, session.dialect), session, batch);
     }
     const method = SERVED.legacy.get(message.method);
-    // Over HTTP whatever belongs to a session names it; even a ping (2025-11-25 transports, "Session Management").
+    // Over HTTP every message of a session names the session, even a ping (2025-11-25 transports, "Session
+    // Management").
     if (!method?.always || this.#options.shared) throw unopened(message.method);
     this.#admit(
       message,
@@ -275,7 +283,7 @@ export class Inbound {
     requests = this.#options.requests,
   ): void {
     if (method.needs && !this.#options.offers(method.needs))
-      throw new ProtocolError(ErrorCode.MethodNotFound, `${message.method}: this server offers no ${method.needs}`);
+      throw new ProtocolError(ErrorCode.MethodNotFound, `${message.method}: this server has no ${method.needs}`);
     const { inspection, shared } = this.#options;
     const exchange = this.#exchange;
     if (exchange) exchange.request = message.id;
@@ -301,24 +309,27 @@ export class Inbound {
   #notification({ method, params }: NotificationMessage): void {
     switch (method) {
       case 'notifications/cancelled':
-        // Where clients share a connection, nobody's id names a request; closing its response cancels it.
+        // On a shared connection ids are not unique; the client cancels by closing the response.
         return this.#options.shared ? undefined : this.#cancelled(params);
       case 'notifications/initialized':
         return this.#options.session()?.session?.mailbox.send({ type: 'initialized' });
       default:
-        // A notification is never answered; one that nobody waits for is ignored (JSON-RPC 2.0 section 4.1).
+        // Notifications get no response; unknown ones are ignored (JSON-RPC 2.0 section 4.1).
         return;
     }
   }
 
-  /** The answer to what this server has asked in the session. There is no other: modern clients answer with a request. */
+  /**
+   * Handles the response to a request of this server in the session. Only legacy clients send responses; modern clients
+   * retry with answers.
+   */
   #response(message: ResponseMessage): void {
     this.#options.session()?.session?.mailbox.send({ type: 'response', id: message.id, reply: clientReply(message) });
   }
 
-  /** A response that cannot be taken: what waits for it need not wait any longer. */
+  /** Rejects an invalid response, and ends the request that waits for it. */
   #responseRefused(message: ResponseMessage, code: ErrorCodeValue, why: string): void {
-    this.#response({ ...message, error: { code, message: `its answer: ${why}` } });
+    this.#response({ ...message, error: { code, message: `invalid response: ${why}` } });
   }
 
   /** Malformed cancellations are ignored (MCP "Cancellation", "Error Handling"). */
@@ -336,13 +347,14 @@ export class Inbound {
     batch?: Batch,
     data?: ProtocolError['data'],
   ): void {
-    // A member of a batch that has no id says nothing about the others.
+    // A batch member without an id does not affect the other members.
     if (!batch || id !== undefined) this.#options.rejected(id);
     const heard = this.#heard ?? this.#options.session()?.dialect ?? FIRST_DIALECT;
     this.#options.emitter.send({
       type: 'refusal',
       id,
-      // Over HTTP an error that has no id has no such member (2025-03-26 to 2025-11-25 transports, "Sending Messages to the Server").
+      // Over HTTP an error without an id has no "id" member (2025-03-26 to 2025-11-25 transports, "Sending Messages to
+      // the Server").
       dialect: id === undefined && this.#exchange ? DIALECTS[LATEST_LEGACY] : heard,
       error: wireError(code, message, data),
       batch,

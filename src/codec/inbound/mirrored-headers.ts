@@ -1,4 +1,7 @@
-/** Holds the headers of a modern HTTP request against its body, so that nobody on the way has routed by something else than what is served. */
+/**
+ * Compares the headers of a modern HTTP request with its body, so that no intermediary routes by a value that differs
+ * from what is served.
+ */
 import type { Exchange } from '../../messages/connection-events.ts';
 import { ErrorCode, ProtocolError } from '../../protocol/errors.ts';
 import { decodeMirrored } from '../../protocol/header-values.ts';
@@ -6,14 +9,14 @@ import { METHODS } from '../../protocol/methods.ts';
 import type { Params } from '../../protocol/operations.ts';
 import { isModernRevision, SUPPORTED_REVISIONS } from '../../protocol/revisions.ts';
 
-/** Whether an HTTP request says of itself that it is of the modern era. */
+/** Whether the headers of an HTTP request declare the modern era. */
 export function announces(exchange: Exchange): boolean {
   return isModernRevision(exchange.header('mcp-protocol-version'));
 }
 
 /**
- * @param revision what the body's `_meta` names
- * @throws {ProtocolError} -32020 where `MCP-Protocol-Version` is missing or names another
+ * @param revision the revision in the body's `_meta`
+ * @throws {ProtocolError} -32020 if `MCP-Protocol-Version` is missing or differs
  * @see 2026-07-28 streamable-http "Protocol Version Header"
  */
 export function checkRevisionHeader(exchange: Exchange, revision: string): void {
@@ -22,7 +25,7 @@ export function checkRevisionHeader(exchange: Exchange, revision: string): void 
 }
 
 /**
- * @throws {ProtocolError} -32022 where `MCP-Protocol-Version` names a revision that this server does not speak
+ * @throws {ProtocolError} -32022 if `MCP-Protocol-Version` names an unsupported revision
  * @see 2025-11-25 basic/transports "Protocol Version Header"
  */
 export function checkKnownRevision(exchange: Exchange): void {
@@ -36,7 +39,7 @@ export function checkKnownRevision(exchange: Exchange): void {
 }
 
 /**
- * @throws {ProtocolError} -32020 where `Mcp-Method` or `Mcp-Name` is missing, misshapen, or says something else than the body
+ * @throws {ProtocolError} -32020 if `Mcp-Method` or `Mcp-Name` is missing, malformed, or differs from the body
  * @see 2026-07-28 streamable-http "Standard Request Headers", "Server Validation"
  */
 export function checkStandardHeaders(exchange: Exchange, method: string, params: Params): void {
@@ -45,16 +48,16 @@ export function checkStandardHeaders(exchange: Exchange, method: string, params:
   const row = METHODS.get(method);
   if (row?.kind !== 'request' || !row.named) return;
   const named = params?.[row.named];
-  // A body without it is refused for that, with the reader's own words.
+  // A body without the name is rejected later, with a better message.
   if (typeof named !== 'string') return;
   const name = exchange.header('mcp-name');
-  // Two headers arrive joined by a comma, and could together say what the body says.
+  // Two headers arrive joined by a comma, and together could equal the value in the body.
   const repeats = name?.includes(',') && exchange.repeats('mcp-name');
   if (name === undefined || repeats || decodeMirrored(name) !== named) throw mismatch('Mcp-Name', name, named);
 }
 
 function mismatch(header: string, got: string | undefined, expected: string): ProtocolError {
-  const came = got === undefined ? 'no such header came' : `the header says ${quote(got)}`;
+  const came = got === undefined ? 'the header is missing' : `got ${quote(got)}`;
   return new ProtocolError(ErrorCode.HeaderMismatch, `${header}: expected ${quote(expected)}, as in the body; ${came}`);
 }
 

@@ -1,4 +1,7 @@
-/** Turns one text into one JSON value, and refuses what JSON allows but no two readers agree on: duplicate keys, `__proto__`, lone surrogates, endless nesting. */
+/**
+ * Parses one text into one JSON value. Rejects input that JSON allows but on which readers disagree: duplicate keys,
+ * `__proto__`, lone surrogates, unlimited nesting.
+ */
 
 import { ErrorCode, ProtocolError } from '../../protocol/errors.ts';
 import { HEAP_BYTES } from '../../protocol/heap.ts';
@@ -11,12 +14,15 @@ export interface ParseLimits {
 }
 
 export type Parsed =
-  /** `bytes`: about how much memory the value takes. */
+  /** `bytes`: approximate memory of the value. */
   | { readonly ok: true; readonly value: unknown; readonly bytes: number }
-  /** `value` is there when the text was JSON, or of one that is too deep what {@link messageEnvelopeOf} reads: an id may be in it. */
+  /**
+   * `value` is present if the text was JSON, or, for a text that nests too deeply, the result of {@link
+   * messageEnvelopeOf}: it may contain an id.
+   */
   | { readonly ok: false; readonly error: ProtocolError; readonly value?: unknown };
 
-/** Up to this length a text is parsed before it is measured: its values cannot take much, however they nest. */
+/** Texts up to this length are parsed before they are measured: their values use little memory, however they nest. */
 const SHORT = 16_384;
 
 /** Never throws. Linear in the length of the text. */
@@ -36,15 +42,15 @@ export function parseText(text: string, { maxDepth }: ParseLimits): Parsed {
   const found: Found = { keys: 0, bytes: text.length, forbidden: undefined, tooDeep: false };
   inspect(value, maxDepth, found);
   if (found.tooDeep) return depth();
-  // A text has at least a colon for each key: where it has just that many, no key can be there twice.
+  // A text has at least one colon for each key: if the numbers are equal, no key is duplicated.
   const written = colons(text) === found.keys ? found : scan(text, maxDepth);
-  // What the parser dropped for its twin may be too deep as well, and then its keys were not counted to the end.
+  // A dropped duplicate may nest too deeply, too; its keys were then not all counted.
   if (written.tooDeep) return depth();
   if (found.forbidden !== undefined) {
-    const why = `the key ${found.forbidden} is refused: it can reach the prototype of every object`;
+    const why = `the key ${found.forbidden} is rejected: it can reach the prototype of every object`;
     return { ...refused(ErrorCode.InvalidRequest, why), value };
   }
-  // JSON.parse keeps the last of two equal keys; other readers keep the first (CVE-2026-27896 and its kin).
+  // JSON.parse keeps the last of two equal keys; other readers keep the first (CVE-2026-27896 and similar).
   if (written.keys !== found.keys) {
     return { ...refused(ErrorCode.InvalidRequest, 'an object has the same key twice'), value };
   }
@@ -55,13 +61,16 @@ export function parseText(text: string, { maxDepth }: ParseLimits): Parsed {
   return { ok: true, value, bytes: found.bytes };
 }
 
-/** What a message is whose text is not parsed: its id and method, or a list of such for a batch; undefined where nobody can tell. */
+/**
+ * Reads the envelope of a message without parsing the text: its id and method, or a list of these for a batch;
+ * undefined if the text is not readable.
+ */
 export function messageEnvelopeOf(text: string): unknown {
   const members = envelopeText(text);
   return members === '' ? undefined : JSON.parse(members);
 }
 
-/** The id of the request that a text is, or begins with; undefined for anything else. */
+/** The id of the request in a text, which may be incomplete; undefined for other texts. */
 export function idIn(text: string): RequestId | undefined {
   const value = messageEnvelopeOf(text);
   const incoming = value === undefined ? undefined : readIncoming(value);
@@ -79,7 +88,10 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COLON = 0x3a;
 
-/** Counts the keys of a JSON text (the colons outside of strings), and sees whether it nests too deep, before anything is allocated for it. */
+/**
+ * Counts the keys of a JSON text (colons outside of strings) and detects excessive nesting, before anything is
+ * allocated for it.
+ */
 function scan(text: string, maxDepth: number): { readonly keys: number; readonly tooDeep: boolean } {
   let keys = 0;
   let depth = 0;
@@ -112,13 +124,13 @@ function endOfString(text: string, start: number): number {
 
 interface Found {
   keys: number;
-  /** As {@link heapBytes} counts: the characters of the text stand for those of its strings and numbers. */
+  /** As {@link heapBytes} counts, with the length of the text in place of the lengths of its strings and numbers. */
   bytes: number;
   forbidden: string | undefined;
   tooDeep: boolean;
 }
 
-/** Counts the keys of a parsed value, and sees what may not pass. */
+/** Counts the keys of a parsed value and detects forbidden contents. */
 function inspect(value: unknown, room: number, found: Found): void {
   if (typeof value !== 'object' || value === null) return;
   if (room === 0) {
@@ -149,7 +161,7 @@ function colons(text: string): number {
   return count;
 }
 
-/** Half a pair can come in as an escape, or in a text that never was UTF-8 (an embedder's). */
+/** Half of a pair can come from an escape, or from a text that never was UTF-8 (an embedder's). */
 function mayHideSurrogates(text: string): boolean {
   return (text.includes('\\u') && /\\u[dD][89a-fA-F]/.test(text)) || !text.isWellFormed();
 }

@@ -1,11 +1,11 @@
-/** Finds the row of the methods table that serves a request, or says why none does. */
+/** Finds the entry of the methods table for a request, or the reason why there is none. */
 import type { Dialect } from '../../protocol/dialects/index.ts';
 import { ErrorCode, ProtocolError } from '../../protocol/errors.ts';
 import { META } from '../../protocol/meta.ts';
 import { METHODS, SERVED, type ServedMethod } from '../../protocol/methods.ts';
 import { LATEST_MODERN, SUPPORTED_REVISIONS } from '../../protocol/revisions.ts';
 
-/** What a request is told that neither carries what a modern one does nor follows an `initialize`. */
+/** The error for a request that neither has the `_meta` of a modern request nor follows an `initialize`. */
 export function unopened(method: string): ProtocolError {
   const keys = `params._meta["${META.protocolVersion}"] and params._meta["${META.clientCapabilities}"]`;
   return new ProtocolError(
@@ -15,14 +15,17 @@ export function unopened(method: string): ProtocolError {
   );
 }
 
-/** Why a notification or response cannot be taken on a connection that clients share, and that has no session for it. */
+/** The reason why a notification or response is rejected on a shared connection without a session. */
 export function misplacedWithoutSession(kind: 'notification' | 'response', modern: boolean): string | undefined {
   // 2026-07-28 streamable-http "Sending Messages": clients send requests and notifications, never responses.
   if (modern) return kind === 'notification' ? undefined : `revision ${LATEST_MODERN} has no responses from clients`;
   return `a ${kind} belongs to a session: expected the header Mcp-Session-Id, as "initialize" was answered with, got none`;
 }
 
-/** The row of the methods table. @throws {ProtocolError} -32601, saying whether the method is unknown or belongs to another era */
+/**
+ * The entry of the methods table. @throws {ProtocolError} -32601, which states whether the method is unknown or belongs
+ * to another era
+ */
 export function methodFor(name: string, dialect: Dialect): ServedMethod {
   const method = SERVED[dialect.era].get(name);
   if (method) return method;

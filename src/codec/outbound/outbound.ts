@@ -1,4 +1,4 @@
-/** The only place where mail becomes text, in the dialect of the revision that asked. */
+/** The outbound codec, the only place where messages become text, in the dialect of the request. */
 
 import type { ActiveRequest } from '../../messages/active-request.ts';
 import type { Bytes } from '../../messages/connection-events.ts';
@@ -16,7 +16,7 @@ import type { CallToolResult, Implementation } from '../../protocol/types.ts';
 import { pick, renderError, renderResult } from './render.ts';
 import { renderTaskStatus } from './render-task.ts';
 
-/** Characters of a page from which its bytes are kept too: below, writing text is as fast. */
+/** Length of a page in characters from which its bytes are cached; for shorter pages, writing text is as fast. */
 const LONG_PAGE = 16_384;
 
 const utf8 = new TextEncoder();
@@ -24,23 +24,26 @@ const END = utf8.encode('}');
 
 interface PageText {
   readonly text: string;
-  /** Made when a transport first writes it as bytes. */
+  /** Created when a transport first writes it as bytes. */
   bytes: Uint8Array | undefined;
 }
 
-/** Told about an answer (by its id) or log data that could not be put into text, so that an operator can mend the handler. Gives the incident's name. */
+/**
+ * Called with a response (its id) or log data that cannot be serialized, so that an operator can fix the handler.
+ * @returns the incident's id
+ */
 export type Unwritable = (id: RequestId | undefined, error: unknown) => string;
 
 export class Outbound {
   readonly #info: Implementation;
   readonly #listTtlMs: number;
   readonly #unwritable: Unwritable;
-  /** A page is one object for as long as its registry does not change: its text is made once for each dialect. */
+  /** Texts by page and dialect. A page is one object until its registry changes. */
   readonly #pages = new WeakMap<Page, Map<Dialect, PageText>>();
   /** The server's name and version as a member of `_meta`. */
   readonly #named: string;
 
-  /** What was announced last, to sessions and to subscriptions, as text: the next client is told the same. */
+  /** The last announcement as text; the next clients receive the same text. */
   #announced: { readonly mail: Announcement; readonly text: string } | undefined;
   #toldLast:
     | { readonly told: ChangeNotice; readonly dialect: Dialect; readonly before: string; readonly after: string }
@@ -53,7 +56,7 @@ export class Outbound {
     this.#unwritable = unwritable;
   }
 
-  /** An answer, as text. What JSON cannot hold (a cycle, a BigInt), in a result or in an error's data, becomes a -32603. */
+  /** Serializes a response. A result or error data that is not JSON (a cycle, a BigInt) becomes a -32603. */
   answer(mail: ResultMail): string {
     if (mail.type === 'refusal') return this.#error(mail.id, mail.error, mail.dialect);
     const { id, client } = mail.request;
@@ -66,8 +69,8 @@ export class Outbound {
   }
 
   /**
-   * The same answer as bytes, where most of it was made before: a long page of a list. What a hundred clients are told word for word
-   * is put into UTF-8 once; for 1,000 tools that is most of what their answer costs.
+   * The same response as bytes, if most of it is cached: a long page of a list. The page is encoded as UTF-8 once for
+   * all clients; for 1,000 tools that is most of the cost.
    */
   bytes({ request, outcome }: Extract<ResultMail, { type: 'answer' }>): Bytes | undefined {
     if (!outcome.ok || outcome.result.kind !== 'list') return undefined;
@@ -80,7 +83,7 @@ export class Outbound {
     };
   }
 
-  /** A request to the client, or that its answer is no longer wanted (MCP "Cancellation"). */
+  /** Serializes a request to the client, or its cancellation (MCP "Cancellation"). */
   ask(mail: Ask): string {
     if (mail.type === 'withdrawn')
       return notify('notifications/cancelled', { requestId: mail.id, reason: mail.reason });
@@ -89,7 +92,7 @@ export class Outbound {
     try {
       text = JSON.stringify(params);
     } catch (error) {
-      // Its client is asked nothing then, and answers so.
+      // The client is then not asked; the request fails.
       this.#unwritable(mail.id, error);
     }
     return `{"jsonrpc":"2.0","id":${JSON.stringify(mail.id)},"method":"${method}","params":${text ?? '{}'}}`;
@@ -116,15 +119,16 @@ export class Outbound {
     }
   }
 
-  /** What sessions are told. It is one object for all of them: its text is made for the first. */
+  /** Serializes an announcement to sessions. It is one object for all of them: its text is made for the first. */
   #announcement(mail: Announcement): string {
     if (this.#announced?.mail !== mail) this.#announced = { mail, text: announcement(mail) };
     return this.#announced.text;
   }
 
   /**
-   * What a subscription is told names it: by the id of the request that opened it (2026-07-28 subscriptions, "Receiving
-   * Notifications"). The rest of the text is made for the first of those that are told of one change in one dialect.
+   * Serializes a notification for a subscription. It contains the id of the request that opened the subscription
+   * (2026-07-28 subscriptions, "Receiving Notifications"). The rest of the text is made once for each change and
+   * dialect.
    */
   #told({ id, client }: ActiveRequest, told: ChangeNotice): string {
     const { dialect } = client;
@@ -144,7 +148,7 @@ export class Outbound {
     };
   }
 
-  /** What JSON cannot hold in its result is told by `tasks/get`, as an error. */
+  /** Serializes a task. If its result is not JSON, `tasks/get` reports an error. */
   #task(task: TaskState, dialect: Dialect): readonly [method: string, members: string] {
     const shown = (now: TaskState): string =>
       objectText(renderResult(withTexts({ kind: 'task', task: now }), dialect, 0));
@@ -156,7 +160,7 @@ export class Outbound {
     }
   }
 
-  /** Log data is the author's: what JSON cannot hold is told in place of it. */
+  /** Serializes log data from a handler; replaces data that is not JSON. */
   #log({ level, logger, data }: Extract<Notification, { type: 'log' }>): string {
     const about = JSON.stringify(logger === undefined ? { level } : { level, logger: String(logger) }).slice(0, -1);
     let text: string | undefined;
@@ -164,17 +168,20 @@ export class Outbound {
       text = JSON.stringify(data);
     } catch (error) {
       this.#unwritable(undefined, error);
-      text = '"log data that could not be written as JSON"';
+      text = '"log data that is not JSON"';
     }
     return `{"jsonrpc":"2.0","method":"notifications/message","params":${about},"data":${text ?? 'null'}}}`;
   }
 
-  /** An error for what never became a message, and has no id; or for a request whose message is gone. */
+  /**
+   * Serializes an error without a request: for input that never became a message and has no id, or for a request whose
+   * message is gone.
+   */
   refusal(error: WireError, id?: RequestId): string {
     return `{"jsonrpc":"2.0",${id === undefined ? '' : `"id":${JSON.stringify(id)},`}"error":${JSON.stringify(error)}}`;
   }
 
-  /** The answers of one batch (2025-03-26). */
+  /** Joins the responses of one batch (2025-03-26). */
   batch(answers: readonly string[]): string {
     return `[${answers.join(',')}]`;
   }
@@ -219,14 +226,17 @@ export class Outbound {
   }
 
   /**
-   * The member of `_meta` that names the server, in dialects whose results name it (2026-07-28 basic/index, "Per-response protocol
-   * fields"): name and version only, because icons in every result can be longer than the result.
+   * The member of `_meta` that names the server, in dialects whose results contain it (2026-07-28 basic/index,
+   * "Per-response protocol fields"). Name and version only: icons in every result could be longer than the result.
    */
   #own(dialect: Dialect): string | undefined {
     return dialect.selfDescribing ? this.#named : undefined;
   }
 
-  /** The same member with everything that the dialect knows of an implementation: discovery is where clients look for title and icons. */
+  /**
+   * The same member with everything that the dialect has for an implementation: clients look for title and icons in
+   * discovery.
+   */
   #fullInfo(dialect: Dialect): string | undefined {
     return dialect.selfDescribing ? serverInfo(pick(this.#info, dialect.shown.implementation)) : undefined;
   }
@@ -241,39 +251,42 @@ function serverInfo(info: object): string {
   return `"${META.serverInfo}":${JSON.stringify(info)}`;
 }
 
-/** How an answer with a result begins. */
+/** The beginning of a response with a result. */
 function resultOf(id: RequestId): string {
   return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`;
 }
 
-/** What results are called that do not complete their requests. */
+/** The `resultType` of results that do not complete their requests. */
 const RESULT_TYPES: Readonly<Partial<Record<Result['kind'], string>>> = {
   input: 'input_required',
   'task created': 'task',
 };
 
-/** Adds `resultType` and `_meta` to the text of a result, where there are members of `_meta` to add (2026-07-28 basic/index, "ResultType"). */
+/**
+ * Adds `resultType` and `_meta` to the text of a result if there are members of `_meta` to add (2026-07-28 basic/index,
+ * "ResultType").
+ */
 function sign(body: string, meta: string | undefined, type = 'complete'): string {
   if (meta === undefined) return body;
   return `{"resultType":"${type}","_meta":{${meta}}${body === '{}' ? '}' : `,${body.slice(1)}`}`;
 }
 
-/** The text of a result that is one text and nothing more: the commonest, and worth half a microsecond. */
+/** The text of a result that is a single text: the most common result; this shortcut saves half a microsecond. */
 function onlyText({ content, structuredContent, isError, _meta }: CallToolResult): string | undefined {
   const [block] = content;
   if (content.length !== 1 || block?.type !== 'text' || block.annotations || block._meta) return undefined;
   return structuredContent === undefined && !isError && !_meta ? block.text : undefined;
 }
 
-/** Structured content is told as text too, for clients that read only that (2025-06-18 tools, "Structured Content"). */
+/** Repeats structured content as text, for clients that only read text (2025-06-18 tools, "Structured Content"). */
 function withText(result: CallToolResult): CallToolResult {
   if (result.structuredContent === undefined || result.content.length > 0) return result;
   const text: string | undefined = JSON.stringify(result.structuredContent);
-  if (text === undefined) throw new TypeError('expected structured content that JSON can hold');
+  if (text === undefined) throw new TypeError('expected structured content that is JSON');
   return { ...result, content: [{ type: 'text', text }] };
 }
 
-/** The same for what is inside of a result. */
+/** The same for a result that contains another result. */
 function withTexts(result: Result): Result {
   switch (result.kind) {
     case 'call':
@@ -291,10 +304,10 @@ function withTexts(result: Result): Result {
   }
 }
 
-/** An object as text. @throws {TypeError} for one of which JSON makes something else, because it has a `toJSON` */
+/** Serializes an object. @throws {TypeError} if its `toJSON` returns something that is not an object */
 function objectText(value: object): string {
   const text: string | undefined = JSON.stringify(value);
-  if (!text?.startsWith('{')) throw new TypeError(`expected a result that JSON writes as an object, got ${text}`);
+  if (!text?.startsWith('{')) throw new TypeError(`expected a result that serializes as a JSON object, got ${text}`);
   return text;
 }
 
@@ -311,7 +324,7 @@ function announcement(mail: Announcement): string {
   }
 }
 
-/** What a subscription is told, but for its own id. */
+/** A notification for a subscription, without the subscription's id. */
 function shownTold(told: Exclude<ChangeNotice, { type: 'task changed' }>): readonly [method: string, members: string] {
   switch (told.type) {
     case 'acknowledged':

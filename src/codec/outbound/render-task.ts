@@ -1,27 +1,30 @@
-/** Shows a task in the dialect of a revision: 2025-11-25 and the extension have other members for the same, and judge a failed tool otherwise. Pure. */
+/**
+ * Renders a task in a dialect: 2025-11-25 and the extension name members differently, and treat a failed tool
+ * differently. Pure.
+ */
 import type { Outcome, Result } from '../../messages/results.ts';
 import type { TaskState } from '../../messages/task-messages.ts';
 import type { Dialect } from '../../protocol/dialects/index.ts';
 import type { WireError } from '../../protocol/errors.ts';
 import type { CallToolResult } from '../../protocol/types.ts';
 
-/** How what is inside of a task is shown. */
+/** Renders what a task contains. */
 export interface TaskRenderer {
   result(result: Result): object;
   error(error: WireError): WireError;
 }
 
-/** A task with what its status has to say (ext-tasks, "Task Status"), or in 2025-11-25 as it is always shown ("Task"). */
+/** A task with the members of its status (ext-tasks, "Task Status"); in 2025-11-25 always the same members ("Task"). */
 export function renderTask(task: TaskState, dialect: Dialect, shows: TaskRenderer): object {
   return dialect.tasks === 'extension' ? { ...bare(task), ...detail(task, shows) } : older(task);
 }
 
-/** What the session of a task is told of it (2025-11-25 tasks, "Task Status Notification"). */
+/** The task in a status notification to its session (2025-11-25 tasks, "Task Status Notification"). */
 export function renderTaskStatus(task: TaskState): object {
   return older(task);
 }
 
-/** A task that has just been created: without what its status has to say. */
+/** A new task, without the members of its status. */
 export function renderCreatedTask(task: TaskState, dialect: Dialect): object {
   return dialect.tasks === 'extension' ? bare(task) : { task: older(task) };
 }
@@ -44,7 +47,10 @@ function detail({ status, inputs, outcome }: TaskState, shows: TaskRenderer): ob
   return outcome.ok ? { result: shows.result(outcome.result) } : { error: shows.error(outcome.error) };
 }
 
-/** In 2025-11-25 a task whose tool reports a failure has failed itself, and its message says why (tasks, "Task Execution Errors"). */
+/**
+ * In 2025-11-25, a task whose tool returns an error has failed, and its message gives the reason (tasks, "Task
+ * Execution Errors").
+ */
 function older({ id, status, message, createdAt, updatedAt, ttlMs, pollMs, outcome }: TaskState): object {
   const failure = outcome && failureOf(outcome);
   const statusMessage = failure ?? message;
@@ -66,5 +72,5 @@ function failureOf(outcome: Outcome): string | undefined {
 
 function saidBy({ content }: CallToolResult): string {
   const [text] = content.flatMap((block) => (block.type === 'text' ? [block.text] : []));
-  return text ?? 'the tool reports a failure';
+  return text ?? 'the tool returned an error';
 }

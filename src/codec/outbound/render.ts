@@ -1,4 +1,4 @@
-/** Shows what the server means in the dialect of a revision: members it does not know are left out, content it does not know is told in content it does. Pure. */
+/** Renders results in a dialect: omits members that the dialect lacks, and converts content that it lacks. Pure. */
 import type { Page, Result, ServerDescription } from '../../messages/results.ts';
 import type { Dialect } from '../../protocol/dialects/index.ts';
 import { ErrorCode, type WireError } from '../../protocol/errors.ts';
@@ -9,9 +9,8 @@ import type { CacheHints, CallToolResult, ContentBlock, GetPromptResult, Tool } 
 import { renderCreatedTask, renderTask, type TaskRenderer } from './render-task.ts';
 
 /**
- * The `result` member, but for what {@link Dialect.selfDescribing} adds.
- *
- * @param listTtlMs how long clients may take lists and discovery as fresh, in milliseconds
+ * The `result` member, without what {@link Dialect.selfDescribing} adds.
+ * @param listTtlMs milliseconds for which clients may cache lists and discovery
  */
 export function renderResult(result: Result, dialect: Dialect, listTtlMs: number): object {
   switch (result.kind) {
@@ -22,7 +21,7 @@ export function renderResult(result: Result, dialect: Dialect, listTtlMs: number
     case 'list':
       return showPage(result.page, dialect, listTtlMs);
     case 'read':
-      // An executor of the author's may have given anything.
+      // An author's executor may have returned anything.
       if (!Array.isArray(result.result.contents)) throw new TypeError('expected a result with contents, an array');
       return cacheable(result.result, result.result, dialect, 'private');
     case 'prompt':
@@ -73,7 +72,7 @@ export function renderResult(result: Result, dialect: Dialect, listTtlMs: number
 
 function showsIn(dialect: Dialect, listTtlMs: number): TaskRenderer {
   return {
-    // It is the call's own result in every member (ext-tasks, "Task Status").
+    // It has every member of the call's own result (ext-tasks, "Task Status").
     result: (inner) => ({
       ...(dialect.selfDescribing ? { resultType: 'complete' } : {}),
       ...renderResult(inner, dialect, listTtlMs),
@@ -82,7 +81,7 @@ function showsIn(dialect: Dialect, listTtlMs: number): TaskRenderer {
   };
 }
 
-/** A handler cannot know which code its client's revision has for a resource that is not there. */
+/** Translates error codes: a handler cannot know the code of its client's revision for an unknown resource. */
 export function renderError(error: WireError, dialect: Dialect): WireError {
   return error.code === ErrorCode.ResourceNotFound ? { ...error, code: dialect.resourceNotFound } : error;
 }
@@ -133,14 +132,20 @@ function showItems(page: Page, { shown, structured }: Dialect): readonly object[
   }
 }
 
-/** Until 2025-11-25 an output schema describes an object, and each property's schema is one; 2026-07-28 allows any (SEP-2106). */
+/**
+ * Up to 2025-11-25 an output schema describes an object, and each property's schema is an object; 2026-07-28 allows any
+ * (SEP-2106).
+ */
 function ofObjects(tool: Tool): object {
   const { inputSchema, outputSchema } = tool;
   const output = outputSchema?.type === 'object' ? withoutBooleans(outputSchema) : undefined;
   return { ...tool, inputSchema: withoutBooleans(inputSchema), outputSchema: output };
 }
 
-/** Says `true` and `false` among the properties as the objects that mean the same: a client of those revisions refuses the whole list otherwise. */
+/**
+ * Replaces the schemas `true` and `false` of properties by equivalent objects: clients of those revisions would
+ * otherwise reject the whole list.
+ */
 function withoutBooleans(schema: JsonObject): JsonObject {
   const { properties } = schema;
   if (!isObject(properties)) return schema;
@@ -162,7 +167,7 @@ function showCapabilities({ capabilities }: ServerDescription, dialect: Dialect)
   return pick(capabilities, dialect.shown.capabilities);
 }
 
-/** Adds the caching hints where the dialect has them (2026-07-28 "Caching"), and takes them away where it has not. */
+/** Adds caching hints in dialects that have them (2026-07-28 "Caching"), and removes them in others. */
 function cacheable(result: object, hints: CacheHints, dialect: Dialect, scope: 'public' | 'private'): object {
   const { ttlMs = 0, cacheScope = scope } = hints;
   return {
@@ -193,7 +198,10 @@ function showBlock(block: ContentBlock, dialect: Dialect): ContentBlock {
         text: [block.title ?? block.name, block.uri, block.description].filter((part) => part !== undefined).join('\n'),
       };
     default:
-      return { type: 'text', text: `[${block.type} content, which protocol revision ${dialect.revision} cannot show]` };
+      return {
+        type: 'text',
+        text: `[${block.type} content, which protocol revision ${dialect.revision} does not have]`,
+      };
   }
 }
 
