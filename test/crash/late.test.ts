@@ -40,7 +40,10 @@ test('inside of another process, what a tool left behind is borne too', async ()
   assert.equal(await child.exited, { code: 0, signal: null });
   await child.quiet;
   assert.is(child.out, 'lived on\n');
-  assert.match(child.err, /incident [\w-]+ in tool "late", which threw after it had answered: Error: thrown by the tool/);
+  assert.match(
+    child.err,
+    /incident [\w-]+ in tool "late", which threw after it had answered: Error: thrown by the tool/,
+  );
 });
 
 test('inside of another process, what is not ours ends it, as it would without us', async () => {
