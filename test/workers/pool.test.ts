@@ -144,7 +144,7 @@ test('R-16: a tool whose threads die is set aside alone, and an operator can rel
       say(await client.callTool('heavy', { what: 'die' })),
       /crashed the thread.*process\.exit.*"isError":true/,
     );
-  assert.match(say(await client.callTool('heavy', { what: 'fine' })), /was set aside.*"isError":true/);
+  assert.match(say(await client.callTool('heavy', { what: 'fine' })), /is quarantined.*"isError":true/);
   assert.match(say(await client.callTool('other', { what: 'fine' })), /fine/);
   const [setAside] = server.supervision().setAside;
   assert.is(setAside?.address, 'cpu/tool "heavy"');
