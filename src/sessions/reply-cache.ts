@@ -329,7 +329,7 @@ const NONE: Readonly<Record<string, never>> = Object.freeze({});
 /** The reason why a call does not run: it may have run before, and the store cannot say so. */
 function whyNot({ fault, message }: StoreError): string {
   if (fault !== 'corrupt') return `the server cannot store its outcome: ${message}`;
-  return "the server's storage is damaged where an earlier call of this identity may be recorded; ask the operator to restore a copy";
+  return 'the stored data of an earlier call is damaged, and this call may repeat it; ask the operator to restore a backup';
 }
 
 /** Whether running the tool twice has the same effect as running it once. */
