@@ -13,6 +13,7 @@ const test = suite('damage');
 const place = folder();
 const FLIPS = full ? 1_000 : 60;
 const EVENTS = 20;
+const PAGE = 4_096;
 test.after(place.remove);
 
 const text = (n: number): string => JSON.stringify({ n, said: `words that mean something ${n}`.repeat(6) });
@@ -310,6 +311,99 @@ test('a mark that is torn leaves the one before it; one that says nothing is rep
   const { fault, lines } = await opening(path);
   assert.is(fault, 'none');
   assert.match(lines.join('\n'), /torn\.db-mark is unreadable/);
+});
+
+/** The bytes of a store's files, by the end of their names; undefined for a file that does not exist. */
+type Files = Readonly<Record<'' | '-wal' | '-mark', Buffer | undefined>>;
+
+function filesOf(path: string): Files {
+  const read = (end: string): Buffer | undefined =>
+    existsSync(`${path}${end}`) ? readFileSync(`${path}${end}`) : undefined;
+  return { '': read(''), '-wal': read('-wal'), '-mark': read('-mark') };
+}
+
+function put(path: string, files: Files): void {
+  for (const [end, content] of Object.entries(files)) {
+    rmSync(`${path}${end}`, { force: true });
+    if (content) writeFileSync(`${path}${end}`, content);
+  }
+}
+
+/** One store at three moments: killed in the middle of its life, killed at its end, closed. */
+function moments(name: string): {
+  readonly middle: Files;
+  readonly killed: Files;
+  readonly closed: Files;
+  readonly unwritten: number;
+} {
+  const path = join(place.path, name);
+  const { db, commit, ask } = openHere(path);
+  const write = (from: number): void => {
+    for (let n = from; n < from + 5; n += 1) commit(actor(`a${n}`), event(`a${n}`, 's', 1));
+  };
+  write(1);
+  // The log begins again, in the same file: its frames are newer than the file, not older.
+  db.pragma('wal_checkpoint(TRUNCATE)');
+  write(6);
+  const middle = filesOf(path);
+  write(11);
+  const killed = filesOf(path);
+  // The place of a page that is in the file alone: no log has it.
+  const [row] = db.prepare("SELECT CAST(rootpage AS REAL) FROM sqlite_schema WHERE name = 'dead_letter'").all();
+  const unwritten = (Number(row?.[0]) - 1) * PAGE;
+  ask({ type: 'close' });
+  const closed = { ...filesOf(path), '-wal': undefined };
+  db.close();
+  return { middle, killed, closed, unwritten };
+}
+
+const flipped = (file: Buffer | undefined, at: number, bit = 2): Buffer => {
+  const copy = Buffer.from(file ?? '');
+  const place = at < 0 ? copy.length + at : at;
+  copy[place] = (copy[place] ?? 0) ^ bit;
+  return copy;
+};
+
+test('R-47: a start that is rejected leaves the file, its log and its mark as they were', async () => {
+  const { middle, killed, closed, unwritten } = moments('moments.db');
+  const log = killed['-wal'] ?? Buffer.alloc(0);
+  const rejected: Readonly<Record<string, Files>> = {
+    'an older log beside a closed file': { ...closed, '-wal': middle['-wal'] },
+    'an older log': { ...killed, '-wal': middle['-wal'] },
+    'an older file and log': { ...middle, '-mark': killed['-mark'] },
+    'a bit in the last frame': { ...killed, '-wal': flipped(log, -3_000) },
+    'a bit in the head of the last frame': { ...killed, '-wal': flipped(log, -4_110) },
+    'a log without its last frame': { ...killed, '-wal': log.subarray(0, -4_120) },
+    'a log without its last bytes': { ...killed, '-wal': log.subarray(0, -100) },
+    'half a log': { ...killed, '-wal': log.subarray(0, log.length / 2) },
+    'an empty log': { ...killed, '-wal': Buffer.alloc(0) },
+    'no log': { ...killed, '-wal': undefined },
+    'a damaged page below a sound log': { ...killed, '': flipped(killed[''], unwritten, 0xff) },
+    'a damaged page in a closed file': { ...closed, '': flipped(closed[''], unwritten, 0xff) },
+    'another program': { ...closed, '': flipped(closed[''], 71) },
+    'a later version': { ...closed, '': flipped(closed[''], 63) },
+    'another text encoding': { ...closed, '': flipped(closed[''], 59) },
+    'no head': { ...closed, '': flipped(closed[''], 0) },
+    'no head, below a log': { ...killed, '': flipped(killed[''], 0), '-wal': log.subarray(0, 4_152) },
+    'a short file': { ...killed, '': killed['']?.subarray(0, 5_000) },
+    'an empty file': { ...killed, '': Buffer.alloc(0) },
+    'no file': { ...killed, '': undefined },
+  };
+  for (const [what, files] of Object.entries(rejected)) {
+    const path = join(place.path, `rejected, ${what}?#%20'.db`);
+    put(path, files);
+    const { fault, message } = await opening(path);
+    assert.ok(fault === 'corrupt' || fault === 'foreign', `${what}: ${fault} ${message}`);
+    const after = filesOf(path);
+    // A reader of a closed file leaves an empty log, which is none.
+    for (const end of ['', '-wal', '-mark'] as const)
+      assert.equal(after[end]?.length ? after[end] : Buffer.alloc(0), files[end] ?? Buffer.alloc(0), `${what}: ${end}`);
+    assert.is(existsSync(path), files[''] !== undefined, what);
+    // With the right files in their place, it opens.
+    put(path, killed);
+    rmSync(`${path}-shm`, { force: true });
+    assert.equal(await opening(path).then(({ fault, lines }) => [fault, lines]), ['none', []], what);
+  }
 });
 
 test('a file that the first version of this package wrote opens, and is read and written', async () => {

@@ -15,7 +15,7 @@ import { KnownKeys } from '../known-keys.ts';
 import { StoreError } from '../store.ts';
 import { CommitMark, type Marked } from './commit-mark.ts';
 import { type CheckedFile, checkFile } from './sqlite-check.ts';
-import { columns, Db, number, type SqlRow, storeFaultOf } from './sqlite-database.ts';
+import { columns, Db, isDisk, number, type SqlRow, storeFaultOf } from './sqlite-database.ts';
 import type { ThreadStart } from './sqlite-protocol.ts';
 
 /** The application id in the file's header: "Trou". */
@@ -78,6 +78,7 @@ export function openFile({ path, options, readOnly }: ThreadStart): OpenedDataba
   const mark = new CommitMark(`${file}-mark`);
   mustNotBeCut(file, path, mark);
   if (!existsSync(file)) create(file);
+  const before = inspect({ file, path, lock, mark, lockMs: options.lockMs, readOnly });
   const db = new Db(file);
   try {
     db.pragma(`busy_timeout=${options.lockMs}`);
@@ -85,7 +86,7 @@ export function openFile({ path, options, readOnly }: ThreadStart): OpenedDataba
     const isNew = ours(db, path, mark);
     if (readOnly) {
       db.pragma('query_only=ON');
-      const checked = checkFile(db, path, false);
+      const checked = before ?? checkFile(db, path, false);
       return { db, mark, ...checked, notes: [], release: () => {} };
     }
     chmodSync(file, 0o600);
@@ -97,7 +98,7 @@ export function openFile({ path, options, readOnly }: ThreadStart): OpenedDataba
     db.pragma(`journal_size_limit=${4 * LOG_PAGES * PAGE}`);
     db.pragma('trusted_schema=OFF');
     db.pragma(`max_page_count=${Math.floor(options.maxBytes / PAGE)}`);
-    const owned = own(db, { path, lock, isNew, mark });
+    const owned = own(db, { file, path, lock, isNew, mark, before });
     const release = (): void => {
       mark.close();
       rmSync(lock, { force: true });
@@ -146,11 +147,85 @@ function sizeOf(file: string): number | undefined {
   return existsSync(file) ? statSync(file).size : undefined;
 }
 
+/** What a store contained when it was checked without writing to it. */
+interface Inspection extends CheckedFile {
+  readonly commits: number;
+  readonly stamp: string;
+}
+
+interface Inspected {
+  readonly file: string;
+  readonly path: string;
+  readonly lock: string;
+  readonly mark: CommitMark;
+  readonly lockMs: number;
+  readonly readOnly: boolean;
+}
+
+/**
+ * Checks a store through a connection that cannot write, so that a rejected start changes no file: a connection that can write
+ * replays the log into the file when it closes, and deletes the log.
+ *
+ * @returns undefined for a new file, and for a file whose creation was interrupted: SQLite must undo that first
+ * @throws {StoreError} `locked`, `foreign`, `corrupt`; otherwise what SQLite throws
+ */
+function inspect({ file, path, lock, mark, lockMs, readOnly }: Inspected): Inspection | undefined {
+  // Before the file is read: a process that has the store open writes the mark after each transaction.
+  const marked = mark.read();
+  if (sizeOf(file) === 0) return undefined;
+  if (marked === 'absent' && (sizeOf(`${file}-journal`) ?? 0) > 0) return undefined;
+  const stamp = stampOf(file);
+  let db: Db | undefined;
+  try {
+    db = Db.readOnly(file, lockMs);
+    db.run('BEGIN');
+    if (ours(db, path, mark)) return undefined;
+    const commits = commitsIn(db, path);
+    if (!readOnly) mustHaveAll(commits, marked, path, mark);
+    mustHaveTables(db, path);
+    return { ...checkFile(db, path, false), commits, stamp };
+  } catch (error) {
+    if (storeFaultOf(error) === 'locked') throw lockedBy(path, lock);
+    if (isDisk(error) && String(error).includes('text encoding')) throw notUtf8(path, marked);
+    throw error;
+  } finally {
+    db?.detach();
+  }
+}
+
+/** Changes when a program writes to the file or its log. An empty log is none: SQLite creates it for a reader. */
+function stampOf(file: string): string {
+  return [file, `${file}-wal`]
+    .map((name) => {
+      const { size, mtimeNs, ino } = statSync(name, { bigint: true, throwIfNoEntry: false }) ?? { size: 0n };
+      return size === 0n ? '' : `${size} ${mtimeNs} ${ino}`;
+    })
+    .join(', ');
+}
+
+function notUtf8(path: string, marked: Marked): StoreError {
+  return marked === 'absent'
+    ? new StoreError(
+        'foreign',
+        `${path}: expected a store of this package, got another program's SQLite database; name another file`,
+      )
+    : new StoreError('corrupt', `${path} is damaged: its header names another text encoding. Restore a backup`);
+}
+
+function lockedBy(path: string, lock: string): StoreError {
+  const owner = existsSync(lock) ? readFileSync(lock, 'utf8').trim() : '';
+  const by = owner ? ` (${owner})` : '';
+  return new StoreError(
+    'locked',
+    `${path}: another process has the store open${by}. Stop that process, or name another file`,
+  );
+}
+
 /** Whether the file is empty rather than a readable store. @throws {StoreError} `foreign`, `corrupt` */
 function ours(db: Db, path: string, mark: CommitMark): boolean {
-  const application = db.pragma('application_id');
-  const version = db.pragma('user_version') ?? 0;
-  const isEmpty = db.pragma('schema_version') === 0;
+  const application = db.pragma(`${db.schema}.application_id`);
+  const version = db.pragma(`${db.schema}.user_version`) ?? 0;
+  const isEmpty = db.pragma(`${db.schema}.schema_version`) === 0;
   if (isEmpty && mark.read() !== 'absent')
     throw new StoreError(
       'corrupt',
@@ -171,20 +246,26 @@ function ours(db: Db, path: string, mark: CommitMark): boolean {
 
 /** @throws {StoreError} `corrupt` if a table or an index of the store differs from its definition */
 function mustHaveTables(db: Db, path: string): void {
-  const scheme = `SELECT ${columns('b:type', 'b:name', 'b:tbl_name', 'b:sql')} FROM sqlite_schema`;
+  const scheme = (schema: string): string =>
+    `SELECT ${columns('b:type', 'b:name', 'b:tbl_name', 'b:sql')} FROM ${schema}.sqlite_schema`;
   const made = new Db(':memory:');
   made.run(SCHEMA);
   const inWords = (row: SqlRow): string =>
     row.map((cell) => (cell instanceof Uint8Array ? cell.toString() : '')).join(' ');
-  const found = new Set(db.prepare(scheme).all().map(inWords));
+  const found = new Set(db.prepare(scheme(db.schema)).all().map(inWords));
   const lost = made
-    .prepare(scheme)
+    .prepare(scheme('main'))
     .all()
     .map(inWords)
     .find((words) => !found.has(words));
   made.close();
   if (lost !== undefined)
     throw new StoreError('corrupt', `${path} is damaged: it has no ${lost.split(' (')[0]}. Restore a backup`);
+}
+
+interface Owning extends Pick<Inspected, 'file' | 'path' | 'lock' | 'mark'> {
+  readonly isNew: boolean;
+  readonly before: Inspection | undefined;
 }
 
 interface Owned extends CheckedFile {
@@ -196,10 +277,7 @@ interface Owned extends CheckedFile {
  * that is alone on its file can lock it exclusively for a moment and then admit readers again. The lock file identifies
  * the process. Nothing is written before the file was checked.
  */
-function own(
-  db: Db,
-  { path, lock, isNew, mark }: { path: string; lock: string; isNew: boolean; mark: CommitMark },
-): Owned {
+function own(db: Db, { file, path, lock, isNew, mark, before: inspection }: Owning): Owned {
   const before = existsSync(lock) ? readFileSync(lock, 'utf8').trim() : '';
   let checked: CheckedFile = { keys: new KnownKeys(), damage: [] };
   const notes: string[] = [];
@@ -217,7 +295,8 @@ function own(
           `${mark.path} is unreadable, so lost transactions in ${path} cannot be detected. The store writes a new mark`,
         );
       mustHaveTables(db, path);
-      checked = checkFile(db, path, true);
+      const same = inspection && inspection.commits === commits && inspection.stamp === stampOf(file);
+      checked = same && inspection.damage.length === 0 ? inspection : checkFile(db, path, true);
     }
     // Detect an unwritable file now. This also overwrites unacknowledged frames of a failed commit.
     db.run(COUNT_COMMIT);
@@ -225,11 +304,7 @@ function own(
   } catch (error) {
     db.rollback();
     if (storeFaultOf(error) !== 'locked') throw error;
-    const by = before ? ` (${before})` : '';
-    throw new StoreError(
-      'locked',
-      `${path}: another process has the store open${by}. Stop that process, or name another file`,
-    );
+    throw lockedBy(path, lock);
   }
   mark.begin(commits + 1);
   db.pragma('locking_mode=NORMAL');

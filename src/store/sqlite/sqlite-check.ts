@@ -114,7 +114,7 @@ function unusable(path: string, messages: readonly string[]): StoreError {
 /** SQLite's own check: all pages, and each row in each index. */
 function integrity(db: Db): string[] {
   const rows = db
-    .prepare(`SELECT ${columns('b:integrity_check')} FROM pragma_integrity_check(${MAX_MESSAGES})`)
+    .prepare(`SELECT ${columns('b:integrity_check')} FROM pragma_integrity_check(${MAX_MESSAGES}, '${db.schema}')`)
     .all()
     .flatMap(([text]) => (text instanceof Uint8Array ? sqlText(text).split('\n') : []));
   return rows.filter((line) => line !== 'ok');

@@ -2,6 +2,7 @@
  * The SQLite driver, reduced to what the store needs: statements with checked values, transactions, and the meaning of
  * errors.
  */
+import { pathToFileURL } from 'node:url';
 import Database from 'libsql';
 import { messageOf } from '../../protocol/json.ts';
 import { StoreError, type StoreFault } from '../store.ts';
@@ -29,10 +30,42 @@ export function columns(...names: readonly `${'b' | 'n'}:${string}`[]): string {
 
 export class Db {
   readonly #open: Database.Database;
+  /** The name of the file in SQL. A statement that names no schema finds the tables of either. */
+  readonly schema: 'main' | 'store';
   #closed = false;
 
-  constructor(path: string) {
+  constructor(path: string, schema: 'main' | 'store' = 'main') {
     this.#open = new Database(path);
+    this.schema = schema;
+  }
+
+  /**
+   * A connection that never writes: SQLite neither replays the log into the file nor deletes the log when the connection closes.
+   * The file is attached to an empty database, because only `DETACH` releases the file while the driver holds statements.
+   */
+  static readOnly(file: string, lockMs: number): Db {
+    const db = new Db(':memory:', 'store');
+    try {
+      db.pragma(`busy_timeout=${lockMs}`);
+      db.pragma('cell_size_check=ON');
+      const uri = `${pathToFileURL(file).href}?mode=ro`.replaceAll("'", "''");
+      db.run(`ATTACH '${uri}' AS store`);
+      return db;
+    } catch (error) {
+      db.close();
+      throw error;
+    }
+  }
+
+  /** Ends a connection of {@link readOnly}. */
+  detach(): void {
+    try {
+      this.rollback();
+      this.run('DETACH store');
+    } catch {
+      // The file stays attached until the thread ends, and the error of the check is the one to report.
+    }
+    this.close();
   }
 
   get #db(): Database.Database {
