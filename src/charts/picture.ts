@@ -9,11 +9,11 @@ const NOW = '#1a7f37';
 const NOW_FILL = '#dafbe1';
 
 /**
- * The picture has no scripts and refers to nothing outside of it. It is at most some hundred kilobytes: of a chart that is
- * larger it shows the beginning, and says so.
+ * The picture has no scripts and no external references. Its size is at most a few hundred kilobytes: of a larger chart
+ * it shows the beginning and says so.
  *
- * @param title what it shows, for those who cannot see it
- * @param active the paths of the states that the instance is in, without those around them
+ * @param title describes the picture for people who cannot see it
+ * @param active the paths of the active states, without their parents
  */
 export function drawChart(chart: ChartNode, title: string, active: readonly string[]): string {
   const { boxes, edges, width, height, left } = arrange(chart);

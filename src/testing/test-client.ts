@@ -31,7 +31,7 @@ interface Next extends PendingArrival<JsonValue> {
 const CLIENT_INFO = { name: 'troupe-test-client', version: '1.0.0' };
 
 /**
- * A client on any {@link Wire}; `connect(server)` makes one for a server inside the process.
+ * A client on any {@link Wire}; `connect(server)` creates one for a server inside the process.
  *
  * @example
  * const client = await connect(server);
@@ -158,11 +158,10 @@ export class TestClient {
   }
 
   /**
-   * The first message from the server that fits and that nobody took: neither a request for its answer, nor an earlier `next`.
-   * Waits for it if it has not come.
+   * The first matching message from the server that no request and no earlier `next` has consumed. Waits for it.
    *
    * @param fits default: any message
-   * @param what how an error names what is waited for
+   * @param what the name of the expected message in an error
    */
   next(fits: (message: JsonValue) => boolean = () => true, what = 'a message'): Promise<JsonValue> {
     if (this.#failure) return rejected(this.#failure);

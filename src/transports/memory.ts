@@ -38,7 +38,7 @@ export interface MemoryClient {
 }
 
 /**
- * An in-process transport and the function that connects clients to it, any number at once.
+ * Creates an in-process transport and the function that connects any number of clients to it.
  *
  * @example
  * const { transport, connect } = memory();

@@ -26,12 +26,12 @@ export interface SocketOptions {
 }
 
 /**
- * Serves any number of clients of one machine, and of one user: the file has mode 0600, in a directory to which nobody
- * else may write. The file of a server that died is replaced. On Windows the path is the name of a pipe (`\\.\pipe\…`),
- * which has no mode: Windows decides who may connect.
+ * Serves any number of clients of one machine and one user: the file has mode 0600, in a directory that no other user
+ * may write to. Replaces the file of a dead server. On Windows the path is the name of a pipe (`\\.\pipe\…`), which has
+ * no mode: Windows decides who may connect.
  *
  * @param path at most 107 bytes on Linux, 103 elsewhere
- * @throws {RangeError} for a `maxConnections` that is no whole number of at least 1
+ * @throws {RangeError} for a `maxConnections` that is not a whole number of at least 1
  * @example await server.listen(socket('/run/user/1000/my-server.sock'));
  */
 export function socket(path: string, options: SocketOptions = {}): Transport {

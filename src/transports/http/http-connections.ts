@@ -30,12 +30,12 @@ export class HttpConnections {
   readonly #sessionOf = new Map<ConnectionId, HttpSession>();
   readonly #old = new Map<string, SseStream>();
   readonly #oldOf = new Map<ConnectionId, SseStream>();
-  readonly #unhear: readonly (() => void)[];
+  readonly #unsubscribe: readonly (() => void)[];
   readonly #exchanges: ExchangeHost;
   readonly #streams: HttpSessionDeps & SseStreamDeps;
   #shared: ConnectionId;
   #lastExchange = 0;
-  readonly #rounds: Sweeper;
+  readonly #sweeper: Sweeper;
   readonly waking: SessionWakeup;
 
   constructor(
@@ -73,14 +73,14 @@ export class HttpConnections {
         return opened && status === 200 ? { ...more, 'mcp-session-id': opened.id } : more;
       },
     };
-    this.#unhear = this.#hear();
+    this.#unsubscribe = this.#subscribe();
     this.#shared = this.#openShared();
     this.waking = new SessionWakeup({
       host,
       streams: this.#streams,
       enter: (session, connection) => this.#enter(session, connection),
     });
-    this.#rounds = new Sweeper({
+    this.#sweeper = new Sweeper({
       host,
       options,
       open: this.#open,
@@ -184,7 +184,7 @@ export class HttpConnections {
   /** Ends every stream and asks the clients of resumable streams to reconnect. Drops all unanswered requests. */
   close(): void {
     this.waking.end();
-    this.#rounds.end();
+    this.#sweeper.end();
     const now = this.host.clock.now();
     const reason = 'the server is closing';
     for (const session of [...this.#sessions.values()]) {
@@ -195,7 +195,7 @@ export class HttpConnections {
     for (const stream of this.#old.values()) stream.end();
     this.host.bus.emit('connection.closed', { connection: this.#shared, reason });
     for (const open of this.#open.all()) if (open instanceof PostExchange) open.unanswered();
-    for (const unhear of this.#unhear) unhear();
+    for (const unsubscribe of this.#unsubscribe) unsubscribe();
   }
 
   #openShared(): ConnectionId {
@@ -204,7 +204,7 @@ export class HttpConnections {
     return connection;
   }
 
-  #hear(): readonly (() => void)[] {
+  #subscribe(): readonly (() => void)[] {
     const { bus } = this.host;
     const mine = (exchange: Exchange | undefined): PostExchange | undefined =>
       exchange instanceof PostExchange && exchange.host === this.#exchanges ? exchange : undefined;

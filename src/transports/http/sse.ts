@@ -37,7 +37,7 @@ export function numberedText(prefix: string, seq: number, data: string): string 
 }
 
 /**
- * What the events of one stream begin with: their id, but for the number.
+ * The prefix of the events of one stream: their id without the number.
  *
  * @param stream the id of the stream
  * @throws {TypeError} for an id of anything but visible ASCII

@@ -6,12 +6,12 @@
 const ROUNDING = 1e-6;
 
 /**
- * Holds `burst` tokens at first, and gains `perSecond` tokens a second up to that many.
+ * Starts with `burst` tokens and gains `perSecond` tokens a second up to that number.
  *
  * @param perSecond tokens a second, above 0; 0.1 is one every ten seconds
- * @param burst the most tokens it holds, at least 1
+ * @param burst the maximum number of tokens, at least 1
  * @param now milliseconds of a monotonic clock
- * @throws {RangeError} for a number out of these bounds
+ * @throws {RangeError} for a number outside these limits
  * @example
  * const bucket = new TokenBucket(10, 20, clock.now());
  * const waitMs = bucket.take(clock.now());
