@@ -175,7 +175,7 @@ export class Model {
       return;
     }
     // Its id may be that of a request in flight.
-    const tooLong = isObject(value.error) && String(value.error.message).includes('is longer than');
+    const tooLong = isObject(value.error) && /is longer than|exceeds/.test(String(value.error.message));
     if (tooLong && this.#isVague(value.id)) return;
     const mine = this.#owed.filter(({ id, batch }) => id === value.id && !batch);
     // An error to an id that is there twice refuses the later one.

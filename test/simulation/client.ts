@@ -647,8 +647,7 @@ export class Client implements Player {
       case 'update': {
         const { task } = purpose;
         // 2025-11-25 refuses to cancel what has ended, and tells an error of what was cancelled as its result.
-        if (purpose.kind === 'task' && purpose.what === 'cancel' && !String(message).includes('unknown task'))
-          return;
+        if (purpose.kind === 'task' && purpose.what === 'cancel' && !String(message).includes('unknown task')) return;
         if (purpose.kind === 'task' && purpose.what === 'result' && code === -32600) return;
         if (clock.now() >= task.until) return;
         if (!book.tasks.has(task.id)) return;
