@@ -76,7 +76,7 @@ export interface Limits {
   readonly maxStateLength: number;
   /** With a durable store: most steps (`ctx.step`) of one request. */
   readonly maxSteps: number;
-  /** With a durable store: most characters of JSON for the results of all steps of one request. */
+  /** Most characters of JSON for the results of all steps of one request. */
   readonly maxStepsLength: number;
   /** Milliseconds after which a call becomes a task, if its tool allows tasks. */
   readonly taskAfterMs: number;

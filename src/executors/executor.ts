@@ -121,6 +121,8 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
   #settle(request: ActiveRequest, outcome: Outcome, cause: number): void {
     // The table that admitted the request may be gone, together with its connection.
     request.held?.release();
+    // A conversation may need it still, and releases it.
+    if (!request.conversation) request.memory?.release();
     const { inspection, address } = this.#options;
     if (!inspection.on) return conclude(request, outcome);
     inspection.because(cause || request.cause, () => conclude(request, outcome));

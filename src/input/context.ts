@@ -1,7 +1,7 @@
 /** The context of a handler: signal, progress, log, client, recorded steps, and the questions that it may ask. */
 
 import { type Clock, LONGEST_TIMER_MS } from '../clock.ts';
-import type { ActiveRequest } from '../messages/active-request.ts';
+import type { ActiveRequest, HeldMemory } from '../messages/active-request.ts';
 import type { HandlerRun, InteractiveRequestMail } from '../messages/input-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import { describe, isJsonObject, type JsonObject } from '../protocol/json.ts';
@@ -81,6 +81,10 @@ export interface ContextHost {
   converse(request: ActiveRequest, carrier: HandlerRun): Mailbox<InteractiveRequestMail>;
   /** Returns the log of its steps; undefined if they end with the process. */
   journal?(request: ActiveRequest, carrier: HandlerRun): StepStore | undefined;
+  /** Counts the memory that the handler of a request makes the server retain. */
+  memoryOf(request: ActiveRequest): HeldMemory;
+  /** Most characters of JSON of all step results of one request. */
+  readonly maxStepsLength: number;
   /** Set if the model that called is asked when the client cannot be. */
   readonly model?: AskerOptions['model'];
   /** The call is a task or may become one: another process may continue it, even if it has asked nothing. */
@@ -249,7 +253,12 @@ export class RequestContext implements Context, HandlerRun {
   }
 
   get step(): Context['step'] {
-    this.#steps ??= new Steps(this.#first.recorded?.steps, this.#host.journal?.(this.#first, this));
+    this.#steps ??= new Steps({
+      recorded: this.#first.recorded?.steps,
+      journal: this.#host.journal?.(this.#first, this),
+      memory: this.#host.memoryOf(this.#first),
+      maxStepsLength: this.#host.maxStepsLength,
+    });
     this.#step ??= this.#steps.step;
     return this.#step;
   }

@@ -25,13 +25,16 @@ export interface PendingInputOptions {
 
 export class PendingInput {
   readonly question: Question;
+  readonly bytes: number;
   readonly #options: PendingInputOptions;
   readonly #address: string;
   #ask: AskMail | undefined;
   #snapshot = INITIAL;
 
-  constructor(question: Question, options: PendingInputOptions) {
+  /** @param bytes that the question takes in memory */
+  constructor(question: Question, options: PendingInputOptions, bytes: number) {
     this.question = question;
+    this.bytes = bytes;
     this.#options = options;
     const { inspection, parent, label } = options;
     this.#address = `ask/${parent}/${question.key}`;

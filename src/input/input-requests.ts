@@ -6,8 +6,9 @@ import type { ActiveRequest } from '../messages/active-request.ts';
 import type { Client } from '../messages/client-facts.ts';
 import type { Question } from '../messages/input-messages.ts';
 import { answerTimeout } from './answer-timeout.ts';
-import { PendingInput } from './input-request.ts';
+import { PendingInput, refuseInput } from './input-request.ts';
 import type { InteractiveRequestOptions } from './interactive-request-options.ts';
+import { retainedSize } from './request-memory.ts';
 
 export class PendingInputs {
   readonly #options: InteractiveRequestOptions;
@@ -41,13 +42,20 @@ export class PendingInputs {
     return [...this.#open.values()].map(({ question }) => question);
   }
 
-  add(question: Question): PendingInput {
-    const { inspection, clock, askMs } = this.#options;
+  /** @returns undefined where the question does not fit into what its client may make the server retain; its handler is told */
+  add(question: Question): PendingInput | undefined {
+    const { inspection, clock, askMs, memory } = this.#options;
     const { key, request } = question;
+    const { bytes } = retainedSize(request);
+    const full = memory.hold(bytes);
+    if (full !== undefined) {
+      refuseInput([question], new RangeError(`the question "${key}" does not fit: ${full}`), clock);
+      return undefined;
+    }
     this.#asked = clock.now();
     const waits = () => ({ whom: addresseeOf(request, this.#client()), until: this.#asked + askMs, lasts: askMs });
     const parent = this.#address;
-    const open = new PendingInput(question, { inspection, parent, label: nameOfQuestion(request), waits });
+    const open = new PendingInput(question, { inspection, parent, label: nameOfQuestion(request), waits }, bytes);
     this.#open.set(key, open);
     return open;
   }
@@ -55,6 +63,7 @@ export class PendingInputs {
   /** Removes a question; the caller settles it. */
   take(key: string): PendingInput | undefined {
     const open = this.#open.get(key);
+    if (open) this.#options.memory.free(open.bytes);
     this.#open.delete(key);
     return open;
   }
@@ -70,6 +79,7 @@ export class PendingInputs {
 
   withdrawAll(reason: string): void {
     for (const open of this.#open.values()) open.withdraw(this.#client(), reason);
+    for (const { bytes } of this.#open.values()) this.#options.memory.free(bytes);
     this.#open.clear();
   }
 

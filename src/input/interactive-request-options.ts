@@ -1,7 +1,7 @@
 /** The options of an interactive request. Types only. */
 
 import type { ActorSystem } from '../actor/actor.ts';
-import type { ActiveRequest } from '../messages/active-request.ts';
+import type { ActiveRequest, HeldMemory } from '../messages/active-request.ts';
 import type { HandlerRun, Question, RecordedReply } from '../messages/input-messages.ts';
 import type { Outcome, Result } from '../messages/results.ts';
 
@@ -11,6 +11,8 @@ export interface InteractiveRequestOptions extends ActorSystem {
   readonly request: ActiveRequest;
   readonly recorded: RecordedReply | undefined;
   readonly carrier: HandlerRun;
+  /** Counts its open questions and the replies to them. */
+  readonly memory: HeldMemory;
   /** Milliseconds that a client has to answer. */
   readonly askMs: number;
   /**

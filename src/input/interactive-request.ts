@@ -13,12 +13,13 @@ import type { InteractiveRequestMail, Question, Reply } from '../messages/input-
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { Outcome } from '../messages/results.ts';
 import type { TaskMail } from '../messages/task-messages.ts';
-import { toWireError } from '../protocol/errors.ts';
+import { ErrorCode, toWireError, wireError } from '../protocol/errors.ts';
 import { respond } from '../requests/respond.ts';
 import { type PendingInput, refuseInput } from './input-request.ts';
 import { PendingInputs } from './input-requests.ts';
 import type { InteractiveRequestOptions } from './interactive-request-options.ts';
 import { RecordedReplies } from './recorded-replies.ts';
+import { retainedSize } from './request-memory.ts';
 
 /** The initial snapshot, shared by all because snapshots are immutable. */
 const INITIAL = initialTransition(requestMachine)[0];
@@ -56,7 +57,7 @@ class Conversation implements Behaviour<InteractiveRequestMail> {
     this.#self = self;
     this.#request = options.request;
     this.#round = options.recorded?.round ?? 0;
-    this.#replies = new RecordedReplies(options.recorded?.replies ?? {});
+    this.#replies = new RecordedReplies(options.recorded?.replies ?? {}, options.memory);
     this.#open = new PendingInputs(options, self.address, () => this.#request.client);
     options.request.signal.addEventListener('abort', () => this.#aborted(options.request), { once: true });
   }
@@ -129,6 +130,7 @@ class Conversation implements Behaviour<InteractiveRequestMail> {
         continue;
       }
       const open = this.#open.add(question);
+      if (!open) continue;
       if (this.#task) this.#askByTask(this.#task, key, open);
       else if (!question.model) open.putTo(this.#request, (reply) => this.#self.send({ type: 'replied', key, reply }));
     }
@@ -218,9 +220,11 @@ class Conversation implements Behaviour<InteractiveRequestMail> {
   #replied(key: string, reply: Reply): void {
     const open = this.#open.take(key);
     if (!open) return;
-    if (reply.ok) this.#replies.add(key, reply.result);
+    // A task has counted it.
+    const full = reply.ok ? this.#replies.add(key, reply.result, this.#task && 'counted') : undefined;
     this.#closed();
-    open.reply(reply);
+    if (full === undefined) return open.reply(reply);
+    open.reply({ ok: false, error: wireError(ErrorCode.Overloaded, `the answer does not fit: ${full}`) });
   }
 
   /** Its handler no longer waits for these questions. */
@@ -264,6 +268,7 @@ class Conversation implements Behaviour<InteractiveRequestMail> {
     // The handler continued without its client's answer. Its result waits for the client.
     if (this.#request.settled && !this.#task) {
       this.#outcome = outcome;
+      this.#options.memory.hold(retainedSize(outcome).bytes, 'forced');
       return;
     }
     const kept = this.#task ? undefined : this.#options.keep(this.#round, outcome, true);

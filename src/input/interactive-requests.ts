@@ -3,7 +3,7 @@ import { nanoid } from 'nanoid';
 import type { ActorSystem } from '../actor/actor.ts';
 import type { Clock } from '../clock.ts';
 import type { Limits } from '../limits.ts';
-import type { ActiveRequest } from '../messages/active-request.ts';
+import type { ActiveRequest, HeldMemory } from '../messages/active-request.ts';
 import type { HandlerRun, InteractiveRequestMail } from '../messages/input-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { Outcome } from '../messages/results.ts';
@@ -16,6 +16,7 @@ import { refuseInput } from './input-request.ts';
 import { spawnInteractiveRequest } from './interactive-request.ts';
 import { ModelAnswers } from './model-answers.ts';
 import type { Consumed, RequestLog } from './request-log.ts';
+import { RequestMemory } from './request-memory.ts';
 import { openState, type RequestState, sealState } from './request-state.ts';
 import type { KeyRing } from './seal.ts';
 import type { StepStore } from './steps.ts';
@@ -71,6 +72,7 @@ export class InteractiveRequests {
       recorded: request.recorded,
       carrier,
       askMs: limits.askMs,
+      memory: this.memoryOf(request),
       park: (round, replies, current) => this.#park(id, round, replies, current, carrier),
       parkAgain: (round, current) => this.#wait(id, round, {}, current),
       askModel: (round, questions, current) => {
@@ -82,6 +84,7 @@ export class InteractiveRequests {
       over: () => this.#over(id),
       gone: () => {
         actor.stop('its handler has ended');
+        request.memory?.release();
         // Code that the handler left running may still ask.
         request.conversation = refusing(new Unanswered(ENDED), clock);
       },
@@ -115,6 +118,16 @@ export class InteractiveRequests {
     const id = this.#ids.get(this.converse(request, carrier));
     // A request that cannot ask is never continued.
     return id === undefined ? undefined : ledger.journal(id, request.recorded?.id === undefined, request);
+  }
+
+  get maxStepsLength(): number {
+    return this.#options.limits.maxStepsLength;
+  }
+
+  /** Counts the memory that the handler of a request makes the server retain, until handler and interactive request have ended. */
+  memoryOf(request: ActiveRequest): HeldMemory {
+    request.memory ??= new RequestMemory(this.#options.quotas.retained, request);
+    return request.memory;
   }
 
   /** Returns the id of an interactive request in the store, and its last round. */
@@ -257,7 +270,7 @@ export class InteractiveRequests {
     return text;
   }
 
-  /** @param kept the data to hold in memory besides the current request */
+  /** @param kept the data to hold in memory besides the current request; the memory of the first request counts its bytes */
   #wait(id: string, round: number, kept: unknown, current: ActiveRequest): void {
     const live = this.#live.get(id);
     if (!live) return;
@@ -265,7 +278,7 @@ export class InteractiveRequests {
     // While it is suspended, its memory counts as suspended and no longer as in flight.
     current.held?.release();
     const first = live.request === current ? 0 : live.request.bytes;
-    const bytes = first + Math.max(current.bytes, heapBytes(current.operation)) + heapBytes(kept);
+    const bytes = first + Math.max(current.bytes, heapBytes(current.operation));
     this.#parking.add(id, live, [current.operation, kept], bytes);
   }
 

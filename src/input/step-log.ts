@@ -4,7 +4,7 @@ import type { Limits } from '../limits.ts';
 import { describe, type JsonObject, type JsonValue, messageOf } from '../protocol/json.ts';
 import { fromText, toText } from '../store/serialize.ts';
 import type { ActorRow, Store, Write } from '../store/store.ts';
-import type { StepResult, StepStore } from './steps.ts';
+import { type StepResult, type StepStore, tooLong } from './steps.ts';
 
 export interface StepLogOptions {
   readonly store: Store;
@@ -119,9 +119,7 @@ export class StepLog implements StepStore {
     const data = this.#text(name, given);
     await this.#read();
     if (this.#length + data.length > limits.maxStepsLength)
-      throw new RangeError(
-        `ctx.step("${name}") has run, but its result cannot be persisted: expected at most ${limits.maxStepsLength} characters of JSON for all steps of a request, got ${this.#length + data.length}. Return less, such as an id (the server's option is limits.maxStepsLength)`,
-      );
+      throw new RangeError(tooLong(name, limits.maxStepsLength, this.#length + data.length));
     // Commit in order: if one commit fails, the next one uses its number.
     const recording = this.#last.then(() => this.#commit(data));
     this.#last = recording.catch(() => {});

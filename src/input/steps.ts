@@ -1,8 +1,13 @@
 /** The steps of one request. Each runs once, and its result is recorded, so that another run of the request does not repeat it. */
+import type { HeldMemory } from '../messages/active-request.ts';
 import type { JsonObject, JsonValue } from '../protocol/json.ts';
+import { retainedSize } from './request-memory.ts';
 
 /** The result of a step in a list, which is empty for undefined, because JSON cannot represent it. */
 export type StepResult = readonly JsonValue[];
+
+/** Bytes that a step takes besides its name and its result. */
+const STEP_BYTES = 300;
 
 /** Stores step results and the checkpoint of a statechart beyond the lifetime of the process. */
 export interface StepStore {
@@ -29,13 +34,31 @@ export interface StepStore {
   keepPlace(place: string, due: number | undefined): Promise<void>;
 }
 
+export interface StepsOptions {
+  /** What an earlier run of the request has recorded. */
+  readonly recorded: JsonObject | undefined;
+  /** Undefined where the results end with the process. */
+  readonly journal: StepStore | undefined;
+  /** Counts the results. */
+  readonly memory: Pick<HeldMemory, 'hold'>;
+  /** The journal checks it itself. */
+  readonly maxStepsLength: number;
+}
+
 export class Steps {
+  readonly #memory: Pick<HeldMemory, 'hold'>;
+  readonly #maxLength: number;
+  #length = 0;
   readonly #running = new Map<string, Promise<unknown>>();
   readonly #recorded: Record<string, JsonValue>;
   readonly #journal: StepStore | undefined;
 
-  /** @param recorded the recorded steps of an earlier run of the request */
-  constructor(recorded: JsonObject = {}, journal?: StepStore) {
+  constructor({ recorded = {}, journal, memory, maxStepsLength }: StepsOptions) {
+    this.#memory = memory;
+    this.#maxLength = maxStepsLength;
+    const { bytes, length } = retainedSize(recorded);
+    this.#length = length;
+    memory.hold(bytes, 'forced');
     this.#recorded = Object.assign(Object.create(null), recorded);
     this.#journal = journal;
     for (const [name, given] of Object.entries(recorded))
@@ -56,7 +79,9 @@ export class Steps {
 
   async #run<T>(name: string, fn: () => T | Promise<T>): Promise<T> {
     const given = await fn();
-    this.#recorded[name] = listOf(given);
+    const kept = listOf(given);
+    this.#length += this.#count(name, given, kept).length;
+    this.#recorded[name] = kept;
     return given;
   }
 
@@ -64,19 +89,40 @@ export class Steps {
   async #journaled<T>(name: string, fn: () => T | Promise<T>, journal: StepStore): Promise<T> {
     const before = await journal.before(name);
     if (before) {
+      this.#count(name, before[0], before);
       this.#recorded[name] = before;
       return before[0] as T;
     }
     const given = await fn();
     const kept = listOf(given);
+    this.#count(name, given, kept);
     await journal.record(name, kept);
     this.#recorded[name] = kept;
     return given;
   }
 
+  /** @throws {RangeError} where the result does not fit */
+  #count(name: string, given: unknown, kept: StepResult): { readonly length: number } {
+    const { bytes, length } = retainedSize([name, ...kept]);
+    if (!this.#journal && this.#length + length > this.#maxLength)
+      throw new RangeError(tooLong(name, this.#maxLength, this.#length + length));
+    // The handler holds the original, and the request holds the copy.
+    const copies = kept.length > 0 && kept[0] !== given ? 2 : 1;
+    const full = this.#memory.hold(STEP_BYTES + copies * bytes);
+    if (full !== undefined)
+      throw new RangeError(
+        `ctx.step("${name}") has run, but its result does not fit: ${full}. Return less, such as an id`,
+      );
+    return { length };
+  }
+
   recorded(): JsonObject {
     return this.#recorded;
   }
+}
+
+export function tooLong(name: string, max: number, length: number): string {
+  return `ctx.step("${name}") has run, but its result cannot be persisted: expected at most ${max} characters of JSON for all steps of a request, got ${length}. Return less, such as an id (the server's option is limits.maxStepsLength)`;
 }
 
 /**
@@ -85,6 +131,8 @@ export class Steps {
  */
 function listOf(given: unknown): StepResult {
   if (given === undefined) return [];
+  // Primitive values cannot change.
+  if (typeof given !== 'object' || given === null) return [given as JsonValue];
   try {
     return [structuredClone(given) as JsonValue];
   } catch {

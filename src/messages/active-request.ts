@@ -21,6 +21,15 @@ export interface Batch {
   readonly exchange: Exchange | undefined;
 }
 
+/** Counts memory that a request makes the server retain against the quota of bytes of its client. */
+export interface HeldMemory {
+  /** Counts more bytes, which need room unless `forced`. @returns the reason if they do not fit; then nothing has changed */
+  hold(bytes: number, forced?: 'forced'): string | undefined;
+  free(bytes: number): void;
+  /** Returns everything to the quota and counts nothing more. */
+  release(): void;
+}
+
 export interface ActiveRequest {
   /** Lets a request be the subject of a message. */
   readonly kind: 'request';
@@ -47,6 +56,8 @@ export interface ActiveRequest {
   readonly bytes: number;
   /** Its reservation of the quota of bytes, held until its handler ends; undefined for a small message. */
   held: { release(): void } | undefined;
+  /** The memory that its handler makes the server retain; undefined while that is nothing. */
+  memory: HeldMemory | undefined;
   /** True after it was answered, cancelled or timed out: nothing more is sent for it. */
   settled: boolean;
   /** True if its handler still runs although it was cancelled or timed out. Set by the in-flight table only. */

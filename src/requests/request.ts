@@ -3,7 +3,7 @@
  * handler first reads it.
  */
 
-import type { ActiveRequest, Batch } from '../messages/active-request.ts';
+import type { ActiveRequest, Batch, HeldMemory } from '../messages/active-request.ts';
 import type { Client } from '../messages/client-facts.ts';
 import type { Exchange } from '../messages/connection-events.ts';
 import type { InteractiveRequestMail, RecordedReply } from '../messages/input-messages.ts';
@@ -28,6 +28,7 @@ export class IncomingRequest implements ActiveRequest {
   readonly cause: number;
   readonly bytes: number;
   held: { release(): void } | undefined = undefined;
+  memory: HeldMemory | undefined = undefined;
   settled = false;
   orphaned = false;
   timeoutMs = 0;

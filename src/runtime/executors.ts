@@ -39,7 +39,13 @@ export type CompletableImplementation = Completable & Labelled;
 
 export function spawnExecutors(options: ExecutorsOptions) {
   const { executions, asks, clock, tasks, answerable } = options;
-  const lent: ContextHost = { clock, converse: asks.converse.bind(asks), journal: asks.journal.bind(asks) };
+  const lent: ContextHost = {
+    clock,
+    maxStepsLength: asks.maxStepsLength,
+    converse: asks.converse.bind(asks),
+    journal: asks.journal.bind(asks),
+    memoryOf: asks.memoryOf.bind(asks),
+  };
   const resumes = (request: ActiveRequest, again: () => void): boolean =>
     request.continues && asks.resumes(request, again);
   const tools = chooseExecution(executions.tools, toolExecution(options.policy));

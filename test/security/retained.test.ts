@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { HandleError } from '../../src/handles/handle-error.ts';
 import type { Caller, MachineKind } from '../../src/handles/machine-definition.ts';
 import { createServer, ErrorCode, type Limits, type Server } from '../../src/index.ts';
+import { retainedSize } from '../../src/input/request-memory.ts';
 import { heapBytes } from '../../src/protocol/heap.ts';
 import { isExcess, Quota } from '../../src/quota.ts';
 import { memoryStore } from '../../src/store/memory-store.ts';
@@ -205,7 +206,7 @@ test('S-42: a result that does not fit is replaced by the error that says so', a
   const task = await ada.get(id);
   assert.is(task.status, 'failed');
   assert.match(String(task.statusMessage), 'limits.maxRetainedBytesPerPrincipal');
-  assert.ok(told.some((line) => /the result of a task of tool "large" is dropped/.test(line)));
+  assert.ok(told.some((line) => /dropped the result of a task of tool "large"/.test(line)));
   await server.close();
 });
 
@@ -477,4 +478,108 @@ test('dead letters in memory are limited in characters; the oldest give way', as
   const letters = await store.deadLetters(1_000);
   assert.is(letters.length, 64);
   assert.match(letters.at(-1)?.mail ?? '', /^99 /);
+});
+
+test('S-45: results of steps are limited in bytes until their request ends: the step that does not fit ends the call', async () => {
+  const { server, modern } = await stage({ maxRetainedBytesPerPrincipal: 200 * KB });
+  const input = z.object({ text: z.string() });
+  server.tool('steps', { input }, async ({ text }, ctx) => {
+    for (let count = 0; count < 6; count += 1) await ctx.step(`step ${count}`, () => `${text}${count}`);
+    await ctx.elicit(NAME);
+    return 'done';
+  });
+  const capabilities = { elicitation: {} };
+  const call = (who: ReturnType<typeof modern>, more: object = {}) =>
+    who.send('tools/call', { name: 'steps', arguments: { text: 'x'.repeat(10 * KB) }, ...more }, capabilities);
+  const [ada, bob] = [modern('ada'), modern('bob')];
+  const first = await call(ada);
+  assert.is((await call(ada)).resultType, 'input_required');
+  const full = await call(ada);
+  assert.is(full.isError, true);
+  assert.match(JSON.stringify(full), 'limits.maxRetainedBytesPerPrincipal');
+  assert.is((await call(bob)).resultType, 'input_required');
+  const { requestState, inputRequests } = first;
+  const [key = ''] = Object.keys(Object(inputRequests));
+  await call(ada, { requestState, inputResponses: { [key]: accept({ name: 'Ada' }) } });
+  assert.is((await call(ada)).resultType, 'input_required');
+  await server.close();
+});
+
+test('S-45: results of steps of a task are limited in bytes until its handler has ended', async () => {
+  const { server, modern } = await stage({ maxRetainedBytesPerPrincipal: 250 * KB });
+  server.tool('steps', { input: z.object({ text: z.string() }), task: 'required' }, async ({ text }, ctx) => {
+    for (let count = 0; count < 6; count += 1) await ctx.step(`step ${count}`, () => ({ text: `${text}${count}` }));
+    await ctx.elicit(NAME);
+    return 'done';
+  });
+  const ada = modern('ada');
+  const text = 'x'.repeat(5 * KB);
+  const ids: string[] = [];
+  const begin = async () => {
+    ids.push(await ada.start('steps', { text }));
+    await settled();
+  };
+  for (let count = 0; count < 3; count += 1) await begin();
+  const stands = async () => Promise.all(ids.map(async (id) => (await ada.get(id)).status));
+  assert.equal(await stands(), ['input_required', 'input_required', 'completed']);
+  assert.match(JSON.stringify(await ada.get(ids[2] ?? '')), 'limits.maxRetainedBytesPerPrincipal');
+  for (const id of ids.slice(0, 2)) await ada.cancel(id);
+  await settled();
+  await begin();
+  assert.is((await ada.get(ids[3] ?? '')).status, 'input_required');
+  await server.close();
+});
+
+test('S-45: maxStepsLength limits the results of steps without a store, too', async () => {
+  const { server, modern } = await stage({ maxStepsLength: 10 * KB });
+  let runs = 0;
+  server.tool('steps', {}, async (_, ctx) => {
+    for (let count = 0; count < 6; count += 1)
+      await ctx.step(`step ${count}`, () => {
+        runs += 1;
+        return { text: 'x'.repeat(4 * KB) };
+      });
+    return 'done';
+  });
+  assert.match(JSON.stringify(await modern('ada').call('steps')), 'limits.maxStepsLength');
+  assert.is(runs, 3);
+  await server.close();
+});
+
+test('S-45: the text of an open question is limited in bytes, also where the arguments are small', async () => {
+  const { server, modern } = await stage({ maxRetainedBytesPerPrincipal: 200 * KB });
+  server.tool('long', {}, async (_, ctx) => {
+    await ctx.elicit({ ...NAME, message: 'x'.repeat(100 * KB) });
+    return 'done';
+  });
+  const ask = async () => modern('ada').send('tools/call', { name: 'long' }, { elicitation: {} });
+  assert.is((await ask()).resultType, 'input_required');
+  assert.match(JSON.stringify(await ask()), 'limits.maxRetainedBytesPerPrincipal');
+  await server.close();
+});
+
+test('S-45: replies in a session are limited in bytes until the call ends', async () => {
+  const { server, legacy } = await stage({ maxRetainedBytesPerPrincipal: 100 * KB });
+  const replies: string[] = [];
+  server.tool('ask', {}, async (_, ctx) => {
+    for (let count = 0; count < 3; count += 1) replies.push((await ctx.elicit(NAME)).status);
+    return 'done';
+  });
+  const client = await legacy('ada');
+  const answer = client.request('tools/call', { name: 'ask' });
+  for (let count = 0; count < 3; count += 1) {
+    const { id } = Object(await client.next((each) => Object(each).method === 'elicitation/create'));
+    client.raw(JSON.stringify({ jsonrpc: '2.0', id, result: accept({ name: 'x'.repeat(40 * KB) }) }));
+  }
+  assert.match(JSON.stringify(await answer), 'limits.maxRetainedBytesPerPrincipal');
+  assert.equal(replies, ['accepted', 'accepted']);
+  await server.close();
+});
+
+test('the size of a result of a step counts cycles once, maps, sets and buffers', () => {
+  const cycle: Record<string, unknown> = { text: 'x'.repeat(KB) };
+  cycle.self = cycle;
+  const some = [cycle, new Map([['key', 'x'.repeat(KB)]]), new Set(['x'.repeat(KB)]), new Uint8Array(KB)];
+  for (const value of some) assert.ok(retainedSize(value).bytes >= KB && retainedSize(value).bytes < 2 * KB);
+  assert.ok(retainedSize({ text: 'x'.repeat(KB) }).length >= JSON.stringify({ text: 'x'.repeat(KB) }).length);
 });
