@@ -150,7 +150,7 @@ for (const [what, change] of [
       const sent = await send(stage, 'tools/call', { name: 'order_add_item', arguments: { handle, sku: 'tea' } });
       assert.match(String(sent.error?.message), DAMAGED);
       const other = await look(stage, 'x'.repeat(22));
-      assert.match(JSON.stringify(other.result), /no such handle/);
+      assert.match(JSON.stringify(other.result), /unknown handle/);
       assert.match(stage.told.join('\n'), /the stored data differs from what was written/);
     }));
 
