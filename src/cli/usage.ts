@@ -23,7 +23,7 @@ export async function runCommand(command: () => Promise<void>): Promise<void> {
 export function reportFailure(what: string, error: unknown, path?: string): number {
   // Compares the name, not the class: the bundled entry file contains its own copy of UsageError (bundle.ts).
   if (error instanceof Error && error.name === 'UsageError') {
-    say(`${error.message}\nSee troupe --help.`);
+    say(`${error.message} (see troupe --help)`);
     return 2;
   }
   say(`${what}: ${startupError(error, path)}`);

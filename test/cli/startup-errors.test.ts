@@ -66,6 +66,45 @@ for (const [title, { args, says, code }] of Object.entries(COMMANDS)) {
   });
 }
 
+/** Programs that throw nothing, and cannot be served all the same. */
+const NOTHING: readonly (readonly [target: string, code: number, line: RegExp])[] = [
+  ['five.mjs', 1, /neither listens nor exports anything/],
+  ['empty.mjs', 1, /neither listens nor exports anything/],
+  ['exits.mjs', 7, /cannot serve .*exits\.mjs: it ended its process with code 7 before it listened$/],
+  ['nothing', 1, /no module in the directory exports a server, a tool, a resource or a prompt$/],
+  ['gone.mjs', 2, /there is no such file or directory \(see troupe --help\)$|gone\.mjs.* \(see troupe --help\)$/],
+];
+
+for (const args of [['run'], ['run', '--no-supervisor'], ['serve', '--socket', 's.sock']])
+  test(`R-49: troupe ${args.join(' ')} says in one line why there is nothing to serve`, async () => {
+    const { path } = new Tree({
+      'package.json': FILES['package.json'],
+      'five.mjs': 'export default 5;\n',
+      'empty.mjs': '\n',
+      'exits.mjs': 'process.exit(7);\n',
+      'nothing/notes.txt': 'no module\n',
+    });
+    for (const [target, code, line] of NOTHING) {
+      const cli = new Cli([...args, target], { cwd: path });
+      assert.is(await cli.exit, code, target);
+      assert.match(cli.err, /^[^\n]+\n$/);
+      assert.match(cli.err.trimEnd(), line);
+    }
+  });
+
+test('R-49: two HTTP transports are rejected in one line', async () => {
+  const { path } = new Tree({
+    'package.json': FILES['package.json'],
+    'server.mjs': `import { createServer, http } from '${TROUPE}';
+const server = createServer({ name: 'p', version: '1' });
+await server.listen(http({ port: 0 }), http({ port: 0 }));
+`,
+  });
+  const cli = new Cli(['serve', 'server.mjs', '--http', '0'], { cwd: path });
+  assert.is(await cli.exit, 2);
+  assert.match(cli.err, /^[^\n]+\n$/);
+});
+
 /** A port that is in use, while a body runs. */
 async function taken(body: (port: number) => Promise<void>): Promise<void> {
   const other = createServer().listen(0, '127.0.0.1');
@@ -106,7 +145,7 @@ test('a system error is reported in one line', async () => {
   chmodSync(tree.at('closed'), 0o500);
   const cli = new Cli(['serve', 'server.ts', '--socket', 'closed/s.sock', '--data', 'closed/data'], { cwd: tree.path });
   assert.is(await cli.exit, 2);
-  assert.match(cli.err, /^troupe serve: --data: .*EACCES.*\nSee troupe --help\.\n$/);
+  assert.match(cli.err, /^troupe serve: --data: .*EACCES.* \(see troupe --help\)\n$/);
 });
 
 test('attach prints in one line why its server fails to start', async () => {

@@ -6,7 +6,7 @@ import { createServer, isServer, type Server } from '../../server.ts';
 import type { Store } from '../../store/store.ts';
 import type { Transport } from '../../transports/transport.ts';
 import { reportFailure, say } from '../usage.ts';
-import { identityOf, startTarget } from './program.ts';
+import { identityOf, startTarget, waitFor } from './program.ts';
 import { catchStrayErrors } from './stray-errors.ts';
 import type { Target } from './target.ts';
 
@@ -57,13 +57,20 @@ export async function serveTarget(target: Target, serving: Serving): Promise<voi
     });
   });
   const stray = catchStrayErrors();
+  const exits = (code: number): void =>
+    say(
+      `troupe ${serving.command}: cannot serve ${target.path}: it ended its process with code ${code} before it listened`,
+    );
+  process.once('exit', exits);
   const idle = once(process, 'beforeExit').then(() => {
     throw new Error('the program neither listens nor exports anything to serve, and its event loop is empty');
   });
   try {
     await Promise.race([serve(target, listens, { ...serving, listen }), idle, stray.thrown]);
     stray.end();
+    process.off('exit', exits);
   } catch (error) {
+    process.off('exit', exits);
     const code = reportFailure(`troupe ${serving.command}: cannot serve ${target.path}`, error, target.path);
     await closed([...servers.keys()]);
     // Exit after stderr is flushed.
@@ -79,10 +86,7 @@ async function serve(target: Target, listens: Promise<void>, { command, listen }
     case 'exports':
       return listen(started.server, []);
     case 'nothing':
-      say(
-        `troupe ${command}: ${target.path} exports neither a server nor definitions: waiting for it to call server.listen(…)`,
-      );
-      return listens;
+      return waitFor(listens, command, target);
     default:
       return listen(await discovered(target), []);
   }
@@ -96,7 +100,11 @@ async function closed(servers: readonly Server[]): Promise<void> {
 
 async function discovered(target: Target): Promise<Server> {
   const server = createServer(identityOf(target));
-  const { loaded } = await server.discover([target.path]);
-  if (loaded.length === 0) throw new Error('no module could be loaded. See the errors above.');
-  return server;
+  const { loaded, failed } = await server.discover([target.path]);
+  if (loaded.length > 0) return server;
+  throw new Error(
+    failed.length > 0
+      ? 'no module could be loaded. See the errors above.'
+      : 'no module in the directory exports a server, a tool, a resource or a prompt',
+  );
 }
