@@ -29,6 +29,10 @@ export class OpenSubscriptions {
     return this.#open?.size ?? 0;
   }
 
+  all(): readonly ActiveRequest[] {
+    return [...(this.#open?.values() ?? [])];
+  }
+
   get(key: RequestId): ActiveRequest | undefined {
     return this.#open?.get(key);
   }

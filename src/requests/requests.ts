@@ -75,7 +75,11 @@ class Requests implements Behaviour<RequestsMail> {
 
   facts(): Facts {
     return {
-      'in flight': this.#table.all().map(factsOf),
+      // A subscription has no deadline.
+      'in flight': [
+        ...this.#table.all().map(factsOf),
+        ...this.#listens.all().map((request) => ({ ...factsOf(request), deadline: undefined })),
+      ],
       subscriptions: this.#listens.size,
       'run on': this.#orphans,
       ...(this.#options.limit === 'maxStatelessInFlight' ? { shared: true } : {}),

@@ -183,3 +183,37 @@ test('texts are truncated by their width on the screen, and times are short', ()
   assert.equal([0, 41_000, 3_723_000, 183_600_000].map(countdown), ['0:00', '0:41', '1:02:03', '2 d 3 h']);
   assert.equal([0.42, 12.4, 1_234, 61_000].map(lasting), ['0.4 ms', '12 ms', '1.2 s', '1:01']);
 });
+
+test('clients that share a connection and use the same id are all shown, also if their requests began earlier', () => {
+  const teller = shop();
+  const table = 'requests/c3';
+  teller.tell({ type: 'created', actor: table, kind: 'requests', connection: 'c3' });
+  teller.state(table, 'admitting (4)');
+  const held = (client: string, method: string, deadline?: number) => ({
+    id: 1,
+    operation: method === 'tools/call' ? { method, name: 'slow' } : { method },
+    client: `${client} 1`,
+    exchange: `exchange of ${client}`,
+    ...(deadline === undefined ? {} : { deadline }),
+  });
+  const wire = (client: string, method: string): number => {
+    const _meta = { 'io.modelcontextprotocol/clientInfo': { name: client, version: '1' } };
+    const params = method === 'tools/call' ? { name: 'slow', _meta } : { _meta };
+    return teller.wire('in', { jsonrpc: '2.0', id: 1, method, params }, { connection: 'c3' });
+  };
+  wire('new caller', 'tools/call');
+  wire('new listener', 'subscriptions/listen');
+  const due = teller.now + 61_000;
+  const calls = [held('old caller', 'tools/call', due), held('new caller', 'tools/call', due)];
+  const listens = [held('old listener', 'subscriptions/listen'), held('new listener', 'subscriptions/listen')];
+  const look = { ...LOOK, actor: table, kind: 'requests', state: 'admitting (4)', seq: teller.seq } as const;
+  teller.frame({ type: 'look', look: { ...look, facts: { 'in flight': [...calls, ...listens], shared: true } } });
+  const text = shown(teller);
+  assert.match(text, /^1 session {2}4 clients without a session {2}4 requests /m);
+  for (const who of ['old', 'new']) {
+    assert.match(text, new RegExp(`^ {4}tools/call slow \\(${who} caller 1\\) +open .*1:00 {2}its result$`, 'm'));
+    const listens = text.split('\n').filter((line) => line.includes(`subscriptions/listen (${who} listener 1)`));
+    assert.is(listens.length, 1);
+    assert.not.match(listens[0] ?? '', '1:00');
+  }
+});

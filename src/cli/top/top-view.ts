@@ -14,6 +14,7 @@ import {
   type TreeNode,
   timings,
   type Unseen,
+  unseenOf,
   type WireExchange,
   waitsOf,
 } from '../../inspector/model/index.ts';
@@ -171,7 +172,11 @@ function clientsAt(model: Model, { actor = '' }: TreeNode, now: number): Clients
     names.add(exchange.client);
     if (!shared) break;
   }
-  return { shared, names: [...names], count: shared ? names.size : 1 };
+  const unseen = table === undefined || (!shared && names.size > 0) ? [] : unseenOf(model, table, LIVE);
+  for (const { client } of unseen) if (client !== undefined) names.add(client);
+  // Requests may come from clients that do not name themselves.
+  const someone = table !== undefined && sizeOf(table, LIVE) > 0 ? 1 : 0;
+  return { shared, names: [...names], count: shared ? Math.max(names.size, someone) : 1 };
 }
 
 /** The row of a connection without a session. */
@@ -235,9 +240,10 @@ function rowsOf(model: Model, { sort, now }: ViewOptions): readonly Row[] {
 }
 
 /** A row for a request that began before the inspector recorded. */
-function unseenRow({ name, until }: Unseen, depth: number): Row {
+function unseenRow({ name, client, until }: Unseen, depth: number): Row {
+  const named = client === undefined ? name : `${name} (${client})`;
   const waits = [{ what: 'its result', ...(until === undefined ? {} : { until }) }];
-  return { name: safe(`${'  '.repeat(depth)}${name}`), state: 'open', since: Number.NaN, waits, tone: 'plain' };
+  return { name: safe(`${'  '.repeat(depth)}${named}`), state: 'open', since: Number.NaN, waits, tone: 'plain' };
 }
 
 function group({ label }: TreeNode): Row {

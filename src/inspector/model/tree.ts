@@ -212,9 +212,9 @@ class Tree {
 }
 
 function unseenNode(table: string, unseen: Unseen): TreeNode {
-  const { id, name, until } = unseen;
+  const { key, name, until } = unseen;
   return {
-    id: `unseen ${table} ${id}`,
+    id: `unseen ${table} ${key}`,
     kind: 'request',
     label: name,
     state: 'open',

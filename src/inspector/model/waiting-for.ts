@@ -4,7 +4,7 @@ import type { ActorLine, PendingTimer } from './actor-line.ts';
 import type { Model } from './model.ts';
 import { LIVE } from './ordered-log.ts';
 import { displayName } from './tree.ts';
-import { heldIn, tableOf, unseenOf } from './unseen.ts';
+import { heldIn, isSame, tableOf, unseenOf } from './unseen.ts';
 import { statusAt, type WireExchange } from './wire-exchange.ts';
 
 /** What is waited for. `after`: a delay that leads on by itself, along this transition. */
@@ -50,9 +50,9 @@ function callsOf(model: Model, { connection }: ActorLine, seq: number): readonly
 }
 
 /** When its time is up, as the table says that holds it. */
-function deadlineOf(model: Model, { connection, id }: WireExchange, seq: number): number | undefined {
-  const table = model.actor(tableOf(connection));
-  return table && heldIn(table, seq).find((held) => held.id === id)?.until;
+function deadlineOf(model: Model, exchange: WireExchange, seq: number): number | undefined {
+  const table = model.actor(tableOf(exchange.connection));
+  return table && heldIn(table, seq).find((held) => isSame(held, exchange))?.until;
 }
 
 function callName({ method, target }: WireExchange): string {

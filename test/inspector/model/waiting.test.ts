@@ -63,7 +63,9 @@ test('a session waits for calls that came before anybody watched: the table of i
   assert.ok(line && holdsUnseen(model, line, LIVE));
   look(shopping, table, { kind: 'requests', state: 'admitting (2)', facts: { 'in flight': [slow, later] } });
   shopping.wire('in', call(5, 'later'));
-  assert.equal(unseenOf(model, line, LIVE), [{ id: '4', name: 'tools/call slow', until: 61_000 }]);
+  assert.equal(unseenOf(model, line, LIVE), [
+    { id: '4', key: '4', method: 'tools/call', name: 'tools/call slow', until: 61_000 },
+  ]);
   assert.equal(
     waitsOf(model, 'session c1', LIVE)?.map(({ who, until }) => [who, until]),
     [
