@@ -95,9 +95,9 @@ function typeOf(name: string): string | undefined {
   return TYPES[name.slice(name.lastIndexOf('.') + 1)];
 }
 
-/** This file is in `src/inspector` or, once it is bundled, in `dist/lib`. */
+/** This file is in `src/inspector/http` or, once it is bundled, in `dist/lib`. */
 function packageRoot(): string {
-  const roots = ['../../..', '../../../..'].map((up) => fileURLToPath(new URL(up, import.meta.url)));
+  const roots = ['../..', '../../..'].map((up) => fileURLToPath(new URL(up, import.meta.url)));
   return roots.find((root) => existsSync(join(root, 'package.json'))) ?? '.';
 }
 
