@@ -14,7 +14,7 @@ import { InstanceInputs } from './instance-inputs.ts';
 import { stepsFor } from './invocation-step-log.ts';
 import type { MachineKind } from './machine-definition.ts';
 import { delaysOf, type Resumption, type StoredInstance, writeStored } from './restore.ts';
-import { NotSerializable, serializeSnapshot } from './serializable.ts';
+import { serializeSnapshot, TooLarge } from './serializable.ts';
 
 /** The start of an activation: a new instance, or a stored one. */
 export type ActivatedFrom =
@@ -105,7 +105,7 @@ export class Activation {
       this.bytes = bytesOf(text, snapshot);
       return text;
     }
-    throw new NotSerializable(
+    throw new TooLarge(
       `expected at most ${limits.maxHandleLength} characters of state, got ${text.length} (the server's option is limits.maxHandleLength)`,
     );
   }

@@ -7,7 +7,7 @@ import { historyOf } from './event-history.ts';
 import { HandleError } from './handle-error.ts';
 import { type HandleRecord, handleAddress } from './handle-record.ts';
 import type { InstanceDeps } from './instance-deps.ts';
-import { NotSerializable } from './serializable.ts';
+import { NotSerializable, type TooLarge } from './serializable.ts';
 
 /** Maximum length of quarantined mail, in characters. */
 const MOST_MAIL = 65_536;
@@ -43,6 +43,15 @@ export function poisonLetter(
     cause: error,
   });
   return { letter: letterOf(entry, host, [mail], job.attempts, error, incident), refusal };
+}
+
+/** Creates the error for an event that would make its instance exceed a limit. */
+export function tooLarge(job: QueuedCall, error: TooLarge): HandleError {
+  return new HandleError(
+    'refused',
+    `${nameOf(job)} is rejected because its result does not fit: ${error.message}. Nothing of it has happened, and the instance is unchanged. Send less.`,
+    { cause: error },
+  );
 }
 
 /** Creates the error for an event that was quarantined earlier and is not tried again. */

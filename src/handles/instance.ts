@@ -8,7 +8,7 @@ import { StoreError, type Write } from '../store/store.ts';
 import { type ActivatedFrom, Activation, bytesOf } from './activation.ts';
 import { BoundedMailbox, type QueuedCall, type QueuedKind } from './bounded-mailbox.ts';
 import { commitQuarantine, type ServedCall } from './commit.ts';
-import { crashLimitReached, creationFailed, endedBy, poisonLetter } from './failures.ts';
+import { crashLimitReached, creationFailed, endedBy, poisonLetter, tooLarge } from './failures.ts';
 import { HandleError } from './handle-error.ts';
 import { type HandleRecord, handleAddress } from './handle-record.ts';
 import { InspectableInstance } from './inspectable-instance.ts';
@@ -18,6 +18,7 @@ import { type InstanceLife, lifeOf, stepLife } from './lifecycle.ts';
 import { Deactivating, loadInstance, storageError } from './load-instance.ts';
 import type { Caller } from './machine-definition.ts';
 import { OWN_ACTIVITY } from './poison-events.ts';
+import { TooLarge } from './serializable.ts';
 import { TurnLoop, type TurnLoopOwner } from './turn-loop.ts';
 
 /** Tolerated crashes, in addition to those of an event that is tried twice (RELIABILITY 3.2). */
@@ -248,6 +249,11 @@ export class Instance implements TurnLoopOwner {
     culprit.attempts += 1;
     // Discard every effect of these events.
     this.entry.status = this.entry.written;
+    // An event whose result is too large crashed nothing. Alone it will not fit in a second attempt, either.
+    if (error instanceof TooLarge && jobs.length === 1) {
+      culprit.reject(tooLarge(culprit, error));
+      return this.#restart();
+    }
     if (culprit.attempts < ATTEMPTS) {
       this.#mail.putBack(jobs);
       return this.#restart();

@@ -6,6 +6,9 @@ export class NotSerializable extends Error {
   override readonly name = 'Unkeepable';
 }
 
+/** The data could be stored, but it exceeds a limit. */
+export class TooLarge extends NotSerializable {}
+
 /** XState's marker for a reference to an actor. Data from a client must not contain it (S-02). */
 const REFERENCE = 'xstate$$type';
 

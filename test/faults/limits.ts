@@ -69,6 +69,14 @@ export const LIMITS: readonly BrokenBuild[] = [
     why: 'handles that have expired are remembered, however many',
   },
   {
+    id: 'S-43',
+    test,
+    file: 'src/handles/instance.ts',
+    find: 'if (error instanceof TooLarge && jobs.length === 1) {',
+    replace: 'if (error instanceof TooLarge && jobs.length < 1) {',
+    why: 'an event that is too large counts as a crash and is quarantined',
+  },
+  {
     id: 'S-44',
     test,
     file: 'src/requests/requests.ts',

@@ -13,7 +13,7 @@ import { isExcess, Quota } from '../../src/quota.ts';
 import { memoryStore } from '../../src/store/memory-store.ts';
 import { connect, settled, type TestClient } from '../../src/testing.ts';
 import { errorOf } from '../crash/support.ts';
-import { ALICE, ANYBODY, BOB, stage as handleStage } from '../handles/support.ts';
+import { ALICE, ANYBODY, BOB, disk, stage as handleStage } from '../handles/support.ts';
 import { suite } from '../harness/door.ts';
 import { call as callModern, refused } from '../http/modern.ts';
 import { refusal, serving } from '../http/session.ts';
@@ -286,6 +286,21 @@ test('S-43: an event that would make a handle keep too much is refused, and has 
   const { version } = await handles.get('note', handle, ALICE);
   assert.is(version, 1);
   await handles.send('note', handle, write(10), ALICE);
+  await handles.stop();
+});
+
+test('S-43: an event whose result exceeds maxHandleLength is rejected as that: no crash, no incident, no dead letter', async () => {
+  const store = disk();
+  const { handles, incidents } = await handleStage([note], { store, limits: { maxHandleLength: 2 * KB } });
+  const { handle } = await handles.create('note', { text: '' }, ALICE);
+  const fits = handles.send('note', handle, write(10), ALICE);
+  const { reason, message } = await refusalOf(handles.send('note', handle, write(10 * KB), ALICE));
+  assert.is(reason, 'refused');
+  assert.match(message, /"write" is rejected because its result does not fit: .*limits\.maxHandleLength/);
+  await fits;
+  assert.is((await handles.get('note', handle, ALICE)).version, 2);
+  await handles.send('note', handle, write(20), ALICE);
+  assert.equal([incidents.length, (await store.deadLetters(10)).length], [0, 0]);
   await handles.stop();
 });
 
