@@ -406,6 +406,41 @@ test('R-47: a start that is rejected leaves the file, its log and its mark as th
   }
 });
 
+test('R-48: another store’s file or log in the place of a store is damage, whatever its transaction count', async () => {
+  const mine = moments('mine.db');
+  const other = moments('other.db');
+  const path = join(place.path, 'replaced.db');
+  const cases: readonly Files[] = [
+    { ...other.closed, '-mark': mine.middle['-mark'] },
+    { ...other.killed, '-mark': mine.killed['-mark'] },
+    { ...mine.closed, '-wal': other.killed['-wal'] },
+  ];
+  for (const files of cases) {
+    put(path, files);
+    rmSync(`${path}-shm`, { force: true });
+    const { fault, message } = await opening(path);
+    assert.is(fault, 'corrupt');
+    assert.match(message, /is not the store of its mark/);
+  }
+  // To continue with it is the operator's decision. A mark of an earlier version has no id.
+  for (const mark of [undefined, mine.middle['-mark']?.subarray(0, 80)]) {
+    put(path, { ...other.closed, '-mark': mark });
+    assert.equal(await opening(path).then(({ fault, lines }) => [fault, lines]), ['none', []]);
+    assert.is(statSync(`${path}-mark`).size, 108);
+  }
+});
+
+test('a mark that was cut is reported', async () => {
+  const path = await closed('cut mark.db');
+  for (const size of [40, 60, 100]) {
+    truncateSync(`${path}-mark`, size);
+    const { fault, lines } = await opening(path);
+    assert.is(fault, 'none');
+    assert.match(lines.join('\n'), /cut mark\.db-mark is damaged: a part of it is unreadable/);
+    assert.equal((await opening(path)).lines, []);
+  }
+});
+
 test('a file that the first version of this package wrote opens, and is read and written', async () => {
   const path = join(place.path, 'first.db');
   writeFileSync(path, gunzipSync(readFileSync(new URL('../fixtures/store-version-1.db.gz', import.meta.url))));

@@ -2,15 +2,24 @@
  * The number of the last acknowledged transaction, in a small file beside the store: detects a file that has lost
  * transactions.
  */
-import { closeSync, existsSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
 
 /** Bytes of one record. There are two, written in turn: if one is torn or damaged, the other remains. */
 const RECORD = 40;
 
-/** The content of the file: the number of a transaction, or that the file is missing or unreadable. */
-export type Marked = number | 'absent' | 'unreadable';
+/** What a mark says. */
+export interface Mark {
+  /** The number of the last acknowledged transaction. */
+  readonly commits: number;
+  /** The store that it belongs to; undefined if an earlier version wrote it. */
+  readonly store: string | undefined;
+  /** Whether every record is readable. */
+  readonly whole: boolean;
+}
+
+export type Marked = Mark | 'absent' | 'unreadable';
 
 /**
  * Written after each transaction and not synced. It outlives the process; after a power loss it may be behind, never
@@ -30,14 +39,19 @@ export class CommitMark {
     if (!existsSync(this.path)) return 'absent';
     const text = readFileSync(this.path, 'latin1');
     const numbers = [0, 1].flatMap((place) => numberIn(text.slice(place * RECORD, (place + 1) * RECORD)) ?? []);
-    return numbers.length === 0 ? 'unreadable' : Math.max(...numbers);
+    if (numbers.length === 0) return 'unreadable';
+    const store = storeIn(text.slice(2 * RECORD));
+    const whole = numbers.length === 2 && (store !== undefined || text.length === 2 * RECORD);
+    return { commits: Math.max(...numbers), store, whole };
   }
 
   /** Starts counting from this number. The previous content is on the disk when this returns. */
-  begin(number: number): void {
+  begin(number: number, store: string | undefined): void {
     this.#number = number;
     this.#file = openSync(this.path, existsSync(this.path) ? 'r+' : 'w', 0o600);
-    writeSync(this.#file, recordOf(number) + recordOf(number), 0, 'latin1');
+    const text = recordOf(number) + recordOf(number) + (store === undefined ? '' : storeRecord(store));
+    writeSync(this.#file, text, 0, 'latin1');
+    ftruncateSync(this.#file, text.length);
     fsyncSync(this.#file);
     syncFolder(dirname(this.path));
   }
@@ -68,6 +82,17 @@ function recordOf(number: number): string {
 function numberIn(record: string): number | undefined {
   const [, text, number, sum] = /^(commits (\d{16})) ([0-9a-f]{8})/.exec(record) ?? [];
   return text !== undefined && sumOf(text) === sum ? Number(number) : undefined;
+}
+
+/** Written once, after the records: an earlier version neither reads nor changes it. */
+function storeRecord(store: string): string {
+  const text = `store ${store}`;
+  return `${text} ${sumOf(text)}\n`;
+}
+
+function storeIn(record: string): string | undefined {
+  const [, text, store, sum] = /^(store ([0-9a-f]{12,})) ([0-9a-f]{8})\n$/.exec(record) ?? [];
+  return text !== undefined && sumOf(text) === sum ? store : undefined;
 }
 
 function sumOf(text: string): string {

@@ -62,6 +62,12 @@ PRAGMA user_version = ${VERSION};`;
 /** Runs in each transaction: counts all transactions, as {@link CommitMark} does. */
 export const COUNT_COMMIT = 'UPDATE opened SET times = times + 1';
 
+/**
+ * The id of a store is the difference of two rows that each transaction increments. So every log contains it, an earlier
+ * version leaves it as it is, and a file of an earlier version is complete without it.
+ */
+const STORE_ID = 'INSERT INTO opened SELECT times + 1 + abs(random() % 281474976710655) FROM opened';
+
 export interface OpenedDatabase extends CheckedFile {
   readonly db: Db;
   readonly mark: CommitMark;
@@ -181,7 +187,7 @@ function inspect({ file, path, lock, mark, lockMs, readOnly }: Inspected): Inspe
     db.run('BEGIN');
     if (ours(db, path, mark)) return undefined;
     const commits = commitsIn(db, path);
-    if (!readOnly) mustHaveAll(commits, marked, path, mark);
+    if (!readOnly) mustHaveAll(db, commits, marked, path, mark);
     mustHaveTables(db, path);
     return { ...checkFile(db, path, false), commits, stamp };
   } catch (error) {
@@ -289,16 +295,21 @@ function own(db: Db, { file, path, lock, isNew, mark, before: inspection }: Owni
     commits = commitsIn(db, path);
     if (!isNew) {
       const marked = mark.read();
-      mustHaveAll(commits, marked, path, mark);
+      mustHaveAll(db, commits, marked, path, mark);
       if (marked === 'unreadable')
         notes.push(
           `${mark.path} is unreadable, so lost transactions in ${path} cannot be detected. The store writes a new mark`,
+        );
+      if (typeof marked === 'object' && !marked.whole)
+        notes.push(
+          `${mark.path} is damaged: a part of it is unreadable, so a lost transaction in ${path} may not be detected. The store writes a new mark`,
         );
       mustHaveTables(db, path);
       const same = inspection && inspection.commits === commits && inspection.stamp === stampOf(file);
       checked = same && inspection.damage.length === 0 ? inspection : checkFile(db, path, true);
     }
     // Detect an unwritable file now. This also overwrites unacknowledged frames of a failed commit.
+    if (storeIdOf(db) === undefined) db.run(STORE_ID);
     db.run(COUNT_COMMIT);
     db.run('COMMIT');
   } catch (error) {
@@ -306,7 +317,7 @@ function own(db: Db, { file, path, lock, isNew, mark, before: inspection }: Owni
     if (storeFaultOf(error) !== 'locked') throw error;
     throw lockedBy(path, lock);
   }
-  mark.begin(commits + 1);
+  mark.begin(commits + 1, storeIdOf(db));
   db.pragma('locking_mode=NORMAL');
   // The next read releases the exclusive lock on the file.
   commitsIn(db, path);
@@ -317,6 +328,13 @@ function own(db: Db, { file, path, lock, isNew, mark, before: inspection }: Owni
   return { ...checked, notes };
 }
 
+/** The id of the store, which its mark has, too; undefined in a file of an earlier version. */
+function storeIdOf(db: Db): string | undefined {
+  const [row] = db.prepare(`SELECT ${columns('n:max(times) - min(times)')} FROM opened`).all();
+  const id = row?.[0];
+  return typeof id === 'number' && id > 0 ? id.toString(16).padStart(12, '0') : undefined;
+}
+
 /** The number of transactions in the file. @throws {StoreError} `corrupt` */
 function commitsIn(db: Db, path: string): number {
   const [row] = db.prepare(`SELECT ${columns('n:times')} FROM opened`).all();
@@ -324,11 +342,18 @@ function commitsIn(db: Db, path: string): number {
 }
 
 /** @throws {StoreError} `corrupt` if the file has fewer transactions than were acknowledged */
-function mustHaveAll(commits: number, marked: Marked, path: string, mark: CommitMark): void {
-  if (typeof marked !== 'number' || marked <= commits) return;
+function mustHaveAll(db: Db, commits: number, marked: Marked, path: string, mark: CommitMark): void {
+  if (typeof marked === 'string') return;
+  const id = storeIdOf(db);
+  if (marked.store !== undefined && marked.store !== id)
+    throw new StoreError(
+      'corrupt',
+      `${path} is not the store of its mark: ${mark.path} belongs to store ${marked.store}, the file is store ${id ?? 'without an id'}; another store's file or log is in its place. Restore a backup, or, to continue with the existing data, remove ${mark.path}`,
+    );
+  if (marked.commits <= commits) return;
   throw new StoreError(
     'corrupt',
-    `${path} has lost ${marked - commits} acknowledged transactions: ${mark.path} counts ${marked}, the file has ${commits}; its log ${path}-wal is damaged or was removed, or the file is an older copy. Restore a backup, or, to continue with the existing data, remove ${mark.path}`,
+    `${path} has lost ${marked.commits - commits} acknowledged transactions: ${mark.path} counts ${marked.commits}, the file has ${commits}; its log ${path}-wal is damaged or was removed, or the file is an older copy. Restore a backup, or, to continue with the existing data, remove ${mark.path}`,
   );
 }
 
