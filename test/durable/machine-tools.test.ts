@@ -366,7 +366,7 @@ test('a machine of another version does not go on with a place that it may not h
   });
   const refused = await bring(two, asked, 'right');
   assert.is(refused.isError, true);
-  assert.match(textOf(refused), /began with another version of tool "trip"/);
+  assert.match(textOf(refused), /started on another version of tool "trip"/);
   await two.server.close();
 });
 
@@ -379,7 +379,7 @@ test('a machine that cannot be kept begins anew after a restart, with what was a
   };
   const one = await start(disk, offer);
   const asked = await call(one.modern(), 'trip');
-  assert.ok(one.told.some((line) => /tool "trip" would not go on where it is.*context\.since: a Date/.test(line)));
+  assert.ok(one.told.some((line) => /tool "trip" cannot save a checkpoint.*context\.since: a Date/.test(line)));
   one.kill();
   const two = await start(disk, offer);
   assert.is(textOf(await bring(two, asked, 'right')), 'seat 1: right');

@@ -324,7 +324,7 @@ test('without onError, fails the call with what the actor threw', async () => {
   const client = await opened(server, {});
   for (const name of ['promise', 'callback', 'action', 'context'])
     assert.equal(await client.callTool(name), { content: [{ type: 'text', text: 'no stock' }], isError: true }, name);
-  assert.match(textOf(await client.callTool('unasked')), 'declares no such capability (roots)');
+  assert.match(textOf(await client.callTool('unasked')), 'does not declare the capability for it (roots)');
   await client.close();
 });
 
@@ -482,7 +482,7 @@ test('says where it is run outside of a call that it has nobody to ask', async (
   const actor = createActor(roots).start();
   await toPromise(actor).then(
     () => assert.unreachable('it was answered'),
-    (error: Error) => assert.match(error.message, 'offer it as a tool'),
+    (error: Error) => assert.match(error.message, 'Offer it as a tool'),
   );
 });
 

@@ -165,7 +165,7 @@ test('a process with other keys, or a tool that forbids it, does not run a call 
   const answer = { first: accept({ ok: true }) };
   for (const [after, why] of [
     [refunds({ keys: ['another secret, which is long enough as well'] }), 'unknown key'],
-    [refunds({}, undefined, false), 'only where it stopped'],
+    [refunds({}, undefined, false), 'resumed where it stopped'],
   ] as const) {
     const error = await errorOf((await Modern.of(after.server)).retry('refund', requestState, answer, ORDER));
     assert.is(error.code, ErrorCode.InvalidParams);

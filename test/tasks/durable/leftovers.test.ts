@@ -44,7 +44,7 @@ test('a handler that runs on although its question gave way takes one of maxRunn
   // The first gives way, and does not heed its signal.
   await call(client, 'stubborn');
   await settled();
-  assert.match((await errorOf(call(client, 'other'))).message, '1 handlers still run');
+  assert.match((await errorOf(call(client, 'other'))).message, '1 handlers of this connection still run');
   go.open();
   await settled();
   await call(client, 'other');
