@@ -115,7 +115,10 @@ test('troupe dev is inspected unless it is told not to be, and only --inspect-co
   assert.not.match(without.err, 'inspector');
   const { code, err } = await run('dev', SERVER, '--no-inspect', '--inspect-control');
   assert.is(code, 2);
-  assert.match(err, 'expected --no-inspect, or the options of the inspector, got both');
+  assert.match(
+    err,
+    'expected --no-inspect or an option of the inspector (--inspect, --inspect-control, --open), got both',
+  );
 });
 
 test('a page finds the next worker where the last one was, after a crash and after a deployment', async () => {

@@ -77,7 +77,7 @@ test('R-37: only messages reach the agent, and stray output is reported once per
   assert.is(await cli.end(), 0);
   for (const line of cli.lines) assert.is(JSON.parse(line).jsonrpc, '2.0');
   assert.is(cli.err.split('is not a JSON-RPC message').length, 2);
-  assert.match(cli.err, 'the agent does not get it: "a progress bar: 10 %"');
+  assert.match(cli.err, 'is not a JSON-RPC message: "a progress bar: 10 %"');
 });
 
 /** With its server in a state in which it serves nobody. */

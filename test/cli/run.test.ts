@@ -136,7 +136,7 @@ else {
     const tree = new Tree({ 'tools.ts': toolModule('a'), 'tsconfig.json': '{ "extends": "./gone.json" }' });
     const cli = new Cli(['run', 'tools.ts'], { cwd: tree.path });
     assert.is(await cli.exit, 1);
-    assert.match(cli.err, `${tree.at('tsconfig.json')} cannot be used: `);
+    assert.match(cli.err, `cannot use ${tree.at('tsconfig.json')}: `);
   });
 
   test('without a package.json, the built command runs TypeScript as an ES module', async () => {
