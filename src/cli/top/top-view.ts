@@ -211,7 +211,7 @@ function hibernatingRows(model: Model, depth: number): readonly Row[] {
 function rowsOf(model: Model, { sort, now }: ViewOptions): readonly Row[] {
   const walk = (node: TreeNode, depth: number, within: TreeNode['kind'] = 'group'): readonly Row[] => {
     if (node.gone !== undefined || node.kind === 'emitter') return [];
-    if (node.unseen) return [unseenRow(node.unseen, sort === 'tree' ? depth : 0)];
+    if (node.unseen) return [unseenRow(node.unseen, sort === 'tree' ? depth : 0, within === 'requests')];
     if (node.kind === 'requests' && within !== 'group') return [];
     if (node.kind === 'requests') {
       const { shared, names } = clientsAt(model, node, now);
@@ -240,8 +240,9 @@ function rowsOf(model: Model, { sort, now }: ViewOptions): readonly Row[] {
 }
 
 /** A row for a request that began before the inspector recorded. */
-function unseenRow({ name, client, until }: Unseen, depth: number): Row {
-  const named = client === undefined ? name : `${name} (${client})`;
+function unseenRow({ name, client, until }: Unseen, depth: number, sessionless: boolean): Row {
+  // The row above names the client of a session.
+  const named = client === undefined || !sessionless ? name : `${name} (${client})`;
   const waits = [{ what: 'its result', ...(until === undefined ? {} : { until }) }];
   return { name: safe(`${'  '.repeat(depth)}${named}`), state: 'open', since: Number.NaN, waits, tone: 'plain' };
 }
