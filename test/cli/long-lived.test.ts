@@ -18,7 +18,7 @@ function test(title: string, body: () => Promise<void> | void): void {
 }
 
 /** One call a second, for a day. */
-const CALLS = atScale({ quick: 600, full: 2_400, proof: 86_400 });
+const CALLS = atScale({ quick: 2_400, full: 2_400, proof: 86_400 });
 const IN_FLIGHT = 16;
 const HANDLES = 8;
 

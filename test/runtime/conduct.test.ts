@@ -227,7 +227,7 @@ test('a modern request for a legacy revision is told how to open one', async () 
     }),
   );
   assert.is(refused.code, -32022);
-  assert.match(refused.message, /open it with "initialize"/);
+  assert.match(refused.message, /Open one with "initialize"/);
   await client.close();
 });
 
