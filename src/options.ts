@@ -56,7 +56,7 @@ export interface ServerOptions extends Implementation {
    */
   readonly watchdog?: boolean | WatchdogOption;
   /**
-   * What happens when a handler throws after it has answered (for example from a timer) and this server owns the
+   * Controls what follows when a handler throws after it has answered (for example from a timer) and this server owns the
    * process. `serve` (default): log the error and continue. `restart`: drain, then exit with code 70, so that a
    * supervisor restarts the process; the error may have left state inconsistent.
    */

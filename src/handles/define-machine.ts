@@ -15,7 +15,7 @@ export interface MachineOptions<
 > {
   /** The display name. */
   readonly title?: string;
-  /** What an instance represents and when to use it. A model reads it before it creates one. */
+  /** Tells a model, before it creates an instance, what one represents and when to use it. */
   readonly description?: string;
   readonly icons?: readonly Icon[];
   /**

@@ -35,7 +35,7 @@ export interface StepStore {
 }
 
 export interface StepsOptions {
-  /** What an earlier run of the request has recorded. */
+  /** The results that an earlier run of the request recorded. */
   readonly recorded: JsonObject | undefined;
   /** Undefined where the results end with the process. */
   readonly journal: StepStore | undefined;

@@ -63,7 +63,7 @@ export interface ToolOptions<
  */
 export type ToolHandler<I, O = undefined> = (args: Infer<I>, ctx: Context) => ToolReturn<O> | Promise<ToolReturn<O>>;
 
-/** What a tool may return. With an output schema: data that fits it, or content. Without one: any JSON value. */
+/** The return value of a tool. With an output schema: data that fits it, or content. Without one: any JSON value. */
 export type ToolReturn<O> = [O] extends [AuthorSchema]
   ? OutputData<O> | ContentBlock | readonly ContentBlock[] | Partial<CallToolResult> | Envelope
   : unknown;

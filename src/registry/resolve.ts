@@ -17,7 +17,7 @@ import { misrouted, respond } from '../requests/respond.ts';
 import type { Catalogue } from './catalogue.ts';
 import { checkParameterHeaders } from './parameter-headers.ts';
 
-/** What an executor receives with a call. It holds the implementation itself. */
+/** The data of a call that its executor receives. The executor holds the implementation itself. */
 export type ToolTarget = Omit<ToolCall, 'implementation'>;
 export type ResourceTarget = Omit<ResourceRead, 'implementation'>;
 export type PromptTarget = Omit<PromptCall, 'implementation'>;

@@ -4,7 +4,7 @@ import { jsonLength } from './size.ts';
 
 export interface Cut {
   readonly value: unknown;
-  /** What remains, such as `the first 12 of 5000 rows`; absent if nothing was cut. */
+  /** The remaining part, such as `the first 12 of 5000 rows`; absent if nothing was cut. */
   readonly kept?: string;
 }
 

@@ -2,7 +2,7 @@
 import { constants, type FileHandle, open } from 'node:fs/promises';
 import { isObject } from '../../protocol/json.ts';
 import { FORMAT, type Frame, type HelloFrame, type Recording } from '../frames.ts';
-import { jsonTextOf, readText } from '../inspector-json.ts';
+import { readText } from '../inspector-json.ts';
 import type { Observation } from './observation.ts';
 import { type Sink, Viewer } from './viewer.ts';
 
@@ -232,9 +232,4 @@ function isRecording(value: unknown): value is Recording {
 
 function isFrame(value: unknown): value is Frame {
   return isObject(value) && typeof value.type === 'string';
-}
-
-/** The document of a recording. */
-export function recordingText({ frames }: Pick<Recording, 'frames'>): string {
-  return `${HEAD}\n${frames.map((frame) => jsonTextOf(frame)).join(',\n')}${TAIL}`;
 }

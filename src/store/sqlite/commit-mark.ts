@@ -9,7 +9,7 @@ import { crc32 } from 'node:zlib';
 /** Bytes of one record. There are two, written in turn: if one is torn or damaged, the other remains. */
 const RECORD = 40;
 
-/** What a mark says. */
+/** The contents of a mark. */
 export interface Mark {
   /** The number of the last acknowledged transaction. */
   readonly commits: number;

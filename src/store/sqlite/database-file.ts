@@ -153,7 +153,7 @@ function sizeOf(file: string): number | undefined {
   return existsSync(file) ? statSync(file).size : undefined;
 }
 
-/** What a store contained when it was checked without writing to it. */
+/** The contents of a store at its check without writes. */
 interface Inspection extends CheckedFile {
   readonly commits: number;
   readonly stamp: string;
