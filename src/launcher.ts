@@ -15,7 +15,7 @@ export interface Launcher {
   reads(paths: readonly string[]): void;
   /** A server of the program closes. @param reason such as `stdin ended` @param by the origin of the request to close */
   closes?(reason: string, by: 'program' | 'transport'): void;
-  /** How the previous process that served the program ended; undefined if unknown. */
+  /** The end of the previous process that served the program; undefined if unknown. */
   previous?(): PreviousProcess | undefined;
   /** The store for servers without a store of their own, if any. */
   store?(): Store | undefined;

@@ -43,7 +43,7 @@ export interface ServerOptions extends Implementation {
    */
   readonly askThroughModel?: boolean;
   /**
-   * Where durable state is stored: handles, tasks, input requests, sessions and their streams, and results of calls.
+   * The store for durable state: handles, tasks, input requests, sessions and their streams, and results of calls.
    * With a durable store, a client never sees anything that is not yet durable. Default: memory, and nothing survives
    * the process.
    */

@@ -8,7 +8,7 @@ export interface ChartNode {
   /** The path, such as `paying.charging`; the empty string for the whole machine. */
   readonly path: string;
   readonly type: 'atomic' | 'compound' | 'parallel' | 'final' | 'history';
-  /** Whether it is the initial state of its parent. */
+  /** True if it is the initial state of its parent. */
   readonly initial: boolean;
   readonly description?: string;
   readonly tags?: readonly string[];

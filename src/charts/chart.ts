@@ -142,7 +142,7 @@ export function nodesOf(chart: ChartNode): readonly ChartNode[] {
   return [chart, ...chart.nodes.flatMap(nodesOf)];
 }
 
-/** Whether a transition handles events of that type, by name or by a pattern. */
+/** True if a transition handles events of that type, by name or by a pattern. */
 export function isFor({ on }: Pick<ChartEdge, 'on'>, type: string): boolean {
   return on === type || on === '*' || (on.endsWith('.*') && type.startsWith(on.slice(0, -1)));
 }

@@ -132,7 +132,7 @@ function labelOf({ key, type, invokes }: ChartNode): string {
   return notes.length === 0 ? key : `${key} (${notes.join(', ')})`;
 }
 
-/** Whether a state equals another or is inside it. */
+/** True if a state equals another or is inside it. */
 function isIn(path: string, around: string): boolean {
   return path === around || around === '' || path.startsWith(`${around}.`);
 }

@@ -12,7 +12,7 @@ interface Loading {
   program: number;
   /** Resolves when TypeScript modules can be loaded. Undefined before the first request. */
   typescript: Promise<void> | undefined;
-  /** Whether the loader hook is installed that gives a module's imports the module's generation. */
+  /** True if the loader hook is installed that gives a module's imports the module's generation. */
   readonly inherited: { done: boolean };
   /** Called with the path of each module that loads in a later generation than the first. */
   readonly listeners: Set<(path: string) => void>;

@@ -44,12 +44,12 @@ export function initialize(data: HookData): void {
  * @param typescriptAsModules treat `.ts` files as ES modules whatever their package.json says. This package is an ES
  *   module; a file without package.json can then use top-level await
  * @param own prefix of the URLs of this package's code
- * @param told called with the URL of each module of a later generation than the first
+ * @param loaded called with the URL of each module of a later generation than the first
  */
-export function inherit(typescriptAsModules: boolean, own: string, told: (url: string) => void): void {
+export function inherit(typescriptAsModules: boolean, own: string, loaded: (url: string) => void): void {
   home = own;
   asModules ||= typescriptAsModules;
-  tell = told;
+  tell = loaded;
 }
 
 /** The hook for Node versions that run hooks in a separate thread (before 22.15). */

@@ -56,7 +56,7 @@ export function misfit(where: string, expected: string, got: unknown): ProtocolE
   return new ProtocolError(ErrorCode.InvalidParams, `params.${where}: expected ${expected}, got ${describe(got)}`);
 }
 
-/** Whether a thrown value is a {@link ProtocolError}. Never throws: a handler may throw a Proxy whose traps throw. */
+/** True if a thrown value is a {@link ProtocolError}. Never throws: a handler may throw a Proxy whose traps throw. */
 export function isProtocolError(thrown: unknown): thrown is ProtocolError {
   try {
     return thrown instanceof ProtocolError;

@@ -36,7 +36,7 @@ export function decodeMirrored(header: string): string | undefined {
 }
 
 /**
- * Whether a decoded header equals a value of the body. Strings must match exactly, booleans as `true` and `false` in
+ * True if a decoded header equals a value of the body. Strings must match exactly, booleans as `true` and `false` in
  * lower case, integers by number, so `42.0` equals 42. An integer beyond 2^53-1 never matches, because two texts could
  * mean it.
  *

@@ -100,7 +100,7 @@ export class MessageEnvelope {
     return piece.length;
   }
 
-  /** Whether an odd number of backslashes precedes a position of a string that continues at `from`. */
+  /** True if an odd number of backslashes precedes a position of a string that continues at `from`. */
   #escapes(piece: string, from: number, at: number): boolean {
     let before = at;
     while (before > from && piece.charCodeAt(before - 1) === BACKSLASH) before -= 1;
@@ -240,7 +240,7 @@ export function envelopeText(text: string): string {
   return envelope.text() ?? '';
 }
 
-/** Whether a message is a request regardless of its other members: it has a readable id and a method. */
+/** True if a message is a request regardless of its other members: it has a readable id and a method. */
 function isRequest({ id, method }: Members): boolean {
   return id !== undefined && id !== 'null' && method?.startsWith('"') === true;
 }

@@ -35,7 +35,7 @@ export function metaOf(params: Params): Readonly<Record<string, unknown>> | unde
 }
 
 /**
- * Whether a message belongs to the modern era: it names its revision in `_meta` (2026-07-28 versioning, "Backward
+ * True if a message belongs to the modern era: it names its revision in `_meta` (2026-07-28 versioning, "Backward
  * Compatibility").
  */
 export function isModern(params: Params): boolean {

@@ -53,7 +53,7 @@ export function readTtl(task: unknown): number | undefined {
   return Math.min(Math.ceil(ttl), Number.MAX_SAFE_INTEGER);
 }
 
-/** Whether a request declares that its client supports tasks (ext-tasks, "Capability Negotiation"). */
+/** True if a request declares that its client supports tasks (ext-tasks, "Capability Negotiation"). */
 export function declaresTasks({ extensions }: ClientCapabilities): boolean {
   return isObject(extensions) && isObject(extensions[TASKS_EXTENSION]);
 }

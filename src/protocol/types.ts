@@ -48,7 +48,7 @@ export interface Tool extends Described {
   readonly inputSchema: JsonObject;
   readonly outputSchema?: JsonObject;
   readonly annotations?: ToolAnnotations;
-  /** Whether a call can be a task (2025-11-25). */
+  /** True if a call can be a task (2025-11-25). */
   readonly execution?: { readonly taskSupport: 'optional' | 'required' };
 }
 

@@ -109,14 +109,14 @@ export class Catalogue<D> implements ReadableCatalogue<D> {
       keys.add(key);
     }
     const before = this.all().filter((element) => element.source === source);
-    const looked = this.#looks(source);
+    const looked = this.#visible(source);
     for (const { key } of before) if (!keys.has(key)) this.#placed.delete(key);
     for (const offer of offers) {
       const placed = this.#placed.get(offer.key);
       this.#place(placed?.ordinal ?? this.#nextOrdinal++, offer, placed?.element.enabled);
     }
     const gone = before.map(({ ref }) => ref);
-    return isDeepStrictEqual(looked, this.#looks(source)) ? { ok: true, gone } : this.#changed(gone);
+    return isDeepStrictEqual(looked, this.#visible(source)) ? { ok: true, gone } : this.#changed(gone);
   }
 
   /** Counts as a change even if nothing visible changed. */
@@ -142,8 +142,8 @@ export class Catalogue<D> implements ReadableCatalogue<D> {
     return { items, nextCursor: undefined };
   }
 
-  /** What clients see of one source. */
-  #looks(source: string): readonly unknown[] {
+  /** The elements of one source as clients see them. */
+  #visible(source: string): readonly unknown[] {
     return [...this.#placed.values()]
       .filter(({ element }) => element.source === source)
       .map(({ ordinal, element: { definition, enabled } }) => ({ ordinal, definition, enabled }));

@@ -44,14 +44,14 @@ export interface ToolOptions<
   /** Milliseconds until a call times out, 1 to 2^31-1. Default: the server's `timeoutMs`. */
   readonly timeoutMs?: number;
   /**
-   * Whether a call may run again, with the recorded answers and `ctx.step` results, if its process ended. Default: true
+   * Permission to run a call again, with the recorded answers and `ctx.step` results, if its process ended. Default: true
    * if the call was waiting for an answer. A task that was working runs again only if its tool is `readOnlyHint` or
    * `idempotentHint`, or if it had recorded a step; otherwise it fails, because its effects are unknown. True: always
    * run again. False: never.
    */
   readonly rerun?: boolean;
   /**
-   * Whether a call may become a task, which outlives its request. `never`: no (default). `allowed`: when it runs longer
+   * Permission for a call to become a task, which outlives its request. `never`: no (default). `allowed`: when it runs longer
    * than `limits.taskAfterMs` and its client accepts tasks. `required`: from the start; other clients are rejected.
    */
   readonly task?: TaskSupport;

@@ -67,7 +67,7 @@ function reach(from: readonly SchemaNode[]): ReadonlySet<unknown> {
   return new Set([...seen].map(({ schema }) => schema));
 }
 
-/** Whether a value looks meant for this branch: it has the right type and fixed values such as `kind: "circle"`. */
+/** True if a value looks meant for this branch: it has the right type and fixed values such as `kind: "circle"`. */
 function mayFit(node: SchemaNode, value: unknown, tree: SchemaTree): boolean {
   if (typeof node.schema === 'boolean') return node.schema;
   const { type, properties } = node.schema;

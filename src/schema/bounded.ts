@@ -17,7 +17,7 @@ const MAX_QUICK = 1_000;
 
 const TIMED_OUT = 'ERR_SCRIPT_EXECUTION_TIMEOUT';
 
-const lent: { run: () => unknown } = { run: () => undefined };
+const sandbox: { run: () => unknown } = { run: () => undefined };
 let prepared: { readonly script: Script; readonly context: Context } | undefined;
 
 /**
@@ -28,9 +28,9 @@ let prepared: { readonly script: Script; readonly context: Context } | undefined
  * @example bounded(() => validate(value), 250)
  */
 export function bounded<T>(run: () => T, ms: number): T {
-  prepared ??= { script: new Script('run()'), context: createContext(lent) };
+  prepared ??= { script: new Script('run()'), context: createContext(sandbox) };
   let result: { readonly value: T } | undefined;
-  lent.run = () => {
+  sandbox.run = () => {
     result = { value: run() };
   };
   try {
@@ -40,7 +40,7 @@ export function bounded<T>(run: () => T, ms: number): T {
     const isOver = typeof error === 'object' && error !== null && 'code' in error && error.code === TIMED_OUT;
     throw isOver ? new TooLong(`took longer than ${ms} ms`) : error;
   } finally {
-    lent.run = () => undefined;
+    sandbox.run = () => undefined;
   }
   if (result === undefined) throw new TooLong('was interrupted');
   return result.value;

@@ -39,7 +39,7 @@ export class Bus {
   }
 
   #fault(where: keyof BusEvents, error: unknown): void {
-    // If a fault listener throws, there is nobody left to report to.
+    // If a fault listener throws, no listener is left that could report it.
     if (where !== 'fault') this.emit('fault', { where, error });
   }
 }

@@ -5,7 +5,7 @@ import type { Clock, Timer } from '../clock.ts';
 export interface Parent {
   /** The current id of the parent process. */
   id(): number;
-  /** Whether a process with this id runs. @throws if that cannot be determined */
+  /** True if a process with this id runs. @throws if that cannot be determined */
   runs(id: number): boolean;
 }
 

@@ -16,7 +16,7 @@ const LONGEST = process.platform === 'linux' ? 107 : 103;
 const MODE = 0o600;
 
 /** The system's error codes for a socket without a listener. */
-const NOBODY: ReadonlySet<string> = new Set(['ENOENT', 'ECONNREFUSED', 'ENOTSOCK']);
+const NO_LISTENER: ReadonlySet<string> = new Set(['ENOENT', 'ECONNREFUSED', 'ENOTSOCK']);
 
 /** The system's error code, such as `EADDRINUSE`. */
 export function codeOf(error: unknown): string {
@@ -94,7 +94,7 @@ export function checkSocket(path: string): string {
   return Buffer.byteLength(real) > LONGEST ? path : real;
 }
 
-/** Whether a server listens there. @throws {Error} if that cannot be determined, as with a socket of another user */
+/** True if a server listens there. @throws {Error} if that cannot be determined, as with a socket of another user */
 export function isListening(path: string): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const probe = connect(path);
@@ -103,7 +103,7 @@ export function isListening(path: string): Promise<boolean> {
       resolve(true);
     });
     probe.once('error', (error) => {
-      if (NOBODY.has(codeOf(error))) resolve(false);
+      if (NO_LISTENER.has(codeOf(error))) resolve(false);
       // Its queue of clients is full, so a server exists.
       else if (codeOf(error) === 'EAGAIN') resolve(true);
       else reject(error);

@@ -125,7 +125,7 @@ export class StreamConnection {
   }
 
   /**
-   * Whether the peer has read everything. Gives up after `ms` milliseconds in which the peer read nothing: a slow
+   * Resolves to true when the peer has read everything. Gives up after `ms` milliseconds in which the peer read nothing: a slow
    * reader is not a stuck one.
    */
   #flush(ms: number): Promise<boolean> {

@@ -4,13 +4,14 @@ import { dirname, join, posix, relative, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import { suite } from '../harness/door.ts';
+import { commentsOf, REMAINING, wrongWords } from './words.ts';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 const test = suite('house rules');
 
-function files(folder: string): string[] {
+function files(folder: string, ending = /\.ts$/): string[] {
   return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.ts') && !file.endsWith('.d.ts'))
+    .filter((file) => ending.test(file) && !file.endsWith('.d.ts'))
     .map((file) => posix.join(folder, file.split(sep).join('/')));
 }
 
@@ -465,6 +466,47 @@ test('every file of src and machines opens with one sentence that says what it i
     (file) => !/^(#!.*\n)?\/\*\* [^\n]*[.:?]/.test(read(file)) && !/^(#!.*\n)?\/\*\*\n \* [A-Z]/.test(read(file)),
   );
   assert.equal(wrong, []);
+});
+
+test('comments begin with a subject or a verb, and comments and names use the words of the glossary', () => {
+  const sources = [...files('src'), ...files('machines'), ...files('inspector', /\.tsx?$/)];
+  const rooms = new Map<string, { clauses: string[]; words: string[] }>();
+  for (const file of sources) {
+    const [top = '', first = ''] = file.split('/');
+    const name = top === 'src' ? first.replace(/\.ts$/, '') : top === 'inspector' ? 'page' : top;
+    const room = rooms.get(name) ?? { clauses: [], words: [] };
+    const wrong = wrongWords(file, read(file));
+    room.clauses.push(...wrong.clauses);
+    room.words.push(...wrong.words);
+    rooms.set(name, room);
+  }
+  for (const [name, { clauses, words }] of rooms) {
+    const remaining = REMAINING[name] ?? { clauses: 0, words: 0 };
+    assert.ok(
+      clauses.length <= remaining.clauses,
+      `${name}: ${clauses.length} comments begin with a wh-clause, at most ${remaining.clauses} may:\n${clauses.join('\n')}`,
+    );
+    assert.ok(
+      words.length <= remaining.words,
+      `${name}: ${words.length} words to replace, at most ${remaining.words} may remain:\n${words.join('\n')}`,
+    );
+  }
+});
+
+test('the rule for words finds clauses, words, names and types, and nothing in strings', () => {
+  assert.equal(commentsOf('/** One\n * two. */\nconst a = 1; // three\n// four\n'), [
+    { line: 1, text: 'One two.' },
+    { line: 3, text: 'three four' },
+  ]);
+  const wrong = wrongWords('a.ts', '/** What a client gets. */\n// It is told so.\ninterface Kept { sessionTold: 1 }');
+  assert.equal(wrong, {
+    clauses: ['a.ts:1: What a client gets.'],
+    words: ['a.ts:2: "told" in a comment', 'a.ts: the name sessionTold', 'a.ts: the type Kept'],
+  });
+  assert.equal(wrongWords('a.ts', "/** A fact. */\nconst holder = 'told'; // The client keeps it."), {
+    clauses: [],
+    words: [],
+  });
 });
 
 test('nothing escapes the types: no any, no ignored errors', () => {

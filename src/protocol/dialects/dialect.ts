@@ -26,14 +26,14 @@ export interface Dialect {
   readonly shown: Shown;
   /** The supported types of content blocks. */
   readonly content: readonly string[];
-  /** Whether `structuredContent` and `outputSchema` exist, and whether they may be any JSON value or only an object. */
+  /** Values of `structuredContent` and `outputSchema`: they do not exist, must be objects, or may be any JSON value. */
   readonly structured: 'none' | 'object' | 'any';
   /**
    * Form fields of an elicitation. `none`: no forms. `plain`: simple fields, defaults for booleans only. `full`: all
    * fields, multiple choice, defaults.
    */
   readonly forms: 'none' | 'plain' | 'full';
-  /** Whether progress may extend the deadline of a running request ("Timeouts"). */
+  /** True if progress may extend the deadline of a running request ("Timeouts"). */
   readonly progressResetsDeadline: boolean;
   /** Results carry `resultType`, the server's name in `_meta`, and caching hints. */
   readonly selfDescribing: boolean;
@@ -42,7 +42,7 @@ export interface Dialect {
   /** A URL elicitation has an id that the server assigns (2025-11-25 only). */
   readonly elicitationIds: boolean;
   /**
-   * How a call becomes a task: never; if the client requests it (2025-11-25, experimental); if the client supports it
+   * Condition for a call to become a task: never; if the client requests it (2025-11-25, experimental); if the client supports it
    * (the extension).
    */
   readonly tasks: 'none' | 'asked' | 'extension';

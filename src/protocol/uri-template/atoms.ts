@@ -85,7 +85,7 @@ export function atomsText(atoms: Atoms, start: number, end: number): string {
   return decoded(slice) ?? slice;
 }
 
-/** Whether an atom may be part of a variable's name: no raw reserved character, and not `-` or `~`. */
+/** True if an atom may be part of a variable's name: no raw reserved character, and not `-` or `~`. */
 export function isNameAtom(code: number | undefined): boolean {
   return code !== undefined && code !== END && code !== 0x2d && code !== 0x7e && reserved[code] !== 1;
 }

@@ -11,9 +11,9 @@ import { HTTP_METHODS, McpRoutes, namesStream, type RouteAnswers, SSE_METHODS } 
 import { type LoadExcess, PrincipalLoad } from './principal-load.ts';
 
 export interface EndpointOptions extends ResolvedHttpOptions {
-  /** Whether only this machine can reach the endpoint, as far as is known. */
+  /** True if only this machine can reach the endpoint, as far as is known. */
   readonly loopback: boolean;
-  /** Whether the endpoint serves every path and leaves health checks to its host. */
+  /** True if the endpoint serves every path and leaves health checks to its host. */
   readonly mounted: boolean;
 }
 

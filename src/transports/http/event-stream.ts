@@ -11,7 +11,7 @@ export interface Resumable {
   readonly maxEvents: number;
   readonly maxLength: number;
   readonly room: ReplayRoom;
-  /** Whether the stream begins with an event that has an id and no data. */
+  /** True if the stream begins with an event that has an id and no data. */
   readonly primes: boolean;
   /** Milliseconds after which a client that lost the stream should reconnect. */
   readonly retryMs: number;
@@ -24,7 +24,7 @@ export interface ReplayRoom {
   shrink(bytes: number): void;
 }
 
-interface Kept {
+interface BufferedEvent {
   readonly seq: number;
   readonly text: string;
 }
@@ -56,7 +56,7 @@ export interface Before {
   readonly seq: number;
   /** Number of the last event that is known to have been written to a response. */
   readonly written: number;
-  readonly kept: readonly Kept[];
+  readonly kept: readonly BufferedEvent[];
 }
 
 export const EVENT_STREAM = {
@@ -83,7 +83,7 @@ export class EventStream implements ClientStream {
   #seq = 0;
   /** Number of the last event that was written to a response. */
   #written = 0;
-  readonly #kept: Kept[] = [];
+  readonly #kept: BufferedEvent[] = [];
   #length = 0;
   /** Prefix of the event ids, if events have ids. */
   readonly #prefix: string;
@@ -106,7 +106,7 @@ export class EventStream implements ClientStream {
     return this.#kept[0]?.seq ?? this.#seq + 1;
   }
 
-  /** Whether a response reads the stream. */
+  /** True if a response reads the stream. */
   get read(): boolean {
     return this.#response !== undefined;
   }
@@ -148,7 +148,7 @@ export class EventStream implements ClientStream {
     return true;
   }
 
-  /** Whether the stream is finished and no event followed `seq`. */
+  /** True if the stream is finished and no event followed `seq`. */
   saidAllBy(seq: number): boolean {
     return this.finished && seq === this.#seq;
   }
@@ -226,7 +226,7 @@ export class EventStream implements ClientStream {
     return `${this.#resumable?.id ?? ''}_${seq}`;
   }
 
-  /** Whether the stream has no reader and the same text is already buffered for the next one. */
+  /** True if the stream has no reader and the same text is already buffered for the next one. */
   waits(data: string): boolean {
     return !this.#response && this.#kept.some(({ seq, text }) => seq > this.#written && text === data);
   }
@@ -237,7 +237,7 @@ export class EventStream implements ClientStream {
   }
 
   /** @returns false if the event exceeds the server's byte quota */
-  #keep(kept: Kept): boolean {
+  #keep(kept: BufferedEvent): boolean {
     this.#kept.push(kept);
     this.#length += kept.text.length;
     return this.#resumable?.room.grow(heapBytes(kept.text)) ?? true;

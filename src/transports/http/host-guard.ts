@@ -2,7 +2,7 @@
 import { BlockList, isIP, isIPv6 } from 'node:net';
 
 export interface HostGuardOptions {
-  /** Whether the server is bound to loopback only. Loopback names pass, and so do pages that this machine serves. */
+  /** True if the server is bound to loopback only. Loopback names pass, and so do pages that this machine serves. */
   readonly loopback: boolean;
   /** Names that the Host header may contain, with a port (`mcp.example.com:8443`) or for any port. */
   readonly allowedHosts: readonly string[] | undefined;
@@ -179,7 +179,7 @@ export class HostGuard {
 }
 
 /**
- * Whether a bind address or host name, without a port, is loopback: `localhost`, 127.0.0.0/8, `::1` with or without
+ * True if a bind address or host name, without a port, is loopback: `localhost`, 127.0.0.0/8, `::1` with or without
  * brackets, and the same as IPv4-mapped IPv6. `x.localhost` and `localhost.` are not: some resolvers query the network
  * for these, and a hostile resolver could redirect them.
  *
@@ -194,7 +194,7 @@ export function isLoopback(host: string): boolean {
   return version === 4 ? loopbackAddresses.check(address, 'ipv4') : /^localhost$/i.test(host);
 }
 
-/** Whether a Host header contains this socket address, with any port. */
+/** True if a Host header contains this socket address, with any port. */
 function isAddress(host: string | undefined, address: string | undefined): boolean {
   if (host === undefined || address === undefined) return false;
   const plain = address.replace(/^::ffff:(?=\d+\.)/i, '');

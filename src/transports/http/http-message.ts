@@ -24,7 +24,7 @@ export interface HttpRequest {
   readonly localAddress: string | undefined;
   /** The HTTP version of the request line, such as `1.1`; undefined for a request without one. */
   readonly version: string | undefined;
-  /** Whether a header occurs more than once, as far as is known. */
+  /** True if a header occurs more than once, as far as is known. */
   repeats(name: string): boolean;
   /** Reads the whole body, up to a maximum of bytes, and calls `done` once. */
   body(maxBytes: number, done: (body: Body) => void): void;

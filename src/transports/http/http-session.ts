@@ -285,7 +285,7 @@ export class HttpSession implements ReplayRoom {
     this.keeper?.used(this.#host.sessionIdleMs);
   }
 
-  /** Whether the session may hibernate: it is persisted and has been idle for long enough. */
+  /** True if the session may hibernate: it is persisted and has been idle for long enough. */
   sleepy(now: number): boolean {
     const after = this.busy === 0 && !this.#reader ? this.keeper?.sleepsAfterMs : undefined;
     return after !== undefined && now - this.usedAt >= after;

@@ -35,7 +35,7 @@ export class LingeringClose {
     this.#clock = clock;
   }
 
-  /** Whether the last response of this connection was sent: bytes that follow are not a request. */
+  /** True if the last response of this connection was sent: bytes that follow are not a request. */
   has(socket: Socket): boolean {
     return this.#lingering.has(socket);
   }

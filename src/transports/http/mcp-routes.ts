@@ -18,7 +18,7 @@ export const SSE_METHODS = 'GET, POST, OPTIONS';
 /** The query parameter of a POST that names its stream of 2024-11-05. */
 const STREAM = /(?:^|&)sse=([^&]*)/;
 
-/** Whether a POST is for a stream of 2024-11-05. */
+/** True if a POST is for a stream of 2024-11-05. */
 export function namesStream(query: string): boolean {
   return STREAM.test(query);
 }

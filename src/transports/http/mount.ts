@@ -17,7 +17,7 @@ export class MountedTransport implements Transport {
   constructor(options: HttpOptions) {
     const resolved = resolveHttpOptions(options);
     this.authenticates = resolved.authenticate !== undefined;
-    // Whether other machines can reach it is unknown here. Without a list, only loopback names pass.
+    // The mount cannot determine if other machines can reach it. Without a list, only loopback names pass.
     this.#endpoint = new Endpoint({ ...resolved, loopback: !resolved.allowedHosts, mounted: true });
   }
 

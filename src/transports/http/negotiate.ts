@@ -44,7 +44,7 @@ export function accepts(accept: string | undefined): Accepted {
 }
 
 /**
- * Whether a body is declared as JSON. Only `application/json` is accepted: a page of another site can send `text/plain`
+ * True if a body is declared as JSON. Only `application/json` is accepted: a page of another site can send `text/plain`
  * and a few other types without a preflight (Fetch, "CORS-safelisted request-header"), and these must not reach a tool.
  *
  * @param contentType the header as received; parameters are ignored, see {@link foreignCharset}
@@ -72,7 +72,7 @@ export function foreignCharset(contentType: string | undefined): string | undefi
 }
 
 /**
- * Whether a GET requests an event stream. It must name the type or accept any type: some clients of 2024-11-05 send
+ * True if a GET requests an event stream. It must name the type or accept any type: some clients of 2024-11-05 send
  * only the range of all types. A browser that opens the address as a page names `text/html` and gets no stream.
  *
  * @param accept the header as received; an absent header requests no stream

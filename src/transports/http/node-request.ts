@@ -190,9 +190,7 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
     return !ends;
   }
 
-  /**
-   * Whether a response is being written on this connection, or waits for its turn: nothing else may be written there.
-   */
+  /** True if a response is being written on this connection or waits for its turn. Nothing else may be written then. */
   get answering(): boolean {
     const { headersSent, writableFinished, socket } = this.#response;
     return !writableFinished && (headersSent || !socket);
