@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { parseArgs } from 'node:util';
 import { assign, setup } from 'xstate';
+import { createActorSystem } from '../src/actor/actor-system.ts';
 import { systemClock } from '../src/clock.ts';
 import { Handles } from '../src/handles/handles.ts';
-import { Inspection } from '../src/inspection/inspection.ts';
 import { type Limits, resolveLimits } from '../src/limits.ts';
 import { quotasOf } from '../src/server-quotas.ts';
 import { memoryStore } from '../src/store/memory-store.ts';
@@ -36,17 +36,14 @@ const machine = setup({
 });
 
 function open(store: Store, limits: Partial<Limits>): Handles {
-  const log = () => {};
+  const incident = (where: string, error: unknown): never => {
+    throw new Error(where, { cause: error });
+  };
   const handles = new Handles({
-    clock: systemClock,
-    inspection: new Inspection(systemClock),
     store,
     limits: resolveLimits({ maxHandlesPerPrincipal: HANDLES, ...limits }),
     quotas: quotasOf(resolveLimits({ maxHandlesPerPrincipal: HANDLES, ...limits })),
-    log,
-    incident: (where, error) => {
-      throw new Error(where, { cause: error });
-    },
+    system: { ...createActorSystem({ clock: systemClock, log: () => {} }), incident },
   });
   handles.define({ name: 'counter', machine, version: '1', events: ['count'] });
   return handles;

@@ -14,11 +14,13 @@ import { type RestartPolicy, supervisorMachine } from '../../machines/supervisor
 import type { ActorKind, Charted, Facts, LiveRecord, Waits } from '../inspection/records.ts';
 import type { Announceable, Mail } from '../messages/mailbox.ts';
 import { messageOf } from '../protocol/json.ts';
-import type { Actor, ActorIdentity, ActorSystem, AfterTurn, Behaviour } from './behaviour.ts';
+import type { ActorSystem } from './actor-system.ts';
+import type { Actor, ActorIdentity, AfterTurn, Behaviour } from './behaviour.ts';
 import { currentTurn, type Turn } from './current-turn.ts';
 import type { Passivatable } from './passivation.ts';
 
-export type { Actor, ActorIdentity, ActorSystem, AfterTurn, Behaviour } from './behaviour.ts';
+export type { ActorSystem } from './actor-system.ts';
+export type { Actor, ActorIdentity, AfterTurn, Behaviour } from './behaviour.ts';
 
 /** A behaviour holds its own state, so the snapshot never changes and a send allocates nothing (docs/adr/0002). */
 type Still = Extract<Snapshot<undefined>, { status: 'active' }>;
@@ -44,10 +46,10 @@ const DEFAULT_POLICY: RestartPolicy = { restarts: 3, windowMs: 5_000 };
  */
 export function spawn<M extends Mail>(
   identity: ActorIdentity,
-  host: ActorSystem,
+  system: ActorSystem,
   behave: (self: Announceable<M>, afterwards: AfterTurn) => Behaviour<M>,
 ): Actor<M> {
-  return new Spawned(identity, host, behave);
+  return new Spawned(identity, system, behave);
 }
 
 class Spawned<M extends Mail>
@@ -55,7 +57,7 @@ class Spawned<M extends Mail>
 {
   readonly address: string;
   readonly #identity: ActorIdentity;
-  readonly #host: ActorSystem;
+  readonly #system: ActorSystem;
   readonly #behaviour: Behaviour<M>;
   /** The XState actor. Created when a message arrives, and released after idle time (docs/adr/0009). */
   #actor: XStateActor<ActorLogic<Still, M>> | undefined;
@@ -76,14 +78,14 @@ class Spawned<M extends Mail>
 
   constructor(
     identity: ActorIdentity,
-    host: ActorSystem,
+    system: ActorSystem,
     behave: (self: Announceable<M>, afterwards: AfterTurn) => Behaviour<M>,
   ) {
     this.address = identity.address;
     this.#identity = identity;
-    this.#host = host;
+    this.#system = system;
     this.#behaviour = behave(this, this.#afterwards);
-    host.inspection.born(this.address, this);
+    system.inspection.born(this.address, this);
   }
 
   get mailbox(): Announceable<M> {
@@ -92,7 +94,7 @@ class Spawned<M extends Mail>
 
   /** A separate function, so that forwarders can hold it without the mailbox. */
   readonly send = (mail: M): void => {
-    const { inspection } = this.#host;
+    const { inspection } = this.#system;
     if (this.#announced) {
       this.#later ??= [];
       this.#later.push(mail);
@@ -106,7 +108,7 @@ class Spawned<M extends Mail>
 
   readonly announce = (mail: M): void => {
     if (this.#turn || this.#status === 'stopped') return this.send(mail);
-    const { inspection } = this.#host;
+    const { inspection } = this.#system;
     if (inspection.full) inspection.mailed(this.address, mail, undefined);
     this.#announced = true;
     this.#take(mail);
@@ -119,9 +121,9 @@ class Spawned<M extends Mail>
     if (this.#status === 'stopped') return;
     this.#status = 'stopped';
     this.#actor?.stop();
-    this.#host.resting?.gone(this);
-    this.#host.quarantine?.forget(this.address);
-    this.#host.inspection.gone(this.address, why);
+    this.#system.resting.gone(this);
+    this.#system.quarantine.forget(this.address);
+    this.#system.inspection.gone(this.address, why);
   }
 
   rest(): boolean {
@@ -189,7 +191,7 @@ class Spawned<M extends Mail>
 
   /** Runs one turn. */
   #take(mail: M): void {
-    const { inspection } = this.#host;
+    const { inspection } = this.#system;
     const before = currentTurn.turn;
     currentTurn.turn = this;
     this.#turn = mail;
@@ -211,14 +213,14 @@ class Spawned<M extends Mail>
   }
 
   #wake(): XStateActor<ActorLogic<Still, M>> {
-    const { inspection, resting } = this.#host;
+    const { inspection, resting } = this.#system;
     const actor = createActor<ActorLogic<Still, M>>(this, { id: this.address });
     this.#actor = actor;
     // `transition` above catches every error; if XState itself fails, an unobserved root actor would end the process.
     actor.subscribe({ error: (error) => inspection.gone(this.address, String(error)) });
     actor.start();
     if (this.#status === 'stopped') actor.stop();
-    else resting?.woke(this);
+    else resting.woke(this);
     return actor;
   }
 
@@ -241,16 +243,16 @@ class Spawned<M extends Mail>
   tellState(): void {
     // The actor may have stopped itself during the turn; it then has no state to report.
     if (this.#status === 'stopped') return;
-    this.#host.inspection.stated(this.address, this.state());
+    this.#system.inspection.stated(this.address, this.state());
   }
 
   #crash(mail: M, error: unknown): void {
-    const { clock, inspection, quarantine } = this.#host;
+    const { clock, inspection, quarantine } = this.#system;
     this.#supervisor ??= initialTransition(supervisorMachine, this.#behaviour.policy ?? DEFAULT_POLICY)[0];
     [this.#supervisor] = transition(supervisorMachine, this.#supervisor, { type: 'crash', at: clock.now() });
     if (this.#supervisor.value === 'setAside' && this.#status === 'live') {
       this.#status = 'set aside';
-      quarantine?.add(this.address, this.kind, messageOf(error), this.#release);
+      quarantine.add(this.address, this.kind, messageOf(error), this.#release);
     }
     const setAside = this.#status === 'set aside';
     if (inspection.on) inspection.record({ type: 'crashed', actor: this.address, mail: mail.type, error, setAside });
@@ -262,7 +264,7 @@ class Spawned<M extends Mail>
     if (this.#status !== 'set aside') return;
     this.#status = 'live';
     this.#supervisor = undefined;
-    if (this.#host.inspection.on) this.tellState();
+    if (this.#system.inspection.on) this.tellState();
   };
 
   readonly #afterwards: AfterTurn = (run, value) => {
@@ -281,7 +283,7 @@ class Spawned<M extends Mail>
 
   /** Ends the turn: runs the deferred work on the caller's stack, while the actor is free for further messages. */
   #finish(): void {
-    const { inspection } = this.#host;
+    const { inspection } = this.#system;
     while (this.#dueMail) {
       const mail = this.#dueMail;
       const run = this.#dueRun;

@@ -1,11 +1,7 @@
-/** The behaviour of an actor, and what it shares with the other actors of its server. Types only. */
+/** The behaviour of an actor: how it processes messages and crashes. Types only. */
 import type { RestartPolicy } from '../../machines/supervisor.ts';
-import type { Clock } from '../clock.ts';
-import type { Inspection } from '../inspection/inspection.ts';
 import type { ActorKind, Charted, Facts, Waits } from '../inspection/records.ts';
 import type { Announceable, Mail } from '../messages/mailbox.ts';
-import type { Passivator } from './passivation.ts';
-import type { Quarantine } from './quarantine.ts';
 
 /** The identity of an actor. */
 export interface ActorIdentity {
@@ -40,16 +36,6 @@ export interface Behaviour<M extends Mail> {
  * takes the function and its argument separately, so that a request needs no closure at each step.
  */
 export type AfterTurn = <T>(run: (value: T) => void, value: T) => void;
-
-/** The services that all actors of a server share. */
-export interface ActorSystem {
-  readonly clock: Clock;
-  readonly inspection: Inspection;
-  /** Passivates idle actors. Absent: actors are never passivated. */
-  readonly resting?: Passivator | undefined;
-  /** Lists quarantined actors. */
-  readonly quarantine?: Quarantine | undefined;
-}
 
 export interface Actor<M extends Mail> {
   readonly mailbox: Announceable<M>;

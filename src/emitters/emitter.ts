@@ -18,7 +18,8 @@ import { EmitterQueue } from './emitter-queue.ts';
 /** The initial snapshot. Snapshots are immutable, so all emitters share it. */
 const INITIAL = initialTransition(emitterMachine)[0];
 
-export interface EmitterOptions extends ActorSystem {
+export interface EmitterOptions {
+  readonly system: ActorSystem;
   readonly address: string;
   /** Absent in tests without a connection. */
   readonly connection?: string;
@@ -39,7 +40,7 @@ export interface EmitterOptions extends ActorSystem {
 
 export function spawnEmitter(options: EmitterOptions): Actor<EmitterMail> {
   const { address, connection } = options;
-  return spawn({ kind: 'emitter', address, connection }, options, () => new Emitter(options));
+  return spawn({ kind: 'emitter', address, connection }, options.system, () => new Emitter(options));
 }
 
 const SESSION: About = { kind: 'session' };
@@ -115,7 +116,10 @@ class Emitter implements Behaviour<EmitterMail> {
   }
 
   #step(event: EmitterEvent): void {
-    const { inspection, address } = this.#options;
+    const {
+      system: { inspection },
+      address,
+    } = this.#options;
     this.#snapshot = step(inspection, address, emitterMachine, this.#snapshot, event);
     this.#flowing = this.#snapshot.value === 'flowing';
   }

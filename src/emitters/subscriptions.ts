@@ -19,7 +19,8 @@ import { misrouted, respond } from '../requests/respond.ts';
 import { FanOut, type Hearers } from './fan-out.ts';
 import { belongsToOther, Topics } from './topics.ts';
 
-export interface SubscriptionsOptions extends ActorSystem {
+export interface SubscriptionsOptions {
+  readonly system: ActorSystem;
   /** Most resources that one session or one subscription may watch. */
   readonly maxSubscriptions: number;
   /** Quota in bytes; the URIs that sessions watch count. */
@@ -31,7 +32,6 @@ export interface SubscriptionsOptions extends ActorSystem {
   knows(uri: string): boolean;
   /** A task as this client sees it; undefined if it does not exist or belongs to another principal. */
   taskOf(client: Client, id: string): TaskState | undefined;
-  incident(where: string, error: unknown): string;
 }
 
 /** Bytes for a watched resource, besides its URI. */
@@ -40,7 +40,7 @@ const WATCH_BYTES = 300;
 export function spawnSubscriptions(options: SubscriptionsOptions): Actor<SubscriptionsMail> {
   return spawn(
     { kind: 'subscriptions', address: 'subscriptions' },
-    options,
+    options.system,
     (self) => new Subscriptions(options, self),
   );
 }
@@ -269,7 +269,9 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
   #gather(change: Change, only?: Session): void {
     const key = only ? `${only.address} ${topicOf(change)}` : topicOf(change);
     this.#gathering.set(key, { change, number: this.#next(), only });
-    this.#timer ??= this.#options.clock.after(this.#options.gatherMs, () => this.#self.send({ type: 'gathered' }));
+    this.#timer ??= this.#options.system.clock.after(this.#options.gatherMs, () =>
+      this.#self.send({ type: 'gathered' }),
+    );
   }
 
   /** Ends the coalescing time and starts sending. */
@@ -286,7 +288,7 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
 
   /** Notifies as many listeners as one slice has time for. The rest follow in later turns of the event loop. */
   #tell(): void {
-    const { clock } = this.#options;
+    const { clock } = this.#options.system;
     const slice = new TimeSlice(clock);
     while (this.#fanOut.step()) {
       if (!slice.over()) continue;
@@ -322,7 +324,7 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
   }
 
   crashed(mail: SubscriptionsMail, error: unknown): void {
-    const incident = this.#options.incident('subscriptions', error);
+    const incident = this.#options.system.incident('subscriptions', error);
     if (mail.type === 'tell' || mail.type === 'gathered') this.#tell();
     if (!('request' in mail)) return;
     this.#forget(mail.request);

@@ -11,7 +11,8 @@ import { isThenable } from '../protocol/thenable.ts';
 import { respond } from '../requests/respond.ts';
 import { type Labelled, type RunningElement, running } from '../requests/running.ts';
 
-export interface ExecutorOptions<I extends Labelled, T, R> extends ActorSystem {
+export interface ExecutorOptions<I extends Labelled, T, R> {
+  readonly system: ActorSystem;
   readonly address: string;
   /** Runs an implementation. A thrown error becomes the error response. */
   run(request: ActiveRequest, implementation: I, target: T): R | Promise<R>;
@@ -24,13 +25,12 @@ export interface ExecutorOptions<I extends Labelled, T, R> extends ActorSystem {
   resumes(request: ActiveRequest, again: () => void): boolean;
   /** Adds the name of what was run to the result. */
   wrap(result: R): Result;
-  incident(where: string, error: unknown): string;
 }
 
 export function spawnExecutor<I extends Labelled, T, R>(options: ExecutorOptions<I, T, R>): Actor<ExecutorMail<I, T>> {
   return spawn(
     { kind: 'executor', address: options.address },
-    options,
+    options.system,
     (self, afterwards) => new Executor(options, self, afterwards),
   );
 }
@@ -74,7 +74,7 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
     if (this.#options.resumes(request, request.continues ? () => this.#self.send(mail) : never)) return;
     const implementation = this.#implementations.get(ref);
     // Read during the turn: a promise that settles later has lost the turn's cause.
-    const { cause } = this.#options.inspection;
+    const { cause } = this.#options.system.inspection;
     if (!implementation) {
       const gone = 'this element was removed before the request reached it';
       const error = new ProtocolError(ErrorCode.InvalidParams, gone);
@@ -123,7 +123,8 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
     request.held?.release();
     // A conversation may need it still, and releases it.
     if (!request.conversation) request.memory?.release();
-    const { inspection, address } = this.#options;
+    const { address, system } = this.#options;
+    const { inspection } = system;
     if (!inspection.on) return conclude(request, outcome);
     inspection.because(cause || request.cause, () => conclude(request, outcome));
     // No message reports the end of this run.
@@ -132,13 +133,13 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
   }
 
   #failure(where: string, error: unknown): Outcome {
-    const incident = isProtocolError(error) ? '' : this.#options.incident(where, error);
+    const incident = isProtocolError(error) ? '' : this.#options.system.incident(where, error);
     return { ok: false, error: toWireError(error, incident) };
   }
 
   crashed(mail: ExecutorMail<I, T>, error: unknown): void {
     if (mail.type === 'execute')
-      this.#settle(mail.request, this.#failure(this.#options.address, error), this.#options.inspection.cause);
+      this.#settle(mail.request, this.#failure(this.#options.address, error), this.#options.system.inspection.cause);
   }
 }
 

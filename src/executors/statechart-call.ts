@@ -1,14 +1,13 @@
 /** Runs an author's statechart for one call, from its initial state to a final one. */
 import { type AnyStateMachine, createActor } from 'xstate';
-import { type Clock, timersOf, type XStateTimers } from '../clock.ts';
+import type { ActorSystem } from '../actor/actor-system.ts';
+import { timersOf, type XStateTimers } from '../clock.ts';
 import type { Context } from '../input/context.ts';
 import { provideInput } from '../input/invocations.ts';
 import { liveMachine } from '../inspection/inspected-machine.ts';
-import type { Inspection } from '../inspection/inspection.ts';
 
 export interface StatechartDeps {
-  readonly clock: Clock;
-  readonly inspection: Inspection;
+  readonly system: ActorSystem;
   /** Runs a machine whose call survives this process. Undefined if the call does not. */
   outliving?(run: StatechartCall): Promise<unknown> | undefined;
 }
@@ -31,7 +30,7 @@ export type StatechartRunner = (name: string, machine: AnyStateMachine) => (args
  * a machine need not end.
  */
 export function statechartRunner(host: StatechartDeps): StatechartRunner {
-  const timers = timersOf(host.clock);
+  const timers = timersOf(host.system.clock);
   let runs = 0;
   return (name, machine) => (args, ctx) => {
     runs += 1;
@@ -43,7 +42,7 @@ export function statechartRunner(host: StatechartDeps): StatechartRunner {
 
 function run(
   { name, machine, input, ctx, address }: StatechartCall,
-  { inspection, clock }: StatechartDeps,
+  { system: { inspection, clock } }: StatechartDeps,
   timers: XStateTimers,
 ): Promise<unknown> {
   const { signal } = ctx;

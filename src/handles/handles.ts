@@ -39,12 +39,14 @@ export class Handles {
 
   constructor(options: HandlesOptions) {
     this.#options = options;
-    const date = steadyDate(options.clock);
+    const { system, ...deps } = options;
+    const date = steadyDate(system.clock);
     this.#host = {
-      ...options,
-      timers: timersOf(options.clock),
+      ...deps,
+      ...system,
+      timers: timersOf(system.clock),
       date,
-      suspects: new PoisonEvents({ ...options, date }),
+      suspects: new PoisonEvents({ ...deps, log: system.log, date }),
       kindOf: (name) => this.#kindOf(name),
       changed: (entry, type, view) => {
         if (this.#listeners.size > 0) this.#tell({ type, view: view(), principal: entry.principal });
@@ -296,12 +298,12 @@ export class Handles {
 
   /** Writes the date of last use only occasionally; the row in the store leaves room for that. */
   #touch(entry: HandleRecord): void {
-    const { limits, store, log } = this.#options;
+    const { limits, store, system } = this.#options;
     const lifetime = lifetimeOf(this.#kinds.get(entry.name), entry.principal, limits);
     if (!this.#directory.activeInstance(entry) || !isStale(entry, lifetime, limits)) return;
     store
       .commit([{ type: 'actor', actor: rowOf(entry, lifetime, limits) }])
-      .catch((error: unknown) => log('warning', `${entry.id} may expire early: ${messageOf(error)}`));
+      .catch((error: unknown) => system.log('warning', `${entry.id} may expire early: ${messageOf(error)}`));
   }
 
   /** An instance that cannot be read is omitted from the list, and leaves memory again. */
@@ -330,7 +332,7 @@ export class Handles {
       try {
         listener(change);
       } catch (error) {
-        this.#options.incident('a listener for changes of handles', error);
+        this.#options.system.incident('a listener for changes of handles', error);
       }
     }
   }

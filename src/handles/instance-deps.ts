@@ -1,9 +1,8 @@
 /** The dependencies of instances, provided by the handles of their server. Types only. */
-import type { Clock, XStateTimers } from '../clock.ts';
-import type { Inspection } from '../inspection/inspection.ts';
+import type { ActorSystem } from '../actor/actor-system.ts';
+import type { XStateTimers } from '../clock.ts';
 import type { Limits } from '../limits.ts';
 import type { HandleView } from '../messages/handle-messages.ts';
-import type { OperatorLog } from '../operator-log.ts';
 import type { Quota } from '../quota.ts';
 import type { Store } from '../store/store.ts';
 import type { HandleRecord } from './handle-record.ts';
@@ -11,16 +10,13 @@ import type { HandleChange, MachineKind } from './machine-definition.ts';
 import type { PoisonEvents, PoisonEventsDeps } from './poison-events.ts';
 
 export interface HandlesOptions extends Pick<PoisonEventsDeps, 'previous'> {
-  readonly clock: Clock;
-  readonly inspection: Inspection;
+  readonly system: ActorSystem;
   readonly store: Store;
   readonly limits: Limits;
   readonly quotas: { readonly handles: Quota; readonly retained: Quota };
-  readonly log: OperatorLog;
-  incident(where: string, error: unknown): string;
 }
 
-export interface InstanceDeps extends HandlesOptions {
+export interface InstanceDeps extends Omit<HandlesOptions, 'system'>, ActorSystem {
   readonly timers: XStateTimers;
   readonly suspects: PoisonEvents;
   /** Milliseconds since 1970, unaffected by changes of the wall clock. */

@@ -5,13 +5,13 @@ import type { InteractiveRequestOptions } from './interactive-request-options.ts
 
 /** @returns a timer whose cancellation restores the request's own timeout */
 export function answerTimeout(
-  { askMs, clock }: InteractiveRequestOptions,
+  { askMs, system }: InteractiveRequestOptions,
   request: ActiveRequest,
   expired: () => void,
 ): Timer {
   const { timeoutMs } = request;
   request.requests.send({ type: 'allow', request, timeoutMs: askMs + 1_000 });
-  const timer = clock.after(askMs, expired);
+  const timer = system.clock.after(askMs, expired);
   return {
     cancel() {
       timer.cancel();

@@ -44,7 +44,8 @@ export class PendingInputs {
 
   /** @returns undefined where the question does not fit into what its client may make the server retain; its handler is told */
   add(question: Question): PendingInput | undefined {
-    const { inspection, clock, askMs, memory } = this.#options;
+    const { system, askMs, memory } = this.#options;
+    const { inspection, clock } = system;
     const { key, request } = question;
     const { bytes } = retainedSize(request);
     const full = memory.hold(bytes);

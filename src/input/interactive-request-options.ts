@@ -5,7 +5,8 @@ import type { ActiveRequest, HeldMemory } from '../messages/active-request.ts';
 import type { HandlerRun, Question, RecordedReply } from '../messages/input-messages.ts';
 import type { Outcome, Result } from '../messages/results.ts';
 
-export interface InteractiveRequestOptions extends ActorSystem {
+export interface InteractiveRequestOptions {
+  readonly system: ActorSystem;
   /** Its id in sealed states, known only to this server. */
   readonly id: string;
   readonly request: ActiveRequest;
@@ -43,5 +44,4 @@ export interface InteractiveRequestOptions extends ActorSystem {
   /** Its handler has ended. */
   gone(): void;
   expired(): Error;
-  incident(where: string, error: unknown): string;
 }

@@ -32,7 +32,7 @@ export function spawnInteractiveRequest(options: InteractiveRequestOptions): Act
       parent: options.request.requests.address,
       label: nameOfOperation(options.request.operation),
     },
-    options,
+    options.system,
     (self) => new Conversation(options, self),
   );
 }
@@ -109,7 +109,7 @@ class Conversation implements Behaviour<InteractiveRequestMail> {
 
   /** Handles mail after the end: the handler may still run. It can ask nothing more, and its end is still counted. */
   #late(mail: InteractiveRequestMail, why: Error): void {
-    if (mail.type === 'ask') refuseInput(mail.questions, why, this.#options.clock);
+    if (mail.type === 'ask') refuseInput(mail.questions, why, this.#options.system.clock);
     if (mail.type === 'detach') this.#detach(mail.task);
     if (mail.type === 'done') this.#answer(mail.outcome);
   }
@@ -159,7 +159,7 @@ class Conversation implements Behaviour<InteractiveRequestMail> {
   #soon(): void {
     if (this.#waiting) return;
     this.#waiting = true;
-    this.#options.clock.soon(() => this.#self.send({ type: 'put' }));
+    this.#options.system.clock.soon(() => this.#self.send({ type: 'put' }));
   }
 
   /**
@@ -199,7 +199,7 @@ class Conversation implements Behaviour<InteractiveRequestMail> {
     // The client has not received these questions.
     if (!ends) this.#round -= 1;
     this.#options.parkAgain(this.#round, request);
-    const incident = this.#options.incident(this.#self.address, error);
+    const incident = this.#options.system.incident(this.#self.address, error);
     respond(request, { ok: false, error: toWireError(error, incident) });
   }
 
@@ -294,12 +294,12 @@ class Conversation implements Behaviour<InteractiveRequestMail> {
   }
 
   #step(event: RequestEvent): void {
-    this.#snapshot = step(this.#options.inspection, this.#self.address, requestMachine, this.#snapshot, event);
+    this.#snapshot = step(this.#options.system.inspection, this.#self.address, requestMachine, this.#snapshot, event);
     if (event.type === 'ask' || event.type === 'answered') this.#options.carrier.waits(event.type === 'ask');
   }
 
   crashed(mail: InteractiveRequestMail, error: unknown): void {
-    const incident = this.#options.incident(`request/${this.#options.id.slice(0, 8)}`, error);
+    const incident = this.#options.system.incident(`request/${this.#options.id.slice(0, 8)}`, error);
     const reason = new Error(`the server could not continue this request (incident ${incident})`);
     if (mail.type === 'ask') for (const question of mail.questions) question.fail(reason);
     if (!this.#over) this.#fail({ type: 'cancel' }, reason);

@@ -7,7 +7,6 @@ import type { ActiveRequest, HeldMemory } from '../messages/active-request.ts';
 import type { HandlerRun, InteractiveRequestMail } from '../messages/input-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { Outcome } from '../messages/results.ts';
-import type { OperatorLog } from '../operator-log.ts';
 import { ErrorCode, isProtocolError, ProtocolError, toWireError } from '../protocol/errors.ts';
 import { heapBytes } from '../protocol/heap.ts';
 import type { Quotas } from '../server-quotas.ts';
@@ -22,14 +21,13 @@ import type { KeyRing } from './seal.ts';
 import type { StepStore } from './steps.ts';
 import { type SuspendedRequest, SuspendedRequests, tooLate } from './suspended.ts';
 
-export interface InteractiveRequestsOptions extends ActorSystem {
+export interface InteractiveRequestsOptions {
+  readonly system: ActorSystem;
   /** Returns the keys that seal states. With a durable store they are available once the store is open. */
   keys(): KeyRing;
   readonly ledger: RequestLog;
   readonly limits: Limits;
   readonly quotas: Quotas;
-  log: OperatorLog;
-  incident(where: string, error: unknown): string;
 }
 
 const ENDED = 'the request has ended, so its questions are withdrawn';
@@ -43,7 +41,7 @@ export class InteractiveRequests {
 
   constructor(options: InteractiveRequestsOptions) {
     this.#options = options;
-    this.#parking = new SuspendedRequests(options.clock, options.limits, options.quotas);
+    this.#parking = new SuspendedRequests(options.system.clock, options.limits, options.quotas);
     this.#models = new ModelAnswers(options.limits.askMs);
   }
 
@@ -60,13 +58,13 @@ export class InteractiveRequests {
   /** Returns the interactive request of a request; creates it if needed. */
   converse(request: ActiveRequest, carrier: HandlerRun): Mailbox<InteractiveRequestMail> {
     if (request.conversation) return request.conversation;
-    const { clock, inspection, ledger, limits, incident } = this.#options;
+    const { system, ledger, limits } = this.#options;
+    const { clock } = system;
     const refusal = refusalFor(request);
     if (refusal) return refusing(refusal, clock);
     const id = request.recorded?.id ?? nanoid();
     const actor = spawnInteractiveRequest({
-      clock,
-      inspection,
+      system,
       id,
       request,
       recorded: request.recorded,
@@ -89,7 +87,6 @@ export class InteractiveRequests {
         request.conversation = refusing(new Unanswered(ENDED), clock);
       },
       expired: () => tooLate(limits.askMs),
-      incident,
     });
     const { principal } = request.client;
     const round = request.recorded?.round ?? 0;
@@ -199,9 +196,9 @@ export class InteractiveRequests {
    * @throws {ProtocolError} for a state that is no longer valid
    */
   #goesOn(state: RequestState, request: ActiveRequest, responses: Responses): boolean {
-    const { clock, ledger, limits } = this.#options;
+    const { system, ledger, limits } = this.#options;
     const live = this.#live.get(state.id);
-    if (state.until <= clock.date() || (!live && ledger.isForgotten(state.until)))
+    if (state.until <= system.clock.date() || (!live && ledger.isForgotten(state.until)))
       throw refused(`its question expired after ${limits.askMs} ms`);
     if (live) {
       if (live.until === undefined || live.round !== state.round) throw answeredAlready();
@@ -236,7 +233,7 @@ export class InteractiveRequests {
   }
 
   #refuse(request: ActiveRequest, error: unknown): void {
-    const incident = isProtocolError(error) ? '' : this.#options.incident('params.requestState', error);
+    const incident = isProtocolError(error) ? '' : this.#options.system.incident('params.requestState', error);
     request.requests.send({ type: 'answer', request, outcome: { ok: false, error: toWireError(error, incident) } });
   }
 
@@ -257,7 +254,8 @@ export class InteractiveRequests {
   }
 
   #park(id: string, round: number, replies: Responses, request: ActiveRequest, carrier: HandlerRun): string {
-    const { clock, keys, limits, log } = this.#options;
+    const { keys, limits, system } = this.#options;
+    const { clock, log } = system;
     const { askMs, maxStateLength } = limits;
     this.#wait(id, round, replies, request);
     const state = { id, round, until: clock.date() + askMs, whole: true, replies, steps: carrier.steps() };

@@ -2,12 +2,11 @@
  * Records of requests that ask: consumed states with their answers, the results of steps, and the checkpoint of a
  * statechart. With a durable store another process resumes from them.
  */
-import type { Clock } from '../clock.ts';
+import type { ActorSystem } from '../actor/actor-system.ts';
 import type { Limits } from '../limits.ts';
 import type { ActiveRequest } from '../messages/active-request.ts';
 import type { RecordedReply } from '../messages/input-messages.ts';
 import { isOutcome, type Outcome } from '../messages/results.ts';
-import type { OperatorLog } from '../operator-log.ts';
 import { isObject, type JsonObject, type JsonValue, messageOf } from '../protocol/json.ts';
 import { fromText, toText } from '../store/serialize.ts';
 import type { Store, Write } from '../store/store.ts';
@@ -15,10 +14,9 @@ import { STEPS, StepLog } from './step-log.ts';
 import type { StepStore } from './steps.ts';
 
 export interface RequestLogOptions {
-  readonly clock: Clock;
+  readonly system: ActorSystem;
   readonly limits: Limits;
   readonly store: Store;
-  log: OperatorLog;
 }
 
 /** The status of a state that a client has returned. */
@@ -69,8 +67,8 @@ export class RequestLog {
   journal(id: string, fresh: boolean, request: ActiveRequest): StepStore {
     const found = this.#journals.get(id);
     if (found) return found;
-    const { clock, limits, store } = this.#options;
-    const expires = (): number => this.#lasting.get(id) ?? clock.date() + limits.maxTimeoutMs + limits.askMs;
+    const { limits, store, system } = this.#options;
+    const expires = (): number => this.#lasting.get(id) ?? system.clock.date() + limits.maxTimeoutMs + limits.askMs;
     const journal = new StepLog({
       store,
       limits,
@@ -113,9 +111,9 @@ export class RequestLog {
    */
   keep(id: string, round: number, outcome: Outcome, ends: boolean): Promise<void> | undefined {
     if (!this.durable || round === 0) return undefined;
-    const { clock, limits, store } = this.#options;
+    const { limits, store, system } = this.#options;
     const actor = actorOf(id);
-    const expires = clock.date() + limits.askMs;
+    const expires = system.clock.date() + limits.askMs;
     const writes: Write[] = [];
     if (ends) writes.push({ type: 'forget', actor });
     writes.push(...this.answered(id, round, outcome, ends ? expires : expires + limits.maxTimeoutMs));
@@ -154,13 +152,13 @@ export class RequestLog {
    * @param kept whether its answer is durable, or it was evicted and its request may run again
    */
   over(id: string, round: number, kept: 'answered' | 'gave way' | 'task' | undefined): void {
-    const { clock, limits } = this.#options;
+    const { limits, system } = this.#options;
     // If it was never suspended, no `requestState` exists to replay. If it was evicted, the client may still retry.
     if (round > 0 && kept !== 'gave way') {
       this.#spent.delete(id);
-      this.#spent.set(id, clock.date() + limits.askMs);
+      this.#spent.set(id, system.clock.date() + limits.askMs);
       for (const [oldest, until] of this.#spent) {
-        if (this.#spent.size <= MAX_SPENT && until > clock.date()) break;
+        if (this.#spent.size <= MAX_SPENT && until > system.clock.date()) break;
         this.#spent.delete(oldest);
         if (!this.durable) this.#forgottenUntil = Math.max(this.#forgottenUntil, until);
       }
@@ -172,22 +170,22 @@ export class RequestLog {
     if (!this.durable || this.#leaving || kept !== undefined) return;
     if (round === 0 && !journal?.begun) return;
     // Deferred, because the answer of its request is persisted first.
-    clock.soon(() => this.#forget(id, round));
+    system.clock.soon(() => this.#forget(id, round));
   }
 
   #forget(id: string, round: number): void {
-    const { clock, limits, store, log } = this.#options;
+    const { limits, store, system } = this.#options;
     const actor = actorOf(id);
     const writes: Write[] = [{ type: 'forget', actor }];
     if (round > 0)
       writes.push(
-        { type: 'actor', actor: this.#row(id, 'ended', clock.date() + limits.askMs) },
+        { type: 'actor', actor: this.#row(id, 'ended', system.clock.date() + limits.askMs) },
         { type: 'snapshot', actor, version: '1', data: toText({ round }) },
       );
     store
       .commit(writes)
       .catch((error: unknown) =>
-        log('warning', `${store.name} could not delete a request that ended: ${messageOf(error)}`),
+        system.log('warning', `${store.name} could not delete a request that ended: ${messageOf(error)}`),
       );
   }
 
@@ -239,7 +237,7 @@ export class RequestLog {
   }
 
   #row(id: string, status: string, expires: number) {
-    const created = this.#options.clock.date();
+    const created = this.#options.system.clock.date();
     return { id: actorOf(id), kind: 'question', name: STEPS, principal: '', status, created, expires } as const;
   }
 }

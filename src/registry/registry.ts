@@ -12,7 +12,8 @@ import { ProtocolError, toWireError } from '../protocol/errors.ts';
 import { respond } from '../requests/respond.ts';
 import type { Catalogue } from './catalogue.ts';
 
-export interface RegistryOptions<D> extends ActorSystem {
+export interface RegistryOptions<D> {
+  readonly system: ActorSystem;
   readonly address: string;
   readonly catalogue: Catalogue<D>;
   /**
@@ -22,13 +23,12 @@ export interface RegistryOptions<D> extends ActorSystem {
   serve(request: ActiveRequest, afterwards: AfterTurn): void;
   /** Called after the catalogue changed. */
   changed(): void;
-  incident(where: string, error: unknown): string;
 }
 
 export function spawnRegistry<D>(options: RegistryOptions<D>): Actor<RegistryMail<D>> {
   return spawn(
     { kind: 'registry', address: options.address },
-    options,
+    options.system,
     (_, afterwards) => new Registry(options, afterwards),
   );
 }
@@ -92,7 +92,7 @@ class Registry<D> implements Behaviour<RegistryMail<D>> {
   }
 
   crashed(mail: RegistryMail<D>, error: unknown): void {
-    const incident = this.#options.incident(this.#options.address, error);
+    const incident = this.#options.system.incident(this.#options.address, error);
     if (mail.type === 'request') {
       respond(mail.request, { ok: false, error: toWireError(error, incident) });
     } else {

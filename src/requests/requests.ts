@@ -15,7 +15,8 @@ import { overloadReason, type RequestLimits } from './admission.ts';
 import { OpenSubscriptions, type OpenSubscriptionsOptions } from './open-subscriptions.ts';
 import { RequestTable } from './request-table.ts';
 
-export interface RequestsOptions extends ActorSystem, OpenSubscriptionsOptions, RequestLimits {
+export interface RequestsOptions extends OpenSubscriptionsOptions, RequestLimits {
+  readonly system: ActorSystem;
   readonly address: string;
   readonly connection?: string;
   readonly emitter: Mailbox<EmitterMail>;
@@ -25,8 +26,6 @@ export interface RequestsOptions extends ActorSystem, OpenSubscriptionsOptions, 
   duplicate(id: RequestId): void;
   /** Called while draining, when no request is in flight any more. */
   idle(): void;
-  /** Logs an internal error. @returns the incident's id for the client */
-  incident(where: string, error: unknown): string;
   /** Called when the table has crashed too often and is quarantined: the connection is unusable. */
   failed(error: unknown): void;
   /** Quota in bytes for messages from clients. Messages above {@link SMALL_BYTES} count until their handlers end. */
@@ -47,7 +46,7 @@ export class Aborted extends Error {
 export function spawnRequests(options: RequestsOptions): Actor<RequestsMail> {
   return spawn(
     { kind: 'requests', address: options.address, connection: options.connection },
-    options,
+    options.system,
     (self, afterwards) => new Requests(options, self, afterwards),
   );
 }
@@ -69,7 +68,7 @@ class Requests implements Behaviour<RequestsMail> {
     this.#options = options;
     this.#self = self;
     this.#afterwards = afterwards;
-    this.#clock = options.clock;
+    this.#clock = options.system.clock;
     this.#listens = new OpenSubscriptions(options);
   }
 
@@ -302,7 +301,7 @@ class Requests implements Behaviour<RequestsMail> {
   }
 
   crashed(mail: RequestsMail, error: unknown, setAside: boolean): void {
-    const incident = this.#options.incident(this.#options.address, error);
+    const incident = this.#options.system.incident(this.#options.address, error);
     if (setAside) this.#options.failed(error);
     if (!('request' in mail)) return;
     const { request } = mail;

@@ -22,7 +22,8 @@ import type { CompletionTarget, PromptTarget, ResourceTarget, ToolTarget } from 
 import type { Labelled } from '../requests/running.ts';
 import type { Tasks } from '../tasks/tasks.ts';
 
-export interface ExecutorsOptions extends ActorSystem {
+export interface ExecutorsOptions {
+  readonly system: ActorSystem;
   readonly policy: ToolPolicy;
   readonly executions: ExecutionOptions;
   readonly asks: InteractiveRequests;
@@ -31,16 +32,15 @@ export interface ExecutorsOptions extends ActorSystem {
   answerable(): boolean;
   /** See {@link ExecutorOptions}. */
   admit(request: ActiveRequest, label: string): void;
-  incident(where: string, error: unknown): string;
 }
 
 /** Anything with completions: a prompt or a template. */
 export type CompletableImplementation = Completable & Labelled;
 
 export function spawnExecutors(options: ExecutorsOptions) {
-  const { executions, asks, clock, tasks, answerable } = options;
+  const { executions, asks, system, tasks, answerable } = options;
   const lent: ContextHost = {
-    clock,
+    clock: system.clock,
     maxStepsLength: asks.maxStepsLength,
     converse: asks.converse.bind(asks),
     journal: asks.journal.bind(asks),

@@ -1,6 +1,5 @@
 /** Creates the registries, the executors, and the registrations through which authors reach them. */
 import type { ActorSystem } from '../actor/actor.ts';
-import type { Quarantine } from '../actor/quarantine.ts';
 import type { PromptImplementation, ResourceImplementation, ToolImplementation } from '../executors/execution.ts';
 import { statechartRunner } from '../executors/statechart-call.ts';
 import { endlessCycle } from '../handles/cycles.ts';
@@ -14,7 +13,6 @@ import type { ActiveRequest } from '../messages/active-request.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { RequestMail } from '../messages/request-messages.ts';
 import type { ListKind } from '../messages/session-messages.ts';
-import type { OperatorLog } from '../operator-log.ts';
 import type { ServerOptions } from '../options.ts';
 import type { Prompt, Resource, ResourceTemplate, Tool } from '../protocol/types.ts';
 import { Catalogue } from '../registry/catalogue.ts';
@@ -35,17 +33,15 @@ import type { Capabilities } from './capabilities.ts';
 import { spawnExecutors } from './executors.ts';
 import { type MachineRegistration, machineRegistration } from './machine-registration.ts';
 
-export interface OfferingOptions extends ActorSystem {
+export interface OfferingOptions {
+  readonly system: ActorSystem;
   readonly asks: InteractiveRequests;
   readonly tasks: Tasks;
   readonly handles: Handles;
   readonly options: ServerOptions;
   readonly limits: Limits;
   readonly introducer: Capabilities;
-  log: OperatorLog;
   admit(request: ActiveRequest, label: string): void;
-  readonly quarantine: Quarantine;
-  incident(where: string, error: unknown): string;
   changed(what: ListKind): void;
 }
 
@@ -68,7 +64,7 @@ export interface Offering {
 }
 
 export function spawnOffering(host: OfferingOptions): Offering {
-  const { options, limits, introducer } = host;
+  const { options, limits, introducer, system } = host;
   const catalogues = {
     tools: new Catalogue<Tool>('tool'),
     resources: new Catalogue<Resource | ResourceTemplate>('resource'),
@@ -80,26 +76,26 @@ export function spawnOffering(host: OfferingOptions): Offering {
     answerable: () => options.askThroughModel === true && catalogues.tools.get(ANSWER_TOOL) !== undefined,
     policy: {
       maxResultLength: limits.maxResultLength,
-      warn: (message) => host.log('warning', message),
+      warn: (message) => host.system.log('warning', message),
     },
   });
   const completions = executors.completions.mailbox;
   const tools = spawnRegistry({
-    ...host,
+    system,
     address: 'registry/tools',
     catalogue: catalogues.tools,
     serve: serveTools(catalogues.tools, limits.pageSize, executors.tools.mailbox),
     changed: () => host.changed('tools'),
   }).mailbox;
   const resources = spawnRegistry({
-    ...host,
+    system,
     address: 'registry/resources',
     catalogue: catalogues.resources,
     serve: serveResources(catalogues.resources, limits.pageSize, executors.resources.mailbox, completions),
     changed: () => host.changed('resources'),
   }).mailbox;
   const prompts = spawnRegistry({
-    ...host,
+    system,
     address: 'registry/prompts',
     catalogue: catalogues.prompts,
     serve: servePrompts(catalogues.prompts, limits.pageSize, executors.prompts.mailbox, completions),
@@ -108,7 +104,10 @@ export function spawnOffering(host: OfferingOptions): Offering {
 
   let refs = 0;
   const nextRef = (): number => ++refs;
-  const runMachine = statechartRunner({ ...host, ...(host.tasks.revival ? { outliving: durableCalls(host) } : {}) });
+  const runMachine = statechartRunner({
+    system,
+    ...(host.tasks.revival ? { outliving: durableCalls({ ...system, limits }) } : {}),
+  });
   const pool = new Pool(host);
   const completable = (completers: object): void => {
     if (Object.keys(completers).length > 0) introducer.add('completions');

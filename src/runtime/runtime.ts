@@ -2,7 +2,7 @@
  * The composition root: creates the actors in the order in which a message reaches them; opens and closes transports.
  */
 import { nanoid } from 'nanoid';
-import { Passivator } from '../actor/passivation.ts';
+import { createActorSystem } from '../actor/actor-system.ts';
 import { type Clock, systemClock, type Timer } from '../clock.ts';
 import { idIn } from '../codec/inbound/parse.ts';
 import { Outbound } from '../codec/outbound/outbound.ts';
@@ -13,14 +13,13 @@ import { InteractiveRequests } from '../input/interactive-requests.ts';
 import { RequestLog } from '../input/request-log.ts';
 import { KeyRing } from '../input/seal.ts';
 import { loadKeyRing } from '../input/stored-keys.ts';
-import { Inspection } from '../inspection/inspection.ts';
+import type { Inspection } from '../inspection/inspection.ts';
 import { launcher } from '../launcher.ts';
 import { resolveLimits } from '../limits.ts';
 import type { ActiveRequest } from '../messages/active-request.ts';
 import type { RequestMail } from '../messages/request-messages.ts';
 import { guardLog, stderrLog } from '../operator-log.ts';
 import type { ServerOptions } from '../options.ts';
-import { stackOf } from '../protocol/json.ts';
 import type { Implementation } from '../protocol/types.ts';
 import { ANONYMOUS } from '../quota.ts';
 import { running } from '../requests/running.ts';
@@ -61,68 +60,58 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
   const log = guardLog(options.log ?? stderrLog);
   const limits = resolveLimits(options.limits);
   const quotas = quotasOf(limits);
-  const inspection = new Inspection(
+  const system = createActorSystem({
     clock,
-    (error) => void incident('a listener of inspect, which was removed', error),
-    () => running.getStore()?.request?.cause ?? 0,
-  );
+    log,
+    causeOf: () => running.getStore()?.request?.cause ?? 0,
+    maxActive: maxActiveActors(),
+  });
+  const { inspection, incident } = system;
   const bus = new Bus();
   const transports: Transport[] = [];
-  const incident = (where: string, error: unknown): string => {
-    const id = nanoid(10);
-    log('error', `incident ${id} in ${where}: ${stackOf(error)}`);
-    return id;
-  };
-  const resting = new Passivator(clock, maxActiveActors());
   const outbound = new Outbound(info, options.listTtlMs ?? 0, (id, error) =>
     incident(id === undefined ? 'a log message' : `the response to request ${String(id)}`, error),
   );
 
   // Durable state.
-  const keeping = new StoreLifecycle({ clock, store: options.store ?? memoryStore(), log });
-  const supervision = new Supervision({ clock, store: keeping.store, log });
+  const keeping = new StoreLifecycle({ system, store: options.store ?? memoryStore() });
+  const supervision = new Supervision({ system, store: keeping.store });
   keeping.restoring(supervision.restore);
-  const actors = { clock, inspection, quarantine: supervision.quarantine };
 
-  const kept = openSessionRepository(keeping, { clock, limits, quotas, log, incident });
+  const kept = openSessionRepository(keeping, { system, limits, quotas });
 
   // Requests that wait for input.
   let keys = options.keys && new KeyRing(options.keys);
   keeping.restoring(async () => {
     if (!options.keys && keeping.store.durable) keys = await loadKeyRing(keeping.store, clock);
   });
-  const ledger = new RequestLog({ clock, limits, store: keeping.store, log });
+  const ledger = new RequestLog({ system, limits, store: keeping.store });
   const asks = new InteractiveRequests({
-    ...actors,
+    system,
     keys: () => (keys ??= KeyRing.random()),
     ledger,
     limits,
     quotas,
-    log,
-    incident,
   });
 
   // Tasks and handles, which outlive their request.
   const introducer = describeServer(options, info);
   const tasks = new Tasks({
-    ...actors,
-    resting,
+    system,
     limits,
     quotas,
-    log,
     asks,
     ledger,
-    records: keeping.store.durable ? new TaskRecords({ clock, store: keeping.store, ledger, limits, log }) : undefined,
+    records: keeping.store.durable ? new TaskRecords({ system, store: keeping.store, ledger, limits }) : undefined,
     route: (mail) => offering.registries.tools.send(mail),
     offered: () => introducer.offers('tasks'),
     changed: (task) => subscriptions.mailbox.send({ type: 'task changed', task }),
     sessionTold: (session, task) =>
       subscriptions.mailbox.send({ type: 'session changed', session, change: { type: 'task changed', task } }),
-    incident,
   });
 
   const previous = () => launcher()?.previous?.();
-  const handles = new Handles({ clock, inspection, store: keeping.store, limits, quotas, log, incident, previous });
+  const handles = new Handles({ system, store: keeping.store, limits, quotas, previous });
   supervision.releases(handles);
   keeping.restoring(() => handles.restore());
   handles.onChange(({ view: { machine, handle }, principal }) => {
@@ -136,16 +125,14 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
 
   // Registries and executors.
   const offering = spawnOffering({
-    ...actors,
+    system,
     asks,
     tasks,
     handles,
     options,
     limits,
     introducer,
-    log,
     admit: supervision.admit,
-    incident,
     changed(what) {
       if (what === 'tools') bus.emit('tools.changed', {});
       subscriptions.mailbox.send({ type: 'list changed', what });
@@ -154,7 +141,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
 
   // The server actor.
   const server = spawnServer({
-    ...actors,
+    system,
     graceMs: limits.graceMs,
     introduction: introducer.tell,
     facts: () => ({ hibernating: handles.hibernating() }),
@@ -162,19 +149,17 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
       for (const connection of directory.connections.values()) connection.drain();
     },
     stop: (reason) => void stop(reason),
-    incident,
   });
 
   // Subscriptions.
   const subscriptions = spawnSubscriptions({
-    ...actors,
+    system,
     maxSubscriptions: limits.maxSubscriptions,
     retained: quotas.retained,
     gatherMs: limits.gatherMs,
     offers: introducer.offers,
     knows: offering.knows,
     taskOf: (client, id) => tasks.look(client, id),
-    incident,
   });
 
   // Routing, and connections.
@@ -182,14 +167,13 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
   const replies =
     kept &&
     new ReplyCache({
-      clock,
+      system,
       store: keeping.store,
       limits,
       kept: (session) => kept.awake(session),
       lasts: (session) => directory.lasts(session),
       definitionOf: (tool) => offering.tools.catalogue.get(tool)?.definition,
       route: (mail) => registries.tools.send(mail),
-      incident,
     });
   const serve: Readonly<Record<ActiveRequest['servedBy'], (mail: RequestMail) => void>> = {
     tools: replies?.route ?? ((mail) => registries.tools.send(mail)),
@@ -206,8 +190,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
     tasks: tasks.serve,
   };
   const directory = openConnectionTable({
-    ...actors,
-    resting,
+    system,
     bus,
     limits,
     quotas,
@@ -218,8 +201,6 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
     subscriptions: subscriptions.mailbox,
     introduction: introducer.tell,
     offers: introducer.offers,
-    incident,
-    log,
     closing: () => closing,
     idle: (connection) => server.mailbox.send({ type: 'connection idle', connection }),
     gone: (connection) => server.mailbox.send({ type: 'connection idle', connection }),
@@ -266,7 +247,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
     await kept?.close();
     await handles.stop();
     await keeping.close();
-    resting.end();
+    system.resting.end();
     unguard?.();
     supervision.end();
     offering.end();

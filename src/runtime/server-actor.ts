@@ -11,7 +11,8 @@ import type { ServerMail } from '../messages/server-messages.ts';
 import { toWireError } from '../protocol/errors.ts';
 import { misrouted, respond } from '../requests/respond.ts';
 
-export interface ServerActorOptions extends ActorSystem {
+export interface ServerActorOptions {
+  readonly system: ActorSystem;
   readonly graceMs: number;
   introduction(): ServerDescription;
   /** Facts about the server for the inspector. */
@@ -20,11 +21,10 @@ export interface ServerActorOptions extends ActorSystem {
   drainConnections(): void;
   /** Nothing is in flight, or the grace time is over: close every transport, then send `stopped`. */
   stop(reason: string): void;
-  incident(where: string, error: unknown): string;
 }
 
 export function spawnServer(options: ServerActorOptions): Actor<ServerMail> {
-  return spawn({ kind: 'server', address: 'server' }, options, (self) => new ServerActor(options, self));
+  return spawn({ kind: 'server', address: 'server' }, options.system, (self) => new ServerActor(options, self));
 }
 
 class ServerActor implements Behaviour<ServerMail> {
@@ -100,14 +100,16 @@ class ServerActor implements Behaviour<ServerMail> {
     for (const connection of connections) this.#busy.add(connection);
     this.#step({ type: 'drain' });
     if (was === this.#snapshot.value || this.#snapshot.value !== 'draining') return;
-    this.#grace = this.#options.clock.after(this.#options.graceMs, () => this.#self.send({ type: 'grace over' }));
+    this.#grace = this.#options.system.clock.after(this.#options.graceMs, () =>
+      this.#self.send({ type: 'grace over' }),
+    );
     this.#options.drainConnections();
     if (this.#busy.size === 0) this.#step({ type: 'idle' });
   }
 
   #step(event: ServerEvent): void {
     const was = this.#snapshot.value;
-    this.#snapshot = step(this.#options.inspection, 'server', serverMachine, this.#snapshot, event);
+    this.#snapshot = step(this.#options.system.inspection, 'server', serverMachine, this.#snapshot, event);
     if (was === this.#snapshot.value) return;
     if (this.#snapshot.value === 'stopping') {
       this.#grace?.cancel();
@@ -116,7 +118,7 @@ class ServerActor implements Behaviour<ServerMail> {
   }
 
   crashed(mail: ServerMail, error: unknown): void {
-    const incident = this.#options.incident('server', error);
+    const incident = this.#options.system.incident('server', error);
     if (mail.type === 'request') respond(mail.request, { ok: false, error: toWireError(error, incident) });
   }
 }

@@ -1,13 +1,12 @@
 /** The lifecycle of a server's store: opens before the first transport, closes after the last. */
-import type { Clock, Timer } from '../clock.ts';
-import type { OperatorLog } from '../operator-log.ts';
+import type { ActorSystem } from '../actor/actor-system.ts';
+import type { Timer } from '../clock.ts';
 import { messageOf } from '../protocol/json.ts';
 import type { Store } from '../store/store.ts';
 
 export interface StoreLifecycleOptions {
-  readonly clock: Clock;
+  readonly system: ActorSystem;
   readonly store: Store;
-  log: OperatorLog;
 }
 
 /** Milliseconds between two sweeps of expired data. */
@@ -41,14 +40,20 @@ export class StoreLifecycle {
   }
 
   async #open(): Promise<void> {
-    const { clock, store, log } = this.#options;
+    const {
+      store,
+      system: { clock, log },
+    } = this.#options;
     await store.open({ clock, log });
     for (const restore of this.#restorers) await restore();
     this.#sweepLater();
   }
 
   #sweepLater(): void {
-    const { clock, store, log } = this.#options;
+    const {
+      store,
+      system: { clock, log },
+    } = this.#options;
     if (this.#closed) return;
     this.#sweep = clock.after(SWEEP_MS, () => {
       store
@@ -67,7 +72,7 @@ export class StoreLifecycle {
     try {
       await this.store.close();
     } catch (error) {
-      this.#options.log('error', `${this.store.name} could not be closed: ${messageOf(error)}`);
+      this.#options.system.log('error', `${this.store.name} could not be closed: ${messageOf(error)}`);
     }
   }
 }

@@ -1,11 +1,10 @@
 /** Supervision of one server: attributes event loop stalls, rejects poison calls, and lists quarantined actors. */
 import { createHash } from 'node:crypto';
+import type { ActorSystem } from '../actor/actor-system.ts';
 import { currentTurn } from '../actor/current-turn.ts';
-import { Quarantine, type Quarantined } from '../actor/quarantine.ts';
-import type { Clock } from '../clock.ts';
+import type { Quarantined } from '../actor/quarantine.ts';
 import type { Handles } from '../handles/handles.ts';
 import type { ActiveRequest } from '../messages/active-request.ts';
-import type { OperatorLog } from '../operator-log.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import { running } from '../requests/running.ts';
 import { toText } from '../store/serialize.ts';
@@ -24,13 +23,11 @@ export interface Supervised {
 }
 
 export interface SupervisionOptions {
-  readonly clock: Clock;
+  readonly system: ActorSystem;
   readonly store: Store;
-  log: OperatorLog;
 }
 
 export class Supervision {
-  readonly quarantine: Quarantine;
   readonly #options: SupervisionOptions;
   #untell: (() => void) | undefined;
   #watchdog: Watchdog | undefined;
@@ -39,7 +36,6 @@ export class Supervision {
 
   constructor(options: SupervisionOptions) {
     this.#options = options;
-    this.quarantine = new Quarantine(options.clock);
   }
 
   /** Runs before anything is served: stores a dead letter for each call that killed the previous process, once. */
@@ -63,7 +59,7 @@ export class Supervision {
     if (this.#untell) return;
     this.#untell = installStallProbe(tell);
     if (watchdog === undefined || watchdog === false) return;
-    const { log } = this.#options;
+    const { log } = this.#options.system;
     this.#watchdog = startWatchdog({ ...(watchdog === true ? {} : watchdog), log });
   }
 
@@ -108,11 +104,13 @@ export class Supervision {
         stack: '',
       }),
     );
-    return { setAside: this.quarantine.all(), refused: [...poison.all(), ...refused] };
+    return { setAside: this.#options.system.quarantine.all(), refused: [...poison.all(), ...refused] };
   }
 
   release(name: string): boolean {
-    return this.quarantine.release(name) || poison.release(name) || this.#handles?.release(name) === true;
+    return (
+      this.#options.system.quarantine.release(name) || poison.release(name) || this.#handles?.release(name) === true
+    );
   }
 }
 

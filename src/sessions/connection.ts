@@ -15,7 +15,6 @@ import type { RequestMail } from '../messages/request-messages.ts';
 import type { ServerDescription } from '../messages/results.ts';
 import type { SessionState } from '../messages/session-messages.ts';
 import type { SubscriptionsMail } from '../messages/subscription-messages.ts';
-import type { OperatorLog } from '../operator-log.ts';
 import type { Dialect } from '../protocol/dialects/index.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { Initialize } from '../protocol/operations.ts';
@@ -26,7 +25,8 @@ import type { Bus } from '../transports/bus.ts';
 import type { ReplyCache } from './reply-cache.ts';
 import { type OpenSession, spawnSession } from './session.ts';
 
-export interface ConnectionHost extends ActorSystem {
+export interface ConnectionHost {
+  readonly system: ActorSystem;
   readonly bus: Bus;
   readonly limits: Limits;
   readonly quotas: Pick<Quotas, 'sessions' | 'retained'>;
@@ -35,8 +35,6 @@ export interface ConnectionHost extends ActorSystem {
   readonly subscriptions: Mailbox<SubscriptionsMail>;
   introduction(): ServerDescription;
   offers(capability: keyof ServerCapabilities): boolean;
-  incident(where: string, error: unknown): string;
-  readonly log: OperatorLog;
   /**
    * Opens a connection for the session that an `initialize` on a shared connection requests. @throws {ProtocolError} if
    * there are too many sessions
@@ -101,16 +99,15 @@ export function newSessionId(): string {
 }
 
 export function openConnection(id: ConnectionId, kind: ConnectionKind, host: ConnectionHost): Connection {
-  const { bus, limits, inspection } = host;
+  const { bus, limits, system } = host;
+  const { inspection } = system;
   const failed = (actor: string, error: unknown): void =>
     bus.emit('connection.end', {
       connection: id,
-      reason: `the ${actor} failed (incident ${host.incident(`${actor}/${id}`, error)})`,
+      reason: `the ${actor} failed (incident ${system.incident(`${actor}/${id}`, error)})`,
     });
   const emitter = spawnEmitter({
-    clock: host.clock,
-    inspection,
-    resting: host.resting,
+    system,
     outbound: host.outbound,
     address: `emitter/${id}`,
     connection: id,
@@ -125,19 +122,16 @@ export function openConnection(id: ConnectionId, kind: ConnectionKind, host: Con
     unanswered: (exchange) => bus.emit('connection.unanswered', { connection: id, exchange }),
     release: (exchange, retryMs) => bus.emit('connection.release', { connection: id, exchange, retryMs }),
     droppedNotes: (count) =>
-      host.log('warning', `connection ${id} is slow: dropped ${count} notifications (limits.maxHeld)`),
+      system.log('warning', `connection ${id} is slow: dropped ${count} notifications (limits.maxHeld)`),
     failed: (error) => failed('emitter', error),
   });
   let grace: Timer | undefined;
   const rejected = (request: RequestId | undefined): void =>
     bus.emit('connection.rejected', { connection: id, id: request });
   const requests = spawnRequests({
-    clock: host.clock,
-    inspection,
-    resting: host.resting,
+    system,
     route: host.route,
     subscriptions: host.subscriptions,
-    incident: host.incident,
     limit: kind.shared ? 'maxStatelessInFlight' : 'maxInFlight',
     maxInFlight: kind.shared ? limits.maxStatelessInFlight : limits.maxInFlight,
     listenLimit: kind.shared ? 'maxStatelessListens' : 'maxListens',
@@ -172,11 +166,8 @@ export function openConnection(id: ConnectionId, kind: ConnectionKind, host: Con
     if (!keep?.was) host.sessionOpens(principal, opening);
     const sessionId = keep?.id ?? kind.sessionId ?? newSessionId();
     const opened = spawnSession({
-      clock: host.clock,
-      inspection,
-      resting: host.resting,
+      system,
       introduction: host.introduction,
-      incident: host.incident,
       id: sessionId,
       connection: id,
       dialect,
@@ -208,7 +199,7 @@ export function openConnection(id: ConnectionId, kind: ConnectionKind, host: Con
     maxMessageBytes: limits.maxMessageBytes,
     maxClientInfoBytes: limits.maxClientInfoBytes,
     connection: id,
-    inspection,
+    system,
     requests: requests.mailbox,
     emitter: emitter.mailbox,
     principal: kind.principal,
@@ -219,7 +210,6 @@ export function openConnection(id: ConnectionId, kind: ConnectionKind, host: Con
     rejected,
     accepted: (exchange) => bus.emit('connection.accepted', { connection: id, exchange }),
     offers: host.offers,
-    incident: host.incident,
   });
 
   return {
@@ -231,7 +221,7 @@ export function openConnection(id: ConnectionId, kind: ConnectionKind, host: Con
       requests.mailbox.send({ type: 'cancel', key: exchange.id, reason: 'the client closed the response' }),
     drain: () => requests.mailbox.send({ type: 'drain' }),
     ended() {
-      grace ??= host.clock.after(limits.graceMs, () =>
+      grace ??= system.clock.after(limits.graceMs, () =>
         requests.mailbox.send({ type: 'abandon', reason: 'the client ended its input, and the grace time is over' }),
       );
       requests.mailbox.send({ type: 'drain' });

@@ -1,7 +1,8 @@
 /**
  * The output gate of one session: writes its data in one batch a turn, and holds back output until the data is durable.
  */
-import type { Clock, Timer } from '../clock.ts';
+import type { ActorSystem } from '../actor/actor-system.ts';
+import type { Timer } from '../clock.ts';
 import { messageOf } from '../protocol/json.ts';
 import { type Store, StoreError, type Write } from '../store/store.ts';
 
@@ -9,8 +10,7 @@ export interface OutputGateOptions {
   /** The actor that owns these events and snapshots. */
   readonly actor: string;
   readonly store: Store;
-  readonly clock: Clock;
-  incident(where: string, error: unknown): string;
+  readonly system: ActorSystem;
 }
 
 interface Waiting {
@@ -148,7 +148,7 @@ export class OutputGate {
         this.#latest.set(write.type, write);
     this.#batch = [...batch.filter(({ type }) => type !== 'snapshot' && type !== 'actor'), ...this.#batch];
     this.#state = 'failing';
-    this.#retry = this.#options.clock.after(RETRY_MS, this.#commit);
+    this.#retry = this.#options.system.clock.after(RETRY_MS, this.#commit);
     this.#refuse(messageOf(error));
   }
 
@@ -166,7 +166,7 @@ export class OutputGate {
     try {
       run();
     } catch (error) {
-      this.#options.incident('output that waited for the store', error);
+      this.#options.system.incident('output that waited for the store', error);
     }
   }
 }

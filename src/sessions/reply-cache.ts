@@ -3,7 +3,7 @@
  * outcome (docs/adr/0014).
  */
 import { createHash } from 'node:crypto';
-import type { Clock } from '../clock.ts';
+import type { ActorSystem } from '../actor/actor-system.ts';
 import type { Limits } from '../limits.ts';
 import type { ActiveRequest } from '../messages/active-request.ts';
 import type { EmitterMail } from '../messages/emitter-messages.ts';
@@ -22,7 +22,7 @@ import type { SessionRecord } from './session-record.ts';
 
 export interface ReplyCacheOptions {
   readonly store: Store;
-  readonly clock: Clock;
+  readonly system: ActorSystem;
   readonly limits: Pick<Limits, 'replyTtlMs' | 'maxRepliesPerSession'>;
   /** The record of a durable session that is in memory; undefined for other sessions. */
   kept(session: string): SessionRecord | undefined;
@@ -35,7 +35,6 @@ export interface ReplyCacheOptions {
   definitionOf(tool: string): unknown;
   /** Passes a call on to the actor that runs it. */
   route(mail: RequestMail): void;
-  incident(where: string, error: unknown): string;
 }
 
 /** Identifies one call for as long as its outcome is stored. */
@@ -156,10 +155,10 @@ export class ReplyCache {
 
   async #take(mail: RequestMail, identity: Identity, repeatable: boolean): Promise<void> {
     const { request } = mail;
-    const { route, clock, limits } = this.#options;
+    const { route, system, limits } = this.#options;
     const { request: name, digest, session } = identity;
     if (!session) this.#enter(request, identity);
-    const expires = clock.date() + limits.replyTtlMs + Math.floor(limits.replyTtlMs / SLACK);
+    const expires = system.clock.date() + limits.replyTtlMs + Math.floor(limits.replyTtlMs / SLACK);
     const marker = this.#write(identity, { digest }, expires);
     // Reading from the store waits for pending writes. Most calls are new and need not wait.
     const { text, marked } = session?.mayRepeat(name) === false ? NEW : await this.#ask(marker, repeatable);
@@ -262,8 +261,8 @@ export class ReplyCache {
   /** The write for an outcome. An outcome that is too long or not JSON is replaced by the marker. */
   #reply(call: Call, outcome: Outcome): Write {
     const { digest } = call;
-    const { clock, limits } = this.#options;
-    const expires = Math.max(call.expires, clock.date() + limits.replyTtlMs);
+    const { limits, system } = this.#options;
+    const expires = Math.max(call.expires, system.clock.date() + limits.replyTtlMs);
     try {
       const write = this.#write(call, { digest, outcome }, expires);
       if (write.data.length <= MAX_LENGTH) return write;
@@ -279,7 +278,7 @@ export class ReplyCache {
 
   /** Removes the oldest replies above the limit before they expire. */
   #makeRoom({ actor, request }: Identity): readonly Write[] {
-    const { clock, limits } = this.#options;
+    const { limits, system } = this.#options;
     const requests = this.#counted.get(actor) ?? new Set<string>();
     this.#counted.delete(actor);
     this.#counted.set(actor, requests);
@@ -292,7 +291,7 @@ export class ReplyCache {
     for (const name of requests) {
       if (requests.size <= limits.maxRepliesPerSession) break;
       requests.delete(name);
-      gone.push({ type: 'reply', actor, request: name, data: '', expires: clock.date() });
+      gone.push({ type: 'reply', actor, request: name, data: '', expires: system.clock.date() });
     }
     return gone;
   }
@@ -303,7 +302,7 @@ export class ReplyCache {
       ? toWireError(error, '')
       : error instanceof StoreError
         ? wireError(ErrorCode.InternalError, `the call did not run: ${whyNot(error)}`)
-        : toWireError(error, this.#options.incident('the reply cache', error));
+        : toWireError(error, this.#options.system.incident('the reply cache', error));
     respond(request, { ok: false, error: wire });
   }
 }

@@ -1,5 +1,4 @@
 /** One legacy session in a durable store: writes and reads its row, its snapshot and the events of its streams. */
-import type { Clock } from '../clock.ts';
 import type { SessionState } from '../messages/session-messages.ts';
 import type { SessionStorage, StoredEvent, StoredEventKind } from '../messages/session-storage.ts';
 import { DIALECTS, type Dialect } from '../protocol/dialects/index.ts';
@@ -23,7 +22,6 @@ export interface Opening {
 }
 
 export interface SessionRecordOptions extends OutputGateOptions {
-  readonly clock: Clock;
   /** Key in the store. It does not reveal the secret id. */
   readonly actor: string;
   readonly principal: string;
@@ -109,7 +107,7 @@ export class SessionRecord implements SessionStorage {
   }
 
   used(idleMs: number): void {
-    this.#usedAt = this.#options.clock.date();
+    this.#usedAt = this.#options.system.clock.date();
     this.#idleMs = idleMs;
     // Not on each use: an expiry that is wrong by up to a quarter of the idle time is worth no write.
     if (this.#usedAt + idleMs - this.#expires > idleMs / 4) this.#keepRow();
@@ -131,7 +129,7 @@ export class SessionRecord implements SessionStorage {
   }
 
   end(): void {
-    this.#row('ended', this.#options.clock.date() + AUDIT_MS);
+    this.#row('ended', this.#options.system.clock.date() + AUDIT_MS);
     this.journal.seal();
     this.#options.ended();
   }

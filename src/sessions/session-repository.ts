@@ -1,9 +1,9 @@
 /** The legacy sessions in a durable store: active and dormant ones. Finds a dormant session by its secret id. */
 import { createHash } from 'node:crypto';
-import type { Clock, Timer } from '../clock.ts';
+import type { ActorSystem } from '../actor/actor-system.ts';
+import type { Timer } from '../clock.ts';
 import type { Limits } from '../limits.ts';
 import type { SessionState } from '../messages/session-messages.ts';
-import type { OperatorLog } from '../operator-log.ts';
 import { messageOf } from '../protocol/json.ts';
 import type { Quotas } from '../server-quotas.ts';
 import { type ActorRow, type Store, StoreError } from '../store/store.ts';
@@ -17,12 +17,10 @@ export interface RestoringStore {
 
 export interface SessionRepositoryOptions {
   readonly store: Store;
-  readonly clock: Clock;
+  readonly system: ActorSystem;
   readonly limits: Pick<Limits, 'sessionSleepMs' | 'maxRepliesPerSession'>;
   /** Dormant sessions count, too. */
   readonly quotas: Pick<Quotas, 'sessions' | 'retained'>;
-  readonly log: OperatorLog;
-  incident(where: string, error: unknown): string;
 }
 
 /** A stored session that is being restored. */
@@ -68,8 +66,8 @@ export class SessionRepository {
 
   /** Reads the rows of earlier processes: one for each session, without its data. */
   async restore(): Promise<void> {
-    const { store, clock } = this.#options;
-    const now = clock.date();
+    const { store, system } = this.#options;
+    const now = system.clock.date();
     let after: ActorRow | undefined;
     for (;;) {
       const rows = await store.list({ kind: 'session', after, limit: PAGE });
@@ -86,7 +84,7 @@ export class SessionRepository {
 
   /** Makes a session durable from now on. */
   open(id: string, principal: string, opening: Opening, state: SessionState): SessionRecord {
-    const kept = this.#keep(id, actorOf(id), principal, this.#options.clock.date(), true);
+    const kept = this.#keep(id, actorOf(id), principal, this.#options.system.clock.date(), true);
     kept.changed(opening, state);
     return kept;
   }
@@ -103,14 +101,14 @@ export class SessionRepository {
    * @throws {StoreError} if the store cannot be read
    */
   async find(id: string, principal: string): Promise<FoundSession | 'damaged' | undefined> {
-    const { store, clock, log } = this.#options;
+    const { store, system } = this.#options;
     const actor = actorOf(id);
     const row = this.#asleep.get(actor);
     if (!row && store.isDamaged?.(actor)) return 'damaged';
     if (row?.principal !== principal) return undefined;
     const survived = this.#survivors.has(actor);
     this.#wakes(row);
-    if (ended(row, clock.date())) return undefined;
+    if (ended(row, system.clock.date())) return undefined;
     try {
       // Together with its streams, so that unreadable data is found before the session is activated.
       const [stored] = await Promise.all([store.load(actor), store.streams(actor)]);
@@ -126,7 +124,7 @@ export class SessionRepository {
         if (survived) this.#survivors.add(actor);
       }
       if (fault !== 'corrupt' && fault !== 'foreign') throw error;
-      log('error', `cannot restore a session: ${messageOf(error)}`);
+      system.log('error', `cannot restore a session: ${messageOf(error)}`);
       return fault === 'corrupt' ? 'damaged' : undefined;
     }
   }
@@ -140,11 +138,10 @@ export class SessionRepository {
   }
 
   #keep(id: string, actor: string, principal: string, created: number, fresh: boolean): SessionRecord {
-    const { store, clock, incident, limits } = this.#options;
+    const { store, system, limits } = this.#options;
     const kept = new SessionRecord({
       store,
-      clock,
-      incident,
+      system,
       actor,
       principal,
       created,
@@ -178,7 +175,7 @@ export class SessionRepository {
 
   /** Periodically removes dormant sessions that have expired. The store removes expired data independently. */
   #pruneLater(): void {
-    const { clock } = this.#options;
+    const { clock } = this.#options.system;
     this.#pruning = clock.after(PRUNE_MS, () => {
       const now = clock.date();
       for (const row of this.#asleep.values()) if (ended(row, now)) this.#wakes(row);

@@ -27,7 +27,8 @@ import { ClientRequests } from './client-requests.ts';
 /** The initial snapshot. Snapshots are immutable, so all sessions share it. */
 const INITIAL = initialTransition(sessionMachine)[0];
 
-export interface SessionOptions extends ActorSystem {
+export interface SessionOptions {
+  readonly system: ActorSystem;
   /** Known only to its client and to handlers: over HTTP it is the key to the session. */
   readonly id: string;
   /** Its connection. Logs and the inspector identify the session by it. */
@@ -38,7 +39,6 @@ export interface SessionOptions extends ActorSystem {
   readonly requests: Mailbox<RequestsMail>;
   readonly emitter: Announceable<EmitterMail>;
   introduction(): ServerDescription;
-  incident(where: string, error: unknown): string;
   /** The stored state; undefined for a new session. */
   readonly was?: SessionState | undefined;
   /** Stores the new state. Absent if the session is not durable. */
@@ -62,7 +62,7 @@ export function spawnSession(options: SessionOptions): OpenSession {
       connection: options.connection,
       label: nameOfClient(options.opening.clientInfo),
     },
-    options,
+    options.system,
     (self, afterwards) => {
       client = new SessionClient(options, self);
       return new Session(options, client, afterwards);
@@ -137,7 +137,10 @@ class Session implements Behaviour<SessionMail> {
       case 'serve':
         return respond(mail.request, this.#serve(mail.request));
       case 'ask':
-        this.#asks ??= new ClientRequests(this.#options.emitter, this.#options.was && this.#options.clock.date());
+        this.#asks ??= new ClientRequests(
+          this.#options.emitter,
+          this.#options.was && this.#options.system.clock.date(),
+        );
         return this.#asks.ask(mail);
       case 'withdraw':
         return this.#asks?.withdraw(mail.ask, mail.reason);
@@ -184,7 +187,7 @@ class Session implements Behaviour<SessionMail> {
 
   #step(event: { type: 'initialized' } | { type: 'close' }): void {
     const address = `session/${this.#options.connection}`;
-    this.#snapshot = step(this.#options.inspection, address, sessionMachine, this.#snapshot, event);
+    this.#snapshot = step(this.#options.system.inspection, address, sessionMachine, this.#snapshot, event);
     this.#serving = this.#snapshot.hasTag('serving');
     this.#announcing = this.#snapshot.hasTag('announcing');
   }
@@ -211,7 +214,7 @@ class Session implements Behaviour<SessionMail> {
   }
 
   crashed(mail: SessionMail, error: unknown): void {
-    const incident = this.#options.incident(`session/${this.#options.connection}`, error);
+    const incident = this.#options.system.incident(`session/${this.#options.connection}`, error);
     const outcome: Outcome = { ok: false, error: toWireError(error, incident) };
     if (mail.type === 'request') this.#options.emitter.send({ type: 'answer', request: mail.request, outcome });
     else if ('request' in mail) respond(mail.request, outcome);

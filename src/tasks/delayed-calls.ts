@@ -1,5 +1,5 @@
 /** Continues the statecharts of calls whose clients have not returned since the process restarted: each resumes when its first timer is due. */
-import type { Clock } from '../clock.ts';
+import type { ActorSystem } from '../actor/actor-system.ts';
 import { steadyDate } from '../clock.ts';
 import type { InteractiveRequests } from '../input/interactive-requests.ts';
 import type { RequestLog } from '../input/request-log.ts';
@@ -12,7 +12,7 @@ import { TimerQueue } from '../timer-queue.ts';
 import { replayRequest } from './replayed-request.ts';
 
 export interface DelayedCallsOptions {
-  readonly clock: Clock;
+  readonly system: ActorSystem;
   readonly limits: Pick<Limits, 'maxParked' | 'maxTasks'>;
   readonly ledger: RequestLog;
   readonly asks: InteractiveRequests;
@@ -24,7 +24,6 @@ export interface DelayedCallsOptions {
    * @returns false if the identity does not belong to a task
    */
   task(identity: string): boolean;
-  incident(where: string, error: unknown): string;
 }
 
 export class DelayedCalls {
@@ -33,14 +32,14 @@ export class DelayedCalls {
 
   constructor(options: DelayedCallsOptions) {
     this.#options = options;
-    this.#wakes = new TimerQueue(options.clock, steadyDate(options.clock), (id) => void this.#wake(id));
+    this.#wakes = new TimerQueue(options.system.clock, steadyDate(options.system.clock), (id) => void this.#wake(id));
   }
 
   /** Restores the timers from the store. Overdue ones fire after all other parts of the server are restored. */
   async restore(): Promise<void> {
-    const { ledger, limits, clock } = this.#options;
+    const { ledger, limits, system } = this.#options;
     const due = await ledger.due(limits.maxParked + limits.maxTasks);
-    clock.soon(() => {
+    system.clock.soon(() => {
       for (const { id, due: at } of due) if (!ledger.leaving) this.#wakes.add(id, at);
     });
   }
@@ -50,7 +49,7 @@ export class DelayedCalls {
   }
 
   async #wake(id: string): Promise<void> {
-    const { asks, ledger, route, task, incident } = this.#options;
+    const { asks, ledger, route, task, system } = this.#options;
     try {
       if (task(id)) return;
       const left = await ledger.left(id);
@@ -60,11 +59,11 @@ export class DelayedCalls {
       const tool = isObject(call) ? call.tool : undefined;
       if (!isCall(call) || typeof tool !== 'string') throw new Error('expected a stored call');
       const refused = (outcome: Outcome): void => {
-        if (!outcome.ok) incident(`a suspended call of tool "${tool}"`, new Error(outcome.error.message));
+        if (!outcome.ok) system.incident(`a suspended call of tool "${tool}"`, new Error(outcome.error.message));
       };
       route({ type: 'request', request: replayRequest({ tool, session: undefined }, call, recorded, refused) });
     } catch (error) {
-      incident('continuing a suspended call after its delay', error);
+      system.incident('continuing a suspended call after its delay', error);
     }
   }
 }

@@ -9,7 +9,8 @@ import { ErrorCode } from '../protocol/errors.ts';
 import { messageOf } from '../protocol/json.ts';
 import { respond } from '../requests/respond.ts';
 
-export interface TaskOptions extends ActorSystem {
+export interface TaskOptions {
+  readonly system: ActorSystem;
   readonly id: string;
   /** The name of the called tool. */
   readonly tool: string;
@@ -37,7 +38,6 @@ export interface TaskOptions extends ActorSystem {
    * @returns the outcome to store: the result, or an error if there is no room for it
    */
   result(outcome: Outcome): Outcome;
-  incident(where: string, error: unknown): string;
 }
 
 interface Kept {
@@ -53,16 +53,16 @@ export class TaskPersistence {
 
   constructor(options: TaskOptions) {
     this.#options = options;
-    const { clock, id, incident, changed, keep } = options;
+    const { system, id, changed, keep } = options;
     if (!keep) return;
     this.#saving = new SnapshotWriter<Kept>({
-      clock,
+      clock: system.clock,
       save: ({ snapshot }) => keep(snapshot),
       saved: ({ look }) => {
         this.#durable = look;
         changed(look);
       },
-      failed: (error) => void incident(`persisting ${taskAddress(id)}`, error),
+      failed: (error) => void system.incident(`persisting ${taskAddress(id)}`, error),
     });
   }
 

@@ -1,12 +1,12 @@
 /** The tasks in a durable store: each has a row, a snapshot that changes, and its call, which does not change. */
 
-import { type Clock, isoOf } from '../clock.ts';
+import type { ActorSystem } from '../actor/actor-system.ts';
+import { isoOf } from '../clock.ts';
 import type { RequestLog } from '../input/request-log.ts';
 import { callOf, isCall, type StoredCall } from '../input/request-log.ts';
 import type { Limits } from '../limits.ts';
 import type { ActiveRequest } from '../messages/active-request.ts';
 import type { TaskSnapshot } from '../messages/task-messages.ts';
-import type { OperatorLog } from '../operator-log.ts';
 import { ErrorCode } from '../protocol/errors.ts';
 import { isObject, messageOf } from '../protocol/json.ts';
 import { fromText, toText } from '../store/serialize.ts';
@@ -32,11 +32,10 @@ export interface TaskRecord {
 }
 
 export interface TaskRecordsOptions {
-  readonly clock: Clock;
+  readonly system: ActorSystem;
   readonly store: Store;
   readonly ledger: RequestLog;
   readonly limits: Pick<Limits, 'maxTasks'>;
-  log: OperatorLog;
 }
 
 const VERSION = '1';
@@ -74,28 +73,28 @@ export class TaskRecords {
   }
 
   forget({ id, identity, round }: TaskRecord): void {
-    const { ledger, store, log } = this.#options;
+    const { ledger, store, system } = this.#options;
     const writes: Write[] = [{ type: 'forget', actor: actorOf(id) }];
     if (round === 0) writes.push(ledger.forgotten(identity));
     store
       .commit(writes)
       .catch((error: unknown) =>
-        log('warning', `cannot delete a task from the store yet; the next sweep does: ${messageOf(error)}`),
+        system.log('warning', `cannot delete a task from the store yet; the next sweep does: ${messageOf(error)}`),
       );
   }
 
   /** Loads the stored tasks, oldest first. A task that cannot be read is omitted and logged. */
   async restore(): Promise<readonly { readonly record: TaskRecord; readonly task: TaskSnapshot }[]> {
-    const { clock, store, limits, log } = this.#options;
+    const { store, limits, system } = this.#options;
     const found: { readonly record: TaskRecord; readonly task: TaskSnapshot }[] = [];
     for (const row of await store.list({ kind: 'task', limit: limits.maxTasks })) {
-      if (row.expires !== undefined && row.expires <= clock.date()) continue;
+      if (row.expires !== undefined && row.expires <= system.clock.date()) continue;
       try {
         found.push(await this.#read(row));
       } catch (error) {
         if (error instanceof StoreError && error.fault !== 'corrupt') throw error;
         this.#unread.add(row.id);
-        log('error', `cannot recover a task of tool "${row.name}": ${messageOf(error)}`);
+        system.log('error', `cannot recover a task of tool "${row.name}": ${messageOf(error)}`);
       }
     }
     return found;
@@ -147,7 +146,7 @@ export class TaskRecords {
     } catch (error) {
       if (!task.outcome) throw error;
       const message = `the result of this task could not be written as JSON: ${messageOf(error)}`;
-      this.#options.log('warning', message);
+      this.#options.system.log('warning', message);
       const outcome = { ok: false, error: { code: ErrorCode.InternalError, message } } as const;
       return kept({ ...task, status: 'failed', message, outcome });
     }

@@ -1,5 +1,6 @@
 /** Recovers tasks whose handlers ended with their process: runs their calls again with the recorded replies and steps. */
 
+import type { ActorSystem } from '../actor/actor-system.ts';
 import type { ToolImplementation } from '../executors/execution.ts';
 import type { Context, RequestContext } from '../input/context.ts';
 import type { InteractiveRequests } from '../input/interactive-requests.ts';
@@ -32,7 +33,7 @@ export interface TaskRecoveryOptions {
   readonly asks: InteractiveRequests;
   /** Routes the request that runs the call. */
   route(mail: RequestMail): void;
-  incident(where: string, error: unknown): string;
+  readonly system: ActorSystem;
 }
 
 export class TaskRecovery {
@@ -45,7 +46,7 @@ export class TaskRecovery {
 
   /** Runs the call of a task again, once. */
   async revive(left: Interrupted): Promise<void> {
-    const { asks, records, ledger, route, incident } = this.#options;
+    const { asks, records, ledger, route, system } = this.#options;
     const { task, record, stood } = left;
     if (stood === undefined || left.running) return;
     left.stood = undefined;
@@ -61,7 +62,7 @@ export class TaskRecovery {
       this.#reviving.set(request, { left, stood });
       route({ type: 'request', request });
     } catch (error) {
-      const named = isProtocolError(error) ? '' : incident('running a task again after a restart', error);
+      const named = isProtocolError(error) ? '' : system.incident('running a task again after a restart', error);
       done({ ok: false, error: toWireError(error, named) });
     }
   }

@@ -48,7 +48,7 @@ export function spawnTask(
   const task = new Task(options, conversation);
   const { id, tool } = options;
   const identity = { kind: 'task', address: taskAddress(id), ...(tool === '' ? {} : { label: tool }) } as const;
-  const actor = spawn<TaskMail>(identity, options, (self) => task.at(self));
+  const actor = spawn<TaskMail>(identity, options.system, (self) => task.at(self));
   const stop = (why: string): void => {
     task.leave(new Error(why));
     actor.stop(why);
@@ -82,7 +82,7 @@ class Task implements Behaviour<TaskMail> {
   #outcome: Outcome | undefined;
 
   constructor(options: TaskOptions, conversation: Mailbox<InteractiveRequestMail> | undefined) {
-    const { id, was, clock } = options;
+    const { id, was, system } = options;
     this.#options = options;
     this.#conversation = conversation;
     this.#questions = new TaskInputs(
@@ -92,7 +92,7 @@ class Task implements Behaviour<TaskMail> {
     );
     this.#waiters = new TaskWaiters(this.#questions, options.ttlMs);
     this.#replies = { ...was?.replies };
-    this.#createdAt = was?.createdAt ?? isoOf(clock.date());
+    this.#createdAt = was?.createdAt ?? isoOf(system.clock.date());
     this.#updatedAt = was?.updatedAt ?? this.#createdAt;
     if (was) this.#snapshot = taskMachine.resolveState({ value: was.status });
     this.#message = was?.message;
@@ -130,7 +130,8 @@ class Task implements Behaviour<TaskMail> {
 
   waits(): readonly Waits[] {
     if (this.#ended) return [];
-    const { clock, ttlMs } = this.#options;
+    const { system, ttlMs } = this.#options;
+    const { clock } = system;
     const until = clock.now() + Date.parse(this.#createdAt) + ttlMs - clock.date();
     return this.#questions.waits({ until, lasts: ttlMs });
   }
@@ -308,19 +309,19 @@ class Task implements Behaviour<TaskMail> {
   }
 
   #step(event: TaskEvent): void {
-    const { inspection, id } = this.#options;
-    this.#snapshot = step(inspection, taskAddress(id), taskMachine, this.#snapshot, event);
+    const { system, id } = this.#options;
+    this.#snapshot = step(system.inspection, taskAddress(id), taskMachine, this.#snapshot, event);
     this.#changed();
   }
 
   #changed(): void {
-    this.#updatedAt = isoOf(this.#options.clock.date());
+    this.#updatedAt = isoOf(this.#options.system.clock.date());
     const more = () => ({ questions: this.#questions.snapshot(), replies: { ...this.#replies } });
     this.#keeping.changed(this.#now(), more);
   }
 
   crashed(mail: TaskMail, error: unknown): void {
-    const incident = this.#options.incident(taskAddress(this.#options.id), error);
+    const incident = this.#options.system.incident(taskAddress(this.#options.id), error);
     if (mail.type === 'request' || mail.type === 'created')
       respond(mail.request, { ok: false, error: toWireError(error, incident) });
     // Its place in the quota must be freed.

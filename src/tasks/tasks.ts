@@ -15,7 +15,6 @@ import type { RequestMail } from '../messages/request-messages.ts';
 import type { Outcome } from '../messages/results.ts';
 import type { SessionMail } from '../messages/session-messages.ts';
 import type { TaskSnapshot, TaskState } from '../messages/task-messages.ts';
-import type { OperatorLog } from '../operator-log.ts';
 import { ErrorCode, isProtocolError, ProtocolError, toWireError } from '../protocol/errors.ts';
 import { heapBytes } from '../protocol/heap.ts';
 import { damagedTask, declaresTasks, tasksNotDeclared, unknownTask } from '../protocol/task-params.ts';
@@ -31,14 +30,14 @@ import { expiryOf, firstOf, type TaskRecord, type TaskRecords } from './task-rec
 import { TaskRecovery } from './task-recovery.ts';
 import { ENDED_TASK_BYTES, ownerOf, type Place, release, type TaskEntry, TaskTable } from './task-table.ts';
 
-export interface TasksOptions extends ActorSystem {
+export interface TasksOptions {
+  readonly system: ActorSystem;
   readonly limits: Limits;
   readonly quotas: Quotas;
   readonly asks: InteractiveRequests;
   readonly ledger: RequestLog;
   /** The durable tasks; undefined if tasks end with the process. */
   readonly records: TaskRecords | undefined;
-  log: OperatorLog;
   /** Routes the request that runs a call again. */
   route(mail: RequestMail): void;
   /** Whether the server announces tasks to clients. */
@@ -47,7 +46,6 @@ export interface TasksOptions extends ActorSystem {
   changed(task: TaskState): void;
   /** Notifies the session of a task about its new status. */
   sessionTold(session: Announceable<SessionMail>, task: TaskState): void;
-  incident(where: string, error: unknown): string;
 }
 
 /** Length of a task id: 132 random bits, because the id is the only protection of an anonymous task. */
@@ -80,7 +78,7 @@ export class Tasks {
 
   /** Restores the stored tasks. Working ones run again once all other parts of the server are restored; waiting ones after their answer. */
   async restore(): Promise<void> {
-    const { clock, records } = this.#options;
+    const { records, system } = this.#options;
     if (!records) return;
     const working: TaskEntry[] = [];
     for (const { record, task } of await records.restore()) {
@@ -88,7 +86,7 @@ export class Tasks {
       if (kept.stood === 'working') working.push(kept);
     }
     await this.#waiting?.restore();
-    clock.soon(async () => {
+    system.clock.soon(async () => {
       for (const kept of working) await this.revival?.revive(kept);
     });
   }
@@ -111,13 +109,13 @@ export class Tasks {
       const created = this.#create(request, ctx, way.ttlMs);
       return created ? created.then(() => execute(ctx)) : execute(ctx);
     }
-    const { clock, limits } = this.#options;
+    const { limits, system } = this.#options;
     let timer: Timer | undefined;
     const stop = (): void => timer?.cancel();
     // The time that its client takes to answer does not count: each request of the call gets the full time.
     const watch = (current: ActiveRequest): void => {
       stop();
-      timer = clock.after(limits.taskAfterMs, () => this.#outlasted(current, ctx));
+      timer = system.clock.after(limits.taskAfterMs, () => this.#outlasted(current, ctx));
     };
     const ctx = contextOf({ ...lent, carried: watch });
     watch(request);
@@ -139,7 +137,7 @@ export class Tasks {
     try {
       this.#serve(mail);
     } catch (error) {
-      const incident = isProtocolError(error) ? '' : this.#options.incident(request.operation.method, error);
+      const incident = isProtocolError(error) ? '' : this.#options.system.incident(request.operation.method, error);
       respond(request, { ok: false, error: toWireError(error, incident) });
     }
   };
@@ -205,7 +203,7 @@ export class Tasks {
   #outlasted(request: ActiveRequest, carrier: HandlerRun): void {
     if (request.settled || !declaresTasks(request.client.capabilities) || this.#shelf.full(request)) return;
     this.#create(request, carrier, this.#options.limits.taskTtlMs)?.catch((error: unknown) => {
-      if (!request.settled) this.#options.incident('turning a call into a task; it stays a request', error);
+      if (!request.settled) this.#options.system.incident('turning a call into a task; it stays a request', error);
     });
   }
 
@@ -220,7 +218,7 @@ export class Tasks {
    * @returns a promise that resolves when it is durable and rejects if there is no task; undefined without a durable store
    */
   #create(request: ActiveRequest, carrier: HandlerRun, ttlMs: number): Promise<void> | undefined {
-    const { clock, limits, asks, records, ledger } = this.#options;
+    const { system, limits, asks, records, ledger } = this.#options;
     const conversation = asks.converse(request, carrier);
     const { id: identity, round } = asks.identityOf(conversation) ?? { id: '', round: 0 };
     this.#shelf.newest += 1;
@@ -233,7 +231,7 @@ export class Tasks {
       round,
       ordinal: this.#shelf.newest,
       ttlMs,
-      created: clock.date(),
+      created: system.clock.date(),
     };
     request.held?.release();
     const place = this.#shelf.take(record, request.bytes);
@@ -272,11 +270,12 @@ export class Tasks {
     was: TaskSnapshot | undefined,
     place: Place,
   ): TaskEntry {
-    const { clock, inspection, resting, limits, changed, sessionTold, incident, records } = this.#options;
+    const { system, limits, changed, sessionTold, records } = this.#options;
+    const { clock } = system;
     const { id, tool, ttlMs } = record;
     const task = spawnTask(
       {
-        ...{ clock, inspection, resting, incident, id, tool, ttlMs, was, pollMs: limits.taskPollMs },
+        ...{ system, id, tool, ttlMs, was, pollMs: limits.taskPollMs },
         changed: (look) => {
           changed(look);
           if (look.status !== kept.told && kept.session) sessionTold(kept.session.mailbox, look);
@@ -330,7 +329,7 @@ export class Tasks {
   #result({ place, record }: TaskEntry, outcome: Outcome): Outcome {
     const excess = place.bytes.resize(ENDED_TASK_BYTES + heapBytes(outcome));
     if (!excess) return outcome;
-    this.#options.log('warning', `dropped the result of a task of tool "${record.tool}": ${excess.message}`);
+    this.#options.system.log('warning', `dropped the result of a task of tool "${record.tool}": ${excess.message}`);
     place.bytes.resize(ENDED_TASK_BYTES, 'forced');
     return {
       ok: false,

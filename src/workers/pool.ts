@@ -4,21 +4,17 @@
  */
 import { initialTransition, transition } from 'xstate';
 import { supervisorMachine } from '../../machines/supervisor.ts';
-import type { Quarantine } from '../actor/quarantine.ts';
-import type { Clock } from '../clock.ts';
+import type { ActorSystem } from '../actor/actor-system.ts';
 import type { Context } from '../input/context.ts';
-import type { OperatorLog } from '../operator-log.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import { messageOf } from '../protocol/json.ts';
 import type { ThreadSource } from '../registry/thread-module.ts';
 import { type PoolCall, PoolWorker } from './pool-worker.ts';
 
 export interface PoolOptions {
-  readonly clock: Clock;
+  readonly system: ActorSystem;
   /** Most threads, and most calls that wait for a thread. */
   readonly limits: { readonly cpuThreads: number; readonly maxCpuQueue: number };
-  readonly quarantine: Quarantine;
-  log: OperatorLog;
 }
 
 /** Makes the handler of a tool that runs in a thread. */
@@ -124,7 +120,7 @@ export class Pool {
   #start(): PoolWorker | undefined {
     if (this.#threads.size >= this.#options.limits.cpuThreads) return undefined;
     const thread: PoolWorker = new PoolWorker({
-      clock: this.#options.clock,
+      clock: this.#options.system.clock,
       freed: () => this.#pump(),
       ended: (job, why) => {
         this.#threads.delete(thread);
@@ -138,7 +134,7 @@ export class Pool {
 
   /** Handles a thread that crashed in a call. */
   #crashed({ label, reject }: PoolCall, why: string): void {
-    const { clock, quarantine, log } = this.#options;
+    const { clock, quarantine, log } = this.#options.system;
     log('error', `${label} crashed its thread: ${why}`);
     reject(new Error(`${label} crashed the thread that it ran in: ${why}`));
     const before = this.#supervisors.get(label) ?? initialTransition(supervisorMachine, POLICY)[0];

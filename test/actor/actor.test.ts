@@ -1,8 +1,8 @@
 /** What every actor is given: turns, crashes that are borne, a limit to them, and inspection that costs nothing. */
 import * as assert from 'uvu/assert';
 import { type Behaviour, spawn } from '../../src/actor/actor.ts';
+import { createActorSystem } from '../../src/actor/actor-system.ts';
 import { systemClock } from '../../src/clock.ts';
-import { Inspection } from '../../src/inspection/inspection.ts';
 import type { InspectionRecord } from '../../src/inspection/records.ts';
 import type { Mailbox } from '../../src/messages/mailbox.ts';
 import { suite } from '../harness/door.ts';
@@ -15,13 +15,12 @@ type TestMail =
   | { readonly type: 'fail' };
 
 function make(at = { now: 0 }) {
-  const inspection = new Inspection(systemClock);
   const heard: string[] = [];
   const crashed: string[] = [];
-  const host = { clock: { ...systemClock, now: () => at.now }, inspection };
+  const system = createActorSystem({ clock: { ...systemClock, now: () => at.now }, log: () => {} });
   const actor = spawn<TestMail>(
     { kind: 'registry', address: 'test' },
-    host,
+    system,
     (self: Mailbox<TestMail>): Behaviour<TestMail> => ({
       policy: { restarts: 2, windowMs: 1_000 },
       state: () => `heard ${heard.length}`,
@@ -40,7 +39,7 @@ function make(at = { now: 0 }) {
         ),
     }),
   );
-  return { actor, mailbox: actor.mailbox, heard, crashed, inspection };
+  return { actor, mailbox: actor.mailbox, heard, crashed, inspection: system.inspection };
 }
 
 test('mail sent while it acts waits its turn', () => {

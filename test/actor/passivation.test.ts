@@ -1,8 +1,8 @@
 /** Actors that have no mail give back what XState keeps for them, and nobody can tell. */
 import * as assert from 'uvu/assert';
 import { spawn } from '../../src/actor/actor.ts';
+import { createActorSystem } from '../../src/actor/actor-system.ts';
 import { Passivator } from '../../src/actor/passivation.ts';
-import { Inspection } from '../../src/inspection/inspection.ts';
 import type { InspectionRecord } from '../../src/inspection/records.ts';
 import { settled } from '../../src/testing/simulated-clock.ts';
 import { SimulatedClock } from '../../src/testing.ts';
@@ -16,12 +16,12 @@ interface Count {
 
 function make() {
   const clock = new SimulatedClock();
-  const inspection = new Inspection(clock);
-  const resting = new Passivator(clock);
+  const system = createActorSystem({ clock, log: () => {} });
+  const { inspection, resting } = system;
   const seen: number[] = [];
   let rested = 0;
   let count = 0;
-  const actor = spawn<Count>({ kind: 'session', address: 'session/test' }, { clock, inspection, resting }, () => ({
+  const actor = spawn<Count>({ kind: 'session', address: 'session/test' }, system, () => ({
     receive: () => void seen.push(++count),
     crashed() {},
     state: () => `counted ${count}`,

@@ -3,8 +3,7 @@ import * as assert from 'uvu/assert';
 import { initialTransition, transition } from 'xstate';
 import { type RestartPolicy, supervisorMachine } from '../../machines/supervisor.ts';
 import { spawn } from '../../src/actor/actor.ts';
-import { Quarantine } from '../../src/actor/quarantine.ts';
-import { Inspection } from '../../src/inspection/inspection.ts';
+import { createActorSystem } from '../../src/actor/actor-system.ts';
 import type { InspectionRecord } from '../../src/inspection/records.ts';
 import { SimulatedClock } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';
@@ -14,9 +13,7 @@ const test = suite('quarantine');
 type Work = { readonly type: 'work' } | { readonly type: 'fail' } | { readonly type: 'stop' };
 
 function host() {
-  const clock = new SimulatedClock();
-  const inspection = new Inspection(clock);
-  return { clock, inspection, quarantine: new Quarantine(clock) };
+  return createActorSystem({ clock: new SimulatedClock(), log: () => {} });
 }
 
 function worker(at: ReturnType<typeof host>, address: string, policy?: RestartPolicy) {

@@ -1,8 +1,8 @@
 /** The registry and the executor actor when they fail themselves, which nothing that an author supplies can make them: they are driven by hand. */
 import * as assert from 'uvu/assert';
+import { createActorSystem } from '../../src/actor/actor-system.ts';
 import { spawnExecutor } from '../../src/executors/executor.ts';
 import { ErrorCode } from '../../src/index.ts';
-import { Inspection } from '../../src/inspection/inspection.ts';
 import type { RequestsMail } from '../../src/messages/request-messages.ts';
 import { DIALECTS } from '../../src/protocol/dialects/index.ts';
 import { Catalogue } from '../../src/registry/catalogue.ts';
@@ -42,8 +42,7 @@ test('a registry that fails answers with -32603 and serves the next; set aside i
   const served: unknown[] = [];
   let broken = true;
   const { mailbox } = spawnRegistry({
-    clock,
-    inspection: new Inspection(clock),
+    system: { ...createActorSystem({ clock, log: () => {} }), incident: (where) => String(incidents.push(where)) },
     address: 'registry/tools',
     catalogue: new Catalogue('tool'),
     serve({ id }) {
@@ -51,7 +50,6 @@ test('a registry that fails answers with -32603 and serves the next; set aside i
       served.push(id);
     },
     changed() {},
-    incident: (where) => String(incidents.push(where)),
   });
   const send = (id: number): unknown[] => {
     const { request, heard } = underWay(id);
@@ -80,10 +78,14 @@ test('a registry that fails answers with -32603 and serves the next; set aside i
 test('an executor actor that fails answers with -32603 and runs the next', () => {
   const clock = new SimulatedClock();
   const incidents: string[] = [];
+  const incident = (where: string): string => {
+    // It fails while it tells of the failure: that is not the handler's any more.
+    if (where !== 'executor/tools') throw new Error('secret');
+    return String(incidents.push(where));
+  };
   let broken = true;
   const { mailbox } = spawnExecutor<{ label: string }, string, Record<string, never>>({
-    clock,
-    inspection: new Inspection(clock),
+    system: { ...createActorSystem({ clock, log: () => {} }), incident },
     address: 'executor/tools',
     run() {
       if (broken) throw new Error('secret');
@@ -92,11 +94,6 @@ test('an executor actor that fails answers with -32603 and runs the next', () =>
     resumes: () => false,
     admit: () => {},
     wrap: () => ({ kind: 'empty' }),
-    incident(where) {
-      // It fails while it tells of the failure: that is not the handler's any more.
-      if (where !== 'executor/tools') throw new Error('secret');
-      return String(incidents.push(where));
-    },
   });
   mailbox.send({ type: 'attach', ref: 1, implementation: { label: 'tool "x"' } });
   const first = underWay(1);

@@ -1,8 +1,8 @@
 /** The one door out: order, coalescing, bounds, batches. */
 import * as assert from 'uvu/assert';
+import { createActorSystem } from '../../src/actor/actor-system.ts';
 import { Outbound } from '../../src/codec/outbound/outbound.ts';
 import { spawnEmitter } from '../../src/emitters/emitter.ts';
-import { Inspection } from '../../src/inspection/inspection.ts';
 import type { Batch } from '../../src/messages/active-request.ts';
 import type { Exchange } from '../../src/messages/connection-events.ts';
 import type { EmitterMail } from '../../src/messages/emitter-messages.ts';
@@ -22,8 +22,7 @@ function make(maxHeld = 100) {
   const unwritable: unknown[] = [];
   const unanswered: number[] = [];
   const { mailbox } = spawnEmitter({
-    clock,
-    inspection: new Inspection(clock),
+    system: createActorSystem({ clock, log: () => {} }),
     address: 'emitter/test',
     outbound: new Outbound({ name: 'test', version: '1' }, 0, (_id, error) => {
       unwritable.push(error);

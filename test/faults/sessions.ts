@@ -46,8 +46,8 @@ export const SESSIONS: readonly BrokenBuild[] = [
     id: 'R-24',
     test: 'test/durable/sessions.test.ts',
     file: 'src/sessions/session-record.ts',
-    find: "this.#row('ended', this.#options.clock.date() + AUDIT_MS);",
-    replace: "this.#row('open', this.#options.clock.date() + AUDIT_MS);",
+    find: "this.#row('ended', this.#options.system.clock.date() + AUDIT_MS);",
+    replace: "this.#row('open', this.#options.system.clock.date() + AUDIT_MS);",
     why: 'a session that was ended comes back after a restart',
   },
   {

@@ -63,8 +63,8 @@ export const TASKS: readonly BrokenBuild[] = [
     id: 'R-29',
     test: 'test/tasks/durable/tasks.test.ts',
     file: 'src/input/request-log.ts',
-    find: 'this.#lasting.get(id) ?? clock.date()',
-    replace: 'clock.date()',
+    find: 'this.#lasting.get(id) ?? system.clock.date()',
+    replace: 'system.clock.date()',
     why: 'the steps of a task are forgotten before the task',
   },
   {

@@ -1,9 +1,10 @@
 /** What the tests of handles share: a host with simulated time, a store that can lose what is not durable, and an order to put through. */
 import { assign, fromPromise, setup } from 'xstate';
+import { createActorSystem } from '../../src/actor/actor-system.ts';
 import { HandleError } from '../../src/handles/handle-error.ts';
 import { Handles } from '../../src/handles/handles.ts';
 import type { Caller, MachineKind } from '../../src/handles/machine-definition.ts';
-import { Inspection } from '../../src/inspection/inspection.ts';
+import type { Inspection } from '../../src/inspection/inspection.ts';
 import { type Limits, resolveLimits } from '../../src/limits.ts';
 import { type Quotas, quotasOf } from '../../src/server-quotas.ts';
 import { memoryStore } from '../../src/store/memory-store.ts';
@@ -106,21 +107,20 @@ export async function stage(
     limits = {},
   }: { readonly store?: Store; readonly clock?: SimulatedClock; readonly limits?: Partial<Limits> } = {},
 ): Promise<Stage> {
-  const inspection = new Inspection(clock);
+  const system = createActorSystem({ clock, log: () => {} });
+  const { inspection } = system;
   const incidents: { id: string; where: string; error: unknown }[] = [];
+  const incident = (where: string, error: unknown): string => {
+    const id = `i${incidents.length}`;
+    incidents.push({ id, where, error });
+    return id;
+  };
   const quotas = quotasOf(resolveLimits(limits));
   const handles = new Handles({
-    clock,
-    inspection,
+    system: { ...system, incident },
     store,
     limits: resolveLimits(limits),
     quotas,
-    log: () => {},
-    incident(where, error) {
-      const id = `i${incidents.length}`;
-      incidents.push({ id, where, error });
-      return id;
-    },
   });
   for (const kind of kinds) handles.define(kind);
   await handles.restore();

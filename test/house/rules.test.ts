@@ -66,11 +66,15 @@ const ROOMS: readonly {
     may: ['clock', 'global-registry', 'protocol', 'quota', 'messages'],
     packages: ['eventemitter3', 'nanoid', 'node:'],
   },
-  { room: 'actor', may: ['clock', 'machines', 'protocol', 'messages', 'inspection'], packages: ['xstate'] },
+  {
+    room: 'actor',
+    may: ['clock', 'machines', 'protocol', 'messages', 'operator-log', 'inspection'],
+    packages: ['nanoid', 'xstate'],
+  },
   { room: 'inspector/model', may: ['charts', 'inspection'], packages: [] },
   { room: 'launcher', may: ['global-registry', 'store', 'transports'], packages: [] },
   { room: 'requests', may: ['clock', 'protocol', 'quota', 'messages', 'inspection', 'actor'], packages: ['node:'] },
-  { room: 'codec', may: ['protocol', 'messages', 'inspection', 'requests'], packages: [] },
+  { room: 'codec', may: ['protocol', 'messages', 'inspection', 'actor', 'requests'], packages: [] },
   {
     room: 'input',
     may: [
@@ -182,6 +186,7 @@ const ROOMS: readonly {
       'timer-queue',
       'inspection',
       'results',
+      'actor',
       'requests',
       'input',
       'executors',

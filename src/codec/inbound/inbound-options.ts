@@ -1,5 +1,5 @@
 /** The options of the inbound codec, and the interface through which it opens sessions. Types only. */
-import type { Inspection } from '../../inspection/inspection.ts';
+import type { ActorSystem } from '../../actor/actor-system.ts';
 import type { Client } from '../../messages/client-facts.ts';
 import type { Exchange } from '../../messages/connection-events.ts';
 import type { EmitterMail } from '../../messages/emitter-messages.ts';
@@ -19,7 +19,7 @@ export interface OpenedSession {
 
 export interface InboundOptions extends ParseLimits {
   readonly connection: string;
-  readonly inspection: Inspection;
+  readonly system: ActorSystem;
   readonly requests: Mailbox<RequestsMail>;
   readonly emitter: Mailbox<EmitterMail>;
   /** The principal of messages without an exchange. */
@@ -45,5 +45,4 @@ export interface InboundOptions extends ParseLimits {
   accepted(exchange: Exchange): void;
   /** Whether the server currently has a capability. */
   offers(capability: keyof ServerCapabilities): boolean;
-  incident(where: string, error: unknown): string;
 }

@@ -51,7 +51,8 @@ export class Inbound {
 
   /** Takes one whole message (or batch) as text. Never throws. */
   text(text: string, exchange?: Exchange): void {
-    const { inspection, connection } = this.#options;
+    const { system, connection } = this.#options;
+    const { inspection } = system;
     const before = this.#exchange;
     this.#enter(exchange);
     // The previous message was from another client.
@@ -183,7 +184,10 @@ export class Inbound {
         code,
         message: why,
         data,
-      } = toWireError(error, error instanceof ProtocolError ? '' : this.#options.incident('the inbound codec', error));
+      } = toWireError(
+        error,
+        error instanceof ProtocolError ? '' : this.#options.system.incident('the inbound codec', error),
+      );
       this.#refuse(message.id, code, why, batch, data);
     }
   }
@@ -284,7 +288,8 @@ export class Inbound {
   ): void {
     if (method.needs && !this.#options.offers(method.needs))
       throw new ProtocolError(ErrorCode.MethodNotFound, `${message.method}: this server has no ${method.needs}`);
-    const { inspection, shared } = this.#options;
+    const { system, shared } = this.#options;
+    const { inspection } = system;
     const exchange = this.#exchange;
     if (exchange) exchange.request = message.id;
     const request = new IncomingRequest(

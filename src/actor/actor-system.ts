@@ -1,0 +1,50 @@
+/** The services that all actors of one server share: time, inspection, passivation, quarantine, and the operator's log. */
+import { nanoid } from 'nanoid';
+import type { Clock } from '../clock.ts';
+import { Inspection } from '../inspection/inspection.ts';
+import type { OperatorLog } from '../operator-log.ts';
+import { stackOf } from '../protocol/json.ts';
+import { Passivator } from './passivation.ts';
+import { Quarantine } from './quarantine.ts';
+
+export interface ActorSystem {
+  readonly clock: Clock;
+  readonly inspection: Inspection;
+  /** Passivates idle actors. */
+  readonly resting: Passivator;
+  /** Lists quarantined actors. */
+  readonly quarantine: Quarantine;
+  /** Writes to the operator's log. Never throws. */
+  readonly log: OperatorLog;
+  /** Logs an internal error, whose details no client receives. @returns the incident's id for the client */
+  incident(where: string, error: unknown): string;
+}
+
+export interface ActorSystemOptions {
+  readonly clock: Clock;
+  /** Must not throw. */
+  readonly log: OperatorLog;
+  /** The inspection record that caused what runs now outside of any turn; 0 if there is none. */
+  causeOf?(): number;
+  /** Number of active actors above which passivation does not wait for its next round. */
+  readonly maxActive?: number;
+}
+
+const INCIDENT_ID_LENGTH = 10;
+
+export function createActorSystem({ clock, log, causeOf, maxActive }: ActorSystemOptions): ActorSystem {
+  const incident = (where: string, error: unknown): string => {
+    const id = nanoid(INCIDENT_ID_LENGTH);
+    log('error', `incident ${id} in ${where}: ${stackOf(error)}`);
+    return id;
+  };
+  const faulty = (error: unknown): void => void incident('a listener of inspect, which was removed', error);
+  return {
+    clock,
+    inspection: new Inspection(clock, faulty, causeOf),
+    resting: new Passivator(clock, maxActive),
+    quarantine: new Quarantine(clock),
+    log,
+    incident,
+  };
+}
