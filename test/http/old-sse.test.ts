@@ -297,6 +297,8 @@ test('a client that drops its stream ends its session, and what runs in it', () 
 
 test('a client that drops its stream before initialize leaves nothing behind', () =>
   serving(async ({ url, clock, sessions }) => {
+    // The actors of a new server become passive first.
+    await clock.advance(60_000);
     const before = clock.timers;
     const client = await connect(url);
     assert.is(sessions(), 0);

@@ -522,6 +522,8 @@ test('an answer follows the revision that was agreed, whatever the header says l
 
 test('10,000 requests that are refused leave no session and no timer behind', () =>
   serving(async ({ url, clock, sessions }) => {
+    // The actors of a new server become passive first.
+    await clock.advance(60_000);
     const before = clock.timers;
     const json = { 'content-type': 'application/json', accept: '*/*' };
     const none = { ...json, 'mcp-session-id': 'x'.repeat(22) };

@@ -159,6 +159,8 @@ test('CVE-2025-53365: R-06: a client that leaves after any byte that it sent or 
 
 test('GHSA-9pj6-vhgr-3mwh, python-sdk 0f12dae: 100,000 refused requests and health checks leave no session and no timer', () =>
   serving(async ({ url, clock, sessions }) => {
+    // The actors of a new server become passive first.
+    await clock.advance(60_000);
     const before = clock.timers;
     const json = { 'content-type': 'application/json', accept: '*/*' };
     const stranger = { ...json, 'mcp-session-id': 'x'.repeat(22) };
