@@ -43,5 +43,5 @@ export interface InteractiveRequestOptions {
   over(): void;
   /** Its handler has ended. */
   gone(): void;
-  expired(): Error;
+  readonly expired: () => Error;
 }

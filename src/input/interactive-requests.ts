@@ -61,7 +61,7 @@ export class InteractiveRequests {
     const { system, ledger, limits } = this.#options;
     const { clock } = system;
     const refusal = refusalFor(request);
-    if (refusal) return refusing(refusal, clock);
+    if (refusal) return refusing(() => refusal, clock);
     const id = request.recorded?.id ?? nanoid();
     const actor = spawnInteractiveRequest({
       system,
@@ -84,7 +84,7 @@ export class InteractiveRequests {
         actor.stop('its handler has ended');
         request.memory?.release();
         // Code that the handler left running may still ask.
-        request.conversation = refusing(new Unanswered(ENDED), clock);
+        request.conversation = refusing(() => new Unanswered(ENDED), clock);
       },
       expired: () => tooLate(limits.askMs),
     });
@@ -321,11 +321,11 @@ function refusalFor(request: ActiveRequest): Error | undefined {
 }
 
 /** A mailbox that rejects every question of a handler that cannot ask. */
-function refusing(reason: Error, clock: Clock): Mailbox<InteractiveRequestMail> {
+function refusing(reason: () => Error, clock: Clock): Mailbox<InteractiveRequestMail> {
   return {
     address: 'request/ended',
     send(mail) {
-      if (mail.type === 'ask') refuseInput(mail.questions, reason, clock);
+      if (mail.type === 'ask') refuseInput(mail.questions, reason(), clock);
     },
   };
 }

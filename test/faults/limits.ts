@@ -104,7 +104,7 @@ export const LIMITS: readonly BrokenBuild[] = [
     id: 'S-44',
     test,
     file: 'src/transports/http/event-stream.ts',
-    find: 'return this.#resumable?.room.grow(heapBytes(kept.text)) ?? true;',
+    find: 'return this.#resumable?.room.grow(heapBytes(text)) ?? true;',
     replace: 'return true;',
     why: 'each session may keep its streams, however many sessions there are',
   },

@@ -68,6 +68,30 @@ for (const file of files) {
   });
 }
 
+type StateNode = AnyStateMachine['root'];
+
+function statesOf(state: StateNode): readonly StateNode[] {
+  return [state, ...Object.values(state.states).flatMap(statesOf)];
+}
+
+for (const file of files) {
+  test(`${file}: its next state depends on its state and the type of the event only, so steps can be cached`, async () => {
+    const machine = await machineOf(file);
+    const [{ context }] = initialTransition(machine);
+    assert.equal(context, {});
+    for (const state of statesOf(machine.root)) {
+      assert.equal(
+        [state.entry, state.exit, state.invoke, state.always ?? [], state.after],
+        [[], [], [], [], []],
+        state.key,
+      );
+      for (const transitions of state.transitions.values())
+        for (const { guard, actions, target } of transitions)
+          assert.equal([guard, actions, target?.length], [undefined, [], 1]);
+    }
+  });
+}
+
 test('a request awaits input and runs on, as often as its handler asks', () => {
   let [snapshot] = initialTransition(requestMachine);
   const states: unknown[] = [];

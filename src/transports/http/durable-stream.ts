@@ -56,7 +56,7 @@ export class DurableStream implements ClientStream {
         // Events sent while a reader was connected may have reached it. Skip them here; a reader that resumes by id
         // gets them anyway.
         written: messages.findLast(({ kind }) => kind !== 'waiting')?.seq ?? 1,
-        kept: messages.map(({ seq, data }) => ({ seq, text: data })),
+        texts: messages.map(({ data }) => data),
       },
     );
   }

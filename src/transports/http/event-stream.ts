@@ -24,11 +24,6 @@ export interface ReplayRoom {
   shrink(bytes: number): void;
 }
 
-interface BufferedEvent {
-  readonly seq: number;
-  readonly text: string;
-}
-
 /** A stream from the view of its session: this one, or one that survives the process (durable-stream.ts). */
 export interface ClientStream {
   readonly finished: boolean;
@@ -56,7 +51,8 @@ export interface Before {
   readonly seq: number;
   /** Number of the last event that is known to have been written to a response. */
   readonly written: number;
-  readonly kept: readonly BufferedEvent[];
+  /** The texts of the last events; the last of them has the number `seq`. */
+  readonly texts: readonly string[];
 }
 
 export const EVENT_STREAM = {
@@ -83,7 +79,8 @@ export class EventStream implements ClientStream {
   #seq = 0;
   /** Number of the last event that was written to a response. */
   #written = 0;
-  readonly #kept: BufferedEvent[] = [];
+  /** The texts of the last events. They have consecutive numbers, up to `#seq`. */
+  readonly #texts: string[] = [];
   #length = 0;
   /** Prefix of the event ids, if events have ids. */
   readonly #prefix: string;
@@ -96,14 +93,14 @@ export class EventStream implements ClientStream {
     this.#seq = before.seq;
     this.#written = before.written;
     let fits = true;
-    for (const kept of before.kept) fits = this.#keep(kept) && fits;
+    for (const text of before.texts) fits = this.#store(text) && fits;
     if (fits) this.#trim();
     else this.#forget();
   }
 
   /** Number of the first buffered event, or of the next event. */
   get oldest(): number {
-    return this.#kept[0]?.seq ?? this.#seq + 1;
+    return this.#seq + 1 - this.#texts.length;
   }
 
   /** True if a response reads the stream. */
@@ -165,7 +162,7 @@ export class EventStream implements ClientStream {
     if (this.#abandoned) return;
     if (once && this.waits(data)) return;
     this.#seq += 1;
-    const fits = this.#keep({ seq: this.#seq, text: data });
+    const fits = this.#store(data);
     if (this.#response) {
       this.#written = this.#seq;
       this.#trim();
@@ -228,24 +225,24 @@ export class EventStream implements ClientStream {
 
   /** True if the stream has no reader and the same text is already buffered for the next one. */
   waits(data: string): boolean {
-    return !this.#response && this.#kept.some(({ seq, text }) => seq > this.#written && text === data);
+    return !this.#response && this.#texts.includes(data, Math.max(0, this.#written + 1 - this.oldest));
   }
 
   get #full(): boolean {
     const { maxEvents = 0, maxLength = 0 } = this.#resumable ?? {};
-    return this.#kept.length >= maxEvents || this.#length >= maxLength;
+    return this.#texts.length >= maxEvents || this.#length >= maxLength;
   }
 
   /** @returns false if the event exceeds the server's byte quota */
-  #keep(kept: BufferedEvent): boolean {
-    this.#kept.push(kept);
-    this.#length += kept.text.length;
-    return this.#resumable?.room.grow(heapBytes(kept.text)) ?? true;
+  #store(text: string): boolean {
+    this.#texts.push(text);
+    this.#length += text.length;
+    return this.#resumable?.room.grow(heapBytes(text)) ?? true;
   }
 
   #forget(): void {
-    for (const { text } of this.#kept) this.#resumable?.room.shrink(heapBytes(text));
-    this.#kept.length = 0;
+    for (const text of this.#texts) this.#resumable?.room.shrink(heapBytes(text));
+    this.#texts.length = 0;
     this.#length = 0;
   }
 
@@ -255,8 +252,8 @@ export class EventStream implements ClientStream {
    */
   #trim(): void {
     const { maxEvents = 0, maxLength = 0 } = this.#resumable ?? {};
-    while (this.#kept.length > maxEvents || (this.#length > maxLength && this.#kept.length > 1)) {
-      const text = this.#kept.shift()?.text ?? '';
+    while (this.#texts.length > maxEvents || (this.#length > maxLength && this.#texts.length > 1)) {
+      const text = this.#texts.shift() ?? '';
       this.#length -= text.length;
       this.#resumable?.room.shrink(heapBytes(text));
     }
@@ -265,8 +262,9 @@ export class EventStream implements ClientStream {
   /** Writes the events after `seq`. Events that were held back without a reader may then follow. */
   #writeFrom(seq: number): void {
     let flows = true;
-    for (const kept of this.#kept) {
-      if (kept.seq > seq) flows = this.#response?.write(numberedText(this.#prefix, kept.seq, kept.text)) ?? true;
+    const { oldest } = this;
+    for (const [index, text] of this.#texts.entries()) {
+      if (oldest + index > seq) flows = this.#response?.write(numberedText(this.#prefix, oldest + index, text)) ?? true;
     }
     this.#written = this.#seq;
     if (this.finished) {
