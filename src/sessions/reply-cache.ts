@@ -2,7 +2,7 @@
  * At most one execution for each request identity: the outcome of a call is stored, and a repeated call gets the stored
  * outcome (docs/adr/0014).
  */
-import { createHash } from 'node:crypto';
+import { hash as digestOf } from 'node:crypto';
 import type { ActorSystem } from '../actor/actor-system.ts';
 import type { Limits } from '../limits.ts';
 import type { ActiveRequest } from '../messages/active-request.ts';
@@ -376,5 +376,5 @@ function keyOf({ actor, request }: Identity): string {
 }
 
 function hash(text: string): string {
-  return createHash('sha256').update(text).digest('base64url');
+  return digestOf('sha256', text, 'base64url');
 }

@@ -46,6 +46,63 @@ export interface StoreJob {
   readonly question: StoreQuery;
 }
 
+/**
+ * Jobs on their way to the thread. Most writes are replies, and a thread reads a list of texts in a third of the time
+ * of a list of objects: so replies travel in columns, and their jobs have their places in them.
+ */
+export interface PostedJobs {
+  readonly jobs: readonly PostedJob[];
+  readonly actors: readonly string[];
+  readonly requests: readonly string[];
+  readonly data: readonly string[];
+  readonly expires: readonly number[];
+}
+
+interface PostedJob {
+  readonly id: number;
+  /** A commit with the place of each reply in the columns. */
+  readonly writes?: readonly (Write | number)[];
+  readonly length?: number;
+  readonly question?: StoreQuery;
+}
+
+export function packJobs(jobs: readonly StoreJob[]): PostedJobs {
+  const actors: string[] = [];
+  const requests: string[] = [];
+  const data: string[] = [];
+  const expires: number[] = [];
+  const placeOf = (write: Write): Write | number => {
+    if (write.type !== 'reply') return write;
+    actors.push(write.actor);
+    requests.push(write.request);
+    data.push(write.data);
+    return expires.push(write.expires) - 1;
+  };
+  const posted = jobs.map((job): PostedJob => {
+    const { id, question } = job;
+    if (question.type !== 'commit') return job;
+    return { id, writes: question.writes.map(placeOf), length: question.length };
+  });
+  return { jobs: posted, actors, requests, data, expires };
+}
+
+export function unpackJobs({ jobs, actors, requests, data, expires }: PostedJobs): readonly StoreJob[] {
+  const writeAt = (write: Write | number): Write =>
+    typeof write !== 'number'
+      ? write
+      : {
+          type: 'reply',
+          actor: actors[write] ?? '',
+          request: requests[write] ?? '',
+          data: data[write] ?? '',
+          expires: expires[write] ?? 0,
+        };
+  return jobs.map(({ id, question, writes, length }): StoreJob => {
+    const commit = { type: 'commit', writes: (writes ?? []).map(writeAt), length: length ?? 0 } as const;
+    return { id, question: question ?? commit };
+  });
+}
+
 /** The result of a query. */
 export type StoreResult =
   | { readonly type: 'done' }
@@ -69,5 +126,6 @@ export type FromThread =
   | { readonly type: 'refused'; readonly fault: StoreFault; readonly message: string }
   /** The disk failed: the thread accepts no more jobs, sends the remaining responses, and ends. */
   | { readonly type: 'ending' }
-  | { readonly type: 'answers'; readonly answers: readonly StoreAnswer[] }
+  /** In the order of the jobs; of a job whose result is `done`, as that of most is, only the id. */
+  | { readonly type: 'answers'; readonly answers: readonly (StoreAnswer | number)[] }
   | { readonly type: 'log'; readonly level: 'info' | 'warning' | 'error'; readonly message: string };

@@ -4,7 +4,15 @@ import { systemClock, type Timer } from '../../clock.ts';
 import { EXTENSION, ownFile } from '../../package-files.ts';
 import { StoreError, type StoreFault, type StoreHost } from '../store.ts';
 import type { SqliteOptions } from './sqlite-options.ts';
-import type { FromThread, StoreAnswer, StoreJob, StoreQuery, StoreResult, ThreadStart } from './sqlite-protocol.ts';
+import {
+  type FromThread,
+  packJobs,
+  type StoreAnswer,
+  type StoreJob,
+  type StoreQuery,
+  type StoreResult,
+  type ThreadStart,
+} from './sqlite-protocol.ts';
 
 interface Waiting {
   readonly since: number;
@@ -26,6 +34,8 @@ const MAX_DEATHS = 5;
 const WITHIN_MS = 60_000;
 /** Milliseconds until the restart after the first failure; doubles after each. */
 const BACK_OFF_MS = 100;
+
+const DONE: StoreResult = { type: 'done' };
 
 export class StoreThread {
   readonly #path: string;
@@ -151,7 +161,8 @@ export class StoreThread {
       case 'log':
         return this.#host.log(mail.level, mail.message);
       case 'answers':
-        for (const answer of mail.answers) this.#answer(answer);
+        for (const answer of mail.answers)
+          this.#answer(typeof answer === 'number' ? { id: answer, found: DONE } : answer);
     }
   }
 
@@ -231,7 +242,7 @@ export class StoreThread {
 
   #flush(): void {
     if (this.#outbox.length === 0 || !this.#worker || this.#state === 'opening') return;
-    this.#worker.postMessage(this.#outbox);
+    this.#worker.postMessage(packJobs(this.#outbox));
     this.#unsent = this.#nextId;
     this.#outbox = [];
   }

@@ -5,7 +5,14 @@ import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_thread
 import { type OpenedDatabase, openFile } from './database-file.ts';
 import { GroupCommit } from './group-commit.ts';
 import { explainFault, storeFaultOf } from './sqlite-database.ts';
-import type { FromThread, StoreAnswer, StoreJob, ThreadStart } from './sqlite-protocol.ts';
+import {
+  type FromThread,
+  type PostedJobs,
+  type StoreAnswer,
+  type StoreJob,
+  type ThreadStart,
+  unpackJobs,
+} from './sqlite-protocol.ts';
 
 /** Each damaged row is logged once, up to this number. */
 const MAX_REPORTED = 1_000;
@@ -23,6 +30,11 @@ function report(what: string): void {
   if (reported.has(what) || reported.size >= MAX_REPORTED) return;
   reported.add(what);
   tell({ type: 'log', level: 'error', message: what });
+}
+
+function respond(answers: readonly StoreAnswer[]): void {
+  const brief = answers.map((answer) => ('found' in answer && answer.found.type === 'done' ? answer.id : answer));
+  tell({ type: 'answers', answers: brief });
 }
 
 function open(): OpenedDatabase | undefined {
@@ -64,17 +76,18 @@ function serve(opened: OpenedDatabase): void {
     db.close();
     port?.close();
   };
-  port?.on('message', (first: readonly StoreJob[]) => {
-    queue.push(...first);
+  port?.on('message', (first: PostedJobs) => {
+    queue.push(...unpackJobs(first));
     while (queue.length > 0 && !ended) {
       // Jobs that arrived during the last transaction. No turn of an event loop lies in between.
-      for (let more = receiveMessageOnPort(port); more; more = receiveMessageOnPort(port)) queue.push(...more.message);
+      for (let more = receiveMessageOnPort(port); more; more = receiveMessageOnPort(port))
+        queue.push(...unpackJobs(more.message));
       const jobs = group();
       const answers: StoreAnswer[] = groups.run(jobs);
       const closing = jobs.find(({ question }) => question.type === 'close');
       if (closing) release();
       if (groups.broken) tell({ type: 'ending' });
-      if (answers.length > 0) tell({ type: 'answers', answers });
+      if (answers.length > 0) respond(answers);
       if (closing || groups.broken) return end();
       const answered = new Set(answers.map(({ id }) => id));
       queue.push(...jobs.filter(({ id }) => !answered.has(id)));

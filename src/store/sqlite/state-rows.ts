@@ -38,7 +38,7 @@ const KINDS: Readonly<Record<StoredKind, true>> = {
   server: true,
 };
 
-/** Maximum number of replies whose expiry times are cached. */
+/** Maximum number of replies whose rows are cached. */
 const MAX_MARKED = 10_000;
 
 /** The result of a list: the intact rows, and the ids of the damaged ones. */
@@ -61,8 +61,8 @@ export class StateRows {
   readonly #actors = new Map<string, ActorRow>();
   readonly #snapshots = new Map<string, { readonly version: string; readonly data: string }>();
   readonly #report: (what: string) => void;
-  /** Expiry times of recently written replies. A missing entry only costs time. */
-  readonly #marked = new Map<string, number>();
+  /** The rows of replies that were written once. A missing or wrong entry only costs time: the row itself is checked. */
+  readonly #marked = new Map<string, { readonly row: number; readonly expires: number }>();
 
   /** @param report receives rows that a list omits because they are damaged */
   constructor(db: Db, keys: KnownKeys, report: (what: string) => void) {
@@ -89,10 +89,8 @@ export class StateRows {
     if (data === '') {
       this.#marked.delete(name);
       if (!this.#keys.has('reply', ...key)) return;
-      const gone = this.#sql.reply.off.all(...key);
-      // The row is no longer needed: if it is missing, that is no reason to reject the writes with it.
-      if (gone.length === 0) return this.#report(missingRow(what).message);
-      mustBe(gone, key, what);
+      // The row is no longer needed: if it is not found, that is no reason to reject the writes with it.
+      if (this.#sql.reply.off.run(...key, ...key) === 0) return this.#report(missingRow(what).message);
       this.#keys.remove('reply', ...key);
       this.#keys.remove('replies', key[0]);
       return;
@@ -101,18 +99,19 @@ export class StateRows {
     const crc = rowSum(['reply', actor, request, expires], body);
     const { insert, update, again } = this.#sql.reply;
     if (this.#keys.has('reply', ...key)) {
-      // A call is written twice: when it begins, and with its result. If its expiry is unchanged, its indexes need no
-      // update.
-      const same = this.#marked.get(name) === expires && again.run(body, crc, ...key, ...key, expires) === 1;
+      // A call is written twice: when it begins, and with its result. Its row is then known, and if its expiry is
+      // unchanged, too, no index is read or written.
+      const marker = this.#marked.get(name);
+      const same = marker?.expires === expires && again.run(body, crc, marker.row, ...key, expires) === 1;
       if (!same && update.run(body, expires, crc, ...key, ...key) === 0) throw missingRow(what);
       this.#marked.delete(name);
       return;
     }
-    insert.run(...key, body, expires, crc);
+    const row = insert.add(...key, body, expires, crc);
     this.#keys.add('reply', ...key);
     this.#keys.add('replies', key[0]);
     if (this.#marked.size >= MAX_MARKED) this.#marked.clear();
-    this.#marked.set(name, expires);
+    this.#marked.set(name, { row, expires });
   }
 
   timer({ actor, timer, due, data }: TimerRow): void {
@@ -359,7 +358,6 @@ function mustBe(rows: readonly SqlRow[], key: readonly Uint8Array[], what: strin
 function statements(db: Db) {
   const listed = 'AND (created, id) > (?, ?) ORDER BY created, id LIMIT ?';
   const reply = `${columns('n:rowid')}, ${REPLY_ROW}`;
-  const replyKey = columns('b:actor', 'b:request');
   // An index finds the row, and the row itself must have the key, so a damaged index changes no other row.
   const actor = 'rowid = (SELECT rowid FROM actor WHERE id = ?) AND +id = ?';
   const named = 'rowid = (SELECT rowid FROM reply WHERE actor = ? AND request = ?) AND +actor = ? AND +request = ?';
@@ -387,8 +385,10 @@ function statements(db: Db) {
     reply: {
       insert: db.prepare('INSERT INTO reply(actor, request, data, expires, crc) VALUES(?, ?, ?, ?, ?)'),
       update: db.prepare(`UPDATE reply SET data = ?, expires = ?, crc = ? WHERE ${named}`),
-      again: db.prepare(`UPDATE reply SET data = ?, crc = ? WHERE ${named} AND expires = ?`),
-      off: db.prepare(`DELETE FROM reply WHERE actor = ? AND request = ? RETURNING ${replyKey}`),
+      again: db.prepare(
+        'UPDATE reply SET data = ?, crc = ? WHERE rowid = ? AND actor = ? AND request = ? AND expires = ?',
+      ),
+      off: db.prepare(`DELETE FROM reply WHERE ${named}`),
     },
     timer: {
       insert: db.prepare('INSERT INTO timer(actor, timer, due, data, crc) VALUES(?, ?, ?, ?, ?)'),
