@@ -198,7 +198,7 @@ class Spawned<M extends Mail>
     if (inspection.full) inspection.during(mail, () => this.#watched(mail));
     else {
       this.#act(mail);
-      if (inspection.on) inspection.passed(this);
+      if (inspection.on) inspection.markStale(this);
     }
     this.#turn = undefined;
     currentTurn.turn = before;
@@ -237,10 +237,10 @@ class Spawned<M extends Mail>
 
   #watched(mail: M): void {
     this.#act(mail);
-    this.tellState();
+    this.reportState();
   }
 
-  tellState(): void {
+  reportState(): void {
     // The actor may have stopped itself during the turn; it then has no state to report.
     if (this.#status === 'stopped') return;
     this.#system.inspection.stated(this.address, this.state());
@@ -264,7 +264,7 @@ class Spawned<M extends Mail>
     if (this.#status !== 'set aside') return;
     this.#status = 'live';
     this.#supervisor = undefined;
-    if (this.#system.inspection.on) this.tellState();
+    if (this.#system.inspection.on) this.reportState();
   };
 
   readonly #afterwards: AfterTurn = (run, value) => {

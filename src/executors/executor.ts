@@ -126,10 +126,10 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
     const { address, system } = this.#options;
     const { inspection } = system;
     if (!inspection.on) return conclude(request, outcome);
-    inspection.because(cause || request.cause, () => conclude(request, outcome));
+    inspection.withCause(cause || request.cause, () => conclude(request, outcome));
     // No message reports the end of this run.
     const live = inspection.live(address);
-    if (live) inspection.passed(live);
+    if (live) inspection.markStale(live);
   }
 
   #failure(where: string, error: unknown): Outcome {

@@ -207,7 +207,7 @@ export class TurnLoop {
   #serve(job: QueuedCall, awake: Activation, turn: number): ServedCall {
     const { inspection } = this.#host;
     const run = (): ServedCall => serveCall(job, this.#owner.entry, awake.kind, awake, turn, (at) => this.view(at));
-    return inspection.on ? inspection.because(job.cause, () => this.#watched(job, awake, run())) : run();
+    return inspection.on ? inspection.withCause(job.cause, () => this.#watched(job, awake, run())) : run();
   }
 
   /** A rejected event does not reach the machine, so it is recorded here. */

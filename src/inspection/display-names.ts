@@ -1,4 +1,4 @@
-/** What people call things, in the inspector. */
+/** Display names for the inspector: clients, input requests, operations and their facts. */
 
 import type { ActiveRequest } from '../messages/active-request.ts';
 import type { Client } from '../messages/client-facts.ts';
@@ -7,7 +7,7 @@ import type { Operation } from '../protocol/operations.ts';
 import type { Implementation } from '../protocol/types.ts';
 import type { Facts, Waits } from './records.ts';
 
-/** Longest text of a question that names it. */
+/** Longest text of an input request that serves as its name. */
 const MAX_LABEL = 80;
 
 /** @example nameOfClient({ name: 'claude', version: '1.0' }) // 'claude 1.0' */
@@ -15,39 +15,39 @@ export function nameOfClient({ name, title, version }: Implementation): string {
   return `${title ?? name} ${version}`;
 }
 
-/** Who is asked: people of a client, or its model. */
+/** The addressee of an input request: the user of a client, or its model. */
 export function addresseeOf(request: InputRequest, { info }: Pick<Client, 'info'>): string {
   const client = info ? nameOfClient(info) : 'the client';
   if (request.method === 'sampling/createMessage') return `the model of ${client}`;
   return request.method === 'roots/list' ? client : `the user of ${client}`;
 }
 
-/** What is asked, in a few words. */
+/** A short name for an input request: its message or its method. */
 export function nameOfQuestion({ method, params }: InputRequest): string {
   const message: unknown = params !== undefined && 'message' in params ? params.message : undefined;
   if (typeof message !== 'string') return method;
   return message.length > MAX_LABEL ? `${message.slice(0, MAX_LABEL - 1)}…` : message;
 }
 
-/** What a request asks for: its method, and the element that it names. @example 'tools/call greet' */
+/** The name of an operation: its method and the element that it names. @example 'tools/call greet' */
 export function nameOfOperation(operation: Operation): string {
   const named = 'name' in operation ? operation.name : 'uri' in operation ? operation.uri : undefined;
   return typeof named === 'string' ? `${operation.method} ${named}` : operation.method;
 }
 
-/** What is worth knowing of a request. Times in milliseconds of the server's clock. */
+/** The facts of a request that the inspector shows. Times in milliseconds of the server's clock. */
 export function factsOf({ id, operation, client, deadline, exchange }: ActiveRequest): Facts {
   const from = client.info && nameOfClient(client.info);
   return { id, operation, client: from, principal: client.principal, exchange: exchange?.id, deadline };
 }
 
-/** That something waits for the end of a request. */
+/** The wait of an actor for the end of a request. */
 export function waitOf({ operation, client, deadline, timeoutMs, cause }: ActiveRequest): Waits {
   const whom = client.info && nameOfClient(client.info);
   return { what: `the end of ${nameOfOperation(operation)}`, whom, until: deadline, lasts: timeoutMs, because: cause };
 }
 
-/** A state, and how many of what it holds. @example counted('paused', 3) // 'paused (3)' */
+/** A state with a count, if the count is not 0. @example counted('paused', 3) // 'paused (3)' */
 export function counted(state: unknown, count: number): string {
   return count === 0 ? String(state) : `${String(state)} (${count})`;
 }

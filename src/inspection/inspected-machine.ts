@@ -1,4 +1,4 @@
-/** An author's statechart that runs for one call, as an inspection sees it. */
+/** An author's statechart that runs for one call, as the inspection shows it. */
 import type { AnyActorRef } from 'xstate';
 import { isMachineSnapshot } from 'xstate';
 import { pathOf } from '../charts/paths.ts';

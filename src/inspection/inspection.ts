@@ -1,41 +1,45 @@
-/** One stream of what every actor does: created, mail, step, state, gone. Costs one test of a flag while nobody listens. */
+/**
+ * The stream of everything that actors do: created, mail, step, state, gone. Without a listener it costs one flag
+ * check.
+ */
 import type { Clock } from '../clock.ts';
 import type { Mail } from '../messages/mailbox.ts';
-import type { InspectionListener, InspectionRecord, LiveRecord, Untold } from './records.ts';
+import type { InspectionListener, InspectionRecord, LiveRecord, NewRecord } from './records.ts';
 
-/** Whether a listener does without the mail that a record leads to. */
-type LeavesOut = (seq: number) => boolean;
+/** Returns true if a listener omits the mail that a record causes. */
+type Omits = (seq: number) => boolean;
 
-const nothing: LeavesOut = () => false;
+const nothing: Omits = () => false;
 
 /** The inspection of one server. */
 export class Inspection {
-  /** True while somebody listens. Read it before preparing anything for {@link record}. */
+  /** True while there is a listener. Check it before preparing anything for {@link record}. */
   on = false;
   /**
-   * False also while everything is left out that what happens now leads to: mail and messages on the wire need not be recorded,
-   * and it costs what it costs while nobody listens. What shows who lives, and in which state, is recorded all the same.
+   * False also while every listener omits what the current turn causes. Mail and wire messages then need no record, and
+   * inspection costs as little as without a listener. Records of lifetimes and states are made in any case.
    */
   full = false;
   readonly #clock: Clock;
   readonly #faulty: (error: unknown) => void;
   readonly #behind: () => number;
-  /** Each, with what it says of the mail that a record leads to. */
-  readonly #listeners = new Map<InspectionListener, LeavesOut>();
+  /** Each listener with its filter. */
+  readonly #listeners = new Map<InspectionListener, Omits>();
   readonly #live = new Map<string, LiveRecord>();
-  /** Ends the watching of each that is watched from within. */
+  /** Ends the observation of each actor that is observed from inside. */
   readonly #watches = new Map<string, () => void>();
   readonly #mailed = new WeakMap<Mail, number>();
-  /** Actors that may be in another state than was told, because of mail that was not recorded, or of none. */
-  readonly #passed = new Set<LiveRecord>();
-  /** As it was told last, of those that change while somebody listens. */
+  /** Actors whose recorded state may be stale, because their mail was not recorded or they changed without mail. */
+  readonly #stale = new Set<LiveRecord>();
+  /** The last recorded state of each actor that changed while there was a listener. */
   readonly #states = new Map<string, string>();
   #seq = 0;
   #cause = 0;
 
   /**
-   * @param faulty hears what a listener threw
-   * @param behind the record behind what runs now outside of any turn, such as a handler that goes on after an `await`; 0 for none
+   * @param faulty called with an error that a listener threw
+   * @param behind the record that caused the code that now runs outside of a turn, such as a handler that continues
+   *   after an `await`; 0 for none
    */
   constructor(clock: Clock, faulty: (error: unknown) => void = () => {}, behind: () => number = () => 0) {
     this.#clock = clock;
@@ -43,36 +47,36 @@ export class Inspection {
     this.#behind = behind;
   }
 
-  /** The record that is being acted on now; 0 outside of any. */
+  /** The record that is being processed; 0 if there is none. */
   get cause(): number {
     return this.#cause || this.#behind();
   }
 
-  /** The place of the last record. */
+  /** The sequence number of the last record. */
   get seq(): number {
     return this.#seq;
   }
 
-  /** An actor that lives, as it is now. */
+  /** A live actor in its current state. */
   live(actor: string): LiveRecord | undefined {
     return this.#live.get(actor);
   }
 
   /**
-   * Hears every record until the returned function is called; first, what lives already, and its state. A listener that throws
-   * is dropped.
+   * Calls the listener with every record until the returned function is called. The first records describe the live
+   * actors and their states. A listener that throws is removed.
    *
-   * @param leavesOut whether the listener does without the mail that a record leads to; never of 0. Whoever says so is to call
-   *   {@link catchUp} from time to time
+   * @param omits returns true if the listener omits the mail that a record causes; never called with 0. A listener
+   *   that omits mail must call {@link catchUp} from time to time
    */
-  listen(listener: InspectionListener, leavesOut: LeavesOut = nothing): () => void {
+  listen(listener: InspectionListener, omits: Omits = nothing): () => void {
     const first = this.#listeners.size === 0;
-    this.#listeners.set(listener, leavesOut);
+    this.#listeners.set(listener, omits);
     this.on = true;
     this.full = true;
     const living = [...this.#live];
     for (const [actor, live] of living) {
-      for (const record of introductionOf(actor, live)) this.#tell(listener, this.#told(record));
+      for (const record of introductionOf(actor, live)) this.#notify(listener, this.#stamp(record));
       this.#states.set(actor, live.state());
     }
     if (first) for (const [actor] of living) this.#watch(actor);
@@ -87,7 +91,7 @@ export class Inspection {
     this.#watch(actor);
   }
 
-  /** It has become another inside: what is watched of it from within is watched anew. */
+  /** The inside of an actor was replaced: restarts its observation. */
   renewed(actor: string): void {
     if (this.on) this.#watch(actor);
   }
@@ -99,25 +103,25 @@ export class Inspection {
     if (this.on) this.record({ type: 'gone', actor, why });
   }
 
-  /** Tells the state of an actor, if it is another than was told last. */
+  /** Records the state of an actor if it differs from the last recorded state. */
   stated(actor: string, state: string): void {
     if (!this.on || this.#states.get(actor) === state) return;
     this.#states.set(actor, state);
     this.record({ type: 'state', actor, state });
   }
 
-  /** Notes mail on its way; what the receiver does with it names this record as its cause. */
+  /** Records mail on its way. Records of its processing have this record as their cause. */
   mailed(actor: string, mail: Mail, fate?: 'queued' | 'dropped'): void {
     this.#mailed.set(mail, this.record({ type: 'mail', actor, mail, fate }));
   }
 
-  /** Runs `body` with the record of `mail` as the cause of whatever it records. */
+  /** Runs `body` with the record of `mail` as the cause of everything that it records. */
   during<T>(mail: Mail, body: () => T): T {
-    return this.because(this.#mailed.get(mail) ?? 0, body);
+    return this.withCause(this.#mailed.get(mail) ?? 0, body);
   }
 
-  /** Runs `body` with the given record as cause. */
-  because<T>(cause: number, body: () => T): T {
+  /** Runs `body` with the given record as its cause. */
+  withCause<T>(cause: number, body: () => T): T {
     const before = this.#cause;
     this.#enter(cause);
     try {
@@ -130,41 +134,41 @@ export class Inspection {
   #enter(cause: number): void {
     this.#cause = cause;
     this.full = false;
-    for (const leavesOut of this.#listeners.values()) if (!leavesOut(cause)) this.full = true;
+    for (const omits of this.#listeners.values()) if (!omits(cause)) this.full = true;
   }
 
-  /** An actor may be in another state than was told: {@link catchUp} tells it. */
-  passed(actor: LiveRecord): void {
-    this.#passed.add(actor);
+  /** Notes that the recorded state of an actor may be stale: {@link catchUp} records the current one. */
+  markStale(actor: LiveRecord): void {
+    this.#stale.add(actor);
   }
 
-  /** Tells the states of those that may be in another than was told. */
+  /** Records the current states of all actors whose recorded state may be stale. */
   catchUp(): void {
-    for (const actor of this.#passed) {
-      this.#passed.delete(actor);
-      actor.tellState?.();
+    for (const actor of this.#stale) {
+      this.#stale.delete(actor);
+      actor.reportState?.();
     }
   }
 
-  /** Tells every listener. @returns the record's place in the stream */
-  record(record: Untold): number {
-    const told = this.#told(record);
-    for (const listener of this.#listeners.keys()) this.#tell(listener, told);
-    return told.seq;
+  /** Passes a record to every listener. @returns the record's sequence number */
+  record(record: NewRecord): number {
+    const stamped = this.#stamp(record);
+    for (const listener of this.#listeners.keys()) this.#notify(listener, stamped);
+    return stamped.seq;
   }
 
-  #told(record: Untold): InspectionRecord {
+  #stamp(record: NewRecord): InspectionRecord {
     this.#seq += 1;
-    // A copy of so many shapes would take most of the time that watching takes.
+    // Assigns in place: a copy of records of so many shapes would take most of the time of an observation.
     return Object.assign(record, { seq: this.#seq, at: this.#clock.now(), cause: this.cause });
   }
 
-  #tell(listener: InspectionListener, record: InspectionRecord): void {
+  #notify(listener: InspectionListener, record: InspectionRecord): void {
     if (!this.#listeners.has(listener)) return;
     try {
       listener(record);
     } catch (error) {
-      // An observer must never harm what it observes: one that throws hears no more.
+      // An observer must never harm the actor that it observes: remove a listener that throws.
       this.#drop(listener);
       this.#faulty(error);
     }
@@ -191,13 +195,13 @@ export class Inspection {
     this.on = this.#listeners.size > 0;
     this.full = this.on;
     if (this.on) return;
-    this.#passed.clear();
+    this.#stale.clear();
     for (const actor of [...this.#watches.keys()]) this.#unwatch(actor);
     this.#states.clear();
   }
 }
 
-function introductionOf(actor: string, live: LiveRecord): readonly Untold[] {
+function introductionOf(actor: string, live: LiveRecord): readonly NewRecord[] {
   const { kind, parent, connection, label } = live;
   return [
     { type: 'created', actor, kind, parent, connection, label, machine: live.chart?.()?.machine },

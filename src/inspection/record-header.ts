@@ -1,6 +1,6 @@
-/** What live records and those that viewers are told have in common. Types only; it knows neither XState nor Node. */
+/** Header that live records and frames have in common. Types only, without XState and Node. */
 
-/** The kinds of actors. `invoked`: an actor that an author's statechart has invoked or spawned. */
+/** The kinds of actors. `invoked`: an actor that an author's statechart invokes or spawns. */
 export type ActorKind =
   | 'server'
   | 'session'
@@ -16,7 +16,10 @@ export type ActorKind =
   | 'subscriptions'
   | 'task';
 
-/** Each record's place in the stream, its time in milliseconds of the server's clock, and the record that caused it (0: none known). */
+/**
+ * A record's sequence number, its time in milliseconds of the server's clock, and its cause: the record that led to it,
+ * or 0 if unknown.
+ */
 export interface RecordHeader {
   readonly seq: number;
   readonly at: number;

@@ -1,4 +1,7 @@
-/** What an inspection tells: one record for each thing that happens to an actor. Types only. Records hold live values: whoever keeps one copies what it needs. */
+/**
+ * Records of the inspection stream, one for each thing that happens to an actor. Types only. Records hold live values:
+ * a listener copies what it stores.
+ */
 import type { AnyEventObject, AnyMachineSnapshot, AnyStateMachine } from 'xstate';
 import type { Mail } from '../messages/mailbox.ts';
 import type { ActorKind, RecordHeader } from './record-header.ts';
@@ -11,11 +14,11 @@ export type InspectionRecord = RecordHeader &
         readonly type: 'created';
         readonly actor: string;
         readonly kind: ActorKind;
-        /** The actor that it belongs to, such as the request of an ask. */
+        /** The actor that owns it, such as the request of an input request. */
         readonly parent?: string | undefined;
         /** The connection that it serves. */
         readonly connection?: string | undefined;
-        /** What people call it. */
+        /** Its display name. */
         readonly label?: string | undefined;
         /** The statechart that governs it. */
         readonly machine?: AnyStateMachine | undefined;
@@ -24,23 +27,28 @@ export type InspectionRecord = RecordHeader &
         readonly type: 'mail';
         readonly actor: string;
         readonly mail: Mail;
-        /** It waits until its receiver has done what it does now; or nobody is there any more to receive it. */
+        /**
+         * `queued`: it waits until its receiver has finished the current turn. `dropped`: it has no receiver any more.
+         */
         readonly fate?: 'queued' | 'dropped' | undefined;
       }
     | { readonly type: 'state'; readonly actor: string; readonly state: string }
-    /** A statechart was given an event. */
+    /** A statechart received an event. */
     | {
         readonly type: 'step';
         readonly actor: string;
         readonly event: AnyEventObject;
-        /** The transitions that were taken, in order, as its chart names them (`src/charts/`). */
+        /** The transitions that were taken, in order, by the ids of the chart (`src/charts/`). */
         readonly edges: readonly string[];
-        /** What it is after the step. Not changed later: XState makes another for each step. */
+        /** The snapshot after the step. It never changes: XState creates a new one for each step. */
         readonly snapshot: AnyMachineSnapshot;
-        /** False: no state took the event. */
+        /** False: no state handled the event. */
         readonly handled: boolean;
       }
-    /** A delay of a statechart began; without `due`, it fired or was cancelled. Milliseconds; `due` by the server's clock. */
+    /**
+     * A timer of a statechart started; without `due`, it fired or was cancelled. In milliseconds; `due` by the server's
+     * clock.
+     */
     | {
         readonly type: 'timer';
         readonly actor: string;
@@ -49,7 +57,7 @@ export type InspectionRecord = RecordHeader &
         readonly delay: number;
         readonly due?: number | undefined;
       }
-    /** A statechart emitted an event to whoever listens. */
+    /** A statechart emitted an event to its listeners. */
     | { readonly type: 'emit'; readonly actor: string; readonly event: AnyEventObject }
     | {
         readonly type: 'crashed';
@@ -59,63 +67,66 @@ export type InspectionRecord = RecordHeader &
         readonly setAside: boolean;
       }
     | { readonly type: 'gone'; readonly actor: string; readonly why: string }
-    /** A message crossed the wire: text only, never parsed here. */
+    /** A message crossed the wire. Text only: the inspection never parses it. */
     | {
         readonly type: 'wire';
         readonly connection: string;
         readonly direction: 'in' | 'out';
         readonly text: string;
-        /** The `wire` record that brought the request which this is about; 0 where it is about none, or that is not known. */
+        /**
+         * The `wire` record of the request to which this message belongs; 0 if it belongs to none or the request is
+         * unknown.
+         */
         readonly about?: number | undefined;
       }
-    /** Somebody who looks into the server has told it to do something. */
+    /** A viewer controlled the server. */
     | { readonly type: 'control'; readonly action: 'send' | 'call' | 'close'; readonly data: object }
   );
 
-/** A record before it has its place. */
-export type Untold<R = InspectionRecord> = R extends RecordHeader ? Omit<R, keyof RecordHeader> : never;
+/** A record without its header. */
+export type NewRecord<R = InspectionRecord> = R extends RecordHeader ? Omit<R, keyof RecordHeader> : never;
 
 export type InspectionListener = (record: InspectionRecord) => void;
 
-/** What an actor waits for. */
+/** One thing for which an actor waits. */
 export interface Waits {
   /** Such as `an answer to "Refund 20 €?"`. */
   readonly what: string;
   /** Such as `the user of claude 1.0`. */
   readonly whom?: string | undefined;
-  /** In milliseconds of the server's clock. Absent: for as long as it takes. */
+  /** In milliseconds of the server's clock. Absent: without a deadline. */
   readonly until?: number | undefined;
-  /** How long it is in all, in milliseconds, where that is known. */
+  /** The whole duration in milliseconds, if known. */
   readonly lasts?: number | undefined;
-  /** The record that made it wait. */
+  /** The record that started the wait. */
   readonly because?: number | undefined;
 }
 
-/** What is worth knowing of an actor, by name: plain values. */
+/** Named facts about an actor: plain values. */
 export type Facts = Readonly<Record<string, unknown>>;
 
-/** A statechart, and where it is. */
+/** A statechart and its current snapshot. */
 export interface Charted {
   readonly machine: AnyStateMachine;
   readonly snapshot: AnyMachineSnapshot;
 }
 
-/** An actor that lives, as an inspection sees it. Everything but its kind and state is asked only while somebody looks. */
+/** A live actor as the inspection sees it. Only its kind and its state are read without a viewer. */
 export interface LiveRecord {
   readonly kind: ActorKind;
   readonly parent?: string | undefined;
   readonly connection?: string | undefined;
   readonly label?: string | undefined;
   state(): string;
-  /** Tells its state, if it is another than was told. */
-  tellState?(): void;
+  /** Records its state if it differs from the last recorded one. */
+  reportState?(): void;
   chart?(): Charted | undefined;
   facts?(): Facts | undefined;
   waits?(): readonly Waits[] | undefined;
-  /** How much mail waits for its turn. */
+  /** The number of messages in its mailbox. */
   queued?(): number;
-  /** Tells also what goes on inside of it, from now on until the returned function is called. */
+  /** Also records what happens inside of it, until the returned function is called. */
   watch?(): (() => void) | undefined;
-  /** Gives its statechart an event, for an operator. Absent: it takes none from outside. */
+  /** Sends its statechart an event for an operator. Absent: it accepts no events from outside. */
   give?(event: AnyEventObject): void;
 }

@@ -64,9 +64,10 @@ interface Tracer {
 const tracers = new WeakMap<AnyStateMachine, Tracer>();
 
 /**
- * The transitions that an event would lead to, in order, as its chart names them. Nothing is done.
+ * The transitions that an event would take, in order, by the ids of the chart. Runs no action.
  *
- * @param tracer default: another for each time, for what a statechart spawns by a name for the whole system stays there
+ * @param tracer default: a new one for each call, because a statechart may spawn an actor with a system-wide name, and
+ *   that name stays taken
  */
 export function edgesTaken(
   machine: AnyStateMachine,
@@ -79,14 +80,14 @@ export function edgesTaken(
   return tracer.edges;
 }
 
-/** The one of a statechart of `machines/`, which spawns nothing. */
+/** The shared tracer of a statechart of `machines/`, which spawns nothing. */
 function tracerOf(machine: AnyStateMachine): Tracer {
   const known = tracers.get(machine) ?? traceOf(machine);
   tracers.set(machine, known);
   return known;
 }
 
-/** XState tells of its microsteps to the system of an actor only: this one is never started, and does nothing. */
+/** XState reports microsteps only to the system of an actor. This actor is never started and runs nothing. */
 function traceOf(machine: AnyStateMachine): Tracer {
   const self = createActor(machine);
   const tracer: Tracer = {

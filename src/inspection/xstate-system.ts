@@ -1,4 +1,7 @@
-/** Watches a running XState system: what its actors are sent, which transitions they take, what they wait for. The only file that reads XState's own inspection. */
+/**
+ * Observes a running XState system: events sent to its actors, transitions taken, timers. The only reader of XState's
+ * own inspection.
+ */
 import {
   type AnyActorRef,
   type AnyEventObject,
@@ -12,29 +15,29 @@ import { actorPath, childrenOf, isActor, isLifecycle } from '../charts/system-ac
 import { isObject } from '../protocol/json.ts';
 import type { Inspection } from './inspection.ts';
 
-/** A delay that runs. */
+/** A running timer. */
 interface Running {
   readonly mark: object;
   readonly actor: string;
   readonly id: string;
   readonly event: string;
   readonly delay: number;
-  /** The record that told of its beginning. */
+  /** The record of its start. */
   readonly seq: number;
 }
 
 /**
- * Tells what happens in the system of `root` until the returned function is called: `root` itself must be known to the
- * inspection already; the actors that it invokes and spawns are told here.
+ * Records what happens in the system of `root` until the returned function is called. The inspection must already have
+ * `root`; this function adds the actors that `root` invokes and spawns.
  *
- * @param now the time by the clock of the inspection, in milliseconds
+ * @param now the time by the inspection's clock, in milliseconds
  */
 export function watchSystem(root: AnyActorRef, address: string, inspection: Inspection, now: () => number): () => void {
   const watch = new SystemWatch(root, address, inspection, now);
   return () => watch.end();
 }
 
-/** The delays that run in the system of an actor. Milliseconds, from when each began. */
+/** The running timers in the system of an actor. Milliseconds from the start of each. */
 export function runningDelays(root: AnyActorRef): readonly { readonly event: string; readonly delay: number }[] {
   return Object.values(root.system.getSnapshot()._scheduledEvents).map(({ event, delay }) => ({
     event: event.type,
@@ -48,13 +51,16 @@ class SystemWatch {
   readonly #inspection: Inspection;
   readonly #now: () => number;
   readonly #subscriptions: Subscription[] = [];
-  /** The invoked actors that were told of, by their addresses. */
-  readonly #told = new Map<string, AnyActorRef>();
-  /** Where each event was told of. An event is one object from its sending to what it led to. */
+  /** The invoked actors that were recorded, by address. */
+  readonly #recorded = new Map<string, AnyActorRef>();
+  /** The record of each event. An event is the same object from its sending to its last consequence. */
   readonly #sent = new WeakMap<object, number>();
-  /** What each actor acted on last: what it sends is caused by that. */
+  /** The cause of everything that each actor sends: the record that it processed last. */
   readonly #acting = new WeakMap<object, number>();
-  /** What each actor has begun to act on, and the transitions that it took: XState tells of what it came to last. */
+  /**
+   * The event that each actor is processing, and the transitions taken so far. XState reports the resulting snapshot
+   * last.
+   */
   readonly #begun = new Map<AnyActorRef, { readonly event: AnyEventObject; readonly edges: string[] }>();
   #running = new Map<string, Running>();
 
@@ -63,7 +69,7 @@ class SystemWatch {
     this.#address = address;
     this.#inspection = inspection;
     this.#now = now;
-    for (const child of childrenOf(root)) this.#met(child);
+    for (const child of childrenOf(root)) this.#discovered(child);
     this.#timers();
     this.#subscriptions.push(
       root.system.inspect((event) => this.#guarded(event)),
@@ -72,11 +78,11 @@ class SystemWatch {
   }
 
   end(): void {
-    // One that comes to its end is let go of before XState tells of its last step.
+    // XState reports the last step of an ending actor after its subscription ends: record it now.
     for (const [actor, { event }] of this.#begun) this.#stepped(actor, event, Object(actor.getSnapshot()));
     for (const subscription of this.#subscriptions) subscription.unsubscribe();
-    for (const actor of this.#told.keys()) this.#inspection.gone(actor, 'it is watched no more');
-    this.#told.clear();
+    for (const actor of this.#recorded.keys()) this.#inspection.gone(actor, 'it is no longer observed');
+    this.#recorded.clear();
   }
 
   /** An observer that throws would end the actor that it observes. */
@@ -88,7 +94,7 @@ class SystemWatch {
       this.#inspection.record({
         type: 'crashed',
         actor: this.#address,
-        mail: `the watching of it (${event.type})`,
+        mail: `its observation (${event.type})`,
         error,
         setAside: true,
       });
@@ -100,8 +106,8 @@ class SystemWatch {
     if (!isActor(actorRef)) return;
     switch (event.type) {
       case '@xstate.event':
-        // What has just been made tells of itself when it is begun: only then is it known by its place.
-        if (actorRef !== this.#root) this.#met(actorRef);
+        // A new actor is known by its address only when it starts. It reports its own creation then.
+        if (actorRef !== this.#root) this.#discovered(actorRef);
         return this.#mailed(actorRef, event.sourceRef, event.event);
       case '@xstate.microstep': {
         const begun = this.#begun.get(actorRef) ?? { event: event.event, edges: [] };
@@ -121,13 +127,13 @@ class SystemWatch {
     const acting = isObject(source) ? this.#acting.get(source) : undefined;
     const timer = source === actor ? this.#fired(actor, event) : undefined;
     const cause = timer ?? acting ?? this.#inspection.cause;
-    // What an actor that is no machine is sent is between XState and itself: its beginning, what its promise came to.
+    // Events to an actor that is no machine are internal to XState: its start, and the outcome of its promise.
     if (isLifecycle(event) || !isMachineSnapshot(actor.getSnapshot())) {
       this.#sent.set(event, cause);
       this.#acting.set(actor, cause);
       return;
     }
-    const seq = this.#inspection.because(cause, () =>
+    const seq = this.#inspection.withCause(cause, () =>
       this.#inspection.record({ type: 'mail', actor: this.#addressOf(actor), mail: event }),
     );
     this.#sent.set(event, seq);
@@ -135,15 +141,15 @@ class SystemWatch {
 
   #stepped(actor: AnyActorRef, event: AnyEventObject, snapshot: object): void {
     const address = this.#addressOf(actor);
-    // What has ended tells of its last state when its parent has been told already.
-    if (actor !== this.#root && !this.#told.has(address)) return;
+    // An ended actor reports its last state after its parent has recorded the end.
+    if (actor !== this.#root && !this.#recorded.has(address)) return;
     const { edges } = this.#begun.get(actor) ?? { edges: [] };
     this.#begun.delete(actor);
     const cause = this.#sent.get(event) ?? this.#inspection.cause;
     this.#acting.set(actor, cause);
-    this.#inspection.because(cause, () => {
+    this.#inspection.withCause(cause, () => {
       if (isMachineSnapshot(snapshot)) {
-        // What XState sends of its own accord need not be taken: a machine may not care how its child ended.
+        // A machine need not handle XState's own events: it may ignore how its child ended.
         const handled = edges.length > 0 || event.type.startsWith('xstate.');
         this.#inspection.record({ type: 'step', actor: address, event, edges, snapshot, handled });
         this.#inspection.stated(address, pathOf(snapshot));
@@ -156,19 +162,19 @@ class SystemWatch {
   }
 
   #emitted(event: AnyEventObject): void {
-    this.#inspection.because(this.#acting.get(this.#root) ?? this.#inspection.cause, () =>
+    this.#inspection.withCause(this.#acting.get(this.#root) ?? this.#inspection.cause, () =>
       this.#inspection.record({ type: 'emit', actor: this.#address, event }),
     );
   }
 
-  /** An invoked actor, when it is first heard of. */
-  #met(actor: AnyActorRef): void {
+  /** Adds an invoked actor when it first appears. */
+  #discovered(actor: AnyActorRef): void {
     const address = this.#addressOf(actor);
-    if (this.#told.get(address) === actor) return;
-    if (this.#told.has(address)) this.#inspection.gone(address, 'another took its place');
-    this.#told.set(address, actor);
+    if (this.#recorded.get(address) === actor) return;
+    if (this.#recorded.has(address)) this.#inspection.gone(address, 'another actor took its address');
+    this.#recorded.set(address, actor);
     const parent = actor._parent ? this.#addressOf(actor._parent) : this.#address;
-    this.#inspection.because(actor._parent ? (this.#acting.get(actor._parent) ?? this.#inspection.cause) : 0, () =>
+    this.#inspection.withCause(actor._parent ? (this.#acting.get(actor._parent) ?? this.#inspection.cause) : 0, () =>
       this.#inspection.born(address, {
         kind: 'invoked',
         parent,
@@ -177,16 +183,16 @@ class SystemWatch {
         chart: () => chartOf(actor),
       }),
     );
-    for (const child of childrenOf(actor)) this.#met(child);
+    for (const child of childrenOf(actor)) this.#discovered(child);
   }
 
-  /** Tells of those that have ended, or were stopped with the state that they belonged to. */
+  /** Records the end of actors that are done, or were stopped with the state that invoked them. */
   #sweep(): void {
-    for (const [address, actor] of this.#told) {
+    for (const [address, actor] of this.#recorded) {
       const status = stateOfStatus(actor);
       const there = actor._parent ? childrenOf(actor._parent).includes(actor) : false;
       if (status === 'active' && there) continue;
-      this.#told.delete(address);
+      this.#recorded.delete(address);
       const stopped = stateOfStatus(this.#root) === 'stopped' ? 'its parent was stopped' : 'its state was left';
       const why = status === 'done' ? 'it is done' : status === 'error' ? 'it failed' : stopped;
       this.#inspection.gone(address, why);
@@ -199,7 +205,7 @@ class SystemWatch {
     return undefined;
   }
 
-  /** Compares the delays that run with those that were told of. */
+  /** Compares the running timers with the recorded ones. */
   #timers(): void {
     const before = this.#running;
     this.#running = new Map();
@@ -215,7 +221,8 @@ class SystemWatch {
       }
       const { source, event, delay, id } = mark;
       const actor = this.#addressOf(source);
-      // `startedAt` is by the wall clock, which is not ours: a delay is told of in the turn in which it begins.
+      // `startedAt` is by the wall clock, not by the inspection's clock. A timer is recorded in the turn in which it
+      // starts.
       const record = { type: 'timer', actor, id, event: event.type, delay } as const;
       const seq = this.#inspection.record({ ...record, due: this.#now() + delay });
       this.#running.set(key, { ...record, mark, seq });
@@ -230,7 +237,7 @@ class SystemWatch {
   }
 }
 
-/** XState names what an author has not by its place: then it is called by what it runs. */
+/** XState names an actor without an author's id by its position. Its source is the better name then. */
 function nameOf(actor: AnyActorRef): string {
   const { src, id } = actor;
   return typeof src === 'string' && !src.startsWith('xstate.') && /^\d+\./.test(id) ? src : id;

@@ -1,4 +1,7 @@
-/** What an inspected server tells its viewers: plain JSON, the same on the stream, in a recording, and in an exported page. Types only; it knows neither Node nor a browser. */
+/**
+ * Frames that an inspector sends to its viewers: plain JSON, the same on the stream, in a recording, and in an exported
+ * page. Types only, without Node and without a browser.
+ */
 
 import type { ChartNode } from '../charts/chart-node.ts';
 import type { ActorKind, RecordHeader } from '../inspection/record-header.ts';
@@ -6,24 +9,24 @@ import type { ActorKind, RecordHeader } from '../inspection/record-header.ts';
 export type { ChartEdge, ChartNode } from '../charts/chart-node.ts';
 export type { ActorKind, RecordHeader } from '../inspection/record-header.ts';
 
-/** The version of this format: a recording of another one is refused. */
+/** The version of this format. A recording of another version is rejected. */
 export const FORMAT = 1;
 
-/** Any JSON value. Secrets are replaced by {@link REDACTED} and what is too large is cut before it gets this form. */
+/** Any JSON value. {@link REDACTED} replaces secrets, and large values are cut before they get this form. */
 export type Plain = null | boolean | number | string | readonly Plain[] | { readonly [key: string]: Plain };
 
-/** What stands where a secret was. */
+/** The replacement for a secret. */
 export const REDACTED = '«redacted»';
 
 export interface Created {
   readonly type: 'created';
   readonly actor: string;
   readonly kind: ActorKind;
-  /** The actor that it belongs to: the request of an ask, the machine of what it has invoked. */
+  /** The actor that owns it: the request of an input request, or the machine that invoked it. */
   readonly parent?: string;
   /** The connection that it serves. */
   readonly connection?: string;
-  /** What people call it: a client's name, a tool's, a question's message. Default: its address. */
+  /** Its display name: the name of a client or a tool, or the message of an input request. Default: its address. */
   readonly label?: string;
   /** The {@link ChartFrame.id} of the statechart that governs it. */
   readonly chart?: string;
@@ -32,40 +35,46 @@ export interface Created {
 export interface Mailed {
   readonly type: 'mail';
   readonly actor: string;
-  /** The type of the mail. */
+  /** The type of the message. */
   readonly name: string;
   readonly data: Plain;
-  /** It waits until its receiver has done what it does now; or nobody is there any more to receive it. */
+  /** `queued`: it waits until its receiver has finished the current turn. `dropped`: it has no receiver any more. */
   readonly fate?: 'queued' | 'dropped';
 }
 
 export interface Stated {
   readonly type: 'state';
   readonly actor: string;
-  /** In words: a word, or the paths of what is active in its chart, joined by ` & `. */
+  /** One word, or the paths of the active states of its chart, joined by ` & `. */
   readonly state: string;
 }
 
-/** A statechart was given an event. */
+/** A statechart received an event. */
 export interface Stepped {
   readonly type: 'step';
   readonly actor: string;
-  /** The {@link ChartFrame.id} of the statechart: a handle has none yet when it is created, and another after its author's change. */
+  /**
+   * The {@link ChartFrame.id} of the statechart. A handle has none when it is created, and another one after a change
+   * by its author.
+   */
   readonly chart?: string;
   readonly event: string;
   readonly data?: Plain;
-  /** The transitions that were taken, in order, by {@link ChartEdge.id}; none for the beginning, and for an event that nothing took. */
+  /**
+   * The transitions that were taken, in order, by {@link ChartEdge.id}; empty for the start, and for an unhandled
+   * event.
+   */
   readonly edges: readonly string[];
-  /** The paths of the active states without those around them. */
+  /** The paths of the active states, without their ancestors. */
   readonly active: readonly string[];
   readonly status: 'active' | 'done' | 'error' | 'stopped';
-  /** False: no state took the event. */
+  /** False: no state handled the event. */
   readonly handled: boolean;
-  /** Only of an actor that a viewer looks at, and in recordings. */
+  /** Only for actors in a viewer's focus, and in recordings. */
   readonly context?: Plain;
 }
 
-/** A delay of a statechart began, or came to its end. */
+/** A timer of a statechart started or ended. */
 export interface Timed {
   readonly type: 'timer';
   readonly actor: string;
@@ -73,11 +82,11 @@ export interface Timed {
   readonly event: string;
   /** Milliseconds. */
   readonly delay: number;
-  /** In milliseconds of the server's clock. Absent: it fired, or was cancelled. */
+  /** In milliseconds of the server's clock. Absent: the timer fired or was cancelled. */
   readonly due?: number;
 }
 
-/** A statechart emitted an event to whoever listens. */
+/** A statechart emitted an event to its listeners. */
 export interface Emitted {
   readonly type: 'emit';
   readonly actor: string;
@@ -88,7 +97,7 @@ export interface Emitted {
 export interface Crashed {
   readonly type: 'crashed';
   readonly actor: string;
-  /** The type of the mail that it crashed of. */
+  /** The type of the message that it crashed on. */
   readonly mail: string;
   readonly error: string;
   readonly setAside: boolean;
@@ -100,21 +109,24 @@ export interface Gone {
   readonly why: string;
 }
 
-/** A message crossed the wire: one JSON-RPC message, or a batch of them. */
+/** A JSON-RPC message, or a batch of them, crossed the wire. */
 export interface Wired {
   readonly type: 'wire';
   readonly connection: string;
   readonly direction: 'in' | 'out';
-  /** Absent for a text that is no JSON: then there is `text`. */
+  /** Absent for a text that is not JSON; `text` has it then. */
   readonly message?: Plain;
   readonly text?: string;
-  /** Of the whole text. */
+  /** The length of the whole text. */
   readonly bytes: number;
-  /** What the message is about: the `seq` of the wire record with the request. 0 or absent: it is not about a request, or that is not known. */
+  /**
+   * The `seq` of the wire record of the request to which this message belongs. 0 or absent: it belongs to none, or the
+   * request is unknown.
+   */
   readonly about?: number;
 }
 
-/** A viewer has told the server to do something. */
+/** A viewer controlled the server. */
 export interface Controlled {
   readonly type: 'control';
   readonly action: Control['action'];
@@ -131,20 +143,20 @@ export interface HelloFrame {
   readonly server: { readonly name: string; readonly version: string; readonly title?: string };
   readonly troupe: string;
   readonly pid: number;
-  /** What to add to a record's `at` for milliseconds since 1970. */
+  /** Add this to a record's `at` for milliseconds since 1970. */
   readonly epoch: number;
-  /** Milliseconds of the server's clock, now. */
+  /** The current time in milliseconds of the server's clock. */
   readonly now: number;
-  /** Whether this viewer may control the server. */
+  /** True if this viewer may control the server. */
   readonly control: boolean;
-  /** Whether records follow as they come; false in a recording. */
+  /** True if live records follow; false in a recording. */
   readonly live: boolean;
 }
 
-/** A statechart, told before the first actor that it governs. */
+/** A statechart. It precedes the first actor that it governs. */
 export interface ChartFrame {
   readonly type: 'chart';
-  /** Equal for equal charts. */
+  /** Equal charts have equal ids. */
   readonly id: string;
   readonly chart: ChartNode;
 }
@@ -154,44 +166,50 @@ export interface RecordsFrame {
   readonly records: readonly TraceRecord[];
 }
 
-/** Records that are not shown: there were more than could be told. Nothing is left out without one. */
+/** Records that are not shown, because more happened than can be shown. Every omission has such a frame. */
 export interface GapFrame {
   readonly type: 'gap';
-  /** The places of the first and the last that is missing; others between them may be there. */
+  /** The sequence numbers of the first and the last missing record. Some records between them may be present. */
   readonly from: number;
   readonly to: number;
   readonly at: number;
-  /** Those that are known of. In a flood there are more: most of what an exchange that is left out leads to is not even recorded. */
+  /** The number of known missing records. A flood has more: most records of an omitted exchange are never made. */
   readonly records: number;
-  /** Exchanges that are missing whole. */
+  /** The number of exchanges that are missing completely. */
   readonly exchanges: number;
-  /** `flood`: more happened than can be told at once; `lagging`: this viewer reads too slowly; `forgotten`: older than what is kept. */
+  /**
+   * `flood`: more happened than can be shown at once. `lagging`: this viewer reads too slowly. `forgotten`: older than
+   * the backlog.
+   */
   readonly why: 'flood' | 'lagging' | 'forgotten';
 }
 
-/** What an actor looks like now. Told for each that a viewer looks at, whenever it has changed. */
-export interface LookFrame {
+/**
+ * The current view of an actor. Sent for each actor in a viewer's focus whenever it changes. The recordings' format
+ * names it `look`.
+ */
+export interface ActorViewFrame {
   readonly type: 'look';
-  readonly look: Look;
+  readonly look: ActorView;
 }
 
-export interface Look {
+export interface ActorView {
   readonly actor: string;
   readonly kind: ActorKind;
-  /** In milliseconds of the server's clock, and the place in the stream that this is the state of. */
+  /** In milliseconds of the server's clock, and the sequence number of the last record before this view. */
   readonly at: number;
   readonly seq: number;
   readonly state: string;
-  /** Mail that waits for its turn. */
+  /** The number of messages in its mailbox. */
   readonly mailbox: number;
-  /** Of its statechart, where it has one. */
+  /** The active states of its statechart, if it has one. */
   readonly active?: readonly string[];
   readonly context?: Plain;
-  /** What else is worth knowing: of a session its client and revision; of a request its method and deadline. */
+  /** Further facts: the client and revision of a session, the method and deadline of a request. */
   readonly facts: { readonly [name: string]: Plain };
-  /** What it waits for, for whom, until when, and why. */
+  /** Everything for which it waits: the addressee, the deadline and the cause. */
   readonly waits: readonly Wait[];
-  /** What could happen next. */
+  /** Transitions that are possible next. */
   readonly next: readonly Next[];
 }
 
@@ -200,11 +218,11 @@ export interface Wait {
   readonly what: string;
   /** Such as `the user of claude`. */
   readonly whom?: string;
-  /** In milliseconds of the server's clock. Absent: for as long as it takes. */
+  /** In milliseconds of the server's clock. Absent: without a deadline. */
   readonly until?: number;
-  /** Of a delay: how long it is in all, in milliseconds. */
+  /** The whole duration of a timer, in milliseconds. */
   readonly lasts?: number;
-  /** The record that made it wait. */
+  /** The record that started the wait. */
   readonly because?: number;
 }
 
@@ -213,29 +231,31 @@ export interface Next {
   readonly edge: string;
   readonly event: string;
   readonly guard?: string;
-  /** What the guard says for an event without data: `unknown` when it threw, or needs data. */
+  /** The result of the guard for an event without data. `unknown`: it threw or needs data. */
   readonly allowed: 'yes' | 'no' | 'unknown';
 }
 
-/** The last frame of a viewer whose server stops. */
+/** The last frame before the server stops. */
 export interface ByeFrame {
   readonly type: 'bye';
   readonly why: string;
 }
 
-export type Frame = HelloFrame | ChartFrame | RecordsFrame | GapFrame | LookFrame | ByeFrame;
+export type Frame = HelloFrame | ChartFrame | RecordsFrame | GapFrame | ActorViewFrame | ByeFrame;
 
-/** A recording: frames in the order in which they were told; the first is the hello. */
+/** A recording: frames in their order; the first is the hello. */
 export interface Recording {
   readonly format: 'troupe-recording';
   readonly version: number;
   readonly frames: readonly Frame[];
 }
 
-/** What an event would lead to, found out without the actor noticing. */
+/** The consequences of an event, computed without an effect on the actor. */
 export interface WhatIf {
   readonly allowed: boolean;
-  /** When it is not: why, such as `no state takes it: expected one of …`, or the guards that said no. */
+  /**
+   * The reason if it is not allowed, such as `no state handles it: expected one of …`, or the guards that rejected it.
+   */
   readonly why?: string;
   readonly edges: readonly string[];
   readonly active: readonly string[];
@@ -245,7 +265,7 @@ export interface WhatIf {
   readonly actions: readonly string[];
 }
 
-/** What a viewer may tell a server to do that was started with control. */
+/** Commands of a viewer to a server whose inspector was opened with control. */
 export type Control =
   | { readonly action: 'send'; readonly actor: string; readonly event: { readonly type: string } }
   | { readonly action: 'call'; readonly tool: string; readonly arguments: { readonly [name: string]: Plain } }

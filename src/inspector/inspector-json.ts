@@ -1,4 +1,4 @@
-/** JSON as the inspector reads and writes it: what it shows of the wire, what it tells its viewers, and what they send it. */
+/** JSON as the inspector reads and writes it: wire messages, frames, and requests of viewers. */
 import type { Plain } from './frames.ts';
 
 /** One line of JSON. */
@@ -6,7 +6,7 @@ export function jsonTextOf(value: object | Plain): string {
   return JSON.stringify(value);
 }
 
-/** What a text says; undefined for one that is no JSON. */
+/** Parses a text; undefined if it is not JSON. */
 export function readText(text: string): { readonly value: unknown } | undefined {
   try {
     return { value: JSON.parse(text) };

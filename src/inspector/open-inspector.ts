@@ -1,4 +1,4 @@
-/** Opens an inspector: puts together what observes a server, who is told, and the listener that they come to. */
+/** Opens an inspector: connects the observation of a server, the viewers, and the HTTP listener. */
 
 import { describe, isObject, stackOf } from '../protocol/json.ts';
 import { INTERNALS, type Internals } from '../runtime/internals.ts';
@@ -16,15 +16,21 @@ import { Viewers } from './stream/viewers.ts';
 import { Controller } from './views/control.ts';
 
 export interface InspectorOptions {
-  /** Where it listens on 127.0.0.1. Default: any free port. */
+  /** The port on 127.0.0.1. Default: any free port. */
   readonly port?: number;
-  /** What every viewer must know, of 256 random bits: for a process that is started again in place of another. Default: another one for each start. */
+  /**
+   * The secret that every viewer needs, with 256 random bits. Set it for a process that replaces another one. Default:
+   * a new token for each start.
+   */
   readonly token?: string;
-  /** Viewers may send events to actors, call tools and close connections. Default: they only look. */
+  /** True: viewers may send events to actors, call tools and close connections. Default: they may only view. */
   readonly control?: boolean;
-  /** What is hidden beside what is known for a secret. A statechart says its own in `meta: { redact: ['card', 'customer.email'] }`. */
+  /**
+   * Secrets to hide besides those that the inspector recognizes. A statechart declares its own in `meta: { redact:
+   * ['card', 'customer.email'] }`.
+   */
   readonly redact?: RedactOptions;
-  /** Most viewers at once. Default 16. */
+  /** Maximum number of viewers at once. Default 16. */
   readonly maxViewers?: number;
 }
 
@@ -32,15 +38,18 @@ export interface RecordingOptions
   extends Pick<InspectorOptions, 'redact'>,
     Pick<RecordOptions, 'append' | 'maxBytes'> {}
 
-/** An inspector that is open. */
+/** An open inspector. */
 export interface OpenInspector {
-  /** What to open in a browser: the token is behind the `#`, which browsers send nowhere. */
+  /** The address for a browser. The token is behind the `#`, which browsers never send. */
   readonly url: string;
-  /** Says goodbye to its viewers, and ends. The server goes on. Idempotent; a server that closes does the same. */
+  /**
+   * Sends the viewers a `bye` frame and closes the inspector. The server continues. Idempotent; a closing server closes
+   * it too.
+   */
   close(): Promise<void>;
 }
 
-/** Most of its own faults that are logged. */
+/** Maximum number of logged faults of the inspector itself. */
 const MAX_FAULTS = 5;
 
 const OPTIONS: ReadonlySet<string> = new Set<keyof InspectorOptions>([
@@ -52,9 +61,9 @@ const OPTIONS: ReadonlySet<string> = new Set<keyof InspectorOptions>([
 ]);
 
 /**
- * Opens a page on 127.0.0.1 that shows this server, live. While nobody has it open, the server is not observed.
+ * Opens a page on 127.0.0.1 that shows this server, live. Without a viewer, the server is not observed.
  *
- * @throws {TypeError | RangeError} for what is no server, or options that do not fit; {Error} when the port is in use
+ * @throws {TypeError | RangeError} for a value that is no server, or invalid options; {Error} if the port is in use
  * @example
  * const inspector = await openInspector(server);
  * console.error(inspector.url); // http://127.0.0.1:41873/#pZ8…
@@ -69,9 +78,10 @@ export async function openInspector(server: Server, options: InspectorOptions = 
 }
 
 /**
- * Records a server into a file, until the recorder is closed or the server closes. The page opens it; it can be read also when the process was killed.
+ * Records a server into a file until the recorder or the server closes. The page opens the file, also after the process
+ * was killed.
  *
- * @throws {TypeError} for what is no server; what opening the file throws
+ * @throws {TypeError} for a value that is no server; and any error of opening the file
  * @example const recorder = await record(server, 'run.json');
  */
 export async function record(server: Server, file: string, options: RecordingOptions = {}): Promise<Recorder> {
@@ -103,7 +113,9 @@ class Inspecting implements OpenInspector, Transport {
   readonly #server: Server;
   readonly #inside: Internals;
   readonly #options: Required<InspectorOptions>;
-  /** One for all: what the statecharts hide is learnt on the way, and holds for what a controlled call answers, too. */
+  /**
+   * Shared by all: it collects the secrets that statecharts declare, and also redacts the results of controlled calls.
+   */
   readonly #redactor: Redactor;
   readonly #observation: Observation;
   readonly #viewers: Viewers;
@@ -128,7 +140,7 @@ class Inspecting implements OpenInspector, Transport {
     return `http://127.0.0.1:${this.#listener?.port ?? this.#options.port}/#${this.#options.token}`;
   }
 
-  /** It is a transport of the server: so it hears when that closes, and can end connections. */
+  /** The inspector is a transport of the server, so it learns when the server closes and can end connections. */
   async open({ bus, clock }: TransportHost): Promise<void> {
     const { port, token, control } = this.#options;
     const hello = helloOf(this.#server, this.#inside, control);
@@ -157,7 +169,7 @@ class Inspecting implements OpenInspector, Transport {
 
   async #close(): Promise<void> {
     this.#observation.flushAll();
-    this.#viewers.close('the server stops');
+    this.#viewers.close('the server is stopping');
     this.#observation.close();
     await this.#listener?.close();
   }
@@ -167,8 +179,8 @@ function observe({ inspection, clock, machines, log }: Internals, redactor: Reda
   let faults = 0;
   const failed = (error: unknown): void => {
     faults += 1;
-    // What fails once may fail thirty times a second.
-    if (faults <= MAX_FAULTS) log('error', `the inspector failed, the server goes on: ${stackOf(error)}`);
+    // The same fault may occur thirty times a second.
+    if (faults <= MAX_FAULTS) log('error', `the inspector failed; the server continues: ${stackOf(error)}`);
   };
   return new Observation({ inspection, clock, redactor, machines, failed });
 }
@@ -192,7 +204,7 @@ function helloOf(server: Server, { clock }: Internals, control: boolean): () => 
 
 function insideOf(server: unknown, caller: string): Internals {
   if (isServer(server)) return server[INTERNALS];
-  throw new TypeError(`${caller}: expected a server of createServer, got ${describe(server)}`);
+  throw new TypeError(`${caller}: expected a server from createServer, got ${describe(server)}`);
 }
 
 function checkOptions(options: InspectorOptions): void {

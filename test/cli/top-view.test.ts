@@ -3,42 +3,42 @@ import * as assert from 'uvu/assert';
 import { clipLine, countdown, lasting, padTo } from '../../src/cli/top/format.ts';
 import { SORTS, type Sort, topView } from '../../src/cli/top/top-view.ts';
 import { suite } from '../harness/door.ts';
-import { shop, type Teller } from '../inspector/model/frames.ts';
+import { type FrameFeed, shop } from '../inspector/model/frames.ts';
 
 const test = suite('troupe top, the view');
 
 /** A shop in which one call asks, one is under way, one has failed, and a delay runs. */
-function busy(): Teller {
-  const teller = shop();
+function busy(): FrameFeed {
+  const feed = shop();
   const call = (id: number, name: string): number =>
-    teller.wire('in', { jsonrpc: '2.0', id, method: 'tools/call', params: { name } });
+    feed.wire('in', { jsonrpc: '2.0', id, method: 'tools/call', params: { name } });
   const refund = call(1, 'refund');
-  teller.wire(
+  feed.wire(
     'out',
     { jsonrpc: '2.0', id: 7, method: 'elicitation/create', params: { message: 'Refund 20 €?' } },
     { about: refund },
   );
   call(2, 'add');
-  teller.state('requests c1', 'admitting (2)');
+  feed.state('requests c1', 'admitting (2)');
   const failed = call(3, 'pay');
-  teller.wire('out', { jsonrpc: '2.0', id: 3, error: { code: 1, message: 'no' } }, { about: failed, after: 1_200 });
-  teller.tell({
+  feed.wire('out', { jsonrpc: '2.0', id: 3, error: { code: 1, message: 'no' } }, { about: failed, after: 1_200 });
+  feed.record({
     type: 'timer',
     actor: 'order_1',
     id: 'x',
     event: 'after 30 s',
     delay: 30_000,
-    due: teller.now + 30_000,
+    due: feed.now + 30_000,
   });
-  return teller;
+  return feed;
 }
 
 function shown(
-  teller: Teller,
+  feed: FrameFeed,
   { columns = 120, rows = 40, sort = 'tree' as Sort, offset = 0, after = 1_000 } = {},
 ): string {
-  const options = { now: teller.now + after, columns, rows, sort, offset, status: 'live', keys: 'q quit' };
-  return topView(teller.model, options)
+  const options = { now: feed.now + after, columns, rows, sort, offset, status: 'live', keys: 'q quit' };
+  return topView(feed.model, options)
     .map(({ text }) => text.trimEnd())
     .join('\n');
 }
@@ -75,104 +75,104 @@ test('sorts by deadline, age or name as a flat list', () => {
 });
 
 test('the output fits the terminal, and omitted rows are counted', () => {
-  const teller = busy();
+  const feed = busy();
   for (let id = 10; id < 60; id += 1)
-    teller.wire('in', { jsonrpc: '2.0', id, method: 'tools/call', params: { name: `tool ${id} 日本語` } });
+    feed.wire('in', { jsonrpc: '2.0', id, method: 'tools/call', params: { name: `tool ${id} 日本語` } });
   for (const [columns, rows] of [
     [110, 20],
     [60, 12],
     [30, 10],
     [200, 50],
   ] as const) {
-    const lines = shown(teller, { columns, rows }).split('\n');
+    const lines = shown(feed, { columns, rows }).split('\n');
     assert.ok(lines.length <= rows, `${lines.length} lines of ${rows}`);
     for (const line of lines) assert.ok([...line].length <= columns, line);
   }
-  assert.match(shown(teller, { rows: 20 }), /… and \d+ more/);
-  const first = shown(teller, { rows: 20 }).split('\n')[4];
-  assert.is.not(shown(teller, { rows: 20, offset: 3 }).split('\n')[4], first);
+  assert.match(shown(feed, { rows: 20 }), /… and \d+ more/);
+  const first = shown(feed, { rows: 20 }).split('\n')[4];
+  assert.is.not(shown(feed, { rows: 20, offset: 3 }).split('\n')[4], first);
 });
 
 test('control characters in a name are replaced', () => {
-  const teller = shop();
-  teller.wire('in', { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: '\u001b[2J\u202eevil\n' } });
-  const text = topView(teller.model, { now: 0, columns: 80, rows: 30, sort: 'tree', offset: 0, status: '', keys: '' });
+  const feed = shop();
+  feed.wire('in', { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: '\u001b[2J\u202eevil\n' } });
+  const text = topView(feed.model, { now: 0, columns: 80, rows: 30, sort: 'tree', offset: 0, status: '', keys: '' });
   for (const line of text) assert.not.match(line.text, /[\p{Cc}\p{Cf}]/u);
   assert.match(text.map((line) => line.text).join('\n'), 'tools/call ·[2J·evil·');
 });
 
 test('a request from before the observation is known from its table', () => {
-  const teller = shop();
-  teller.state('requests c1', 'admitting (1)');
-  const slow = { id: 4, operation: { method: 'tools/call', name: 'slow' }, deadline: teller.now + 61_000 };
+  const feed = shop();
+  feed.state('requests c1', 'admitting (1)');
+  const slow = { id: 4, operation: { method: 'tools/call', name: 'slow' }, deadline: feed.now + 61_000 };
   const look = {
     actor: 'requests c1',
     kind: 'requests',
-    at: teller.now,
-    seq: teller.seq,
+    at: feed.now,
+    seq: feed.seq,
     state: 'admitting (1)',
     mailbox: 0,
   } as const;
-  teller.frame({ type: 'look', look: { ...look, facts: { 'in flight': [slow] }, waits: [], next: [] } });
-  assert.match(shown(teller), /^1 session {2}1 request /m);
-  assert.match(shown(teller), /^ {4}tools\/call slow +open +1:00 {2}its result$/m);
+  feed.frame({ type: 'look', look: { ...look, facts: { 'in flight': [slow] }, waits: [], next: [] } });
+  assert.match(shown(feed), /^1 session {2}1 request /m);
+  assert.match(shown(feed), /^ {4}tools\/call slow +open +1:00 {2}its result$/m);
 });
 
 const LOOK = { at: 0, seq: 1, mailbox: 0, waits: [], next: [] } as const;
 
 test('a client of 2026-07-28 appears under the name in its last request, with its requests', () => {
-  const teller = shop();
-  teller.tell({ type: 'created', actor: 'requests c2', kind: 'requests', connection: 'c2' });
-  teller.state('requests c2', 'admitting (1)');
-  assert.match(shown(teller), /^ {2}a client +no session /m);
+  const feed = shop();
+  feed.record({ type: 'created', actor: 'requests c2', kind: 'requests', connection: 'c2' });
+  feed.state('requests c2', 'admitting (1)');
+  assert.match(shown(feed), /^ {2}a client +no session /m);
   const call = (id: number, name: string, client: string, connection = 'c2'): number => {
     const _meta = { 'io.modelcontextprotocol/clientInfo': { name: client, version: '1.0.0' } };
     const message = { jsonrpc: '2.0', id, method: 'tools/call', params: { name, _meta } };
-    return teller.wire('in', message, { connection });
+    return feed.wire('in', message, { connection });
   };
   call(1, 'add', 'modern');
-  assert.match(shown(teller), /^1 session {2}1 client without a session /m);
+  assert.match(shown(feed), /^1 session {2}1 client without a session /m);
   assert.match(
-    shown(teller),
+    shown(feed),
     /^ {2}modern 1\.0\.0 +no session .*\n {4}tools\/call add \(modern 1\.0\.0\) +open .* its result$/m,
   );
-  teller.tell({ type: 'gone', actor: 'requests c2', why: 'closed' });
-  assert.not.match(shown(teller), /without a session|no session/);
+  feed.record({ type: 'gone', actor: 'requests c2', why: 'closed' });
+  assert.not.match(shown(feed), /without a session|no session/);
 
   // Over HTTP they share a connection; one without requests is nobody.
-  teller.tell({ type: 'created', actor: 'requests c3', kind: 'requests', connection: 'c3' });
-  teller.state('requests c3', 'admitting (0)');
+  feed.record({ type: 'created', actor: 'requests c3', kind: 'requests', connection: 'c3' });
+  feed.state('requests c3', 'admitting (0)');
   const look = { ...LOOK, actor: 'requests c3', kind: 'requests', state: 'admitting (0)' } as const;
-  teller.frame({ type: 'look', look: { ...look, facts: { 'in flight': [], shared: true } } });
-  assert.not.match(shown(teller), 'no session');
+  feed.frame({ type: 'look', look: { ...look, facts: { 'in flight': [], shared: true } } });
+  assert.not.match(shown(feed), 'no session');
   for (const [id, client] of ['one', 'two', 'three', 'four'].entries()) {
     const about = call(id, 'add', client, 'c3');
-    teller.wire('out', { jsonrpc: '2.0', id, result: {} }, { about, connection: 'c3' });
+    feed.wire('out', { jsonrpc: '2.0', id, result: {} }, { about, connection: 'c3' });
   }
-  assert.match(shown(teller), /4 clients without a session/);
-  assert.match(shown(teller), /^ {2}four 1\.0\.0, three 1\.0\.0, two 1\.0\.0, … +no session /m);
-  assert.not.match(shown(teller, { after: 70_000 }), 'without a session');
+  assert.match(shown(feed), /4 clients without a session/);
+  assert.match(shown(feed), /^ {2}four 1\.0\.0, three 1\.0\.0, two 1\.0\.0, … +no session /m);
+  assert.not.match(shown(feed, { after: 70_000 }), 'without a session');
 });
 
 test('hibernating handles are counted, and some are named', () => {
-  const teller = shop();
+  const feed = shop();
   const some = ['handle/order/one', 'handle/order/two'];
   const facts = { hibernating: { count: 1_234, some } };
-  teller.frame({ type: 'look', look: { ...LOOK, actor: 'server', kind: 'server', state: 'running', facts } });
-  assert.match(shown(teller), /1,235 handles \(1,234 hibernating\)/);
+  feed.frame({ type: 'look', look: { ...LOOK, actor: 'server', kind: 'server', state: 'running', facts } });
+  assert.match(shown(feed), /1,235 handles \(1,234 hibernating\)/);
   assert.match(
-    shown(teller),
+    shown(feed),
     /^hibernating handles\n {2}handle order\/one +hibernating\n {2}handle order\/two +hibernating\n {2}… and 1232 more +hibernating$/m,
   );
-  assert.match(shown(teller, { sort: 'name' }), /^handle order\/one +hibernating$/m);
+  assert.match(shown(feed, { sort: 'name' }), /^handle order\/one +hibernating$/m);
 });
 
 test('omitted records and unhandled events are reported', () => {
-  const teller = shop();
-  teller.step('order_1', 'fly', [], ['cart']);
-  teller.frame({ type: 'gap', from: 100, to: 300, at: teller.now, records: 1_200, exchanges: 40, why: 'flood' });
-  assert.match(shown(teller), '1 unhandled event · 40 exchanges not shown (sampled)');
-  assert.match(shown(teller, { after: 910 }), '40.0 requests/s');
+  const feed = shop();
+  feed.step('order_1', 'fly', [], ['cart']);
+  feed.frame({ type: 'gap', from: 100, to: 300, at: feed.now, records: 1_200, exchanges: 40, why: 'flood' });
+  assert.match(shown(feed), '1 unhandled event · 40 exchanges not shown (sampled)');
+  assert.match(shown(feed, { after: 910 }), '40.0 requests/s');
 });
 
 test('texts are truncated by their width on the screen, and times are short', () => {
@@ -185,10 +185,10 @@ test('texts are truncated by their width on the screen, and times are short', ()
 });
 
 test('clients that share a connection and use the same id are all shown, also if their requests began earlier', () => {
-  const teller = shop();
+  const feed = shop();
   const table = 'requests/c3';
-  teller.tell({ type: 'created', actor: table, kind: 'requests', connection: 'c3' });
-  teller.state(table, 'admitting (4)');
+  feed.record({ type: 'created', actor: table, kind: 'requests', connection: 'c3' });
+  feed.state(table, 'admitting (4)');
   const held = (client: string, method: string, deadline?: number) => ({
     id: 1,
     operation: method === 'tools/call' ? { method, name: 'slow' } : { method },
@@ -199,16 +199,16 @@ test('clients that share a connection and use the same id are all shown, also if
   const wire = (client: string, method: string): number => {
     const _meta = { 'io.modelcontextprotocol/clientInfo': { name: client, version: '1' } };
     const params = method === 'tools/call' ? { name: 'slow', _meta } : { _meta };
-    return teller.wire('in', { jsonrpc: '2.0', id: 1, method, params }, { connection: 'c3' });
+    return feed.wire('in', { jsonrpc: '2.0', id: 1, method, params }, { connection: 'c3' });
   };
   wire('new caller', 'tools/call');
   wire('new listener', 'subscriptions/listen');
-  const due = teller.now + 61_000;
+  const due = feed.now + 61_000;
   const calls = [held('old caller', 'tools/call', due), held('new caller', 'tools/call', due)];
   const listens = [held('old listener', 'subscriptions/listen'), held('new listener', 'subscriptions/listen')];
-  const look = { ...LOOK, actor: table, kind: 'requests', state: 'admitting (4)', seq: teller.seq } as const;
-  teller.frame({ type: 'look', look: { ...look, facts: { 'in flight': [...calls, ...listens], shared: true } } });
-  const text = shown(teller);
+  const look = { ...LOOK, actor: table, kind: 'requests', state: 'admitting (4)', seq: feed.seq } as const;
+  feed.frame({ type: 'look', look: { ...look, facts: { 'in flight': [...calls, ...listens], shared: true } } });
+  const text = shown(feed);
   assert.match(text, /^1 session {2}4 clients without a session {2}4 requests /m);
   for (const who of ['old', 'new']) {
     assert.match(text, new RegExp(`^ {4}tools/call slow \\(${who} caller 1\\) +open .*1:00 {2}its result$`, 'm'));

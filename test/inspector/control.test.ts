@@ -85,7 +85,7 @@ test('S-34 a tool is called as by any client, and the call is recorded as what i
   assert.is(status, 200);
   assert.match(said, /^"echo" answered: .*\{\\"a\\":1\}/);
   assert.match((await control({ action: 'call', tool: 'fail', arguments: {} }))[1], /^"fail" failed: .*it was to fail/);
-  assert.match((await control({ action: 'call', tool: 'none', arguments: {} }))[1], /^"none" was refused: /);
+  assert.match((await control({ action: 'call', tool: 'none', arguments: {} }))[1], /^"none" was rejected: /);
   const all = await records();
   const calls = all.filter((record) => record.type === 'control');
   assert.equal(calls.length, 3);
@@ -118,7 +118,7 @@ test('a call whose arguments are too deep to be sent is refused, and nothing wai
   const text = `{"action":"call","tool":"echo","arguments":{"deep":${deep}}}`;
   // One more than may wait.
   const answers = await Promise.all(Array.from({ length: 65 }, () => control(text)));
-  for (const [status, said] of answers) assert.match(`${status} ${said}`, /^400 .*expected less depth/);
+  for (const [status, said] of answers) assert.match(`${status} ${said}`, /^400 .*nested too deeply/);
   assert.match((await control({ action: 'call', tool: 'echo' }))[1], /answered/);
   await close();
 });
@@ -146,10 +146,10 @@ test('S-34 an event is sent to a statechart, by its type only', async () => {
   const found = (await records()).find((record) => record.type === 'created' && record.kind === 'handle');
   assert.ok(found?.type === 'created');
   const { actor } = found;
-  assert.equal(await control({ action: 'send', actor, event: { type: 'flip' } }), [200, `${actor} was sent "flip"`]);
+  assert.equal(await control({ action: 'send', actor, event: { type: 'flip' } }), [200, `sent "flip" to ${actor}`]);
   const [status, why] = await control({ action: 'send', actor, event: { type: 'xstate.stop' } });
   assert.is(status, 400);
-  assert.match(why, /XState's own/);
+  assert.match(why, /XState sends its own events/);
   await new Promise((done) => setTimeout(done, 50));
   const all = await records();
   const step = all.find((record) => record.type === 'step' && record.actor === actor && record.event === 'flip');
@@ -164,7 +164,7 @@ test('S-34 an event is sent to a statechart, by its type only', async () => {
   );
   const [none, words] = await control({ action: 'send', actor: 'executor/tools', event: { type: 'flip' } });
   assert.is(none, 409);
-  assert.match(words, /has no statechart that takes events/);
+  assert.match(words, /has no statechart that accepts events/);
   await client.close();
   await close();
 });

@@ -219,7 +219,7 @@ test('S-31 CVE-2026-23744 it is bound to this machine only, and there is no opti
   await rejects(openInspector(other, { token: 'guessed' }), /token: expected 43 to 128 characters/);
   await rejects(openInspector(other, { port: 70_000 }), /port: expected/);
   // @ts-expect-error: as JavaScript may call it
-  await rejects(openInspector({}), /expected a server of createServer/);
+  await rejects(openInspector({}), /expected a server from createServer/);
   await rejects(openInspector(other, { port }), /port \d+ is in use/);
   await other.close();
   await server.close();
@@ -244,7 +244,7 @@ test('S-31 more viewers than the limit are refused, and the streams of the other
   await until(() => streams.every(({ got }) => got.text.includes('"hello"')), 'two hellos');
   const refused = await get('/api/stream?viewer=c');
   assert.is(refused.status, 503);
-  assert.match(refused.body, /2 viewers are here/);
+  assert.match(refused.body, /2 viewers are connected/);
   // The same viewer again takes the place of its earlier stream.
   const again = stream('viewer=b');
   await until(() => again.got.text.includes('"hello"'), 'a hello');
@@ -310,7 +310,7 @@ test('S-34 control is refused where the inspector was opened without it', async 
   const { server, post } = await opened();
   const { status, body } = await post('/api/control', { action: 'close', connection: 'c' });
   assert.is(status, 403);
-  assert.match(body, /start it with control/);
+  assert.match(body, /Open it with control/);
   await server.close();
 });
 
@@ -338,17 +338,17 @@ test('what is asked wrongly is answered with what was expected', async () => {
     [get('/api/stream?viewer=a%20b'), 400, /viewer: expected/],
     [get('/api/stream?viewer=a&since=x'), 400, /since: expected/],
     [get('/api/look'), 400, /actor: expected/],
-    [get('/api/look?actor=nobody'), 404, /none of the address/],
-    [get('/api/nothing'), 404, /no such address/],
-    [post('/api/focus', { viewer: 'v', actors: [] }), 404, /none of that name is here/],
+    [get('/api/look?actor=nobody'), 404, /no live actor/],
+    [get('/api/nothing'), 404, /unknown path/],
+    [post('/api/focus', { viewer: 'v', actors: [] }), 404, /Open its stream first/],
     [post('/api/focus', { viewer: 'v', actors: 'x' }), 400, /actors: expected/],
     [post('/api/what-if', { actor: 'server', event: {} }), 400, /event: expected/],
-    [post('/api/what-if', { actor: 'executor/tools', event: { type: 'x' } }), 404, /has a statechart/],
+    [post('/api/what-if', { actor: 'executor/tools', event: { type: 'x' } }), 404, /actor with a statechart/],
     [post('/api/control', []), 400, /expected an object with an action/],
     [post('/api/control', { action: 'dance' }), 400, /action: expected/],
     [post('/api/control', { action: 'send', actor: 'server', event: { type: 'xstate.stop' } }), 400, /XState's own/],
     [post('/api/control', { action: 'send', actor: 'nobody', event: { type: 'x' } }), 404, /lives/],
-    [post('/api/control', { action: 'close', connection: 'none' }), 404, /none of the name/],
+    [post('/api/control', { action: 'close', connection: 'none' }), 404, /no open connection/],
     [post('/api/control', { action: 'call', tool: 1 }), 400, /tool: expected/],
   ];
   for (const [answer, status, words] of cases) {

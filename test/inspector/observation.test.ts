@@ -317,7 +317,7 @@ test('S-32 what is wrong with the observation is told, and the server and the vi
   await clock.advance(FLUSH_MS);
   assert.ok(faults.length > 0);
   broken = false;
-  viewer.look(['server']);
+  viewer.focusOn(['server']);
   await called(server, 1);
   await clock.advance(FLUSH_MS);
   // Nothing was lost meanwhile.
@@ -328,18 +328,18 @@ test('S-32 what is wrong with the observation is told, and the server and the vi
 test('an actor in focus is looked at when it changes, and only then', async () => {
   const { clock, server, observation } = observed();
   const { viewer, frames } = view(observation);
-  const looks = (): string[] => frames.flatMap((frame) => (frame.type === 'look' ? [frame.look.state] : []));
-  viewer.look(['server', 'nobody']);
-  assert.equal(looks(), ['starting']);
+  const views = (): string[] => frames.flatMap((frame) => (frame.type === 'look' ? [frame.look.state] : []));
+  viewer.focusOn(['server', 'nobody']);
+  assert.equal(views(), ['starting']);
   await clock.advance(5_000);
-  assert.equal(looks(), ['starting']);
+  assert.equal(views(), ['starting']);
   await called(server, 1);
   await clock.advance(FLUSH_MS);
-  assert.equal(looks(), ['starting', 'running']);
-  viewer.look([]);
+  assert.equal(views(), ['starting', 'running']);
+  viewer.focusOn([]);
   await server.close();
   await clock.advance(FLUSH_MS);
-  assert.equal(looks(), ['starting', 'running']);
+  assert.equal(views(), ['starting', 'running']);
 });
 
 test('S-30 what a statechart hides is hidden from the first message on that brings it', async () => {
@@ -361,7 +361,7 @@ test('S-30 what a statechart hides is hidden from the first message on that brin
   const handle = /"handle":"([^"]+)"/.exec(JSON.stringify(made.structuredContent))?.[1] ?? '';
   await clock.advance(FLUSH_MS);
   const address = /"(handle\/payment\/[^"]+)"/.exec(JSON.stringify(frames))?.[1] ?? '';
-  viewer.look([address]);
+  viewer.focusOn([address]);
   await client.callTool('payment_charge', { handle, card: secret, customer: { email: secret } });
   await clock.advance(FLUSH_MS);
   const text = JSON.stringify(frames);
@@ -378,7 +378,7 @@ test('what statecharts hold is told with the steps of actors in focus, and of al
   await clock.advance(FLUSH_MS);
   assert.ok(records().some(({ type }) => type === 'step'));
   assert.is(contexts(), 0);
-  viewer.look(['server']);
+  viewer.focusOn(['server']);
   const closing = server.close();
   await clock.advance(FLUSH_MS);
   await closing;

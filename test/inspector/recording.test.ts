@@ -91,7 +91,7 @@ test('a recording has a longest length, and says that it ended', async () => {
   const text = readFileSync(file('short.json'), 'utf8');
   assert.ok(text.length <= 20_000, String(text.length));
   readRecording(text);
-  assert.ok(logged.some((line) => /which is its limit/.test(line)));
+  assert.ok(logged.some((line) => /stopped at its limit/.test(line)));
 });
 
 test('S-33 a file that is no recording is left as it is, and so is a pipe', async () => {
@@ -112,7 +112,7 @@ test('S-33 a file that is no recording is left as it is, and so is a pipe', asyn
         () => 'recorded',
         (error: Error) => error.message,
       );
-      assert.match(refused, /expected a new file, or a recording to replace, got .*: choose another/);
+      assert.match(refused, /expected a new file or a recording to replace, got .*Choose another/);
       await server.close();
     }
   assert.is(readFileSync(precious, 'utf8'), 'export const precious = 1;\n');
@@ -131,7 +131,7 @@ test('what is no recording is refused, with what it is', () => {
     () => readRecording('{"format":"troupe-recording","version":99,"frames":[]}'),
     /expected a recording of version 1, got version 99/,
   );
-  assert.throws(() => readRecording('hello'), /got a text that begins otherwise/);
+  assert.throws(() => readRecording('hello'), /got other text/);
 });
 
 test('a server that nobody watches can be downloaded as it is now', async () => {
@@ -152,5 +152,5 @@ test('S-33 nothing of a recording ends the block that it stands in', () => {
   const inner = page.slice('<script type="application/json">'.length, -'</script>'.length);
   assert.not.match(inner, /[<\u2028\u2029]/);
   assert.equal(JSON.parse(inner), JSON.parse(recording));
-  assert.throws(() => exportPage('<html>', recording), /build the page again/);
+  assert.throws(() => exportPage('<html>', recording), /rebuild the page/);
 });

@@ -86,17 +86,17 @@ test('an event that leads through several transitions', () => {
   assert.ok(actions.includes('emit'));
 });
 
-test('an event that is not taken: which, or which guards said no', () => {
+test('an event that is not taken: which, or which guards returned false', () => {
   const { ask, charted } = at();
   const why = (type: string): string | undefined => ask({ type }).why;
-  assert.match(why('pay') ?? '', /^no state takes it: expected one of add, checkout, .*cancel$/);
-  assert.is(why('checkout'), 'the guard "hasItems" of "checkout" in state "cart" said no');
-  assert.is(why('bulk'), 'the guard "atLeast" of "bulk" in state "cart" said no');
-  assert.match(why('never') ?? '', /of "never" in state "cart" said no$/);
+  assert.match(why('pay') ?? '', /^no state handles it: expected one of add, checkout, .*cancel$/);
+  assert.is(why('checkout'), 'the guard "hasItems" of "checkout" in state "cart" returned false');
+  assert.is(why('bulk'), 'the guard "atLeast" of "bulk" in state "cart" returned false');
+  assert.match(why('never') ?? '', /of "never" in state "cart" returned false$/);
   assert.is(why('broken'), 'the guard "breaks" of "broken" in state "cart" threw: this guard is broken');
-  assert.is(why('inline'), 'the guard of "inline" in state "cart" said no');
+  assert.is(why('inline'), 'the guard of "inline" in state "cart" returned false');
   assert.is(why('forbidden'), 'state "cart" forbids it');
-  assert.match(why('where') ?? '', /of "where" in state "cart" said no$/);
+  assert.match(why('where') ?? '', /of "where" in state "cart" returned false$/);
   assert.is(why('*'), 'type: expected an event\'s type, got "*"');
   const refused = ask({ type: 'checkout' });
   assert.equal([refused.allowed, refused.edges, refused.active], [false, [], ['cart']]);
@@ -105,7 +105,10 @@ test('an event that is not taken: which, or which guards said no', () => {
 
 test('what is at its end takes nothing', () => {
   const { ask, charted } = at({ type: 'cancel' });
-  assert.equal([ask({ type: 'add' }).allowed, ask({ type: 'add' }).why], [false, 'it is done: it takes no event']);
+  assert.equal(
+    [ask({ type: 'add' }).allowed, ask({ type: 'add' }).why],
+    [false, 'the actor is done and accepts no events'],
+  );
   assert.equal(nextOf(charted), []);
 });
 

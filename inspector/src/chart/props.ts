@@ -11,7 +11,7 @@ export interface ChartProps {
   readonly status?: Stepped['status'];
   /** The edges of the last step: they glow, and fade. `seq` is the step's, so that the same edge glows again. */
   readonly taken?: { readonly seq: number; readonly edges: readonly string[] };
-  /** What could happen next, as {@link Look.next} has it. */
+  /** What could happen next, as {@link ActorView.next} has it. */
   readonly next?: readonly Next[];
   /** The delays that run. */
   readonly delays?: readonly RunningDelay[];

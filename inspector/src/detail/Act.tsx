@@ -4,7 +4,7 @@ import type { Plain } from '../../../src/inspector/frames.ts';
 import type { ActorLine } from '../../../src/inspector/model/index.ts';
 import { Section } from '../parts/parts.tsx';
 import { short } from '../parts/time.ts';
-import { askLook, control } from '../store/api.ts';
+import { control, readView } from '../store/api.ts';
 import { known, say } from '../store/state.ts';
 import { objectOf } from './events.ts';
 
@@ -63,7 +63,7 @@ export function CallTool() {
   const [offered, setOffered] = useState<readonly string[]>([]);
   useEffect(() => {
     // Names are a help: without them one can still be written.
-    askLook('registry/tools')
+    readView('registry/tools')
       .then(({ facts }) => setOffered(offersIn(facts.offers)))
       .catch(() => {});
   }, []);

@@ -27,8 +27,8 @@ export function ActorDetail({ line }: { readonly line: ActorLine }) {
   const alive = line.aliveAt(at);
   const standing = line.standing(at);
   const life = line.lives.before(at);
-  const look = line.look(at);
-  const fresh = look !== undefined && look.seq >= (standing?.seq ?? 0);
+  const view = line.view(at);
+  const fresh = view !== undefined && view.seq >= (standing?.seq ?? 0);
   const waits = waitsOf(data, address, at);
   const context = line.context(at);
   return (
@@ -57,15 +57,15 @@ export function ActorDetail({ line }: { readonly line: ActorLine }) {
       {alive ? <Waiting waits={waits} /> : null}
       {alive && waits?.length === 0 ? <p class="idle">It waits for nobody: it acts when the next mail comes.</p> : null}
       {context === undefined || isEmpty(context) ? null : <Context line={line} />}
-      {line.chart === undefined || !alive ? null : <NextSteps line={line} {...(fresh ? { next: look.next } : {})} />}
+      {line.chart === undefined || !alive ? null : <NextSteps line={line} {...(fresh ? { next: view.next } : {})} />}
       {line.chart !== undefined && alive && isLive.value && connection.value.state === 'live' ? (
         <WhatIfForm key={address} line={line} />
       ) : null}
       {isLive.value && data.hello?.control === true ? <Act line={line} /> : null}
       <Section title="Facts">
         <dl class="facts">
-          {fresh && look.mailbox > 0 ? (
-            <Fact name="mailbox">{plural(look.mailbox, 'mail', 'mails')} waiting</Fact>
+          {fresh && view.mailbox > 0 ? (
+            <Fact name="mailbox">{plural(view.mailbox, 'mail', 'mails')} waiting</Fact>
           ) : null}
           <Fact name="rate">{line.rate(now.value, 10_000).toFixed(1)} records/s</Fact>
           {life === undefined ? null : <Fact name="age">{lasting(life.at, life.endAt)}</Fact>}
@@ -80,7 +80,7 @@ export function ActorDetail({ line }: { readonly line: ActorLine }) {
             </Fact>
           )}
           {fresh
-            ? Object.entries(look.facts).map(([name, value]) => (
+            ? Object.entries(view.facts).map(([name, value]) => (
                 <Fact key={name} name={name}>
                   <FactValue name={name} value={value} />
                 </Fact>

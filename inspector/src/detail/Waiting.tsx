@@ -30,9 +30,9 @@ export function Waiting({ waits }: { readonly waits: readonly Waited[] | undefin
   );
 }
 
-function endOf({ untold, lasts }: Waited): string {
+function endOf({ unconfirmed, lasts }: Waited): string {
   if (lasts !== undefined) return `, for ${duration(lasts)} at most.`;
-  return untold === true ? '.' : ', for as long as it takes.';
+  return unconfirmed === true ? '.' : ', for as long as it takes.';
 }
 
 function What({ wait }: { readonly wait: Waited }) {

@@ -11,7 +11,7 @@ export function WhatIfForm({ line }: { readonly line: ActorLine }) {
   const { address } = line;
   const chart = known().chartOf(address);
   // What could happen now comes first.
-  const next = line.look(LIVE)?.next.map(({ event }) => event) ?? [];
+  const next = line.view(LIVE)?.next.map(({ event }) => event) ?? [];
   const all = chart ? eventsOf(chart.root) : [];
   const events = [...all.filter((event) => next.includes(event)), ...all.filter((event) => !next.includes(event))];
   const [written, setType] = useState<string | undefined>(undefined);

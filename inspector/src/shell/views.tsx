@@ -53,7 +53,7 @@ function ChartOf({ line }: { readonly line: ActorLine }) {
   if (!chart) return <NoChart />;
   const standing = line.standing(at);
   const taken = line.taken(at);
-  const look = line.look(at);
+  const view = line.view(at);
   const status = line.steps.before(at)?.status;
   const suppose = supposed.value?.actor === address ? supposed.value.result : undefined;
   const chosen = inChart.value?.actor === address ? inChart.value.selected : undefined;
@@ -75,7 +75,7 @@ function ChartOf({ line }: { readonly line: ActorLine }) {
     ...(taken && standing && taken.active.join() === standing.active.join()
       ? { taken: { seq: taken.seq, edges: taken.edges } }
       : {}),
-    ...(look && standing && look.seq >= standing.seq ? { next: look.next } : {}),
+    ...(view && standing && view.seq >= standing.seq ? { next: view.next } : {}),
     ...(chosen === undefined ? {} : { selected: chosen }),
     ...(suppose ? { whatIf: { edges: suppose.edges, active: suppose.active } } : {}),
   };

@@ -1,5 +1,5 @@
 /** Asks the server that is inspected: each request has the token, and a refusal is an error in the server's words. */
-import type { Control, Look, Plain, WhatIf } from '../../../src/inspector/frames.ts';
+import type { ActorView, Control, Plain, WhatIf } from '../../../src/inspector/frames.ts';
 
 export class Refused extends Error {
   readonly status: number;
@@ -41,7 +41,7 @@ export async function askWhatIf(actor: string, event: Plain): Promise<WhatIf> {
   return response.json();
 }
 
-export async function askLook(actor: string): Promise<Look> {
+export async function readView(actor: string): Promise<ActorView> {
   const response = await ask(`api/look?actor=${encodeURIComponent(actor)}`);
   return response.json();
 }

@@ -35,7 +35,7 @@ const FOCUS = 8;
 /** For `--once`: the silence after which the state is complete, and the time limit, in milliseconds; and the number of actors to look at. */
 const QUIET_MS = 150;
 const MAX_MS = 5_000;
-const MAX_LOOKS = 100;
+const MAX_VIEWS = 100;
 /** The line width without a terminal. */
 const DEFAULT_COLUMNS = 160;
 
@@ -129,9 +129,9 @@ async function once(url: URL): Promise<void> {
     await sleep(QUIET_MS);
   }
   if (failure !== undefined) throw failure;
-  for (const actor of actorsShown(model).slice(0, MAX_LOOKS)) {
-    const look = await stream.look(actor);
-    if (look) model.take({ type: 'look', look });
+  for (const actor of actorsShown(model).slice(0, MAX_VIEWS)) {
+    const view = await stream.view(actor);
+    if (view) model.take({ type: 'look', look: view });
   }
   stream.end();
   await running;

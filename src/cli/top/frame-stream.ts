@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { type IncomingMessage, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Frame, Look } from '../../inspector/frames.ts';
+import type { ActorView, Frame } from '../../inspector/frames.ts';
 import { isObject, messageOf } from '../../protocol/json.ts';
 import { safe } from './format.ts';
 
@@ -86,10 +86,10 @@ export class FrameStream {
   }
 
   /** Requests the details of an actor. @returns undefined if the actor does not exist any more */
-  async look(actor: string): Promise<Look | undefined> {
+  async view(actor: string): Promise<ActorView | undefined> {
     try {
-      const look = await readJson(await this.#ask(`/api/look?${new URLSearchParams({ actor })}`));
-      return isLook(look) ? look : undefined;
+      const view = await readJson(await this.#ask(`/api/look?${new URLSearchParams({ actor })}`));
+      return isActorView(view) ? view : undefined;
     } catch {
       return undefined;
     }
@@ -140,7 +140,7 @@ function isFrame(value: unknown): value is Frame {
   return isObject(value) && typeof value.type === 'string' && FRAMES.has(value.type);
 }
 
-function isLook(value: unknown): value is Look {
+function isActorView(value: unknown): value is ActorView {
   return isObject(value) && typeof value.actor === 'string' && Array.isArray(value.waits);
 }
 

@@ -162,7 +162,7 @@ function sessionlessConnections(model: Model): readonly TreeNode[] {
 
 function clientsAt(model: Model, { actor = '' }: TreeNode, now: number): Clients {
   const table = model.actor(actor);
-  const shared = table?.look(LIVE)?.facts.shared === true;
+  const shared = table?.view(LIVE)?.facts.shared === true;
   const names = new Set<string>();
   const { all } = model.exchanges;
   for (const exchange of [...all.until(LIVE)].reverse()) {

@@ -59,7 +59,7 @@ export class Inbound {
     if (exchange && this.#options.shared) this.#heard = this.#announced ? DIALECTS[LATEST_MODERN] : FIRST_DIALECT;
     if (!inspection.on) this.#read(text);
     else
-      inspection.because(inspection.record({ type: 'wire', connection, direction: 'in', text }), () =>
+      inspection.withCause(inspection.record({ type: 'wire', connection, direction: 'in', text }), () =>
         this.#read(text),
       );
     this.#enter(before);

@@ -1,12 +1,12 @@
-/** Puts a recording into the page: one file that opens without a server. */
+/** Inserts a recording into the page: one file that opens without a server. */
 
-/** Where the recording goes in the template (`inspector/build.ts`). */
+/** The placeholder of the recording in the template (`inspector/build.ts`). */
 const PLACE = '"TROUPE-RECORDING"';
 
-/** @param recording JSON. It goes into a block of data, where nothing but an end tag ends it. */
+/** @param recording JSON. It goes into a data block that only an end tag can end. */
 export function exportPage(template: string, recording: string): string {
   const at = template.indexOf(PLACE);
-  if (at === -1) throw new Error(`the template has no ${PLACE}: build the page again (npm run build)`);
+  if (at === -1) throw new Error(`the template has no ${PLACE}: rebuild the page (npm run build)`);
   const data = recording
     .replace(/</g, '\\u003c')
     .replace(/\u2028/g, '\\u2028')

@@ -1,4 +1,4 @@
-/** Reads bodies and writes answers over HTTP, with the headers that every answer of an inspector has. */
+/** Reads request bodies and writes HTTP responses with the headers of the inspector. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { jsonTextOf, readText } from '../inspector-json.ts';
 import { HEADERS } from './token-guard.ts';
@@ -6,7 +6,7 @@ import { InputError } from './viewer-input.ts';
 
 type Headers = Readonly<Record<string, string>>;
 
-/** An answer that nobody keeps, unless its headers say so. */
+/** Writes a response. It is not cached unless its headers allow it. */
 export function send(
   response: ServerResponse,
   status: number,
@@ -30,12 +30,12 @@ export function sendJson(response: ServerResponse, value: object, status = 200, 
   send(response, status, 'application/json', jsonTextOf(value), headers);
 }
 
-/** Says what was wrong with a request; of what is wrong with us, only that it is. */
+/** Writes the error of a request. Internal errors are not described. */
 export function sendError(response: ServerResponse, error: unknown): void {
   const known = error instanceof InputError;
-  // What was not read of the body would be taken for the next request.
+  // Close the connection: the unread rest of the body would be parsed as the next request.
   const headers = known && error.status === 413 ? { Connection: 'close' } : {};
-  const why = known ? error.message : 'the inspector failed: this is no fault of the server that it shows';
+  const why = known ? error.message : 'internal error of the inspector; the observed server is not affected';
   sendJson(response, { error: why }, known ? error.status : 500, headers);
 }
 

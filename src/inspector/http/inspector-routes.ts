@@ -1,4 +1,7 @@
-/** What an inspector answers to whoever may ask: its stream, looks at actors, what-ifs, recordings, and control. */
+/**
+ * The API of an inspector: its stream, views of actors, what-ifs, recordings, and control. The caller is already
+ * authenticated.
+ */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isObject, stackOf } from '../../protocol/json.ts';
 import { isJson } from '../../transports/http/negotiate.ts';
@@ -16,22 +19,22 @@ export interface InspectorRoutesOptions {
   readonly observation: Observation;
   readonly viewers: Viewers;
   readonly files: PageFiles;
-  /** Undefined where the inspector was opened without control. */
+  /** Undefined if the inspector was opened without control. */
   readonly controller: Controller | undefined;
-  /** Everything that is kept, as one recording. */
+  /** The backlog as one recording. */
   recording(): string;
-  /** Hears what is wrong with the inspector itself. */
+  /** Logs a fault of the inspector itself. */
   log(message: string): void;
-  /** Of the server, for the names of files. */
+  /** The server's name, for file names. */
   readonly name: string;
 }
 
-/** Longest body of a request, in bytes. */
+/** Maximum length of a request body in bytes. */
 const MAX_BODY = 1024 * 1024;
 
 type Route = (request: IncomingMessage, response: ServerResponse, query: URLSearchParams) => void | Promise<void>;
 
-/** Finds what serves a path below `/api`. */
+/** Routes the paths below `/api`. */
 export class InspectorRoutes {
   readonly #options: InspectorRoutesOptions;
   readonly #get: Readonly<Record<string, Route>>;
@@ -44,10 +47,10 @@ export class InspectorRoutes {
       '/api/stream': (request, response, query) => {
         const since = Number(query.get('since') ?? 0);
         if (!Number.isSafeInteger(since) || since < 0)
-          throw new InputError(400, `since: expected the place of a record, got ${query.get('since')}`);
+          throw new InputError(400, `since: expected the sequence number of a record, got ${query.get('since')}`);
         openStream(request, response, viewers, readViewer(query.get('viewer')), since);
       },
-      '/api/look': (_, response, query) => sendJson(response, this.#look(readActor(query.get('actor')))),
+      '/api/look': (_, response, query) => sendJson(response, this.#view(readActor(query.get('actor')))),
       '/api/recording': (_, response) =>
         send(response, 200, 'application/json', options.recording(), attachment(`${this.#name}.json`)),
       '/api/export': async (_, response) =>
@@ -62,32 +65,32 @@ export class InspectorRoutes {
     this.#post = {
       '/api/focus': (body, response) => {
         const { viewer, actors } = isObject(body) ? body : {};
-        if (!viewers.look(readViewer(viewer), readActors(actors)))
-          throw new InputError(404, 'viewer: none of that name is here: open its stream first');
+        if (!viewers.focus(readViewer(viewer), readActors(actors)))
+          throw new InputError(404, 'viewer: unknown name. Open its stream first.');
         send(response, 204);
       },
       '/api/what-if': (body, response) => {
         const { actor, event } = isObject(body) ? body : {};
         const address = readActor(actor);
         const found = observation.whatIf(address, readViewerEvent(event));
-        if (!found) throw new InputError(404, `actor: none of the address "${address}" lives and has a statechart`);
+        if (!found) throw new InputError(404, `actor: no live actor with a statechart has the address "${address}"`);
         sendJson(response, found);
       },
       '/api/control': async (body, response) => {
         const { controller } = options;
         if (!controller)
-          throw new InputError(403, 'this inspector only shows: start it with control to act on the server');
+          throw new InputError(403, 'this inspector has no control. Open it with control to act on the server.');
         send(response, 200, 'text/plain; charset=utf-8', await controller.run(body));
       },
     };
   }
 
-  /** Answers a request that may be answered. */
+  /** Responds to an authenticated request. */
   async serve(request: IncomingMessage, response: ServerResponse, path: string, query: string): Promise<void> {
     try {
       const get = this.#get[path];
       const post = this.#post[path];
-      if (!get && !post) throw new InputError(404, `no such address: ${path}`);
+      if (!get && !post) throw new InputError(404, `unknown path: ${path}`);
       const allow = get ? 'GET, HEAD' : 'POST';
       if ((request.method === 'POST') !== (post !== undefined))
         return refuseRequest(response, { status: 405, why: `expected ${allow}`, headers: { Allow: allow } });
@@ -110,14 +113,14 @@ export class InspectorRoutes {
     try {
       return await this.#options.files.template();
     } catch {
-      throw new InputError(503, 'the page of the inspector is not built: run "npm run build"');
+      throw new InputError(503, 'the page of the inspector is not built. Run "npm run build".');
     }
   }
 
-  #look(actor: string): object {
-    const look = this.#options.observation.look(actor);
-    if (!look) throw new InputError(404, `actor: none of the address "${actor}" lives`);
-    return look;
+  #view(actor: string): object {
+    const view = this.#options.observation.view(actor);
+    if (!view) throw new InputError(404, `actor: no live actor has the address "${actor}"`);
+    return view;
   }
 }
 

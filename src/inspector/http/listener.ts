@@ -1,4 +1,6 @@
-/** The listener of an inspector: an HTTP server of its own, on this machine only, that keeps no process alive. */
+/**
+ * The listener of an inspector: a separate HTTP server, reachable only from this machine, that keeps no process alive.
+ */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Clock } from '../../clock.ts';
 import { send } from './http-answer.ts';
@@ -6,14 +8,14 @@ import { type InspectorRoutes, refuseRequest } from './inspector-routes.ts';
 import type { PageFiles } from './page-files.ts';
 import { TokenGuard } from './token-guard.ts';
 
-/** The only address: there is no option for another. */
+/** The only address. No option changes it. */
 const HOST = '127.0.0.1';
 const HEADERS_MS = 10_000;
 const REQUEST_MS = 30_000;
 const CHECK_MS = 5_000;
 const MAX_HEADER_BYTES = 16 * 1024;
 const MAX_CONNECTIONS = 128;
-/** Milliseconds that open answers are given to be read, when it closes. */
+/** Milliseconds that clients have to read open responses when it closes. */
 const FLUSH_MS = 500;
 
 export interface ListenerOptions {
@@ -27,11 +29,11 @@ export interface ListenerOptions {
 
 export interface InspectorListener {
   readonly port: number;
-  /** Ends it: what is open is cut. */
+  /** Closes the listener and cuts open connections. */
   close(): Promise<void>;
 }
 
-/** @throws {Error} when it cannot listen */
+/** @throws {Error} if it cannot listen */
 export async function listen(options: ListenerOptions): Promise<InspectorListener> {
   const server = createServer({
     headersTimeout: HEADERS_MS,
@@ -44,7 +46,7 @@ export async function listen(options: ListenerOptions): Promise<InspectorListene
   const port = await bind(server, options.port);
   const guard = new TokenGuard(port, options.token);
   server.on('error', (error) => options.log(error.message));
-  // Whoever only watches must not keep alive what is watched.
+  // An observer must not keep the observed process alive.
   server.unref();
   server.on('connection', (socket) => socket.unref());
   server.on('request', (request, response) => {
@@ -84,9 +86,7 @@ async function answer(
     return refuseRequest(response, { status: 405, why: 'expected GET or HEAD', headers: { Allow: 'GET, HEAD' } });
   const found = await files.find(path);
   if (!found) {
-    const why = files.built
-      ? `no such address: ${path}`
-      : 'the page of the inspector is not built: run "npm run build"';
+    const why = files.built ? `unknown path: ${path}` : 'the page of the inspector is not built. Run "npm run build".';
     return refuseRequest(response, { status: files.built ? 404 : 503, why });
   }
   const { body, type, etag, hashed } = found;
@@ -98,7 +98,7 @@ async function answer(
 function bind(server: Server, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
-      const why = error.code === 'EADDRINUSE' ? `port ${port} is in use: choose another, or none` : error.message;
+      const why = error.code === 'EADDRINUSE' ? `port ${port} is in use. Choose another, or none.` : error.message;
       reject(new Error(`inspector: cannot listen on ${HOST}: ${why}`));
     });
     server.listen({ port, host: HOST, exclusive: true }, () => {

@@ -1,4 +1,4 @@
-/** The files of the page, as they were built: those that are there when the listener opens, and no others. */
+/** The built files of the page: those that exist when the listener opens, and no others. */
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -11,7 +11,7 @@ export interface PageFile {
   readonly body: Uint8Array;
   readonly type: string;
   readonly etag: string;
-  /** Its name changes with what is in it. */
+  /** True if its name contains a hash of its content. */
   readonly hashed: boolean;
 }
 
@@ -24,7 +24,7 @@ const TYPES: Readonly<Record<string, string>> = {
   json: 'application/json',
   woff2: 'font/woff2',
 };
-/** What is put into an export, and never served as it is. */
+/** The template for exports. It is never served itself. */
 const TEMPLATE = 'export.html';
 
 /** The ending of a file that the build compressed (inspector/build.ts). */
@@ -56,12 +56,12 @@ export class PageFiles {
     );
   }
 
-  /** Whether the page was built. */
+  /** True if the page was built. */
   get built(): boolean {
     return this.#names.has('index.html');
   }
 
-  /** @param path of a request, without its query; undefined where there is no such file */
+  /** @param path the path of a request, without its query. Undefined for an unknown file */
   find(path: string): Promise<PageFile> | undefined {
     const name = path === '/' ? 'index.html' : path.slice(1);
     if (!this.#names.has(name)) return undefined;
@@ -74,7 +74,7 @@ export class PageFiles {
     return file;
   }
 
-  /** What an export is made of. @throws when the page was not built */
+  /** The template for exports. @throws if the page was not built */
   async template(): Promise<string> {
     return (await this.#read(TEMPLATE)).toString('utf8');
   }

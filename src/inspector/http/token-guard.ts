@@ -1,21 +1,24 @@
-/** Who may ask an inspector anything: whoever calls it by its own name, from its own page or none, and knows its token. */
+/** Authenticates requests to an inspector by host name, origin and token. */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { describe } from '../../protocol/json.ts';
 
 export interface TokenRefusal {
   readonly status: number;
-  /** What was expected, what came, and what to do about it. */
+  /** The expected value, the received value, and the remedy. */
   readonly why: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Bytes of a token: what nobody guesses. */
+/** Bytes of a token: too many to guess. */
 const TOKEN_BYTES = 32;
 const TOKEN = /^[A-Za-z0-9_-]{43,128}$/;
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST']);
 
-/** What every answer has: nothing of another origin is loaded, shown, framed, read or run, and nothing of ours elsewhere. */
+/**
+ * Headers of every response: the page loads, frames and runs nothing from another origin, and no other origin can load
+ * it.
+ */
 export const HEADERS: Readonly<Record<string, string>> = {
   'Content-Security-Policy': [
     "default-src 'none'",
@@ -44,7 +47,7 @@ export function newToken(): string {
   return randomBytes(TOKEN_BYTES).toString('base64url');
 }
 
-/** @throws {TypeError} for a token that could be guessed, or cannot stand in an address */
+/** @throws {TypeError} for a token that could be guessed, or is invalid in an address */
 export function checkToken(token: unknown): string {
   if (typeof token === 'string' && TOKEN.test(token)) return token;
   const came = typeof token === 'string' ? `${token.length} characters` : describe(token);
@@ -63,18 +66,21 @@ export class TokenGuard {
     this.#token = digest(token);
   }
 
-  /** Judges every request, for a file as for anything else. A page of another name is kept out by Host: a name server may lead any name here (DNS rebinding). */
+  /**
+   * Checks every request, including those for files. The Host check rejects pages with another name, because any DNS
+   * name may resolve to this address (DNS rebinding).
+   */
   check({ method = '', url = '', headers, rawHeaders }: IncomingMessage): TokenRefusal | undefined {
     const host = headers.host?.toLowerCase() ?? '';
     const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host');
     if (hosts.length !== 1 || !this.#hosts.has(host) || !url.startsWith('/'))
-      return { status: 421, why: `Host: expected ${[...this.#hosts].join(' or ')}: open the address that was printed` };
+      return { status: 421, why: `Host: expected ${[...this.#hosts].join(' or ')}. Open the printed address.` };
     const { origin } = headers;
     if (origin !== undefined && !this.#origins.has(origin.toLowerCase()))
-      return { status: 403, why: 'Origin: expected this page or none: another page may not ask here' };
+      return { status: 403, why: 'Origin: expected this page or none. Other pages have no access.' };
     const site = headers['sec-fetch-site'];
     if (site !== undefined && site !== 'same-origin' && site !== 'none')
-      return { status: 403, why: 'Sec-Fetch-Site: expected same-origin or none: open the address by hand' };
+      return { status: 403, why: 'Sec-Fetch-Site: expected same-origin or none. Enter the address by hand.' };
     if (!METHODS.has(method)) {
       const allow = [...METHODS].join(', ');
       return { status: 405, why: `expected one of ${allow}`, headers: { Allow: allow } };
@@ -82,14 +88,14 @@ export class TokenGuard {
     return undefined;
   }
 
-  /** Judges a request for anything but the files of the page. */
+  /** Checks the token of a request for anything but a file of the page. */
   checkToken({ headers }: IncomingMessage): TokenRefusal | undefined {
     const given = /^Bearer ([\w-]{1,128})$/.exec(headers.authorization ?? '')?.[1] ?? '';
-    // Digests are of one length, so that the time tells nothing, not even that.
+    // Digests have equal lengths, so that the comparison time reveals nothing.
     if (timingSafeEqual(digest(given), this.#token)) return undefined;
     return {
       status: 401,
-      why: 'Authorization: expected "Bearer" and the token of this start, which is behind the # of the address that was printed',
+      why: 'Authorization: expected "Bearer" and the token of this start. It follows the # in the printed address.',
       headers: { 'WWW-Authenticate': 'Bearer' },
     };
   }

@@ -1,7 +1,7 @@
-/** Reads what viewers send: nothing of it is taken for what it should be. */
+/** Validates the input of viewers. */
 import { describe, isObject } from '../../protocol/json.ts';
 
-/** What does not go is told to whoever asked, with an HTTP status. */
+/** An invalid request of a viewer, with an HTTP status. */
 export class InputError extends Error {
   readonly status: number;
 
@@ -14,11 +14,11 @@ export class InputError extends Error {
 /** An event for a statechart, as a viewer writes it. */
 export type AnyEvent = { readonly type: string; readonly [name: string]: unknown };
 
-/** Longest name of a viewer, and of an actor. */
+/** Maximum length of the name of a viewer or an actor. */
 const MAX_NAME = 1_000;
 const VIEWER = /^[\w-]{1,64}$/;
 
-/** @throws {InputError} for what is none, and for those that XState sends itself */
+/** @throws {InputError} for an invalid event, and for XState's own events */
 export function readViewerEvent(given: unknown): AnyEvent {
   const { type, ...data } = isObject(given) ? given : {};
   if (typeof type !== 'string' || type === '')
@@ -26,7 +26,7 @@ export function readViewerEvent(given: unknown): AnyEvent {
   if (type.startsWith('xstate.') || type.includes('*'))
     throw new InputError(
       400,
-      `event: expected a type of the statechart's author, got "${type}": XState's own come by themselves`,
+      `event: expected a type of the statechart's author, got "${type}": XState sends its own events`,
     );
   return { ...data, type };
 }

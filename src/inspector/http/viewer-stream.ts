@@ -1,4 +1,7 @@
-/** The stream of one viewer over HTTP: frames as server-sent events, which its page reads with `fetch`, so that it can send its token. */
+/**
+ * The stream of one viewer over HTTP: frames as server-sent events. The page reads them with `fetch`, so that it can
+ * send its token.
+ */
 import { Buffer } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Viewers } from '../stream/viewers.ts';
@@ -8,7 +11,7 @@ import { InputError } from './viewer-input.ts';
 const BEFORE = Buffer.from('data: ');
 const AFTER = Buffer.from('\n\n');
 
-/** @throws {InputError} when there are too many viewers */
+/** @throws {InputError} if there are too many viewers */
 export function openStream(
   request: IncomingMessage,
   response: ServerResponse,
@@ -17,15 +20,15 @@ export function openStream(
   since: number,
 ): void {
   if (!viewers.admits(name))
-    throw new InputError(503, `${viewers.size} viewers are here, which is the limit: close one of them`);
+    throw new InputError(503, `${viewers.size} viewers are connected, which is the limit. Close one of them.`);
   response.writeHead(200, { ...HEADERS, 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store' });
   if (request.method === 'HEAD') return void response.end();
   const viewer = viewers.open(name, since, {
     write(frame) {
-      // In one write: three would be three packets.
+      // One write: three writes would be three packets.
       return response.write(Buffer.concat([BEFORE, typeof frame === 'string' ? Buffer.from(frame) : frame, AFTER]));
     },
-    alive: () => void response.write(': still here\n\n'),
+    alive: () => void response.write(': open\n\n'),
     end: () => void response.end(),
   });
   response.on('drain', () => viewer.drained());

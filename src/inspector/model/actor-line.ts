@@ -1,25 +1,25 @@
-/** The history of one actor: its lives, its states, the steps of its chart, what was sent to it. */
-import type { ActorKind, Created, Look, Plain, RecordHeader, Stepped, Timed, TraceRecord } from '../frames.ts';
+/** The history of one actor: its lifetimes, its states, the steps of its chart, and its messages. */
+import type { ActorKind, ActorView, Created, Plain, RecordHeader, Stepped, Timed, TraceRecord } from '../frames.ts';
 import { LIVE, OrderedLog, type Placed } from './ordered-log.ts';
 
-/** How an actor was from one place of the stream on. */
+/** The state of an actor from one record on. */
 export interface Standing extends Placed {
   readonly state: string;
-  /** The paths of what is active in its chart; empty where it has none. */
+  /** The paths of the active states of its chart; empty without a chart. */
   readonly active: readonly string[];
-  /** The event and the transitions that led there, where they are known. */
+  /** The event and the transitions that led to the state, if known. */
   readonly event?: string;
   readonly edges: readonly string[];
 }
 
-/** A time between `created` and `gone`. */
+/** The time between `created` and `gone`. */
 export interface ActorLife extends Placed {
   readonly end?: number;
   readonly endAt?: number;
   readonly why?: string;
 }
 
-/** A delay that runs. */
+/** A running timer. */
 export interface PendingTimer {
   readonly id: string;
   readonly event: string;
@@ -32,11 +32,11 @@ interface Context extends Placed {
 }
 
 interface Seen extends Placed {
-  readonly look: Look;
+  readonly view: ActorView;
 }
 
-/** Most looks that are kept of one actor: each is how it stood at one time. */
-const MOST_LOOKS = 200;
+/** Maximum number of stored views of one actor. */
+const MAX_VIEWS = 200;
 
 export class ActorLine {
   readonly address: string;
@@ -45,9 +45,9 @@ export class ActorLine {
   connection: string | undefined;
   label: string | undefined;
   chart: string | undefined;
-  /** The first known cause of its creation: for what serves a request, the message that it came with. */
+  /** The first known cause of its creation: for an actor that serves a request, the record of that request. */
   origin: number | undefined;
-  /** Every record that is about it. */
+  /** Every record about it. */
   readonly records = new OrderedLog<TraceRecord>();
   readonly standings = new OrderedLog<Standing>();
   readonly steps = new OrderedLog<RecordHeader & Stepped>();
@@ -56,7 +56,7 @@ export class ActorLine {
   readonly mail = new OrderedLog<TraceRecord>();
   readonly troubles = new OrderedLog<TraceRecord>();
   readonly #contexts = new OrderedLog<Context>();
-  readonly #looks = new OrderedLog<Seen>();
+  readonly #views = new OrderedLog<Seen>();
 
   constructor(address: string) {
     this.address = address;
@@ -68,7 +68,7 @@ export class ActorLine {
     this.connection = record.connection ?? this.connection;
     this.label = record.label ?? this.label;
     this.chart = record.chart ?? this.chart;
-    // What lives already is told to each viewer anew: that is no second life.
+    // Each new viewer receives `created` for live actors: that is no second lifetime.
     if (!this.aliveAt(LIVE)) this.lives.add({ seq: record.seq, at: record.at });
   }
 
@@ -91,22 +91,22 @@ export class ActorLine {
     });
   }
 
-  /** @returns false where it was in that state already */
+  /** @returns false if it was already in that state */
   state(record: RecordHeader & { readonly state: string }, active: readonly string[]): boolean {
     const { seq, at, state } = record;
     return this.#stand({ seq, at, state, active, edges: [] });
   }
 
-  looked(look: Look): void {
-    const last = this.#looks.last;
-    // Two looks at one place: the later one, which may know of a longer mailbox.
-    if (last && last.seq > look.seq) return;
-    this.#looks.add({ seq: look.seq, at: look.at, look });
-    const oldest = this.#looks.at(this.#looks.length - MOST_LOOKS);
-    if (oldest) this.#looks.forget(oldest.seq);
+  viewed(view: ActorView): void {
+    const last = this.#views.last;
+    // Of two views with the same sequence number, the later one has the current mailbox.
+    if (last && last.seq > view.seq) return;
+    this.#views.add({ seq: view.seq, at: view.at, view });
+    const oldest = this.#views.at(this.#views.length - MAX_VIEWS);
+    if (oldest) this.#views.forget(oldest.seq);
   }
 
-  /** Whether it lived at a place. */
+  /** True if it was alive at a record. */
   aliveAt(seq: number): boolean {
     const life = this.lives.before(seq);
     return life !== undefined && (life.end === undefined || life.end > seq);
@@ -125,18 +125,18 @@ export class ActorLine {
     return undefined;
   }
 
-  look(seq: number): Look | undefined {
-    return this.#looks.before(seq)?.look;
+  view(seq: number): ActorView | undefined {
+    return this.#views.before(seq)?.view;
   }
 
-  /** Its context: of its last step, or as a look has told it since. */
+  /** Its context, from its last step or from a later view. */
   context(seq: number): Plain | undefined {
-    const told = this.#contexts.before(seq);
-    const look = this.look(seq);
-    return look?.context !== undefined && look.seq >= (told?.seq ?? 0) ? look.context : told?.context;
+    const step = this.#contexts.before(seq);
+    const view = this.view(seq);
+    return view?.context !== undefined && view.seq >= (step?.seq ?? 0) ? view.context : step?.context;
   }
 
-  /** The delays that run at a place, the next first. */
+  /** The running timers at a record, the earliest deadline first. */
   running(seq: number): readonly PendingTimer[] {
     const running = new Map<string, PendingTimer>();
     for (const { id, event, delay, due } of this.timers.until(seq)) {
@@ -146,12 +146,12 @@ export class ActorLine {
     return [...running.values()].sort((a, b) => a.due - b.due);
   }
 
-  /** Records about it in the given time before a moment, for each second. */
+  /** The number of its records per second, in the given time before a moment. */
   rate(until: number, ms: number): number {
     return ((this.records.countUntil(until) - this.records.countUntil(until - ms)) * 1_000) / ms;
   }
 
-  /** Lets go of what is before a place; how things stood there stays. */
+  /** Discards everything before a record, except for the state at that record. */
   forget(seq: number): void {
     this.records.forget(seq);
     this.steps.forget(seq);
@@ -159,7 +159,7 @@ export class ActorLine {
     this.troubles.forget(seq);
     this.standings.forget(seq, 1);
     this.#contexts.forget(seq, 1);
-    this.#looks.forget(seq, 1);
+    this.#views.forget(seq, 1);
     this.lives.forget(seq, 1);
     const open = new Set(this.running(LIVE).map(({ id }) => id));
     const oldest = this.timers.until(seq - 1).find(({ id }) => open.has(id));
@@ -168,7 +168,7 @@ export class ActorLine {
 
   #stand(next: Standing): boolean {
     const last = this.standings.last;
-    // A step and the state that it led to are told one after the other.
+    // A step record and the state record of the same change follow each other.
     if (last && last.state === next.state && next.edges.length === 0) return false;
     this.standings.add(next);
     return true;

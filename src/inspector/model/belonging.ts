@@ -1,13 +1,13 @@
-/** What belongs together though no record says so: a connection and who stands for it, handles and the chart of their machine. */
+/** Relations without a record: the actor that represents a connection, and the chart of a machine's handles. */
 import type { ActorLine } from './actor-line.ts';
 
 type Actors = ReadonlyMap<string, ActorLine>;
 
-/** By connection: the actor that stands for it. */
+/** The actor that represents each connection. */
 export class Doors {
   readonly #doors = new Map<string, string>();
 
-  /** Its session, or else its table of requests. */
+  /** Its session, or otherwise its table of requests. */
   of(connection: string): string {
     return this.#doors.get(connection) ?? connection;
   }
@@ -23,11 +23,11 @@ export class Doors {
   }
 }
 
-/** By the name of a machine: the chart of its handles. */
+/** The chart of the handles of each machine. */
 export class Machines {
   readonly #charts = new Map<string, string>();
 
-  /** A handle that sleeps does not tell its chart: it has that of the others of its machine. */
+  /** A hibernating handle has no chart of its own: use the chart of the other handles of its machine. */
   add(line: ActorLine, actors: Actors): void {
     if (line.kind !== 'handle') return;
     const machine = machineOf(line.address);
@@ -46,7 +46,7 @@ export class Machines {
   }
 }
 
-/** The name of a handle's machine, which is in its address. @example machineOf('handle/order/9f2a') // 'order' */
+/** The name of a handle's machine, from its address. @example machineOf('handle/order/9f2a') // 'order' */
 function machineOf(address: string): string {
   return address.split('/')[1] ?? address;
 }

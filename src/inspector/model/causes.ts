@@ -1,23 +1,26 @@
-/** Which record led to which: from any of them up to the message of the wire that began it, and down to all that followed. */
+/**
+ * Causes and consequences of records: from each record up to the wire message that started it, and down to everything
+ * that followed.
+ */
 import type { TraceRecord } from '../frames.ts';
 import { OrderedLog, type Placed } from './ordered-log.ts';
 
-/** A record in the order of all of them, tied to what it caused. */
-interface Kept extends Placed {
+/** A record linked to its consequences. */
+interface LinkedRecord extends Placed {
   readonly record: TraceRecord;
-  /** The place of the first of its causes that is known. */
+  /** The sequence number of its first known cause. */
   readonly root: number;
-  /** What it caused, in order. Only forwards: what is forgotten is held by nothing that stays. */
-  first?: Kept;
-  last?: Kept;
-  next?: Kept;
+  /** Its consequences, in order. The links point only forwards, so that nothing retains discarded records. */
+  first?: LinkedRecord;
+  last?: LinkedRecord;
+  next?: LinkedRecord;
 }
 
-/** Most records that are told of what followed from one. */
+/** Maximum number of returned consequences of a record. */
 const MOST = 2_000;
 
 export class Causes {
-  readonly #log = new OrderedLog<Kept>();
+  readonly #log = new OrderedLog<LinkedRecord>();
 
   get length(): number {
     return this.#log.length;
@@ -31,30 +34,33 @@ export class Causes {
     return this.#log.last?.record;
   }
 
-  /** @returns the place of the first of its causes that is known */
+  /** @returns the sequence number of the first known cause */
   add(record: TraceRecord): number {
     const { seq, at, cause } = record;
     const parent = cause === 0 ? undefined : this.#log.find(cause);
-    const kept: Kept = { seq, at, record, root: parent?.root ?? seq };
-    this.#log.add(kept);
+    const linked: LinkedRecord = { seq, at, record, root: parent?.root ?? seq };
+    this.#log.add(linked);
     if (parent) {
-      if (parent.last) parent.last.next = kept;
-      else parent.first = kept;
-      parent.last = kept;
+      if (parent.last) parent.last.next = linked;
+      else parent.first = linked;
+      parent.last = linked;
     }
-    return kept.root;
+    return linked.root;
   }
 
   find(seq: number): TraceRecord | undefined {
     return this.#log.find(seq)?.record;
   }
 
-  /** The last record at or before a place. */
+  /** The last record at or before a sequence number. */
   before(seq: number): TraceRecord | undefined {
     return this.#log.before(seq)?.record;
   }
 
-  /** The record that is so many after the last at or before a place; the first or the last, where there are not as many. */
+  /**
+   * The record that many records after the last one at or before a sequence number, limited to the first and the last
+   * record.
+   */
   step(seq: number, by: number): TraceRecord | undefined {
     const index = this.#log.count(seq) - 1 + by;
     return this.#log.at(Math.max(0, Math.min(index, this.#log.length - 1)))?.record;
@@ -65,7 +71,7 @@ export class Causes {
     return this.#log.at(this.#log.countUntil(at) - 1)?.record;
   }
 
-  /** How many records there are between two times. */
+  /** The number of records between two times. */
   between(from: number, to: number): number {
     return this.#log.countUntil(to) - this.#log.countUntil(from);
   }
@@ -74,26 +80,26 @@ export class Causes {
     return this.#log.find(seq)?.root ?? seq;
   }
 
-  /** The record, what caused it, what caused that, up to the first. */
+  /** The record, its cause, the cause of that, up to the first known one. */
   because(seq: number): readonly TraceRecord[] {
     const chain: TraceRecord[] = [];
     for (let record = this.find(seq); record !== undefined; record = this.find(record.cause)) {
       chain.push(record);
-      // A cause is always older: anything else would go round for ever.
+      // A cause is always older. Otherwise the loop would not end.
       if (record.cause >= record.seq) break;
     }
     return chain;
   }
 
-  /** What followed from a record, in the order of the stream, without itself. */
+  /** The consequences of a record, in the order of the stream, without the record itself. */
   followed(seq: number): readonly TraceRecord[] {
     const found: TraceRecord[] = [];
     const start = this.#log.find(seq)?.first;
-    const open: Kept[] = start ? [start] : [];
-    for (let kept = open.pop(); kept !== undefined && found.length < MOST; kept = open.pop()) {
-      found.push(kept.record);
-      if (kept.next) open.push(kept.next);
-      if (kept.first) open.push(kept.first);
+    const open: LinkedRecord[] = start ? [start] : [];
+    for (let linked = open.pop(); linked !== undefined && found.length < MOST; linked = open.pop()) {
+      found.push(linked.record);
+      if (linked.next) open.push(linked.next);
+      if (linked.first) open.push(linked.first);
     }
     return found.sort((a, b) => a.seq - b.seq);
   }
@@ -102,7 +108,7 @@ export class Causes {
     return this.#log.slice(this.#log.count(from - 1), this.#log.count(to)).map(({ record }) => record);
   }
 
-  /** The place of the record at which so many of the newest begin. */
+  /** The sequence number of the first of that many newest records. */
   newestFrom(count: number): number {
     return this.#log.at(this.#log.length - count)?.seq ?? 0;
   }

@@ -1,17 +1,17 @@
-/** What is different between two places of the stream: which actors have begun and ended, their states, their contexts. */
+/** Differences between two records of the stream: started and ended actors, their states, their contexts. */
 import type { Model } from './model.ts';
 import { type Difference, differences } from './plain-values.ts';
 
-/** What has changed of one actor between two places of the stream. */
+/** The change of one actor between two records. */
 export interface ActorChange {
   readonly actor: string;
-  /** Undefined: it did not live then. */
+  /** Undefined: it was not alive. */
   readonly before: string | undefined;
   readonly after: string | undefined;
   readonly context: readonly Difference[];
 }
 
-/** In either order of the two. Of actors that were the same, nothing is told. */
+/** Accepts the two in either order. Omits unchanged actors. */
 export function changes(model: Model, a: number, b: number): readonly ActorChange[] {
   const [from, to] = a <= b ? [a, b] : [b, a];
   const changed: ActorChange[] = [];

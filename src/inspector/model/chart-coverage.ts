@@ -1,4 +1,4 @@
-/** Which states and transitions of a statechart were visited, by one actor or by all that it governs. */
+/** Coverage: the visited states and transitions of a statechart, by one actor or by all actors with that chart. */
 import type { ChartEdge, ChartNode, Stepped } from '../frames.ts';
 
 export interface Visits {
@@ -12,14 +12,14 @@ export interface Coverage {
   readonly chart: string;
   readonly name: string;
   readonly visits: Visits;
-  /** Every state but the whole machine and history states, and every transition. */
+  /** Every state except the root and history states, and every transition. */
   readonly states: readonly ChartNode[];
   readonly edges: readonly { readonly edge: ChartEdge; readonly from: ChartNode }[];
   readonly visitedStates: number;
   readonly visitedEdges: number;
 }
 
-/** A chart, with its states and transitions by name. */
+/** A chart with an index of its states and transitions. */
 export class KnownChart {
   readonly id: string;
   readonly root: ChartNode;
@@ -34,14 +34,16 @@ export class KnownChart {
     this.edges = new Map(all.flatMap((from) => from.edges.map((edge) => [edge.id, { edge, from }])));
   }
 
-  /** The paths in the words of a state, such as `paying.charging & shipping`; none, where they are no paths of this chart. */
+  /**
+   * The paths in the text of a state, such as `paying.charging & shipping`; empty if they are not paths of this chart.
+   */
   activeOf(state: string): readonly string[] {
-    // A state may say how many of something it holds.
+    // The text of a state may end with a count.
     const paths = state.replace(/ \(\d+\)$/, '').split(' & ');
     return paths.every((path) => this.nodes.has(path)) ? paths : [];
   }
 
-  /** The states that one begins in, within it. */
+  /** The initial states inside of a state. */
   beginningsIn(path: string): readonly string[] {
     const node = this.nodes.get(path);
     return node ? beginnings(node) : [];
@@ -56,27 +58,28 @@ function nodesOf(node: ChartNode): readonly ChartNode[] {
   return [node, ...node.nodes.flatMap(nodesOf)];
 }
 
-/** A path, and those of the states around it. @example `a.b` is in `a` and `a.b` */
+/** A path and its ancestors. @example `a.b` is in `a` and `a.b` */
 export function around(path: string): readonly string[] {
   const keys = path.split('.');
   return keys.map((_, index) => keys.slice(0, index + 1).join('.'));
 }
 
-/** Counts visits as steps come. */
+/** Counts visits step by step. */
 export class Counter implements Visits {
   readonly states = new Map<string, number>();
   readonly edges = new Map<string, number>();
 
-  /** @param before what was active until then */
+  /** @param before the active states before the step */
   step(before: readonly string[], { edges, active }: Pick<Stepped, 'edges' | 'active'>, chart?: KnownChart): void {
     const was = new Set(before.flatMap(around));
     const now = new Set(active.flatMap(around));
     const taken = edges.flatMap((id) => chart?.edges.get(id) ?? []);
-    // A target is entered even where it was active: it was left for it.
+    // A target is entered even if it was active: the transition left it first.
     const entered = new Set(taken.flatMap(({ edge }) => edge.targets));
     const reached = [
       ...now,
-      // What the step only passed through is active neither before nor after it: it was left again, or its beginning was.
+      // A state that the step only passed through is active neither before nor after it: it, or its initial state, was
+      // left again.
       ...taken.filter(({ from }) => from.path !== '').flatMap(({ from }) => around(from.path)),
       ...[...entered].flatMap(around),
       ...[...entered].filter((path) => !now.has(path)).flatMap((path) => chart?.beginningsIn(path) ?? []),

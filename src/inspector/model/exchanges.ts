@@ -1,4 +1,4 @@
-/** Pairs what crossed the wire: a request with its answer, and the notifications that belong to it. */
+/** Pairs the messages of the wire: a request with its response and its notifications. */
 import type { ActorKind, Plain, RecordHeader, Wired } from '../frames.ts';
 import { LIVE, OrderedLog } from './ordered-log.ts';
 import {
@@ -14,17 +14,17 @@ import {
 
 type WireRecord = RecordHeader & Wired;
 
-/** What an actor of that kind has served is told by the first of these that was there. */
+/** The kinds of actors that serve an exchange, the most specific first. */
 const SERVERS: readonly ActorKind[] = ['handle', 'machine', 'task', 'executor', 'registry'];
 
 export class Exchanges {
   readonly all = new OrderedLog<WireExchange>();
-  /** By the place of the record that the request came with; of a batch, all of them. */
+  /** By the sequence number of the request's record. A batch has several exchanges. */
   readonly #bySeq = new Map<number, WireExchange[]>();
-  /** Open requests by connection, direction and id: clients that share a connection may have equal ids. */
+  /** Open requests by connection, direction and id. Clients that share a connection may use equal ids. */
   readonly #open = new Map<string, WireExchange[]>();
   readonly #byToken = new Map<string, WireExchange>();
-  /** How near to the work the actor is that each is said to be served by. */
+  /** The rank in {@link SERVERS} of the actor that serves each exchange. */
   readonly #ranks = new WeakMap<WireExchange, number>();
 
   wire(record: WireRecord): void {
@@ -32,7 +32,7 @@ export class Exchanges {
       this.#add({
         ...base(record, 0),
         kind: 'unreadable',
-        method: 'no JSON',
+        method: 'not JSON',
         message: undefined,
         text: record.text ?? '',
         status: 'error',
@@ -44,7 +44,7 @@ export class Exchanges {
     for (const [index, message] of wireMessages(record.message).entries()) this.#message(record, message, index);
   }
 
-  /** The exchanges whose request came with a record. */
+  /** The exchanges whose request is in a record. */
   at(seq: number): readonly WireExchange[] {
     return this.#bySeq.get(seq) ?? [];
   }
@@ -53,12 +53,12 @@ export class Exchanges {
     return this.at(Number.parseInt(key, 10)).find((exchange) => exchange.key === key);
   }
 
-  /** The exchange that a wire record is a part of: its request, its answer, or a notification under it. */
+  /** The exchange to which a wire record belongs, as its request, its response, or a notification. */
   of(record: WireRecord): WireExchange | undefined {
     return this.at(record.seq)[0] ?? this.at(record.about ?? 0)[0] ?? this.#answered(record);
   }
 
-  /** An actor has acted on mail that an exchange led to. */
+  /** An actor has processed a message that an exchange caused. */
   served(seq: number, actor: string, kind: ActorKind): void {
     const rank = SERVERS.indexOf(kind);
     if (rank < 0) return;
@@ -70,7 +70,7 @@ export class Exchanges {
     }
   }
 
-  /** A connection has ended: what was open on it gets no answer. */
+  /** A connection has ended: its open requests get no response. */
   closed(connection: string, seq: number, at: number): void {
     for (const [key, exchanges] of this.#open) {
       if (exchanges[0]?.connection !== connection) continue;
@@ -79,13 +79,13 @@ export class Exchanges {
     }
   }
 
-  /** Those that are open at a place. */
+  /** The requests that are open at a record. */
   open(seq: number): readonly WireExchange[] {
     if (seq === LIVE) return [...this.#open.values()].flat();
     return this.all.until(seq).filter(({ kind, end }) => kind === 'request' && (end === undefined || end > seq));
   }
 
-  /** Lets go of what ended before a place, and of what has been open for so long that its request is forgotten. */
+  /** Discards exchanges that ended before a record, and requests that are open but older than the stored records. */
   forget(seq: number): void {
     for (const exchange of this.all.until(seq - 1)) {
       this.#bySeq.delete(exchange.seq);
@@ -113,7 +113,7 @@ export class Exchanges {
         this.#add({
           ...base(record, index),
           kind: 'unreadable',
-          method: 'no message',
+          method: 'not a message',
           message: message.message,
           status: 'error',
           end: record.seq,
@@ -146,16 +146,16 @@ export class Exchanges {
   }
 
   #answer(record: WireRecord, { id, message }: Extract<Message, { kind: 'answer' }>): void {
-    // The server knows what its answers are about: ids of different clients can be equal on a shared connection.
+    // The server records the request of each response: ids of different clients may be equal on a shared connection.
     const exchange =
       this.at(record.about ?? 0).find((other) => other.id === id && other.direction !== record.direction) ??
       this.#open.get(openKey(record.connection, record.direction === 'in' ? 'out' : 'in', id))?.at(-1);
     if (!exchange) {
-      // Its request is not here: it was before we began, or there never was one.
+      // The request is unknown: it was sent before the observation, or does not exist.
       this.#add({
         ...base(record, 0),
         kind: 'notification',
-        method: 'an answer to a request from before',
+        method: 'response to an unknown request',
         message,
         status: statusOf(message),
         end: record.seq,
@@ -166,7 +166,7 @@ export class Exchanges {
     this.#close(exchange);
     exchange.answer = message;
     exchange.answerBytes = record.bytes;
-    // It was cancelled, and is answered all the same: whoever asked does not listen any more.
+    // The response to a cancelled request: the client ignores it.
     if (exchange.end === undefined) end(exchange, statusOf(message), record.seq, record.at);
   }
 
@@ -193,7 +193,7 @@ export class Exchanges {
     });
   }
 
-  /** The exchange that a notification belongs to. */
+  /** The exchange to which a notification belongs. */
   #owner(record: WireRecord, method: string, message: Plain): WireExchange | undefined {
     if (method === 'notifications/cancelled') {
       const id = cancels(message);
@@ -208,7 +208,7 @@ export class Exchanges {
     return this.#byToken.get(`${record.connection} ${asker} ${progressToken(message) ?? ''}`);
   }
 
-  /** The exchange that a record has ended, found by the place of its end. */
+  /** The exchange that a record ended, by the sequence number of its end. */
   #answered(record: WireRecord): WireExchange | undefined {
     for (let index = this.all.count(record.seq) - 1; index >= 0; index -= 1) {
       const exchange = this.all.at(index);

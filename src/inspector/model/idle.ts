@@ -1,11 +1,11 @@
-/** The times at which nothing happened: a timeline folds them. */
+/** Idle times, which a timeline folds. */
 
 export interface Idle {
   readonly from: number;
   readonly to: number;
 }
 
-/** The times between two moments that are longer apart than `ms`. @param moments ascending */
+/** The times between two moments that are more than `ms` apart. @param moments ascending */
 export function idleTimes(moments: readonly number[], ms: number): readonly Idle[] {
   const idle: Idle[] = [];
   for (let index = 1; index < moments.length; index += 1) {

@@ -1,4 +1,7 @@
-/** Who told whom what, in the order of the stream: one row for each mail, message of the wire, event, emitted event and crash. */
+/**
+ * Message rows in the order of the stream: one row for each message to an actor, wire message, event, emitted event and
+ * crash.
+ */
 import type { ActorKind, Plain, TraceRecord } from '../frames.ts';
 import { member, textOfValue } from './plain-values.ts';
 import { wireMessages } from './wire-exchange.ts';
@@ -6,27 +9,27 @@ import { wireMessages } from './wire-exchange.ts';
 export interface MessageRow {
   readonly seq: number;
   readonly at: number;
-  /** The actor of the causing record, or its lane; `client` for the wire. Absent: not known. */
+  /** The actor of the causing record, or its lane; `client` for the wire. Absent: unknown. */
   readonly from?: string;
-  /** The actor that it went to, or its lane; `client` for what leaves. */
+  /** The receiver, or its lane; `client` for messages to the client. */
   readonly to: string;
-  /** The type of the mail, or the method. */
+  /** The type of the message, or the method. */
   readonly name: string;
-  /** `event`: given to a statechart. */
+  /** `event`: sent to a statechart. */
   readonly kind: 'mail' | 'wire' | 'event' | 'emit' | 'crash' | 'control';
   readonly mark?: 'unhandled' | 'dropped' | 'queued' | 'crashed';
 }
 
-/** Where the wire ends. */
+/** The other end of the wire. */
 export const CLIENT = 'client';
 
-/** What a row needs to know of others: who acted on a record, who serves a connection, and whether an actor lives. */
+/** Facts from outside of a record: its sender, the actor of a connection, and the lifetimes of actors. */
 export interface Around {
-  /** Of the causing record. */
+  /** The sender of the causing record. */
   readonly sender: string | undefined;
   door(connection: string): string;
   alive(actor: string): boolean;
-  /** Whether its statechart is an author's: ours ignore on purpose what they do not take. */
+  /** True if its statechart is an author's. Troupe's own charts ignore other events on purpose. */
   authored(actor: string): boolean;
 }
 
@@ -61,19 +64,19 @@ export function messageRow(record: TraceRecord, { sender, door, alive, authored 
   }
 }
 
-/** The actor that acted when it led to a record: it sent what the record tells. */
+/** The actor that was active when it caused a record: the record's sender. */
 export function actorOf(record: TraceRecord): string | undefined {
   return record.type === 'wire' || record.type === 'control' ? CLIENT : record.actor;
 }
 
 function wireName(message: Plain | undefined, unread: string | undefined): string {
-  if (message === undefined) return `no JSON: ${(unread ?? '').slice(0, 40)}`;
+  if (message === undefined) return `not JSON: ${(unread ?? '').slice(0, 40)}`;
   const all = wireMessages(message);
   const [first] = all;
   if (!first) return 'an empty batch';
   const more = all.length > 1 ? ` and ${all.length - 1} more` : '';
   if (first.kind === 'request' || first.kind === 'notification') return `${first.method}${more}`;
-  if (first.kind === 'unreadable') return `no message${more}`;
+  if (first.kind === 'unreadable') return `not a message${more}`;
   const failed = member(first.message, 'error', 'code');
   return `${failed === undefined ? 'result' : `error ${String(failed)}`}${more}`;
 }
@@ -82,12 +85,12 @@ function controlled(data: Plain): string {
   return textOfValue(member(data, 'actor')) ?? textOfValue(member(data, 'connection')) ?? 'server';
 }
 
-/** Whether an actor of that kind has the statechart of an author. */
+/** True if actors of that kind have a statechart of an author. */
 export function isAuthored(kind: ActorKind): boolean {
   return kind === 'handle' || kind === 'machine' || kind === 'invoked';
 }
 
-/** Whether an actor of that kind is part of the machinery that every server has, and seldom what one looks for. */
+/** True if actors of that kind are part of every server and seldom of interest. */
 export function isMachinery(kind: ActorKind): boolean {
   return ['requests', 'emitter', 'registry', 'executor', 'subscriptions'].includes(kind);
 }

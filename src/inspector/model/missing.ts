@@ -1,7 +1,7 @@
-/** What is not shown, in words: no more is said than is known. */
+/** A text for the number of missing records. It claims no more than is known. */
 import type { GapFrame } from '../frames.ts';
 
-/** Such as `1,204 exchanges`, or `at least 12 records` of exchanges that are left out; of what is missing for all the gaps. */
+/** The text for all gaps, such as `1,204 exchanges`, or `at least 12 records` during a flood. */
 export function missing(gaps: readonly GapFrame[]): string {
   const sum = (count: (gap: GapFrame) => number): number => gaps.reduce((all, gap) => all + count(gap), 0);
   const records = counted(
@@ -10,7 +10,7 @@ export function missing(gaps: readonly GapFrame[]): string {
   );
   const exchanges = sum((gap) => gap.exchanges);
   const flood = gaps.some(({ why }) => why === 'flood');
-  // Of an exchange that is left out in a flood, hardly more than its request is recorded: its records are not known.
+  // An omitted exchange in a flood has hardly more records than its request: their number is unknown.
   if (exchanges === 0) return flood ? `at least ${records}` : records;
   return flood ? counted(exchanges, 'exchange') : `${records} of ${counted(exchanges, 'exchange')}`;
 }

@@ -1,9 +1,9 @@
-/** Tells what a model knows as frames again: for another that begins later, and for a file. */
+/** Converts a model back to frames: for a tab that opens later, and for a file. */
 import { FORMAT, type Frame, type Recording, type TraceRecord } from '../frames.ts';
 import type { Model } from './model.ts';
 import { LIVE } from './ordered-log.ts';
 
-/** @param live whether more follows */
+/** @param live true if more frames follow */
 export function framesOf(model: Model, live = false): readonly Frame[] {
   const { hello, causes } = model;
   if (!hello) return [];
@@ -14,8 +14,8 @@ export function framesOf(model: Model, live = false): readonly Frame[] {
   frames.push(...model.gaps);
   frames.push({ type: 'records', records });
   for (const line of model.actors.values()) {
-    const look = line.look(LIVE);
-    if (look) frames.push({ type: 'look', look });
+    const view = line.view(LIVE);
+    if (view) frames.push({ type: 'look', look: view });
   }
   if (model.bye !== undefined) frames.push({ type: 'bye', why: model.bye });
   return frames;
@@ -25,7 +25,10 @@ export function recordingOfModel(model: Model): Recording {
   return { format: 'troupe-recording', version: FORMAT, frames: framesOf(model) };
 }
 
-/** What began before the oldest record that is kept, and how it stood then: at the places where that was told. */
+/**
+ * The actors that started before the oldest stored record, with their states, at the sequence numbers of the original
+ * records.
+ */
 function forgotten(model: Model, oldest: number): readonly TraceRecord[] {
   const records: TraceRecord[] = [];
   for (const line of model.actors.values()) {
@@ -33,8 +36,8 @@ function forgotten(model: Model, oldest: number): readonly TraceRecord[] {
     const born = line.lives.first;
     if (!born || born.seq >= oldest) continue;
     const named = { parent, connection, label, chart };
-    const told = Object.fromEntries(Object.entries(named).filter(([, value]) => value !== undefined));
-    records.push({ type: 'created', seq: born.seq, at: born.at, cause: 0, actor, kind, ...told });
+    const members = Object.fromEntries(Object.entries(named).filter(([, value]) => value !== undefined));
+    records.push({ type: 'created', seq: born.seq, at: born.at, cause: 0, actor, kind, ...members });
     const standing = line.standings.before(oldest - 1);
     if (!standing || standing.seq <= born.seq) continue;
     const { seq, at, state } = standing;

@@ -1,13 +1,13 @@
 /**
- * What a viewer knows of a server: it takes frames, and says how everything stood at any place of the stream. It never asks
- * the server anything, and keeps a bounded number of records: what is older is forgotten, and told as a gap.
+ * The model of a server for a viewer: it takes frames, and reconstructs the state at any record of the stream. It never
+ * asks the server, and stores a bounded number of records; a gap replaces older ones.
  */
 import type {
+  ActorView,
   ChartFrame,
   Frame,
   GapFrame,
   HelloFrame,
-  Look,
   Plain,
   RecordHeader,
   Stated,
@@ -24,9 +24,9 @@ import { LIVE } from './ordered-log.ts';
 import { Visiting, visitsUntil } from './visiting.ts';
 
 export interface ModelOptions {
-  /** Most records that are kept. Default: 100,000. */
+  /** Maximum number of stored records. Default: 100,000. */
   readonly maxRecords?: number;
-  /** Most actors that are kept after they have gone. Default: 2,000. */
+  /** Maximum number of stored ended actors. Default: 2,000. */
   readonly maxGone?: number;
 }
 
@@ -34,28 +34,28 @@ export class Model {
   readonly #maxRecords: number;
   readonly #maxGone: number;
   hello: HelloFrame | undefined;
-  /** Why the server said goodbye. */
+  /** The reason in the server's `bye` frame. */
   bye: string | undefined;
   /** Changes with each frame. */
   version = 0;
-  /** How often another process has answered: everything before was forgotten. */
+  /** The number of changes of the process behind the stream. Each discards everything before. */
   restarts = 0;
   readonly charts = new Map<string, KnownChart>();
   readonly actors = new Map<string, ActorLine>();
   readonly causes = new Causes();
   readonly exchanges = new Exchanges();
   readonly gaps: GapFrame[] = [];
-  /** Ascending by place; pushed to in place, another when the oldest are forgotten. */
+  /** Ascending. New rows are appended in place; a new array replaces it when the oldest are discarded. */
   rows: MessageRow[] = [];
-  /** The times of all records, ascending, pushed to in place. */
+  /** The times of all records, ascending, appended in place. */
   moments: number[] = [];
-  /** Events that no state took, and mail that nobody received: their records. */
+  /** Records of unhandled events, dropped messages and crashes. */
   troubles: TraceRecord[] = [];
   readonly #doors = new Doors();
   readonly #machines = new Machines();
   readonly #visiting = new Visiting();
-  /** Actors that were not yet told again, while what lives is told anew. */
-  #untold: Set<string> | undefined;
+  /** Actors without a new `created` record while the live actors are listed again. */
+  #unconfirmed: Set<string> | undefined;
   #gone: string[] = [];
   #dropped = 0;
 
@@ -79,18 +79,18 @@ export class Model {
         if (this.gaps.length > 1_000) this.gaps.shift();
         return;
       case 'look':
-        return this.#line(frame.look.actor).looked(frame.look);
+        return this.#line(frame.look.actor).viewed(frame.look);
       case 'bye':
         this.bye = frame.why;
     }
   }
 
-  /** The place of the newest record; 0 where there is none. */
+  /** The sequence number of the newest record; 0 without records. */
   get newest(): number {
     return this.causes.newest?.seq ?? 0;
   }
 
-  /** The time at a place; of the newest record, or of the hello where there is none, for {@link LIVE}. */
+  /** The time of a record. For {@link LIVE}: of the newest record, or of the hello without records. */
   timeAt(seq: number): number {
     return this.causes.before(seq)?.at ?? this.causes.oldest?.at ?? this.hello?.now ?? 0;
   }
@@ -104,23 +104,23 @@ export class Model {
     return this.charts.get(this.actors.get(address)?.chart ?? '');
   }
 
-  /** The actor that stands for a connection: its session, or its table of requests. */
+  /** The actor that represents a connection: its session, or its table of requests. */
   doorOf(connection: string): string {
     return this.#doors.of(connection);
   }
 
-  /** How often an actor has visited the states and transitions of its chart until a place. */
+  /** The visits of an actor to the states and transitions of its chart, up to a record. */
   visits(address: string, seq: number): Visits {
     const line = this.actors.get(address);
     return line ? visitsUntil(line, this.charts.get(line.chart ?? ''), seq) : new Counter();
   }
 
-  /** What of each chart was visited, by all that it governs: until now, also by what is forgotten. */
+  /** The coverage of each chart by all its actors until now, including discarded records. */
   coverage(): readonly Coverage[] {
     return this.#visiting.coverage(this.charts.values());
   }
 
-  /** The data that a record holds. */
+  /** The data of a record. */
   dataOf(seq: number): Plain | undefined {
     const record = this.causes.find(seq);
     if (!record) return undefined;
@@ -128,11 +128,11 @@ export class Model {
     return 'data' in record ? record.data : undefined;
   }
 
-  look(address: string, seq = LIVE): Look | undefined {
-    return this.actors.get(address)?.look(seq);
+  view(address: string, seq = LIVE): ActorView | undefined {
+    return this.actors.get(address)?.view(seq);
   }
 
-  /** Forgets everything, as if nothing had been told. */
+  /** Discards everything, as in a new model. */
   clear(): void {
     this.hello = undefined;
     this.bye = undefined;
@@ -150,7 +150,7 @@ export class Model {
     this.rows = [];
     this.moments = [];
     this.troubles = [];
-    this.#untold = undefined;
+    this.#unconfirmed = undefined;
     this.#gone = [];
     this.#dropped = 0;
     this.version += 1;
@@ -171,7 +171,7 @@ export class Model {
   }
 
   #record(record: TraceRecord): void {
-    // A stream that was taken up again may tell the last once more.
+    // A resumed stream may repeat the last records.
     if (record.seq <= this.newest) return;
     const root = this.causes.add(record);
     this.moments.push(record.at);
@@ -214,7 +214,7 @@ export class Model {
   #state(line: ActorLine, record: RecordHeader & Stated): void {
     const chart = this.charts.get(line.chart ?? '');
     const before = line.standings.last?.active ?? [];
-    // What no chart has, such as that it hibernates, leaves it where it was.
+    // A state outside of the chart, such as hibernation, does not change the active states.
     const paths = chart?.activeOf(record.state) ?? [];
     const active = paths.length === 0 ? before : paths;
     if (line.state(record, active) && line.chart !== undefined)
@@ -237,21 +237,23 @@ export class Model {
     this.#gone.push(line.address);
     while (this.#gone.length > this.#maxGone) {
       const address = this.#gone.shift() ?? '';
-      // Its address may be another's by now.
+      // Another actor may have its address by now.
       if (this.actors.get(address)?.aliveAt(LIVE) === false) this.actors.delete(address);
     }
   }
 
-  /** A server that was not observed for a while tells anew what lives: what is not among it has gone in between. */
+  /**
+   * After an interruption, the server lists its live actors again. Actors that are not in the list ended in between.
+   */
   #introduced({ type, actor, seq, at }: Exclude<TraceRecord, { type: 'wire' | 'control' }>): void {
     if (type === 'created' && this.actors.get(actor)?.kind === 'server' && this.actors.get(actor)?.aliveAt(LIVE))
-      this.#untold ??= new Set(
+      this.#unconfirmed ??= new Set(
         [...this.actors.values()].filter((line) => line.aliveAt(LIVE)).map((line) => line.address),
       );
-    if (type === 'created') this.#untold?.delete(actor);
-    if (!this.#untold || type === 'created' || type === 'state') return;
-    for (const address of this.#untold) this.#ended(this.#line(address), seq, at, 'it ended while nobody was watching');
-    this.#untold = undefined;
+    if (type === 'created') this.#unconfirmed?.delete(actor);
+    if (!this.#unconfirmed || type === 'created' || type === 'state') return;
+    for (const address of this.#unconfirmed) this.#ended(this.#line(address), seq, at, 'ended while not observed');
+    this.#unconfirmed = undefined;
   }
 
   #sender({ cause }: TraceRecord): string | undefined {
@@ -269,7 +271,7 @@ export class Model {
     return line;
   }
 
-  /** Lets go of the oldest tenth, when there is too much. */
+  /** Discards the oldest tenth if there are too many records. */
   #bound(): void {
     if (this.causes.length <= this.#maxRecords) return;
     const oldest = this.causes.oldest;

@@ -1,16 +1,16 @@
-/** Things in the order of their places in the stream: found by binary search, the oldest let go first. */
+/** A log in the order of sequence numbers: binary search, and removal of the oldest items. */
 
 export interface Placed {
   readonly seq: number;
   readonly at: number;
 }
 
-/** Live: later than everything that has been told. */
+/** Live: later than every record. */
 export const LIVE = Number.POSITIVE_INFINITY;
 
 export class OrderedLog<T extends Placed> {
   #items: T[] = [];
-  /** Items before it have been let go; they are cut off when they are half of all. */
+  /** Items before it are removed; they are cut off when they are half of all. */
   #head = 0;
 
   get length(): number {
@@ -29,27 +29,27 @@ export class OrderedLog<T extends Placed> {
     return index < 0 ? undefined : this.#items[this.#head + index];
   }
 
-  /** Its place must not be before that of the last. */
+  /** The sequence number must not be lower than that of the last item. */
   add(item: T): void {
     this.#items.push(item);
   }
 
-  /** How many are at or before a place. */
+  /** The number of items at or before a sequence number. */
   count(seq: number): number {
     return this.#search((item) => item.seq <= seq);
   }
 
-  /** How many happened at or before a time. */
+  /** The number of items at or before a time. */
   countUntil(at: number): number {
     return this.#search((item) => item.at <= at);
   }
 
-  /** The last that is at or before a place. */
+  /** The last item at or before a sequence number. */
   before(seq: number): T | undefined {
     return seq === LIVE ? this.last : this.at(this.count(seq) - 1);
   }
 
-  /** The one at a place. */
+  /** The item with that sequence number. */
   find(seq: number): T | undefined {
     const item = this.before(seq);
     return item?.seq === seq ? item : undefined;
@@ -59,12 +59,15 @@ export class OrderedLog<T extends Placed> {
     return this.#items.slice(this.#head + Math.max(0, from), this.#head + Math.max(0, to));
   }
 
-  /** Those at or before a place. */
+  /** The items at or before a sequence number. */
   until(seq: number): readonly T[] {
     return this.slice(0, seq === LIVE ? this.length : this.count(seq));
   }
 
-  /** Lets go of what is before a place. @param keep how many of those stay: the last of them says how things stood there */
+  /**
+   * Removes the items before a sequence number. @param keep how many of these stay: the last one has the state at that
+   * record
+   */
   forget(seq: number, keep = 0): void {
     this.#head += Math.max(0, this.count(seq - 1) - keep);
     if (this.#head < 64 || this.#head * 2 < this.#items.length) return;
@@ -77,7 +80,7 @@ export class OrderedLog<T extends Placed> {
     this.#head = 0;
   }
 
-  /** How many are in the first part of the log, of which the test is true. */
+  /** The length of the first part of the log, for which the test is true. */
   #search(test: (item: T) => boolean): number {
     let low = this.#head;
     let high = this.#items.length;

@@ -1,4 +1,4 @@
-/** How long exchanges take, by their method: how many there were, the median, and what the slowest took. */
+/** Durations of exchanges by method: their number, the median, the 99th percentile and the slowest. */
 import type { WireExchange } from './wire-exchange.ts';
 
 export interface Timing {
@@ -11,7 +11,7 @@ export interface Timing {
   readonly slowest: number;
 }
 
-/** Of those that have ended, by method, and by tool for calls of tools; the most frequent first. */
+/** Timings of ended exchanges by method, and by tool for calls of tools; the most frequent first. */
 export function timings(exchanges: readonly WireExchange[]): readonly Timing[] {
   const groups = new Map<string, WireExchange[]>();
   for (const exchange of exchanges) {
@@ -38,7 +38,7 @@ function timing(method: string, group: readonly WireExchange[]): Timing {
   };
 }
 
-/** The value that so large a part of all is not above. @param sorted ascending */
+/** The smallest value that at least this part of all values does not exceed. @param sorted ascending */
 export function percentile(sorted: readonly number[], part: number): number {
   return sorted[Math.max(0, Math.ceil(sorted.length * part) - 1)] ?? 0;
 }

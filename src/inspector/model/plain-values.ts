@@ -1,4 +1,4 @@
-/** Reads what came as JSON, and says how two values of it differ. */
+/** Reads JSON values and compares two of them. */
 import type { Plain } from '../frames.ts';
 
 export function isRecord(value: Plain | undefined): value is { readonly [key: string]: Plain } {
@@ -9,7 +9,7 @@ export function isList(value: Plain | undefined): value is readonly Plain[] {
   return Array.isArray(value);
 }
 
-/** A member of an object; undefined for what is none, or has none. */
+/** A member of an object; undefined if there is none. */
 export function member(value: Plain | undefined, ...names: readonly string[]): Plain | undefined {
   let inner = value;
   for (const name of names) {
@@ -23,17 +23,17 @@ export function textOfValue(value: Plain | undefined): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-/** One place where two values differ. */
+/** One difference between two values. */
 export interface Difference {
-  /** Such as `items.0.sku`; the empty text for the whole value. */
+  /** Such as `items.0.sku`; empty for the whole value. */
   readonly path: string;
-  /** Absent: it was not there. */
+  /** Absent: it did not exist before. */
   readonly before?: Plain;
-  /** Absent: it is no more. */
+  /** Absent: it was removed. */
   readonly after?: Plain;
 }
 
-/** Most differences that are told of two values. */
+/** Maximum number of reported differences. */
 const MOST = 200;
 
 export function differences(before: Plain | undefined, after: Plain | undefined): readonly Difference[] {

@@ -1,4 +1,4 @@
-/** What a timeline shows: a row for each actor with its states, and one for each connection with its exchanges. */
+/** The rows of a timeline: one for each actor with its states, and one for each connection with its exchanges. */
 import type { ActorLine } from './actor-line.ts';
 import { isMachinery } from './message-rows.ts';
 import { missing } from './missing.ts';
@@ -11,15 +11,15 @@ export interface TimelineRow {
   /** An actor's address, or `wire` and the connection. */
   readonly id: string;
   readonly label: string;
-  /** A glyph or word for the kind, shown before the label. */
+  /** The kind, shown before the label. */
   readonly kind: string;
   readonly depth?: number;
-  /** Each lasts until the next begins; the last until {@link TimelineRow.until}. */
+  /** Each state lasts until the next one begins; the last until {@link TimelineRow.until}. */
   readonly states: readonly StateSpan[];
-  /** Exchanges: they may overlap, and are packed below each other. */
+  /** Exchanges. Overlapping ones are stacked. */
   readonly wire?: readonly WireSpan[];
   readonly marks: readonly TimelineMark[];
-  /** When it was gone. Absent: it lives. */
+  /** The end of the actor. Absent: it is alive. */
   readonly until?: number;
 }
 
@@ -32,7 +32,7 @@ export interface StateSpan {
 export interface WireSpan {
   readonly seq: number;
   readonly at: number;
-  /** Absent: it is open. */
+  /** Absent: the request is open. */
   readonly end?: number;
   readonly label: string;
   readonly outcome: 'ok' | 'error' | 'open';
@@ -45,14 +45,14 @@ export interface TimelineMark {
   readonly text: string;
 }
 
-/** Most rows, and most that have gone among them: the latest. */
+/** Maximum numbers of rows, and of the latest ended actors among them. */
 const MOST = 400;
 const MOST_GONE = 60;
 
 /**
- * Each connection's wire, then what serves it; then handles, tasks and machines.
+ * Each connection's wire with the actors that serve it, then handles, tasks and machines.
  *
- * @param also an actor that is shown whatever it is: the one that is selected
+ * @param also the selected actor, which is shown whatever its kind
  */
 export function timelineRows(model: Model, also?: string): readonly TimelineRow[] {
   const wanted = [...model.actors.values()].filter(

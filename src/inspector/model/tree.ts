@@ -1,4 +1,6 @@
-/** The actors of a server as people look for them: the server, its clients with what they wait for, handles, tasks, and the machinery. */
+/**
+ * The tree of actors for people: the server, its clients with their open requests, handles, tasks, and internal actors.
+ */
 import type { ActorKind } from '../frames.ts';
 import type { ActorLine } from './actor-line.ts';
 import { isMachinery } from './message-rows.ts';
@@ -15,34 +17,34 @@ export interface TreeNode {
   readonly state?: string;
   readonly actor?: string;
   readonly exchange?: WireExchange;
-  /** A request that no record has told of; `actor` is the table that holds it. */
+  /** A request without a record; `actor` is its table of requests. */
   readonly unseen?: Unseen;
-  /** It has gone, and why. */
+  /** The reason of its end. */
   readonly gone?: string;
-  /** It has left memory, and comes back when it is called or one of its delays is over. */
+  /** It has left memory. Its next message or timer restores it. */
   readonly asleep?: boolean;
   readonly trouble?: 'crashed' | 'unhandled' | 'dropped';
-  /** When the first of its delays is over. */
+  /** The earliest of its deadlines. */
   readonly due?: number;
   readonly children: readonly TreeNode[];
-  /** Those that have gone and are not shown. */
+  /** The number of ended actors that are not shown. */
   readonly more?: number;
-  /** Shown closed, until somebody opens it. */
+  /** Collapsed until a user expands it. */
   readonly closed?: boolean;
 }
 
-/** Why a handle goes that will be back (`src/handles/instance.ts`). */
+/** The reason of the end of a handle's actor that can return (`src/handles/instance.ts`). */
 export const HIBERNATES = 'it hibernates';
 
-/** Most of those that have gone that are shown in one place: the last of them. */
+/** Maximum number of ended actors in one group: the latest ones. */
 const TOMBSTONES = 6;
 
-/** The tree at a place of the stream. */
+/** The tree at a record of the stream. */
 export function actorTree(model: Model, seq: number): readonly TreeNode[] {
   return new Tree(model, seq).roots();
 }
 
-/** Who is at the other end of a connection. Modern clients have no session, and any number of them may share one. */
+/** The name of a connection's client. Modern clients have no session, and any number of them may share a connection. */
 export function doorName(model: Model, connection: string): string {
   const line = model.actor(model.doorOf(connection));
   return line?.kind === 'session' ? displayName(line) : NO_SESSION;
@@ -50,7 +52,7 @@ export function doorName(model: Model, connection: string): string {
 
 const NO_SESSION = 'without a session';
 
-/** What an actor is called, with its kind where its label does not say it. */
+/** The display name of an actor. */
 export function displayName(line: Pick<ActorLine, 'label' | 'address'>): string {
   return line.label ?? line.address;
 }
@@ -62,7 +64,7 @@ class Tree {
   readonly #loose: ActorLine[] = [];
   readonly #open = new Map<string, WireExchange[]>();
   readonly #unseen = new Map<string, TreeNode[]>();
-  /** The messages that actors of their own serve. */
+  /** The requests that have an actor of their own. */
   readonly #served = new Set<number>();
 
   constructor(model: Model, seq: number) {
@@ -98,11 +100,11 @@ class Tree {
     ];
   }
 
-  /** What serves a connection belongs to whoever stands for it. */
+  /** The actors of a connection belong to the actor that represents it. */
   #parentOf(line: ActorLine): string | undefined {
     const { parent, connection, address } = line;
     const above = parent === address ? undefined : this.#model.actor(parent ?? '');
-    // What the machinery of a connection has made belongs to the client.
+    // Actors that internal actors of a connection created belong to the client.
     if (above && !(isMachinery(above.kind) && above.connection !== undefined)) return above.address;
     if (above?.connection !== undefined) return this.#doorOf(above.connection, address);
     if (connection === undefined || line.kind === 'task' || line.kind === 'handle') return undefined;
@@ -118,7 +120,7 @@ class Tree {
     const seq = this.#seq;
     const alive = line.aliveAt(seq);
     const state = line.standing(seq)?.state;
-    // A table of requests waits for nothing itself: what it holds does, and stands beside it.
+    // A table of requests has no deadline itself: its requests, which are shown beside it, do.
     const due = alive && line.kind !== 'requests' ? dueOf(line, seq) : undefined;
     const trouble = this.#trouble(line);
     const within = this.#children.get(line.address) ?? [];
@@ -179,20 +181,20 @@ class Tree {
     ];
   }
 
-  /** A group for each statechart. */
+  /** One group for each statechart. */
   #byName(name: string, lines: readonly ActorLine[]): readonly TreeNode[] {
     const groups = new Map<string, ActorLine[]>();
     for (const line of lines) push(groups, this.#machineOf(line), line);
     return [...groups].flatMap(([key, group]) => this.#group(key === '' ? name : `${name} · ${key}`, group));
   }
 
-  /** Machines that look alike share a chart: a handle's address has the name of its own. */
+  /** Equal machines share a chart: the address of a handle has its machine's name. */
   #machineOf({ address, chart }: ActorLine): string {
     const [, name] = /^handle\/([^/]+)\/[^/]+$/.exec(address) ?? [];
     return name ?? this.#model.charts.get(chart ?? '')?.root.key ?? '';
   }
 
-  /** Those that live, and the last of those that have gone. */
+  /** The live actors, and the latest ended ones. */
   #living(lines: readonly ActorLine[]): { readonly shown: readonly ActorLine[]; readonly more: number } {
     const gone = lines.filter((line) => !line.aliveAt(this.#seq));
     const shown = new Set(
@@ -225,11 +227,11 @@ function unseenNode(table: string, unseen: Unseen): TreeNode {
   };
 }
 
-/** When the first thing that it waits for is over. */
+/** The earliest deadline of an actor's waits. */
 function dueOf(line: ActorLine, seq: number): number | undefined {
-  const look = line.look(seq);
-  const told = look && look.seq >= (line.standing(seq)?.seq ?? 0) ? look.waits : [];
-  const dues = [...line.running(seq), ...told.flatMap(({ until }) => (until === undefined ? [] : [{ due: until }]))];
+  const view = line.view(seq);
+  const waits = view && view.seq >= (line.standing(seq)?.seq ?? 0) ? view.waits : [];
+  const dues = [...line.running(seq), ...waits.flatMap(({ until }) => (until === undefined ? [] : [{ due: until }]))];
   return dues.length === 0 ? undefined : Math.min(...dues.map(({ due }) => due));
 }
 
@@ -239,7 +241,7 @@ function push<K, V>(map: Map<K, V[]>, key: K, value: V): void {
   else map.set(key, [value]);
 }
 
-/** Every node, each before those within it. */
+/** Every node, each before its children. */
 export function flatten(nodes: readonly TreeNode[]): readonly TreeNode[] {
   return nodes.flatMap((node) => [node, ...flatten(node.children)]);
 }

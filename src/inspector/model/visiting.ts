@@ -1,4 +1,4 @@
-/** Counts what is visited: of each chart by all that it governs, as it happens; of one actor until a place. */
+/** Counts visits: for each chart by all its actors as records arrive, and for one actor up to a record. */
 import type { Stepped } from '../frames.ts';
 import type { ActorLine } from './actor-line.ts';
 import { Counter, type Coverage, coverageOf, type KnownChart, type Visits } from './chart-coverage.ts';
@@ -6,7 +6,7 @@ import { Counter, type Coverage, coverageOf, type KnownChart, type Visits } from
 export class Visiting {
   readonly #counters = new Map<string, Counter>();
 
-  /** @param name the chart's, or the actor's where its chart is not known */
+  /** @param name the chart's id, or the actor's address if its chart is unknown */
   step(
     name: string,
     before: readonly string[],
@@ -21,7 +21,7 @@ export class Visiting {
     counter.step(before, step, chart);
   }
 
-  /** Also by what is forgotten. */
+  /** Includes discarded records. */
   coverage(charts: Iterable<KnownChart>): readonly Coverage[] {
     return [...charts].map((chart) => coverageOf(chart, this.#counters.get(chart.id) ?? new Counter()));
   }

@@ -1,10 +1,10 @@
-/** What one message of the wire is: a request, the answer to one, or a notification. */
+/** Wire messages: a request, its response, or a notification. */
 import type { Plain } from '../frames.ts';
 import { isList, isRecord, member, textOfValue } from './plain-values.ts';
 
 /**
- * `isError`: a tool's failure, told as a result that its model can read. `asked`: the answer to a modern client's request is a
- * question. `cancelled`: the client no longer wanted it, or has left.
+ * `isError`: a tool failed, with a result that its model can read. `asked`: the response to a modern client contains
+ * input requests. `cancelled`: the client cancelled the request or disconnected.
  */
 export type ExchangeStatus = 'open' | 'ok' | 'asked' | 'isError' | 'error' | 'cancelled';
 
@@ -16,33 +16,36 @@ export interface Notice {
   readonly message: Plain;
 }
 
-/** One request with its answer and the notifications under it; or a notification that is about no request, or a text that is no message. */
+/**
+ * One request with its response and its notifications; or a notification without a request; or a text that is no
+ * message.
+ */
 export interface WireExchange {
-  /** Unique: the place of its first record, and its number there where that is a batch. */
+  /** Unique: the sequence number of its first record, with an index in a batch. */
   readonly key: string;
   readonly seq: number;
   readonly at: number;
   readonly connection: string;
   readonly kind: 'request' | 'notification' | 'unreadable';
-  /** `in`: the client asks; `out`: the server asks the client. */
+  /** `in`: from the client; `out`: from the server. */
   readonly direction: 'in' | 'out';
   readonly method: string;
-  /** What is asked for: a tool's name, a resource's URI, a prompt's name, a question's message. */
+  /** The object of the request: a tool's name, a resource's URI, a prompt's name, the message of an input request. */
   readonly target?: string;
   readonly id?: string;
-  /** Of a modern request, which says itself who asks. */
+  /** The client, which a modern request names. */
   readonly client?: string;
-  /** Undefined for an unreadable text, of which `textOfValue` has what came. */
+  /** Undefined for an unreadable text; `text` has it. */
   readonly message: Plain | undefined;
   readonly text?: string;
   readonly bytes: number;
-  /** The exchange that this one is a part of: the call whose handler asks. */
+  /** The exchange to which this one belongs: the call whose handler asks. */
   readonly about?: number;
   readonly notices: Notice[];
-  /** The exchanges that are about it. */
+  /** The exchanges that belong to it. */
   readonly asks: WireExchange[];
   status: ExchangeStatus;
-  /** The place and the time of the answer, or of the end without one. */
+  /** The sequence number and the time of its response, or of its end without one. */
   end: number | undefined;
   endAt: number | undefined;
   answer: Plain | undefined;
@@ -51,7 +54,7 @@ export interface WireExchange {
   servedBy: string | undefined;
 }
 
-/** One message of a wire record, of which there are several in a batch. */
+/** One message of a wire record; a batch has several. */
 export type Message =
   | { readonly kind: 'request'; readonly id: string; readonly method: string; readonly message: Plain }
   | { readonly kind: 'answer'; readonly id: string; readonly message: Plain }
@@ -78,7 +81,7 @@ function idOf(id: Plain | undefined): string | undefined {
   return typeof id === 'string' ? `"${id}"` : typeof id === 'number' ? String(id) : undefined;
 }
 
-/** How an answer says that it went. */
+/** The status that a response reports. */
 export function statusOf(answer: Plain): ExchangeStatus {
   if (member(answer, 'error') !== undefined) return 'error';
   const result = member(answer, 'result');
@@ -86,7 +89,7 @@ export function statusOf(answer: Plain): ExchangeStatus {
   return member(result, 'resultType') === 'input_required' ? 'asked' : 'ok';
 }
 
-/** What a request is for, in a word or a line. */
+/** The object of a request, in a word or a line. */
 export function targetOf(message: Plain): string | undefined {
   const params = member(message, 'params');
   const named = ['name', 'uri', 'message', 'taskId', 'level'].map((name) => textOfValue(member(params, name)));
@@ -98,7 +101,7 @@ export function targetOf(message: Plain): string | undefined {
   );
 }
 
-/** Who asks, where the request says so itself. */
+/** The client, if the request names it. */
 export function clientOf(message: Plain): string | undefined {
   const info = member(message, 'params', '_meta', 'io.modelcontextprotocol/clientInfo');
   const name = textOfValue(member(info, 'title')) ?? textOfValue(member(info, 'name'));
@@ -110,12 +113,12 @@ export function cancels(message: Plain): string | undefined {
   return idOf(member(message, 'params', 'requestId'));
 }
 
-/** The token under which a request's progress is told. */
+/** The token of a request's progress notifications. */
 export function progressToken(message: Plain): string | undefined {
   return idOf(member(message, 'params', '_meta', 'progressToken') ?? member(message, 'params', 'progressToken'));
 }
 
-/** How an exchange stood at a place of the stream. */
+/** The status of an exchange at a record. */
 export function statusAt(exchange: WireExchange, seq: number): ExchangeStatus {
   return exchange.end === undefined || exchange.end > seq ? 'open' : exchange.status;
 }

@@ -1,30 +1,33 @@
-/** Makes plain, bounded, redacted data of any value: what cannot be shown is named, what is too large is cut, and nothing of an author's runs. */
+/**
+ * Converts any value to plain, bounded, redacted data. Runs no code of the value: names what it cannot show, and cuts
+ * what is too large.
+ */
 import { types } from 'node:util';
 import { type Plain, REDACTED } from '../frames.ts';
 import { jsonTextOf, readText } from '../inspector-json.ts';
 import { kindOf, ownValue, previewName, previewOf } from './previews.ts';
 import type { Redactor } from './redact.ts';
 
-/** How much is shown of one value. */
+/** Bounds for one value. */
 export interface Bounds {
   readonly depth: number;
-  /** Of one object, array, map or set. */
+  /** Members of one object, array, map or set. */
   readonly members: number;
   /** Characters of one text. */
   readonly text: number;
-  /** Characters in all. */
+  /** Characters in total. */
   readonly all: number;
 }
 
 export const BOUNDS: Bounds = { depth: 16, members: 100, text: 2_000, all: 24_000 };
 
-/** Longest text that is read as JSON, to find secrets inside of it. */
+/** Longest text that is parsed as JSON to find secrets inside of it. */
 const MAX_JSON = 64 * 1024;
-/** How often JSON may be inside of JSON as a text. */
+/** Maximum nesting of JSON texts inside JSON texts. */
 const MAX_INNER = 3;
-/** Longest name, where a text may be one. */
+/** Longest text that may be a name. */
 const MAX_NAME = 80;
-/** Members that name what another calls `value`. */
+/** Members that name the secret in a sibling `value`. */
 const NAMING = ['name', 'key', 'header'];
 
 type Shown = { [key: string]: Plain };
@@ -33,11 +36,11 @@ export interface PlainOptions {
   readonly bounds?: Bounds;
   /** The value was parsed from JSON. */
   readonly parsed?: boolean;
-  /** A member that is not shown. */
+  /** A member to omit. */
   readonly without?: string;
 }
 
-/** Never throws. Runs nothing of the value: no getter, no `toJSON`, no iterator, no trap of a proxy. */
+/** Never throws. Runs no code of the value: no getter, no `toJSON`, no iterator, no trap of a proxy. */
 export function plainOf(value: unknown, redactor: Redactor, options: PlainOptions = {}): Plain {
   try {
     return new Walk(redactor, options).show(value) ?? null;
@@ -46,7 +49,7 @@ export function plainOf(value: unknown, redactor: Redactor, options: PlainOption
   }
 }
 
-/** The same of an object whose members are wanted: none, where it is shown as something else. */
+/** The members of an object as plain data; empty for a value that is shown as something else. */
 export function plainMembers(value: object, redactor: Redactor): { readonly [name: string]: Plain } {
   const plain = plainOf(value, redactor);
   return hasMembers(plain) ? plain : {};
@@ -60,14 +63,14 @@ class Walk {
   readonly #redactor: Redactor;
   readonly #bounds: Bounds;
   #left: number;
-  /** The names on the way to what is shown now, and the objects: those are cycles. */
+  /** The names and the objects on the path to the current value. A repeated object is a cycle. */
   readonly #names: string[] = [];
   readonly #around: object[] = [];
-  /** What is shown now was parsed from JSON: it is nothing but plain objects. */
+  /** The current value was parsed from JSON: it has only plain objects. */
   #parsed: boolean;
   readonly #without: string | undefined;
   #inner = 0;
-  /** Something was hidden or cut. */
+  /** True if anything was hidden or cut. */
   #changed = false;
 
   constructor(redactor: Redactor, { bounds = BOUNDS, parsed = false, without }: PlainOptions) {
@@ -78,7 +81,7 @@ class Walk {
     this.#left = bounds.all;
   }
 
-  /** @returns undefined for what is not there */
+  /** @returns undefined for a value that is omitted */
   show(value: unknown): Plain | undefined {
     switch (typeof value) {
       case 'string':
@@ -106,16 +109,16 @@ class Walk {
 
   #text(text: string): string {
     const most = Math.max(0, Math.min(this.#bounds.text, this.#left));
-    // A secret may lie across the cut: what is looked at is longer than what is shown.
-    const looked = text.length > MAX_JSON ? text.slice(0, most + 1_000) : text;
-    const hidden = this.#json(looked) ?? this.#redactor.text(looked);
-    const cut = hidden.length > most || looked.length < text.length;
+    // A secret may cross the cut: check more text than is shown.
+    const read = text.length > MAX_JSON ? text.slice(0, most + 1_000) : text;
+    const hidden = this.#json(read) ?? this.#redactor.text(read);
+    const cut = hidden.length > most || read.length < text.length;
     this.#left -= Math.min(hidden.length, most) + 2;
     if (cut || hidden !== text) this.#changed = true;
     return cut ? `${hidden.slice(0, most)}… (${text.length} characters)` : hidden;
   }
 
-  /** A text that is JSON, such as structured content for clients that read text: its members have names, too. */
+  /** A text that contains JSON, such as structured content for clients that read text: its members have names, too. */
   #json(text: string): string | undefined {
     if (!/^\s*[[{"]/.test(text) || this.#inner >= MAX_INNER) return undefined;
     const read = readText(text);
@@ -123,7 +126,7 @@ class Walk {
     const { parsed, left, changed } = this.#enter();
     try {
       const shown = this.show(read.value) ?? null;
-      // As it was written, where nothing was hidden: it may be indented.
+      // Without hidden values, keep the original text: it may be indented.
       return this.#changed ? jsonTextOf(shown) : text;
     } finally {
       this.#inner -= 1;
@@ -161,7 +164,7 @@ class Walk {
 
   #inside(value: object): Plain {
     if (this.#parsed) return this.#jsonValue(value);
-    // Before anything else: the traps of a proxy are an author's.
+    // First: the traps of a proxy are an author's code.
     if (types.isProxy(value)) return this.#text('«proxy»');
     if (Array.isArray(value)) return this.#list(value.length, (index) => ownValue(value, index));
     const instead = previewOf(value);
@@ -193,7 +196,7 @@ class Walk {
 
   #list(length: number, at: (index: number) => unknown): Plain {
     const shown: Plain[] = [];
-    // The arguments of a command: `--password`, and behind it what it is.
+    // The arguments of a command: the value follows `--password`.
     let isNamed = false;
     for (let index = 0; index < length; index += 1) {
       if (index >= this.#bounds.members || this.#left <= 0) {
@@ -209,7 +212,7 @@ class Walk {
     return shown;
   }
 
-  /** Whether it is an entry of a list of pairs, such as a header with its value, whose name is that of a secret. */
+  /** True for an entry of a list of pairs, such as a header with its value, if its name is that of a secret. */
   #isPair(item: unknown): boolean {
     return Array.isArray(item) && !types.isProxy(item) && item.length === 2 && this.#isSecret(ownValue(item, 0));
   }
@@ -218,7 +221,7 @@ class Walk {
     return typeof name === 'string' && name.length <= MAX_NAME && this.#redactor.name(name, this.#names).hidden;
   }
 
-  /** A value that is not shown; of a pair, its name is. */
+  /** The replacement for a hidden value. A pair keeps its name. */
   #hidden(item: unknown): Plain {
     this.#changed = true;
     this.#left -= 24;
@@ -236,7 +239,7 @@ class Walk {
       if (value === undefined) continue;
       const named = this.#redactor.name(name, this.#names);
       this.#left -= named.shown.length + 4;
-      if ((named.hidden || (name === 'value' && NAMING.some((by) => this.#isSecret(at(by))))) && isTelling(value)) {
+      if ((named.hidden || (name === 'value' && NAMING.some((by) => this.#isSecret(at(by))))) && isMeaningful(value)) {
         shown[named.shown] = REDACTED;
         this.#changed = true;
         continue;
@@ -254,8 +257,8 @@ class Walk {
   }
 }
 
-/** Whether it could be a secret at all. */
-function isTelling(value: unknown): boolean {
+/** True if the value could be a secret. */
+function isMeaningful(value: unknown): boolean {
   return value !== null && value !== '' && typeof value !== 'boolean';
 }
 

@@ -1,20 +1,23 @@
-/** What is shown in place of objects that say more by a name or a few members: mailboxes, requests, clients, snapshots, dates, errors, bytes. */
+/**
+ * Short forms of objects that are better shown by a name or a few members: mailboxes, requests, clients, snapshots,
+ * dates, errors, bytes.
+ */
 import { types } from 'node:util';
 
-/** The value of an own member, without running a getter; undefined where there is none. */
+/** The value of an own member, without running a getter; undefined without such a member. */
 export function ownValue(value: object, name: string | number): unknown {
   const descriptor = Object.getOwnPropertyDescriptor(value, name);
   if (descriptor === undefined) return undefined;
   return 'value' in descriptor ? descriptor.value : '«computed»';
 }
 
-/** What a function or class is called. */
+/** The name of a function or class. */
 export function previewName(value: object): string {
   const name = ownValue(value, 'name');
   return typeof name === 'string' ? name : '';
 }
 
-/** What an object is, by the name of its class. */
+/** The class name of an object. */
 export function kindOf(value: object): string {
   if (types.isProxy(value)) return 'proxy';
   if (Array.isArray(value)) return `array of ${value.length}`;
@@ -23,7 +26,7 @@ export function kindOf(value: object): string {
   return typeof made === 'function' ? previewName(made) || 'object' : 'object';
 }
 
-/** @param value no proxy. @returns undefined for what stands for itself */
+/** @param value not a proxy. @returns undefined for a value without a short form */
 export function previewOf(value: object): { readonly value: unknown } | undefined {
   const own = (name: string): unknown => ownValue(value, name);
   const prototype: unknown = Object.getPrototypeOf(value);
@@ -32,16 +35,16 @@ export function previewOf(value: object): { readonly value: unknown } | undefine
     if (built) return built;
   }
   if ('address' in value && 'send' in value) return { value: `«${String(own('address'))}»` };
-  // An actor of XState, whose inside is the whole system.
+  // An XState actor contains the whole system.
   if ('xstate$$type' in value) return { value: `«actor ${String(own('id'))}»` };
   if ('servedBy' in value && 'operation' in value) return { value: ofRequest(own) };
   if ('dialect' in value && 'capabilities' in value && 'principal' in value) return { value: ofClient(own) };
-  // Its description and schemas are in the answer to whoever lists it.
+  // The response to `tools/list` has its description and schemas.
   if ('inputSchema' in value) return { value: `«tool ${String(own('name'))}»` };
   if ('era' in value && 'revision' in value) return { value: own('revision') };
   if ('machine' in value && 'context' in value && 'status' in value)
     return { value: { status: own('status'), value: own('value'), context: own('context') } };
-  // A statechart: it holds its whole definition.
+  // A statechart contains its whole definition.
   if ('root' in value && 'implementations' in value) return { value: `«machine ${String(own('id'))}»` };
   return undefined;
 }
@@ -72,7 +75,7 @@ function ofError(error: Error): object {
   };
 }
 
-/** A request in flight: which. What its client has sent is in the record of the wire that it came from. */
+/** Identifies a request in flight. The record of the wire message has its parameters. */
 function ofRequest(own: Own): object {
   const operation = own('operation');
   const said = (name: string): unknown =>

@@ -1,37 +1,40 @@
-/** Says what of a value is a secret: by its name, by its place in what a machine holds, and by what it looks like. */
+/** Recognizes the secrets in a value: by their names, by the paths that machines declare, and by their form. */
 import { describe, isObject } from '../../protocol/json.ts';
 import { hideSecrets, namesSecret, normalisedName } from './secrets.ts';
 
-/** What is hidden beside what the inspector knows for a secret itself. */
+/** Secrets to hide besides those that the inspector recognizes. */
 export interface RedactOptions {
-  /** Parts of names, such as `iban`: the value of every member whose name has one in it is hidden, in any case and with any separators. */
+  /**
+   * Parts of names, such as `iban`: every member whose name contains one is hidden, in any case and with any
+   * separators.
+   */
   readonly keys?: readonly string[];
-  /** What secrets look like, wherever they are in a text. */
+  /** Patterns of secrets anywhere in a text. */
   readonly values?: readonly RegExp[];
 }
 
-/** How a member is called where it is shown, and whether it is. */
+/** The shown name of a member, and true if its value is hidden. */
 interface Name {
   readonly shown: string;
   readonly hidden: boolean;
 }
 
-/** Names that are remembered, and the longest of them: a message may have any number, of any length. */
+/** Maximum number and length of cached names: a message may have any number, of any length. */
 const MAX_NAMES = 4_096;
 const MAX_NAME = 80;
-/** Characters of what is said in words. */
+/** Maximum length of a shown text. */
 const MAX_WORDS = 2_000;
 
 export class Redactor {
   readonly #keys: readonly string[];
   readonly #values: readonly RegExp[];
   readonly #names = new Map<string, Name>();
-  /** By their last name, the places that machines hide: the names before it, the nearest first. */
+  /** The paths that machines declare, by their last name: the names before it, the nearest first. */
   readonly #places = new Map<string, (readonly string[])[]>();
-  /** The machines that were asked what they hide. */
+  /** The machines whose declarations were read. */
   readonly #machines = new WeakSet<object>();
 
-  /** @throws {TypeError} for options that do not fit */
+  /** @throws {TypeError} for invalid options */
   constructor({ keys = [], values = [] }: RedactOptions = {}) {
     this.#keys = keys.map((key: unknown) => {
       const plain = typeof key === 'string' ? normalisedName(key) : '';
@@ -45,8 +48,8 @@ export class Redactor {
   }
 
   /**
-   * Hides from now on what a machine says of itself in `meta: { redact: ['card', 'customer.email'] }`: every value at the end of
-   * such a path, in its context, in its events, and in the messages that bring them.
+   * Hides from now on the paths that a machine declares in `meta: { redact: ['card', 'customer.email'] }`: every value
+   * at the end of such a path, in its context, its events, and the messages that carry them.
    */
   learn(machine: object | undefined): void {
     if (!machine || this.#machines.has(machine)) return;
@@ -61,12 +64,12 @@ export class Redactor {
     const [last, ...before] = path.split('.').reverse();
     if (last === undefined || last === '') return;
     const places = this.#places.get(last) ?? [];
-    // A machine that is loaded again says the same again.
+    // A reloaded machine declares the same again.
     if (places.some((place) => place.join() === before.join())) return;
     this.#places.set(last, [...places, before]);
   }
 
-  /** @param within the names of the members around it, the outermost first */
+  /** @param within the names of the enclosing members, the outermost first */
   name(name: string, within: readonly string[]): Name {
     const known = this.#names.get(name) ?? this.#judge(name);
     return !known.hidden && this.#places.size > 0 && this.#isPlace(name, within) ? { ...known, hidden: true } : known;
@@ -76,7 +79,7 @@ export class Redactor {
     return hideSecrets(text, { keys: this.#keys, values: this.#values, names: this.#places });
   }
 
-  /** What is said in words, of at most so many characters: what an author's code throws has any length. */
+  /** A text without secrets, cut to that many characters: an error of an author's code has any length. */
   words(text: string, most = MAX_WORDS): string {
     const hidden = this.text(text.length > 2 * most ? text.slice(0, 2 * most) : text);
     return hidden.length > most ? `${hidden.slice(0, most)}…` : hidden;
@@ -85,7 +88,7 @@ export class Redactor {
   #judge(name: string): Name {
     const cut = name.length > MAX_NAME;
     const judged = {
-      // It would not become a member.
+      // A member of that name would set the prototype.
       shown:
         name === '__proto__'
           ? '«__proto__»'

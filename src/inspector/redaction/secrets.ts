@@ -1,8 +1,8 @@
-/** Knows secrets by what they are called, and by what they look like. */
+/** Finds secrets by their names and by their forms. */
 import { Buffer } from 'node:buffer';
 import { REDACTED } from '../frames.ts';
 
-/** In a name, without its separators and in lower case. */
+/** Parts of a name, without separators and in lower case. */
 const PARTS = [
   'password',
   'passwd',
@@ -30,19 +30,22 @@ const PARTS = [
   'mnemonic',
   'seedphrase',
 ];
-/** A whole name. */
+/** Complete names. */
 const WHOLE: ReadonlySet<string> = new Set([
   ...['pwd', 'auth', 'xauth', 'otp', 'totp', 'pin', 'userpin', 'cardpin', 'cvv', 'cvv2', 'cvc', 'cvc2', 'ssn', 'creds'],
   ...['dbpass', 'userpass', 'adminpass', 'rootpass', 'pgpass', 'mysqlpass', 'redispass', 'smtppass', 'mailpass'],
   ...['xamzsignature', 'xgoogsignature'],
 ]);
-/** They have the word in them, and count or name what is no secret. */
+/** Names that contain such a word but hold no secret. */
 const HARMLESS: ReadonlySet<string> = new Set(['progresstoken', 'tokencount', 'tokenlimit', 'tokenusage', 'tokentype']);
-/** Numbers of what a model reads and writes. */
+/** Counts of the tokens that a model reads and writes. */
 const COUNTED =
   /^(?:max|min|num|total|input|output|prompt|completion|cached?|reasoning|thinking|budget|remaining)\w*tokens?$/;
 
-/** Whether a name is that of a secret, in any case and with any separators. @param more names that the author has added, as `normalisedName` has them */
+/**
+ * True if a name is that of a secret, in any case and with any separators. @param more further parts, in the form of
+ * `normalisedName`
+ */
 export function namesSecret(name: string, more: readonly string[] = []): boolean {
   const plain = normalisedName(name);
   if (WHOLE.has(plain) || plain.endsWith('pwd')) return true;
@@ -50,49 +53,58 @@ export function namesSecret(name: string, more: readonly string[] = []): boolean
   return plain.includes('token') && !HARMLESS.has(plain) && !COUNTED.test(plain);
 }
 
-/** A name as it is compared. */
+/** The form of a name for comparison. */
 export function normalisedName(name: string): string {
   return name.replace(/[^\p{L}\p{N}]/gu, '').toLowerCase();
 }
 
-/** A text that has none of these has no secret in it that we know. Most have none, and this is asked of every one. */
+/** A text without any of these contains no known secret. Every text is checked, and most have none. */
 const SUSPICIOUS =
   /pass|pwd|secret|token|key|auth|cookie|cred|session|state|bearer|basic|jwt|eyJ|otp|pin|cv[vc]|ssn|:\/\/|s[kq]_|[prsw][kh]_|sk-|gh[opusr]_|github_|gl[a-z]{2,6}-|xox|xapp|A[KS]IA|AIza|ya29|npm_|pypi-|SG\.|hf_|gsk_|r8_|lin_|dop_|shp|whsec|tvly|pplx|hvs\.|dckr_|gocspx|atatt|pmak-|figd_|sbp_|mnemonic|phrase|signature/i;
 
 const BEARER = /\b(Bearer[ \t]{1,8})[\w.~+/=-]{4,}/gi;
 const BASIC = /\b(Basic[ \t]{1,8})([A-Za-z0-9+/_-]{4,}={0,2})/gi;
-/** What a web token is part of: taken whole, so that a text of many beginnings takes no more time than another of its length. */
+/**
+ * The characters around a web token. They are matched as a whole, so that a text with many possible beginnings takes no
+ * longer than another of its length.
+ */
 const DOTTED = /[\w.-]+/g;
-/** What begins a web token, the fewest characters of its first part, and the most parts behind that. Its first part alone tells nothing, and begins as many a cursor does. */
+/**
+ * The beginning of a web token, the minimum length of its first part, and the maximum number of further parts. A first
+ * part alone reveals nothing; many cursors begin like one.
+ */
 const WEB_TOKEN = { begins: 'eyJ', least: 11, behind: 4 };
 const PRIVATE_KEY =
   /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[\s\S]*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|$)/g;
 const USER_OF_URL = /\b([a-z][a-z0-9+.-]{0,20}:\/\/)[^\s/@"'<>?#]{1,512}@/gi;
-/** What the keys of widely used services begin with. */
+/** The prefixes of keys of widely used services. */
 const SERVICE_KEY =
   /(?<![A-Za-z0-9])(?:sk-[\w-]{8,}|[prs]k_(?:live|test)_\w{8,}|whsec_[\w+/=]{8,}|gh[opusr]_\w{8,}|github_pat_\w{8,}|gl[a-z]{2,6}-[\w-]{8,}|xox[a-z]-[\w-]{8,}|xapp-[\w-]{8,}|A[KS]IA[A-Z0-9]{12,}|AIza[\w-]{20,}|ya29\.[\w-]{8,}|npm_\w{16,}|pypi-[\w-]{16,}|SG\.[\w-]{8,}(?:\.[\w-]*)?|hf_\w{16,}|gsk_\w{16,}|r8_\w{16,}|lin_api_\w{8,}|dop_v1_\w{16,}|shp(?:at|ca|pa|ss)_\w{16,}|sq0[a-z]{3}-[\w-]{8,}|tvly-[\w-]{8,}|pplx-\w{16,}|hvs\.[\w-]{16,}|dckr_pat_[\w-]{8,}|GOCSPX-[\w-]{8,}|ATATT[\w-]{16,}|PMAK-[\w-]{8,}|figd_[\w-]{8,}|sbp_\w{16,})/g;
-/** A name with a value behind it, as programs, headers, queries, addresses within addresses, and broken JSON write it. It begins where no name is: so it takes no more time for being long. */
+/**
+ * A name followed by a value, as programs, headers, queries, nested addresses and broken JSON write it. It starts at
+ * the beginning of a name, so a long name takes no more time.
+ */
 const NAMED =
   /(?<![\w.-])([\w.-]+)(?:\[\d{1,9}\]){0,4}(?:\\{0,8}["']|%22)?\]?[ \t\u00a0]{0,16}(?:=>|:=|={1,3}|:|%3[ad])[ \t\u00a0]{0,16}/gi;
-/** Longest name that is looked at: the end of a longer one. */
+/** Maximum length of a checked name: the end of a longer one. */
 const MAX_NAME = 64;
-/** Words that name a secret with the word before them: an API key, the id of a session. */
+/** Words that name a secret together with the word before: an API key, a session id. */
 const SECOND = /^(?:key|id|phrase|word|code)$/i;
-/** A value of more than one word: these headers have one, and so has what people and errors say of a name. */
+/** Names whose value has several words: some headers, and names in messages of people and errors. */
 const WHOLE_LINE = /authorization|cookie|phrase|mnemonic/i;
 const SAID = /:[ \t\u00a0]+$/;
 /** A name and its value in XML, and in the arguments of a command. */
 const ELEMENT = /(<([A-Za-z_][\w.:-]{0,63})(?:\s[^<>]{0,500})?>)[^<]+/g;
 const ARGUMENT = /((?:^|[\s"'])--?([A-Za-z][\w-]{0,63})[ \t]{1,4})("[^"]*"?|'[^']*'?|[^\s"'-][^\s"']*)/g;
 
-/** What else is secret: parts of names, what values look like, and names that are those of secrets as a whole. */
+/** The options of a redactor: parts of names, patterns of values, and complete names. */
 export interface Secrets {
   readonly keys: readonly string[];
   readonly values: readonly RegExp[];
   readonly names: { has(name: string): boolean; readonly size: number };
 }
 
-/** The text without the secrets that can be known in it. Takes time in proportion to its length. */
+/** The text without known secrets. Takes time in proportion to its length. */
 export function hideSecrets(text: string, { keys, values, names }: Secrets): string {
   let shown = text;
   if (keys.length > 0 || names.size > 0 || SUSPICIOUS.test(text)) {
@@ -115,7 +127,7 @@ export function hideSecrets(text: string, { keys, values, names }: Secrets): str
   return shown;
 }
 
-/** Web tokens in what has no other characters than they have. */
+/** Web tokens in a run of their characters. */
 function hideWebTokens(run: string): string {
   const { begins, least, behind } = WEB_TOKEN;
   if (!run.includes(begins)) return run;
@@ -136,7 +148,7 @@ function isUserAndPassword(given: string): boolean {
   return Buffer.from(given, 'base64').toString('latin1').includes(':');
 }
 
-/** Of a path such as `customer.email`. */
+/** The last part of a path such as `customer.email`. */
 function lastOf(name: string): string {
   return name.slice(name.lastIndexOf('.') + 1);
 }
@@ -169,17 +181,17 @@ function withWordBefore(text: string, at: number, name: string): string {
 }
 
 interface Placed {
-  /** The value goes to the end of its line. */
+  /** The value extends to the end of its line. */
   readonly whole: boolean;
-  /** What is before the name: a quote there ends the value, too. */
+  /** The character before the name: a quote there also ends the value. */
   readonly within: string | undefined;
 }
 
-/** The end of a line, and within quotes the closing one. */
+/** The end of a line, or the closing quote before it. */
 const LINE_END = /[\r\n]|\\[rn]/g;
 const LINE: Readonly<Record<string, RegExp>> = { '"': /[\r\n"]|\\[rn"]/g, "'": /[\r\n']|\\[rn']/g };
 
-/** Where a value ends that begins there: at its closing quote, at the end of the line, or before what cannot be part of it. */
+/** The end of a value: its closing quote, the end of the line, or a character that cannot belong to it. */
 function valueAt(
   text: string,
   begin: number,
@@ -201,7 +213,7 @@ function valueAt(
   return { quote, end: closing };
 }
 
-/** Behind the bracket that closes the one there, whatever is in between; the end of the text where it was cut before. */
+/** The position after the closing bracket, or the end of a text that was cut. */
 function bracketEnd(text: string, from: number): number {
   let depth = 0;
   for (let at = from; at < text.length; at += 1) {
@@ -213,7 +225,7 @@ function bracketEnd(text: string, from: number): number {
   return text.length;
 }
 
-/** Behind the next quote that is escaped as often as the opening one; the end of the text where it was cut before. */
+/** The position after the next quote with the same number of escapes, or the end of a text that was cut. */
 function closeOf(text: string, from: number, quote: string): number {
   const mark = quote.slice(-1);
   const escapes = quote.length - 1;

@@ -1,47 +1,50 @@
-/** The frames that were told last, as text, for viewers that come later or read slowly. Bounded; what falls out leaves its {@link Baseline}. */
+/**
+ * The latest frames as text, for viewers that connect later or read slowly. Bounded: dropped frames leave their {@link
+ * Baseline}.
+ */
 import { Buffer } from 'node:buffer';
 import type { ChartFrame, GapFrame, TraceRecord } from '../frames.ts';
 import { jsonTextOf } from '../inspector-json.ts';
 import { Baseline, isOfTree } from './baseline.ts';
 
-/** One frame that was told to all. */
+/** One frame for all viewers. */
 export interface BacklogEntry {
   /** JSON in UTF-8. */
   readonly text: Buffer;
-  /** The place of the last record that was told with it. */
+  /** The sequence number of its last record. */
   readonly last: number;
   readonly at: number;
-  /** How many records, and how many exchanges, were told before it. */
+  /** The numbers of records and exchanges before it. */
   readonly records: number;
   readonly exchanges: number;
-  /** Those of its records that tell who lives. */
+  /** Its records of lifetimes and states. */
   readonly tree: readonly TraceRecord[];
 }
 
-/** Most bytes of frames that are kept. */
+/** Maximum number of bytes of stored frames. */
 const MAX_BYTES = 16 * 1024 * 1024;
 
 export class Backlog {
   readonly base = new Baseline();
   readonly #maxBytes: number;
-  /** The first that is kept is at {@link #from}; those before it are only not cleaned up yet. */
+  /** The first stored entry is at {@link #from}. Entries before it await compaction. */
   #entries: (BacklogEntry | undefined)[] = [];
   #from = 0;
-  /** The number of frames that were there before the first of `#entries`. */
+  /** The number of frames before the first of `#entries`. */
   #offset = 0;
   #bytes = 0;
   #records = 0;
   #exchanges = 0;
-  /** The place and time of the last record that is no longer kept. */
+  /** The last dropped record: its sequence number and time, and the totals up to it. */
   #lost = { last: 0, at: 0, records: 0, exchanges: 0 };
-  /** The last record that was told, or accounted for. */
+  /** The last record that was stored or counted as missing. */
   #last = 0;
 
   constructor(maxBytes = MAX_BYTES) {
     this.#maxBytes = maxBytes;
   }
 
-  /** The number of the first frame that is kept, and of the next that will come. */
+  /** The number of the first stored frame, and of the next frame to come. */
   get first(): number {
     return this.#offset + this.#from;
   }
@@ -54,12 +57,12 @@ export class Backlog {
     return this.#last;
   }
 
-  /** How much was told until now. */
-  get told(): { readonly records: number; readonly exchanges: number } {
+  /** The totals until now. */
+  get totals(): { readonly records: number; readonly exchanges: number } {
     return { records: this.#records, exchanges: this.#exchanges };
   }
 
-  /** What is no longer kept. */
+  /** The last dropped record and the totals up to it. */
   get lost(): { readonly last: number; readonly at: number; readonly records: number; readonly exchanges: number } {
     return this.#lost;
   }
@@ -68,7 +71,7 @@ export class Backlog {
     return this.#entries[number - this.#offset];
   }
 
-  /** The number of the first frame that tells what came after that place. */
+  /** The number of the first frame after that sequence number. */
   after(seq: number): number {
     let number = this.end;
     while (number > this.first && (this.at(number - 1)?.last ?? 0) > seq) number -= 1;
@@ -91,7 +94,7 @@ export class Backlog {
     this.#add(jsonTextOf(chart), { seq: this.#last, at: this.#lost.at }, []);
   }
 
-  /** Forgets everything: what follows has nothing to do with it. */
+  /** Discards everything: the records that follow have no connection with it. */
   clear(): void {
     this.#offset = this.end;
     this.#entries = [];

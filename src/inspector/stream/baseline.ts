@@ -1,7 +1,7 @@
-/** What is left of the records that are no longer kept: who lives, and in which state. Whoever comes later is told this first. */
+/** The result of the dropped records: the live actors and their states. A later viewer receives it first. */
 import type { TraceRecord } from '../frames.ts';
 
-/** Actors that have gone, and for how many it is remembered. */
+/** Maximum number of ended actors in the baseline. */
 const MAX_GONE = 2_000;
 
 interface Living {
@@ -10,7 +10,7 @@ interface Living {
   step?: TraceRecord;
 }
 
-/** Whether a record tells who lives, and in which state. */
+/** True if a record describes the lifetime or the state of an actor. */
 export function isOfTree({ type }: TraceRecord): boolean {
   return type === 'created' || type === 'state' || type === 'step' || type === 'gone';
 }
@@ -36,14 +36,17 @@ export class Baseline {
       }
       case 'step': {
         const living = this.#living.get(record.actor);
-        // What it holds would be kept for every actor; whoever wants to see that looks at the actor.
+        // A context for every actor would take too much memory. A viewer focuses on an actor to see its context.
         const { context: _, ...step } = record;
         if (living) living.step = step;
       }
     }
   }
 
-  /** The records that make up for all that came before, ascending by place; of what went, for whoever knew it until `since`. */
+  /**
+   * The records that replace all dropped ones, in ascending order. Records of an end are only for viewers with older
+   * records, from `since` on.
+   */
   records(since: number): readonly TraceRecord[] {
     const records: TraceRecord[] = this.#gone.filter(({ seq }) => since > 0 && seq > since);
     for (const { created, state, step } of this.#living.values())

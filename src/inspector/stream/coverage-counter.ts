@@ -1,4 +1,4 @@
-/** Counts which states and transitions of its author's statecharts a server visits, from all that happens in it, and tells it as a table. */
+/** Counts the states and transitions of authors' statecharts that a server visits, and prints them as a table. */
 import type { AnyStateMachine } from 'xstate';
 import { fingerprint, readChart } from '../../charts/chart.ts';
 import { conditionOf } from '../../charts/condition.ts';
@@ -6,17 +6,17 @@ import { pathsIn } from '../../charts/paths.ts';
 import type { ActorKind, InspectionListener, InspectionRecord } from '../../inspection/records.ts';
 import { around, Counter, type Coverage, coverageOf, KnownChart } from '../model/chart-coverage.ts';
 
-/** The actors whose statecharts are an author's. */
+/** The kinds of actors with statecharts of authors. */
 const AUTHORS: ReadonlySet<ActorKind> = new Set(['handle', 'machine', 'invoked']);
 
-/** What is asked of a server: a `Server` is one. */
+/** The part of a `Server` that coverage needs. */
 export interface Covered {
   inspect(listener: InspectionListener): () => void;
   readonly machines: { definitions(): readonly Named[] };
   readonly tools: { definitions(): readonly Named[] };
 }
 
-/** A machine, a tool that is one, or another tool. */
+/** A machine, a tool with a machine, or another tool. */
 interface Named {
   readonly name: string;
   readonly machine?: AnyStateMachine;
@@ -33,7 +33,7 @@ interface Actor {
 }
 
 /**
- * Counts from now on, until it is stopped. Of what nothing has begun yet nothing was visited: it is told of, too.
+ * Counts visits until it is stopped. Machines without an instance are included, with nothing visited.
  *
  * @example
  * const coverage = watchCoverage(server);
@@ -53,21 +53,21 @@ export class CoverageWatch {
 
   constructor(server: Covered) {
     this.#server = server;
-    this.#stop = server.inspect((record) => this.#hear(record));
+    this.#stop = server.inspect((record) => this.#record(record));
   }
 
-  /** Counts no more. */
+  /** Stops counting. */
   stop(): void {
     this.#stop();
   }
 
-  /** What was visited until now: of the machines that the server offers now by their names, then of those that they have invoked. */
+  /** The visits until now: first the machines that the server offers, by name, then the machines that they invoked. */
   coverage(): readonly Coverage[] {
     const { machines, tools } = this.#server;
     const offered = new Map<string, string>();
     for (const { name, machine } of [...machines.definitions(), ...tools.definitions()])
       if (machine) offered.set(this.#countedOf(machine).chart.id, name);
-    // One of the same name that is offered no more is an earlier version: its author has no use for it.
+    // A chart of the same name that is no longer offered is an earlier version. It is of no use to its author.
     const names = new Set([...this.#charts.values()].filter(({ chart }) => offered.has(chart.id)).map(nameOf));
     const others = [...this.#charts.values()].filter(
       (counted) => !offered.has(counted.chart.id) && !names.has(nameOf(counted)) && counted.counter.states.size > 0,
@@ -79,7 +79,7 @@ export class CoverageWatch {
     return [...named, ...others.map(({ chart, counter }) => coverageOf(chart, counter))];
   }
 
-  /** The states and transitions of a machine that were not visited. @throws {Error} for a machine that is not there */
+  /** The unvisited states and transitions of a machine. @throws {Error} for an unknown machine */
   unvisited(name: string): readonly string[] {
     const all = this.coverage();
     const found = all.find((coverage) => coverage.name === name);
@@ -89,12 +89,12 @@ export class CoverageWatch {
     );
   }
 
-  /** All of it as a table, with what was not visited by name. */
+  /** A table of all machines, followed by the names of everything unvisited. */
   toString(): string {
     return coverageText(this.coverage());
   }
 
-  #hear(record: InspectionRecord): void {
+  #record(record: InspectionRecord): void {
     switch (record.type) {
       case 'created':
         if (!AUTHORS.has(record.kind)) return;
@@ -106,7 +106,7 @@ export class CoverageWatch {
       case 'step': {
         const actor = this.#actors.get(record.actor);
         if (!actor) return;
-        // An instance that has slept is told of before it is known which version of its machine it runs on.
+        // An instance that hibernated is created before the version of its machine is known.
         actor.counted = this.#countedOf(record.snapshot.machine);
         this.#step(actor, pathsIn(record.snapshot.value), record.edges);
         return;
@@ -114,7 +114,7 @@ export class CoverageWatch {
       case 'state': {
         const actor = this.#actors.get(record.actor);
         const active = actor?.counted?.chart.activeOf(record.state) ?? [];
-        // In another state without a step: that is how it began, or was restored.
+        // Another state without a step: the actor started or was restored.
         if (actor && active.length > 0 && active.join() !== actor.active.join()) this.#step(actor, active, []);
         return;
       }
@@ -127,7 +127,7 @@ export class CoverageWatch {
     const { chart, counter } = actor.counted ?? {};
     if (!chart || !counter) return;
     if (actor.active.length === 0) {
-      // Where it was before its first step, the step says.
+      // The step names the state before it.
       const from = chart.edges.get(edges[0] ?? '')?.from.path;
       const first = edges.length === 0 ? active : from === undefined || from === '' ? [] : [from];
       counter.step([], { active: first, edges: begunWith(chart, first) }, chart);
@@ -149,12 +149,13 @@ export class CoverageWatch {
   }
 }
 
-/** Most transitions that are taken before the first event. */
+/** Maximum number of transitions before the first event. */
 const MOST_AT_FIRST = 32;
 
 /**
- * The transitions without an event by which a chart came from where it begins to where it was first seen: nothing tells of them.
- * Only those that must have been taken: the first of a state, if it has no guard, or the only one that leads there.
+ * The eventless transitions by which a chart came from its start to the first recorded state: no record contains them.
+ * Only transitions that must have been taken: the first of a state if it has no guard, or the only one that leads
+ * there.
  */
 function begunWith(chart: KnownChart, active: readonly string[]): readonly string[] {
   const taken: string[] = [];
@@ -175,7 +176,7 @@ function nameOf({ chart }: Counted): string {
   return chart.root.key;
 }
 
-/** A table of what was visited, and below it what was not, by name. */
+/** A table of the visits, followed by the names of everything unvisited. */
 export function coverageText(all: readonly Coverage[]): string {
   if (all.length === 0) return 'no machine is offered, and none has run';
   const columns = [
@@ -220,7 +221,7 @@ function unvisitedEdges({ edges, visits }: Coverage): readonly string[] {
     });
 }
 
-/** Not all is never 100 %. */
+/** Rounds down: 100 % means everything. */
 function shares(counts: readonly (readonly [number, number])[]): readonly string[] {
   const visited = padded(counts.map(([visited, of]) => `${visited}/${of}`));
   const percents = counts.map(([visited, of]) => String(of === 0 ? 100 : Math.floor((visited / of) * 100)));

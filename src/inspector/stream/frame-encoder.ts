@@ -1,4 +1,4 @@
-/** Makes of a live record what viewers are told of it: plain data without secrets, bounded in size. */
+/** Encodes live records for viewers: plain data without secrets, bounded in size. */
 import { Buffer } from 'node:buffer';
 import type { AnyStateMachine } from 'xstate';
 import { fingerprint, readChart } from '../../charts/chart.ts';
@@ -10,24 +10,24 @@ import { readText } from '../inspector-json.ts';
 import { BOUNDS, type Bounds, plainOf } from '../redaction/plain-data.ts';
 import type { Redactor } from '../redaction/redact.ts';
 
-/** Longest message that is read: a longer one would hold the server up. */
+/** Longest message that is parsed: a longer one would block the server. */
 const MAX_MESSAGE = 256 * 1024;
-/** Characters of a label, and of the type of an event: a viewer may send one of any. */
+/** Maximum length of a label and of an event type: a viewer may send any. */
 const MAX_LABEL = 200;
-/** Charts that are remembered: under `troupe dev`, each change of a machine makes another. */
+/** Maximum number of stored charts: under `troupe dev`, each change of a machine makes another. */
 const MAX_CHARTS = 1_000;
-/** What a list of tools with their schemas takes. */
+/** Large enough for a list of tools with their schemas. */
 const MESSAGE: Bounds = { ...BOUNDS, members: 200, all: 64_000 };
 const SMALL: Bounds = { ...BOUNDS, text: 500, all: 4_000 };
 
-/** What XState calls a machine that has no id. */
+/** XState's id of a machine without an id. */
 const NO_ID = '(machine)';
 
 export interface FrameEncoderOptions {
   readonly redactor: Redactor;
-  /** Whether somebody wants to see what that actor's statechart holds. */
+  /** True if a viewer wants to see the context of that actor's statechart. */
   wants(actor: string): boolean;
-  /** A chart that nobody was told of yet. */
+  /** Called with each new chart, before the first record that uses it. */
   chart(frame: ChartFrame): void;
 }
 
@@ -40,19 +40,19 @@ export class FrameEncoder {
     this.#options = options;
   }
 
-  /** Every chart that was told of. */
+  /** Every chart that was encoded. */
   get charts(): readonly ChartFrame[] {
     return [...this.#charts.values()];
   }
 
-  told(record: InspectionRecord): TraceRecord {
+  encode(record: InspectionRecord): TraceRecord {
     const { seq, at, cause } = record;
-    const told: RecordHeader = { seq, at, cause };
+    const header: RecordHeader = { seq, at, cause };
     switch (record.type) {
       case 'created': {
         const { type, actor, kind, parent, connection, label, machine } = record;
         return {
-          ...told,
+          ...header,
           type,
           actor,
           kind,
@@ -65,7 +65,7 @@ export class FrameEncoder {
       case 'mail': {
         const { type, actor, mail, fate } = record;
         return {
-          ...told,
+          ...header,
           type,
           actor,
           name: nameOf(mail.type),
@@ -74,11 +74,11 @@ export class FrameEncoder {
         };
       }
       case 'state':
-        return { ...told, type: record.type, actor: record.actor, state: this.#words(record.state) };
+        return { ...header, type: record.type, actor: record.actor, state: this.#words(record.state) };
       case 'step': {
         const { type, actor, event, edges, snapshot, handled } = record;
         return {
-          ...told,
+          ...header,
           type,
           actor,
           ...this.#chart(snapshot.machine, actor),
@@ -93,25 +93,25 @@ export class FrameEncoder {
       }
       case 'timer': {
         const { type, actor, id, event, delay, due } = record;
-        return { ...told, type, actor, id, event, delay, ...(due === undefined ? {} : { due }) };
+        return { ...header, type, actor, id, event, delay, ...(due === undefined ? {} : { due }) };
       }
       case 'emit': {
         const { type, actor, event } = record;
-        return { ...told, type, actor, event: nameOf(event.type), data: this.#data(event) };
+        return { ...header, type, actor, event: nameOf(event.type), data: this.#data(event) };
       }
       case 'crashed': {
         const { type, actor, mail, error, setAside } = record;
-        return { ...told, type, actor, mail, error: this.#words(messageOf(error)), setAside };
+        return { ...header, type, actor, mail, error: this.#words(messageOf(error)), setAside };
       }
       case 'gone':
-        return { ...told, type: record.type, actor: record.actor, why: this.#words(record.why) };
+        return { ...header, type: record.type, actor: record.actor, why: this.#words(record.why) };
       case 'control':
-        return { ...told, type: record.type, action: record.action, data: this.#data(record.data) };
+        return { ...header, type: record.type, action: record.action, data: this.#data(record.data) };
       case 'wire': {
         const { type, connection, direction, text, about } = record;
         const bytes = Buffer.byteLength(text);
         return {
-          ...told,
+          ...header,
           type,
           connection,
           direction,
@@ -123,15 +123,15 @@ export class FrameEncoder {
     }
   }
 
-  /** What a statechart holds. */
+  /** The context of a statechart. */
   context(context: unknown): Plain {
     return plainOf(context, this.#options.redactor);
   }
 
   /**
-   * The name of a statechart's chart, which is told first if nobody was told of it yet.
+   * The id of a statechart's chart. A new chart is passed to the viewers first.
    *
-   * @param actor whose it is: what its author has given no id, is called as they have called it for its clients
+   * @param actor the actor of the chart: a machine without an id takes the name that its author gave it for clients
    */
   chartOf(machine: AnyStateMachine, actor: string): string {
     const known = this.#ids.get(machine);
@@ -150,7 +150,7 @@ export class FrameEncoder {
     return id;
   }
 
-  /** An actor is told of also where its statechart cannot be read. */
+  /** An actor is encoded even if its statechart cannot be read. */
   #chart(machine: AnyStateMachine | undefined, actor: string): { readonly chart?: string } {
     try {
       return machine === undefined ? {} : { chart: this.chartOf(machine, actor) };
@@ -159,7 +159,7 @@ export class FrameEncoder {
     }
   }
 
-  /** A mail or event without its type. */
+  /** The data of a message or an event, without its type. */
   #data(mail: object): Plain {
     return plainOf(mail, this.#options.redactor, { bounds: SMALL, without: 'type' });
   }
@@ -169,7 +169,7 @@ export class FrameEncoder {
   }
 
   #message(text: string, bytes: number): { readonly message: Plain } | { readonly text: string } {
-    if (text.length > MAX_MESSAGE) return { message: { ...beginningOf(text), '«cut»': `${bytes} bytes are not read` } };
+    if (text.length > MAX_MESSAGE) return { message: { ...beginningOf(text), '«cut»': `${bytes} bytes, not parsed` } };
     const read = readText(text);
     if (!read) return { text: this.#words(text) };
     return { message: plainOf(read.value, this.#options.redactor, { bounds: MESSAGE, parsed: true }) };
@@ -179,7 +179,7 @@ export class FrameEncoder {
 const BEGINNING =
   /^\{"jsonrpc":"2\.0",(?:"id":(\d{1,15}|"[^"\\]{0,64}"),)?(?:"method":"([\w/]{1,64})"|"(result|error)":)/;
 
-/** What a message is, by how nearly all begin: enough to pair it with its answer. */
+/** The kind of a long message, by its usual beginning: enough to pair it with its response. */
 function beginningOf(text: string): { readonly [name: string]: Plain } {
   const [, id, method, outcome] = BEGINNING.exec(text) ?? [];
   return {
@@ -190,12 +190,12 @@ function beginningOf(text: string): { readonly [name: string]: Plain } {
   };
 }
 
-/** The type of an event. */
+/** The name of an event type, cut to its limit. */
 function nameOf(type: string): string {
   return type.length > MAX_LABEL ? `${type.slice(0, MAX_LABEL)}…` : type;
 }
 
-/** Whether an event says more than its type. */
+/** True if an event has more than its type. */
 function hasData(event: object): boolean {
   for (const name in event) if (name !== 'type') return true;
   return false;

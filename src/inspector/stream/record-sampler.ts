@@ -1,23 +1,26 @@
 /**
- * Hears every record, and does as little as can be: it decides at once whether the record is told. When more happens than can be
- * told, whole exchanges are left out, each with everything that it led to; some are told from all of that time, one every few
- * milliseconds. What shows which actors live, and in which state, is told all the same.
+ * Decides for each record at once if it is passed on, with as little work as possible. In a flood, it omits whole
+ * exchanges with all their consequences, and samples one every few milliseconds. Records of lifetimes and states always
+ * pass.
  */
 import type { InspectionRecord } from '../../inspection/records.ts';
 import type { GapFrame } from '../frames.ts';
 
-/** Records for which it is remembered whether what they led to is left out. What is older is rare, and remembered by its exchange. */
+/** Number of records whose decision is stored. Older causes are rare, and the decision for their exchange is used. */
 const SPAN = 1 << 20;
 const MASK = SPAN - 1;
-/** Exchanges that are told in the middle of others that are left out, and for how many it is remembered. */
-const MAX_TOLD = 10_000;
-/** Times in which exchanges were left out, and for how many it is remembered: the first and last record of each. */
+/** Maximum number of stored exchanges that were sampled during a flood. */
+const MAX_SAMPLED_EXCHANGES = 10_000;
+/** Maximum number of stored floods: the first and the last record of each. */
 const MAX_FLOODS = 64;
-/** Most that waits, of exchanges that are told: one of them may go on without end. */
+/** Maximum number of waiting records of sampled exchanges: one of them may be endless. */
 const MAX_PENDING = 20_000;
-/** Most that waits when another exchange begins to be told, whatever the capacity: the rest is for what those that are told go on to do. */
+/**
+ * Maximum number of waiting records when another exchange is sampled, whatever the capacity. The rest is for the
+ * consequences of exchanges that are already sampled.
+ */
 const MAX_SAMPLED = MAX_PENDING / 2;
-/** Most of these that are told of exchanges that are left out. */
+/** Maximum numbers of steps and crashes of omitted exchanges that pass. */
 const MAX_STEPS = 500;
 const MAX_CRASHES = 500;
 
@@ -26,8 +29,8 @@ interface Flood {
   to: number;
 }
 
-/** What was left out since this was last asked. */
-interface Left {
+/** The omissions since the last {@link RecordSampler.gap}. */
+interface Omissions {
   from: number;
   to: number;
   at: number;
@@ -36,23 +39,23 @@ interface Left {
 }
 
 export class RecordSampler {
-  /** Records that may wait before exchanges are left out. */
+  /** Number of records that may wait before exchanges are omitted. */
   capacity: number;
-  /** Milliseconds after which another exchange is told also beyond the capacity: what is told of a flood is from all of it. */
+  /** Milliseconds between sampled exchanges beyond the capacity: the samples are spread over the whole flood. */
   every: number;
-  /** Ascending by place, but for what {@link take} adds. */
+  /** In ascending order, except for the records that {@link take} adds. */
   #pending: InspectionRecord[] = [];
-  /** For each place, 1 if what it led to is left out. */
+  /** For each sequence number, 1 if its consequences are omitted. */
   readonly #out = new Uint8Array(SPAN);
-  readonly #told = new Set<number>();
+  readonly #sampledExchanges = new Set<number>();
   readonly #floods: Flood[] = [];
-  #left: Left | undefined;
-  /** Of exchanges that are left out: who was created by them and still lives, and the last state and step of each actor. */
+  #omitted: Omissions | undefined;
+  /** For omitted exchanges: live actors that they created, and the last state and step of each actor. */
   readonly #born = new Map<string, InspectionRecord>();
   readonly #states = new Map<string, InspectionRecord>();
   readonly #steps = new Map<string, InspectionRecord>();
   #newest = 0;
-  /** When the last exchange that is told began. */
+  /** The start of the last sampled exchange. */
   #sampled = Number.NEGATIVE_INFINITY;
   #allSteps = 0;
   #crashes = 0;
@@ -63,10 +66,10 @@ export class RecordSampler {
   }
 
   get size(): number {
-    return this.#pending.length + this.#born.size + this.#states.size + this.#steps.size + (this.#left ? 1 : 0);
+    return this.#pending.length + this.#born.size + this.#states.size + this.#steps.size + (this.#omitted ? 1 : 0);
   }
 
-  hear(record: InspectionRecord): void {
+  add(record: InspectionRecord): void {
     const { seq, cause, type } = record;
     this.#newest = seq;
     const opens = type === 'wire' && record.direction === 'in';
@@ -79,15 +82,15 @@ export class RecordSampler {
       return;
     }
     this.#reduce(record);
-    if (opens && this.#left) this.#left.exchanges += 1;
+    if (opens && this.#omitted) this.#omitted.exchanges += 1;
   }
 
-  /** Whether what a record leads to is left out. */
-  leavesOut(seq: number): boolean {
+  /** True if the consequences of a record are omitted. */
+  omits(seq: number): boolean {
     return seq !== 0 && this.#isOut(this.#newest, seq);
   }
 
-  /** Takes out what waits, ascending by place. */
+  /** Removes and returns the waiting records in ascending order. */
   take(): InspectionRecord[] {
     const taken = this.#pending;
     this.#pending = [];
@@ -103,39 +106,41 @@ export class RecordSampler {
     return taken;
   }
 
-  /** Puts back what could not be told yet: it comes before everything that has come since. */
+  /** Puts back records that were not encoded in time, before all newer ones. */
   putBack(records: InspectionRecord[]): void {
     this.#pending = this.#pending.length === 0 ? records : records.concat(this.#pending);
   }
 
-  /** What was left out since this was last asked, if anything was. */
+  /** The omissions since the last call, if any. */
   gap(): GapFrame | undefined {
-    const left = this.#left;
-    this.#left = undefined;
-    return left && { type: 'gap', ...left, why: 'flood' };
+    const omitted = this.#omitted;
+    this.#omitted = undefined;
+    return omitted && { type: 'gap', ...omitted, why: 'flood' };
   }
 
-  /** Whether there is no room for what begins with this record. */
+  /** True if there is no capacity for the exchange that this record opens. */
   #refuses({ seq, at, type }: InspectionRecord): boolean {
     if (type !== 'wire' && type !== 'mail' && type !== 'emit' && type !== 'timer') return false;
     const waiting = this.#pending.length;
-    // A server that is busy without a pause leaves no time to flush: what waits from its beginning must not keep out all the rest.
+    // A server that is busy without a pause leaves no time for a flush. Early records must not exclude all later
+    // exchanges.
     const due = type === 'wire' && at - this.#sampled >= this.every && waiting < MAX_SAMPLED;
     if (waiting >= this.capacity && !due) return true;
     if (type === 'wire') this.#sampled = at;
     if (type === 'wire' && this.#floods.length > 0) {
-      this.#told.add(seq);
-      if (this.#told.size > MAX_TOLD) for (const oldest of this.#told) return !this.#told.delete(oldest);
+      this.#sampledExchanges.add(seq);
+      if (this.#sampledExchanges.size > MAX_SAMPLED_EXCHANGES)
+        for (const oldest of this.#sampledExchanges) return !this.#sampledExchanges.delete(oldest);
     }
     return false;
   }
 
   #isOut(seq: number, cause: number): boolean {
     if (seq - cause < SPAN) return this.#out[cause & MASK] === 1;
-    return !this.#told.has(cause) && this.#floods.some(({ from, to }) => cause >= from && cause <= to);
+    return !this.#sampledExchanges.has(cause) && this.#floods.some(({ from, to }) => cause >= from && cause <= to);
   }
 
-  /** Of a record that is left out, keeps what tells who lives, and in which state. */
+  /** Keeps the lifetime and the state of actors from a record of an omitted exchange. */
   #reduce(record: InspectionRecord): void {
     switch (record.type) {
       case 'created':
@@ -145,50 +150,50 @@ export class RecordSampler {
         return this.#replace(this.#states, record.actor, record);
       case 'step':
         this.#allSteps += 1;
-        // Where more wait than are told, they would soon be all that is told.
+        // If steps wait faster than they are encoded, they would displace everything else.
         if (this.#allSteps <= MAX_STEPS && this.#pending.length < this.capacity + MAX_STEPS) this.#pending.push(record);
         else this.#replace(this.#steps, record.actor, record);
         return;
       case 'crashed':
         this.#crashes += 1;
         if (this.#crashes <= MAX_CRASHES && this.#pending.length < MAX_PENDING) this.#pending.push(record);
-        else this.leave(record);
+        else this.omit(record);
         return;
       case 'gone':
         return this.#gone(record);
       default:
-        return this.leave(record);
+        return this.omit(record);
     }
   }
 
   #replace(kept: Map<string, InspectionRecord>, actor: string, record: InspectionRecord): void {
     const before = kept.get(actor);
-    if (before) this.leave(before);
+    if (before) this.omit(before);
     kept.set(actor, record);
   }
 
-  /** What came and went before anybody was told of it is left out whole. */
+  /** An actor that starts and ends before any viewer sees it is omitted completely. */
   #gone(record: Extract<InspectionRecord, { type: 'gone' }>): void {
     const { actor } = record;
     const born = this.#born.get(actor);
     if (!born) return void this.#pending.push(record);
     for (const kept of [this.#born, this.#states, this.#steps]) {
       const before = kept.get(actor);
-      if (before) this.leave(before);
+      if (before) this.omit(before);
       kept.delete(actor);
     }
-    this.leave(record);
+    this.omit(record);
   }
 
-  /** Accounts for a record that is not told. */
-  leave({ seq, at }: InspectionRecord): void {
-    const left = this.#left;
-    if (left) {
-      left.records += 1;
-      if (seq < left.from) left.from = seq;
-      if (seq > left.to) left.to = seq;
-      left.at = at;
-    } else this.#left = { from: seq, to: seq, at, records: 1, exchanges: 0 };
+  /** Counts a record as missing. */
+  omit({ seq, at }: InspectionRecord): void {
+    const omitted = this.#omitted;
+    if (omitted) {
+      omitted.records += 1;
+      if (seq < omitted.from) omitted.from = seq;
+      if (seq > omitted.to) omitted.to = seq;
+      omitted.at = at;
+    } else this.#omitted = { from: seq, to: seq, at, records: 1, exchanges: 0 };
     const flood = this.#floods[this.#floods.length - 1];
     if (flood && seq - flood.to < SPAN / 16) flood.to = Math.max(flood.to, seq);
     else {

@@ -1,4 +1,7 @@
-/** Recordings: what is kept now, as one document; and a file that is written as things happen, and can be read whatever becomes of its process. */
+/**
+ * Recordings: the backlog as one document, and a file that grows as things happen and is readable even after its
+ * process was killed.
+ */
 import { constants, type FileHandle, open } from 'node:fs/promises';
 import { isObject } from '../../protocol/json.ts';
 import { FORMAT, type Frame, type HelloFrame, type Recording } from '../frames.ts';
@@ -7,17 +10,17 @@ import type { Observation } from './observation.ts';
 import { type Sink, Viewer } from './viewer.ts';
 
 const HEAD = `{"format":"troupe-recording","version":${FORMAT},"frames":[`;
-/** What the recordings of all versions begin with. */
+/** The beginning of recordings of all versions. */
 const START = '{"format":"troupe-recording",';
 const TAIL = '\n]}\n';
-/** Longest file. What comes after is not recorded, and that is told to the operator. */
+/** Maximum length of a file. Later frames are not recorded, and the operator's log has a warning. */
 const MAX_BYTES = 256 * 1024 * 1024;
-/** Longest line that is looked for at the end of a file that is gone on with. */
+/** Longest line that is searched at the end of a file that is continued. */
 const MAX_LINE = 4 * 1024 * 1024;
-/** Bytes that wait to be written, before the recording lags behind. */
+/** Maximum number of bytes that wait for the disk before the recording lags. */
 const MAX_WAITING = 4 * 1024 * 1024;
 
-/** Everything that is kept, as one recording. A server that nobody watches is looked at for this alone. */
+/** The backlog as one recording. A server without a viewer is observed for this alone. */
 export function recordingOf(observation: Observation, hello: () => HelloFrame): string {
   const frames: string[] = [];
   const viewer = new Viewer({
@@ -39,34 +42,34 @@ export function recordingOf(observation: Observation, hello: () => HelloFrame): 
 export interface RecordOptions {
   readonly observation: Observation;
   hello(): HelloFrame;
-  /** The file may have the recording of another process, which this one goes on with. */
+  /** Continues the recording of another process, if the file has one. */
   readonly append?: boolean;
-  /** Longest file, in bytes. Default: 256 MiB. */
+  /** Maximum length of the file in bytes. Default: 256 MiB. */
   readonly maxBytes?: number;
-  /** Why nothing more is recorded. */
+  /** Called with the reason when recording stops early. */
   stopped(why: string): void;
 }
 
-/** A recording that is being written. */
+/** A recording in progress. */
 export interface Recorder {
-  /** Ends it, and resolves when it is on the disk. */
+  /** Ends the recording, and resolves when the file is complete. */
   close(): Promise<void>;
 }
 
 /**
- * Records into a file from now on, with what all statecharts hold. One frame is one line, so that what was written before its
- * process was killed is read all the same ({@link readRecording}). Nobody else may read the file.
+ * Records into a file, with the contexts of all statecharts. One frame is one line, so that the file is readable after
+ * its process was killed ({@link readRecording}). Only the owner may read the file.
  *
- * @throws what opening the file throws; {Error} for a file of another kind that is there already: it is left as it is
+ * @throws any error of opening the file; {Error} for an existing file of another kind, which stays unchanged
  */
 export async function recordInto(file: string, options: RecordOptions): Promise<Recorder> {
   const { O_CREAT, O_NONBLOCK, O_RDWR } = constants;
-  // A pipe, too, is opened at once.
+  // Non-blocking, so that a pipe opens at once.
   const handle = await open(file, O_RDWR | O_CREAT | (O_NONBLOCK ?? 0), 0o600);
   try {
     await checkOurs(handle, file);
     if (!options.append) await handle.truncate();
-    // It may have been there before, for others to read.
+    // An existing file may be readable by others.
     await handle.chmod(0o600);
     return new FileRecorder(handle, options, options.append ? await endOf(handle) : 0);
   } catch (error) {
@@ -75,16 +78,16 @@ export async function recordInto(file: string, options: RecordOptions): Promise<
   }
 }
 
-/** The file of somebody's work is not overwritten for a slip of the hand, and no device gets another mode. @throws {Error} */
+/** A typing error must not overwrite another file, and a device must not get another mode. @throws {Error} */
 async function checkOurs(handle: FileHandle, file: string): Promise<void> {
   const found = await handle.stat();
   const { buffer, bytesRead } = found.isFile()
     ? await handle.read(Buffer.alloc(START.length), 0, START.length, 0)
     : { buffer: Buffer.from('?'), bytesRead: 1 };
-  // The process before may have been killed at its first line.
+  // The previous process may have been killed during its first line.
   if (!START.startsWith(buffer.toString('utf8', 0, bytesRead)))
     throw new Error(
-      `expected a new file, or a recording to replace, got ${file}, which is something else: choose another`,
+      `expected a new file or a recording to replace, got ${file}, which is neither. Choose another file.`,
     );
 }
 
@@ -95,12 +98,12 @@ class FileRecorder implements Sink, Recorder {
   #waiting: (string | Uint8Array)[] = [];
   #waitingBytes = 0;
   #bytes: number;
-  /** Where the next of them goes. */
+  /** The position of the next write. */
   #at: number;
   #writing: Promise<void> | undefined;
   #over = false;
 
-  /** @param bytes of what the file has already */
+  /** @param bytes the length of the existing file */
   constructor(file: FileHandle, options: RecordOptions, bytes: number) {
     this.#file = file;
     this.#options = options;
@@ -119,7 +122,7 @@ class FileRecorder implements Sink, Recorder {
     if (this.#over) return true;
     const { maxBytes = MAX_BYTES } = this.#options;
     if (this.#bytes + frame.length + 64 > maxBytes) {
-      this.#stop(`the recording has ${this.#bytes} bytes, which is its limit: it ends here`);
+      this.#stop(`recording stopped at its limit of ${maxBytes} bytes`);
       return true;
     }
     const before = this.#bytes === 0 ? `${HEAD}\n` : ',\n';
@@ -154,7 +157,7 @@ class FileRecorder implements Sink, Recorder {
     this.#writing ??= this.#drain();
   }
 
-  /** Writes all that waits; what comes meanwhile follows. */
+  /** Writes everything that waits, and everything that is added meanwhile. */
   async #drain(): Promise<void> {
     try {
       while (this.#waiting.length > 0) {
@@ -178,9 +181,10 @@ class FileRecorder implements Sink, Recorder {
 }
 
 /**
- * Cuts a file after its last whole frame, so that others can follow: its process may have been killed in the middle of a line.
+ * Cuts a file after its last complete frame, so that others can follow: its process may have been killed in the middle
+ * of a line.
  *
- * @returns its length then; 0 for a file that is no recording, or has no frame
+ * @returns the new length; 0 for a file that is no recording, or has no frame
  */
 async function endOf(file: FileHandle): Promise<number> {
   const { size } = await file.stat();
@@ -191,7 +195,7 @@ async function endOf(file: FileHandle): Promise<number> {
   await file.read(head, 0, head.length, 0);
   let end = bytes.length;
   let keep = 0;
-  // From its end: the last line that is a frame.
+  // Searches backwards for the last line that is a frame.
   while (head.toString() === HEAD && end > 0 && keep === 0) {
     const begin = bytes.lastIndexOf('\n', end - 1) + 1;
     const line = bytes.subarray(begin, end).toString('utf8').replace(/,$/, '');
@@ -204,9 +208,9 @@ async function endOf(file: FileHandle): Promise<number> {
 }
 
 /**
- * Reads a recording: the document, or as many of its lines as were written.
+ * Reads a recording: the complete document, or the lines that were written.
  *
- * @throws {TypeError} for what is none, or one of another version
+ * @throws {TypeError} for a text that is no recording, or a recording of another version
  */
 export function readRecording(text: string): Recording {
   const read = readText(text);
@@ -217,9 +221,9 @@ export function readRecording(text: string): Recording {
     return read.value;
   }
   const [head = '', ...lines] = text.split('\n');
-  if (head !== HEAD) throw new TypeError(`expected a recording of version ${FORMAT}, got a text that begins otherwise`);
+  if (head !== HEAD) throw new TypeError(`expected a recording of version ${FORMAT}, got other text`);
   const frames = lines.flatMap((line) => {
-    // The last may be cut.
+    // The last line may be incomplete.
     const frame = readText(line.replace(/,$/, ''));
     return frame && isFrame(frame.value) ? [frame.value] : [];
   });

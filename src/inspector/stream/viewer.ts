@@ -1,13 +1,17 @@
-/** One viewer: what it is told, in order, as fast as it reads. What it is too slow for is told as a gap; nothing is kept for it alone. */
+/**
+ * Writes frames to one viewer, in order and as fast as it reads. A slow viewer receives a gap: it has no buffer of its
+ * own.
+ */
 import type { ChartFrame, GapFrame, HelloFrame, TraceRecord } from '../frames.ts';
 import { jsonTextOf } from '../inspector-json.ts';
-import type { Observation, Watcher } from './observation.ts';
+import type { Observation } from './observation.ts';
+import type { Watcher } from './watcher.ts';
 
-/** Where frames go. */
+/** The destination of frames. */
 export interface Sink {
-  /** Takes one frame. @returns false when the next shall wait for {@link Viewer.drained} */
+  /** Takes one frame. @returns false if the next frame must wait for {@link Viewer.drained} */
   write(frame: string | Uint8Array): boolean;
-  /** Nothing more comes. */
+  /** No more frames follow. */
   end(): void;
 }
 
@@ -15,15 +19,15 @@ export interface ViewerOptions {
   readonly observation: Observation;
   readonly sink: Sink;
   hello(): HelloFrame;
-  /** The last record that it knows already. */
+  /** The last record that the viewer already has. */
   readonly since?: number;
-  /** It is told what the statecharts of all actors hold. */
+  /** True: every step has its context. */
   readonly everything?: boolean;
 }
 
-/** Most actors that one viewer looks at. */
+/** Maximum number of actors in a viewer's focus. */
 export const MAX_FOCUS = 8;
-/** Records of one frame, where they are put together for one viewer. */
+/** Number of records of a frame that is built for one viewer. */
 const CHUNK = 200;
 
 export class Viewer implements Watcher {
@@ -31,16 +35,16 @@ export class Viewer implements Watcher {
   focus: ReadonlySet<string> = new Set();
   readonly #options: ViewerOptions;
   readonly #leave: () => void;
-  /** What comes before the rest of the backlog: each frame is made when it is its turn. */
+  /** Frames before the rest of the backlog. Each is built when it is its turn. */
   #first: Iterator<string>;
   /** The number of the next frame of the backlog. */
   #next = 0;
-  /** What it was told of, in all and until where. */
+  /** The last record that was written, and the totals up to it. */
   #seen: { last: number; records: number; exchanges: number };
-  readonly #looks = new Map<string, string>();
+  readonly #views = new Map<string, string>();
   #waits = false;
   #ended = false;
-  /** It is writing: what is told meanwhile follows. */
+  /** True during a write: frames that arrive meanwhile follow. */
   #writing = false;
 
   constructor(options: ViewerOptions) {
@@ -49,27 +53,27 @@ export class Viewer implements Watcher {
     this.#seen = { last: options.since ?? 0, records: 0, exchanges: 0 };
     this.#first = this.#introduction();
     this.#leave = options.observation.watch(this);
-    this.told();
+    this.deliver();
   }
 
-  /** It waits until its sink takes more. */
+  /** True until the sink accepts more frames. */
   get waits(): boolean {
     return this.#waits;
   }
 
-  /** Looks at these actors from now on, and no others. */
-  look(actors: readonly string[]): void {
+  /** Replaces the focus. */
+  focusOn(actors: readonly string[]): void {
     this.focus = new Set(actors.slice(0, MAX_FOCUS));
-    for (const actor of this.#looks.keys()) if (!this.focus.has(actor)) this.#looks.delete(actor);
+    for (const actor of this.#views.keys()) if (!this.focus.has(actor)) this.#views.delete(actor);
     this.#options.observation.focused(this);
-    this.told();
+    this.deliver();
   }
 
-  looks(actor: string, text: string): void {
-    this.#looks.set(actor, text);
+  viewChanged(actor: string, text: string): void {
+    this.#views.set(actor, text);
   }
 
-  told(): void {
+  deliver(): void {
     if (this.#writing) return;
     this.#writing = true;
     while (!this.#waits && !this.#ended) {
@@ -82,10 +86,10 @@ export class Viewer implements Watcher {
 
   drained(): void {
     this.#waits = false;
-    this.told();
+    this.deliver();
   }
 
-  /** The server stops: says so, and ends. */
+  /** The server stops: writes a `bye` frame and ends. */
   bye(why: string): void {
     if (!this.#ended) this.#options.sink.write(jsonTextOf({ type: 'bye', why }));
     this.end();
@@ -109,12 +113,12 @@ export class Viewer implements Watcher {
     const entry = backlog.at(this.#next);
     if (entry) {
       this.#next += 1;
-      const { records, exchanges } = backlog.at(this.#next) ?? backlog.told;
+      const { records, exchanges } = backlog.at(this.#next) ?? backlog.totals;
       this.#seen = { last: entry.last, records, exchanges };
       return entry.text;
     }
-    for (const [actor, text] of this.#looks) {
-      this.#looks.delete(actor);
+    for (const [actor, text] of this.#views) {
+      this.#views.delete(actor);
       return text;
     }
     return undefined;
@@ -124,12 +128,12 @@ export class Viewer implements Watcher {
     const { hello, observation } = this.#options;
     yield jsonTextOf(hello());
     yield* chartsOf(observation.charts);
-    // A place that was never told is that of another process.
+    // A sequence number beyond the backlog comes from another process.
     if (this.#seen.last > observation.backlog.last) this.#seen = { last: 0, records: 0, exchanges: 0 };
     yield* this.#missed('forgotten');
   }
 
-  /** What makes up for the frames that it can no longer be told: a gap, and who lives. */
+  /** Replaces the frames that are no longer stored: a gap, and the baseline. */
   *#missed(why: GapFrame['why']): Generator<string, void> {
     const { backlog } = this.#options.observation;
     const { lost } = backlog;

@@ -1,11 +1,11 @@
-/** The viewers of one inspector: by their names, bounded in number, each dropped when it reads nothing for long. */
+/** The viewers of one inspector, by name. Their number is limited, and a viewer that stops reading is dropped. */
 import type { Clock, Timer } from '../../clock.ts';
 import type { HelloFrame } from '../frames.ts';
 import type { Observation } from './observation.ts';
 import { type Sink, Viewer } from './viewer.ts';
 
 export interface StreamSink extends Sink {
-  /** Shows that the stream is still open. */
+  /** Writes a sign of life. */
   alive(): void;
 }
 
@@ -16,11 +16,11 @@ export interface ViewersOptions {
   hello(): HelloFrame;
 }
 
-/** How often a quiet stream shows that it is open. */
+/** Interval of the signs of life on a quiet stream. */
 const ALIVE_MS = 15_000;
-/** How many of these a viewer may read nothing, before it is dropped. */
+/** Number of these intervals without reading after which a viewer is dropped. */
 const MAX_STALLED = 4;
-/** Names of viewers that were here before, and for how many it is remembered. */
+/** Maximum number of stored names of earlier viewers. */
 const MAX_KNOWN = 256;
 
 interface Open {
@@ -32,7 +32,10 @@ interface Open {
 export class Viewers {
   readonly #options: ViewersOptions;
   readonly #open = new Map<string, Open>();
-  /** A name that is not known is that of a page which knew another process: what it knows is not ours. */
+  /**
+   * Names that this process has seen. An unknown name belongs to a page that was connected to another process: its
+   * sequence numbers are not valid here.
+   */
   readonly #known = new Set<string>();
   #timer: Timer | undefined;
 
@@ -44,12 +47,12 @@ export class Viewers {
     return this.#open.size;
   }
 
-  /** Whether one more of that name may come. */
+  /** True if a viewer of that name may connect. */
   admits(name: string): boolean {
     return this.#open.has(name) || this.#open.size < this.#options.max;
   }
 
-  /** Opens the stream of a viewer, in place of its earlier one. */
+  /** Opens the stream of a viewer and replaces its earlier one. */
   open(name: string, since: number, sink: StreamSink): Viewer {
     this.#open.get(name)?.viewer.end();
     const { observation, hello } = this.#options;
@@ -61,16 +64,16 @@ export class Viewers {
     return viewer;
   }
 
-  /** The stream of a viewer is gone. */
+  /** The stream of a viewer has closed. */
   gone(name: string, viewer: Viewer): void {
     viewer.end();
     if (this.#open.get(name)?.viewer === viewer) this.#open.delete(name);
   }
 
-  /** @returns false where no such viewer is there */
-  look(name: string, actors: readonly string[]): boolean {
+  /** @returns false for an unknown viewer */
+  focus(name: string, actors: readonly string[]): boolean {
     const open = this.#open.get(name);
-    open?.viewer.look(actors);
+    open?.viewer.focusOn(actors);
     return open !== undefined;
   }
 

@@ -1,20 +1,20 @@
-/** What an actor looks like now: its state, what it waits for, and what could happen next. */
+/** The current view of an actor: its state, the things for which it waits, and its possible transitions. */
 import { pathsIn } from '../../charts/paths.ts';
 import type { LiveRecord, Waits } from '../../inspection/records.ts';
 import { messageOf } from '../../protocol/json.ts';
-import type { Look, Wait } from '../frames.ts';
+import type { ActorView, Wait } from '../frames.ts';
 import { plainMembers, plainOf } from '../redaction/plain-data.ts';
 import type { Redactor } from '../redaction/redact.ts';
 import { nextOf } from './what-if.ts';
 
-export interface Looking {
+export interface ViewContext {
   readonly seq: number;
   readonly at: number;
   readonly redactor: Redactor;
 }
 
-/** Never throws: what an author's code throws is told in its place. */
-export function lookAt(actor: string, live: LiveRecord, { seq, at, redactor }: Looking): Look {
+/** Never throws: the view contains errors that an author's code threw. */
+export function viewActor(actor: string, live: LiveRecord, { seq, at, redactor }: ViewContext): ActorView {
   const charted = tried(() => live.chart?.());
   const chart = charted.value;
   if (chart) redactor.learn(chart.machine);
@@ -32,7 +32,7 @@ export function lookAt(actor: string, live: LiveRecord, { seq, at, redactor }: L
     ...(chart ? { active: pathsIn(chart.snapshot.value), context: plainOf(chart.snapshot.context, redactor) } : {}),
     facts: {
       ...plainMembers(facts.value ?? {}, redactor),
-      ...(failed.length === 0 ? {} : { 'cannot be told': failed }),
+      ...(failed.length === 0 ? {} : { 'not available': failed }),
     },
     waits: (waits.value ?? []).map((wait) => waitOf(wait, redactor)),
     next: next.value ?? [],

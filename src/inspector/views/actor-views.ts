@@ -1,91 +1,91 @@
-/** Tells watchers how the actors in their focus look, whenever that has changed. */
+/** Sends watchers the views of the actors in their focus whenever they change. */
 import type { Clock, Timer } from '../../clock.ts';
-import type { Look } from '../frames.ts';
+import type { ActorView } from '../frames.ts';
 import { jsonTextOf } from '../inspector-json.ts';
-import type { Watcher } from '../stream/observation.ts';
+import type { Watcher } from '../stream/watcher.ts';
 
-/** How often actors in focus are looked at although nothing was told of them: what they wait for may be told by nobody. */
-const GLANCE_MS = 1_000;
+/** Interval of checks on actors in focus without a record: their waits may change without one. */
+const CHECK_MS = 1_000;
 
 export interface ActorViewsOptions {
   readonly clock: Clock;
   watchers(): Iterable<Watcher>;
-  /** Looks at an actor; undefined where none of that address lives. */
-  look(actor: string): Look | undefined;
-  /** Runs what may fail for a fault of ours. */
+  /** The view of an actor; undefined if no live actor has that address. */
+  view(actor: string): ActorView | undefined;
+  /** Runs code that may fail through a fault of the inspector. */
   guarded(run: () => void): void;
 }
 
 export class ActorViews {
   readonly #options: ActorViewsOptions;
-  /** What was told last of each, without its time and place. */
-  readonly #told = new Map<string, string>();
-  /** Actors of which something was told since. */
+  /** The last view of each actor that was sent, without its time and sequence number. */
+  readonly #published = new Map<string, string>();
+  /** Actors with a record since the last publication. */
   readonly #touched = new Set<string>();
-  #glance: Timer | undefined;
+  #check: Timer | undefined;
 
   constructor(options: ActorViewsOptions) {
     this.#options = options;
   }
 
-  /** Something was told of an actor. */
+  /** An actor has a new record. */
   touched(actor: string): void {
     this.#touched.add(actor);
   }
 
-  /** A watcher looks at others now. */
+  /** The focus of a watcher has changed. */
   focused({ focus }: Watcher): void {
     for (const actor of focus) {
-      this.#told.delete(actor);
+      this.#published.delete(actor);
       this.#touched.add(actor);
     }
-    this.tell();
-    this.#keepGlancing();
+    this.publish();
+    this.#scheduleCheck();
   }
 
-  /** @param all also of actors that nothing was told of */
-  tell(all = false): void {
-    const told = new Map<string, string | undefined>();
+  /** @param all also checks actors without a new record */
+  publish(all = false): void {
+    const changed = new Map<string, string | undefined>();
     for (const watcher of this.#options.watchers()) {
       for (const actor of watcher.focus) {
         if (!all && !this.#touched.has(actor)) continue;
-        if (!told.has(actor)) told.set(actor, this.#changed(actor));
-        const text = told.get(actor);
-        if (text !== undefined) watcher.looks(actor, text);
+        if (!changed.has(actor)) changed.set(actor, this.#changed(actor));
+        const text = changed.get(actor);
+        if (text !== undefined) watcher.viewChanged(actor, text);
       }
     }
     this.#touched.clear();
   }
 
   end(): void {
-    this.#glance?.cancel();
-    this.#glance = undefined;
-    this.#told.clear();
+    this.#check?.cancel();
+    this.#check = undefined;
+    this.#published.clear();
     this.#touched.clear();
   }
 
-  /** The look frame of an actor, if it looks otherwise than it did. */
+  /** The frame with the view of an actor if it has changed. */
   #changed(actor: string): string | undefined {
-    const look = this.#options.look(actor);
-    if (!look) return undefined;
-    const { at: _, seq: __, ...rest } = look;
+    const view = this.#options.view(actor);
+    if (!view) return undefined;
+    const { at: _, seq: __, ...rest } = view;
     const without = jsonTextOf({ ...rest });
-    if (this.#told.get(actor) === without) return undefined;
-    this.#told.set(actor, without);
-    return jsonTextOf({ type: 'look', look });
+    if (this.#published.get(actor) === without) return undefined;
+    this.#published.set(actor, without);
+    return jsonTextOf({ type: 'look', look: view });
   }
 
-  #keepGlancing(): void {
-    this.#glance ??= this.#options.clock.after(GLANCE_MS, () => {
-      this.#glance = undefined;
+  #scheduleCheck(): void {
+    this.#check ??= this.#options.clock.after(CHECK_MS, () => {
+      this.#check = undefined;
       const watchers = [...this.#options.watchers()];
       const focused = new Set(watchers.flatMap(({ focus }) => [...focus]));
-      for (const actor of this.#told.keys()) if (!focused.has(actor)) this.#told.delete(actor);
+      for (const actor of this.#published.keys()) if (!focused.has(actor)) this.#published.delete(actor);
       if (focused.size === 0) return;
-      this.#keepGlancing();
+      this.#scheduleCheck();
       this.#options.guarded(() => {
-        this.tell(true);
-        for (const watcher of watchers) watcher.told();
+        this.publish(true);
+        for (const watcher of watchers) watcher.deliver();
       });
     });
   }

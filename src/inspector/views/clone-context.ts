@@ -1,9 +1,12 @@
-/** A copy of what a statechart holds, for an author's guards and assigns to be tried on: some of them change what they are given. */
+/**
+ * A copy of a statechart's context on which an author's guards and assigns can run: some of them modify their
+ * arguments.
+ */
 import { types } from 'node:util';
 
 /**
- * Copies plain objects, arrays, maps and sets, also those that hold themselves. Everything else is shared: actors, functions,
- * instances of classes, proxies; and what has more values than may be copied. Runs nothing of the value.
+ * Copies plain objects, arrays, maps and sets, including cycles. Everything else is shared: actors, functions,
+ * instances of classes, proxies, and values beyond the limit. Runs no code of the value.
  */
 export function cloneContext(value: unknown, most: number): unknown {
   return new Copying(most).copy(value);

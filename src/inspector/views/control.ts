@@ -1,4 +1,7 @@
-/** What a viewer may tell a server to do, where it was started with control. Each is a record, and the cause of what follows from it; or is in the operator's log, where nobody watches. */
+/**
+ * Commands of viewers, if the inspector was opened with control. Each command is a record and the cause of its
+ * consequences; without a listener, the operator's log has it.
+ */
 import type { Timer } from '../../clock.ts';
 import { describe, isObject } from '../../protocol/json.ts';
 import { META } from '../../protocol/meta.ts';
@@ -15,11 +18,11 @@ type Order =
   | { readonly action: 'call'; readonly tool: string; readonly arguments: Readonly<Record<string, unknown>> }
   | { readonly action: 'close'; readonly connection: string };
 
-/** Longest that a call is waited for: the server's own deadlines come before it. */
+/** Longest wait for the result of a call. The server's own deadlines expire earlier. */
 const CALL_MS = 600_000;
-/** Most calls that wait. */
+/** Maximum number of pending calls. */
 const MAX_CALLS = 64;
-/** Characters of what is logged of one order. */
+/** Maximum number of logged characters of a command. */
 const MAX_LOGGED = 500;
 
 export interface ControllerOptions {
@@ -44,12 +47,12 @@ export class Controller {
     this.#options = options;
   }
 
-  /** @returns what came of it, in words. @throws {InputError} */
+  /** @returns the outcome as a text. @throws {InputError} */
   async run(given: unknown): Promise<string> {
     const order = readOrder(given);
     const { inspection, log } = this.#options.inside;
     const { action, ...data } = order;
-    // Nobody may hear the record: then the operator's log has what was done.
+    // Without a listener, no record is made: log the command for the operator.
     if (!inspection.on) log('info', `inspector: ${action} ${this.#words(data).text.slice(0, MAX_LOGGED)}`);
     const cause = inspection.on ? inspection.record({ type: 'control', action, data }) : 0;
     const run = (): string | Promise<string> => {
@@ -62,49 +65,49 @@ export class Controller {
           return this.#close(order);
       }
     };
-    // What waits for a connection goes on later, and is not caused by it any more.
+    // A call that waits for a connection continues in a later turn, outside of the cause.
     if (order.action === 'call') await this.#connected();
-    return inspection.because(cause, run);
+    return inspection.withCause(cause, run);
   }
 
   #send({ actor, event }: Extract<Order, { action: 'send' }>): string {
     const live = this.#options.inside.inspection.live(actor);
-    if (!live) throw new InputError(404, `actor: none of the address "${actor}" lives`);
+    if (!live) throw new InputError(404, `actor: no live actor has the address "${actor}"`);
     if (!live.give)
-      throw new InputError(409, `${actor} (${live.kind}) has no statechart that takes events from outside`);
+      throw new InputError(409, `${actor} (${live.kind}) has no statechart that accepts events from outside`);
     try {
       live.give({ ...event });
     } catch (error) {
       const { text } = this.#words(error instanceof Error ? error.message : String(error));
-      throw new InputError(409, `${actor} did not take "${event.type}": ${text}`);
+      throw new InputError(409, `${actor} did not accept "${event.type}": ${text}`);
     }
-    return `${actor} was sent "${event.type}"`;
+    return `sent "${event.type}" to ${actor}`;
   }
 
   #close({ connection }: Extract<Order, { action: 'close' }>): string {
     const { inspection } = this.#options.inside;
     if (!inspection.live(`session/${connection}`) && !inspection.live(`requests/${connection}`))
-      throw new InputError(404, `connection: none of the name "${connection}" is open`);
-    this.#options.end(connection, 'it was closed in the inspector');
-    return `the connection ${connection} ends`;
+      throw new InputError(404, `connection: no open connection has the name "${connection}"`);
+    this.#options.end(connection, 'closed in the inspector');
+    return `closed connection ${connection}`;
   }
 
   async #call({ tool, arguments: args }: Extract<Order, { action: 'call' }>): Promise<string> {
     if (this.#calls.size >= MAX_CALLS)
-      throw new InputError(409, `${this.#calls.size} calls wait for their answers, which is the limit: wait for one`);
+      throw new InputError(409, `${this.#calls.size} calls are pending, which is the limit. Wait for a result.`);
     this.#last += 1;
     const id = this.#last;
     const text = this.#textOf(id, tool, args);
     const answered = this.#answer(id);
-    // In this turn, so that the message on the wire has the record as its cause.
+    // Send in this turn, so that the message on the wire has the record as its cause.
     this.#sender?.send(text);
     const { error, result } = await answered;
-    if (isObject(error)) return `"${tool}" was refused: ${this.#words(error.message).text}`;
+    if (isObject(error)) return `"${tool}" was rejected: ${this.#words(error.message).text}`;
     const failed = isObject(result) && result.isError === true;
     return `"${tool}" ${failed ? 'failed' : 'answered'}: ${jsonTextOf(this.#words(result).value)}`;
   }
 
-  /** Before anything waits for an answer: nobody would hear that none comes. */
+  /** Runs before a wait for the response starts: an exception would leave it without an end. */
   #textOf(id: number, tool: string, args: Readonly<Record<string, unknown>>): string {
     const _meta = {
       [META.protocolVersion]: LATEST_MODERN,
@@ -115,7 +118,7 @@ export class Controller {
     try {
       return jsonTextOf({ jsonrpc: '2.0', id, method: 'tools/call', params });
     } catch {
-      throw new InputError(400, 'arguments: expected less depth, got more than can be written as JSON');
+      throw new InputError(400, 'arguments: nested too deeply for JSON');
     }
   }
 
@@ -123,7 +126,7 @@ export class Controller {
     return new Promise((resolve, reject) => {
       const late: Timer = this.#options.inside.clock.after(CALL_MS, () => {
         this.#calls.delete(id);
-        reject(new InputError(504, `no answer came within ${CALL_MS} ms`));
+        reject(new InputError(504, `no response within ${CALL_MS} ms`));
       });
       this.#calls.set(id, {
         answer(message) {
@@ -136,7 +139,7 @@ export class Controller {
 
   #sender: MemoryPeer | undefined;
 
-  /** Calls go the way of any client's: over a connection of their own, made with the first. */
+  /** Calls use a connection of their own, like any client's. The first call opens it. */
   #connected(): Promise<MemoryPeer> {
     this.#peer ??= this.#connect();
     this.#peer.catch(() => {
@@ -173,7 +176,7 @@ export class Controller {
   }
 }
 
-/** @throws {InputError} for what is none */
+/** @throws {InputError} for an invalid command */
 function readOrder(given: unknown): Order {
   const expected = (what: string, came: unknown): InputError => new InputError(400, `${what}, got ${describe(came)}`);
   if (!isObject(given)) throw expected('expected an object with an action', given);

@@ -1,4 +1,7 @@
-/** What could happen next in a statechart, and what an event would lead to: found out purely, the actor notices nothing. */
+/**
+ * The possible transitions of a statechart and the consequences of an event, computed as pure functions without an
+ * effect on the actor.
+ */
 import {
   type AnyEventObject,
   type AnyMachineSnapshot,
@@ -18,17 +21,17 @@ import { cloneContext } from './clone-context.ts';
 
 type Transition = ReturnType<typeof getNextTransitions>[number];
 
-/** What a guard says, or that it threw. */
+/** The result of a guard, or the error that it threw. */
 type Verdict = { readonly says: boolean } | { readonly threw: string };
 
-/** Most values of a context that are copied: when an event is tried, and whenever somebody looks. */
+/** Maximum numbers of copied values of a context: for a what-if, and for each view. */
 const MAX_TRIED = 100_000;
-const MAX_SEEN = 5_000;
+const MAX_VIEWED = 5_000;
 
 /** The transitions out of the active states. */
 export function nextOf({ machine, snapshot: now }: Charted): readonly Next[] {
   if (now.status !== 'active') return [];
-  const snapshot = getNextTransitions(now).some(({ guard }) => guard !== undefined) ? aside(now, MAX_SEEN) : now;
+  const snapshot = getNextTransitions(now).some(({ guard }) => guard !== undefined) ? onCopy(now, MAX_VIEWED) : now;
   return getNextTransitions(snapshot).map((each) => {
     const edge = edgeOf(each);
     const { guard } = edgesOf(machine).get(edge) ?? {};
@@ -41,12 +44,12 @@ export function nextOf({ machine, snapshot: now }: Charted): readonly Next[] {
   });
 }
 
-/** The same state, for the code of an author to be tried on. */
-function aside(snapshot: AnyMachineSnapshot, most = MAX_TRIED): AnyMachineSnapshot {
+/** A snapshot with a copied context, on which an author's code can run. */
+function onCopy(snapshot: AnyMachineSnapshot, most = MAX_TRIED): AnyMachineSnapshot {
   return { ...snapshot, context: cloneContext(snapshot.context, most) };
 }
 
-/** What the guard says for an event without data: unknown if it asked for some. */
+/** The result of the guard for an event without data; unknown if it reads data. */
 function withoutData(each: Transition, snapshot: AnyMachineSnapshot): Next['allowed'] {
   let asked = false;
   const event = new Proxy(
@@ -68,7 +71,7 @@ function withoutData(each: Transition, snapshot: AnyMachineSnapshot): Next['allo
   return verdict.says ? 'yes' : 'no';
 }
 
-/** @param show makes what a statechart holds fit to be shown. Never throws: what the author's code throws is told. */
+/** @param show makes a context plain. Never throws: the result contains errors that the author's code threw. */
 export function whatIf(
   { machine, snapshot }: Charted,
   event: AnyEventObject,
@@ -76,16 +79,16 @@ export function whatIf(
 ): WhatIf {
   const now = { edges: [], active: pathsIn(snapshot.value), status: snapshot.status, actions: [] };
   if (snapshot.status !== 'active')
-    return { ...now, allowed: false, why: `it is ${snapshot.status}: it takes no event` };
+    return { ...now, allowed: false, why: `the actor is ${snapshot.status} and accepts no events` };
   if (event.type === '' || event.type.includes('*'))
     return { ...now, allowed: false, why: `type: expected an event's type, got "${event.type}"` };
   try {
-    if (!machine.getTransitionData(aside(snapshot), event).some(leadsOn))
-      return { ...now, allowed: false, why: refusal(machine, aside(snapshot), event) };
-    const [next, actions] = transition(machine, aside(snapshot), event);
+    if (!machine.getTransitionData(onCopy(snapshot), event).some(leadsOn))
+      return { ...now, allowed: false, why: refusal(machine, onCopy(snapshot), event) };
+    const [next, actions] = transition(machine, onCopy(snapshot), event);
     return {
       allowed: true,
-      edges: edgesTaken(machine, aside(snapshot), event),
+      edges: edgesTaken(machine, onCopy(snapshot), event),
       active: pathsIn(next.value),
       status: next.status,
       context: show(next.context),
@@ -93,7 +96,7 @@ export function whatIf(
     };
   } catch (error) {
     const [first] = candidates(snapshot, event).flatMap((each) => {
-      const verdict = each.guard === undefined ? undefined : ask(each.guard, aside(snapshot), event);
+      const verdict = each.guard === undefined ? undefined : ask(each.guard, onCopy(snapshot), event);
       return verdict && 'threw' in verdict ? [`${nameOf(each, machine)} threw: ${verdict.threw}`] : [];
     });
     return { ...now, allowed: false, why: first ?? `its code threw: ${messageOf(error)}` };
@@ -109,19 +112,19 @@ function candidates(snapshot: AnyMachineSnapshot, { type }: AnyEventObject): rea
   return getNextTransitions(snapshot).filter((each) => isFor({ on: each.eventType }, type));
 }
 
-/** Why no state takes the event, in words. */
+/** The reason why no state handles the event. */
 function refusal(machine: AnyStateMachine, snapshot: AnyMachineSnapshot, event: AnyEventObject): string {
   const found = candidates(snapshot, event);
   if (found.length === 0) {
     const types = getNextTransitions(snapshot).map(({ eventType }) => eventType);
     const taken = [...new Set(types)].filter((type) => type !== '' && !type.startsWith('xstate.'));
-    return `no state takes it: ${taken.length === 0 ? 'none is taken now' : `expected one of ${taken.join(', ')}`}`;
+    return `no state handles it: ${taken.length === 0 ? 'no event is handled now' : `expected one of ${taken.join(', ')}`}`;
   }
   const said = found.map((each) => {
     if (each.guard === undefined) return forbids(each);
     const verdict = ask(each.guard, snapshot, event);
     if ('threw' in verdict) return `${nameOf(each, machine)} threw: ${verdict.threw}`;
-    return verdict.says ? forbids(each) : `${nameOf(each, machine)} said no`;
+    return verdict.says ? forbids(each) : `${nameOf(each, machine)} returned false`;
   });
   return [...new Set(said)].join('; ');
 }
@@ -135,17 +138,17 @@ function forbids(each: Transition): string {
   return `${stateOf(each)} forbids it`;
 }
 
-/** The state that a transition leaves, for people. */
+/** The state that a transition leaves, for display. */
 function stateOf({ source }: Transition): string {
   return source.path.length === 0 ? 'every state' : `state "${source.path.join('.')}"`;
 }
 
-/** Asks a guard of any form: XState's own way to join guards takes them all, and says how it asks them by its member `check`. */
+/** Evaluates a guard of any form. XState's own `and` accepts all forms, and its member `check` evaluates them. */
 function ask(guard: unknown, snapshot: AnyMachineSnapshot, event: AnyEventObject): Verdict {
   try {
     const joined: unknown = Reflect.apply(and, undefined, [[guard]]);
     const check: unknown = typeof joined === 'function' ? Reflect.get(joined, 'check') : undefined;
-    if (typeof check !== 'function') return { threw: 'this version of XState does not tell how it asks guards' };
+    if (typeof check !== 'function') return { threw: 'cannot evaluate guards with this version of XState' };
     return { says: Boolean(check(snapshot, { context: snapshot.context, event }, joined)) };
   } catch (error) {
     return { threw: messageOf(error) };

@@ -46,10 +46,10 @@ export const order: ChartFrame = {
   },
 };
 
-type Untold<R = TraceRecord> = R extends TraceRecord ? Omit<R, 'seq' | 'at' | 'cause'> : never;
+type NewRecord<R = TraceRecord> = R extends TraceRecord ? Omit<R, 'seq' | 'at' | 'cause'> : never;
 
 /** Tells records to a model: each gets the next place, and comes ten milliseconds after the one before. */
-export class Teller {
+export class FrameFeed {
   readonly model: Model;
   seq = 0;
   now = 0;
@@ -64,7 +64,7 @@ export class Teller {
   }
 
   /** @returns the record's place */
-  tell(record: Untold, cause = 0, after = 10): number {
+  record(record: NewRecord, cause = 0, after = 10): number {
     this.seq += 1;
     this.now += after;
     this.model.take({ type: 'records', records: [{ ...record, seq: this.seq, at: this.now, cause }] });
@@ -72,11 +72,11 @@ export class Teller {
   }
 
   wire(direction: 'in' | 'out', message: Plain, { cause = 0, about = 0, connection = 'c1', after = 10 } = {}): number {
-    return this.tell({ type: 'wire', connection, direction, message, bytes: 20, about }, cause, after);
+    return this.record({ type: 'wire', connection, direction, message, bytes: 20, about }, cause, after);
   }
 
   state(actor: string, state: string, cause = 0): number {
-    return this.tell({ type: 'state', actor, state }, cause);
+    return this.record({ type: 'state', actor, state }, cause);
   }
 
   step(
@@ -87,7 +87,7 @@ export class Teller {
     cause = 0,
     context?: Plain,
   ): number {
-    return this.tell(
+    return this.record(
       {
         type: 'step',
         actor,
@@ -104,18 +104,18 @@ export class Teller {
 }
 
 /** A server, a session of "claude", and an order in its cart. */
-export function shop(options?: ModelOptions): Teller {
-  const teller = new Teller(options);
-  teller.frame(order);
-  teller.tell({ type: 'created', actor: 'server', kind: 'server' });
-  teller.state('server', 'running');
-  teller.tell({ type: 'created', actor: 'session c1', kind: 'session', connection: 'c1', label: 'claude' });
-  teller.state('session c1', 'ready');
-  teller.tell({ type: 'created', actor: 'requests c1', kind: 'requests', connection: 'c1' });
-  teller.tell({ type: 'created', actor: 'executor tools', kind: 'executor' });
-  teller.tell({ type: 'created', actor: 'order_1', kind: 'handle', chart: 'order-1' });
-  teller.state('order_1', 'cart');
-  return teller;
+export function shop(options?: ModelOptions): FrameFeed {
+  const feed = new FrameFeed(options);
+  feed.frame(order);
+  feed.record({ type: 'created', actor: 'server', kind: 'server' });
+  feed.state('server', 'running');
+  feed.record({ type: 'created', actor: 'session c1', kind: 'session', connection: 'c1', label: 'claude' });
+  feed.state('session c1', 'ready');
+  feed.record({ type: 'created', actor: 'requests c1', kind: 'requests', connection: 'c1' });
+  feed.record({ type: 'created', actor: 'executor tools', kind: 'executor' });
+  feed.record({ type: 'created', actor: 'order_1', kind: 'handle', chart: 'order-1' });
+  feed.state('order_1', 'cart');
+  return feed;
 }
 
 export const call = (id: number, name: string, args: Plain = {}): Plain => ({

@@ -12,7 +12,7 @@ import {
   waitsOf,
 } from '../../../src/inspector/model/index.ts';
 import { suite } from '../../harness/door.ts';
-import { call, hello, result, shop, Teller } from './frames.ts';
+import { call, FrameFeed, hello, result, shop } from './frames.ts';
 
 const test = suite('model');
 
@@ -71,8 +71,8 @@ test('visits are counted for an actor at a place, and for all that a chart gover
 test('a chain of causes leads up to the message that began it, and down to the answer', () => {
   const shopping = shop();
   const asked = shopping.wire('in', call(1, 'order_checkout'));
-  const mail = shopping.tell({ type: 'mail', actor: 'executor tools', name: 'call', data: {} }, asked);
-  const other = shopping.tell({ type: 'mail', actor: 'session c1', name: 'other', data: {} }, asked);
+  const mail = shopping.record({ type: 'mail', actor: 'executor tools', name: 'call', data: {} }, asked);
+  const other = shopping.record({ type: 'mail', actor: 'session c1', name: 'other', data: {} }, asked);
   const step = shopping.step('order_1', 'checkout', ['cart#1'], ['confirming'], mail);
   const answer = shopping.wire('out', result(1), { cause: mail, about: asked });
   const { causes } = shopping.model;
@@ -87,7 +87,7 @@ test('a chain of causes leads up to the message that began it, and down to the a
   assert.is(causes.root(answer), asked);
   assert.equal(
     causes.because(step).map((record) => lineOf(shopping.model, record)),
-    ['order_1 took checkout, and is confirming', 'call to executor tools', 'tools/call order_checkout'],
+    ['order_1 handled checkout → confirming', 'call to executor tools', 'tools/call order_checkout'],
   );
 });
 
@@ -95,9 +95,9 @@ test('an event that no state takes is flagged, and so is mail to one that has go
   const shopping = shop();
   const asked = shopping.wire('in', call(1, 'order_send'));
   const unhandled = shopping.step('order_1', 'pay', [], ['cart'], asked);
-  shopping.tell({ type: 'gone', actor: 'order_1', why: 'ended' });
-  const late = shopping.tell({ type: 'mail', actor: 'order_1', name: 'event', data: {} }, asked);
-  const queued = shopping.tell({ type: 'mail', actor: 'server', name: 'drain', data: {}, fate: 'queued' });
+  shopping.record({ type: 'gone', actor: 'order_1', why: 'ended' });
+  const late = shopping.record({ type: 'mail', actor: 'order_1', name: 'event', data: {} }, asked);
+  const queued = shopping.record({ type: 'mail', actor: 'server', name: 'drain', data: {}, fate: 'queued' });
   assert.equal(
     shopping.model.rows.filter(({ mark }) => mark).map(({ seq, from, mark }) => [seq, from, mark]),
     [
@@ -117,16 +117,16 @@ test('the tree has the client with its open call and question, the handle, and t
   const before = shopping.seq;
   const asked = shopping.wire('in', call(1, 'slow'));
   const then = shopping.seq;
-  shopping.tell(
+  shopping.record(
     { type: 'created', actor: 'request 1', kind: 'request', connection: 'c1', parent: 'requests c1', label: 'slow' },
     asked,
   );
-  shopping.tell(
+  shopping.record(
     { type: 'created', actor: 'ask 1', kind: 'ask', connection: 'c1', parent: 'request 1', label: 'Sure?' },
     asked,
   );
-  shopping.tell({ type: 'timer', actor: 'ask 1', id: 't', event: 'timeout', delay: 500, due: 900 });
-  shopping.tell({ type: 'gone', actor: 'order_1', why: 'it expired' });
+  shopping.record({ type: 'timer', actor: 'ask 1', id: 't', event: 'timeout', delay: 500, due: 900 });
+  shopping.record({ type: 'gone', actor: 'order_1', why: 'it expired' });
   const show = (seq: number): readonly string[] =>
     flatten(actorTree(shopping.model, seq)).map(
       ({ kind, label, gone }) => `${kind} ${label}${gone ? ` ✖ ${gone}` : ''}`,
@@ -149,42 +149,42 @@ test('the tree has the client with its open call and question, the handle, and t
 
 test('a handle that hibernates is asleep, not gone, and one that sleeps has the chart of its machine', () => {
   const shopping = shop();
-  shopping.tell({ type: 'created', actor: 'handle/order/a', kind: 'handle' });
+  shopping.record({ type: 'created', actor: 'handle/order/a', kind: 'handle' });
   shopping.state('handle/order/a', 'cart');
   assert.is(shopping.model.chartOf('handle/order/a'), undefined);
-  shopping.tell({ type: 'created', actor: 'handle/order/b', kind: 'handle' });
-  shopping.tell({
+  shopping.record({ type: 'created', actor: 'handle/order/b', kind: 'handle' });
+  shopping.record({
     ...{ type: 'step', actor: 'handle/order/b', chart: 'order-1', event: 'xstate.init', edges: [], active: ['cart'] },
     ...{ status: 'active', handled: true },
   });
   assert.is(shopping.model.chartOf('handle/order/a')?.root.key, 'order');
-  shopping.tell({ type: 'gone', actor: 'handle/order/b', why: 'it hibernates' });
+  shopping.record({ type: 'gone', actor: 'handle/order/b', why: 'it hibernates' });
   const asleep = flatten(actorTree(shopping.model, LIVE)).filter((node) => node.asleep);
   assert.equal(
     asleep.map(({ label }) => label),
     ['handle/order/b'],
   );
-  shopping.tell({ type: 'created', actor: 'handle/order/b', kind: 'handle' });
+  shopping.record({ type: 'created', actor: 'handle/order/b', kind: 'handle' });
   assert.is(shopping.model.actor('handle/order/b')?.lives.length, 2);
 });
 
 test('clients without a session have a place of their own, and say themselves who they are', () => {
-  const teller = new Teller();
-  teller.tell({ type: 'created', actor: 'requests h1', kind: 'requests', connection: 'h1' });
+  const feed = new FrameFeed();
+  feed.record({ type: 'created', actor: 'requests h1', kind: 'requests', connection: 'h1' });
   const info = { 'io.modelcontextprotocol/clientInfo': { name: 'goose', version: '1.4.0' } };
   const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'slow', _meta: info } };
-  const asked = teller.wire('in', message, { connection: 'h1' });
-  assert.is(teller.model.exchanges.at(asked)[0]?.client, 'goose 1.4.0');
+  const asked = feed.wire('in', message, { connection: 'h1' });
+  assert.is(feed.model.exchanges.at(asked)[0]?.client, 'goose 1.4.0');
   assert.equal(
-    flatten(actorTree(teller.model, LIVE)).map(({ label }) => label),
+    flatten(actorTree(feed.model, LIVE)).map(({ label }) => label),
     ['clients', 'without a session', 'tools/call slow'],
   );
 });
 
 test('delays run from their beginning until they fire or are cancelled', () => {
   const shopping = shop();
-  const begun = shopping.tell({ type: 'timer', actor: 'order_1', id: 'a', event: 'patience', delay: 100, due: 190 });
-  shopping.tell({ type: 'timer', actor: 'order_1', id: 'a', event: 'patience', delay: 100 });
+  const begun = shopping.record({ type: 'timer', actor: 'order_1', id: 'a', event: 'patience', delay: 100, due: 190 });
+  shopping.record({ type: 'timer', actor: 'order_1', id: 'a', event: 'patience', delay: 100 });
   const line = shopping.model.actor('order_1');
   assert.equal(line?.running(begun), [{ id: 'a', event: 'patience', delay: 100, due: 190 }]);
   assert.equal(line?.running(LIVE), []);
@@ -195,7 +195,7 @@ test('two places are compared: states, what began, what ended, and contexts', ()
   const shopping = shop();
   const a = shopping.step('order_1', 'add', ['cart#0'], ['cart'], 0, { items: [], customer: 'Ada' });
   shopping.step('order_1', 'add', ['cart#0'], ['cart'], 0, { items: [{ sku: 'tea' }], customer: 'Ada' });
-  shopping.tell({ type: 'created', actor: 'order_2', kind: 'handle', chart: 'order-1' });
+  shopping.record({ type: 'created', actor: 'order_2', kind: 'handle', chart: 'order-1' });
   shopping.state('order_2', 'cart');
   const expected = [
     {
@@ -222,16 +222,16 @@ test('another process is another story: everything before is forgotten', () => {
 
 test('what lives and is told anew has no second life, and what is not told anew has gone', () => {
   const shopping = shop();
-  shopping.tell({ type: 'created', actor: 'server', kind: 'server' });
+  shopping.record({ type: 'created', actor: 'server', kind: 'server' });
   shopping.state('server', 'running');
-  shopping.tell({ type: 'created', actor: 'session c1', kind: 'session', connection: 'c1', label: 'claude' });
+  shopping.record({ type: 'created', actor: 'session c1', kind: 'session', connection: 'c1', label: 'claude' });
   shopping.state('session c1', 'ready');
   shopping.wire('in', call(1, 'a'));
-  shopping.tell({ type: 'mail', actor: 'session c1', name: 'call', data: {} });
+  shopping.record({ type: 'mail', actor: 'session c1', name: 'call', data: {} });
   assert.ok(shopping.model.actor('session c1')?.aliveAt(LIVE));
   assert.is(shopping.model.actor('session c1')?.lives.length, 1);
   assert.not.ok(shopping.model.actor('order_1')?.aliveAt(LIVE));
-  assert.match(shopping.model.actor('order_1')?.lives.last?.why ?? '', /nobody was watching/);
+  assert.match(shopping.model.actor('order_1')?.lives.last?.why ?? '', /while not observed/);
 });
 
 test('the oldest records are forgotten and told as a gap; how things stood there stays', () => {
@@ -253,12 +253,12 @@ test('the oldest records are forgotten and told as a gap; how things stood there
 });
 
 test('actors that have gone are bounded', () => {
-  const teller = new Teller({ maxGone: 10 });
+  const feed = new FrameFeed({ maxGone: 10 });
   for (let id = 1; id <= 50; id += 1) {
-    teller.tell({ type: 'created', actor: `request ${id}`, kind: 'request' });
-    teller.tell({ type: 'gone', actor: `request ${id}`, why: 'done' });
+    feed.record({ type: 'created', actor: `request ${id}`, kind: 'request' });
+    feed.record({ type: 'gone', actor: `request ${id}`, why: 'done' });
   }
-  assert.is(teller.model.actors.size, 10);
+  assert.is(feed.model.actors.size, 10);
 });
 
 test('a record that is told twice is taken once', () => {
@@ -287,17 +287,17 @@ test('a timeline has a row for each connection and each actor; idle time is wher
 });
 
 test('twenty thousand records are taken, and any place is found, quickly', () => {
-  const teller = shop();
+  const feed = shop();
   const started = process.cpuUsage();
   for (let id = 1; id <= 5_000; id += 1) {
-    const asked = teller.wire('in', call(id, 'a'));
-    const mail = teller.tell({ type: 'mail', actor: 'executor tools', name: 'call', data: {} }, asked);
-    teller.step('order_1', 'add', ['cart#0'], ['cart'], mail);
-    teller.wire('out', result(id), { cause: mail, about: asked });
+    const asked = feed.wire('in', call(id, 'a'));
+    const mail = feed.record({ type: 'mail', actor: 'executor tools', name: 'call', data: {} }, asked);
+    feed.step('order_1', 'add', ['cart#0'], ['cart'], mail);
+    feed.wire('out', result(id), { cause: mail, about: asked });
   }
   const taken = process.cpuUsage(started).user / 1_000;
   const moved = process.cpuUsage();
-  for (let seq = 1; seq < 20_000; seq += 100) actorTree(teller.model, seq);
+  for (let seq = 1; seq < 20_000; seq += 100) actorTree(feed.model, seq);
   const each = process.cpuUsage(moved).user / 200_000;
   // Of the processor, and generous: other tests run beside this one. On a quiet machine 0.4 s and 1 ms.
   assert.ok(taken < 2_000, `20,000 records took ${taken.toFixed(0)} ms`);

@@ -1,6 +1,6 @@
 /** What is waited for, for whom, until when and why: from what the server tells of an actor, and from what can be seen. */
 import * as assert from 'uvu/assert';
-import type { Look } from '../../../src/inspector/frames.ts';
+import type { ActorView } from '../../../src/inspector/frames.ts';
 import {
   actorTree,
   eventName,
@@ -12,13 +12,13 @@ import {
   waitsOf,
 } from '../../../src/inspector/model/index.ts';
 import { suite } from '../../harness/door.ts';
-import { call, result, shop, type Teller } from './frames.ts';
+import { call, type FrameFeed, result, shop } from './frames.ts';
 
 const test = suite('model: waiting');
 
 const ask = { jsonrpc: '2.0', id: 9, method: 'elicitation/create', params: { message: 'Charge Ada 17?' } };
 
-function look(shopping: Teller, actor: string, more: Partial<Look>): void {
+function look(shopping: FrameFeed, actor: string, more: Partial<ActorView>): void {
   const { seq, now } = shopping;
   const nothing = { state: 'cart', mailbox: 0, facts: {}, waits: [], next: [] };
   shopping.frame({ type: 'look', look: { actor, kind: 'handle', at: now, seq, ...nothing, ...more } });
@@ -32,7 +32,7 @@ test('a question of a handle says whom it was put to, by the call that is open',
     waits: [{ what: 'Charge Ada 17?', whom: 'the client of the next call on this handle' }],
   });
   assert.equal(waitsOf(shopping.model, 'order_1', LIVE), [
-    { what: 'Charge Ada 17?', whom: 'the user of claude', because: question, untold: true },
+    { what: 'Charge Ada 17?', whom: 'the user of claude', because: question, unconfirmed: true },
   ]);
   shopping.wire('in', result(9));
   assert.equal(waitsOf(shopping.model, 'order_1', LIVE)?.[0]?.whom, 'the client of the next call on this handle');
@@ -53,7 +53,7 @@ test('a session waits for what its open calls wait for, and says which', () => {
 test('a session waits for calls that came before anybody watched: the table of its requests knows them', () => {
   const shopping = shop();
   const table = 'requests/c1';
-  shopping.tell({ type: 'created', actor: table, kind: 'requests', connection: 'c1' });
+  shopping.record({ type: 'created', actor: table, kind: 'requests', connection: 'c1' });
   shopping.state(table, 'admitting (2)');
   look(shopping, 'session c1', { kind: 'session' });
   const slow = { id: 4, operation: { method: 'tools/call', name: 'slow' }, deadline: 61_000 };
@@ -98,7 +98,7 @@ test('a delay that began before anybody watched is told as the transition that i
     nodes: [{ ...leaf, key: 'seed', path: 'seed', edges: [seed] }],
   };
   shopping.frame({ type: 'chart', id: 'plant-1', chart: { ...chart, type: 'compound' } });
-  shopping.tell({ type: 'created', actor: 'plant', kind: 'handle', chart: 'plant-1' });
+  shopping.record({ type: 'created', actor: 'plant', kind: 'handle', chart: 'plant-1' });
   shopping.state('plant', 'seed');
   look(shopping, 'plant', { state: 'seed', waits: [{ what: `#${on}`, until: 20_000 }] });
   assert.equal(waitsOf(shopping.model, 'plant', LIVE), [{ what: 'after grow', until: 20_000, after: seed }]);
@@ -107,11 +107,11 @@ test('a delay that began before anybody watched is told as the transition that i
 test('a call that asks nothing waits for whoever serves it', () => {
   const shopping = shop();
   const asked = shopping.wire('in', call(1, 'slow'));
-  shopping.tell({ type: 'mail', actor: 'executor tools', name: 'execute', data: {} }, asked);
+  shopping.record({ type: 'mail', actor: 'executor tools', name: 'execute', data: {} }, asked);
   const [exchange] = shopping.model.exchanges.at(asked);
   assert.ok(exchange);
   assert.equal(exchangeWaits(shopping.model, exchange, LIVE), [
-    { what: 'its result', whom: 'executor tools', because: asked, untold: true },
+    { what: 'its result', whom: 'executor tools', because: asked, unconfirmed: true },
   ]);
   shopping.wire('out', result(1), { about: asked });
   assert.equal(exchangeWaits(shopping.model, exchange, LIVE), []);
@@ -126,7 +126,7 @@ test('a look that is older than the last change of its actor is not believed', (
 
 test('a delay says along which transition it leads on', () => {
   const shopping = shop();
-  shopping.tell({ type: 'timer', actor: 'order_1', id: 't', event: 'add', delay: 50, due: 500 });
+  shopping.record({ type: 'timer', actor: 'order_1', id: 't', event: 'add', delay: 50, due: 500 });
   look(shopping, 'order_1', { waits: [{ what: '#add', until: 500 }] });
   const [wait, ...more] = waitsOf(shopping.model, 'order_1', LIVE) ?? [];
   assert.equal([wait?.after?.id, wait?.until, wait?.lasts, more.length], ['cart#0', 500, 50, 0]);
@@ -135,7 +135,7 @@ test('a delay says along which transition it leads on', () => {
 test("XState's own events are told in words", () => {
   const { model } = shop();
   assert.is(eventName(model, 'order_1', 'pay'), 'pay');
-  assert.is(eventName(model, 'order_1', 'xstate.init'), 'its beginning');
+  assert.is(eventName(model, 'order_1', 'xstate.init'), 'start');
   assert.is(eventName(model, 'order_1', 'xstate.after.patience.order.cart'), 'after patience');
   assert.is(eventName(model, 'order_1', 'xstate.done.actor.consent'), 'consent done');
   assert.is(eventName(model, 'order_1', 'xstate.error.actor.consent'), 'consent failed');

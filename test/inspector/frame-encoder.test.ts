@@ -1,7 +1,7 @@
 /** What viewers are told of a record: nothing that could be a secret, nothing without a bound, and a chart before whom it governs. */
 import * as assert from 'uvu/assert';
 import { createActor, createMachine } from 'xstate';
-import type { InspectionRecord, Untold } from '../../src/inspection/records.ts';
+import type { InspectionRecord, NewRecord } from '../../src/inspection/records.ts';
 import type { ChartFrame, TraceRecord } from '../../src/inspector/frames.ts';
 import { Redactor } from '../../src/inspector/redaction/redact.ts';
 import { FrameEncoder } from '../../src/inspector/stream/frame-encoder.ts';
@@ -10,24 +10,24 @@ import { suite } from '../harness/door.ts';
 const test = suite('inspector: telling');
 const SECRET = 'zq7wxk3v9';
 
-function teller(wants = false) {
+function encoder(wants = false) {
   const charts: ChartFrame[] = [];
   const made = new FrameEncoder({
     redactor: new Redactor(),
     wants: () => wants,
     chart: (frame) => void charts.push(frame),
   });
-  const told = (record: Untold): TraceRecord => {
+  const encode = (record: NewRecord): TraceRecord => {
     const placed: InspectionRecord = Object.assign(record, { seq: 1, at: 2, cause: 0 });
-    return made.told(placed);
+    return made.encode(placed);
   };
-  return { charts, told };
+  return { charts, encode };
 }
 
-const wire = (text: string): Untold => ({ type: 'wire', connection: 'c', direction: 'in', text, about: 0 });
+const wire = (text: string): NewRecord => ({ type: 'wire', connection: 'c', direction: 'in', text, about: 0 });
 
 test('S-29 a text that is no JSON is shown as far as it has no secret', () => {
-  const record = teller().told(wire(`{"method":"x","password":"${SECRET}", token=${SECRET}`));
+  const record = encoder().encode(wire(`{"method":"x","password":"${SECRET}", token=${SECRET}`));
   assert.ok(record.type === 'wire' && record.message === undefined);
   assert.match(record.text ?? '', /"method":"x"/);
   assert.not.match(record.text ?? '', SECRET);
@@ -37,31 +37,31 @@ test('S-29 a text that is no JSON is shown as far as it has no secret', () => {
 test('S-29 a message that is too long to be read is told by its beginning: enough to pair it, and nothing of what is in it', () => {
   const fill = `${SECRET}${'x'.repeat(300_000)}`;
   const message = (text: string): unknown => {
-    const record = teller().told(wire(text));
+    const record = encoder().encode(wire(text));
     return record.type === 'wire' ? record.message : undefined;
   };
   const params = { name: 'echo', arguments: { password: fill } };
   const request = JSON.stringify({ jsonrpc: '2.0', id: 7, method: 'tools/call', params });
-  const cut = { '«cut»': `${request.length} bytes are not read` };
+  const cut = { '«cut»': `${request.length} bytes, not parsed` };
   assert.equal(message(request), { jsonrpc: '2.0', id: 7, method: 'tools/call', ...cut });
   for (const outcome of ['result', 'error']) {
     const answer = JSON.stringify({ jsonrpc: '2.0', id: 'a', [outcome]: { fill } });
-    const told = { jsonrpc: '2.0', id: 'a', [outcome]: {}, '«cut»': `${answer.length} bytes are not read` };
-    assert.equal(message(answer), told);
+    const expected = { jsonrpc: '2.0', id: 'a', [outcome]: {}, '«cut»': `${answer.length} bytes, not parsed` };
+    assert.equal(message(answer), expected);
   }
   assert.not.match(JSON.stringify(message(`"${fill}"`)), SECRET);
 });
 
 test('what is said in words is bounded, and has no secret', () => {
-  const { told } = teller();
+  const { encode } = encoder();
   const why = `password=${SECRET} ${'x'.repeat(100_000)}`;
   for (const record of [
-    told({ type: 'gone', actor: 'a', why }),
-    told({ type: 'crashed', actor: 'a', mail: 'm', error: new Error(why), setAside: true }),
-    told({ type: 'created', actor: 'a', kind: 'task', label: why }),
-    told({ type: 'state', actor: 'a', state: why }),
-    told({ type: 'mail', actor: 'a', mail: Object.assign({ type: 'm' }, { why, error: new Error(why) }) }),
-    told({ type: 'control', action: 'call', data: { arguments: { why } } }),
+    encode({ type: 'gone', actor: 'a', why }),
+    encode({ type: 'crashed', actor: 'a', mail: 'm', error: new Error(why), setAside: true }),
+    encode({ type: 'created', actor: 'a', kind: 'task', label: why }),
+    encode({ type: 'state', actor: 'a', state: why }),
+    encode({ type: 'mail', actor: 'a', mail: Object.assign({ type: 'm' }, { why, error: new Error(why) }) }),
+    encode({ type: 'control', action: 'call', data: { arguments: { why } } }),
   ]) {
     const text = JSON.stringify(record);
     assert.ok(text.length < 5_000, `${record.type}: ${text.length}`);
@@ -76,30 +76,30 @@ test('a chart is told once, before the first that it governs; what it holds only
     initial: 'a',
     states: { a: { on: { go: 'b' } }, b: {} },
   });
-  const { charts, told } = teller();
-  const created = told({ type: 'created', actor: 'a', kind: 'handle', machine });
+  const { charts, encode } = encoder();
+  const created = encode({ type: 'created', actor: 'a', kind: 'handle', machine });
   assert.is(charts.length, 1);
   assert.is(created.type === 'created' && created.chart, charts[0]?.id);
-  told({ type: 'created', actor: 'b', kind: 'handle', machine });
+  encode({ type: 'created', actor: 'b', kind: 'handle', machine });
   // Another that is equal to it.
-  told({ type: 'created', actor: 'c', kind: 'handle', machine: createMachine(machine.config) });
+  encode({ type: 'created', actor: 'c', kind: 'handle', machine: createMachine(machine.config) });
   assert.is(charts.length, 1);
   const snapshot = createActor(machine).getSnapshot();
   const event = { type: 'go', card: { apiKey: SECRET } };
-  const step: Untold = { type: 'step', actor: 'a', event, edges: ['a#0'], snapshot, handled: true };
-  const bare = told({ ...step });
+  const step: NewRecord = { type: 'step', actor: 'a', event, edges: ['a#0'], snapshot, handled: true };
+  const bare = encode({ ...step });
   assert.equal(bare, {
     ...{ seq: 1, at: 2, cause: 0, type: 'step', actor: 'a', event: 'go', edges: ['a#0'], handled: true },
     ...{ chart: charts[0]?.id, data: { card: { apiKey: '«redacted»' } }, active: ['a'], status: 'active' },
   });
-  const whole = teller(true).told({ ...step });
+  const whole = encoder(true).encode({ ...step });
   assert.equal(whole.type === 'step' && whole.context, { secret: '«redacted»', n: 1 });
 });
 
 test('a machine without an id is called as its author calls it for clients', () => {
-  const { charts, told } = teller();
-  told({ type: 'created', actor: 'handle/plant/9f2a', kind: 'handle', machine: createMachine({}) });
-  told({
+  const { charts, encode } = encoder();
+  encode({ type: 'created', actor: 'handle/plant/9f2a', kind: 'handle', machine: createMachine({}) });
+  encode({
     type: 'created',
     actor: 'handle/door/9f2a',
     kind: 'handle',
@@ -118,6 +118,6 @@ test('an actor is told of also where its statechart cannot be read', () => {
       throw new Error('it cannot be read');
     },
   });
-  const record = teller().told({ type: 'created', actor: 'a', kind: 'handle', machine });
+  const record = encoder().encode({ type: 'created', actor: 'a', kind: 'handle', machine });
   assert.equal([record.type, 'chart' in record], ['created', false]);
 });

@@ -2,34 +2,34 @@
 import fc from 'fast-check';
 import * as assert from 'uvu/assert';
 import { createMachine, getInitialSnapshot } from 'xstate';
-import type { InspectionRecord, Untold } from '../../src/inspection/records.ts';
+import type { InspectionRecord, NewRecord } from '../../src/inspection/records.ts';
 import { RecordSampler } from '../../src/inspector/stream/record-sampler.ts';
 import { suite } from '../harness/door.ts';
 
-const test = suite('inspector: intake');
+const test = suite('inspector: sampler');
 
 /** Milliseconds after which another exchange is told, whatever waits. */
 const EVERY = 10;
 
-/** An intake, and the means to let it hear something. A thousand records take a millisecond, unless time is advanced. */
-function intake(capacity: number) {
+/** An sampler, and the means to let it add something. A thousand records take a millisecond, unless time is advanced. */
+function sampler(capacity: number) {
   const heard = new RecordSampler(capacity, EVERY);
   let seq = 0;
   let passed = 0;
   const advance = (ms: number): void => {
     passed += ms;
   };
-  const hear = (record: Untold, cause = 0): number => {
+  const add = (record: NewRecord, cause = 0): number => {
     seq += 1;
-    heard.hear(Object.assign(record, { seq, at: passed + seq / 1_000, cause }));
+    heard.add(Object.assign(record, { seq, at: passed + seq / 1_000, cause }));
     return seq;
   };
   const wire = (direction: 'in' | 'out', cause = 0): number =>
-    hear({ type: 'wire', connection: 'c', direction, text: '{}' }, cause);
-  const mail = (cause: number): number => hear({ type: 'mail', actor: 'a', mail: { type: 'm' } }, cause);
-  const state = (actor: string, now: string, cause = 0): number => hear({ type: 'state', actor, state: now }, cause);
+    add({ type: 'wire', connection: 'c', direction, text: '{}' }, cause);
+  const mail = (cause: number): number => add({ type: 'mail', actor: 'a', mail: { type: 'm' } }, cause);
+  const state = (actor: string, now: string, cause = 0): number => add({ type: 'state', actor, state: now }, cause);
   const taken = (): string[] => heard.take().map(inWords);
-  return { heard, hear, wire, mail, state, taken, advance };
+  return { heard, add, wire, mail, state, taken, advance };
 }
 
 function inWords(record: InspectionRecord): string {
@@ -38,21 +38,21 @@ function inWords(record: InspectionRecord): string {
 }
 
 /** An exchange: what comes in, mail that it leads to, and what goes out. */
-function exchange({ wire, mail }: ReturnType<typeof intake>): number {
+function exchange({ wire, mail }: ReturnType<typeof sampler>): number {
   const request = wire('in');
   wire('out', mail(mail(request)));
   return request;
 }
 
 test('everything is told while there is room', () => {
-  const { heard, ...rest } = intake(1_000);
+  const { heard, ...rest } = sampler(1_000);
   for (let count = 0; count < 100; count += 1) exchange({ heard, ...rest });
   assert.is(heard.take().length, 400);
   assert.is(heard.gap(), undefined);
 });
 
 test('beyond it whole exchanges are left out, and counted', () => {
-  const made = intake(10);
+  const made = sampler(10);
   const { heard } = made;
   for (let count = 0; count < 100; count += 1) exchange(made);
   const taken = heard.take();
@@ -69,7 +69,7 @@ test('beyond it whole exchanges are left out, and counted', () => {
 });
 
 test('of a flood of ten seconds exchanges are told from each of them, also while nothing is taken', () => {
-  const made = intake(10);
+  const made = sampler(10);
   const { heard, advance } = made;
   for (let count = 0; count < 20_000; count += 1) {
     exchange(made);
@@ -84,7 +84,7 @@ test('of a flood of ten seconds exchanges are told from each of them, also while
 });
 
 test('the exchanges that are told of a flood are whole, and end when nobody takes them for long', () => {
-  const made = intake(10);
+  const made = sampler(10);
   const { heard, advance, wire, mail } = made;
   const begun: number[] = [];
   for (let count = 0; count < 3_000; count += 1) {
@@ -102,13 +102,13 @@ test('the exchanges that are told of a flood are whole, and end when nobody take
 });
 
 test('steps of what is left out do not keep out what is told', () => {
-  const { heard, wire, hear, advance } = intake(100);
+  const { heard, wire, add, advance } = sampler(100);
   const snapshot = getInitialSnapshot(createMachine({}));
   const step = { type: 'step', event: { type: 'e' }, edges: [], snapshot, handled: true } as const;
   let most = 0;
   let told = 0;
   for (let flush = 0; flush < 100; flush += 1) {
-    for (let count = 0; count < 600; count += 1) hear({ ...step, actor: `a${count % 50}` }, wire('in'));
+    for (let count = 0; count < 600; count += 1) add({ ...step, actor: `a${count % 50}` }, wire('in'));
     advance(33);
     const taken = heard.take();
     told += taken.slice(0, 100).filter(({ type }) => type === 'wire').length;
@@ -120,14 +120,14 @@ test('steps of what is left out do not keep out what is told', () => {
 });
 
 test('what follows later from an exchange is told or left out as its beginning was', () => {
-  const { heard, wire, mail } = intake(3);
+  const { heard, wire, mail } = sampler(3);
   const told = wire('in');
   wire('in');
   wire('in');
   const left = wire('in');
-  assert.ok(heard.leavesOut(left));
-  assert.not.ok(heard.leavesOut(told));
-  assert.not.ok(heard.leavesOut(0));
+  assert.ok(heard.omits(left));
+  assert.not.ok(heard.omits(told));
+  assert.not.ok(heard.omits(0));
   heard.take();
   heard.gap();
   // The flood is over; what began in it is answered now.
@@ -141,7 +141,7 @@ test('what follows later from an exchange is told or left out as its beginning w
 });
 
 test('that holds for exchanges of millions of records ago', () => {
-  const { heard, wire, mail, taken } = intake(2);
+  const { heard, wire, mail, taken } = sampler(2);
   const before = wire('in');
   wire('in');
   const left = wire('in');
@@ -155,7 +155,7 @@ test('that holds for exchanges of millions of records ago', () => {
 });
 
 test('states of what is left out are told: the last of each actor', () => {
-  const { heard, wire, state, taken } = intake(1);
+  const { heard, wire, state, taken } = sampler(1);
   wire('in');
   const left = wire('in');
   for (let count = 0; count < 50; count += 1) {
@@ -167,34 +167,34 @@ test('states of what is left out are told: the last of each actor', () => {
 });
 
 test('an actor that is born in what is left out is told if it lives, and left out whole if it is gone', () => {
-  const { heard, wire, hear, state, taken } = intake(1);
+  const { heard, wire, add, state, taken } = sampler(1);
   wire('in');
   const left = wire('in');
   for (const actor of ['lives', 'gone']) {
-    hear({ type: 'created', actor, kind: 'machine' }, left);
+    add({ type: 'created', actor, kind: 'machine' }, left);
     state(actor, 'begun', left);
   }
-  hear({ type: 'gone', actor: 'gone', why: 'done' }, left);
+  add({ type: 'gone', actor: 'gone', why: 'done' }, left);
   assert.equal(taken(), ['1 wire', '3 created lives', '4 state lives begun']);
   assert.is(heard.gap()?.records, 4);
   // Its end is told, whatever it ends of.
-  hear({ type: 'gone', actor: 'lives', why: 'done' }, left);
+  add({ type: 'gone', actor: 'lives', why: 'done' }, left);
   assert.equal(taken(), ['8 gone lives']);
 });
 
 test('steps and crashes are told also of what is left out, up to a bound; then the last step of each actor', () => {
-  const { heard, wire, hear } = intake(1);
+  const { heard, wire, add } = sampler(1);
   wire('in');
   const left = wire('in');
   for (let count = 0; count < 2_000; count += 1)
-    hear({ type: 'crashed', actor: `a${count}`, mail: 'm', error: new Error('no'), setAside: false }, left);
+    add({ type: 'crashed', actor: `a${count}`, mail: 'm', error: new Error('no'), setAside: false }, left);
   const crashes = heard.take().filter(({ type }) => type === 'crashed').length;
   assert.ok(crashes >= 500 && crashes < 2_000, String(crashes));
   assert.is(heard.gap()?.records, 2_001 - crashes);
 });
 
 test('one exchange without end fills no memory', () => {
-  const { heard, wire, mail } = intake(10);
+  const { heard, wire, mail } = sampler(10);
   const told = wire('in');
   for (let count = 0; count < 100_000; count += 1) mail(told);
   const kept = heard.take().length;
@@ -203,7 +203,7 @@ test('one exchange without end fills no memory', () => {
 });
 
 test('what was put back comes first', () => {
-  const { heard, wire } = intake(100);
+  const { heard, wire } = sampler(100);
   for (let count = 0; count < 5; count += 1) wire('in');
   const taken = heard.take();
   heard.putBack(taken.slice(2));
@@ -224,7 +224,7 @@ test('whatever happens: what is told and what is accounted for is all that was h
   });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 400 }), fc.integer({ min: 1, max: 30 }), (steps, capacity) => {
-      const { heard, hear, wire } = intake(capacity);
+      const { heard, add, wire } = sampler(capacity);
       const told: InspectionRecord[] = [];
       const roots = new Map<number, number>();
       let all = 0;
@@ -243,11 +243,11 @@ test('whatever happens: what is told and what is accounted for is all that was h
         // What comes over the wire begins anew, whatever led to it.
         roots.set(all, what === 'in' || cause === 0 ? all : (roots.get(cause) ?? 0));
         if (what === 'in' || what === 'out') wire(what, cause);
-        else if (what === 'mail') hear({ type: 'mail', actor, mail: { type: 'm' } }, cause);
-        else if (what === 'state') hear({ type: 'state', actor, state: String(all) }, cause);
-        else if (what === 'created') hear({ type: 'created', actor, kind: 'machine' }, cause);
-        else if (what === 'gone') hear({ type: 'gone', actor, why: 'done' }, cause);
-        else hear({ type: 'crashed', actor, mail: 'm', error: 0, setAside: false }, cause);
+        else if (what === 'mail') add({ type: 'mail', actor, mail: { type: 'm' } }, cause);
+        else if (what === 'state') add({ type: 'state', actor, state: String(all) }, cause);
+        else if (what === 'created') add({ type: 'created', actor, kind: 'machine' }, cause);
+        else if (what === 'gone') add({ type: 'gone', actor, why: 'done' }, cause);
+        else add({ type: 'crashed', actor, mail: 'm', error: 0, setAside: false }, cause);
       }
       take();
       const seqs = told.map(({ seq }) => seq);

@@ -10,7 +10,7 @@ test('another model knows the same', () => {
   const shopping = shop();
   const asked = shopping.wire('in', call(1, 'order_checkout'));
   shopping.step('order_1', 'checkout', ['cart#1'], ['confirming'], asked, { items: [] });
-  shopping.tell({ type: 'gone', actor: 'executor tools', why: 'replaced' });
+  shopping.record({ type: 'gone', actor: 'executor tools', why: 'replaced' });
   const other = new Model();
   for (const frame of framesOf(shopping.model)) other.take(frame);
   assert.equal(actorTree(other, LIVE), actorTree(shopping.model, LIVE));
