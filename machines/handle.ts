@@ -1,59 +1,127 @@
-/** The lifecycle of a handle around its author's machine: in memory or hibernating, until it ends. Pure. */
+/** The lifecycle of an instance behind a handle, around its author's machine: from its activation until it leaves memory. Pure. */
 import { setup } from 'xstate';
 
 export type HandleLifeEvent =
-  /** A call or a timer requires it: it is loaded from the store. */
+  /** A call or a timer requires the instance: the server loads it from the store. */
   | { type: 'wake' }
+  /** The instance is in memory, and its machine runs. */
   | { type: 'woken' }
-  /** It cannot be read now. */
+  /** The store cannot read the instance now. */
   | { type: 'unread' }
-  /** It crashed or could not be persisted: it restarts from its last snapshot. */
+  /** The instance has changed without a call, through a timer or an invocation. */
+  | { type: 'change' }
+  /** The changes of a turn go to the store. */
+  | { type: 'commit' }
+  /** The store has made them durable. */
+  | { type: 'durable' }
+  /** The instance crashed and restarts from its last snapshot. */
   | { type: 'restart' }
-  /** It is idle and leaves memory. */
-  | { type: 'rest' }
-  /** Its machine has reached its final state. */
+  /** An event has crashed the instance too often: the server writes its dead letter. */
+  | { type: 'bury' }
+  /** The instance has crashed too often: the server writes its failure. */
+  | { type: 'quarantine' }
+  /** The failure is durable. */
+  | { type: 'quarantined' }
+  /** The author's machine has reached its final state. */
   | { type: 'finish' }
-  /** Its machine has failed. */
+  /** The author's machine has failed. */
   | { type: 'fail' }
-  /** It has crashed too often. */
-  | { type: 'set aside' }
-  /** A client has ended it. */
+  /** A client has ended the instance. */
   | { type: 'end' }
-  /** Its lifetime is over. */
-  | { type: 'expire' };
+  /** The instance is idle and leaves memory. */
+  | { type: 'rest' }
+  /** The lifetime of the handle is over. */
+  | { type: 'expire' }
+  /** The instance leaves memory, for whatever reason. */
+  | { type: 'leave' };
+
+/**
+ * *loaded*: the instance is in memory. *ready*: its next call or change can be processed. *pending*: changes exist that are
+ * not durable. *changed*: some of them are not in a commit yet. *away*: calls wait until the instance is loaded.
+ */
+export type HandleLifeTag = 'loaded' | 'ready' | 'pending' | 'changed' | 'away';
 
 export const handleMachine = setup({
-  types: { events: {} as HandleLifeEvent, tags: {} as 'living' | 'awake' },
+  types: { events: {} as HandleLifeEvent, tags: {} as HandleLifeTag },
 }).createMachine({
   id: 'handle',
-  initial: 'hibernating',
-  on: { expire: { target: '.expired', description: 'its time is over' } },
+  initial: 'live',
   states: {
-    hibernating: { description: 'it is in the store only', tags: ['living'], on: { wake: 'waking' } },
-    waking: {
-      description: 'it is being read',
-      tags: ['living'],
+    live: {
+      initial: 'hibernating',
       on: {
-        woken: 'active',
-        unread: { target: 'hibernating', description: 'it cannot be read now' },
-        'set aside': 'quarantined',
+        expire: { target: 'expired', description: 'its time is over' },
+        leave: { target: 'left', description: 'it leaves memory' },
+      },
+      states: {
+        hibernating: { id: 'hibernating', description: 'it is in the store only', on: { wake: 'waking' } },
+        waking: {
+          description: 'it is being read',
+          tags: ['away'],
+          on: {
+            woken: 'active',
+            restart: { target: 'waking', description: 'it crashed while it was read' },
+            unread: { target: 'hibernating', description: 'it cannot be read now' },
+            quarantine: { target: 'quarantining', description: 'it ended the process too often' },
+            finish: 'done',
+            fail: 'failed',
+            end: 'ended',
+          },
+        },
+        active: {
+          id: 'active',
+          initial: 'idle',
+          on: {
+            restart: { target: 'waking', description: 'it crashed' },
+            bury: { target: '.burying', description: 'an event crashed it too often' },
+            quarantine: { target: 'quarantining', description: 'it crashed too often' },
+            finish: 'done',
+            fail: 'failed',
+            end: { target: 'ended', description: 'by a client' },
+          },
+          states: {
+            idle: {
+              tags: ['loaded', 'ready'],
+              on: {
+                change: 'changed',
+                commit: 'committing',
+                rest: { target: '#hibernating', description: 'nothing is to be done' },
+              },
+            },
+            changed: {
+              description: 'a change waits for its turn',
+              tags: ['loaded', 'ready', 'pending', 'changed'],
+              on: { commit: 'committing' },
+            },
+            committing: {
+              initial: 'quiet',
+              states: {
+                quiet: {
+                  tags: ['loaded', 'pending'],
+                  on: { durable: '#active.idle', change: 'changed' },
+                },
+                changed: {
+                  description: 'it has changed since',
+                  tags: ['loaded', 'pending', 'changed'],
+                  on: { durable: '#active.changed' },
+                },
+              },
+            },
+            burying: { description: 'a dead letter is being written', tags: ['away'] },
+          },
+        },
+        done: { tags: ['loaded', 'ready'], on: { rest: 'hibernating' } },
+        failed: { tags: ['loaded', 'ready'], on: { rest: 'hibernating' } },
+        ended: { tags: ['loaded', 'ready'], on: { rest: 'hibernating' } },
+        quarantining: {
+          description: 'its failure is being written',
+          tags: ['away'],
+          on: { quarantined: 'quarantined' },
+        },
+        quarantined: {},
       },
     },
-    active: {
-      tags: ['living', 'awake'],
-      on: {
-        rest: { target: 'hibernating', description: 'nothing is to be done' },
-        restart: { target: 'waking', description: 'it crashed, or could not be kept' },
-        finish: 'done',
-        fail: 'failed',
-        'set aside': { target: 'quarantined', description: 'it crashed too often' },
-        end: { target: 'ended', description: 'by a client' },
-      },
-    },
-    done: {},
-    failed: {},
-    quarantined: {},
-    ended: {},
     expired: { type: 'final' },
+    left: { type: 'final', description: 'the next call activates another instance' },
   },
 });

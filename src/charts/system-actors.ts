@@ -1,6 +1,7 @@
 /** The actors of an XState system: recognizes an actor, and finds it by its path below the root. */
 import type { AnyActorRef, AnyEventObject } from 'xstate';
 import { isObject } from '../protocol/json.ts';
+import { parentOf } from '../xstate-internals.ts';
 
 export function isActor(value: unknown): value is AnyActorRef {
   return isObject(value) && 'sessionId' in value && 'system' in value && typeof value.send === 'function';
@@ -9,7 +10,7 @@ export function isActor(value: unknown): value is AnyActorRef {
 /** The ids on the path from the root to an actor, without the root's own. */
 export function actorPath(actor: AnyActorRef): string {
   const ids: string[] = [];
-  for (let at: AnyActorRef | undefined = actor; at?._parent; at = at._parent) ids.unshift(at.id);
+  for (let at = actor, above = parentOf(at); above; at = above, above = parentOf(at)) ids.unshift(at.id);
   return ids.join('/');
 }
 

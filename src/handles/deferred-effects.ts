@@ -5,25 +5,12 @@
 import { type AnyActorRef, isMachineSnapshot } from 'xstate';
 import { childrenOf, isActor } from '../charts/system-actors.ts';
 import { isObject } from '../protocol/json.ts';
+import { actorLogic, type ExecutableAction, interceptEffects, parentOf } from '../xstate-internals.ts';
 
 /** An effect that runs once its turn is durable. It may throw. */
 export interface Effect {
   readonly what: string;
   run(): void;
-}
-
-/** An action as XState 5.33 passes it to the executing actor. */
-interface Action {
-  readonly type: string;
-  readonly info: unknown;
-  readonly params: unknown;
-  readonly exec?: (info: unknown, params: unknown) => void;
-}
-
-/** The private object through which each XState actor runs its effects. It is the only access to all of them, no matter how the actor was created. */
-interface Scope {
-  actionExecutor(action: Action): void;
-  defer(run: () => void): void;
 }
 
 export class DeferredEffects {
@@ -72,19 +59,14 @@ export class DeferredEffects {
    * @throws {Error} for an actor of an incompatible XState version
    */
   adopt(actor: AnyActorRef): void {
-    const scope = scopeOf(actor);
-    if (!scope)
-      throw new Error(
-        'expected an actor of xstate 5.33. Actions of this xstate version cannot be deferred until their turn is durable. Use xstate 5.33',
-      );
-    const execute = scope.actionExecutor;
-    const defer = scope.defer;
-    scope.actionExecutor = (action) => {
-      if (this.#closed || !isEffect(action)) return execute(action);
-      this.#effects.push({ what: action.type, run: () => this.#execute(action) });
-    };
-    scope.defer = (run) => (this.#deferred ? void this.#deferred.push(run) : defer(run));
-    if (!actor._parent || !hasEffects(actor)) return;
+    interceptEffects(actor, {
+      execute: (action, execute) => {
+        if (this.#closed || !isEffect(action)) return execute(action);
+        this.#effects.push({ what: action.type, run: () => this.#execute(action) });
+      },
+      defer: (run, defer) => (this.#deferred ? void this.#deferred.push(run) : defer(run)),
+    });
+    if (!parentOf(actor) || !hasEffects(actor)) return;
     const start = actor.start;
     actor.start = () => {
       if (this.#closed) return;
@@ -97,7 +79,7 @@ export class DeferredEffects {
   }
 
   /** An effect that runs after its turn must also run the work that it defers. */
-  #execute({ exec, info, params }: Action): void {
+  #execute({ exec, info, params }: ExecutableAction): void {
     const deferred: (() => void)[] = [];
     this.#deferred = deferred;
     try {
@@ -113,7 +95,7 @@ export class DeferredEffects {
  * Returns whether an action affects the outside: an author's action, a log, or mail to an actor with effects. XState's own
  * actions only change the system.
  */
-function isEffect({ type, params }: Action): boolean {
+function isEffect({ type, params }: ExecutableAction): boolean {
   if (!type.startsWith('xstate.')) return true;
   if (type === 'xstate.log') return true;
   return (
@@ -130,22 +112,13 @@ function isEffect({ type, params }: Action): boolean {
  * of their effects is deferred separately.
  */
 function hasEffects(actor: AnyActorRef): boolean {
-  const logic: unknown = 'logic' in actor ? actor.logic : undefined;
+  const logic = actorLogic(actor);
   return isObject(logic) && 'start' in logic && !('getStateNodeById' in logic);
 }
 
 function isChild(actor: AnyActorRef): boolean {
-  const snapshot: unknown = actor._parent?.getSnapshot();
+  const snapshot: unknown = parentOf(actor)?.getSnapshot();
   return isObject(snapshot) && isObject(snapshot.children) && snapshot.children[actor.id] === actor;
-}
-
-function scopeOf(actor: AnyActorRef): Scope | undefined {
-  const scope: unknown = '_actorScope' in actor ? actor._actorScope : undefined;
-  return isScope(scope) ? scope : undefined;
-}
-
-function isScope(value: unknown): value is Scope {
-  return isObject(value) && typeof value.actionExecutor === 'function' && typeof value.defer === 'function';
 }
 
 /** Returns whether an actor below this one is working: any actor that is neither a machine nor waiting according to `waits`. */

@@ -5,6 +5,7 @@ import type { HandleEvent, HandleView } from '../messages/handle-messages.ts';
 import { heapBytes } from '../protocol/heap.ts';
 import { messageOf } from '../protocol/json.ts';
 import { ANONYMOUS } from '../quota.ts';
+import { warnOfUntestedXState } from '../registry/xstate-copy.ts';
 import type { Write } from '../store/store.ts';
 import type { QueuedKind } from './bounded-mailbox.ts';
 import { HandleDirectory, type HibernatingHandle } from './directory.ts';
@@ -66,6 +67,7 @@ export class Handles {
    */
   define(kind: MachineKind): void {
     this.#kinds.set(kind.name, checkKind(kind));
+    warnOfUntestedXState(this.#options.log);
     this.#directory.redefined(kind.name);
   }
 

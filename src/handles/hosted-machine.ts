@@ -11,7 +11,8 @@ import {
 import { actorAt, actorPath, isActor, isLifecycle } from '../charts/system-actors.ts';
 import type { XStateTimers } from '../clock.ts';
 import { type Invoked, provideInput } from '../input/invocations.ts';
-import { isObject, type JsonObject } from '../protocol/json.ts';
+import type { JsonObject } from '../protocol/json.ts';
+import { isRestored, parentOf, scheduledEvents, scheduleEvent, stopChild } from '../xstate-internals.ts';
 import { DeferredEffects, type Effect, hasPendingWork } from './deferred-effects.ts';
 import { type StepProvider, withSteps } from './durable-steps.ts';
 import { NotSerializable } from './serializable.ts';
@@ -151,7 +152,7 @@ export class HostedMachine {
   }
 
   scheduled(): readonly Scheduled[] {
-    const all = this.#root.system.getSnapshot()._scheduledEvents;
+    const all = scheduledEvents(this.#root);
     const list: Scheduled[] = [];
     for (const key in all) {
       const mark = all[key];
@@ -167,7 +168,7 @@ export class HostedMachine {
   schedule({ source, target, id, event }: Omit<Scheduled, 'key' | 'mark' | 'delay'>, ms: number): void {
     const from = actorAt(this.#root, source);
     const to = actorAt(this.#root, target);
-    if (from && to) this.#root.system.scheduler.schedule(from, to, event, ms, id);
+    if (from && to) scheduleEvent(from, to, event, ms, id);
   }
 
   /** Whether any invocation is working. An invocation that waits for a client's answer is not. */
@@ -206,8 +207,7 @@ export class HostedMachine {
 
   #adopt(actor: AnyActorRef): void {
     this.#held.adopt(actor);
-    const options: unknown = 'options' in actor ? actor.options : undefined;
-    if (!actor._parent || (isObject(options) && options.snapshot !== undefined)) return;
+    if (!parentOf(actor) || isRestored(actor)) return;
     const path = actorPath(actor);
     this.entries[path] = (this.entries[path] ?? 0) + 1;
   }
@@ -234,11 +234,5 @@ function restorable(snapshot: JsonObject): AnyMachineSnapshot {
 }
 
 function isRoot(actor: unknown): boolean {
-  return isActor(actor) && actor._parent === undefined;
-}
-
-/** XState stops the children of an actor only from within its turn. */
-function stopChild(root: object, child: AnyActorRef): void {
-  const scope: unknown = '_actorScope' in root ? root._actorScope : undefined;
-  if (isObject(scope) && typeof scope.stopChild === 'function') scope.stopChild(child);
+  return isActor(actor) && parentOf(actor) === undefined;
 }

@@ -14,7 +14,7 @@ import { type HandleRecord, handleAddress } from './handle-record.ts';
 import { InspectableInstance } from './inspectable-instance.ts';
 import type { InstanceDeps } from './instance-deps.ts';
 import { callInteractively } from './interactive-call.ts';
-import { type InstanceLife, lifeOf, stepLife } from './lifecycle.ts';
+import { InstanceLifecycle } from './lifecycle.ts';
 import { Deactivating, loadInstance, storageError } from './load-instance.ts';
 import type { Caller } from './machine-definition.ts';
 import { OWN_ACTIVITY } from './poison-events.ts';
@@ -33,11 +33,8 @@ export class Instance implements TurnLoopOwner {
   readonly #mail: BoundedMailbox;
   readonly #turns: TurnLoop;
   readonly #seen: InspectableInstance;
-  #life: InstanceLife;
+  readonly life = new InstanceLifecycle();
   #version = '';
-  /** The instance is loading from the store, or its quarantine is being written. */
-  #away = false;
-  #gone = false;
   /** Number of calls that are asking its questions. */
   #conversing = 0;
   #lastUsed: number;
@@ -48,24 +45,20 @@ export class Instance implements TurnLoopOwner {
     this.#host = host;
     this.#mail = new BoundedMailbox(host.limits.handleMailbox);
     this.#turns = new TurnLoop(this, host, this.#mail);
-    this.#life = lifeOf(entry.status);
     this.#lastUsed = host.clock.now();
     this.#seen = new InspectableInstance(host, this.#mail, this);
     host.inspection.born(handleAddress(entry), this.#seen);
   }
 
-  get gone(): boolean {
-    return this.#gone;
-  }
-
   state(): string {
     const { awake } = this.#turns;
-    return this.#life === 'active' && awake ? pathOf(awake.living.snapshot) : this.#life;
+    const { name } = this.life;
+    return name === 'active' && awake ? pathOf(awake.living.snapshot) : name;
   }
 
   /** Whether it has no work and no queued call. */
   get idle(): boolean {
-    if (this.#away || !this.#turns.idle || this.#conversing > 0 || this.#mail.size > 0) return false;
+    if (!this.life.can('rest') || this.#conversing > 0 || this.#mail.size > 0) return false;
     return this.entry.status !== 'active' || !this.#turns.awake?.atWork;
   }
 
@@ -86,46 +79,48 @@ export class Instance implements TurnLoopOwner {
    * @throws {HandleError}
    */
   async create(input: unknown, caller: Caller, more: readonly Write[]): Promise<HandleView> {
-    this.#step({ type: 'wake' });
+    this.#step('wake');
     let answer: Promise<HandleView>;
     try {
       const kind = this.#host.kindOf(this.entry.name);
-      answer = this.#turns.create(this.#open({ kind, input }), input, caller, more);
+      const awake = this.#open({ kind, input });
+      this.life.take('woken');
+      answer = this.#turns.create(awake, input, caller, more);
     } catch (error) {
       this.leave('it failed to start');
       if (error instanceof HandleError && error.reason === 'busy') throw error;
       throw creationFailed(this.entry, this.#host, error);
     }
-    this.#step({ type: 'woken' });
+    this.#seen.changed();
     return answer;
   }
 
   /** @throws {HandleError} */
   call(kind: QueuedKind, caller: Caller): Promise<HandleView> {
     this.#lastUsed = this.#host.clock.now();
-    if (this.#gone) return Promise.reject(new Deactivating());
-    const answer = this.#mail.add(kind, caller, this.#seen.mailed(kind, this.#away));
+    if (this.life.over) return Promise.reject(new Deactivating());
+    const answer = this.#mail.add(kind, caller, this.#seen.mailed(kind, this.life.has('away')));
     this.wake();
     return answer;
   }
 
   /** Loads it from the store if needed, and serves its queued calls. */
   wake(): void {
-    if (this.#gone || this.#away) return;
-    if (this.#turns.awake) return this.#turns.again();
-    this.#away = true;
-    void this.#read();
+    if (this.life.has('loaded')) return this.#turns.again();
+    if (this.#step('wake')) void this.#read();
   }
 
   /** See {@link TurnLoop.settled}. */
   settled(): Promise<void> {
-    return this.#gone ? Promise.resolve() : this.#turns.settled();
+    return this.#turns.settled();
   }
 
   /** Leaves memory. Its work is aborted, and resumes at the next activation. */
   leave(why: string): void {
-    if (this.#gone) return;
-    this.#gone = true;
+    if (this.life.take('leave')) this.#left(why);
+  }
+
+  #left(why: string): void {
     const { store } = this.#host;
     this.entry.footprint.asleep(store.durable ? 0 : this.#turns.kept.length);
     this.#turns.drop();
@@ -138,20 +133,17 @@ export class Instance implements TurnLoopOwner {
 
   /** Hibernates because it is idle. The next call or timer activates it. */
   rest(): void {
-    this.#step({ type: 'rest' });
-    this.leave('hibernation');
+    if (this.#step('rest')) this.leave('hibernation');
   }
 
   expire(): void {
-    this.#step({ type: 'expire' });
-    this.leave('it expired');
+    if (this.#step('expire')) this.#left('it expired');
   }
 
   async #read(): Promise<void> {
-    this.#step({ type: 'wake' });
     try {
       const { from, data, kept, version } = await loadInstance(this.entry, this.#host);
-      if (this.#gone) return;
+      if (this.life.over) return;
       // Memory for a call must fit the quota. Work without a call is already admitted.
       const bytes = bytesOf(data, kept.snapshot);
       if (this.#mail.size > 0) this.#host.takes(this.entry, bytes);
@@ -159,12 +151,12 @@ export class Instance implements TurnLoopOwner {
       const own = this.entry.status === 'active' ? this.#host.suspects.against(this.entry.id, OWN_ACTIVITY) : undefined;
       if (own?.condemned)
         return this.#setAside([], endedBy(own.deaths), { kept: data, version, kind: from.kind }, own.deaths);
-      this.#away = false;
-      this.#turns.goOn(this.#open(from), kept, data, from.resumption.migrated);
-      this.#step({ type: 'woken' });
+      const awake = this.#open(from);
+      if (this.entry.status === 'active') this.life.take('woken');
+      this.#turns.goOn(awake, kept, data, from.resumption.migrated);
+      this.#seen.changed();
     } catch (error) {
-      this.#away = false;
-      if (this.#gone) return;
+      if (this.life.over) return;
       const unread = error instanceof StoreError || error instanceof HandleError;
       // An instance that has ended has nothing to restart.
       if (unread || this.entry.status !== 'active') this.#unread(error);
@@ -173,7 +165,7 @@ export class Instance implements TurnLoopOwner {
   }
 
   #unread(error: unknown): void {
-    this.#step({ type: 'unread' });
+    this.#step('unread');
     const { entry } = this;
     const known = error instanceof HandleError ? error : undefined;
     const refusal =
@@ -228,7 +220,7 @@ export class Instance implements TurnLoopOwner {
 
   ended(): void {
     const { status } = this.entry;
-    this.#step({ type: status === 'done' ? 'finish' : status === 'failed' ? 'fail' : 'end' });
+    this.#step(status === 'done' ? 'finish' : status === 'failed' ? 'fail' : 'end');
     this.#turns.awake?.living.stop();
   }
 
@@ -261,13 +253,12 @@ export class Instance implements TurnLoopOwner {
     this.#mail.putBack(jobs.slice(0, -1));
     const { letter, refusal } = poisonLetter(this.entry, this.#host, culprit, error);
     this.#host.suspects.setAside(this.entry.id, culprit, letter.incident);
+    this.life.take('bury');
     this.#turns.drop();
-    this.#away = true;
     this.#host.store
       .commit([{ type: 'dead letter', letter }])
       .catch((failed: unknown) => void this.#host.incident('dead letters', failed))
       .then(() => {
-        this.#away = false;
         culprit.reject(refusal);
         this.#restart();
       });
@@ -287,10 +278,9 @@ export class Instance implements TurnLoopOwner {
   }
 
   #restart(): void {
-    if (this.#gone) return;
-    this.#step({ type: 'restart' });
+    if (!this.#step('restart')) return;
     this.#turns.drop();
-    this.wake();
+    void this.#read();
   }
 
   /** Quarantines the instance: stores its last snapshot with the failure. It processes no further events. */
@@ -299,9 +289,9 @@ export class Instance implements TurnLoopOwner {
     const { letter, refusal } = crashLimitReached(entry, this.#host, events, crashes, error);
     this.#host.suspects.setAside(entry.id, undefined, letter.incident);
     entry.status = 'failed';
-    this.#away = true;
+    this.#step('quarantine');
     const gone = (): void => {
-      this.#step({ type: 'set aside' });
+      this.#step('quarantined');
       this.#mail.refuse(refusal);
       this.leave('it crashed too often and was quarantined');
       this.#host.lost(entry);
@@ -316,8 +306,10 @@ export class Instance implements TurnLoopOwner {
     return { kept, version: this.#version, kind: awake?.kind };
   }
 
-  #step(event: HandleLifeEvent): void {
-    this.#life = stepLife(this.#life, event);
-    this.#seen.changed();
+  /** Takes an event and shows the new state. @returns false if the chart does not accept it now */
+  #step(event: HandleLifeEvent['type']): boolean {
+    const taken = this.life.take(event);
+    if (taken) this.#seen.changed();
+    return taken;
   }
 }

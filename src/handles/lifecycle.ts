@@ -1,31 +1,36 @@
-/** Steps the lifecycle of a handle through `machines/handle.ts`. The chart has no context, so each step is computed once and cached. */
-import { transition } from 'xstate';
-import { type HandleLifeEvent, handleMachine } from '../../machines/handle.ts';
-import type { HandleStatus } from '../messages/handle-messages.ts';
+/** The lifecycle of one instance, which `machines/handle.ts` decides: the instance does what the chart accepts, and nothing else. */
+import { type HandleLifeEvent, type HandleLifeTag, handleMachine } from '../../machines/handle.ts';
+import { statesOf } from '../charts/state-table.ts';
 
-export type InstanceLife = keyof typeof handleMachine.states;
+const HIBERNATING = statesOf<HandleLifeEvent['type'], HandleLifeTag>(handleMachine);
 
-const steps = new Map<string, InstanceLife>();
+export class InstanceLifecycle {
+  #state = HIBERNATING;
 
-/** Returns the state after an event; the same state if it does not accept the event. */
-export function stepLife(life: InstanceLife, event: HandleLifeEvent): InstanceLife {
-  const key = `${life} ${event.type}`;
-  const known = steps.get(key);
-  if (known) return known;
-  const [next] = transition(handleMachine, handleMachine.resolveState({ value: life }), event);
-  const after = next.value;
-  steps.set(key, after);
-  return after;
-}
+  /** The name of the outermost state that operators see, such as `waking`. */
+  get name(): string {
+    const [outer = '', inner = ''] = this.#state.path.split('.');
+    return outer === 'live' ? inner : outer;
+  }
 
-/** Returns the initial state of an instance that is loaded from the store. */
-export function lifeOf(status: HandleStatus): InstanceLife {
-  switch (status) {
-    case 'active':
-      return 'hibernating';
-    case 'done':
-    case 'failed':
-    case 'ended':
-      return status;
+  /** Whether the instance has left memory, for good. */
+  get over(): boolean {
+    return this.#state.final;
+  }
+
+  has(tag: HandleLifeTag): boolean {
+    return this.#state.has(tag);
+  }
+
+  can(event: HandleLifeEvent['type']): boolean {
+    return this.#state.after(event) !== undefined;
+  }
+
+  /** Takes an event. @returns false if the current state does not accept it; nothing happens then */
+  take(event: HandleLifeEvent['type']): boolean {
+    const next = this.#state.after(event);
+    if (!next) return false;
+    this.#state = next;
+    return true;
   }
 }

@@ -9,6 +9,7 @@ import {
 } from 'xstate';
 import { describe, isJsonObject, isObject, type JsonObject, type JsonValue, messageOf } from '../protocol/json.ts';
 import { fromText, toText } from '../store/serialize.ts';
+import { activeNodes } from '../xstate-internals.ts';
 import { acceptedInWords } from './event-acceptance.ts';
 import { HandleError } from './handle-error.ts';
 import type { MachineKind } from './machine-definition.ts';
@@ -96,7 +97,7 @@ function migrate(kind: MachineKind, version: string, { value, context }: JsonObj
   const begun = createActor(machine, { snapshot });
   // The invocations of its states start now, because they did not run under this version.
   const children: Record<string, unknown> = {};
-  for (const node of snapshot._nodes)
+  for (const node of activeNodes(snapshot))
     for (const { id, src, input, systemId, onSnapshot } of node.invoke) {
       const logic = logicOf(machine, src);
       if (!logic) continue;

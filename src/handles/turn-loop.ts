@@ -12,6 +12,7 @@ import { HandleError } from './handle-error.ts';
 import { type HandleRecord, handleAddress } from './handle-record.ts';
 import type { InstanceDeps } from './instance-deps.ts';
 import { instanceView } from './instance-view.ts';
+import type { InstanceLifecycle } from './lifecycle.ts';
 import type { Caller } from './machine-definition.ts';
 import type { StoredInstance } from './restore.ts';
 import { follow, serveCall } from './serve-call.ts';
@@ -22,7 +23,8 @@ const MOST_TURNS = 64;
 /** The owner of the turns. */
 export interface TurnLoopOwner {
   readonly entry: HandleRecord;
-  readonly gone: boolean;
+  /** Decides what the loop may do now. */
+  readonly life: InstanceLifecycle;
   /** Reports a durable change. */
   changed(type: 'created' | 'changed', view: () => HandleView): void;
   answer(applied: readonly ServedCall[]): void;
@@ -52,12 +54,8 @@ export class TurnLoop {
   /** The stored data of the instance, as last written. */
   #kept = '';
   #failure: string | undefined;
-  /** A batch is being committed; calls wait. */
-  #busy = false;
-  /** The instance has changed without a call since the last batch. */
-  #stirred = false;
-  /** The last batch had the maximum size. */
-  #full = false;
+  /** Number of calls in the last batch. */
+  #served = 0;
   #waiting: (() => void)[] = [];
 
   constructor(owner: TurnLoopOwner, host: InstanceDeps, mail: BoundedMailbox) {
@@ -72,10 +70,6 @@ export class TurnLoop {
 
   get kept(): string {
     return this.#kept;
-  }
-
-  get idle(): boolean {
-    return !this.#busy && !this.#stirred;
   }
 
   /**
@@ -110,7 +104,6 @@ export class TurnLoop {
     if (entry.status === 'active') this.#host.suspects.noting(entry.id, () => awake.start());
     throwCrash(awake);
     awake.living.takeEvents();
-    this.#stirred = false;
     // Persist a migrated snapshot before running any of its effects.
     if (migrated) return this.#commit(awake, [], this.#own(awake));
     this.#durable(awake, [], awake.living.takeEffects(), undefined);
@@ -120,27 +113,24 @@ export class TurnLoop {
   drop(): void {
     this.#awake?.living.stop();
     this.#awake = undefined;
-    this.#stirred = false;
   }
 
   /** Notes a change without a call. All such changes within one turn of the event loop form one batch. */
   stir(awake: Activation): void {
-    if (awake !== this.#awake || this.#stirred) return;
-    this.#stirred = true;
-    this.again();
+    if (awake === this.#awake && this.#owner.life.take('change')) this.again();
   }
 
   /** Schedules the next batch as a microtask, so that the current caller does not wait; after a full batch, as a turn of the event loop. */
   again(): void {
-    if (!this.#stirred && this.#mail.size === 0) return;
-    if (this.#full) this.#host.clock.soon(() => this.#pump());
+    if (this.#mail.size === 0 && !this.#owner.life.has('changed')) return;
+    if (this.#served === MOST_TURNS) this.#host.clock.soon(() => this.#pump());
     else queueMicrotask(() => this.#pump());
-    this.#full = false;
+    this.#served = 0;
   }
 
   /** Resolves when all changes so far are durable and their effects have started. */
   settled(): Promise<void> {
-    if (this.idle || this.#owner.gone) return Promise.resolve();
+    if (!this.#owner.life.has('pending')) return Promise.resolve();
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
@@ -159,9 +149,10 @@ export class TurnLoop {
 
   #pump(): void {
     const awake = this.#awake;
-    if (this.#busy || this.#owner.gone || !awake) return;
+    const { life } = this.#owner;
+    if (!awake || !life.has('ready')) return;
     // A change without a call is committed separately, so that an event that crashes does not undo it.
-    if (this.#stirred) return this.#changed(awake);
+    if (life.has('changed')) return this.#changed(awake);
     try {
       this.#serveAll(awake);
     } finally {
@@ -199,7 +190,7 @@ export class TurnLoop {
       // Deferred effects must run before the next event, as they would without a store.
       if (job.attempts > 0 || entry.status !== 'active' || awake.living.holds) break;
     }
-    this.#full = applied.length === MOST_TURNS;
+    this.#served = applied.length;
     if (applied.length > 0) this.#commit(awake, applied, undefined);
     for (const { job } of applied) suspects.survives(entry.id, job);
   }
@@ -236,7 +227,6 @@ export class TurnLoop {
     own: OwnChange | undefined,
     more: readonly Write[] = [],
   ): void {
-    this.#stirred = false;
     const before = own ? undefined : { kept: this.#kept, timers: awake.timerRows() };
     if (!own && applied.every(({ events }) => events.length === 0)) return this.#durable(awake, applied, [], undefined);
     const turn = applied.at(-1)?.turn ?? own?.turn ?? this.#turn;
@@ -261,20 +251,18 @@ export class TurnLoop {
   }
 
   #keep({ data, writes }: Commit, more: readonly Write[], applied: readonly ServedCall[], then: () => void): void {
-    this.#busy = true;
+    const { life } = this.#owner;
+    life.take('commit');
     this.#kept = data;
     this.#host.store.commit(more.length === 0 ? writes : [...writes, ...more]).then(
       () => {
-        this.#busy = false;
+        life.take('durable');
         // Answer the calls in any case, because their changes are durable.
         if (this.#awake) return then();
         this.#owner.answer(applied);
         this.tellSettled();
       },
-      (error: unknown) => {
-        this.#busy = false;
-        this.#owner.unkept(applied, error);
-      },
+      (error: unknown) => this.#owner.unkept(applied, error),
     );
   }
 
@@ -291,7 +279,7 @@ export class TurnLoop {
     this.#owner.answer(applied);
     if (failed) return this.#owner.crashed([{ type: failed.effect }], failed.error);
     if (entry.status !== 'active') this.#owner.ended();
-    if (this.idle) this.tellSettled();
+    if (!this.#owner.life.has('pending')) this.tellSettled();
     this.again();
   }
 

@@ -9,6 +9,7 @@ import {
   transition,
 } from 'xstate';
 import { edgeOf } from '../charts/chart.ts';
+import { inertScope, transitionsOf } from '../xstate-internals.ts';
 import type { Inspection } from './inspection.ts';
 
 /**
@@ -92,22 +93,10 @@ function traceOf(machine: AnyStateMachine): Tracer {
   const self = createActor(machine);
   const tracer: Tracer = {
     edges: [],
-    scope: {
-      self,
-      id: self.id,
-      sessionId: self.sessionId,
-      system: self.system,
-      logger: nothing,
-      defer: nothing,
-      stopChild: nothing,
-      emit: nothing,
-      actionExecutor: nothing,
-    },
+    scope: inertScope(self),
   };
   self.system.inspect((inspected) => {
-    if (inspected.type === '@xstate.microstep') tracer.edges.push(...inspected._transitions.map(edgeOf));
+    if (inspected.type === '@xstate.microstep') tracer.edges.push(...transitionsOf(inspected).map(edgeOf));
   });
   return tracer;
 }
-
-function nothing(): void {}

@@ -13,6 +13,7 @@ import { edgeOf } from '../charts/chart.ts';
 import { pathOf } from '../charts/paths.ts';
 import { actorPath, childrenOf, isActor, isLifecycle } from '../charts/system-actors.ts';
 import { isObject } from '../protocol/json.ts';
+import { parentOf, scheduledEvents, transitionsOf } from '../xstate-internals.ts';
 import type { Inspection } from './inspection.ts';
 
 /** A running timer. */
@@ -39,7 +40,7 @@ export function watchSystem(root: AnyActorRef, address: string, inspection: Insp
 
 /** The running timers in the system of an actor. Milliseconds from the start of each. */
 export function runningDelays(root: AnyActorRef): readonly { readonly event: string; readonly delay: number }[] {
-  return Object.values(root.system.getSnapshot()._scheduledEvents).map(({ event, delay }) => ({
+  return Object.values(scheduledEvents(root)).map(({ event, delay }) => ({
     event: event.type,
     delay,
   }));
@@ -111,7 +112,7 @@ class SystemWatch {
         return this.#mailed(actorRef, event.sourceRef, event.event);
       case '@xstate.microstep': {
         const begun = this.#begun.get(actorRef) ?? { event: event.event, edges: [] };
-        begun.edges.push(...event._transitions.map(edgeOf));
+        begun.edges.push(...transitionsOf(event).map(edgeOf));
         this.#begun.set(actorRef, begun);
         const sent = this.#sent.get(event.event);
         if (sent !== undefined) this.#acting.set(actorRef, sent);
@@ -173,8 +174,9 @@ class SystemWatch {
     if (this.#recorded.get(address) === actor) return;
     if (this.#recorded.has(address)) this.#inspection.gone(address, 'another actor took its address');
     this.#recorded.set(address, actor);
-    const parent = actor._parent ? this.#addressOf(actor._parent) : this.#address;
-    this.#inspection.withCause(actor._parent ? (this.#acting.get(actor._parent) ?? this.#inspection.cause) : 0, () =>
+    const above = parentOf(actor);
+    const parent = above ? this.#addressOf(above) : this.#address;
+    this.#inspection.withCause(above ? (this.#acting.get(above) ?? this.#inspection.cause) : 0, () =>
       this.#inspection.born(address, {
         kind: 'invoked',
         parent,
@@ -190,7 +192,8 @@ class SystemWatch {
   #sweep(): void {
     for (const [address, actor] of this.#recorded) {
       const status = stateOfStatus(actor);
-      const there = actor._parent ? childrenOf(actor._parent).includes(actor) : false;
+      const above = parentOf(actor);
+      const there = above ? childrenOf(above).includes(actor) : false;
       if (status === 'active' && there) continue;
       this.#recorded.delete(address);
       const stopped = stateOfStatus(this.#root) === 'stopped' ? 'its parent was stopped' : 'its state was left';
@@ -209,7 +212,7 @@ class SystemWatch {
   #timers(): void {
     const before = this.#running;
     this.#running = new Map();
-    const scheduled = this.#root.system.getSnapshot()._scheduledEvents;
+    const scheduled = scheduledEvents(this.#root);
     for (const key in scheduled) {
       const mark = scheduled[key];
       if (!mark) continue;

@@ -3,7 +3,9 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { StateMachine } from 'xstate';
+import type { OperatorLog } from '../operator-log.ts';
 import { isObject } from '../protocol/json.ts';
+import { missingMembers, untestedVersion } from '../xstate-internals.ts';
 
 /** One installed copy of XState. */
 interface Copy {
@@ -29,6 +31,24 @@ export function foreignCopy(machine: object): string | undefined {
     return `${expected}, got one of a copy that is bundled into another file. Leave xstate and troupe external when you bundle a program`;
   const install = ours ? `"npm install xstate@${ours.version}"` : "the version of Troupe's copy";
   return `${expected}, got one of xstate ${theirs.version} (${theirs.folder}). Install one copy for both: ${install}, then "npm ls xstate" lists a single version`;
+}
+
+/** The logs that have received the warning: one for each server. */
+const warned = new WeakSet<OperatorLog>();
+
+/**
+ * Warns the operator, once for each server, that Troupe was not tested with the installed version of XState.
+ *
+ * @param installed default: the version of Troupe's copy; undefined if it is bundled, so that nobody can tell
+ */
+export function warnOfUntestedXState(
+  log: OperatorLog,
+  installed = copyOf((exported) => exported === StateMachine)?.version,
+): void {
+  if (warned.has(log) || installed === undefined) return;
+  warned.add(log);
+  const warning = untestedVersion(installed, missingMembers());
+  if (warning !== undefined) log('warning', warning);
 }
 
 /** Finds the copy whose `StateMachine` fits. An `import` of XState loads its CommonJS files, which `require.cache` lists. */

@@ -27,6 +27,7 @@ import {
 } from '../registry/registration.ts';
 import { spawnRegistry } from '../registry/registry.ts';
 import { knower, servePrompts, serveResources, serveTools } from '../registry/resolve.ts';
+import { warnOfUntestedXState } from '../registry/xstate-copy.ts';
 import type { Tasks } from '../tasks/tasks.ts';
 import { Pool } from '../workers/pool.ts';
 import type { Capabilities } from './capabilities.ts';
@@ -123,7 +124,13 @@ export function spawnOffering(host: OfferingOptions): Offering {
     },
   };
   const registration = (): ToolRegistration =>
-    elements({ ...toolActors, compile: (definition) => compileTool(settling(definition), runMachine, pool.runner) });
+    elements({
+      ...toolActors,
+      compile: (definition) => {
+        if (definition.machine) warnOfUntestedXState(host.log);
+        return compileTool(settling(definition), runMachine, pool.runner);
+      },
+    });
   // A separate registration: this tool is not the author's, whose tools may be copied to another server.
   if (options.askThroughModel) registration().register({ ...ANSWER_DEFINITION, handler: notHere });
   const resourceRegistration = (): Registration<ResourceDefinition> =>

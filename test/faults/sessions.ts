@@ -109,9 +109,9 @@ export const SESSIONS: readonly BrokenBuild[] = [
   {
     id: 'R-45',
     test: 'test/durable/reads.test.ts',
-    file: 'src/handles/turn-loop.ts',
-    find: 'if (this.#busy || this.#owner.gone || !awake) return;',
-    replace: 'if (this.#owner.gone || !awake) return;',
+    file: 'machines/handle.ts',
+    find: "tags: ['loaded', 'pending'],",
+    replace: "tags: ['loaded', 'pending', 'ready'],",
     why: 'a look at a handle overtakes the change that it shows',
   },
   {
