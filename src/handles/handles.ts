@@ -67,7 +67,7 @@ export class Handles {
    */
   define(kind: MachineKind): void {
     this.#kinds.set(kind.name, checkKind(kind));
-    warnOfUntestedXState(this.#options.log);
+    warnOfUntestedXState(this.#options.system.log);
     this.#directory.redefined(kind.name);
   }
 

@@ -127,7 +127,7 @@ export function spawnOffering(host: OfferingOptions): Offering {
     elements({
       ...toolActors,
       compile: (definition) => {
-        if (definition.machine) warnOfUntestedXState(host.log);
+        if (definition.machine) warnOfUntestedXState(host.system.log);
         return compileTool(settling(definition), runMachine, pool.runner);
       },
     });
