@@ -72,7 +72,7 @@ export function actorLogic(actor: AnyActorRef): unknown {
   return 'logic' in actor ? actor.logic : undefined;
 }
 
-/** Whether an actor was created from a persisted snapshot. */
+/** Returns whether an actor was created from a persisted snapshot. */
 export function isRestored(actor: AnyActorRef): boolean {
   const options: unknown = 'options' in actor ? actor.options : undefined;
   return isObject(options) && options.snapshot !== undefined;
