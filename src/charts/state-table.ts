@@ -9,7 +9,7 @@ import { pathOf } from './paths.ts';
 export interface TableState<Event extends string, Tag extends string> {
   /** Such as `active.idle`. */
   readonly path: string;
-  /** Whether it is final: it accepts no event. */
+  /** True for a final state, which accepts no event. */
   readonly final: boolean;
   has(tag: Tag): boolean;
   /** The state after an event; undefined if this state does not accept the event. */

@@ -13,7 +13,7 @@ export class InstanceLifecycle {
     return outer === 'live' ? inner : outer;
   }
 
-  /** Whether the instance has left memory, for good. */
+  /** True once the instance has left memory, for good. */
   get over(): boolean {
     return this.#state.final;
   }
