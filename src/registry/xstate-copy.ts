@@ -39,7 +39,7 @@ const warned = new WeakSet<OperatorLog>();
 /**
  * Warns the operator, once for each server, that Troupe was not tested with the installed version of XState.
  *
- * @param installed default: the version of Troupe's copy; undefined if it is bundled, so that nobody can tell
+ * @param installed default: the version of Troupe's copy; undefined if it is bundled, so that its version is unknown
  */
 export function warnOfUntestedXState(
   log: OperatorLog,
