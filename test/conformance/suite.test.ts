@@ -5,8 +5,9 @@ import * as assert from 'uvu/assert';
 import type { Revision } from '../../src/protocol/revisions.ts';
 import { server } from '../clients/wire.ts';
 import { suite } from '../harness/door.ts';
+import { newerNode, noNewerNode } from '../harness/newer-node.ts';
 import { SCALE } from '../harness/scale.ts';
-import { type Check, cannotRun, type Findings, nodeForSuite, runSuite, scenariosOf } from './official-suite.ts';
+import { type Check, type Findings, runSuite, scenariosOf } from './official-suite.ts';
 
 const REVISIONS = ['2025-11-25', '2026-07-28'] as const satisfies readonly Revision[];
 
@@ -36,7 +37,7 @@ const TELLING = [
 
 const test = suite('official conformance suite');
 
-const skipped = cannotRun ?? (SCALE === 'quick' ? 'npm run test:full runs it' : undefined);
+const skipped = noNewerNode ?? (SCALE === 'quick' ? 'npm run test:full runs it' : undefined);
 if (skipped !== undefined) test.skip('all that it requires of servers', skipped);
 else {
   let child: ChildProcess | undefined;
@@ -49,7 +50,7 @@ else {
       env: { ...process.env, ...env },
       stdio: ['ignore', 'ignore', 'pipe'],
     });
-    const [url, node] = await Promise.all([urlOf(child), nodeForSuite()]);
+    const [url, node] = await Promise.all([urlOf(child), newerNode()]);
     // Both at once: one endpoint serves both eras side by side.
     await Promise.all(REVISIONS.map(async (revision) => found.set(revision, await runSuite(node, url, revision))));
   });

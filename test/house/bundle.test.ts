@@ -15,21 +15,22 @@ interface Loaded {
   readonly files: readonly string[];
   /** Packages, without Node's own modules. */
   readonly packages: readonly string[];
+  readonly builtins: readonly string[];
 }
 
 /** Collects the static imports of a file, and theirs. Dynamic imports are left out. */
 function loadedWith(file: string): Loaded {
-  const [files, packages] = [new Set<string>(), new Set<string>()];
+  const [files, packages, builtins] = [new Set<string>(), new Set<string>(), new Set<string>()];
   const visit = (path: string): void => {
     if (files.has(path)) return;
     files.add(path);
     for (const [, from = ''] of readFileSync(path, 'utf8').matchAll(IMPORT))
       if (from.startsWith('.')) visit(join(dirname(path), from));
-      else if (!from.startsWith('node:')) packages.add(from);
+      else (from.startsWith('node:') ? builtins : packages).add(from);
   };
   visit(join(lib, file));
   const named = (path: string): string => relative(lib, path).replace(/^(chunk-.*)-[\w-]{8}\.js$/, '$1');
-  return { files: [...files].map(named).sort(), packages: [...packages].sort() };
+  return { files: [...files].map(named).sort(), packages: [...packages].sort(), builtins: [...builtins].sort() };
 }
 
 /** The chunk of that name that the library imports. */
@@ -73,9 +74,29 @@ if (existsSync(lib)) {
     ]);
   });
 
+  test('no server loads node:http before it listens on a port: an import of it takes 16 ms on Node 24', () => {
+    for (const entry of ['index.js', 'command-worker.js']) {
+      const { builtins } = loadedWith(entry);
+      assert.equal(
+        builtins.filter((name) => ['node:http', 'node:https', 'node:http2', 'node:tls', 'node:zlib'].includes(name)),
+        [],
+      );
+    }
+  });
+
+  test('the supervisor starts its first worker without node:crypto, node:http and node:worker_threads', () => {
+    const command = readFileSync(join(lib, 'cli/main.js'), 'utf8');
+    const required = [...command.matchAll(/\brequire\("node:([^"]+)"\)/g)].map(([, from = '']) => from);
+    assert.equal(
+      required.filter((name) => ['crypto', 'http', 'worker_threads'].includes(name)),
+      [],
+    );
+  });
+
   test('the watchdog thread loads one file', () => {
     const thread = 'workers/watchdog-thread.js';
-    assert.equal(loadedWith(thread), { files: [thread], packages: [] });
+    const { files, packages } = loadedWith(thread);
+    assert.equal({ files, packages }, { files: [thread], packages: [] });
   });
 
   test('each file that Node starts by its path is where src/package-files.ts expects it', () => {

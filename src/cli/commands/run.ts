@@ -1,5 +1,4 @@
 /** `troupe run FILE|DIR`: serves a program or modules on stdio, in a worker process that is restarted after a crash. */
-import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { ownFile } from '../../package-files.ts';
 import { readOptions } from '../command-options.ts';
@@ -48,11 +47,17 @@ export async function main(args: readonly string[]): Promise<void> {
   // Every worker gets the same token, so that an open page can reconnect to the next worker.
   const isInspected = work.inspecting.inspect || work.inspecting.record !== undefined;
   const inspection = isInspected
-    ? { port: 0, token: randomBytes(TOKEN_BYTES).toString('base64url'), workers: 0, released: Promise.resolve() }
+    ? { port: 0, token: await randomToken(), workers: 0, released: Promise.resolve() }
     : undefined;
   const start = () => new WorkerProcess({ command, inspection });
   // The supervisor loads while the worker starts.
   const first = start();
   const { supervise } = await import('../supervisor/process-supervisor.ts');
   await supervise(first, start);
+}
+
+/** Loads `node:crypto` only here: it takes longer than all other modules that a start needs. */
+async function randomToken(): Promise<string> {
+  const { randomBytes } = await import('node:crypto');
+  return randomBytes(TOKEN_BYTES).toString('base64url');
 }

@@ -1,0 +1,93 @@
+/** TypeScript programs: Node removes the types itself where it can, and tsx loads the programs that need more. */
+import * as assert from 'uvu/assert';
+import { Tree } from '../discovery/tree.ts';
+import { suite } from '../harness/door.ts';
+import { newerNode, noNewerNode } from '../harness/newer-node.ts';
+import { Cli, isBuilt, TROUPE } from './cli.ts';
+
+const test = suite('troupe run: TypeScript');
+
+/** A server whose tool returns its own text as it was compiled: Node replaces a type by blanks, tsx removes it. */
+const SERVER = `import { createServer } from '${TROUPE}';
+const twice = (value: number) => value * 2;
+const server = createServer({ name: 'typed', version: '1.0.0' });
+server.tool('text', {}, () => twice.toString());
+server.tool('location', {}, () => import.meta.url);
+export default server;
+`;
+const BY_NODE = '(value        ) => value * 2';
+
+const TYPES = `export interface Name { readonly name: string }
+export const ada: Name = { name: 'Ada' };
+`;
+
+/** Programs that Node cannot link: the reason, and their files. */
+const NEED_TSX: readonly (readonly [string, Readonly<Record<string, string>>])[] = [
+  ['an enum', { 'server.ts': `enum Kind { One }\n${SERVER}` }],
+  ['a parameter property', { 'server.ts': `class Named { constructor(readonly name: string) {} }\n${SERVER}` }],
+  ['a namespace', { 'server.ts': `namespace Inner { export const one = 1; }\n${SERVER}` }],
+  ['an import without an extension', { 'server.ts': `import './types';\n${SERVER}`, 'types.ts': TYPES }],
+  [
+    'an import of a type without the word type',
+    { 'server.ts': `import { ada, Name } from './types.ts';\nconst name: Name = ada;\n${SERVER}`, 'types.ts': TYPES },
+  ],
+  ['a .tsx file', { 'server.ts': `import './view.tsx';\n${SERVER}`, 'view.tsx': TYPES }],
+  [
+    'paths in tsconfig.json',
+    {
+      'server.ts': `import '#types';\n${SERVER}`,
+      'types.ts': TYPES,
+      'tsconfig.json': '{ "compilerOptions": { "paths": { "#types": ["./types.ts"] } } }',
+    },
+  ],
+];
+
+async function textOf(node: string, files: Readonly<Record<string, string>>): Promise<string> {
+  const tree = new Tree(files);
+  const cli = new Cli(['run', 'server.ts'], { cwd: tree.path, node });
+  await cli.initialize();
+  const text = await cli.call('text');
+  assert.is(await cli.end(), 0);
+  assert.is(cli.err, '');
+  return text;
+}
+
+if (!isBuilt) test.skip('all of it', 'dist is not built: npm run build');
+else if (noNewerNode !== undefined) test.skip('on a Node that removes types', noNewerNode);
+else {
+  for (const type of [undefined, 'module', 'commonjs'])
+    test(`Node removes the types of a program in a package of type ${type}, without tsx`, async () => {
+      const node = await newerNode();
+      const files = type ? { 'package.json': JSON.stringify({ type }) } : undefined;
+      assert.is(await textOf(node, { ...files, 'server.ts': SERVER }), BY_NODE);
+    });
+
+  for (const [reason, files] of NEED_TSX)
+    test(`tsx loads a program with ${reason}`, async () => {
+      const node = await newerNode();
+      assert.not.equal(await textOf(node, files), BY_NODE);
+    });
+
+  test('a program that throws runs once', async () => {
+    const node = await newerNode();
+    const tree = new Tree({ 'server.ts': `console.error('began');\nconst text: string = '{';\nJSON.parse(text);\n` });
+    const cli = new Cli(['run', 'server.ts'], { cwd: tree.path, node });
+    assert.is(await cli.exit, 1);
+    assert.is(cli.err.split('began').length, 2, cli.err);
+    assert.match(cli.err, 'SyntaxError');
+  });
+
+  test('a file that Node loads natively keeps its own URL', async () => {
+    const tree = new Tree({ 'server.ts': SERVER });
+    const cli = new Cli(['run', 'server.ts'], { cwd: tree.path, node: await newerNode() });
+    await cli.initialize();
+    assert.is(await cli.call('location'), new URL(`file://${tree.at('server.ts')}`).href);
+    assert.is(await cli.end(), 0);
+  });
+}
+
+if (isBuilt)
+  for (const [reason, files] of NEED_TSX)
+    test(`this Node runs a program with ${reason}`, async () => {
+      assert.match(await textOf(process.execPath, files), /^\(?value\b[\s)]*=> ?value ?\* ?2$/);
+    });

