@@ -155,7 +155,7 @@ class CallRun {
     if (crash) return this.#fail(crash.error);
     const place = this.#keeping ? this.#place() : undefined;
     const due = Math.min(...[...this.#timers.values()].map((timer) => timer.due));
-    const journal = place === undefined ? undefined : this.#places.journal();
+    const journal = place === undefined ? undefined : this.#places.stepLog();
     const effects = living.takeEffects();
     if (place === undefined || !journal) return this.#go(effects);
     this.#busy = true;
@@ -263,7 +263,7 @@ class CallRun {
   #steps(actor: AnyActorRef): StepProvider {
     const entry = this.#entryOf(actor);
     const { ctx } = this.#run;
-    const request = this.#places.journal()?.key ?? ctx.requestId;
+    const request = this.#places.stepLog()?.key ?? ctx.requestId;
     return {
       key: createHash('sha256').update(`${request} ${entry}`).digest('base64url'),
       step: (name, fn) => ctx.step(`${entry}/${name}`, fn),

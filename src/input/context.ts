@@ -78,9 +78,9 @@ export interface Context extends Asking {
 export interface ContextHost {
   readonly clock: Clock;
   /** Returns the interactive request of a request that asks its client. */
-  converse(request: ActiveRequest, carrier: HandlerRun): Mailbox<InteractiveRequestMail>;
+  interact(request: ActiveRequest, run: HandlerRun): Mailbox<InteractiveRequestMail>;
   /** Returns the log of its steps; undefined if they end with the process. */
-  journal?(request: ActiveRequest, carrier: HandlerRun): StepStore | undefined;
+  stepLog?(request: ActiveRequest, run: HandlerRun): StepStore | undefined;
   /** Counts the memory that the handler of a request makes the server retain. */
   memoryOf(request: ActiveRequest): HeldMemory;
   /** Most characters of JSON of all step results of one request. */
@@ -100,7 +100,7 @@ export interface Checkpoints {
   /** The call may be continued by another process although it has asked nothing. */
   readonly lasting: boolean;
   /** Returns the log; undefined if nothing of this call is persisted. */
-  journal(): StepStore | undefined;
+  stepLog(): StepStore | undefined;
 }
 
 /** Works only for a context of this package: an author's executor may pass its handlers another. */
@@ -135,10 +135,10 @@ export class RequestContext implements Context, HandlerRun {
     this.#timeoutMs = timeoutMs;
     this.#allow();
     // Continues a request of another process, or one that was evicted. From now on no other request may continue it.
-    if (request.recorded?.id !== undefined) host.converse(request, this);
+    if (request.recorded?.id !== undefined) host.interact(request, this);
   }
 
-  carryOn(request: ActiveRequest): void {
+  continueFor(request: ActiveRequest): void {
     this.#request = request;
     this.#allow();
     this.#host.carried?.(request);
@@ -194,7 +194,7 @@ export class RequestContext implements Context, HandlerRun {
 
   get #ask(): Asking {
     this.#asking ??= makeAsking({
-      conversation: () => this.#host.converse(this.#first, this),
+      conversation: () => this.#host.interact(this.#first, this),
       client: () => this.#request.client,
       model: this.#host.model,
     });
@@ -243,19 +243,19 @@ export class RequestContext implements Context, HandlerRun {
   /** The checkpoints of its statechart; undefined for a call that ends with its process. */
   get places(): Checkpoints | undefined {
     const { client, recorded } = this.#first;
-    const { journal, lasting = false } = this.#host;
-    if (!journal || (client.session && !lasting)) return undefined;
+    const { stepLog, lasting = false } = this.#host;
+    if (!stepLog || (client.session && !lasting)) return undefined;
     return {
       before: recorded?.place,
       lasting: lasting || recorded?.id !== undefined,
-      journal: () => journal(this.#first, this),
+      stepLog: () => stepLog(this.#first, this),
     };
   }
 
   get step(): Context['step'] {
     this.#steps ??= new Steps({
       recorded: this.#first.recorded?.steps,
-      journal: this.#host.journal?.(this.#first, this),
+      journal: this.#host.stepLog?.(this.#first, this),
       memory: this.#host.memoryOf(this.#first),
       maxStepsLength: this.#host.maxStepsLength,
     });

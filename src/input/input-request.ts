@@ -1,6 +1,6 @@
-/** One open question of an interactive request: where it was sent, and its outcome. */
+/** One input request of an interactive request: where it was sent, and its outcome. Governed by `machines/input-request.ts`. */
 import { initialTransition } from 'xstate';
-import { type AskEvent, askMachine } from '../../machines/ask.ts';
+import { type InputRequestEvent, inputRequestMachine } from '../../machines/input-request.ts';
 import type { Clock } from '../clock.ts';
 import type { Inspection } from '../inspection/inspection.ts';
 import type { Waits } from '../inspection/records.ts';
@@ -13,7 +13,7 @@ import { isObject } from '../protocol/json.ts';
 import { cannotAsk } from './declared-capabilities.ts';
 
 /** The initial snapshot, shared by all because snapshots are immutable. */
-const INITIAL = initialTransition(askMachine)[0];
+const INITIAL = initialTransition(inputRequestMachine)[0];
 
 export interface PendingInputOptions {
   readonly inspection: Inspection;
@@ -28,7 +28,8 @@ export class PendingInput {
   readonly bytes: number;
   readonly #options: PendingInputOptions;
   readonly #address: string;
-  #ask: AskMail | undefined;
+  /** The request to the client of a session. */
+  #sent: AskMail | undefined;
   #snapshot = INITIAL;
 
   /** @param bytes that the question takes in memory */
@@ -42,8 +43,8 @@ export class PendingInput {
       kind: 'ask',
       parent,
       label,
-      state: () => String(this.#snapshot.value),
-      chart: () => ({ machine: askMachine, snapshot: this.#snapshot }),
+      state: () => this.#snapshot.value,
+      chart: () => ({ machine: inputRequestMachine, snapshot: this.#snapshot }),
       facts: () => ({ key: question.key, method: question.request.method, asks: question.request.params }),
       waits: () => this.waits(),
     });
@@ -58,41 +59,54 @@ export class PendingInput {
     return this.question.model ? undefined : cannotAsk(this.question.request, capabilities);
   }
 
-  /** The client of a session was asked over its stream. */
-  get streaming(): boolean {
-    return this.#ask !== undefined;
+  /** Whether the client of a session was asked over its stream. */
+  get streamed(): boolean {
+    return this.#snapshot.hasTag('streamed');
   }
 
   /** Asks the client of a session over its stream, which does not exist in the modern era. */
-  putTo(about: ActiveRequest, reply: (reply: Reply) => void): void {
+  sendTo(about: ActiveRequest, reply: (reply: Reply) => void): void {
     const { session } = about.client;
     if (!session) return;
-    this.#ask = { type: 'ask', about, input: this.question.request, reply };
-    session.mailbox.send(this.#ask);
+    this.#sent = { type: 'ask', about, input: this.question.request, reply };
+    this.#step({ type: 'send' });
+    session.mailbox.send(this.#sent);
   }
 
+  /** Passes the reply to the handler, unless the input request has ended. */
   reply(reply: Reply): void {
-    this.#judge(eventOf(reply));
-    this.question.reply(reply);
+    if (this.#end(eventOf(reply))) this.question.reply(reply);
   }
 
-  /** Rejects the question: no answer will arrive, or none is needed. */
+  /** Rejects the input request: no answer will arrive, or none is needed. */
   fail(client: Client, reason: Error): void {
-    this.withdraw(client, reason.message);
-    this.question.fail(reason);
+    if (this.withdraw(client, reason.message)) this.question.fail(reason);
   }
 
-  /** Notifies the client or the task that the answer is no longer needed. */
-  withdraw({ session }: Client, reason: string): void {
-    this.#judge({ type: 'expire' });
-    if (this.#ask) session?.mailbox.send({ type: 'withdraw', ask: this.#ask, reason });
+  /**
+   * Notifies the client of a session that its answer is no longer needed.
+   *
+   * @returns false if the input request had ended before
+   */
+  withdraw({ session }: Client, reason: string): boolean {
+    const { streamed } = this;
+    if (!this.#end({ type: 'withdraw' })) return false;
+    if (streamed && this.#sent) session?.mailbox.send({ type: 'withdraw', ask: this.#sent, reason });
+    return true;
   }
 
-  #judge(event: AskEvent): void {
+  /** @returns false if it had ended before */
+  #end(event: InputRequestEvent): boolean {
+    if (this.#snapshot.status === 'done') return false;
+    this.#step(event);
     const { inspection } = this.#options;
-    this.#snapshot = step(inspection, this.#address, askMachine, this.#snapshot, event);
-    inspection.stated(this.#address, String(this.#snapshot.value));
+    inspection.stated(this.#address, this.#snapshot.value);
     inspection.gone(this.#address, `it was ${this.#snapshot.value}`);
+    return true;
+  }
+
+  #step(event: InputRequestEvent): void {
+    this.#snapshot = step(this.#options.inspection, this.#address, inputRequestMachine, this.#snapshot, event);
   }
 }
 
@@ -101,7 +115,7 @@ export function refuseInput(questions: readonly Question[], why: Error, clock: C
   for (const question of questions) clock.soon(() => question.fail(why));
 }
 
-function eventOf(reply: Reply): AskEvent {
+function eventOf(reply: Reply): InputRequestEvent {
   const action = reply.ok && isObject(reply.result) ? reply.result.action : undefined;
   if (!reply.ok || action === 'cancel') return { type: 'cancel' };
   return { type: action === 'decline' ? 'decline' : 'answer' };

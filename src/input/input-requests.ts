@@ -1,21 +1,32 @@
 /** The open questions of an interactive request and the time limit for their answers. */
+import type { ActorSystem } from '../actor/actor-system.ts';
 import type { Timer } from '../clock.ts';
 import { addresseeOf, nameOfQuestion } from '../inspection/display-names.ts';
 import type { Waits } from '../inspection/records.ts';
-import type { ActiveRequest } from '../messages/active-request.ts';
+import type { ActiveRequest, HeldMemory } from '../messages/active-request.ts';
 import type { Client } from '../messages/client-facts.ts';
 import type { Question } from '../messages/input-messages.ts';
-import { answerTimeout } from './answer-timeout.ts';
 import { PendingInput, refuseInput } from './input-request.ts';
-import type { InteractiveRequestOptions } from './interactive-request-options.ts';
 import { retainedSize } from './request-memory.ts';
 
+export interface PendingInputsOptions {
+  readonly system: ActorSystem;
+  /** Counts the input requests. */
+  readonly memory: HeldMemory;
+  /** Milliseconds that a client has to answer. */
+  readonly askMs: number;
+}
+
+/** Milliseconds by which the deadline of a request exceeds the time for an answer, so that the answer's own error arrives first. */
+const MARGIN_MS = 1_000;
+
 export class PendingInputs {
-  readonly #options: InteractiveRequestOptions;
+  readonly #options: PendingInputsOptions;
   readonly #address: string;
   readonly #client: () => Client;
   readonly #open = new Map<string, PendingInput>();
-  #timer: Timer | undefined;
+  /** The time limit for the answers. Its cancellation restores the request's own timeout. */
+  #timeout: Timer | undefined;
   /** Time of the last question, in milliseconds of the server's clock. */
   #asked = 0;
 
@@ -23,7 +34,7 @@ export class PendingInputs {
    * @param address the address of the interactive request
    * @param client the current client
    */
-  constructor(options: InteractiveRequestOptions, address: string, client: () => Client) {
+  constructor(options: PendingInputsOptions, address: string, client: () => Client) {
     this.#options = options;
     this.#address = address;
     this.#client = client;
@@ -35,7 +46,7 @@ export class PendingInputs {
 
   /** Whether any of them was asked over the stream of a session. */
   get streaming(): boolean {
-    return [...this.#open.values()].some(({ streaming }) => streaming);
+    return [...this.#open.values()].some(({ streamed }) => streamed);
   }
 
   get questions(): readonly Question[] {
@@ -85,20 +96,30 @@ export class PendingInputs {
   }
 
   /**
-   * Restarts the time limit for the client's answers.
+   * Restarts the time limit for the client's answers and extends the deadline of the request by it. The request's own
+   * timeout is for the handler.
    *
    * @param expired called when the time is over
    */
-  allow(request: ActiveRequest, expired: () => void): void {
-    // Cancel the previous timer first, because that restores the request's own timeout.
-    this.#timer?.cancel();
-    this.#timer = answerTimeout(this.#options, request, expired);
+  startTimeout(request: ActiveRequest, expired: () => void): void {
+    // Restore the request's own timeout before it is read.
+    this.stopTimeout();
+    const { askMs, system } = this.#options;
+    const { timeoutMs } = request;
+    request.requests.send({ type: 'allow', request, timeoutMs: askMs + MARGIN_MS });
+    const timer = system.clock.after(askMs, expired);
+    this.#timeout = {
+      cancel() {
+        timer.cancel();
+        if (!request.settled) request.requests.send({ type: 'allow', request, timeoutMs });
+      },
+    };
   }
 
-  /** Stops the time limit. */
-  allowed(): void {
-    this.#timer?.cancel();
-    this.#timer = undefined;
+  /** Stops the time limit and restores the request's own timeout. */
+  stopTimeout(): void {
+    this.#timeout?.cancel();
+    this.#timeout = undefined;
   }
 
   *[Symbol.iterator](): Iterator<readonly [string, PendingInput]> {

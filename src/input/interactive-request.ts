@@ -1,28 +1,71 @@
 /**
  * Runs a request whose handler needs input from the client. Legacy sessions are asked over the stream; modern clients get
- * `input_required` and retry. The handler runs once and is suspended in between.
+ * `input_required` and retry. The handler runs once and is suspended in between. Governed by
+ * `machines/interactive-request.ts`.
  */
 import { initialTransition } from 'xstate';
-import { type RequestEvent, requestMachine } from '../../machines/request.ts';
+import { type InteractiveRequestEvent, interactiveRequestMachine } from '../../machines/interactive-request.ts';
 import { type Actor, type Behaviour, spawn } from '../actor/actor.ts';
+import type { ActorSystem } from '../actor/actor-system.ts';
 import { counted, factsOf, nameOfOperation } from '../inspection/display-names.ts';
 import type { Charted, Facts, Waits } from '../inspection/records.ts';
 import { step } from '../inspection/stepping.ts';
-import type { ActiveRequest } from '../messages/active-request.ts';
-import type { InteractiveRequestMail, Question, Reply } from '../messages/input-messages.ts';
+import type { ActiveRequest, HeldMemory } from '../messages/active-request.ts';
+import type { HandlerRun, InteractiveRequestMail, Question, RecordedReply, Reply } from '../messages/input-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
-import type { Outcome } from '../messages/results.ts';
+import type { Outcome, Result } from '../messages/results.ts';
 import type { TaskMail } from '../messages/task-messages.ts';
 import { ErrorCode, toWireError, wireError } from '../protocol/errors.ts';
 import { respond } from '../requests/respond.ts';
+import { Unanswered } from './input-errors.ts';
 import { type PendingInput, refuseInput } from './input-request.ts';
 import { PendingInputs } from './input-requests.ts';
-import type { InteractiveRequestOptions } from './interactive-request-options.ts';
 import { RecordedReplies } from './recorded-replies.ts';
 import { retainedSize } from './request-memory.ts';
 
+export interface InteractiveRequestOptions {
+  readonly system: ActorSystem;
+  /** Its id in sealed states, known only to this server. */
+  readonly id: string;
+  readonly request: ActiveRequest;
+  readonly recorded: RecordedReply | undefined;
+  readonly run: HandlerRun;
+  /** Counts its open input requests and the replies to them. */
+  readonly memory: HeldMemory;
+  /** Milliseconds that a client has to answer. */
+  readonly askMs: number;
+  /**
+   * Suspends it until its client returns.
+   *
+   * @returns the request state that the client sends with its next request
+   */
+  suspend(round: number, replies: Readonly<Record<string, unknown>>, request: ActiveRequest): string;
+  /** Suspends it again: the client has not received the answer and must repeat its last request. */
+  suspendAgain(round: number, request: ActiveRequest): void;
+  /**
+   * The same for the model of its client.
+   *
+   * @returns the result that asks the model
+   */
+  askModel(round: number, questions: readonly Question[], request: ActiveRequest): Result;
+  /** Ends its suspension: its client has returned, or will not return. */
+  resume(): void;
+  /**
+   * Stores the answer to the current request: the next input requests, or the final result.
+   *
+   * @param round the round of the state that the request brought
+   * @returns a promise that resolves when the answer may be sent; undefined if it may be sent immediately
+   */
+  store(round: number, outcome: Outcome, ends: boolean): Promise<void> | undefined;
+  /** It has ended and must not be continued. */
+  ended(): void;
+  /** Its handler has ended. */
+  handlerEnded(): void;
+  readonly expired: () => Error;
+}
+
 /** The initial snapshot, shared by all because snapshots are immutable. */
-const INITIAL = initialTransition(requestMachine)[0];
+const INITIAL = initialTransition(interactiveRequestMachine)[0];
 
 export function spawnInteractiveRequest(options: InteractiveRequestOptions): Actor<InteractiveRequestMail> {
   return spawn(
@@ -33,11 +76,11 @@ export function spawnInteractiveRequest(options: InteractiveRequestOptions): Act
       label: nameOfOperation(options.request.operation),
     },
     options.system,
-    (self) => new Conversation(options, self),
+    (self) => new InteractiveRequest(options, self),
   );
 }
 
-class Conversation implements Behaviour<InteractiveRequestMail> {
+class InteractiveRequest implements Behaviour<InteractiveRequestMail> {
   readonly #options: InteractiveRequestOptions;
   readonly #self: Mailbox<InteractiveRequestMail>;
   readonly #open: PendingInputs;
@@ -45,12 +88,11 @@ class Conversation implements Behaviour<InteractiveRequestMail> {
   #snapshot = INITIAL;
   #request: ActiveRequest;
   #round: number;
-  #waiting = false;
-  /** The result of a handler that ended while no request was waiting. */
+  /** The outcome of a handler that has ended, until it is sent. */
   #outcome: Outcome | undefined;
-  /** Set at the end: makes the error for later questions. Most calls ask none, and an error costs 10 µs. */
-  #over: (() => Error) | undefined;
-  /** The task that the request has become, if it has. */
+  /** Makes the error for later questions. Most calls ask none, and an error costs 10 µs. */
+  #reason = (): Error => new Unanswered('the handler has ended');
+  /** The task that the request has become. */
   #task: Mailbox<TaskMail> | undefined;
 
   constructor(options: InteractiveRequestOptions, self: Mailbox<InteractiveRequestMail>) {
@@ -60,6 +102,7 @@ class Conversation implements Behaviour<InteractiveRequestMail> {
     this.#round = options.recorded?.round ?? 0;
     this.#replies = new RecordedReplies(options.recorded?.replies ?? {}, options.memory);
     this.#open = new PendingInputs(options, self.address, () => this.#request.client);
+    if (options.recorded?.waits) this.#step({ type: 'restore' });
     options.request.signal.addEventListener('abort', () => this.#aborted(options.request), { once: true });
   }
 
@@ -68,7 +111,7 @@ class Conversation implements Behaviour<InteractiveRequestMail> {
   }
 
   chart(): Charted {
-    return { machine: requestMachine, snapshot: this.#snapshot };
+    return { machine: interactiveRequestMachine, snapshot: this.#snapshot };
   }
 
   facts(): Facts {
@@ -80,15 +123,15 @@ class Conversation implements Behaviour<InteractiveRequestMail> {
   }
 
   receive(mail: InteractiveRequestMail): void {
-    if (this.#over) return this.#late(mail, this.#over);
+    if (this.#snapshot.status === 'done') return this.#late(mail);
     switch (mail.type) {
       case 'ask':
         return this.#ask(mail.questions);
-      case 'put':
-        this.#waiting = false;
-        return this.#park();
+      case 'collected':
+        return this.#suspend();
       case 'replied':
-        return this.#replied(mail.key, mail.reply);
+        this.#replied(mail.key, mail.reply);
+        return this.#closed();
       case 'resumed':
         return this.#resume(mail.request, mail.responses);
       case 'dropped':
@@ -103,48 +146,69 @@ class Conversation implements Behaviour<InteractiveRequestMail> {
         return this.#fail({ type: 'expire' }, mail.reason);
       case 'done':
         return this.#done(mail.outcome);
-      case 'kept':
-        return this.#kept(mail);
+      case 'stored':
+        return this.#stored(mail);
     }
   }
 
   /** Handles mail after the end: the handler may still run. It can ask nothing more, and its end is still counted. */
-  #late(mail: InteractiveRequestMail, why: () => Error): void {
-    if (mail.type === 'ask') refuseInput(mail.questions, why(), this.#options.system.clock);
-    if (mail.type === 'detach') this.#detach(mail.task);
+  #late(mail: InteractiveRequestMail): void {
+    if (mail.type === 'ask') this.#refuse(mail.questions);
+    if (mail.type === 'detach') this.#becomeTask(mail.task);
     if (mail.type === 'done') this.#answer(mail.outcome);
   }
 
   #answer(outcome: Outcome): void {
     if (this.#task) this.#task.send({ type: 'done', outcome });
     else respond(this.#request, outcome);
-    this.#options.gone();
+    this.#options.handlerEnded();
+  }
+
+  #refuse(questions: readonly Question[]): void {
+    refuseInput(questions, this.#reason(), this.#options.system.clock);
   }
 
   #ask(questions: readonly Question[]): void {
-    this.#step({ type: 'ask' });
+    // Code that the handler left running may still ask.
+    if (this.#snapshot.hasTag('ended')) return this.#refuse(questions);
     for (const question of questions) {
       const { key } = question;
-      const given = this.#replies.ask(key);
-      if (given !== undefined) {
-        question.reply({ ok: true, result: given });
+      const recorded = this.#replies.ask(key);
+      if (recorded !== undefined) {
+        question.reply({ ok: true, result: recorded });
         continue;
       }
       const open = this.#open.add(question);
       if (!open) continue;
       if (this.#task) this.#askByTask(this.#task, key, open);
-      else if (!question.model) open.putTo(this.#request, (reply) => this.#self.send({ type: 'replied', key, reply }));
+      else if (!question.model) open.sendTo(this.#request, (reply) => this.#self.send({ type: 'replied', key, reply }));
     }
-    if (this.#open.size === 0) return this.#step({ type: 'answered' });
-    // A task waits as long as it lives.
-    if (this.#task) return;
-    if (!this.#open.streaming) return this.#soon();
+    this.#await();
+  }
+
+  /** Waits for the answers, if any is missing. */
+  #await(): void {
+    if (this.#open.size === 0) return;
+    this.#step({ type: this.#open.streaming ? 'ask' : 'collect' });
     // The user of a session gets the full time from each question on.
-    this.#open.allow(this.#request, () => this.#self.send({ type: 'expired', reason: this.#options.expired() }));
+    if (this.#snapshot.value === 'asking')
+      this.#open.startTimeout(this.#request, () =>
+        this.#self.send({ type: 'expired', reason: this.#options.expired() }),
+      );
+  }
+
+  #detach(task: Mailbox<TaskMail>): void {
+    this.#becomeTask(task);
+    // Its handler ended while the request became a task.
+    if (this.#outcome) return this.#finish(this.#outcome);
+    this.#open.stopTimeout();
+    this.#options.resume();
+    this.#step({ type: 'detach' });
+    this.#closed();
   }
 
   /** Answers the current request with the task that it becomes. The task asks the questions that are open and not yet sent. */
-  #detach(task: Mailbox<TaskMail>): void {
+  #becomeTask(task: Mailbox<TaskMail>): void {
     this.#task = task;
     for (const [key, open] of this.#open) this.#askByTask(task, key, open);
     task.send({ type: 'created', request: this.#request });
@@ -156,65 +220,64 @@ class Conversation implements Behaviour<InteractiveRequestMail> {
     this.#open.fail([key], question.model.otherwise);
   }
 
-  /** Collects the other questions that the handler asks in the same turn. */
-  #soon(): void {
-    if (this.#waiting) return;
-    this.#waiting = true;
-    this.#options.system.clock.soon(() => this.#self.send({ type: 'put' }));
-  }
-
   /**
    * Answers the request with the open questions and waits for the retry (2026-07-28 MRTR, "Basic Workflow"). The model is
    * asked last, when no question to the client is open.
    */
-  #park(): void {
-    if (this.#open.size === 0 || this.#request.settled || this.#open.streaming) return;
+  #suspend(): void {
+    // The questions may have been answered in the meantime, or asked in another way.
+    if (this.#snapshot.value !== 'collecting') return;
+    this.#step({ type: 'suspend' });
     this.#round += 1;
     const open = this.#open.questions;
     const byClient = open.filter(({ model }) => !model);
     const request = this.#request;
-    if (byClient.length > 0) return this.#input(byClient, request);
+    if (byClient.length > 0) return this.#requireInput(byClient, request);
     const result = this.#options.askModel(this.#round, open, request);
     respond(request, { ok: true, result });
   }
 
-  #input(questions: readonly Question[], request: ActiveRequest): void {
-    const requests = Object.fromEntries(questions.map(({ key, request: asked }) => [key, asked]));
-    const state = this.#options.park(this.#round, this.#replies.all, request);
+  #requireInput(questions: readonly Question[], request: ActiveRequest): void {
+    const requests = Object.fromEntries(questions.map(({ key, request: input }) => [key, input]));
+    const state = this.#options.suspend(this.#round, this.#replies.all, request);
     const outcome: Outcome = { ok: true, result: { kind: 'input', requests, state } };
-    this.#answerOnce(this.#options.keep(this.#round - 1, outcome, false), request, outcome);
+    const storing = this.#options.store(this.#round - 1, outcome, false);
+    if (storing) this.#reportStored(storing, request, outcome);
+    else respond(request, outcome);
   }
 
-  /** Answers a request once its answer is durable. */
-  #answerOnce(kept: Promise<void> | undefined, request: ActiveRequest, outcome: Outcome): void {
-    if (!kept) return respond(request, outcome);
-    const tell = (error?: unknown): void => this.#self.send({ type: 'kept', request, outcome, error });
-    kept.then(() => tell(), tell);
+  #reportStored(storing: Promise<void>, request: ActiveRequest, outcome: Outcome): void {
+    const report = (error?: unknown): void => this.#self.send({ type: 'stored', request, outcome, error });
+    storing.then(() => report(), report);
   }
 
-  /** Handles a failed commit. The client does not receive the answer; it may send the same request again and finds everything unchanged. */
-  #kept({ request, outcome, error }: Extract<InteractiveRequestMail, { type: 'kept' }>): void {
-    const ends = outcome === this.#outcome;
-    if (error === undefined && ends) return this.#finish(outcome);
-    if (error === undefined) return respond(request, outcome);
+  /**
+   * The answer to a request is durable, or could not be stored. In the second case the client does not receive it; the
+   * client may send the same request again and finds everything unchanged.
+   */
+  #stored({ request, outcome, error }: Extract<InteractiveRequestMail, { type: 'stored' }>): void {
+    const final = this.#snapshot.value === 'storing result';
+    if (error === undefined) return final ? this.#finish(outcome) : respond(request, outcome);
+    if (final) this.#step({ type: 'unsaved' });
     // The client has not received these questions.
-    if (!ends) this.#round -= 1;
-    this.#options.parkAgain(this.#round, request);
+    else this.#round -= 1;
+    if (this.#snapshot.hasTag('suspended')) this.#options.suspendAgain(this.#round, request);
     const incident = this.#options.system.incident(this.#self.address, error);
     respond(request, { ok: false, error: toWireError(error, incident) });
   }
 
   #resume(request: ActiveRequest, responses: Readonly<Record<string, unknown>>): void {
-    this.#options.unpark();
+    this.#options.resume();
     this.#request = request;
     request.conversation = this.#self;
-    if (this.#outcome) return this.#done(this.#outcome);
+    this.#step({ type: 'resume' });
+    if (this.#outcome) return this.#deliver(this.#outcome);
     request.signal.addEventListener('abort', () => this.#aborted(request), { once: true });
-    this.#options.carrier.carryOn(request);
+    this.#options.run.continueFor(request);
     for (const [key, result] of Object.entries(responses)) this.#replied(key, { ok: true, result });
-    for (const [key, why] of this.#open.unaskable(request.client)) this.#drop([key], why);
+    for (const [key, why] of this.#open.unaskable(request.client)) this.#open.fail([key], why);
     // Questions that are still open are asked again (2026-07-28 MRTR, "Error Handling").
-    if (this.#open.size > 0) this.#soon();
+    this.#await();
   }
 
   /** A reply to an unknown question is ignored (2026-07-28 MRTR, "Error Handling"). */
@@ -223,7 +286,6 @@ class Conversation implements Behaviour<InteractiveRequestMail> {
     if (!open) return;
     // A task has counted it.
     const full = reply.ok ? this.#replies.add(key, reply.result, this.#task && 'counted') : undefined;
-    this.#closed();
     if (full === undefined) return open.reply(reply);
     open.reply({ ok: false, error: wireError(ErrorCode.Overloaded, `the answer does not fit: ${full}`) });
   }
@@ -237,10 +299,10 @@ class Conversation implements Behaviour<InteractiveRequestMail> {
 
   /** Continues after a question was closed, once no question is open or only such as are asked together. */
   #closed(): void {
-    if (this.#open.streaming) return;
-    this.#open.allowed();
+    if (!this.#snapshot.hasTag('awaiting') || this.#open.streaming) return;
+    this.#open.stopTimeout();
     if (this.#open.size === 0) this.#step({ type: 'answered' });
-    else if (!this.#task) this.#soon();
+    else if (!this.#task) this.#await();
   }
 
   #aborted({ signal }: ActiveRequest): void {
@@ -249,33 +311,37 @@ class Conversation implements Behaviour<InteractiveRequestMail> {
   }
 
   /** Rejects all questions. The handler then ends in its own time. */
-  #fail(event: RequestEvent, reason: Error): void {
-    // The client of a session still waits for the result of the handler.
-    const goesOn = event.type === 'expire' && !this.#request.settled;
-    this.#step(goesOn ? { type: 'answered' } : event);
+  #fail(event: Extract<InteractiveRequestEvent, { type: 'cancel' | 'expire' }>, reason: Error): void {
+    const before = this.#snapshot;
+    this.#step(event);
+    if (this.#snapshot.value === before.value) return;
     this.#open.failAll(reason);
-    this.#open.allowed();
-    this.#options.unpark();
-    if (goesOn) return;
-    const { request } = this.#options;
+    this.#open.stopTimeout();
+    // The client of a session still waits for the result of the handler.
+    if (this.#snapshot.status !== 'done') return;
     this.#end(() => reason);
+    const { request } = this.#options;
     if (!request.signal.aborted) request.abort(reason);
-    if (this.#outcome) return this.#options.gone();
+    if (before.hasTag('ended')) return this.#options.handlerEnded();
     // Counts against `maxRunning` until the handler returns, although no response will be sent.
     if (this.#request.settled && !this.#task) this.#request.requests.send({ type: 'runs on', request: this.#request });
   }
 
   #done(outcome: Outcome): void {
+    if (!this.#snapshot.hasTag('suspended')) return this.#deliver(outcome);
     // The handler continued without its client's answer. Its result waits for the client.
-    if (this.#request.settled && !this.#task) {
-      this.#outcome = outcome;
-      this.#options.memory.hold(retainedSize(outcome).bytes, 'forced');
-      return;
-    }
-    const kept = this.#task ? undefined : this.#options.keep(this.#round, outcome, true);
-    if (!kept) return this.#finish(outcome);
     this.#outcome = outcome;
-    this.#answerOnce(kept, this.#request, outcome);
+    this.#step({ type: 'hold' });
+    this.#options.memory.hold(retainedSize(outcome).bytes, 'forced');
+  }
+
+  /** Sends the outcome of the handler once it is durable. */
+  #deliver(outcome: Outcome): void {
+    const storing = this.#task ? undefined : this.#options.store(this.#round, outcome, true);
+    if (!storing) return this.#finish(outcome);
+    this.#outcome = outcome;
+    if (!this.#snapshot.hasTag('ended')) this.#step({ type: 'hold' });
+    this.#reportStored(storing, this.#request, outcome);
   }
 
   #finish(outcome: Outcome): void {
@@ -284,25 +350,29 @@ class Conversation implements Behaviour<InteractiveRequestMail> {
     this.#answer(outcome);
   }
 
-  #end(why: () => Error): void {
-    if (this.#over) return;
-    this.#over = why;
+  #end(reason: () => Error): void {
+    this.#reason = reason;
     // A handler may end without waiting for an answer to its questions.
     this.#open.withdrawAll('the call has ended');
-    this.#open.allowed();
-    this.#options.unpark();
-    this.#options.over();
+    this.#open.stopTimeout();
+    this.#options.resume();
+    this.#options.ended();
   }
 
-  #step(event: RequestEvent): void {
-    this.#snapshot = step(this.#options.system.inspection, this.#self.address, requestMachine, this.#snapshot, event);
-    if (event.type === 'ask' || event.type === 'answered') this.#options.carrier.waits(event.type === 'ask');
+  #step(event: InteractiveRequestEvent): void {
+    const before = this.#snapshot;
+    this.#snapshot = step(this.#options.system.inspection, this.#self.address, interactiveRequestMachine, before, event);
+    const awaiting = this.#snapshot.hasTag('awaiting');
+    if (awaiting !== before.hasTag('awaiting')) this.#options.run.waits(awaiting);
+    // Collects the other questions that the handler asks in the same turn.
+    if (this.#snapshot.value === 'collecting' && before.value !== 'collecting')
+      this.#options.system.clock.soon(() => this.#self.send({ type: 'collected' }));
   }
 
   crashed(mail: InteractiveRequestMail, error: unknown): void {
     const incident = this.#options.system.incident(`request/${this.#options.id.slice(0, 8)}`, error);
     const reason = new Error(`the server could not continue this request (incident ${incident})`);
     if (mail.type === 'ask') for (const question of mail.questions) question.fail(reason);
-    if (!this.#over) this.#fail({ type: 'cancel' }, reason);
+    if (this.#snapshot.status !== 'done') this.#fail({ type: 'cancel' }, reason);
   }
 }

@@ -35,13 +35,13 @@ const ENDED = 'the request has ended, so its questions are withdrawn';
 export class InteractiveRequests {
   readonly #options: InteractiveRequestsOptions;
   readonly #live = new Map<string, SuspendedRequest>();
-  readonly #parking: SuspendedRequests;
+  readonly #suspended: SuspendedRequests;
   readonly #ids = new WeakMap<Mailbox<InteractiveRequestMail>, string>();
   readonly #models: ModelAnswers;
 
   constructor(options: InteractiveRequestsOptions) {
     this.#options = options;
-    this.#parking = new SuspendedRequests(options.system.clock, options.limits, options.quotas);
+    this.#suspended = new SuspendedRequests(options.system.clock, options.limits, options.quotas);
     this.#models = new ModelAnswers(options.limits.askMs);
   }
 
@@ -51,12 +51,12 @@ export class InteractiveRequests {
   }
 
   /** Number of suspended requests. */
-  get parked(): number {
-    return this.#parking.size;
+  get suspended(): number {
+    return this.#suspended.size;
   }
 
   /** Returns the interactive request of a request; creates it if needed. */
-  converse(request: ActiveRequest, carrier: HandlerRun): Mailbox<InteractiveRequestMail> {
+  interact(request: ActiveRequest, run: HandlerRun): Mailbox<InteractiveRequestMail> {
     if (request.conversation) return request.conversation;
     const { system, ledger, limits } = this.#options;
     const { clock } = system;
@@ -68,19 +68,19 @@ export class InteractiveRequests {
       id,
       request,
       recorded: request.recorded,
-      carrier,
+      run,
       askMs: limits.askMs,
       memory: this.memoryOf(request),
-      park: (round, replies, current) => this.#park(id, round, replies, current, carrier),
-      parkAgain: (round, current) => this.#wait(id, round, {}, current),
+      suspend: (round, replies, current) => this.#suspend(id, round, replies, current, run),
+      suspendAgain: (round, current) => this.#wait(id, round, {}, current),
       askModel: (round, questions, current) => {
         this.#wait(id, round, questions, current);
         return { kind: 'call', result: this.#models.ask(actor.mailbox, questions, current) };
       },
-      unpark: () => this.#unpark(id),
-      keep: (round, outcome, ends) => this.#keep(id, round, outcome, ends),
-      over: () => this.#over(id),
-      gone: () => {
+      resume: () => this.#resume(id),
+      store: (round, outcome, ends) => this.#store(id, round, outcome, ends),
+      ended: () => this.#ended(id),
+      handlerEnded: () => {
         actor.stop('its handler has ended');
         request.memory?.release();
         // Code that the handler left running may still ask.
@@ -109,10 +109,10 @@ export class InteractiveRequests {
   }
 
   /** Returns the log of a request's steps. With a durable store, the log has the id of the interactive request. */
-  journal(request: ActiveRequest, carrier: HandlerRun): StepStore | undefined {
+  stepLog(request: ActiveRequest, run: HandlerRun): StepStore | undefined {
     const { ledger } = this.#options;
     if (!ledger.durable) return undefined;
-    const id = this.#ids.get(this.converse(request, carrier));
+    const id = this.#ids.get(this.interact(request, run));
     // A request that cannot ask is never continued.
     return id === undefined ? undefined : ledger.journal(id, request.recorded?.id === undefined, request);
   }
@@ -156,20 +156,20 @@ export class InteractiveRequests {
    * @param again runs the request, once its recorded data is available
    * @returns false for a request that runs now, possibly with recorded data
    */
-  resumes(request: ActiveRequest, again: () => void): boolean {
+  continues(request: ActiveRequest, again: () => void): boolean {
     const { operation, client } = request;
     const input = 'input' in operation ? operation.input : undefined;
     // Sessions are asked over their stream; in their revisions these parameters have no meaning.
     if (!input || client.session || request.recorded) return false;
     try {
-      return this.#resumes(request, input.responses, input.state, again);
+      return this.#continue(request, input.responses, input.state, again);
     } catch (error) {
       this.#refuse(request, error);
       return true;
     }
   }
 
-  #resumes(request: ActiveRequest, responses: Responses, text: string | undefined, again: () => void): boolean {
+  #continue(request: ActiveRequest, responses: Responses, text: string | undefined, again: () => void): boolean {
     if (text === undefined) {
       // A client that knows the questions may send the answers with its first request.
       request.recorded = { id: undefined, round: 0, replies: responses, steps: {} };
@@ -177,7 +177,7 @@ export class InteractiveRequests {
     }
     const { keys, ledger } = this.#options;
     const state = openState(keys(), text, request);
-    if (this.#goesOn(state, request, responses)) return true;
+    if (this.#passOn(state, request, responses)) return true;
     if (!ledger.durable) {
       this.#record(state, request, responses);
       return false;
@@ -195,7 +195,7 @@ export class InteractiveRequests {
    * @returns false if none waits
    * @throws {ProtocolError} for a state that is no longer valid
    */
-  #goesOn(state: RequestState, request: ActiveRequest, responses: Responses): boolean {
+  #passOn(state: RequestState, request: ActiveRequest, responses: Responses): boolean {
     const { system, ledger, limits } = this.#options;
     const live = this.#live.get(state.id);
     if (state.until <= system.clock.date() || (!live && ledger.isForgotten(state.until)))
@@ -213,7 +213,7 @@ export class InteractiveRequests {
   #look(state: RequestState, taken: Consumed, request: ActiveRequest, responses: Responses, again: () => void): void {
     if (request.settled) return;
     try {
-      if (this.#goesOn(state, request, responses)) return;
+      if (this.#passOn(state, request, responses)) return;
       if (taken === 'yes') throw answeredAlready();
       if (taken !== 'no') return request.requests.send({ type: 'answer', request, outcome: taken });
       this.#record(state, request, responses);
@@ -248,17 +248,17 @@ export class InteractiveRequests {
 
   /** Ends all interactive requests. */
   stop(reason: string): void {
-    this.#parking.stop();
+    this.#suspended.stop();
     for (const { actor } of [...this.#live.values()])
       actor.mailbox.send({ type: 'aborted', reason: new Unanswered(reason) });
   }
 
-  #park(id: string, round: number, replies: Responses, request: ActiveRequest, carrier: HandlerRun): string {
+  #suspend(id: string, round: number, replies: Responses, request: ActiveRequest, run: HandlerRun): string {
     const { keys, limits, system } = this.#options;
     const { clock, log } = system;
     const { askMs, maxStateLength } = limits;
     this.#wait(id, round, replies, request);
-    const state = { id, round, until: clock.date() + askMs, whole: true, replies, steps: carrier.steps() };
+    const state = { id, round, until: clock.date() + askMs, whole: true, replies, steps: run.steps() };
     const { text, without } = sealState(keys(), state, request, maxStateLength);
     if (without !== undefined)
       log(
@@ -277,15 +277,15 @@ export class InteractiveRequests {
     current.held?.release();
     const first = live.request === current ? 0 : live.request.bytes;
     const bytes = first + Math.max(current.bytes, heapBytes(current.operation));
-    this.#parking.add(id, live, [current.operation, kept], bytes);
+    this.#suspended.add(id, live, [current.operation, kept], bytes);
   }
 
-  #unpark(id: string): void {
+  #resume(id: string): void {
     const live = this.#live.get(id);
-    if (live && this.#parking.remove(id)) this.#models.forget(live.actor.mailbox);
+    if (live && this.#suspended.remove(id)) this.#models.forget(live.actor.mailbox);
   }
 
-  #keep(id: string, round: number, outcome: Outcome, ends: boolean): Promise<void> | undefined {
+  #store(id: string, round: number, outcome: Outcome, ends: boolean): Promise<void> | undefined {
     const kept = this.#options.ledger.keep(id, round, outcome, ends);
     const live = this.#live.get(id);
     if (!kept || !live || !ends) return kept;
@@ -294,7 +294,7 @@ export class InteractiveRequests {
     });
   }
 
-  #over(id: string): void {
+  #ended(id: string): void {
     const live = this.#live.get(id);
     if (!live) return;
     this.#live.delete(id);

@@ -61,7 +61,7 @@ export interface RecordedReply {
 /** The run of a handler, as its interactive request uses it. */
 export interface HandlerRun {
   /** Continues the handler for a newer request of its client. */
-  carryOn(request: ActiveRequest): void;
+  continueFor(request: ActiveRequest): void;
   /** The results of completed steps, as far as they are JSON. */
   steps(): JsonObject;
   /** Called when it begins or ends waiting for its client. */
@@ -73,7 +73,7 @@ export type InteractiveRequestMail =
   /** Its handler asks for input. */
   | { readonly type: 'ask'; readonly questions: readonly Question[] }
   /** The handler has asked everything of this turn: send the input requests. */
-  | { readonly type: 'put' }
+  | { readonly type: 'collected' }
   /** The client has replied to one input request. */
   | { readonly type: 'replied'; readonly key: string; readonly reply: Reply }
   /** Its handler no longer waits for these answers. */
@@ -91,4 +91,4 @@ export type InteractiveRequestMail =
   /** Its handler has ended. */
   | { readonly type: 'done'; readonly outcome: Outcome }
   /** The data behind this response is durable, or the reason why it is not. */
-  | { readonly type: 'kept'; readonly request: ActiveRequest; readonly outcome: Outcome; readonly error?: unknown };
+  | { readonly type: 'stored'; readonly request: ActiveRequest; readonly outcome: Outcome; readonly error?: unknown };

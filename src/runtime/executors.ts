@@ -42,12 +42,12 @@ export function spawnExecutors(options: ExecutorsOptions) {
   const lent: ContextHost = {
     clock: system.clock,
     maxStepsLength: asks.maxStepsLength,
-    converse: asks.converse.bind(asks),
-    journal: asks.journal.bind(asks),
+    interact: asks.interact.bind(asks),
+    stepLog: asks.stepLog.bind(asks),
     memoryOf: asks.memoryOf.bind(asks),
   };
   const resumes = (request: ActiveRequest, again: () => void): boolean =>
-    request.continues && asks.resumes(request, again);
+    request.continues && asks.continues(request, again);
   const tools = chooseExecution(executions.tools, toolExecution(options.policy));
   const resources = chooseExecution(executions.resources, resourceExecution());
   const prompts = chooseExecution(executions.prompts, promptExecution());

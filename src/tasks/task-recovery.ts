@@ -90,7 +90,7 @@ export class TaskRecovery {
     const ctx = contextOf();
     if (reviving) {
       const { task } = reviving.left;
-      const conversation = asks.converse(request, ctx);
+      const conversation = asks.interact(request, ctx);
       asks.tasked(conversation);
       reviving.left.running = true;
       task.mailbox.send({ type: 'revived', conversation });

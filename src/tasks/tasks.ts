@@ -219,7 +219,7 @@ export class Tasks {
    */
   #create(request: ActiveRequest, carrier: HandlerRun, ttlMs: number): Promise<void> | undefined {
     const { system, limits, asks, records, ledger } = this.#options;
-    const conversation = asks.converse(request, carrier);
+    const conversation = asks.interact(request, carrier);
     const { id: identity, round } = asks.identityOf(conversation) ?? { id: '', round: 0 };
     this.#shelf.newest += 1;
     const record: TaskRecord = {

@@ -47,8 +47,8 @@ export const TASKS: readonly BrokenBuild[] = [
     id: 'R-18',
     test: 'test/tasks/durable/questions.test.ts',
     file: 'src/input/interactive-request.ts',
-    find: 'if (error === undefined && ends) return this.#finish(outcome);',
-    replace: 'if (ends) return this.#finish(outcome);',
+    find: 'if (error === undefined) return final ? this.#finish(outcome) : respond(request, outcome);',
+    replace: 'if (error === undefined || final) return final ? this.#finish(outcome) : respond(request, outcome);',
     why: 'a client is answered what could not be kept',
   },
   {

@@ -7,7 +7,7 @@ import { toMermaid } from '../../src/charts/mermaid.ts';
 import { toTable } from '../../src/charts/table.ts';
 
 /** What is between the two is replaced. */
-const BLOCK = /(<!-- from machines\/(\w+)\.ts -->\n)[\s\S]*?(<!-- end -->)/g;
+const BLOCK = /(<!-- from machines\/([\w-]+)\.ts -->\n)[\s\S]*?(<!-- end -->)/g;
 
 const page = fileURLToPath(new URL('../../machines/README.md', import.meta.url));
 
@@ -27,9 +27,10 @@ function draw(machine: AnyStateMachine): string {
 
 async function load(name: string): Promise<AnyStateMachine> {
   const module: Record<string, unknown> = await import(`../../machines/${name}.ts`);
-  const machine = module[`${name}Machine`];
+  const exported = `${name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())}Machine`;
+  const machine = module[exported];
   if (machine instanceof StateMachine) return machine;
-  throw new Error(`machines/${name}.ts: expected it to export ${name}Machine`);
+  throw new Error(`machines/${name}.ts: expected it to export ${exported}`);
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) writeFileSync(page, await machinesPage());

@@ -2,8 +2,8 @@
 import { readdirSync } from 'node:fs';
 import * as assert from 'uvu/assert';
 import { type AnyStateMachine, initialTransition, transition } from 'xstate';
-import { askMachine } from '../../machines/ask.ts';
-import { requestMachine } from '../../machines/request.ts';
+import { inputRequestMachine } from '../../machines/input-request.ts';
+import { interactiveRequestMachine } from '../../machines/interactive-request.ts';
 import { pathOf } from '../../src/charts/paths.ts';
 import { suite } from '../harness/door.ts';
 
@@ -99,35 +99,39 @@ for (const file of files) {
   });
 }
 
-test('a request awaits input and runs on, as often as its handler asks', () => {
-  let [snapshot] = initialTransition(requestMachine);
-  const states: unknown[] = [];
-  for (const type of ['ask', 'ask', 'answered', 'ask', 'answered', 'succeed', 'ask', 'cancel'] as const) {
-    [snapshot] = transition(requestMachine, snapshot, { type });
-    states.push(snapshot.value);
+test('an interactive request asks, collects, is suspended and resumes, as often as its handler asks', () => {
+  let [snapshot] = initialTransition(interactiveRequestMachine);
+  for (const [type, state, tags] of [
+    ['ask', 'asking', ['awaiting']],
+    ['answered', 'running', []],
+    ['collect', 'collecting', ['awaiting']],
+    ['suspend', 'suspended', ['awaiting', 'suspended']],
+    ['answered', 'running while suspended', ['suspended']],
+    ['collect', 'suspended', ['awaiting', 'suspended']],
+    ['resume', 'running', []],
+    ['detach', 'running as task', []],
+    ['collect', 'task awaiting input', ['awaiting']],
+    ['expire', 'task awaiting input', ['awaiting']],
+    ['succeed', 'succeeded', []],
+    ['cancel', 'succeeded', []],
+  ] as const) {
+    [snapshot] = transition(interactiveRequestMachine, snapshot, { type });
+    assert.is(snapshot.value, state);
+    assert.equal([...snapshot.tags].sort(), tags);
   }
-  assert.equal(states, [
-    'awaiting input',
-    'awaiting input',
-    'running',
-    'awaiting input',
-    'running',
-    'succeeded',
-    'succeeded',
-    'succeeded',
-  ]);
 });
 
-test('a question ends once, as its first answer has it', () => {
+test('an input request ends once, with its first answer', () => {
   for (const [type, state] of [
     ['answer', 'answered'],
     ['decline', 'declined'],
     ['cancel', 'cancelled'],
-    ['expire', 'expired'],
+    ['withdraw', 'withdrawn'],
   ] as const) {
-    let [snapshot] = initialTransition(askMachine);
-    [snapshot] = transition(askMachine, snapshot, { type });
-    [snapshot] = transition(askMachine, snapshot, { type: 'answer' });
+    let [snapshot] = initialTransition(inputRequestMachine);
+    [snapshot] = transition(inputRequestMachine, snapshot, { type: 'send' });
+    [snapshot] = transition(inputRequestMachine, snapshot, { type });
+    [snapshot] = transition(inputRequestMachine, snapshot, { type: 'answer' });
     assert.is(snapshot.value, state);
   }
 });

@@ -124,9 +124,9 @@ const regions = createMachine({
 });
 
 export async function all(): Promise<{ readonly [name: string]: ChartNode }> {
-  const { askMachine } = await import('../../../machines/ask.ts');
+  const { inputRequestMachine } = await import('../../../machines/input-request.ts');
   const { handleMachine } = await import('../../../machines/handle.ts');
-  const { requestMachine } = await import('../../../machines/request.ts');
+  const { interactiveRequestMachine } = await import('../../../machines/interactive-request.ts');
   const { supervisorMachine } = await import('../../../machines/supervisor.ts');
   const { taskMachine } = await import('../../../machines/task.ts');
   const { orderMachine } = await import('../../../examples/order/order.ts');
@@ -134,9 +134,9 @@ export async function all(): Promise<{ readonly [name: string]: ChartNode }> {
     nasty: readChart(nasty),
     nested: readChart(nested),
     regions: readChart(regions),
-    ask: readChart(askMachine),
+    ask: readChart(inputRequestMachine),
     handle: readChart(handleMachine),
-    request: readChart(requestMachine),
+    request: readChart(interactiveRequestMachine),
     supervisor: readChart(supervisorMachine),
     task: readChart(taskMachine),
     order: readChart(orderMachine),

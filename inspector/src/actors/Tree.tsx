@@ -167,7 +167,20 @@ const WORDS: Readonly<Record<Shape, string>> = {
 const QUIET = new Set<TreeNode['kind']>(['ask', 'request', 'exchange']);
 
 /** States in which something waits for somebody, whatever it is. */
-const WAITING = new Set(['awaiting input', 'input_required', 'asked', 'paused', 'initializing']);
+const WAITING = new Set([
+  'asking',
+  'collecting',
+  'suspended',
+  'task awaiting input',
+  'pending',
+  'sent',
+  'input_required',
+  'paused',
+  'initializing',
+  // In recordings of earlier versions.
+  'awaiting input',
+  'asked',
+]);
 
 export function shapeOf(node: TreeNode): Shape {
   if (node.gone !== undefined) return node.asleep === true ? 'asleep' : 'gone';

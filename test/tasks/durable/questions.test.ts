@@ -152,6 +152,45 @@ test('R-18: where the disk is full the answer is an error, and the same state br
   await one.server.close();
 });
 
+test('a result of a handler that continued while its question was being stored waits for the client', async () => {
+  const stop = new AbortController();
+  const process = await start(new Disk(), (server) =>
+    server.tool('buy', {}, async (_, ctx) => {
+      await ctx.elicit(NAME);
+      const second = ctx.ask({ second: { elicit: NAME } }, { signal: stop.signal });
+      return await second.then(() => 'answered').catch(() => 'continued without an answer');
+    }),
+  );
+  const asked = stateOf(await call(process.modern(), 'buy'));
+  process.store.hold();
+  const again = bring(process, asked, ANA);
+  await settled();
+  stop.abort(new Error('it took too long'));
+  await settled();
+  await process.store.letThrough();
+  const state = stateOf(await again);
+  assert.is(textOf(await bring(process, state, ANA, 'second')), 'continued without an answer');
+});
+
+test('code that a handler left running cannot ask while the result is being stored', async () => {
+  let late: Promise<unknown> | undefined;
+  const process = await start(new Disk(), (server) =>
+    server.tool('buy', {}, async (_, ctx) => {
+      const first = await ctx.elicit(NAME);
+      late = settled().then(() => ctx.elicit(NAME));
+      late.catch(() => {});
+      return nameIn(first);
+    }),
+  );
+  const asked = stateOf(await call(process.modern(), 'buy'));
+  process.store.hold();
+  const result = bring(process, asked, ANA);
+  await settled();
+  assert.match(String(await late?.catch((error: unknown) => error)), /the handler has ended/);
+  await process.store.letThrough();
+  assert.is(textOf(await result), 'Ana');
+});
+
 test('the result of a step is used once it is durable, and not before', async () => {
   const disk = new Disk();
   const w = world();
