@@ -59,7 +59,7 @@ export class PendingInput {
     return this.question.model ? undefined : cannotAsk(this.question.request, capabilities);
   }
 
-  /** Whether the client of a session was asked over its stream. */
+  /** True if the client of a session was asked over its stream. */
   get streamed(): boolean {
     return this.#snapshot.hasTag('streamed');
   }

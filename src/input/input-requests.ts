@@ -44,7 +44,7 @@ export class PendingInputs {
     return this.#open.size;
   }
 
-  /** Whether any of them was asked over the stream of a session. */
+  /** True if any of them was asked over the stream of a session. */
   get streaming(): boolean {
     return [...this.#open.values()].some(({ streamed }) => streamed);
   }

@@ -361,7 +361,13 @@ class InteractiveRequest implements Behaviour<InteractiveRequestMail> {
 
   #step(event: InteractiveRequestEvent): void {
     const before = this.#snapshot;
-    this.#snapshot = step(this.#options.system.inspection, this.#self.address, interactiveRequestMachine, before, event);
+    this.#snapshot = step(
+      this.#options.system.inspection,
+      this.#self.address,
+      interactiveRequestMachine,
+      before,
+      event,
+    );
     const awaiting = this.#snapshot.hasTag('awaiting');
     if (awaiting !== before.hasTag('awaiting')) this.#options.run.waits(awaiting);
     // Collects the other questions that the handler asks in the same turn.

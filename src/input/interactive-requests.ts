@@ -45,7 +45,7 @@ export class InteractiveRequests {
     this.#models = new ModelAnswers(options.limits.askMs);
   }
 
-  /** Whether an interactive request with this id exists. */
+  /** Finds out if an interactive request with this id exists. */
   has(id: string): boolean {
     return this.#live.has(id);
   }

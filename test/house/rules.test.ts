@@ -564,7 +564,7 @@ test('machines/README.md is as the machines are: npm run machines writes it', as
 test('every machine is described in machines/README.md, with its states and events', async () => {
   const readme = read('machines/README.md');
   for (const file of files('machines')) {
-    const name = relative('machines', file).replace('.ts', '');
+    const name = relative('machines', file).replace('.ts', '').replaceAll('-', ' ');
     const section = readme.split(/^## /m).find((part) => part.startsWith(`${name}\n`));
     assert.ok(section, `machines/README.md has no section "${name}"`);
     const module: Record<string, unknown> = await import(`../../machines/${name}.ts`);
