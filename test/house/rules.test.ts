@@ -567,9 +567,10 @@ test('every machine is described in machines/README.md, with its states and even
     const name = relative('machines', file).replace('.ts', '').replaceAll('-', ' ');
     const section = readme.split(/^## /m).find((part) => part.startsWith(`${name}\n`));
     assert.ok(section, `machines/README.md has no section "${name}"`);
-    const module: Record<string, unknown> = await import(`../../machines/${name}.ts`);
-    const machine = module[`${name}Machine`];
-    assert.ok(typeof machine === 'object' && machine !== null && 'states' in machine, `${file} exports ${name}Machine`);
+    const module: Record<string, unknown> = await import(`../../${file}`);
+    const exported = `${name.replace(/ (\w)/g, (_, letter: string) => letter.toUpperCase())}Machine`;
+    const machine = module[exported];
+    assert.ok(typeof machine === 'object' && machine !== null && 'states' in machine, `${file} exports ${exported}`);
     for (const state of Object.keys(machine.states as object))
       assert.ok(section.includes(`\`${state}\``), `machines/README.md, ${name}: state ${state}`);
     for (const event of (machine as unknown as { events: string[] }).events)
