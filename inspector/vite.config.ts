@@ -1,10 +1,10 @@
-/** How the page is built: small hashed files for the listener, and one file with everything in it for what is exported. */
+/** The build of the page: small hashed files for the listener, and one complete file for exports. */
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type Plugin } from 'vite';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
 
-/** An exported page lays out its charts itself: it has no worker to load. */
+/** An exported page lays out its charts itself: it has no worker. */
 const noWorker: Plugin = {
   name: 'no-worker',
   enforce: 'pre',
@@ -24,7 +24,7 @@ export default defineConfig(({ mode }) => ({
     emptyOutDir: true,
     target: 'es2022',
     modulePreload: { polyfill: false },
-    // Nothing is inlined as data: the policy of the page allows only what comes from its own server.
+    // Inlines no file as data: the policy of the page allows only its own server.
     assetsInlineLimit: 0,
     cssCodeSplit: false,
     reportCompressedSize: false,

@@ -1,4 +1,4 @@
-/** The inspector's page: begins with its look, shows itself, and then listens. */
+/** Entry point of the inspector's page: applies the theme, renders the page, and opens the stream. */
 import { effect } from '@preact/signals';
 import { render } from 'preact';
 import './theme.css';
@@ -17,7 +17,7 @@ beginTheme();
 begin();
 const page = document.getElementById('page');
 if (page) {
-  // What stood there before any script ran.
+  // The placeholder that was shown before the script ran.
   page.replaceChildren();
   render(<App />, page);
 }

@@ -1,2 +1,2 @@
-/** What the page's builder understands as an import, and TypeScript does not. */
+/** Imports that the page's bundler supports and TypeScript does not. */
 declare module '*.css';

@@ -63,7 +63,6 @@ export const REMAINING: Readonly<Record<string, { readonly clauses: number; read
   handles: { clauses: 6, words: 10 },
   input: { clauses: 5, words: 3 },
   messages: { clauses: 3, words: 3 },
-  page: { clauses: 104, words: 56 },
   requests: { clauses: 0, words: 1 },
   runtime: { clauses: 3, words: 2 },
   sessions: { clauses: 8, words: 3 },

@@ -1,4 +1,7 @@
-/** Looks at what shots.ts does not show: details of other kinds, the record's chain, what-if, compare, help. Not shipped. */
+/**
+ * Screenshots of details that shots.ts omits: other kinds of actors, the chain of causes, what-if, compare, help. Not
+ * shipped.
+ */
 import { mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -25,7 +28,7 @@ await shot('request');
 await page.locator('.node.handle').first().click();
 await page.waitForTimeout(700);
 await page.fill('.suppose input', 'cancel');
-await page.getByText('What if?').click();
+await page.getByRole('button', { name: 'Try', exact: true }).click();
 await page.waitForTimeout(500);
 await page.locator('.supposed').scrollIntoViewIfNeeded();
 await shot('whatif');
@@ -38,7 +41,7 @@ await page.click('#tab-wire');
 await page.locator('.wire-row', { hasText: 'order_checkout' }).last().click();
 await page.waitForTimeout(300);
 await shot('open');
-await page.getByText('What followed').first().click();
+await page.getByText('Effects').first().click();
 await page.waitForTimeout(300);
 await shot('record');
 await page.click('#tab-messages');

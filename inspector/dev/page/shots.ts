@@ -1,4 +1,4 @@
-/** Looks at the page as it is now: a real server with real clients, in a headless Chromium. Not shipped. */
+/** Screenshots of the page with a real server and real clients, in a headless Chromium. Not shipped. */
 import { mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

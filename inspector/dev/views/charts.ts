@@ -1,4 +1,4 @@
-/** The charts to look at: ours, that of an example, and some that are hard to draw. Not shipped. */
+/** Charts for screenshots: our own, that of an example, and some that are hard to draw. Not shipped. */
 import { createMachine } from 'xstate';
 import { readChart } from '../../../src/charts/chart.ts';
 import type { ChartNode } from '../../../src/inspector/frames.ts';

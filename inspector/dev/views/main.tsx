@@ -1,4 +1,4 @@
-/** A page for one view at a time, to look at while it is made: `?view=chart&chart=order&theme=dark&state={…}`. Not shipped. */
+/** A page with a single view, for its development: `?view=chart&chart=order&theme=dark&state={…}`. Not shipped. */
 
 import charts from 'virtual:charts';
 import { render } from 'preact';

@@ -1,4 +1,4 @@
-/** The actors: folded by kind, each with its state, what it waits for, and the tombstones of those that have gone. */
+/** The tree of actors: grouped by kind, with states and deadlines, and with recently ended actors. */
 import { signal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import type { TreeNode } from '../../../src/inspector/model/index.ts';
@@ -17,7 +17,7 @@ interface Row {
 }
 
 const ROW = 26;
-/** Nodes that the reader has opened or closed, against what they are at first. */
+/** Nodes that the reader has expanded or collapsed against their default. */
 const turned = signal<ReadonlySet<string>>(new Set());
 
 export function Tree() {
@@ -67,12 +67,12 @@ export function Tree() {
           choose={choose}
         />
       )}
-      empty="No actor yet."
+      empty="No actors yet."
     />
   );
 }
 
-/** A group that the keyboard has walked to: it is nothing that is selected. */
+/** The group at the keyboard's position. It is not a selection. */
 const here = signal<string | undefined>(undefined);
 
 function turn({ id }: TreeNode): void {
@@ -130,7 +130,9 @@ function TreeRow({ row, index, chosen, choose }: TreeRowProps) {
   );
 }
 
-/** Said of the name itself: Chromium 156 does not always style anew what stands in a row whose class has changed. */
+/**
+ * The class is on the name itself: Chromium 156 does not always restyle the children of a row whose class has changed.
+ */
 function nameClass({ kind, gone, asleep }: TreeNode): string {
   if (gone !== undefined) return asleep === true ? 'node-name asleep' : 'node-name gone';
   return kind === 'session' || kind === 'server' ? 'node-name main' : 'node-name';
@@ -151,11 +153,11 @@ function Beside({ node }: { readonly node: TreeNode }) {
 }
 
 const WORDS: Readonly<Record<Shape, string>> = {
-  here: 'lives',
-  waiting: 'waits',
-  asleep: 'hibernates',
-  gone: 'gone',
-  trouble: 'in trouble',
+  here: 'live',
+  waiting: 'waiting',
+  asleep: 'hibernating',
+  gone: 'ended',
+  trouble: 'failure',
   open: 'open',
   ok: 'done',
   failed: 'failed',
@@ -163,10 +165,10 @@ const WORDS: Readonly<Record<Shape, string>> = {
   asked: 'asked',
 };
 
-/** Of these, that they wait is all that their state says. */
+/** For these kinds, waiting is the only state. */
 const QUIET = new Set<TreeNode['kind']>(['ask', 'request', 'exchange']);
 
-/** States in which something waits for somebody, whatever it is. */
+/** States in which an actor waits for a client. */
 const WAITING = new Set([
   'asking',
   'collecting',
@@ -208,7 +210,7 @@ function rowsOf(nodes: readonly TreeNode[], filter: Filter, turned: ReadonlySet<
   return rows;
 }
 
-/** Whether it fits the filter, or something in it does. */
+/** True if the node or one of its children matches the filter. */
 function within(node: TreeNode, filter: Filter): boolean {
   const { kind, label, actor, state, gone, trouble, exchange } = node;
   const status = trouble === undefined ? (gone === undefined ? (state ?? '') : 'gone') : `${state} ${trouble} error`;

@@ -1,4 +1,4 @@
-/** The statechart of one actor: laid out once, then only restyled as it lives. */
+/** The statechart of one actor: laid out once, then only restyled. */
 import './chart.css';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { ChartList } from './ChartList.tsx';
@@ -133,7 +133,10 @@ function usePictures({ id, chart }: ChartProps, pane: Pane | undefined): Picture
   return readyPictures(id) ?? (ready?.id === id ? ready.pictures : undefined);
 }
 
-/** The room for the picture. Small changes are none: the direction is chosen when a chart comes, and again when the pane changes its shape by much. */
+/**
+ * The size of the pane. Small changes are ignored: the direction is chosen for a new chart, and again when the shape of
+ * the pane changes much.
+ */
 function usePane(pane: { readonly current: HTMLElement | null }): Pane | undefined {
   const [size, setSize] = useState<Pane>();
   useLayoutEffect(() => {

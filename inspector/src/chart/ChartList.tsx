@@ -1,4 +1,4 @@
-/** The chart in words: every state with what leads out of it, for those who do not see the picture. */
+/** The chart as text for readers who cannot see the picture: every state with its transitions. */
 import type { ChartEdge, ChartNode } from '../../../src/inspector/frames.ts';
 import { labelText } from './layout/sketch.ts';
 import type { Marks } from './marks.ts';
@@ -39,9 +39,9 @@ function nameOf({ key, path, type, initial, invokes, nodes, description }: Chart
     marks.around.has(path) && 'active inside',
     initial && path !== '' && 'initial',
     type === 'final' && 'final',
-    type === 'history' && 'where it was last',
-    type === 'parallel' && `${nodes.length} states at the same time`,
-    invokes.length > 0 && `does ${invokes.join(', ')}`,
+    type === 'history' && 'history',
+    type === 'parallel' && `${nodes.length} parallel regions`,
+    invokes.length > 0 && `invokes ${invokes.join(', ')}`,
     description,
   ].filter((each) => typeof each === 'string');
   return said.length === 0 ? key : `${key} (${said.join('; ')})`;
@@ -52,10 +52,9 @@ function inWords(edge: ChartEdge, marks: Marks): string {
   const said = [
     marks.taken.has(edge.id) && 'just taken',
     allowed === 'yes' && 'possible now',
-    allowed === 'unknown' && 'possible now, if its guard says yes',
-    allowed === 'no' && 'its guard says no',
+    allowed === 'unknown' && 'possible now, depending on its guard',
+    allowed === 'no' && 'prevented by its guard',
   ].filter((each) => typeof each === 'string');
-  const to =
-    edge.targets.length === 0 ? 'stays' : `to ${edge.targets.map((path) => path || 'the whole').join(' and ')}`;
+  const to = edge.targets.length === 0 ? 'stays' : `to ${edge.targets.map((path) => path || 'the root').join(' and ')}`;
   return `${labelText(edge)}: ${to}${said.length === 0 ? '' : ` (${said.join(', ')})`}`;
 }

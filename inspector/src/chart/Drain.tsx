@@ -1,4 +1,4 @@
-/** A delay that runs: a bar that empties, by the browser's own animation, so that nothing is drawn anew for it. */
+/** A running timer: a bar that empties as a CSS animation, without further rendering. */
 import { useState } from 'preact/hooks';
 import type { Rect } from './layout/placed.ts';
 import type { ChartProps, RunningDelay } from './props.ts';
@@ -10,7 +10,7 @@ interface DrainProps extends Rect {
 
 export function Drain({ delay, props, ...box }: DrainProps) {
   const { now, running = true } = props;
-  // An animation has its place in time from when it began: a delay that is another one, or stands elsewhere, has another bar.
+  // An animation starts when its element is created: a different timer, or one in another position, needs a new bar.
   const key = running ? `${delay.event} ${delay.due}` : `${delay.event} ${delay.due} ${now}`;
   return <Bar key={key} delay={delay} now={now ?? delay.due - delay.lasts} running={running} box={box} />;
 }

@@ -1,4 +1,4 @@
-/** One line between two states, and the label in it: a row for each of the transitions that share the line. */
+/** One line between two states, with its label: a row for each transition that shares the line. */
 import { Drain } from './Drain.tsx';
 import type { PlacedEdge } from './layout/placed.ts';
 import { clip, type EdgeGroup, LABEL_ROW, labelText } from './layout/sketch.ts';
@@ -14,7 +14,7 @@ export interface EdgeProps {
   readonly props: ChartProps;
 }
 
-/** The line goes under the boxes' text and above their backs; labels are drawn after all lines. */
+/** The line is below the text of the boxes and above their backgrounds; labels are drawn after all lines. */
 export function EdgeLine({ group: { id, edges }, edge: { points }, marks, props }: EdgeProps) {
   if (points.length < 2) return null;
   const allowed = allowedOf(edges, marks);

@@ -1,4 +1,4 @@
-/** The picture of a chart: the places come from its layout and never change, the classes come from what is true now. */
+/** The picture of a chart: positions come from its layout and never change, classes come from the current state. */
 import { useMemo } from 'preact/hooks';
 import type { ChartNode } from '../../../src/inspector/frames.ts';
 import { EdgeLabel, EdgeLine } from './EdgeLine.tsx';
@@ -10,7 +10,7 @@ import type { ChartProps } from './props.ts';
 import { classOf, StateBox } from './StateBox.tsx';
 import { type Line, separatorsOf } from './separators.ts';
 
-/** What is drawn where: the same for as long as the chart and its layout are. */
+/** The positions of everything drawn, constant for a chart and its layout. */
 interface Drawing {
   readonly states: readonly { readonly node: ChartNode; readonly box: PlacedNode; readonly region: boolean }[];
   readonly dots: readonly PlacedNode[];

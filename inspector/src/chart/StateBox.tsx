@@ -1,4 +1,4 @@
-/** One state: its box, name, rows, and what is true of it now. */
+/** One state: its box, name and rows, with its current marks. */
 import type { ChartNode } from '../../../src/inspector/frames.ts';
 import { Drain } from './Drain.tsx';
 import type { Rect } from './layout/placed.ts';
@@ -21,7 +21,7 @@ export interface StateBoxProps {
   readonly box: Rect;
   readonly marks: Marks;
   readonly props: ChartProps;
-  /** A state of a parallel one: separators stand for its frame. */
+  /** A region of a parallel state: separators replace its frame. */
   readonly region: boolean;
 }
 
@@ -59,7 +59,7 @@ export function StateBox({ node, box, marks, props, region }: StateBoxProps) {
   const nested = node.nodes.length > 0;
   if (path === '' && isPlain(node)) return null;
   const rows = rowsOf(node);
-  // What is taller than its text, because many lines meet at it, has its text in the middle.
+  // A box that is higher than its text, because many lines meet at it, has the text in its middle.
   const lower = nested ? 0 : Math.round((height - headOf(rows.length)) / 2);
   const middle = lower + NAME_HEIGHT / 2;
   return (
@@ -129,7 +129,7 @@ function Row({
   );
 }
 
-/** Of ten pixels each: what runs, what happens on the way in and out, what stays. */
+/** Signs of ten pixels each: invoked actors, entry and exit actions, and internal transitions. */
 const SIGNS: Readonly<Record<NodeRow['kind'], string>> = {
   invoke: 'M2 1.5L8.5 5L2 8.5Z',
   entry: 'M1 5H7M4.5 2L7.5 5L4.5 8M9.5 1V9',
@@ -137,7 +137,7 @@ const SIGNS: Readonly<Record<NodeRow['kind'], string>> = {
   stays: 'M8.5 3.5A4 4 0 1 0 9 6M9 1V4H6',
 };
 
-/** What is said of an edge wherever it is drawn. */
+/** The classes of an edge, wherever it is drawn. */
 export function edgeNames(id: string, marks: Marks, props: ChartProps): readonly (string | false)[] {
   const { coverage = false, visits, selected } = props;
   const allowed = marks.allowed.get(id);

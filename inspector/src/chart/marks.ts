@@ -1,17 +1,17 @@
-/** What is true of each state and edge at the moment: found once for each change, and read by every part of the picture. */
+/** The current marks of each state and edge: computed once for each change, and read by every part of the picture. */
 import type { ChartEdge, ChartNode, Next } from '../../../src/inspector/frames.ts';
 import { walk } from './layout/sketch.ts';
 import type { ChartProps, RunningDelay } from './props.ts';
 
 export interface Marks {
-  /** The active states that no active state is in, and those around them. */
+  /** The active leaf states, and their ancestors. */
   readonly active: ReadonlySet<string>;
   readonly around: ReadonlySet<string>;
   readonly taken: ReadonlySet<string>;
   readonly takenAt: number;
   readonly allowed: ReadonlyMap<string, Next['allowed']>;
   readonly delays: ReadonlyMap<string, RunningDelay>;
-  /** The states that a running delay may end, by path. */
+  /** The states that a running timer may end, by path. */
   readonly waiting: ReadonlyMap<string, RunningDelay>;
   readonly lookEdges: ReadonlySet<string>;
   readonly lookStates: ReadonlySet<string>;
@@ -49,14 +49,17 @@ export function marksOf(props: ChartProps): Marks {
   };
 }
 
-/** The paths of the states around one, the whole machine last. A key may have a dot in it; then one of these is no state, and does no harm. */
+/**
+ * The paths of the ancestors of a state, the root last. A key may contain a dot; then one of these is no state, which
+ * does no harm.
+ */
 function outersOf(path: string): readonly string[] {
   const outers = path === '' ? [] : [''];
   for (let dot = path.indexOf('.'); dot !== -1; dot = path.indexOf('.', dot + 1)) outers.unshift(path.slice(0, dot));
   return outers;
 }
 
-/** What may be said of one line as a whole: of several transitions, the most. */
+/** The status of a line: of several transitions, the most permissive. */
 export function allowedOf(edges: readonly ChartEdge[], { allowed }: Marks): Next['allowed'] | undefined {
   const said = edges.map(({ id }) => allowed.get(id));
   return (

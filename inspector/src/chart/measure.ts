@@ -1,9 +1,9 @@
-/** The width of texts, as the page will draw them. */
+/** The width of texts as the page draws them. */
 import type { Measure, TextStyle } from './layout/sketch.ts';
 
-/** As chart.css has them. */
+/** Equal to the fonts in chart.css. */
 const FONTS: Readonly<Record<TextStyle, string>> = { name: '600 13px', row: '400 11.5px', label: '500 11.5px' };
-/** Fonts of the page that reads an export may be a little wider than those here. */
+/** Fonts in the browser that opens an export may be a little wider than here. */
 const SLACK = 1.03;
 
 let context: CanvasRenderingContext2D | null | undefined;

@@ -5,7 +5,7 @@ const ROUND = 9;
 const HEAD = 8;
 const HALF = 4;
 
-/** The way along the points, with its corners rounded; it ends where the arrow's head begins. */
+/** The path along the points with rounded corners; it ends at the arrow head. */
 export function roundedPath(points: readonly Point[], headed: boolean): string {
   const way = headed ? shorten(points, HEAD - 1) : points;
   const [first, ...rest] = way;

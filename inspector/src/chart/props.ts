@@ -1,40 +1,40 @@
-/** What the statechart's picture is given: the chart, and what is true of it at the moment of the cursor. */
+/** Props of the chart: the statechart, and its state at the cursor. */
 import type { ChartNode, Next, Stepped } from '../../../src/inspector/frames.ts';
 
 export interface ChartProps {
-  /** The {@link ChartFrame.id}: its layout is kept under it. */
+  /** The {@link ChartFrame.id}, the key of its layout. */
   readonly id: string;
   readonly chart: ChartNode;
-  /** The paths of the active states, as {@link Stepped.active} has them; those around them follow. */
+  /** The paths of the active states, as in {@link Stepped.active}, without their ancestors. */
   readonly active: readonly string[];
   /** Default: `active`. */
   readonly status?: Stepped['status'];
-  /** The edges of the last step: they glow, and fade. `seq` is the step's, so that the same edge glows again. */
+  /** The edges of the last step: they glow and fade. `seq` is the step's, so that the same edge glows again. */
   readonly taken?: { readonly seq: number; readonly edges: readonly string[] };
-  /** What could happen next, as {@link ActorView.next} has it. */
+  /** The possible transitions, as in {@link ActorView.next}. */
   readonly next?: readonly Next[];
-  /** The delays that run. */
+  /** The running timers. */
   readonly delays?: readonly RunningDelay[];
-  /** Milliseconds of the server's clock: what `due` is compared with. Read when `delays` change. */
+  /** The current time by the server's clock, for comparison with `due`. Read when `delays` change. */
   readonly now?: number;
-  /** False: the clock stands, as it does at a cursor in the past. Default: true. */
+  /** False: the clock stands still, as at a cursor in the past. Default: true. */
   readonly running?: boolean;
-  /** How often each state (by path) was entered and each edge (by id) was taken. */
+  /** The number of visits of each state (by path) and each edge (by id). */
   readonly visits?: Visits;
-  /** Dims what was never visited. */
+  /** Dims everything unvisited. */
   readonly coverage?: boolean;
   readonly selected?: ChartSelection;
   readonly onSelect?: (selected: ChartSelection | undefined) => void;
-  /** What an event would lead to: drawn beside what is. */
+  /** The effect of a tried event, drawn in addition to the current state. */
   readonly whatIf?: { readonly edges: readonly string[]; readonly active: readonly string[] };
 }
 
 export interface RunningDelay {
-  /** As {@link Timed.event} has it: equal to the `on` of the edges that it leads along. */
+  /** As in {@link Timed.event}: equal to the `on` of its edges. */
   readonly event: string;
   /** In milliseconds of the server's clock. */
   readonly due: number;
-  /** How long it is in all. */
+  /** The whole duration. */
   readonly lasts: number;
 }
 

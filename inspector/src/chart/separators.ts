@@ -1,4 +1,4 @@
-/** The dashed lines between the states of a parallel one. */
+/** The dashed lines between the regions of a parallel state. */
 import type { PlacedNode } from './layout/placed.ts';
 
 export interface Line {
@@ -8,7 +8,7 @@ export interface Line {
   readonly toY: number;
 }
 
-/** Undefined: they do not fill the state around in columns or rows, and keep their frames. */
+/** Undefined: the regions do not fill the state in columns or rows, and keep their frames. */
 export function separatorsOf(regions: readonly PlacedNode[]): readonly Line[] | undefined {
   const across = [...regions].sort((a, b) => a.x - b.x);
   const down = [...regions].sort((a, b) => a.y - b.y);

@@ -1,4 +1,7 @@
-/** Where the picture is in its pane, and how large: pure sums, and one hook that moves the picture without drawing it anew. */
+/**
+ * The position and zoom of the picture in its pane: pure functions, and one hook that moves the picture without
+ * rendering it again.
+ */
 import { useCallback, useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { Point, Rect } from './layout/placed.ts';
 
@@ -17,16 +20,16 @@ const SMALLEST = 0.1;
 const LARGEST = 3;
 const MARGIN = 20;
 
-/** The whole picture, however large it is, in the middle of the pane, and no larger than it was drawn by more than a fifth. */
+/** The whole picture in the middle of the pane, enlarged by at most a fifth. */
 export function fit(picture: Size, pane: Size): View {
   const room = { width: Math.max(1, pane.width - 2 * MARGIN), height: Math.max(1, pane.height - 2 * MARGIN) };
   const k = Math.min(1.2, room.width / picture.width, room.height / picture.height);
   return { k, x: (pane.width - picture.width * k) / 2, y: (pane.height - picture.height * k) / 2 };
 }
 
-/** Larger or smaller, with one point of the pane staying where it is. */
+/** Zooms by a factor; one point of the pane stays in place. */
 export function zoomAt(view: View, by: number, { x, y }: Point): View {
-  // A picture that is fitted smaller than that is not made larger by a step to the smaller.
+  // A fitted picture below the minimum is not enlarged by a step to a smaller size.
   const k = Math.min(LARGEST, Math.max(Math.min(SMALLEST, view.k), view.k * by));
   const ratio = k / view.k;
   return { k, x: x - (x - view.x) * ratio, y: y - (y - view.y) * ratio };
@@ -43,8 +46,8 @@ export interface Moving {
 }
 
 /**
- * Wheel and pinch zoom at the pointer, a drag pans. Until someone has moved the picture, it is fitted again whenever the pane
- * changes its size.
+ * Wheel and pinch zoom at the pointer, a drag pans. Until the reader has moved the picture, a new pane size fits it
+ * again.
  */
 export function useView(pane: Held<HTMLElement>, picture: Held<SVGGElement>, size: Size | undefined): Moving {
   const state = useRef<{ view: View; moved: boolean }>({ view: { x: 0, y: 0, k: 1 }, moved: false });
@@ -58,7 +61,7 @@ export function useView(pane: Held<HTMLElement>, picture: Held<SVGGElement>, siz
     if (box !== null && size !== undefined) set(fit(size, { width: box.clientWidth, height: box.clientHeight }), false);
   }, [size]);
 
-  // Before the picture is seen, so that it is never seen elsewhere.
+  // Runs before the picture is painted, so that it is never seen elsewhere.
   useLayoutEffect(refit, [refit]);
   useEffect(() => {
     const box = pane.current;
@@ -88,7 +91,7 @@ export function useView(pane: Held<HTMLElement>, picture: Held<SVGGElement>, siz
   };
 }
 
-/** Pointers and the wheel of one pane; answers with how to stop listening. */
+/** Handles the pointers and the wheel of a pane. @returns a function that removes the listeners */
 function listen(pane: HTMLElement, view: () => View, set: (view: View) => void): () => void {
   const down = new Map<number, Point>();
   let moved = false;
@@ -98,7 +101,7 @@ function listen(pane: HTMLElement, view: () => View, set: (view: View) => void):
   };
   const wheel = (event: WheelEvent): void => {
     event.preventDefault();
-    // A pinch on a touchpad comes as a wheel with Control; a plain wheel zooms, too, and with Shift it pans.
+    // A touchpad pinch arrives as a wheel event with Control; a plain wheel zooms, too, and with Shift it pans.
     if (event.shiftKey) set(pan(view(), { x: -event.deltaX - event.deltaY, y: 0 }));
     else set(zoomAt(view(), Math.exp(-event.deltaY * (event.ctrlKey ? 0.01 : 0.0016)), here(event)));
   };
@@ -128,7 +131,7 @@ function listen(pane: HTMLElement, view: () => View, set: (view: View) => void):
   const end = (event: PointerEvent): void => {
     down.delete(event.pointerId);
   };
-  // A drag that ends over a state has not chosen it.
+  // A drag that ends over a state does not select it.
   const click = (event: MouseEvent): void => {
     if (!moved) return;
     event.stopPropagation();

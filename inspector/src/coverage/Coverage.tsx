@@ -1,4 +1,6 @@
-/** Which states and transitions this run has visited, of each statechart; what was not is dimmed in its picture, and listed. */
+/**
+ * The coverage of each statechart in this run. Unvisited states and transitions are dimmed in its picture, and listed.
+ */
 import { signal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import { type Coverage as Covered, isAuthored } from '../../../src/inspector/model/index.ts';
@@ -13,7 +15,7 @@ export function Coverage() {
   const all = useMemo(authoredFirst, [version.value, known()]);
   const wanted = chosenChart.value ?? charted()?.chart;
   const chosen = all.find(({ chart }) => chart === wanted) ?? all[0];
-  if (!chosen) return <div class="none">No statechart has been used yet.</div>;
+  if (!chosen) return <div class="none">No statechart has run yet.</div>;
   return (
     <div class="covering">
       <div class="coverage-list" role="listbox" aria-label="statecharts">
@@ -29,7 +31,7 @@ export function Coverage() {
   );
 }
 
-/** What authors have written is what they look for; our own charts follow. */
+/** Charts of authors come first. */
 function authoredFirst(): readonly Covered[] {
   const model = known();
   const authored = new Set([...model.actors.values()].flatMap(({ kind, chart }) => (isAuthored(kind) ? [chart] : [])));
@@ -38,7 +40,7 @@ function authoredFirst(): readonly Covered[] {
 
 function chartOf({ chart }: Covered) {
   const found = known().charts.get(chart);
-  if (!found) throw new Error(`the chart ${chart} has gone`);
+  if (!found) throw new Error(`chart ${chart} is missing`);
   return found.root;
 }
 
@@ -80,7 +82,7 @@ function Unvisited({ covered }: { readonly covered: Covered }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is scrolled with the keys.
     // biome-ignore lint/a11y/useSemanticElements: a region of the page, not a section of its text.
-    <div class="unvisited scroll" tabIndex={0} role="region" aria-label="what was not visited">
+    <div class="unvisited scroll" tabIndex={0} role="region" aria-label="not visited">
       {states.length + edges.length === 0 ? (
         <p>Every state and every transition was visited.</p>
       ) : (

@@ -1,4 +1,4 @@
-/** What a viewer may do to a server that was started with control: everything done is recorded there. */
+/** Controls of the server, if the inspector was opened with control. The server records every command. */
 import { useEffect, useState } from 'preact/hooks';
 import type { Plain } from '../../../src/inspector/frames.ts';
 import type { ActorLine } from '../../../src/inspector/model/index.ts';
@@ -8,7 +8,7 @@ import { control, readView } from '../store/api.ts';
 import { known, say } from '../store/state.ts';
 import { objectOf } from './events.ts';
 
-/** Most that is shown here of an answer: the wire has all of it. */
+/** Maximum length of a shown result; the wire has all of it. */
 const MOST = 600;
 
 async function tried(act: () => Promise<string>, said: (words: string) => void = say): Promise<void> {
@@ -35,14 +35,14 @@ export function Act({ line }: { readonly line: ActorLine }) {
                 setSure(false);
                 void tried(async () => {
                   await control({ action: 'close', connection });
-                  return 'The session was told to close.';
+                  return 'Closing the session.';
                 });
               }}
             >
-              Yes, close it
+              Close
             </button>
             <button type="button" onClick={() => setSure(false)}>
-              No
+              Cancel
             </button>
           </>
         ) : (
@@ -62,7 +62,7 @@ export function CallTool() {
   const [came, setCame] = useState<string | undefined>(undefined);
   const [offered, setOffered] = useState<readonly string[]>([]);
   useEffect(() => {
-    // Names are a help: without them one can still be written.
+    // Suggestions only: any name can be entered without them.
     readView('registry/tools')
       .then(({ facts }) => setOffered(offersIn(facts.offers)))
       .catch(() => {});
@@ -77,7 +77,7 @@ export function CallTool() {
           const members = objectOf(text);
           if (typeof members === 'string') return setWhy(members);
           setWhy(undefined);
-          setCame(`“${tool}” was called: its answer has not come yet.`);
+          setCame(`Called “${tool}”. Waiting for its result.`);
           void tried(() => control({ action: 'call', tool, arguments: members }), setCame);
         }}
       >
@@ -102,7 +102,7 @@ export function CallTool() {
         </label>
         <p class="buttons">
           <button type="submit" disabled={tool === ''}>
-            Call it
+            Call
           </button>
         </p>
         {why === undefined ? null : (
@@ -120,13 +120,13 @@ export function CallTool() {
   );
 }
 
-/** The names in what a registry says of itself, without those that cannot be called now, and without the word that some are left out. */
+/** The names of the offered elements, without disabled ones and without the note about omitted ones. */
 function offersIn(offers: Plain | undefined): readonly string[] {
   const names = Array.isArray(offers) ? offers.filter((name) => typeof name === 'string') : [];
   return names.filter((name) => !name.endsWith(' (disabled)') && !name.startsWith('«'));
 }
 
-/** Those that were called before. */
+/** Tools that were called before. */
 function called(): ReadonlySet<string> {
   const names = new Set<string>();
   for (const { method, target } of known().exchanges.all.until(Number.POSITIVE_INFINITY))

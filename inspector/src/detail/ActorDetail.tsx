@@ -1,4 +1,4 @@
-/** One actor: its state and since when, what it waits for, what it knows, what could happen next, and what has happened. */
+/** The details of one actor: its state, its waits, its context, its possible transitions, and its history. */
 import { useMemo } from 'preact/hooks';
 import type { Plain } from '../../../src/inspector/frames.ts';
 import {
@@ -42,7 +42,7 @@ export function ActorDetail({ line }: { readonly line: ActorLine }) {
         <h2>{displayName(line)}</h2>
         {alive ? (
           <p class="stands">
-            <span class="state-word">{standing?.state ?? 'not told yet'}</span>
+            <span class="state-word">{standing?.state ?? 'unknown'}</span>
             {standing === undefined ? null : <span class="beside">for {lasting(standing.at)}</span>}
           </p>
         ) : (
@@ -55,7 +55,7 @@ export function ActorDetail({ line }: { readonly line: ActorLine }) {
         )}
       </header>
       {alive ? <Waiting waits={waits} /> : null}
-      {alive && waits?.length === 0 ? <p class="idle">It waits for nobody: it acts when the next mail comes.</p> : null}
+      {alive && waits?.length === 0 ? <p class="idle">Idle until the next message.</p> : null}
       {context === undefined || isEmpty(context) ? null : <Context line={line} />}
       {line.chart === undefined || !alive ? null : <NextSteps line={line} {...(fresh ? { next: view.next } : {})} />}
       {line.chart !== undefined && alive && isLive.value && connection.value.state === 'live' ? (
@@ -64,13 +64,11 @@ export function ActorDetail({ line }: { readonly line: ActorLine }) {
       {isLive.value && data.hello?.control === true ? <Act line={line} /> : null}
       <Section title="Facts">
         <dl class="facts">
-          {fresh && view.mailbox > 0 ? (
-            <Fact name="mailbox">{plural(view.mailbox, 'mail', 'mails')} waiting</Fact>
-          ) : null}
+          {fresh && view.mailbox > 0 ? <Fact name="mailbox">{plural(view.mailbox, 'message')} waiting</Fact> : null}
           <Fact name="rate">{line.rate(now.value, 10_000).toFixed(1)} records/s</Fact>
           {life === undefined ? null : <Fact name="age">{lasting(life.at, life.endAt)}</Fact>}
           {line.parent === undefined ? null : (
-            <Fact name="belongs to">
+            <Fact name="parent">
               <ActorLink address={line.parent} />
             </Fact>
           )}
@@ -89,12 +87,12 @@ export function ActorDetail({ line }: { readonly line: ActorLine }) {
         </dl>
       </Section>
       <History line={line} />
-      {cursor.value === LIVE ? null : <p class="beside note">This is how it was. The server has gone on.</p>}
+      {cursor.value === LIVE ? null : <p class="beside note">The state at the cursor. The server has continued.</p>}
     </article>
   );
 }
 
-/** What was there already when this page was opened may be older than what was told of it. */
+/** An actor that existed before this page was opened may be older than its first record. */
 function lasting(at: number, until = now.value): string {
   return `${duration(until - at)}${at < (known().hello?.now ?? 0) ? ' or longer' : ''}`;
 }
@@ -108,7 +106,7 @@ function Fact({ name, children }: { readonly name: string; readonly children: pr
   );
 }
 
-/** Facts that are times of the server's clock. */
+/** Facts that are times by the server's clock. */
 const TIMES = new Set(['deadline', 'until', 'due', 'since']);
 
 function FactValue({ name, value }: { readonly name: string; readonly value: Plain }) {
@@ -116,7 +114,7 @@ function FactValue({ name, value }: { readonly name: string; readonly value: Pla
   if (typeof value === 'object' && value !== null) return <Json value={value} open={1} />;
   if (typeof value === 'boolean') return <span>{value ? 'yes' : 'no'}</span>;
   if (typeof value !== 'number') return <span>{String(value)}</span>;
-  // What is as large as that is no count, but milliseconds since 1970.
+  // A number of this size is no count, but milliseconds since 1970.
   if (value > 1e12) return <At at={value - epoch} />;
   return TIMES.has(name) ? <At at={value} /> : <span>{value.toLocaleString('en')}</span>;
 }
@@ -129,7 +127,7 @@ function Context({ line }: { readonly line: ActorLine }) {
   const at = place.value;
   const context = line.context(at);
   const standing = line.standing(at);
-  // Against the moment that is marked, or else against what was before its last step.
+  // Compares with the marked moment, or otherwise with the moment before the last step.
   const against = mark.value ?? (line.taken(at)?.seq ?? standing?.seq ?? 1) - 1;
   const before = line.context(against);
   const changed = useMemo(
@@ -140,9 +138,7 @@ function Context({ line }: { readonly line: ActorLine }) {
   return (
     <Section
       title="Context"
-      beside={
-        changed.size === 0 ? undefined : mark.value === undefined ? 'Δ by the last step' : 'Δ since the marked moment'
-      }
+      beside={changed.size === 0 ? undefined : mark.value === undefined ? 'Δ last step' : 'Δ since the mark'}
     >
       <Json value={context} changed={changed} />
     </Section>

@@ -1,4 +1,4 @@
-/** What is selected, in full: first of all what it waits for, for whom, until when, and why. */
+/** The details of the selection. */
 import { known, selection } from '../store/state.ts';
 import { ActorDetail } from './ActorDetail.tsx';
 import { ExchangeDetail } from './ExchangeDetail.tsx';
@@ -13,7 +13,7 @@ export function Detail() {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is scrolled with the keys.
     // biome-ignore lint/a11y/useSemanticElements: a region of the page, not a section of its text.
-    <div class="scroll" key={`${actor} ${exchange} ${record}`} tabIndex={0} role="region" aria-label="what is selected">
+    <div class="scroll" key={`${actor} ${exchange} ${record}`} tabIndex={0} role="region" aria-label="selection">
       {record === undefined ? null : <RecordCard seq={record} />}
       {found ? (
         <ExchangeDetail exchange={found} />

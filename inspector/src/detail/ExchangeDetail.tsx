@@ -1,4 +1,4 @@
-/** One exchange of the wire: what was asked and answered, how long it took, who served it; to copy and send again. */
+/** One wire exchange: request, response, duration and server actor, to copy and to send again. */
 import { exchangeWaits, statusAt, type WireExchange } from '../../../src/inspector/model/index.ts';
 import { Icon } from '../parts/icons.tsx';
 import { Json } from '../parts/Json.tsx';
@@ -66,7 +66,7 @@ export function ExchangeDetail({ exchange }: { readonly exchange: WireExchange }
           <dt>size</dt>
           <dd>
             {bytes(exchange.bytes)}
-            {exchange.answerBytes === undefined ? '' : `, and ${bytes(exchange.answerBytes)} back`}
+            {exchange.answerBytes === undefined ? '' : ` + ${bytes(exchange.answerBytes)} response`}
           </dd>
         </div>
       </dl>
@@ -92,7 +92,7 @@ export function ExchangeDetail({ exchange }: { readonly exchange: WireExchange }
           <Icon name="copy" size={13} /> Copy as JSON
         </button>
         <button type="button" onClick={() => select({ exchange: exchange.key, record: exchange.seq })}>
-          What followed
+          Effects
         </button>
       </p>
       {message === undefined ? null : (
@@ -106,7 +106,7 @@ export function ExchangeDetail({ exchange }: { readonly exchange: WireExchange }
         </Section>
       )}
       {asked.length === 0 ? null : (
-        <Section title="Questions to the client">
+        <Section title="Input requests">
           <ul class="chain">
             {asked.map((question) => (
               <li key={question.key}>
@@ -127,7 +127,7 @@ export function ExchangeDetail({ exchange }: { readonly exchange: WireExchange }
         </Section>
       )}
       {answer === undefined || open ? null : (
-        <Section title="Answer">
+        <Section title="Response">
           <Json value={answer} open={4} />
         </Section>
       )}

@@ -1,4 +1,4 @@
-/** What has happened to an actor, the last first: each moment can be gone back to. */
+/** The history of an actor, the latest record first. Each entry moves the cursor. */
 import { useState } from 'preact/hooks';
 import type { TraceRecord } from '../../../src/inspector/frames.ts';
 import { type ActorLine, eventName, LIVE } from '../../../src/inspector/model/index.ts';
@@ -10,26 +10,26 @@ const FEW = 12;
 export function History({ line }: { readonly line: ActorLine }) {
   const [most, setMost] = useState(FEW);
   const until = line.records.count(place.value);
-  const told = line.records
+  const entries = line.records
     .slice(Math.max(0, until - most * 3), until)
     .filter((record, index, all) => !repeats(record, all[index - 1]))
     .slice(-most)
     .reverse();
-  if (told.length === 0) return null;
+  if (entries.length === 0) return null;
   return (
-    <Section title="What has happened" beside={cursor.value === LIVE ? undefined : 'until then'}>
+    <Section title="History" beside={cursor.value === LIVE ? undefined : 'until the cursor'}>
       <ol class="history">
-        {told.map((record) => (
+        {entries.map((record) => (
           <li key={record.seq}>
             <button type="button" class="moment" onClick={() => select({ actor: line.address, record: record.seq })}>
               <At at={record.at} />
-              <Told record={record} />
+              <Entry record={record} />
             </button>
             <button
               type="button"
               class="go"
-              title="Move the cursor there"
-              aria-label="move the cursor there"
+              title="Move the cursor here"
+              aria-label="move the cursor here"
               onClick={() => {
                 cursor.value = record.seq;
               }}
@@ -39,7 +39,7 @@ export function History({ line }: { readonly line: ActorLine }) {
           </li>
         ))}
       </ol>
-      {until > most && told.length >= most ? (
+      {until > most && entries.length >= most ? (
         <button type="button" class="link" onClick={() => setMost(most * 4)}>
           earlier
         </button>
@@ -48,12 +48,12 @@ export function History({ line }: { readonly line: ActorLine }) {
   );
 }
 
-/** The state that a step has told already. */
+/** True for the state record of the step before it. */
 function repeats(record: TraceRecord, before: TraceRecord | undefined): boolean {
   return record.type === 'state' && before?.type === 'step' && before.active.join(' & ') === record.state;
 }
 
-function Told({ record }: { readonly record: TraceRecord }) {
+function Entry({ record }: { readonly record: TraceRecord }) {
   switch (record.type) {
     case 'step':
       return record.handled ? (
@@ -63,7 +63,7 @@ function Told({ record }: { readonly record: TraceRecord }) {
         </span>
       ) : (
         <span class="bad">
-          <b>{eventName(known(), record.actor, record.event)}</b> was taken by no state
+          <b>{eventName(known(), record.actor, record.event)}</b> was not handled
         </span>
       );
     case 'state':
@@ -78,7 +78,7 @@ function Told({ record }: { readonly record: TraceRecord }) {
     case 'timer':
       return (
         <span class="quiet">
-          {eventName(known(), record.actor, record.event)} {record.due === undefined ? 'ended' : 'began'}
+          {eventName(known(), record.actor, record.event)} {record.due === undefined ? 'ended' : 'started'}
         </span>
       );
     case 'emit':
@@ -88,7 +88,7 @@ function Told({ record }: { readonly record: TraceRecord }) {
     case 'gone':
       return <span>ended: {record.why}</span>;
     case 'created':
-      return <span>began</span>;
+      return <span>started</span>;
     default:
       return <span>{record.type}</span>;
   }

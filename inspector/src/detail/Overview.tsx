@@ -1,4 +1,4 @@
-/** Nothing is selected: what the whole server waits for, and what went wrong. */
+/** The overview without a selection: everything that waits, and failures. */
 import { flatten, lineOf, type TreeNode, waitsOf } from '../../../src/inspector/model/index.ts';
 import { shapeOf } from '../actors/Tree.tsx';
 import { Icon } from '../parts/icons.tsx';
@@ -32,9 +32,9 @@ export function Overview() {
           </p>
         ) : null}
       </header>
-      <Section title="What waits now" beside={waiting.length === 0 ? undefined : String(waiting.length)}>
+      <Section title="Waiting" beside={waiting.length === 0 ? undefined : String(waiting.length)}>
         {waiting.length === 0 ? (
-          <p class="beside">Nothing: no call, no question, no delay.</p>
+          <p class="beside">No call, input request or timer is waiting.</p>
         ) : (
           <ul class="chain">
             {waiting.slice(0, MOST).map((node) => (
@@ -44,7 +44,7 @@ export function Overview() {
         )}
       </Section>
       {troubles.length === 0 ? null : (
-        <Section title="What went wrong" beside={String(data.troubles.length)}>
+        <Section title="Failures" beside={String(data.troubles.length)}>
           <ul class="chain">
             {troubles.map((record) => (
               <li key={record.seq}>

@@ -1,4 +1,4 @@
-/** One record: what it tells, what led to it up to the wire, and what followed. */
+/** One record: its data, its causes up to the wire, and its effects. */
 import type { TraceRecord } from '../../../src/inspector/frames.ts';
 import { lineOf } from '../../../src/inspector/model/index.ts';
 import { Icon } from '../parts/icons.tsx';
@@ -7,14 +7,13 @@ import { At, Section } from '../parts/parts.tsx';
 import { plural } from '../parts/time.ts';
 import { cursor, known, select, selection } from '../store/state.ts';
 
-/** Most records that are shown of what followed. */
+/** Maximum number of shown effects. */
 const MOST = 20;
 
 export function RecordCard({ seq }: { readonly seq: number }) {
   const model = known();
   const record = model.causes.find(seq);
-  if (!record)
-    return <p class="note beside">Record #{seq} is not known here: it is older than what is kept, or was left out.</p>;
+  if (!record) return <p class="note beside">Record #{seq} is not available: it is too old, or was omitted.</p>;
   const because = model.causes.because(seq).slice(1);
   const followed = model.causes.followed(seq);
   const data = model.dataOf(seq);
@@ -39,7 +38,7 @@ export function RecordCard({ seq }: { readonly seq: number }) {
             cursor.value = seq;
           }}
         >
-          move the cursor there
+          move the cursor here
         </button>
       </header>
       {data === undefined || isEmpty(data) ? null : (
@@ -47,11 +46,9 @@ export function RecordCard({ seq }: { readonly seq: number }) {
           <Json value={data} open={3} />
         </Section>
       )}
-      <Section title="Because">
+      <Section title="Causes">
         {because.length === 0 ? (
-          <p class="beside">
-            {record.type === 'wire' ? 'It came over the wire: it is where this began.' : 'Its cause is not known.'}
-          </p>
+          <p class="beside">{record.type === 'wire' ? 'None: this message started the chain.' : 'Unknown.'}</p>
         ) : (
           <ol class="chain">
             {because.map((cause) => (
@@ -61,7 +58,7 @@ export function RecordCard({ seq }: { readonly seq: number }) {
         )}
       </Section>
       {followed.length === 0 ? null : (
-        <Section title="What followed" beside={plural(followed.length, 'record')}>
+        <Section title="Effects" beside={plural(followed.length, 'record')}>
           <ol class="chain">
             {followed.slice(0, MOST).map((effect) => (
               <Link key={effect.seq} record={effect} />

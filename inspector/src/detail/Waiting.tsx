@@ -1,4 +1,4 @@
-/** The sentence that leads: what it waits for, for whom, until when, and why. */
+/** The waits of an actor in sentences: the addressee, the deadline and the cause. */
 import { lineOf, type Waited } from '../../../src/inspector/model/index.ts';
 import { Icon } from '../parts/icons.tsx';
 import { At, Left } from '../parts/parts.tsx';
@@ -17,7 +17,7 @@ export function Waiting({ waits }: { readonly waits: readonly Waited[] | undefin
             {wait.until === undefined ? endOf(wait) : null}
             {wait.until === undefined ? null : (
               <>
-                {wait.after ? ', at ' : ', until '}
+                {wait.after ? ' at ' : ', until '}
                 <At at={wait.until} />.
                 <Left until={wait.until} {...(wait.lasts === undefined ? {} : { lasts: wait.lasts })} />
               </>
@@ -31,8 +31,8 @@ export function Waiting({ waits }: { readonly waits: readonly Waited[] | undefin
 }
 
 function endOf({ unconfirmed, lasts }: Waited): string {
-  if (lasts !== undefined) return `, for ${duration(lasts)} at most.`;
-  return unconfirmed === true ? '.' : ', for as long as it takes.';
+  if (lasts !== undefined) return `, at most ${duration(lasts)}.`;
+  return unconfirmed === true ? '.' : ', without a deadline.';
 }
 
 function What({ wait }: { readonly wait: Waited }) {
@@ -48,11 +48,11 @@ function What({ wait }: { readonly wait: Waited }) {
   if (after)
     return (
       <>
-        {who === undefined ? 'Goes' : `${who} goes`} on by itself <b>{after.label}</b>
+        {who === undefined ? 'Timer' : `${who}: timer`} <b>{after.label}</b> fires
         {after.targets.length === 0 ? null : (
           <>
             {' '}
-            to <b>{after.targets.join(', ')}</b>
+            → <b>{after.targets.join(', ')}</b>
           </>
         )}
       </>
@@ -63,7 +63,7 @@ function What({ wait }: { readonly wait: Waited }) {
         {waits} for <b>{what}</b>
       </>
     );
-  // What a request waits for says itself what it is; a question is only quoted.
+  // A wait for a thing begins with an article or a possessive; the message of an input request is quoted.
   const quoted = !/^(the|its|an?) /.test(what);
   return (
     <>
@@ -81,13 +81,13 @@ function Because({ seq }: { readonly seq: number }) {
   const root = first && first.seq !== itself.seq ? first : undefined;
   return (
     <span class="because">
-      because{' '}
+      cause:{' '}
       <button type="button" class="link" onClick={() => select({ ...selection.value, record: itself.seq })}>
         {lineOf(known(), itself)}
       </button>
       {root ? (
         <>
-          , since{' '}
+          , started by{' '}
           <button type="button" class="link" onClick={() => select({ ...selection.value, record: root.seq })}>
             {lineOf(known(), root)}
           </button>

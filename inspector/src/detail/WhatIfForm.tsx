@@ -1,4 +1,4 @@
-/** Asks what an event would do, and why not: the server computes it beside the actor, which does not notice. */
+/** Tries an event: the server computes its effect on a copy, without an effect on the actor. */
 import { useState } from 'preact/hooks';
 import { type ActorLine, differences, isAuthored, LIVE } from '../../../src/inspector/model/index.ts';
 import { Json } from '../parts/Json.tsx';
@@ -10,7 +10,7 @@ import { eventOf, eventsOf } from './events.ts';
 export function WhatIfForm({ line }: { readonly line: ActorLine }) {
   const { address } = line;
   const chart = known().chartOf(address);
-  // What could happen now comes first.
+  // Events that are possible now come first.
   const next = line.view(LIVE)?.next.map(({ event }) => event) ?? [];
   const all = chart ? eventsOf(chart.root) : [];
   const events = [...all.filter((event) => next.includes(event)), ...all.filter((event) => !next.includes(event))];
@@ -34,7 +34,7 @@ export function WhatIfForm({ line }: { readonly line: ActorLine }) {
     setBusy(false);
   };
   return (
-    <Section title="What if, and why not">
+    <Section title="What if">
       <form
         class="suppose"
         onSubmit={(event) => {
@@ -61,7 +61,7 @@ export function WhatIfForm({ line }: { readonly line: ActorLine }) {
           ))}
         </datalist>
         <label>
-          <span>its members, as JSON</span>
+          <span>data, as JSON</span>
           <textarea
             class="mono"
             rows={2}
@@ -73,7 +73,7 @@ export function WhatIfForm({ line }: { readonly line: ActorLine }) {
         </label>
         <p class="buttons">
           <button type="submit" class="primary" disabled={busy || type === ''}>
-            What if?
+            Try
           </button>
           {known().hello?.control === true && isAuthored(line.kind) ? (
             <button
@@ -83,11 +83,11 @@ export function WhatIfForm({ line }: { readonly line: ActorLine }) {
                 void withEvent(async (event) => {
                   await control({ action: 'send', actor: address, event });
                   supposed.value = undefined;
-                  say(`${type} was sent.`);
+                  say(`Sent ${type}.`);
                 })
               }
             >
-              Send it
+              Send
             </button>
           ) : null}
         </p>
@@ -101,15 +101,15 @@ export function WhatIfForm({ line }: { readonly line: ActorLine }) {
         <div class={`supposed ${result.allowed ? 'yes' : 'no'}`} role="status">
           {result.allowed ? (
             <p>
-              It would take <b>{type}</b> and be <b>{result.active.join(' & ') || result.status}</b>
+              <b>{type}</b> would lead to <b>{result.active.join(' & ') || result.status}</b>
               {result.status === 'active' ? '' : ` (${result.status})`}.
             </p>
           ) : (
             <p>
-              <b>Not now:</b> {result.why ?? 'no state takes it.'}
+              <b>Not possible:</b> {result.why ?? 'no state handles it.'}
             </p>
           )}
-          {result.actions.length === 0 ? null : <p class="beside">It would run {result.actions.join(', ')}.</p>}
+          {result.actions.length === 0 ? null : <p class="beside">Actions: {result.actions.join(', ')}.</p>}
           {result.context === undefined || !result.allowed ? null : (
             <Json
               value={result.context}

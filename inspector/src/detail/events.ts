@@ -1,7 +1,7 @@
-/** The events of a statechart, and one that a reader has written. */
+/** The events of a statechart, and an event that a reader enters. */
 import type { ChartNode, Plain } from '../../../src/inspector/frames.ts';
 
-/** Those that it names: no patterns, and none of XState's own. */
+/** The named events: no patterns, and no XState-internal ones. */
 export function eventsOf(chart: ChartNode): readonly string[] {
   const types = new Set<string>();
   const walk = ({ edges, nodes }: ChartNode): void => {
@@ -14,7 +14,7 @@ export function eventsOf(chart: ChartNode): readonly string[] {
 
 export type Written = { readonly type: string } & { readonly [name: string]: Plain };
 
-/** @returns the event, or what is wrong with it */
+/** @returns the event, or an error text */
 export function eventOf(type: string, data: string): Written | string {
   const members = objectOf(data);
   return typeof members === 'string' ? members : { ...members, type };
@@ -24,7 +24,7 @@ function isObject(value: Plain): value is { readonly [name: string]: Plain } {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** An object that a reader has written as JSON; nothing is an empty one. @returns the object, or what is wrong with it */
+/** An object that a reader entered as JSON; an empty text is an empty object. @returns the object, or an error text */
 export function objectOf(text: string): { readonly [name: string]: Plain } | string {
   if (text.trim() === '') return {};
   try {
@@ -32,6 +32,6 @@ export function objectOf(text: string): { readonly [name: string]: Plain } | str
     if (isObject(value)) return value;
     return 'Expected a JSON object, such as {"name": "value"}.';
   } catch (error) {
-    return `This is no JSON: ${error instanceof Error ? error.message : String(error)}`;
+    return `This is not JSON: ${error instanceof Error ? error.message : String(error)}`;
   }
 }

@@ -1,8 +1,8 @@
-/** What the message under the pointer says, asked for only when the pointer rests on it. */
+/** The data of the message under the pointer. It is requested when the pointer rests. */
 import { useEffect, useState } from 'preact/hooks';
 import type { Plain } from '../../../src/inspector/frames.ts';
 
-/** How long the pointer rests before it is told, in milliseconds. */
+/** Milliseconds for which the pointer rests before the data is shown. */
 const REST_MS = 250;
 const MOST_LINES = 24;
 const MOST_WIDE = 90;

@@ -1,4 +1,7 @@
-/** Lanes per actor or kind, an arrow per message, time downwards; only the rows in view are drawn. */
+/**
+ * The messages: a lane for each actor or kind, an arrow for each message, time downwards. Only the rows in view are
+ * drawn.
+ */
 import './messages.css';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Hover } from './Hover.tsx';
@@ -8,9 +11,9 @@ import { ROW, Row } from './Row.tsx';
 
 export type { MessageLane, MessageRow, MessagesProps } from './props.ts';
 
-/** The width of the column with the times. */
+/** The width of the time column. */
 const TIMES = 92;
-/** So near to the end is at the end. */
+/** Distance from the end that still counts as the end. */
 const NEAR = ROW * 2;
 
 export function Messages(props: MessagesProps) {
@@ -36,7 +39,7 @@ export function Messages(props: MessagesProps) {
     setSize({ width: pane.clientWidth, height: pane.clientHeight });
     return () => watch.disconnect();
   }, []);
-  // Live, the newest row is kept in view, unless someone has scrolled away from it.
+  // Live, the newest row stays in view unless the reader scrolled away from it.
   useLayoutEffect(() => {
     const pane = box.current;
     if (pane !== null && cursor === undefined && following && selected === undefined)
@@ -103,7 +106,7 @@ export function Messages(props: MessagesProps) {
         ref={box}
         role="listbox"
         tabIndex={0}
-        aria-label="messages in the order of time"
+        aria-label="messages by time"
         aria-activedescendant={selected === undefined ? undefined : `message-${selected}`}
         onScroll={scrolled}
         onClick={choose}
@@ -142,7 +145,7 @@ export function Messages(props: MessagesProps) {
           ))}
         </div>
       </div>
-      {rows.length === 0 && <p class="messages-none">nothing has been said yet</p>}
+      {rows.length === 0 && <p class="messages-none">no messages yet</p>}
       <Hover pane={box} data={props.data} />
     </section>
   );
@@ -167,7 +170,7 @@ function Heads({ lanes }: { readonly lanes: Lanes }) {
   );
 }
 
-/** Which row a key leads to, from one row. */
+/** The row to which a key moves. */
 const MOVES: Readonly<Record<string, (at: number, count: number, page: number) => number>> = {
   ArrowDown: (at) => at + 1,
   ArrowUp: (at) => at - 1,
@@ -193,7 +196,7 @@ export function seqAt({ target }: Event): number | undefined {
   return Number.isNaN(seq) ? undefined : seq;
 }
 
-/** Brings a row into view, if it is not. */
+/** Scrolls a row into view. */
 function show(pane: HTMLElement | null, index: number): void {
   if (pane === null || index < 0) return;
   const head = pane.querySelector('.messages-lanes')?.clientHeight ?? 0;
@@ -202,7 +205,7 @@ function show(pane: HTMLElement | null, index: number): void {
   else if (y + 2 * ROW + head > pane.scrollTop + pane.clientHeight) pane.scrollTop = y - (pane.clientHeight * 2) / 3;
 }
 
-/** Brings the lane of a receiver into view, if it is not. */
+/** Scrolls the lane of a receiver into view. */
 function showLane(pane: HTMLElement | null, x: number): void {
   if (pane === null) return;
   const room = pane.clientWidth - TIMES;

@@ -1,10 +1,10 @@
-/** One message: when, the arrow from its sender's lane to its receiver's, and what became of it. */
+/** One message: its time, the arrow from its sender's lane to its receiver's, and its fate. */
 import type { Lanes } from './lanes.ts';
 import { endsOf } from './lanes.ts';
 import type { MessageRow } from './props.ts';
 
 export const ROW = 30;
-/** Idle for longer than this is told between two rows. */
+/** Minimum idle time that is shown between two rows. */
 const IDLE = 3_000;
 const HEAD = 8;
 
@@ -17,7 +17,7 @@ export interface RowProps {
   readonly classes: string;
   readonly selected: boolean;
   readonly time: string;
-  /** What can be seen of the lanes, from the left. */
+  /** The visible range of the lanes, from the left. */
   readonly seen: Seen;
 }
 
@@ -40,7 +40,7 @@ export function Row({ row, index, count, before, lanes, classes, selected, time,
       data-seq={row.seq}
       style={{ top: `${index * ROW}px` }}
     >
-      {/* What is drawn is cut to its place, and may not be what the row is called (axe: label-content-name-mismatch). */}
+      {/* The drawn text is cut, and may differ from the name of the row (axe: label-content-name-mismatch). */}
       <span class="unseen">{inWords(row, lanes, time)}</span>
       <span class="message-time" aria-hidden="true">
         {time}
@@ -58,7 +58,7 @@ function Arrow({ row, lanes, seen }: { readonly row: MessageRow; readonly lanes:
   const y = ROW - 9;
   const { name, mark } = row;
   const stub = lanes.each * 0.36;
-  // What stands beside an arrow stands on the side where there is room.
+  // Labels are on the side with more space.
   const atEnd = to + lanes.each > lanes.width;
   const leftmost = Math.min(to, from ?? to);
   const rightmost = Math.max(to, from ?? to);
@@ -83,9 +83,9 @@ function Arrow({ row, lanes, seen }: { readonly row: MessageRow; readonly lanes:
   const first = to < lanes.each;
   const start = from ?? to - stub;
   const way = start < to ? 1 : -1;
-  // What was dropped does not arrive.
+  // A dropped message does not arrive.
   const end = mark === 'dropped' ? to - way * 26 : to - way * 2;
-  // The name stands in the middle of what can be seen of the arrow, or at the edge, where too little can.
+  // The name is in the middle of the visible part of the arrow, or at the edge if too little is visible.
   const low = Math.max(seen.left, leftmost);
   const high = Math.min(seen.right, rightmost);
   const narrow = high - low < Math.min(rightmost - leftmost, 70);
@@ -114,7 +114,7 @@ function Arrow({ row, lanes, seen }: { readonly row: MessageRow; readonly lanes:
   );
 }
 
-/** Of an arrow between lanes that are out of view: its name, at the edge behind which it is. */
+/** The name of an arrow between lanes that are out of view, at the nearest edge. */
 function Away({
   row,
   seen,
@@ -145,7 +145,7 @@ interface TextProps {
   readonly text: string;
 }
 
-/** Cut to the room between the lanes; about as wide as its font is. */
+/** A text cut to the space between the lanes, estimated from the width of its font. */
 function Text({ x, y, anchor, row, room, text }: TextProps) {
   const most = Math.max(6, Math.floor(room / 6.2));
   const shown = text.length > most ? `${text.slice(0, most - 1)}…` : text;
@@ -159,7 +159,7 @@ function Text({ x, y, anchor, row, room, text }: TextProps) {
   );
 }
 
-/** Told by shape: a triangle, a cross, a ring. */
+/** A mark with a shape of its own: a triangle, a cross, a ring. */
 function Mark({
   mark,
   x,

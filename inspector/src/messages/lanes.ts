@@ -1,11 +1,13 @@
-/** Where each lane is, and which of them a message goes between: one for each actor, or one for each kind of them. Pure. */
+/**
+ * The positions of the lanes, and the lanes of each message. One lane for each actor, or for each kind. Pure functions.
+ */
 import type { MessageLane, MessageRow } from './props.ts';
 
 export interface Lane {
   readonly id: string;
   readonly label: string;
   readonly kind: string;
-  /** How many actors it stands for. */
+  /** The number of its actors. */
   readonly actors: number;
   readonly gone: boolean;
   /** Its middle, from the left. */
@@ -20,10 +22,10 @@ export interface Lanes {
   readonly each: number;
 }
 
-/** The least and the most width of a lane. */
+/** Minimum and maximum width of a lane. */
 const LEAST = 88;
 const MOST = 220;
-/** Most lanes side by side: those beyond share the last. */
+/** Maximum number of lanes: further actors share the last one. */
 const MOST_LANES = 60;
 
 export function lanesOf(given: readonly MessageLane[], by: 'actor' | 'kind', room: number): Lanes {
@@ -54,13 +56,13 @@ export function lanesOf(given: readonly MessageLane[], by: 'actor' | 'kind', roo
 
 const OTHERS = '\n';
 
-/** From where to where an arrow is drawn. Undefined: from nowhere that is known. */
+/** The ends of an arrow. Undefined: unknown sender. */
 export function endsOf(row: MessageRow, { of }: Lanes): { readonly from: number | undefined; readonly to: number } {
   const to = of.get(row.to)?.x ?? of.get('client')?.x ?? 0;
   return { from: row.from === undefined ? undefined : of.get(row.from)?.x, to };
 }
 
-/** The number of the first row that is at or after a place in the stream. @param rows ascending */
+/** The index of the first row at or after a sequence number. @param rows ascending */
 export function rowFrom(rows: readonly MessageRow[], seq: number): number {
   let low = 0;
   let high = rows.length;
@@ -72,7 +74,7 @@ export function rowFrom(rows: readonly MessageRow[], seq: number): number {
   return low;
 }
 
-/** The rows that a window shows, with some before and after it. */
+/** The rows in view, with some before and after them. */
 export function windowOf(
   top: number,
   height: number,

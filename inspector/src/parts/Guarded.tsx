@@ -1,8 +1,8 @@
-/** Keeps the rest of the page when one part of it fails: that part says so, and can be tried again. */
+/** An error boundary: a failing part shows its error and a button to retry, and the rest of the page stays. */
 import { Component, type ComponentChildren } from 'preact';
 
 export interface GuardedProps {
-  /** What fails, for people. */
+  /** The display name of the part. */
   readonly what: string;
   readonly children: ComponentChildren;
 }
@@ -27,7 +27,7 @@ export class Guarded extends Component<GuardedProps, { readonly failed: string |
         </p>
         <p>
           <button type="button" class="link" onClick={() => this.setState({ failed: undefined })}>
-            Try again
+            Retry
           </button>
         </p>
       </div>

@@ -1,21 +1,21 @@
-/** A value as a tree that opens: text nodes only, whatever it holds. What has changed is marked. */
+/** A value as a tree of text nodes that can be expanded. Changes are marked. */
 import { useState } from 'preact/hooks';
 import { type Plain, REDACTED } from '../../../src/inspector/frames.ts';
 import './json.css';
 
 export interface JsonProps {
   readonly value: Plain;
-  /** What is open at first: so many levels. */
+  /** Number of levels that are expanded at first. */
   readonly open?: number;
-  /** The paths that have changed, such as `items.0`. */
+  /** The changed paths, such as `items.0`. */
   readonly changed?: ReadonlySet<string>;
 }
 
-/** Most members that are shown of one value before one asks for more. */
+/** Number of members that are shown before "more" is chosen. */
 const MANY = 100;
-/** Longest line that an object is told in while it is closed. */
+/** Maximum length of the summary of a collapsed object. */
 const SHORT = 44;
-/** Longest text that is shown whole at first. */
+/** Maximum length of a text that is shown completely at first. */
 const LONG = 400;
 
 export function Json({ value, open = 2, changed }: JsonProps) {

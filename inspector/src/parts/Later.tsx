@@ -1,13 +1,13 @@
-/** Parts that are not there when the page begins: they come soon after, or when they are first shown. */
+/** Parts that are loaded after the page: soon after, or when they are first shown. */
 import { signal } from '@preact/signals';
 import type { ComponentType } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { say } from '../store/state.ts';
 
-/** After so long they come by themselves: the server may be gone when somebody wants them. */
+/** Delay before a part is loaded without being shown: later the server may have stopped. */
 const SOON_MS = 1_000;
 
-/** A component that shows another, once that is loaded. */
+/** A component that shows another one once it is loaded. */
 export function later<P extends object>(what: string, load: () => Promise<ComponentType<P>>): ComponentType<P> {
   const loaded = signal<ComponentType<P> | undefined>(undefined);
   let coming: Promise<void> | undefined;
@@ -25,7 +25,8 @@ export function later<P extends object>(what: string, load: () => Promise<Compon
   return (props) => {
     const Part = loaded.value;
     useEffect(() => {
-      if (!loaded.peek()) come(() => say(`${what} could not be loaded: is the server still there? Show it again.`));
+      if (!loaded.peek())
+        come(() => say(`${what} could not be loaded. Check that the server is running, then open it again.`));
     }, []);
     return Part ? <Part {...props} /> : null;
   };

@@ -1,4 +1,4 @@
-/** A list of any length, of which only the rows in view are there. It is walked with the arrow keys. */
+/** A list of any length that renders only the rows in view. The arrow keys move in it. */
 import type { ComponentChildren, TargetedKeyboardEvent } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
@@ -7,15 +7,15 @@ export interface ListProps {
   readonly role: 'tree' | 'listbox';
   readonly count: number;
   readonly height: number;
-  /** The row that is chosen; -1 for none. */
+  /** The chosen row; -1 for none. */
   readonly chosen: number;
   readonly onChoose: (index: number) => void;
   readonly row: (index: number) => ComponentChildren;
-  /** Unique among lists: its rows' ids begin with it. */
+  /** Unique among lists: the ids of its rows begin with it. */
   readonly id: string;
-  /** Other keys. @returns whether it was one for it */
+  /** Handles other keys. @returns true if the key was handled */
   readonly onKey?: (event: TargetedKeyboardEvent<HTMLElement>, index: number) => boolean;
-  /** Keeps the newest in view, until the reader scrolls away from it. */
+  /** Scrolls to the newest row until the reader scrolls away from it. */
   readonly follow?: boolean;
   readonly empty?: ComponentChildren;
   readonly class?: string;
@@ -38,13 +38,13 @@ export function List(props: ListProps) {
     return () => observer.disconnect();
   }, []);
 
-  // The newest stays in view for whoever was looking at it.
+  // Follows the newest row if it was in view.
   useLayoutEffect(() => {
     const element = box.current;
     if (element && follow && pinned.current) element.scrollTop = element.scrollHeight;
   }, [count, follow]);
 
-  // What is chosen elsewhere is shown here.
+  // Scrolls to a row that was chosen elsewhere.
   useEffect(() => {
     const element = box.current;
     if (!element || chosen < 0) return;

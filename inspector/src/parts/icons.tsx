@@ -1,4 +1,4 @@
-/** The page's icons: one line drawing for each kind of actor, and for each thing that one can do. */
+/** The icons of the page: one line drawing for each kind of actor and for each action. */
 import type { ComponentChildren, JSX } from 'preact';
 import type { ActorKind } from '../../../src/inspector/frames.ts';
 
@@ -41,7 +41,7 @@ const PATHS = {
 
 export type IconName = keyof typeof PATHS | ActorKind;
 
-/** A drawing beside words: it is never the only thing that says something, unless `title` is given. */
+/** A drawing next to text. It is decorative unless `title` is set. */
 export function Icon({ name, size = 16, title }: { name: IconName; size?: number; title?: string }) {
   const drawing = (
     <svg class="icon" width={size} height={size} viewBox="0 0 16 16" aria-hidden="true">
@@ -63,7 +63,7 @@ export type Shape =
   | 'cancelled'
   | 'asked';
 
-/** How something stands, by its shape: a disc lives, a ring with a hand waits, a cross has gone, a triangle is in trouble. */
+/** A state as a shape: a disc is live, a clock waits, a cross is ended, a triangle is a problem. */
 export function Sign({ shape, title }: { shape: Shape; title?: string }) {
   const drawing = (
     <svg class={`sign ${shape}`} width="12" height="12" viewBox="0 0 12 12" aria-hidden="true">

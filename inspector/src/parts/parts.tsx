@@ -1,4 +1,4 @@
-/** Small pieces that every panel uses: buttons, sections, names that lead somewhere, times that run. */
+/** Shared components: buttons, sections, links to actors, times and countdowns. */
 import type { ComponentChildren } from 'preact';
 import { known, now, select, selection } from '../store/state.ts';
 import { Icon, type IconName } from './icons.tsx';
@@ -7,7 +7,7 @@ import { countdown, short, wallClock } from './time.ts';
 export interface ToolProps {
   readonly icon: IconName;
   readonly label: string;
-  /** The key that does the same. */
+  /** The keyboard shortcut. */
   readonly hint?: string;
   readonly pressed?: boolean;
   readonly disabled?: boolean;
@@ -50,7 +50,7 @@ export function Section({ title, beside, children }: SectionProps) {
   );
 }
 
-/** The name of an actor: it selects it. */
+/** The name of an actor as a link that selects it. */
 export function ActorLink({ address, most = 28 }: { readonly address: string; readonly most?: number }) {
   const line = known().actor(address);
   const name = line?.label ?? address;
@@ -68,7 +68,7 @@ export function ActorLink({ address, most = 28 }: { readonly address: string; re
   );
 }
 
-/** A time of the server's clock, as the clock on the wall had it. */
+/** A time of the server's clock as wall-clock time. */
 export function At({ at }: { readonly at: number }) {
   const time = (known().hello?.epoch ?? 0) + at;
   return (
@@ -78,7 +78,7 @@ export function At({ at }: { readonly at: number }) {
   );
 }
 
-/** What is left until a time, and how much of it. */
+/** The remaining time until a deadline, with a bar for its share. */
 export function Left({ until, lasts }: { readonly until: number; readonly lasts?: number }) {
   const left = until - now.value;
   const part = lasts === undefined || lasts <= 0 ? undefined : Math.max(0, Math.min(1, left / lasts));
@@ -94,16 +94,16 @@ export function Left({ until, lasts }: { readonly until: number; readonly lasts?
   );
 }
 
-export async function copy(text: string, told: (text: string) => void): Promise<void> {
+export async function copy(text: string, done: (text: string) => void): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);
-    told('Copied.');
+    done('Copied.');
   } catch {
-    told('The browser does not let this page write to the clipboard.');
+    done('The browser does not let this page write to the clipboard.');
   }
 }
 
-/** Gives the reader a file. */
+/** Downloads a file. */
 export function save(name: string, content: Blob): void {
   const link = document.createElement('a');
   link.href = URL.createObjectURL(content);

@@ -1,4 +1,4 @@
-/** Times and durations, as people read them. */
+/** Formats of times and durations. */
 
 /** @param at milliseconds since 1970 */
 export function wallClock(at: number, precise = true): string {
@@ -22,7 +22,7 @@ export function duration(ms: number): string {
   return `${Math.round(minutes / 1_440)} d`;
 }
 
-/** What is left of a delay: `4:41`, in whole seconds, so that it does not flicker. */
+/** The rest of a timer, such as `4:41`, in whole seconds, so that it does not flicker. */
 export function countdown(ms: number): string {
   if (ms <= 0) return 'now';
   const seconds = Math.ceil(ms / 1_000);
@@ -42,7 +42,7 @@ export function plural(count: number, one: string, many = `${one}s`): string {
   return `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
 }
 
-/** A long name with its middle left out. */
+/** A long name with its middle omitted. */
 export function short(name: string, most = 24): string {
   if (name.length <= most) return name;
   const tail = Math.floor(most / 3);

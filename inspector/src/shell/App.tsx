@@ -1,4 +1,7 @@
-/** The page: a header, the actors at the left, what is looked at in the middle, its detail at the right, time along the bottom. */
+/**
+ * The layout of the page: a header, actors on the left, the view in the middle, details on the right, the timeline at
+ * the bottom.
+ */
 import { useEffect } from 'preact/hooks';
 import { Tree } from '../actors/Tree.tsx';
 import { Detail } from '../detail/Detail.tsx';

@@ -1,11 +1,11 @@
-/** Two moments side by side: which actors have begun, ended, or changed between them. */
+/** Compares two moments: started, ended and changed actors. */
 import { changes } from '../../../src/inspector/model/index.ts';
 import { Icon } from '../parts/icons.tsx';
 import { ActorLink, At } from '../parts/parts.tsx';
 import { plural } from '../parts/time.ts';
 import { cursor, isLive, known, mark, place } from '../store/state.ts';
 
-/** Most actors that are named. */
+/** Maximum number of listed actors. */
 const MOST = 12;
 
 export function Compare() {
@@ -13,13 +13,13 @@ export function Compare() {
   if (from === undefined) return null;
   const changed = changes(known(), from, place.value);
   return (
-    <section class="compare" aria-label="two moments">
+    <section class="compare" aria-label="comparison">
       <p>
         <Icon name="mark" size={14} />
         <button
           type="button"
           class="link"
-          title="Move the cursor there"
+          title="Move the cursor here"
           onClick={() => {
             cursor.value = from;
           }}
@@ -28,7 +28,7 @@ export function Compare() {
         </button>
         → {isLive.value ? 'now' : <At at={known().timeAt(place.value)} />}
         <span class="beside">
-          {changed.length === 0 ? 'nothing has changed' : plural(changed.length, 'actor changed', 'actors changed')}
+          {changed.length === 0 ? 'no changes' : plural(changed.length, 'actor changed', 'actors changed')}
         </span>
         <button
           type="button"
@@ -49,9 +49,9 @@ export function Compare() {
                 {before === after
                   ? null
                   : before === undefined
-                    ? `began, and is ${after}`
+                    ? `started: ${after}`
                     : after === undefined
-                      ? `was ${before}, and ended`
+                      ? `ended: was ${before}`
                       : `${before} → ${after}`}
                 {context.length === 0
                   ? null

@@ -1,4 +1,4 @@
-/** A recording that is dropped on the page is shown in it. */
+/** Opens a recording that is dropped on the page. */
 import { useEffect, useState } from 'preact/hooks';
 import { openRecording } from '../store/source.ts';
 

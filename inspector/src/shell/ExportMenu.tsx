@@ -1,4 +1,4 @@
-/** Gives what is known away: as JSON, which this page and tools read; or as one HTML file, which opens without a server. */
+/** Exports the model as JSON, for this page and for tools, or as one HTML file that opens without a server. */
 import { useRef } from 'preact/hooks';
 import { recordingOfModel } from '../../../src/inspector/model/index.ts';
 import { withPictures } from '../chart/layout/carried.ts';
@@ -24,7 +24,7 @@ export function ExportMenu() {
     done();
     try {
       const response = await ask('api/export');
-      // Its charts look as they do here: it has no worker to lay them out.
+      // The exported page has no worker for layouts: it contains the current ones.
       const page = withPictures(await response.text(), allPictures());
       save(`${name}.html`, new Blob([page], { type: 'text/html' }));
     } catch (error) {

@@ -1,4 +1,4 @@
-/** Which server this is, how it is connected, how much is going on, and what one can do with time. */
+/** The header: the server's name, the connection, the load, and the controls of time. */
 import { useRef } from 'preact/hooks';
 import { LIVE } from '../../../src/inspector/model/index.ts';
 import { Icon } from '../parts/icons.tsx';
@@ -24,17 +24,17 @@ export function Header() {
       <Counts />
       <Filter />
       <div class="tools" role="toolbar" aria-label="time">
-        <Tool icon="back" label="One record back" hint="←" onClick={() => step(-1)} />
+        <Tool icon="back" label="Previous record" hint="←" onClick={() => step(-1)} />
         <Tool
           icon={cursor.value === LIVE ? 'pause' : 'play'}
-          label={cursor.value === LIVE ? 'Pause' : 'Go on'}
+          label={cursor.value === LIVE ? 'Pause' : 'Resume'}
           hint="Space"
           onClick={togglePause}
         />
-        <Tool icon="forth" label="One record forth" hint="→" onClick={() => step(1)} />
+        <Tool icon="forth" label="Next record" hint="→" onClick={() => step(1)} />
         <Tool
           icon="mark"
-          label={mark.value === undefined ? 'Mark this moment, to compare it' : 'Stop comparing'}
+          label={mark.value === undefined ? 'Mark this moment for comparison' : 'Remove the mark'}
           hint="M"
           pressed={mark.value !== undefined}
           onClick={toggleMark}
@@ -42,7 +42,7 @@ export function Header() {
       </div>
       <div class="tools">
         <ExportMenu />
-        <Tool icon="theme" label={theme() === 'dark' ? 'Light' : 'Dark'} hint="T" onClick={toggleTheme} />
+        <Tool icon="theme" label={theme() === 'dark' ? 'Light theme' : 'Dark theme'} hint="T" onClick={toggleTheme} />
         <Tool
           icon="help"
           label="Keys and signs"
@@ -129,7 +129,7 @@ function Filter() {
         <button
           type="button"
           class="chip"
-          title="Show all times again"
+          title="Show all times"
           onClick={() => {
             brush.value = undefined;
           }}

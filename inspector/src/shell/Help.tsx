@@ -1,4 +1,4 @@
-/** The keys of the page, and what its shapes mean. */
+/** The keys and signs of the page. */
 import { signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { Sign } from '../parts/icons.tsx';
@@ -34,25 +34,25 @@ export function Help() {
       <h2>Signs</h2>
       <ul class="signs">
         <li>
-          <Sign shape="here" /> lives
+          <Sign shape="here" /> live
         </li>
         <li>
-          <Sign shape="waiting" /> waits for somebody
+          <Sign shape="waiting" /> waiting
         </li>
         <li>
-          <Sign shape="trouble" /> crashed, or was sent what it could not take
+          <Sign shape="trouble" /> crashed, or did not handle an event
         </li>
         <li>
-          <Sign shape="asleep" /> hibernates, until it is called
+          <Sign shape="asleep" /> hibernating
         </li>
         <li>
-          <Sign shape="gone" /> has gone
+          <Sign shape="gone" /> ended
         </li>
       </ul>
       <h2>Filter</h2>
       <p>
-        Words, and <code>type:tools/call</code>, <code>status:error</code>, <code>actor:order</code>. Pairs of one name
-        are alternatives; all else must fit.
+        Words and pairs: <code>type:tools/call</code>, <code>status:error</code>, <code>actor:order</code>. Pairs with
+        the same name are alternatives; everything else must match.
       </p>
       <form method="dialog">
         <button type="submit" class="primary">

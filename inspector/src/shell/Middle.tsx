@@ -1,4 +1,4 @@
-/** The view that the tab says. */
+/** The view of the chosen tab. */
 import { Guarded } from '../parts/Guarded.tsx';
 import { later } from '../parts/Later.tsx';
 import { tab } from '../store/state.ts';

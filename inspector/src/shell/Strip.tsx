@@ -1,4 +1,4 @@
-/** Time, along the bottom of the page. */
+/** The timeline strip at the bottom of the page. */
 import { TimelineView } from './views.tsx';
 
 export function Strip() {

@@ -1,4 +1,4 @@
-/** What the middle shows. */
+/** The tabs of the middle pane. */
 import type { TargetedKeyboardEvent } from 'preact';
 import { TABS, type Tab } from '../store/state.ts';
 

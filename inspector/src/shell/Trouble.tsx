@@ -1,4 +1,4 @@
-/** What stands between the page and its server, and what can be done about it. */
+/** The bar for problems with the connection, with a button to retry. */
 import { missing } from '../../../src/inspector/model/index.ts';
 import { plural } from '../parts/time.ts';
 import { retry } from '../store/source.ts';
@@ -10,11 +10,11 @@ export function Trouble() {
     const left = Math.ceil((stands.retryAt - tick.value) / 1_000);
     return (
       <p class="trouble-bar" role="alert">
-        {sentence(stands.why)} What was told until then is still here.
+        {sentence(stands.why)} Earlier records are still shown.
         <button type="button" class="link" onClick={retry}>
-          Try again
+          Retry
         </button>
-        {left > 0 ? <span class="beside">by itself in {plural(left, 'second')}</span> : null}
+        {left > 0 ? <span class="beside">retrying in {plural(left, 'second')}</span> : null}
       </p>
     );
   }
@@ -30,8 +30,8 @@ export function Trouble() {
   if (!newest) return null;
   return (
     <p class="trouble-bar mild" role="status">
-      Not shown of late: {missing(gaps.filter(({ why }) => why === newest.why))}.{' '}
-      {newest.why === 'flood' ? 'More happens than can be told at once.' : 'This page reads too slowly.'}
+      Not shown: {missing(gaps.filter(({ why }) => why === newest.why))}.{' '}
+      {newest.why === 'flood' ? 'Too many records at once.' : 'This page reads too slowly.'}
     </p>
   );
 }

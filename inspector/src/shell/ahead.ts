@@ -1,4 +1,4 @@
-/** Lays out charts before somebody looks at them: the layout begins with a large file, which nobody should wait for. */
+/** Lays out charts in advance: the layout engine is a large file, and loading it takes time. */
 
 import { picturesOf } from '../chart/layout/start.ts';
 import { measure } from '../chart/measure.ts';
@@ -7,16 +7,16 @@ import { model } from '../store/state.ts';
 const known = new Set<string>();
 let waiting = false;
 
-/** Called whenever frames have come. */
+/** Called after each batch of frames. */
 export function layOutAhead(): void {
   if (waiting || model.value.charts.size === known.size) return;
   waiting = true;
   setTimeout(() => void next(), 400);
 }
 
-/** One after the other: whoever selects another chart meanwhile waits for one at most. */
+/** One chart at a time: a newly selected chart waits for at most one other. */
 async function next(): Promise<void> {
-  // The charts of authors are at the end: ours come with the first actors.
+  // Charts of authors come last: Troupe's own arrive with the first actors.
   for (const { id, root } of [...model.value.charts.values()].reverse()) {
     if (known.has(id)) continue;
     known.add(id);

@@ -1,4 +1,4 @@
-/** The records that led to one, and those that it led to. */
+/** The causes and effects of a record. */
 import type { Model } from '../../../src/inspector/model/index.ts';
 
 export function chainOf(model: Model, record: number) {

@@ -1,4 +1,4 @@
-/** Whose statechart is shown: that of the selected actor, or of the nearest to it that has one. */
+/** The actor with the statechart to show: the selected one, or its nearest ancestor with a chart. */
 import type { ActorLine, Model } from '../../../src/inspector/model/index.ts';
 import { known, selection } from '../store/state.ts';
 
@@ -10,7 +10,7 @@ export function charted(): ActorLine | undefined {
   return servingOf(known(), found.seq) ?? above(known(), found.servedBy ?? '');
 }
 
-/** The actor itself, or the nearest of those that it belongs to. */
+/** The actor itself, or the nearest of its ancestors. */
 function above(from: Model, address: string): ActorLine | undefined {
   const seen = new Set<string>();
   for (let line = from.actor(address); line && !seen.has(line.address); line = from.actor(line.parent ?? '')) {
@@ -20,7 +20,7 @@ function above(from: Model, address: string): ActorLine | undefined {
   return undefined;
 }
 
-/** The actor that was made for a message of the wire. */
+/** The actor that was created for a wire message. */
 function servingOf(from: Model, seq: number): ActorLine | undefined {
   for (const line of from.actors.values())
     if (line.origin === seq && line.chart !== undefined && line.kind !== 'ask') return line;

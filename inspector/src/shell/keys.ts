@@ -1,21 +1,21 @@
-/** The keys that work everywhere; a panel that has the focus takes its own before. */
+/** The global keys. A focused panel handles its own keys first. */
 import { goLive, mark, place, select, selection, show, step, supposed, TABS, togglePause } from '../store/state.ts';
 import { toggleTheme } from '../store/theme.ts';
 import { helpOpen } from './Help.tsx';
 
 export const KEYS: readonly (readonly [keys: string, what: string])[] = [
-  ['/', 'to the filter'],
-  ['← →', 'one record back, or forth; , and . do so in lists, too'],
-  ['L', 'live: the cursor moves with what happens'],
-  ['Space', 'pause, and go on'],
-  ['M', 'mark this moment, and compare it with another'],
+  ['/', 'focus the filter'],
+  ['← →', 'previous or next record; , and . also in lists'],
+  ['L', 'live: follow the newest record'],
+  ['Space', 'pause or resume'],
+  ['M', 'mark this moment for comparison'],
   ['1 … 5', 'chart, messages, wire, timeline, coverage'],
-  ['A D', 'to the actors, to the detail'],
-  ['↑ ↓', 'within a list; ← → close and open in the tree'],
-  ['+ − 0', 'zoom the chart, and fit it'],
-  ['⇧ drag', 'on the timeline: only what happened then'],
-  ['T', 'light or dark'],
-  ['Esc', 'select nothing'],
+  ['A D', 'focus the actors, the details'],
+  ['↑ ↓', 'move in a list; ← → collapse and expand in the tree'],
+  ['+ − 0', 'zoom the chart, or fit it'],
+  ['⇧ drag', 'on the timeline: filter by time'],
+  ['T', 'light or dark theme'],
+  ['Esc', 'clear the selection'],
   ['?', 'this list'],
 ];
 

@@ -1,4 +1,4 @@
-/** The rows and lanes of the messages, as the filter leaves them: derived once for each row, however many there are. */
+/** The filtered rows and lanes of the messages. Each row is derived once. */
 import { CLIENT, displayName, type MessageRow, type Model } from '../../../src/inspector/model/index.ts';
 import type { MessageLane } from '../messages/Messages.tsx';
 import { type Filter, fits } from '../store/filter.ts';
@@ -9,10 +9,10 @@ export interface Shown {
   readonly brush: { readonly from: number; readonly to: number } | undefined;
 }
 
-/** Most lanes: those that were heard of last. */
+/** Maximum number of lanes: those of the latest messages. */
 const MOST = 40;
 
-/** Keeps what it has derived, and goes on from there. */
+/** Derives rows incrementally. */
 export class RowFeed {
   #rows: MessageRow[] = [];
   #of: readonly MessageRow[] = [];
@@ -56,7 +56,7 @@ function byKind(model: Model, row: MessageRow): MessageRow {
 const kindOf = (model: Model, actor: string): string =>
   actor === CLIENT ? CLIENT : (model.actor(actor)?.kind ?? 'unknown');
 
-/** Kinds in the order of a message's way: the client at the edge, then what it meets. */
+/** The order of the kinds, along the path of a message from the client. */
 const WAY = [
   CLIENT,
   'session',

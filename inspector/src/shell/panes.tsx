@@ -1,4 +1,4 @@
-/** The edges between panes: dragged with the pointer, or moved with the arrow keys. */
+/** The splitters between panes, moved with the pointer or the arrow keys. */
 import { signal } from '@preact/signals';
 import type { TargetedKeyboardEvent, TargetedPointerEvent } from 'preact';
 import { recall, remember } from '../store/memory.ts';

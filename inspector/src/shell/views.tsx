@@ -1,4 +1,4 @@
-/** Gives the chart, the lanes and the timeline what they show, at the moment of the cursor. */
+/** The props of the chart, the messages and the timeline at the cursor. */
 import { signal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import {
@@ -62,7 +62,7 @@ function ChartOf({ line }: { readonly line: ActorLine }) {
     chart: chart.root,
     active: standing?.active ?? [],
     delays: line.running(at).map(({ event, due, delay }) => ({ event, due, lasts: delay })),
-    // Read only: the chart's delays drain by themselves.
+    // Read once: the animations of the chart's timers run without it.
     now: now.peek(),
     running: isLive.value,
     visits,
@@ -71,7 +71,7 @@ function ChartOf({ line }: { readonly line: ActorLine }) {
       if (selection.value.actor !== address) select({ actor: address });
     },
     ...(status === undefined ? {} : { status }),
-    // What a chart took before its last change is not what it took now.
+    // Transitions before the last state change are outdated.
     ...(taken && standing && taken.active.join() === standing.active.join()
       ? { taken: { seq: taken.seq, edges: taken.edges } }
       : {}),
@@ -88,7 +88,7 @@ function NoChart() {
   const governed = [...known().actors.values()].filter(
     (line) => line.chart !== undefined && !isMachinery(line.kind) && line.aliveAt(cursor.value),
   );
-  // What authors have written is what they look for.
+  // Charts of authors come first.
   const authored = governed.filter(({ kind }) => isAuthored(kind));
   const shown = [...authored.slice(-6), ...governed.filter(({ kind }) => !isAuthored(kind)).slice(-6)].slice(0, 6);
   return (
@@ -98,11 +98,11 @@ function NoChart() {
           ? `${displayName(line)} has no statechart.`
           : exchange === undefined
             ? 'Select an actor to see its statechart.'
-            : 'No actor with a statechart has served this yet.'}
+            : 'No actor with a statechart has served this request.'}
       </p>
       {shown.length === 0 ? null : (
         <p class="beside">
-          These have one:{' '}
+          Actors with one:{' '}
           {shown.map(({ address }, index) => (
             <span key={address}>
               {index === 0 ? null : ' · '}
@@ -192,7 +192,9 @@ export function TimelineView({ form = 'full' }: { readonly form?: 'full' | 'stri
   );
 }
 
-/** The strip has little room: what lives, or went wrong, and of a client its wire, which tells more than its session. */
+/**
+ * The strip has little space. It shows live actors, actors with problems, and a client's wire instead of its session.
+ */
 function isInStrip({ id, kind, until, marks }: TimelineRow, selected: string | undefined): boolean {
   if (id === selected) return true;
   if (kind === 'wire')
@@ -205,7 +207,7 @@ function isInStrip({ id, kind, until, marks }: TimelineRow, selected: string | u
   return until === undefined || marks.length > 0;
 }
 
-/** What the filter asks of a row. */
+/** The searchable parts of a row. */
 function asked({ id, label, kind, states }: TimelineRow): Filtered {
   return { actors: [id, label], types: [kind], words: states.slice(-1).map(({ state }) => state) };
 }

@@ -1,4 +1,4 @@
-/** Asks the server that is inspected: each request has the token, and a refusal is an error in the server's words. */
+/** Requests to the inspected server. Each has the token; a rejected request throws an error with the server's text. */
 import type { ActorView, Control, Plain, WhatIf } from '../../../src/inspector/frames.ts';
 
 export class Refused extends Error {
@@ -16,7 +16,7 @@ export function useToken(given: string | undefined): void {
   token = given;
 }
 
-/** @throws {Refused} when the server says no */
+/** @throws {Refused} if the server rejects the request */
 export async function ask(
   path: string,
   { body, signal }: { body?: unknown; signal?: AbortSignal } = {},
@@ -46,7 +46,7 @@ export async function readView(actor: string): Promise<ActorView> {
   return response.json();
 }
 
-/** @returns what the server says of it */
+/** @returns the server's description of the outcome */
 export async function control(body: Control | { readonly [key: string]: Plain }): Promise<string> {
   const response = await ask('api/control', { body });
   return response.text();
@@ -59,5 +59,5 @@ async function reasonOf(response: Response): Promise<string> {
     if (typeof parsed === 'object' && parsed !== null && 'error' in parsed && typeof parsed.error === 'string')
       return parsed.error;
   } catch {}
-  return text === '' ? `the server answered ${response.status}` : text.slice(0, 500);
+  return text === '' ? `the server responded with ${response.status}` : text.slice(0, 500);
 }

@@ -1,4 +1,4 @@
-/** The filter box: words that must be there, and `name:value` pairs such as `type:tools/call status:error actor:order`. */
+/** The filter box: required words, and `name:value` pairs such as `type:tools/call status:error actor:order`. */
 
 export interface Filter {
   readonly types: readonly string[];
@@ -8,7 +8,7 @@ export interface Filter {
   readonly any: boolean;
 }
 
-/** What can be asked of a row. */
+/** The searchable parts of a row. */
 export interface Filtered {
   readonly types?: readonly string[];
   readonly status?: string;
@@ -29,7 +29,7 @@ export function parseFilter(text: string): Filter {
   return { ...found, any: text.trim() !== '' };
 }
 
-/** Pairs of one name are alternatives; different names, and words, must all fit. A part of what is there is enough. */
+/** Pairs with the same name are alternatives; different names, and all words, must match. A partial match is enough. */
 export function fits(filter: Filter, { types = [], status = '', actors = [], words = [] }: Filtered): boolean {
   if (!filter.any) return true;
   return (

@@ -1,4 +1,4 @@
-/** What the page remembers of its reader: the widths of its panes, its theme. Nothing of a server. */
+/** Settings of the reader in the browser's storage: pane sizes and theme. It stores nothing of a server. */
 
 const PREFIX = 'troupe.';
 

@@ -1,15 +1,15 @@
-/** How soon the panels follow what the model knows: what is shown of many actors costs more, and is shown anew less often. */
+/** The refresh rate of the panels: a model with many actors costs more to render, and is rendered less often. */
 
-/** From so many actors on they are many. */
+/** Number of actors above which rendering is slower. */
 const MANY = 1_000;
-/** The least time from one rendering to the next, of few actors and of many. */
+/** Minimum time between two renderings, with few and with many actors. */
 const FEW_MS = 50;
 const MANY_MS = 250;
 
 /**
- * How long a change waits to be shown, with all that change meanwhile.
+ * The delay before a change is rendered, together with all changes in between.
  *
- * @param since milliseconds since the last were shown
+ * @param since milliseconds since the last rendering
  */
 export function waitOf(actors: number, since: number): number {
   if (actors <= MANY) return FEW_MS;

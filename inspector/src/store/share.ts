@@ -1,39 +1,42 @@
-/** One stream for all tabs of one server: a browser opens six connections to it at most. One tab leads, and tells the others. */
+/**
+ * One stream for all tabs of one server: a browser opens at most six connections to it. One tab leads and passes frames
+ * to the others.
+ */
 import type { Frame } from '../../../src/inspector/frames.ts';
 import type { StreamStatus } from './stream.ts';
 
-type Told =
+type TabMessage =
   | { readonly kind: 'frames'; readonly frames: readonly Frame[] }
   | { readonly kind: 'status'; readonly status: StreamStatus }
-  /** Another tab leads from now on: whoever waits may ask it. */
+  /** Another tab leads from now on. Tabs that wait may ask it. */
   | { readonly kind: 'lead' }
-  /** A tab has come, and asks for what was told so far. */
+  /** A new tab asks for the frames so far. */
   | { readonly kind: 'join'; readonly tab: string }
   | { readonly kind: 'all'; readonly tab: string; readonly frames: readonly Frame[]; readonly status: StreamStatus }
   | { readonly kind: 'focus'; readonly tab: string; readonly actors: readonly string[] }
   | { readonly kind: 'left'; readonly tab: string };
 
 export interface SharedOptions {
-  /** Tabs with one name share a stream. */
+  /** Tabs with the same name share a stream. */
   readonly name: string;
   readonly tab: string;
-  /** This tab leads: it opens the stream. @returns ends it */
+  /** This tab leads and opens the stream. @returns a function that ends it */
   lead(): () => void;
-  /** What has been told so far. */
+  /** The frames so far. */
   all(): readonly Frame[];
-  /** From the tab that leads. */
+  /** Frames from the leading tab. */
   frames(frames: readonly Frame[]): void;
   status(status: StreamStatus): void;
-  /** What all tabs together look at; only the leader hears it. */
+  /** The focus of all tabs together. Called in the leading tab only. */
   focus(actors: readonly string[]): void;
 }
 
 export interface Shared {
   readonly leads: boolean;
-  /** The leader has heard frames: the others are told. */
-  tell(frames: readonly Frame[]): void;
-  tellStatus(status: StreamStatus): void;
-  look(actors: readonly string[]): void;
+  /** Passes frames from the leading tab to the others. */
+  publish(frames: readonly Frame[]): void;
+  publishStatus(status: StreamStatus): void;
+  focusOn(actors: readonly string[]): void;
   close(): void;
 }
 
@@ -45,14 +48,14 @@ export function share(options: SharedOptions): Shared {
   let followed = false;
   let status: StreamStatus = { state: 'connecting' };
   let mine: readonly string[] = [];
-  const post = (told: Told): void => channel.postMessage(told);
-  // What is selected comes first: the server looks at the first of them.
+  const post = (message: TabMessage): void => channel.postMessage(message);
+  // Selected actors come first: the server limits the focus.
   const focus = (): void => {
     const all = [mine, ...wanted.values()];
     options.focus([...new Set([...all.flatMap(([first]) => first ?? []), ...all.flat()])]);
   };
 
-  channel.onmessage = ({ data }: MessageEvent<Told>) => {
+  channel.onmessage = ({ data }: MessageEvent<TabMessage>) => {
     switch (data.kind) {
       case 'lead':
         return post({ kind: 'join', tab });
@@ -65,7 +68,7 @@ export function share(options: SharedOptions): Shared {
         options.frames(data.frames);
         return options.status(data.status);
       case 'frames':
-        // Before all that was told, what follows would look like all there is.
+        // Without the earlier frames, later ones would focusOn like everything.
         if (followed && !leads) options.frames(data.frames);
         return;
       case 'status':
@@ -87,7 +90,7 @@ export function share(options: SharedOptions): Shared {
     .request(options.name, { signal: release.signal }, async () => {
       leads = true;
       const end = options.lead();
-      // Those that came while nobody led ask now.
+      // Tabs that opened without a leader ask now.
       post({ kind: 'lead' });
       focus();
       await ended;
@@ -102,14 +105,14 @@ export function share(options: SharedOptions): Shared {
     get leads() {
       return leads;
     },
-    tell: (frames) => {
+    publish: (frames) => {
       if (leads) post({ kind: 'frames', frames });
     },
-    tellStatus: (now) => {
+    publishStatus: (now) => {
       status = now;
       if (leads) post({ kind: 'status', status });
     },
-    look: (actors) => {
+    focusOn: (actors) => {
       mine = actors;
       if (leads) focus();
       else post({ kind: 'focus', tab, actors });

@@ -1,4 +1,7 @@
-/** Where frames come from: the server's stream, shared among tabs; the recording in this file; or a file that was dropped on the page. */
+/**
+ * Sources of frames: the server's stream, shared among tabs; the recording in this file; or a file that is dropped on
+ * the page.
+ */
 import { effect } from '@preact/signals';
 import { FORMAT, type Frame, type Recording } from '../../../src/inspector/frames.ts';
 import { type ActorLine, framesOf, holdsUnseen, LIVE, Model, tableOf } from '../../../src/inspector/model/index.ts';
@@ -10,7 +13,7 @@ import {
   connection,
   cursor,
   goLive,
-  heardAt,
+  helloAt,
   mark,
   model,
   say,
@@ -22,17 +25,19 @@ import {
 import { openStream, type Stream, type StreamStatus } from './stream.ts';
 import { takeToken } from './token.ts';
 
-/** Most of them: a viewer may look at some actors at once, and all tabs are one viewer. */
+/**
+ * Maximum numbers of open questions and tables in the focus: a viewer's focus is limited, and all tabs are one viewer.
+ */
 const MOST_QUESTIONS = 3;
 const MOST_TABLES = 3;
 
-/** The live model, which goes on while a recording is shown. */
+/** The live model. It continues while a recording is shown. */
 let live: Model | undefined;
 let shared: Shared | undefined;
 let stream: Stream | undefined;
 let last: StreamStatus = { state: 'connecting' };
 
-/** Begins: with the recording in this page, where there is one, or with the server that it came from. */
+/** Opens the recording in this page, if there is one, or the stream of the server that served the page. */
 export function begin(): void {
   const inside = document.getElementById('recording')?.textContent;
   if (inside) return openRecording(inside, 'this file');
@@ -40,7 +45,7 @@ export function begin(): void {
   if (token === undefined) {
     connection.value = {
       state: 'refused',
-      why: 'this address has no token. Open the address that the server has printed, with what is behind its #',
+      why: 'this address has no token. Open the printed address, including the part after the #',
     };
     return;
   }
@@ -55,11 +60,11 @@ export function begin(): void {
         viewer,
         since: () => live?.newest ?? 0,
         frames: (frames) => {
-          shared?.tell(frames);
+          shared?.publish(frames);
           take(frames);
         },
         status: (status) => {
-          shared?.tellStatus(status);
+          shared?.publishStatus(status);
           stands(status);
         },
       });
@@ -69,12 +74,12 @@ export function begin(): void {
     frames: take,
     status: stands,
     focus: (actors) => {
-      // The server looks at what it is told to, until it is told otherwise. A stream that is not open yet says it again.
+      // The server keeps the focus of an open stream. A new stream needs it again.
       focused = actors;
-      if (last.state === 'live') tellFocus(viewer);
+      if (last.state === 'live') sendFocus(viewer);
     },
   });
-  let told = '';
+  let sent = '';
   effect(() => {
     version.value;
     const { actor, exchange } = selection.value;
@@ -85,38 +90,38 @@ export function begin(): void {
       ...tables(),
       ...questions(),
     ];
-    if (actors.join(' ') === told) return;
-    told = actors.join(' ');
-    shared?.look(actors);
+    if (actors.join(' ') === sent) return;
+    sent = actors.join(' ');
+    shared?.focusOn(actors);
   });
   addEventListener('online', () => stream?.hurry());
   addEventListener('visibilitychange', () => {
     if (!document.hidden) stream?.hurry();
   });
-  // Countdowns and the timeline move on while nothing happens.
+  // Countdowns and the timeline advance without records.
   setInterval(() => {
     if (!document.hidden && connection.value.state === 'live') tick.value = performance.now();
   }, 250);
 
-  function tellFocus(name: string): void {
+  function sendFocus(name: string): void {
     ask('api/focus', { body: { viewer: name, actors: focused } }).catch(() => {});
   }
 
   function stands(status: StreamStatus): void {
     last = status;
-    if (status.state === 'live' && shared?.leads) tellFocus(viewer);
+    if (status.state === 'live' && shared?.leads) sendFocus(viewer);
     if (connection.value.state !== 'recording') present(status);
   }
 }
 
-/** Tabs of two tokens are of two starts of a server: one must not wait for the other. */
+/** A name per token: two tokens belong to two starts of a server, and their tabs must not wait for each other. */
 function nameOf(token: string): string {
   let hash = 0x811c9dc5;
   for (const character of token) hash = Math.imul(hash ^ character.charCodeAt(0), 0x01000193);
   return (hash >>> 0).toString(36);
 }
 
-/** Questions that are open, and tasks that have one: the tree tells until when. */
+/** Open input requests, and tasks with one: the tree shows their deadlines. */
 function questions(): readonly string[] {
   const open: string[] = [];
   for (const line of live?.actors.values() ?? [])
@@ -124,12 +129,12 @@ function questions(): readonly string[] {
   return open.slice(-MOST_QUESTIONS);
 }
 
-/** Its state has the number of its questions in it. */
+/** The state contains the number of input requests. */
 function asks({ standings }: ActorLine): boolean {
   return standings.last?.state.startsWith('input_required') === true;
 }
 
-/** Tables that hold requests from before anybody watched. */
+/** Tables with requests from before the observation. */
 function tables(): readonly string[] {
   if (!live) return [];
   const found: string[] = [];
@@ -146,14 +151,14 @@ function take(frames: readonly Frame[]): void {
   if (!live) return;
   const { restarts } = live;
   for (const frame of frames) {
-    if (frame.type === 'hello') heardAt.value = performance.now();
+    if (frame.type === 'hello') helloAt.value = performance.now();
     live.take(frame);
   }
   if (live.restarts !== restarts && model.value === live) {
     select({});
     mark.value = undefined;
     goLive();
-    say('The server was restarted: this is its new process.');
+    say('The server restarted. This is its new process.');
   }
   if (live.bye !== undefined && connection.value.state === 'live') connection.value = { state: 'ended', why: live.bye };
   if (model.value === live) changed();
@@ -176,7 +181,7 @@ export function retry(): void {
   stream?.hurry();
 }
 
-/** Shows a recording: the JSON document, or its lines. The stream goes on behind it. */
+/** Shows a recording: the JSON document or its lines. The stream continues in the background. */
 export function openRecording(text: string, name: string): void {
   const frames = framesIn(text);
   if (typeof frames === 'string') return say(`${name} cannot be shown: ${frames}`);
@@ -184,7 +189,7 @@ export function openRecording(text: string, name: string): void {
   try {
     for (const frame of frames) shown.take(frame);
   } catch {
-    return say(`${name} cannot be shown: it has frames that no server tells`);
+    return say(`${name} cannot be shown: it contains invalid frames`);
   }
   model.value = shown;
   connection.value = { state: 'recording', name };
@@ -195,7 +200,7 @@ export function openRecording(text: string, name: string): void {
   version.value += 1;
 }
 
-/** Back to the server, from a recording. */
+/** Returns from a recording to the server. */
 export function backToLive(): void {
   if (!live) return;
   model.value = live;
@@ -209,19 +214,20 @@ export function backToLive(): void {
 
 export const hasServer = (): boolean => live !== undefined;
 
-/** @returns the frames, or why there are none */
+/** @returns the frames, or the reason why the text has none */
 function framesIn(text: string): readonly Frame[] | string {
   try {
     const whole: unknown = JSON.parse(text);
-    if (!isRecording(whole)) return 'it is no recording of troupe';
-    if (whole.version !== FORMAT) return `it has version ${whole.version} of the format, and this page reads ${FORMAT}`;
+    if (!isRecording(whole)) return 'it is not a recording of troupe';
+    if (whole.version !== FORMAT)
+      return `it has format version ${whole.version}, and this page reads version ${FORMAT}`;
     return whole.frames;
   } catch {
     return linesIn(text);
   }
 }
 
-/** A recording whose server was killed has no end: each line of it is a frame. */
+/** The recording of a killed server has no end: each of its lines is a frame. */
 function linesIn(text: string): readonly Frame[] | string {
   const frames: Frame[] = [];
   for (const line of text.split('\n')) {
@@ -231,10 +237,10 @@ function linesIn(text: string): readonly Frame[] | string {
       const frame: Frame = JSON.parse(bare);
       frames.push(frame);
     } catch {
-      // The last line may be cut.
+      // The last line may be incomplete.
     }
   }
-  return frames[0]?.type === 'hello' ? frames : 'it is no JSON, and its lines are no frames';
+  return frames[0]?.type === 'hello' ? frames : 'it is not JSON, and its lines are not frames';
 }
 
 function isRecording(value: unknown): value is Recording {

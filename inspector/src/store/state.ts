@@ -1,4 +1,4 @@
-/** What the page shows: one model, one selection, one cursor in time. Every panel reads them, and none has its own. */
+/** The state of the page: one model, one selection, one time cursor, shared by all panels. */
 import { batch, computed, signal } from '@preact/signals';
 import type { WhatIf } from '../../../src/inspector/frames.ts';
 import { actorTree, LIVE, Model } from '../../../src/inspector/model/index.ts';
@@ -12,13 +12,13 @@ export const TABS: readonly Tab[] = ['chart', 'messages', 'wire', 'timeline', 'c
 
 export interface Selection {
   readonly actor?: string;
-  /** The key of an exchange of the wire. */
+  /** The key of a wire exchange. */
   readonly exchange?: string;
-  /** The place of a record, whose chain of causes is shown. */
+  /** The sequence number of a record with its chain of causes. */
   readonly record?: number;
 }
 
-/** Where what is shown comes from. `refused`: the server does not know our token. */
+/** The source of the frames. `refused`: the server rejected the token. */
 export type Connection =
   | { readonly state: 'connecting' }
   | { readonly state: 'live'; readonly shared: boolean }
@@ -28,50 +28,50 @@ export type Connection =
   | { readonly state: 'recording'; readonly name: string };
 
 export const model = signal(new Model());
-/** Changes when what the model knows has changed; at most some times a second. */
+/** Increases when the model has changed; at most a few times a second. */
 export const version = signal(0);
 export const cursor = signal(LIVE);
 export const selection = signal<Selection>({});
 export const tab = signal<Tab>(tabOf(recall('tab')));
 export const filterText = signal('');
 export const filter = computed(() => parseFilter(filterText.value));
-/** Times of the server's clock that everything is filtered to. */
+/** The time range of the filter, by the server's clock. */
 export const brush = signal<{ readonly from: number; readonly to: number } | undefined>(undefined);
-/** The place that the cursor is compared with. */
+/** The record with which the cursor is compared. */
 export const mark = signal<number | undefined>(undefined);
 export const connection = signal<Connection>({ state: 'connecting' });
-/** What the model knows; whoever reads it is shown again when it has changed. */
+/** The model. A component that reads it is rendered again when the model has changed. */
 export function known(): Model {
   version.value;
   return model.value;
 }
 
-/** The actors, at the cursor: made once for each change, however many panels read it. */
+/** The tree of actors at the cursor: computed once for each change, for all panels. */
 export const tree = computed(() => actorTree(known(), cursor.value));
 
-/** What an event would lead to, shown in the chart until something else is selected. */
+/** The result of a what-if, shown in the chart until the selection changes. */
 export const supposed = signal<{ readonly actor: string; readonly result: WhatIf } | undefined>(undefined);
 export const notice = signal<string | undefined>(undefined);
-/** Milliseconds of this page's clock: moves on while what is shown is live. */
+/** Milliseconds of this page's clock; it advances while the page is live. */
 export const tick = signal(performance.now());
-/** When the hello came, by this page's clock. */
-export const heardAt = signal(performance.now());
+/** The arrival of the hello, by this page's clock. */
+export const helloAt = signal(performance.now());
 
 /** The server's clock: now, or at the cursor. */
 export const now = computed(() => {
   version.value;
   const { hello } = model.value;
   if (cursor.value !== LIVE || !isLive.value) return model.value.timeAt(cursor.value);
-  return (hello?.now ?? 0) + tick.value - heardAt.value;
+  return (hello?.now ?? 0) + tick.value - helloAt.value;
 });
 
-/** Whether the cursor moves with what happens. */
+/** True if the cursor follows the newest record. */
 export const isLive = computed(() => {
   const { state } = connection.value;
   return cursor.value === LIVE && state !== 'recording' && state !== 'ended';
 });
 
-/** The place that is shown: a number that grows while live. */
+/** The record that is shown; it advances while live. */
 export const place = computed(() => {
   version.value;
   return cursor.value === LIVE ? model.value.newest : cursor.value;
@@ -79,10 +79,10 @@ export const place = computed(() => {
 
 let pending: ReturnType<typeof setTimeout> | undefined;
 
-/** When the panels were shown anew, by this page's clock. */
+/** The last rendering, by this page's clock. */
 let shown = Number.NEGATIVE_INFINITY;
 
-/** Says that the model has changed: the panels follow soon, and all at once. */
+/** Reports a change of the model. The panels are rendered soon, all at once. */
 export function changed(): void {
   if (pending !== undefined) return;
   pending = setTimeout(
@@ -110,7 +110,7 @@ export function show(next: Tab): void {
   remember('tab', next);
 }
 
-/** Moves the cursor by records; from live, back from the newest. */
+/** Moves the cursor by one record; from live, back from the newest. */
 export function step(by: -1 | 1): void {
   const { causes } = model.value;
   const from = cursor.value === LIVE ? model.value.newest : cursor.value;
@@ -134,7 +134,7 @@ export function togglePause(): void {
 
 let fading: ReturnType<typeof setTimeout> | undefined;
 
-/** Says something at the edge of the page for a while. */
+/** Shows a notice at the edge of the page for a while. */
 export function say(text: string): void {
   notice.value = text;
   clearTimeout(fading);

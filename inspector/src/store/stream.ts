@@ -1,4 +1,4 @@
-/** Reads frames from the server for as long as the page is open, and begins again when the stream breaks. */
+/** Reads frames from the server while the page is open, and reconnects when the stream breaks. */
 import type { Frame } from '../../../src/inspector/frames.ts';
 import { ask, Refused } from './api.ts';
 
@@ -9,16 +9,16 @@ export type StreamStatus =
   | { readonly state: 'refused'; readonly why: string };
 
 export interface StreamOptions {
-  /** Names this viewer, so that it can say what it looks at. */
+  /** The name of this viewer, which its focus requests use. */
   readonly viewer: string;
-  /** The place of the last record that is known. */
+  /** The sequence number of the last known record. */
   since(): number;
   frames(frames: readonly Frame[]): void;
   status(status: StreamStatus): void;
 }
 
 export interface Stream {
-  /** Tries again at once. */
+  /** Reconnects at once. */
   hurry(): void;
   close(): void;
 }
@@ -33,15 +33,15 @@ export function openStream({ viewer, since, frames, status }: StreamOptions): St
 
   const run = async (): Promise<void> => {
     while (!closed.signal.aborted) {
-      let why = 'the server has ended the stream';
+      let why = 'the server ended the stream';
       try {
         const query = `viewer=${encodeURIComponent(viewer)}&since=${since()}`;
         const response = await ask(`api/stream?${query}`, { signal: closed.signal });
         status({ state: 'live' });
-        await read(response, (told) => {
-          // It is only well again when it has told something.
+        await read(response, (received) => {
+          // Only a frame proves that the stream works again.
           wait = FIRST_WAIT_MS;
-          frames(told);
+          frames(received);
         });
       } catch (error) {
         if (closed.signal.aborted) return;
@@ -73,8 +73,8 @@ export function openStream({ viewer, since, frames, status }: StreamOptions): St
   };
 }
 
-/** Takes the events of a stream apart: `data:` lines up to an empty one. Those that came together are told together. */
-async function read(response: Response, tell: (frames: readonly Frame[]) => void): Promise<void> {
+/** Splits a stream into its events: `data:` lines up to an empty one. Passes on the frames of one chunk together. */
+async function read(response: Response, deliver: (frames: readonly Frame[]) => void): Promise<void> {
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
   if (!reader) return;
   let rest = '';
@@ -84,7 +84,7 @@ async function read(response: Response, tell: (frames: readonly Frame[]) => void
     rest += value;
     const events = rest.split('\n\n');
     rest = events.pop() ?? '';
-    const told: Frame[] = [];
+    const received: Frame[] = [];
     for (const event of events) {
       const data = event
         .split('\n')
@@ -92,8 +92,8 @@ async function read(response: Response, tell: (frames: readonly Frame[]) => void
         .map((line) => line.slice(line.startsWith('data: ') ? 6 : 5));
       if (data.length === 0) continue;
       const frame: Frame | undefined = JSON.parse(data.join('\n'));
-      if (frame) told.push(frame);
+      if (frame) received.push(frame);
     }
-    if (told.length > 0) tell(told);
+    if (received.length > 0) deliver(received);
   }
 }

@@ -1,4 +1,4 @@
-/** Light or dark: as the system has it, until the reader says otherwise. */
+/** The light or dark theme: the system's, unless the reader chooses one. */
 import { effect, signal } from '@preact/signals';
 import { recall, remember } from './memory.ts';
 

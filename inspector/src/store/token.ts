@@ -1,8 +1,8 @@
-/** The key to this server's inspection: it comes behind the `#` of the address, and does not stay there. */
+/** The token of this server's inspector: it follows the `#` in the address and is removed from there. */
 
 const NAME = 'troupe.token';
 
-/** Moves the token out of the address bar, where it could be read over a shoulder, or copied. */
+/** Removes the token from the address bar, where others could read or copy it. */
 export function takeToken(): string | undefined {
   const given = location.hash.slice(1);
   if (given !== '') {

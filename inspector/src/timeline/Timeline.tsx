@@ -1,4 +1,7 @@
-/** States per actor over time, wire spans, marks and folded idle time, on a canvas that draws only what can be seen. */
+/**
+ * The timeline: states per actor over time, wire spans, marks and folded idle time, on a canvas that draws only visible
+ * parts.
+ */
 import './timeline.css';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { paint, type Scene } from './paint.ts';
@@ -11,25 +14,27 @@ import { onTheme, readTheme, type Theme } from './theme.ts';
 export type { StateSpan, TimelineMark, TimelineProps, TimelineRow, WireSpan } from './props.ts';
 
 const ZOOM = 1.5;
-/** The most pixels for a millisecond. */
+/** Maximum number of pixels per millisecond. */
 const CLOSEST = 200;
 
-/** What the pointer and the keys change; kept beside the properties, so that moving about draws nothing but the canvas. */
+/**
+ * State that the pointer and the keys change. It is separate from the props, so that a move redraws only the canvas.
+ */
 interface Moved {
-  /** Absent: everything is shown. */
+  /** Absent: everything is in view. */
   k: number | undefined;
   offset: number;
-  /** Live, the end stays in view, as long as nobody has moved it out of view. */
+  /** Live, the end stays in view until the reader scrolls away from it. */
   follows: boolean;
-  /** The cursor that was in view last. */
+  /** The last cursor that was in view. */
   cursor: number | undefined;
   scroll: number;
   hovered: string | undefined;
-  /** The part that is being marked. */
+  /** The range that is being marked. */
   brushing: { from: number; to: number } | undefined;
 }
 
-/** What the drawing needs of the last rendering. */
+/** The last props, for drawing. */
 interface Latest {
   props: TimelineProps;
   stretches: Stretches;
@@ -108,22 +113,22 @@ export function Timeline(props: TimelineProps) {
   );
 }
 
-/** A time for people: the page's way, or since the first record. */
+/** Formats a time: with the page's function, or since the first record. */
 export function clockOf({ clock, moments }: Pick<TimelineProps, 'clock' | 'moments'>): (at: number) => string {
   return clock ?? ((at) => `+${((at - (moments[0] ?? at)) / 1_000).toFixed(3)} s`);
 }
 
-/** What the canvas tells the component. */
-interface Telling {
+/** Callbacks from the canvas to the component. */
+interface CanvasEvents {
   readonly height: (height: number) => void;
   readonly tip: (tip: Pointed | undefined) => void;
 }
 
-/** The canvas, its size, and what the pointer does to it. It draws at most once a frame, and only when something has changed. */
+/** The canvas, its size, and its input. It draws at most once a frame, and only after a change. */
 class View {
   readonly #canvas: HTMLCanvasElement;
   readonly #latest: { readonly current: Latest };
-  readonly #tell: Telling;
+  readonly #events: CanvasEvents;
   readonly #stops: (() => void)[] = [];
   readonly #moved: Moved = {
     k: undefined,
@@ -139,10 +144,10 @@ class View {
   #width = 0;
   #height = 0;
 
-  constructor(canvas: HTMLCanvasElement, latest: { readonly current: Latest }, tell: Telling) {
+  constructor(canvas: HTMLCanvasElement, latest: { readonly current: Latest }, events: CanvasEvents) {
     this.#canvas = canvas;
     this.#latest = latest;
-    this.#tell = tell;
+    this.#events = events;
     this.#theme = readTheme(canvas);
     this.#stops.push(
       onTheme(() => {
@@ -162,7 +167,7 @@ class View {
         pan: (x, y) => this.pan(x, y),
         fit: () => this.fit(),
         changed: () => this.ask(),
-        tip: tell.tip,
+        tip: events.tip,
       }),
     );
     this.#measure();
@@ -173,7 +178,7 @@ class View {
     for (const stop of this.#stops) stop();
   }
 
-  /** Draws before the next frame. */
+  /** Schedules a drawing for the next frame. */
   ask(): void {
     if (this.#asked !== 0) return;
     this.#asked = requestAnimationFrame(() => {
@@ -249,7 +254,7 @@ class View {
     return this.#inView({ ...zoomed(stretches, k, 0, 0), offset });
   }
 
-  /** Moves on with the end while live, and to the cursor when it has gone elsewhere. */
+  /** Follows the end while live, and scrolls to a cursor that has moved. */
   #inView(scale: Scale): Scale {
     const { cursor } = this.#latest.current.props;
     const room = this.#width - this.#left();
@@ -277,7 +282,7 @@ class View {
     this.#height = clientHeight;
     this.#canvas.width = Math.round(clientWidth * ratio);
     this.#canvas.height = Math.round(clientHeight * ratio);
-    this.#tell.height(clientHeight);
+    this.#events.height(clientHeight);
     this.ask();
   }
 }

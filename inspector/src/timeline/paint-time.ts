@@ -1,8 +1,8 @@
-/** Draws what is about time itself: the axis, the folds, the brush and the cursor. */
+/** Draws the time itself: the axis, the folds, the brush and the cursor. */
 import type { Scene } from './paint.ts';
 import { lengthOf, roundStep, xIn, xOf } from './scale.ts';
 
-/** The least distance of two marks of the axis, in pixels. */
+/** Minimum distance of two axis marks in pixels. */
 const TICK = 84;
 
 export function drawFolds(
@@ -17,7 +17,7 @@ export function drawFolds(
     if (from + fold < left) continue;
     const x = Math.max(left, from);
     const wide = from + fold - x;
-    // What lasts through the idle time shines through.
+    // Spans that last through idle time show through.
     context.globalAlpha = 0.82;
     context.fillStyle = theme.idle;
     context.fillRect(x, axis, wide, height - axis);
@@ -104,7 +104,7 @@ export function drawCursor(context: CanvasRenderingContext2D, scene: Scene): voi
   if (x < left || x > width + 1) return;
   context.fillStyle = cursor === undefined && live ? theme.good : theme.cursor;
   context.fillRect(Math.min(x, width - 2) - 0.75, 0, 1.5, height);
-  // The knob says which moment: its time, or that it is now, where what is shown goes on.
+  // The knob shows the time of the cursor, or "live".
   const text = cursor === undefined && live ? 'live' : clock(cursor ?? until);
   const wide = context.measureText(text).width + 12;
   const at = Math.min(Math.max(left, x - wide / 2), width - wide);

@@ -1,4 +1,4 @@
-/** Draws the timeline: only the rows and spans that can be seen, at most one for each pixel, and without making anything anew for each frame. */
+/** Draws the timeline: only visible rows and spans, at most one for each pixel, without an allocation per frame. */
 import { drawAxis, drawCursor, drawFolds } from './paint-time.ts';
 import type { StateSpan, TimelineMark, TimelineRow } from './props.ts';
 import type { RowPlace } from './rows.ts';
@@ -12,7 +12,7 @@ export interface Scene {
   readonly theme: Theme;
   readonly width: number;
   readonly height: number;
-  /** Where time begins, from the left. */
+  /** The left edge of the time range. */
   readonly left: number;
   readonly axis: number;
   readonly until: number;
@@ -26,7 +26,7 @@ export interface Scene {
 }
 
 const TAU = Math.PI * 2;
-/** The least height of a row with a name in it. */
+/** Minimum height of a row with a name. */
 const LABELLED = 11;
 
 export function paint(context: CanvasRenderingContext2D, scene: Scene): void {
@@ -62,7 +62,7 @@ export function paint(context: CanvasRenderingContext2D, scene: Scene): void {
   drawCursor(context, scene);
 }
 
-/** A strip has no column for names: they stand in the rows, where these are high enough, and upon the folds. */
+/** A strip has no column for names: they are in the rows, if these are high enough, and on the folds. */
 function drawLabels(context: CanvasRenderingContext2D, { theme, places, left, scroll }: Scene): void {
   context.globalAlpha = 0.75;
   context.fillStyle = theme.spanInk;
@@ -111,7 +111,7 @@ function drawStates(context: CanvasRenderingContext2D, scene: Scene, { row, y, h
     if (from > seen) break;
     const end = Math.min(ended, states[index + 1]?.at ?? ended);
     const to = xOf(scale, end);
-    // Of spans that are thinner than a pixel, one for each pixel is enough.
+    // Of spans narrower than a pixel, draw one for each pixel.
     if (to <= drawn) continue;
     drawn = Math.max(from + 1, to);
     drawSpan(context, theme, span, Math.max(from, -4), Math.min(to, seen + 4), y + inset, height - 2 * inset, form);
@@ -140,7 +140,7 @@ function drawSpan(
   }
 }
 
-/** The name stays in view while its span is, and stands in no fold. */
+/** The name stays in view while its span is, and outside of folds. */
 function nameSpan(
   context: CanvasRenderingContext2D,
   { scale, theme }: Scene,
@@ -205,7 +205,7 @@ function drawMarks(
   }
 }
 
-/** Told by shape as well as by colour: a cross, a triangle, a hollow ring, a bar. */
+/** A mark differs in shape as well as in colour: a cross, a triangle, a ring, a bar. */
 function drawMark(
   context: CanvasRenderingContext2D,
   theme: Theme,
@@ -239,7 +239,7 @@ function drawMark(
   }
 }
 
-/** Times only grow along a row: the stretch of the next is this one, or one soon after. */
+/** Times only grow along a row: the next stretch is this one, or one soon after it. */
 function forward({ starts }: Scale, from: number, at: number): number {
   let index = from;
   for (let next = starts[index + 1]; next !== undefined && next <= at; next = starts[index + 1]) index += 1;
@@ -262,7 +262,7 @@ function widthOf(context: CanvasRenderingContext2D, text: string): number {
   return width;
 }
 
-/** What is at a place of a row: a mark, an exchange, or a state. */
+/** The record at a position of a row: a mark, an exchange, or a state. */
 export function recordAt(
   scale: Scale,
   place: RowPlace,

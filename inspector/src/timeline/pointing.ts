@@ -1,10 +1,10 @@
-/** What the pointer does to the timeline: a drag moves the cursor, with Shift it marks a part, the wheel zooms and pans. */
+/** Pointer input of the timeline: a drag moves the cursor, Shift and a drag mark a range, the wheel zooms and pans. */
 import { recordAt, type Scene } from './paint.ts';
 import type { TimelineProps } from './props.ts';
 import { rowAt } from './rows.ts';
 import { timeAt } from './scale.ts';
 
-/** What the pointer rests on, and where to say so. */
+/** The record under the pointer, and the position of its tip. */
 export interface Pointed {
   readonly x: number;
   readonly y: number;
@@ -24,10 +24,10 @@ export interface Pointing {
   readonly tip: (tip: Pointed | undefined) => void;
 }
 
-/** Moves of fewer pixels than this are a click. */
+/** A movement of fewer pixels is a click. */
 const CLICK = 4;
 
-/** Listens to a canvas; answers with how to stop. */
+/** Adds the listeners to a canvas. @returns a function that removes them */
 export function point(canvas: HTMLCanvasElement, pointing: Pointing): () => void {
   const { scene, moved, props, zoom, pan, fit, changed, tip } = pointing;
   let down: { readonly x: number; readonly y: number; readonly shift: boolean; dragged: boolean } | undefined;

@@ -1,4 +1,4 @@
-/** How high each row of the timeline is, and in which lane of it each exchange. */
+/** The height of each row of the timeline, and the lane of each exchange in it. */
 import type { TimelineRow, WireSpan } from './props.ts';
 
 export const AXIS = 22;
@@ -14,12 +14,12 @@ export interface RowPlace {
   readonly row: TimelineRow;
   readonly y: number;
   readonly height: number;
-  /** The lane of each of its exchanges, in their order; those that find none share the last. */
+  /** The lane of each exchange, in order. Exchanges without a free lane share the last one. */
   readonly lanes: readonly number[];
   readonly count: number;
 }
 
-/** Rows from the upper to the lower. In a strip they are as high as there is room for, and those without room are left out. */
+/** The rows from top to bottom. In a strip they share the height, and rows without space are omitted. */
 export function placeRows(rows: readonly TimelineRow[], form: 'strip' | 'full', height: number): readonly RowPlace[] {
   const places: RowPlace[] = [];
   let y = form === 'full' ? AXIS : STRIP_AXIS;
@@ -33,7 +33,7 @@ export function placeRows(rows: readonly TimelineRow[], form: 'strip' | 'full', 
   return places;
 }
 
-/** The first lane in which the one before has ended. */
+/** The first lane whose last exchange has ended. */
 function lanesOf(
   spans: readonly WireSpan[],
   most: number,

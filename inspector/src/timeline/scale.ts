@@ -1,32 +1,32 @@
-/** Where a time is across the timeline: idle time is folded to a narrow stripe, however long it was. Pure sums on numbers. */
+/** The horizontal scale of the timeline: idle time is folded to a narrow stripe. Pure functions on numbers. */
 
-/** Idle for longer than this is folded, in milliseconds. */
+/** Minimum idle time that is folded, in milliseconds. */
 export const FOLD_AFTER = 3_000;
-/** How much of an idle time is left on each side of its fold. */
+/** Idle milliseconds that remain on each side of a fold. */
 const REST = 300;
-/** The width of a fold in pixels; less, where many must share the pane. */
+/** The width of a fold in pixels; less if many share the pane. */
 const FOLD = 30;
 
 export interface Scale {
-  /** The stretches in which something happens, in milliseconds; a fold is between each two. */
+  /** The stretches of activity, in milliseconds, with a fold between each two. */
   readonly starts: readonly number[];
   readonly ends: readonly number[];
-  /** The milliseconds of all stretches before each. */
+  /** The total milliseconds of the stretches before each one. */
   readonly before: readonly number[];
-  /** The milliseconds of all stretches. */
+  /** The total milliseconds of all stretches. */
   readonly total: number;
-  /** Pixels for each millisecond. */
+  /** Pixels per millisecond. */
   readonly k: number;
-  /** Pixels for each fold. */
+  /** Pixels per fold. */
   readonly fold: number;
-  /** The pixel that is at the left edge. */
+  /** The pixel at the left edge. */
   readonly offset: number;
 }
 
-/** The stretches without folds' widths: found once for each change of the records. */
+/** The stretches without the widths of folds: computed once for each change of the records. */
 export type Stretches = Pick<Scale, 'starts' | 'ends' | 'before' | 'total'>;
 
-/** Finds what is idle for long. @param moments ascending */
+/** Finds long idle times. @param moments ascending */
 export function stretchesOf(moments: readonly number[], until: number): Stretches {
   const starts: number[] = [];
   const ends: number[] = [];
@@ -55,14 +55,17 @@ export function stretchesOf(moments: readonly number[], until: number): Stretche
   return { starts, ends, before, total };
 }
 
-/** Everything in the width. */
+/** Scales everything to the width. */
 export function fitted(stretches: Stretches, width: number): Scale {
   const folds = stretches.starts.length - 1;
   const fold = Math.min(FOLD, (width * 0.5) / Math.max(1, folds));
   return { ...stretches, fold, k: Math.max(1, width - folds * fold) / Math.max(1, stretches.total), offset: 0 };
 }
 
-/** With other pixels for each millisecond, and the time `at` at the pixel `x`. Folds have their full width when there is room for them. */
+/**
+ * Scales to that many pixels per millisecond, with the time `at` at the pixel `x`. Folds have their full width if there
+ * is space.
+ */
 export function zoomed(stretches: Stretches, k: number, at: number, x: number): Scale {
   const scale: Scale = { ...stretches, k, fold: FOLD, offset: 0 };
   return { ...scale, offset: xOf(scale, at) - x };
@@ -73,7 +76,7 @@ export function xOf(scale: Scale, at: number): number {
   return xIn(scale, index, at);
 }
 
-/** The pixel of a time that is in a stretch of that number, or in the fold after it. */
+/** The pixel of a time in the stretch with that index, or in the fold after it. */
 export function xIn({ starts, ends, before, k, fold, offset }: Scale, index: number, at: number): number {
   const start = starts[index] ?? 0;
   const end = ends[index] ?? start;
@@ -104,12 +107,12 @@ export function timeAt(scale: Scale, x: number): number {
   return Math.min(next, end + ((next - end) * over) / fold);
 }
 
-/** The width of everything, in pixels. */
+/** The total width in pixels. */
 export function widthOf({ total, k, fold, starts }: Scale): number {
   return total * k + (starts.length - 1) * fold;
 }
 
-/** The number of the last that is not after a time; 0, where all are. @param times ascending */
+/** The index of the last item that is not after a time; 0 if all are. @param times ascending */
 export function stretchAt(times: readonly number[], at: number): number {
   let low = 0;
   let high = times.length - 1;
@@ -121,7 +124,7 @@ export function stretchAt(times: readonly number[], at: number): number {
   return low;
 }
 
-/** The number of the first that is at or after a time; the length, where none is. @param items ascending by `at` */
+/** The index of the first item at or after a time; the length if there is none. @param items ascending by `at` */
 export function firstFrom(items: readonly { readonly at: number }[], at: number): number {
   let low = 0;
   let high = items.length;
@@ -133,14 +136,14 @@ export function firstFrom(items: readonly { readonly at: number }[], at: number)
   return low;
 }
 
-/** A round number of milliseconds that is at least so many. */
+/** The smallest round number of milliseconds that is not less. */
 export function roundStep(least: number): number {
   const power = 10 ** Math.floor(Math.log10(Math.max(1, least)));
   for (const factor of [1, 2, 5]) if (power * factor >= least) return power * factor;
   return power * 10;
 }
 
-/** A length of time in a few characters. @param step lengths that are so many milliseconds apart are to look different */
+/** Formats a duration in a few characters. @param step durations with this difference get different texts */
 export function lengthOf(ms: number, step = Number.POSITIVE_INFINITY): string {
   const [unit, name] =
     ms < 1_000 ? [1, 'ms'] : ms < 60_000 ? [1_000, 's'] : ms < 3_600_000 ? [60_000, 'min'] : [3_600_000, 'h'];

@@ -44,7 +44,7 @@ export function readTheme(from: Element): Theme {
   };
 }
 
-/** Tells of each change of the theme; answers with how to stop it. */
+/** Calls back on each change of the theme. @returns a function that ends it */
 export function onTheme(changed: () => void): () => void {
   const system = matchMedia('(prefers-color-scheme: dark)');
   const watch = new MutationObserver(changed);
@@ -60,7 +60,7 @@ const tones = new Map<string, number>();
 const ENDED = /^(closed|stopped|gone|cancelled|expired)\b/;
 const FAILED = /fail|error|crash|broken|aside/;
 
-/** The colour of a state: the same word has the same one everywhere, an end is grey, a failure reddish. */
+/** The colour of a state: the same name has the same colour everywhere, ends are grey, failures reddish. */
 export function toneOf(state: string): number {
   const known = tones.get(state);
   if (known !== undefined) return known;

@@ -1,4 +1,4 @@
-/** What crossed the wire: a row for each exchange, with its answer, how long it took, and who served it. */
+/** The exchanges of the wire: one row for each, with its response, its duration, and the actor that served it. */
 import { signal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import {
@@ -19,14 +19,14 @@ import './wire.css';
 
 const ROW = 28;
 
-/** Whether the percentiles are shown instead of the rows. */
+/** True if percentiles are shown instead of exchanges. */
 const summed = signal(false);
-/** The exchanges whose notifications are shown below them. */
+/** The exchanges with expanded notifications. */
 const opened = signal<ReadonlySet<string>>(new Set());
 
 interface Row {
   readonly exchange: WireExchange;
-  /** A notification under it. */
+  /** The index of a notification of the exchange. */
   readonly notice?: number;
 }
 
@@ -100,7 +100,7 @@ function Rows({ exchanges }: { readonly exchanges: readonly WireExchange[] }) {
       </div>
       <List
         id="wire"
-        label="exchanges of the wire"
+        label="wire exchanges"
         role="listbox"
         count={rows.length}
         height={ROW}
@@ -118,7 +118,7 @@ function Rows({ exchanges }: { readonly exchanges: readonly WireExchange[] }) {
           return true;
         }}
         row={(index) => <WireRow key={index} row={rows[index]} index={index} chosen={index === at} />}
-        empty={filter.value.any || brush.value ? 'Nothing fits the filter.' : 'Nothing has crossed the wire yet.'}
+        empty={filter.value.any || brush.value ? 'No match.' : 'No messages yet.'}
       />
     </div>
   );
@@ -143,35 +143,36 @@ interface WireRowProps {
 function WireRow({ row, index, chosen }: WireRowProps) {
   if (!row) return null;
   const { exchange, notice } = row;
-  const told = notice === undefined ? undefined : exchange.notices[notice];
+  const notification = notice === undefined ? undefined : exchange.notices[notice];
   const data = known();
   const epoch = data.hello?.epoch ?? 0;
   const status = statusAt(exchange, place.value);
   const notices = exchange.notices.filter(({ seq }) => seq <= place.value).length;
-  const choose = (): void => select({ exchange: exchange.key, ...(told === undefined ? {} : { record: told.seq }) });
+  const choose = (): void =>
+    select({ exchange: exchange.key, ...(notification === undefined ? {} : { record: notification.seq }) });
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the grid has the focus, and its keys.
     <div
       id={`wire-${index}`}
       role="option"
       tabIndex={-1}
-      class={`wire-row${told ? ' notice' : ''} ${status}`}
+      class={`wire-row${notification ? ' notice' : ''} ${status}`}
       aria-selected={chosen}
       aria-posinset={index + 1}
       onClick={choose}
     >
       <span class="direction">
         <Icon
-          name={(told ?? exchange).direction === 'in' ? 'outward' : 'in'}
+          name={(notification ?? exchange).direction === 'in' ? 'outward' : 'in'}
           size={13}
-          title={(told ?? exchange).direction === 'in' ? 'from the client' : 'to the client'}
+          title={(notification ?? exchange).direction === 'in' ? 'from the client' : 'to the client'}
         />
       </span>
-      <span class="time">{wallClock(epoch + (told ?? exchange).at)}</span>
-      <span class="who">{told ? '' : (exchange.client ?? doorName(data, exchange.connection))}</span>
+      <span class="time">{wallClock(epoch + (notification ?? exchange).at)}</span>
+      <span class="who">{notification ? '' : (exchange.client ?? doorName(data, exchange.connection))}</span>
       <span class="method">
-        {told ? (
-          told.method
+        {notification ? (
+          notification.method
         ) : (
           <>
             <span>{exchange.method}</span>
@@ -193,13 +194,13 @@ function WireRow({ row, index, chosen }: WireRowProps) {
           </>
         )}
       </span>
-      <span class="who">{told || exchange.servedBy === undefined ? '' : nameIn(data, exchange.servedBy)}</span>
-      <span class="right">{told ? '' : bytes(exchange.bytes + (exchange.answerBytes ?? 0))}</span>
+      <span class="who">{notification || exchange.servedBy === undefined ? '' : nameIn(data, exchange.servedBy)}</span>
+      <span class="right">{notification ? '' : bytes(exchange.bytes + (exchange.answerBytes ?? 0))}</span>
       <span class={`right took ${status}`}>
-        {told || exchange.kind !== 'request' ? '' : <Took exchange={exchange} open={status === 'open'} />}
+        {notification || exchange.kind !== 'request' ? '' : <Took exchange={exchange} open={status === 'open'} />}
       </span>
       <span class="outcome">
-        {told || exchange.kind === 'notification' ? '' : <Outcome exchange={exchange} at={place.value} />}
+        {notification || exchange.kind === 'notification' ? '' : <Outcome exchange={exchange} at={place.value} />}
       </span>
     </div>
   );
@@ -235,7 +236,7 @@ function nameIn(data: Model, address: string): string {
 }
 
 function Percentiles({ rows }: { readonly rows: readonly Timing[] }) {
-  if (rows.length === 0) return <div class="none">No request has been answered yet.</div>;
+  if (rows.length === 0) return <div class="none">No completed request yet.</div>;
   const most = Math.max(...rows.map(({ p99 }) => p99), 1);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a table that scrolls is scrolled with the keys.
@@ -245,10 +246,10 @@ function Percentiles({ rows }: { readonly rows: readonly Timing[] }) {
         <thead>
           <tr>
             <th>method</th>
-            <th class="right">answered</th>
+            <th class="right">count</th>
             <th class="right">failed</th>
             <th class="right">median</th>
-            <th class="right">99 of 100</th>
+            <th class="right">p99</th>
             <th class="right">slowest</th>
             <th>
               <span class="unseen">share</span>

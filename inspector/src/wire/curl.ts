@@ -1,8 +1,8 @@
-/** A request as a command that sends it again: to copy, and to change the address of. */
+/** A request as a curl command that sends it again. */
 import { type Plain, REDACTED } from '../../../src/inspector/frames.ts';
 import type { WireExchange } from '../../../src/inspector/model/index.ts';
 
-/** Stands for the address of the server: how it is reached is not told to viewers. */
+/** A placeholder for the server's address, which viewers do not receive. */
 const ADDRESS = 'http://localhost:3000/mcp';
 
 export function curlOf({ message, method, target }: WireExchange): string {

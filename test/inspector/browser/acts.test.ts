@@ -30,17 +30,17 @@ test('what if, and why not: an event is tried beside the actor, which does not n
   await choose(page, short(handle));
   await page.waitForSelector('.suppose');
   await page.fill('.suppose input', 'checkout');
-  await page.getByText('What if?').click();
+  await page.getByRole('button', { name: 'Try', exact: true }).click();
   const said = page.locator('.supposed');
-  assert.match(await said.innerText(), /Not now:.*filled/s);
+  assert.match(await said.innerText(), /Not possible:.*filled/s);
   await page.fill('.suppose input', 'cancel');
-  await page.getByText('What if?').click();
+  await page.getByRole('button', { name: 'Try', exact: true }).click();
   await page.locator('.supposed', { hasText: 'cancelled' }).waitFor();
-  assert.match(await said.innerText(), /would take cancel and be cancelled/);
+  assert.match(await said.innerText(), /cancel would lead to cancelled/);
   await page.locator('.picture .look[data-path="cancelled"]').waitFor();
   assert.equal(await activeOf(page), ['cart']);
   assert.is(Object(Object(await tool(claude, 'order_get', { handle })).structuredContent).state, 'cart');
-  assert.is(await page.getByText('Send it').count(), 0, 'this server only shows');
+  assert.is(await page.getByRole('button', { name: 'Send', exact: true }).count(), 0, 'this server only shows');
   await page.close();
 });
 
@@ -52,7 +52,7 @@ test('a server that was started with control takes an event, a call, and the end
   await choose(page, short(handle));
   await page.fill('.suppose input', 'add_item');
   await page.fill('.suppose textarea', '{"sku": "tea", "quantity": 3}');
-  await page.getByText('Send it').click();
+  await page.getByRole('button', { name: 'Send', exact: true }).click();
   await page.waitForSelector('.picture .taken[data-edge="cart#0"]');
   const view = Object(await tool(claude, 'order_get', { handle })).structuredContent;
   assert.match(JSON.stringify(view), /"sku":"tea","quantity":3/);
@@ -62,14 +62,14 @@ test('a server that was started with control takes an event, a call, and the end
   await page.locator('#tools option[value="order_list"]').waitFor({ state: 'attached' });
   await page.locator('.detail input').first().fill('order_create');
   await page.locator('.detail textarea').fill('{"customer": "Lise"}');
-  await page.getByText('Call it').click();
+  await page.getByRole('button', { name: 'Call', exact: true }).click();
   await page.locator('.came', { hasText: '"order_create" answered' }).waitFor();
   await page.click('#tab-wire');
   await page.locator('.wire-row', { hasText: 'order_create' }).last().waitFor();
 
   await choose(page, 'cursor 1.9.0');
   await page.getByText('Close the session').click();
-  await page.getByText('Yes, close it').click();
+  await page.getByRole('button', { name: 'Close', exact: true }).click();
   await page.locator('.node.session.gone', { hasText: 'cursor' }).waitFor();
   await page.close();
 });
@@ -106,7 +106,7 @@ test('a recording is opened from a file, and the server is one click away', asyn
   await page.waitForSelector('.status.live');
   writeFileSync(file, '{"format":"something else"}');
   await page.setInputFiles('input[type="file"]', file);
-  await page.locator('.notice', { hasText: 'it is no recording of troupe' }).waitFor();
+  await page.locator('.notice', { hasText: 'it is not a recording of troupe' }).waitFor();
   await page.close();
 });
 

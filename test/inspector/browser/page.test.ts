@@ -57,8 +57,8 @@ test('the detail leads with what is waited for, for whom, until when and why', a
     sentence,
     /Waits for an answer to “Charge Katherine 9\?” from the user of claude-code 2\.1\.4, until \d\d:\d\d:\d\d/,
   );
-  assert.match(sentence, /because elicitation\/create .*, since tools\/call order_checkout/s);
-  assert.match(await page.locator('.waits > li').nth(1).innerText(), /Goes on by itself after patience to cancelled/);
+  assert.match(sentence, /cause: elicitation\/create .*, started by tools\/call order_checkout/s);
+  assert.match(await page.locator('.waits > li').nth(1).innerText(), /Timer after patience fires → cancelled/);
   claude.raw(JSON.stringify({ jsonrpc: '2.0', id: question.id, result: { action: 'decline' } }));
   await checkout;
   await page.waitForSelector('.picture .state.active[data-path="cart"]');

@@ -1,4 +1,4 @@
-/** The house rules of the page: everything that it shows is untrusted, so there are text nodes only; and no file is long. */
+/** House rules of the page: everything that it shows is untrusted, so it makes text nodes only. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -22,17 +22,17 @@ test('nothing becomes HTML or code that was data before', () => {
 });
 
 test('the page asks nobody but the server that it came from', () => {
-  const told = files.filter((file) => /https?:\/\//.test(read(file).replace(/\/\*[\s\S]*?\*\/|\/\/ .*/g, '')));
+  const named = files.filter((file) => /https?:\/\//.test(read(file).replace(/\/\*[\s\S]*?\*\/|\/\/ .*/g, '')));
   // What is copied as a command names the reader's own machine; SVG has its name in the shape of an address.
   assert.equal(
-    told.filter((file) => !/curl\.ts$/.test(file) && /https?:\/\/(?!www\.w3\.org)/.test(read(file))),
+    named.filter((file) => !/curl\.ts$/.test(file) && /https?:\/\/(?!www\.w3\.org)/.test(read(file))),
     [],
   );
 });
 
-test('each file opens with what it is, and none is longer than 300 lines', () => {
+test('each file opens with one sentence that says what it is', () => {
   assert.equal(
-    files.filter((file) => !/^(\/\/ [^\n]*\n)*\/\*\* [^\n]*/.test(read(file)) || read(file).split('\n').length > 301),
+    files.filter((file) => !/^(\/\/ [^\n]*\n)*\/\*\*( [^\n]*|\n \* [A-Z])/.test(read(file))),
     [],
   );
 });

@@ -1,16 +1,19 @@
-/** The pictures that an exported page brings along: it has no worker, and shows what was shown. */
+/** Layouts inside an exported page, which has no worker for them. */
 import type { Placed } from './placed.ts';
 
-/** By the charts' ids. */
+/** By the ids of the charts. */
 export interface Carried {
   readonly [id: string]: readonly Placed[];
 }
 
 const PLACE = 'pictures';
-/** What stands before the recording in the template of an exported page. */
+/** The text before the recording in the template of an exported page. */
 const BEFORE = '<script type="application/json" id="recording">';
 
-/** Puts pictures into an exported page, as a block of data beside its recording; it is as it was, where there is none. */
+/**
+ * Inserts layouts into an exported page, as a block of data next to its recording. Without layouts, the page is
+ * unchanged.
+ */
 export function withPictures(html: string, pictures: Carried): string {
   const at = html.indexOf(BEFORE);
   if (at === -1) return html;
@@ -18,7 +21,7 @@ export function withPictures(html: string, pictures: Carried): string {
   return html.slice(0, at) + block + html.slice(at);
 }
 
-/** Reads what this page has brought along; nothing where it is no exported page, or its data is no longer what it was. */
+/** Reads the layouts in this page; empty if it is no exported page, or its data is invalid. */
 export function carriedPictures(): Carried {
   const text = document.getElementById(PLACE)?.textContent ?? '{}';
   try {

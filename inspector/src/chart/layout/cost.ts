@@ -1,8 +1,8 @@
-/** How hard a picture is to read: crossings most of all, then turns, then the way that the eye has to go. */
+/** A measure of the readability of a picture: crossings first, then turns, then the distance for the eye. */
 import type { Placed, Point } from './placed.ts';
 
 const CROSSING = 8;
-/** A turn in the line of a beginning or an end that could be straight is no less a turn. */
+/** A turn at the beginning or the end of a line counts fully, even if the line could be straight. */
 const TURN = 1;
 const LENGTH = 1 / 260;
 

@@ -1,4 +1,7 @@
-/** Lays a sketch out with dagre, one state's inside after the other, from the innermost out: plainer than ELK, and it does not fail on nested states. */
+/**
+ * Lays out a sketch with dagre, from the innermost states outwards: plainer than ELK, but it never fails on nested
+ * states.
+ */
 import { Graph, layout } from '@dagrejs/dagre';
 import type { Direction, Placed, PlacedEdge, PlacedNode, Point, Rect } from './placed.ts';
 import type { Sketch, SketchEdge, SketchNode } from './sketch.ts';
@@ -8,7 +11,7 @@ const PAD = 18;
 interface Inside {
   readonly width: number;
   readonly height: number;
-  /** Where the nodes directly within it are. */
+  /** The positions of its direct children. */
   readonly boxes: ReadonlyMap<string, Rect>;
   readonly edges: readonly PlacedEdge[];
 }
@@ -65,7 +68,7 @@ function sizeOf({ width, height }: { readonly width: number; readonly height: nu
   return { width, height };
 }
 
-/** An edge between the boxes directly within a state that hold its ends. None, where it is the matter of another state. */
+/** An edge between the direct children of a state that contain its ends. None, if it belongs to another state. */
 function lifted(edge: SketchEdge, within: SketchNode, parents: ReadonlyMap<string, SketchNode>): readonly SketchEdge[] {
   const from = childOf(edge.from, within, parents) ?? (edge.from === within.id ? within.id : undefined);
   const to = childOf(edge.to, within, parents) ?? (edge.to === within.id ? within.id : undefined);
@@ -89,10 +92,10 @@ function runDagre(
 ): Inside {
   const graph = new Graph({ multigraph: true });
   graph.setGraph({ rankdir: direction === 'right' ? 'LR' : 'TB', nodesep: 30, ranksep: 30, edgesep: 14 });
-  // The whole machine's path is empty, which dagre takes for no name.
+  // The path of the root is empty, which dagre does not accept as a name.
   for (const { id, width, height } of boxes) graph.setNode(`n${id}`, { width, height });
   const known = new Set(boxes.map(({ id }) => id));
-  // The end of an edge at the state around is its label, as a box of its own; an edge from a state to itself goes there and back.
+  // An edge that ends at the enclosing state gets its label as a box of its own; a self-transition goes there and back.
   const labels = new Set<string>();
   const loops = new Set<string>();
   for (const { id, from, to, label = { width: 1, height: 1 } } of edges) {
@@ -128,7 +131,7 @@ function runDagre(
   };
 }
 
-/** The same way back, a little beside. */
+/** The same path back, slightly offset. */
 function backBeside(points: readonly Point[], direction: Direction): readonly Point[] {
   const [by, down] = direction === 'right' ? [0, 10] : [10, 0];
   return points.map(({ x, y }) => ({ x: x + by, y: y + down })).reverse();
@@ -142,7 +145,7 @@ function moved({ id, points, label }: PlacedEdge, by: Point): PlacedEdge {
   };
 }
 
-/** Lets a line that ends at the box around its state go on to the state itself. */
+/** Extends a line that ends at an enclosing box to the state itself. */
 function reachIn(edge: PlacedEdge, edges: readonly SketchEdge[], nodes: readonly PlacedNode[]): PlacedEdge {
   const ends = edges.find(({ id }) => id === edge.id);
   const first = edge.points[0];
@@ -162,7 +165,7 @@ function reachIn(edge: PlacedEdge, edges: readonly SketchEdge[], nodes: readonly
   };
 }
 
-/** The point of a box that is nearest to one outside; nothing for one that is in it or on its edge. */
+/** The point of a box that is nearest to an outside point; undefined for a point in it or on its edge. */
 function nearest(box: Rect | undefined, { x, y }: Point): Point | undefined {
   if (box === undefined) return undefined;
   const near = {

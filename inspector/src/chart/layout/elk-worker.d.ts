@@ -1,4 +1,4 @@
-/** What elkjs tells no types of: the worker's own file, when it is loaded where there is no worker. */
+/** Types of elkjs' worker file, which is loaded here without a worker. The package has none for it. */
 declare module 'elkjs/lib/elk-worker.min.js' {
   import type { ElkNode } from 'elkjs/lib/elk-api.js';
 

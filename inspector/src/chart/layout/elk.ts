@@ -1,4 +1,4 @@
-/** Lays a sketch out with ELK's layered algorithm. */
+/** Lays out a sketch with ELK's layered algorithm. */
 import type { ElkExtendedEdge, ElkNode } from 'elkjs/lib/elk-api.js';
 import { costOf } from './cost.ts';
 import { type Direction, isDot, type Placed, type PlacedEdge, type PlacedNode, type Point } from './placed.ts';
@@ -9,8 +9,8 @@ import type { Sketch, SketchNode } from './sketch.ts';
 export type Elk = (graph: ElkNode) => Promise<ElkNode>;
 
 /**
- * ELK does not hand options down into nested graphs: each compound gets them. Of the strategies that keep the order of the
- * model, each one crashes elkjs 0.12 in nested graphs.
+ * ELK does not pass options down into nested graphs: each compound gets them. The strategies that keep the order of the
+ * model all crash elkjs 0.12 in nested graphs.
  */
 function optionsFor(direction: Direction): Record<string, string> {
   return {
@@ -19,7 +19,7 @@ function optionsFor(direction: Direction): Record<string, string> {
     'elk.edgeRouting': 'ORTHOGONAL',
     'elk.layered.cycleBreaking.strategy': 'DEPTH_FIRST',
     'elk.layered.considerModelOrder.strategy': 'NONE',
-    // A third fewer bends than BRANDES_KOEPF, measured on our own machines, and as quick.
+    // A third fewer bends than BRANDES_KOEPF, measured on our own machines, at the same speed.
     'elk.layered.nodePlacement.strategy': 'NETWORK_SIMPLEX',
     'elk.layered.edgeLabels.centerLabelPlacementStrategy': 'SPACE_EFFICIENT_LAYER',
     'elk.spacing.nodeNode': '26',
@@ -39,9 +39,8 @@ function optionsFor(direction: Direction): Record<string, string> {
 }
 
 /**
- * What differs from try to try. No strategy gives the best picture of every chart, and a try costs some milliseconds: of a small
- * chart all of them are made, and the one that is read most easily is kept; a large one is laid out once or twice,
- * and not at all costs.
+ * The differences between tries. No strategy gives the best picture of every chart, and a try takes some milliseconds.
+ * A small chart gets all tries and keeps the most readable one; a large one is laid out once or twice.
  */
 const TRIES: readonly Readonly<Record<string, string>>[] = [
   {},
@@ -54,7 +53,7 @@ const TRIES: readonly Readonly<Record<string, string>>[] = [
   },
 ];
 
-/** Of a hundred and fifty lines, the placement that is best for few takes three seconds, and this one less than one. */
+/** With 150 lines, the placement that is best for few lines takes three seconds, and this one less than one. */
 const QUICK: Readonly<Record<string, string>> = {
   'elk.layered.nodePlacement.strategy': 'BRANDES_KOEPF',
   'elk.layered.thoroughness': '3',
@@ -66,7 +65,7 @@ function triesFor({ edges }: Sketch): typeof TRIES {
   return edges.length <= 60 ? TRIES.slice(0, 2) : [QUICK];
 }
 
-/** Lays a sketch out with ELK, once; a try that crashes is followed by the next, and when all do, the last one's error is thrown. */
+/** Lays out a sketch with ELK, once. After a crash it makes the next try; if all crash, it throws the last error. */
 export async function layoutWithElk(sketch: Sketch, direction: Direction, elk: Elk): Promise<Placed> {
   let failure: unknown;
   for (const options of triesFor(sketch)) {
@@ -79,7 +78,7 @@ export async function layoutWithElk(sketch: Sketch, direction: Direction, elk: E
   throw failure;
 }
 
-/** Makes the other tries, and answers with the best picture of all. */
+/** Makes the other tries and returns the best picture. */
 export async function improveWithElk(sketch: Sketch, placed: Placed, elk: Elk): Promise<Placed> {
   let best = placed;
   let least = costOf(placed);
@@ -92,7 +91,7 @@ export async function improveWithElk(sketch: Sketch, placed: Placed, elk: Elk): 
       best = other;
       least = cost;
     } catch {
-      // There is a picture already.
+      // One picture exists already.
     }
   }
   return best;
@@ -130,14 +129,14 @@ async function once(
   return read(await elk(graph), direction);
 }
 
-/** How many lines meet at each state. */
+/** The number of lines at each state. */
 function degreesOf({ edges }: Sketch): ReadonlyMap<string, number> {
   const degrees = new Map<string, number>();
   for (const { from, to } of edges) for (const id of [from, to]) degrees.set(id, (degrees.get(id) ?? 0) + 1);
   return degrees;
 }
 
-/** The least distance of the lines that meet at one side of a state, about half of all of its own. */
+/** Minimum distance of the lines at one side of a state. */
 const LINE_GAP = 9;
 
 function nodeOf(
@@ -170,7 +169,7 @@ function box(top: number, right: number, bottom: number, left: number): string {
   return `[top=${top},left=${left},bottom=${bottom},right=${right}]`;
 }
 
-/** ELK tells places from the corner of what is around, and edges from the corner of what they are within. */
+/** ELK positions nodes relative to the enclosing corner, and edges relative to their container. */
 function read(graph: ElkNode, direction: Direction): Placed {
   const nodes: PlacedNode[] = [];
   const corners = new Map<string, Point>([['graph', { x: 0, y: 0 }]]);

@@ -1,31 +1,34 @@
-/** How a line leaves a region: from its state sideways, or a little down or up and then sideways, where the fewest boxes and lines are in its way. */
+/**
+ * The path of a line out of a region: sideways from its state, or a little up or down first, where the fewest boxes and
+ * lines are in the way.
+ */
 import type { Placed, Point, Rect } from './placed.ts';
 import type { SketchNode } from './sketch.ts';
 
-/** The way out of a region, from its picture's corner. */
+/** The path out of a region, relative to the corner of its picture. */
 export interface Exit {
   readonly side: 'left' | 'right';
-  /** From the state on, up to where it goes sideways only. */
+  /** From the state to the point where it only goes sideways. */
   readonly points: readonly Point[];
   /** The height at which it goes sideways. */
   readonly y: number;
-  /** It begins at the region's frame. */
+  /** True if it begins at the frame of the region. */
   readonly atRegion: boolean;
 }
 
 const STEP = 6;
-/** The farthest that a line goes down or up to get past what is beside its state. */
+/** Maximum detour up or down past a neighbour of the state. */
 const FAR = 240;
 const CLEAR = 5;
-/** The least distance of two lines that run the same way. */
+/** Minimum distance of two parallel lines. */
 const APART = 9;
-/** What a way costs, in pixels: through a box, over a line, across the state from where it wants to go. */
+/** Costs of a path in pixels: through a box, over a line, and across the state from its preferred side. */
 const THROUGH = 1_000;
 const OVER = 300;
 const AWAY = 60;
 const TURN = 30;
 
-/** Tells the ways out of one region, one after the other: each keeps clear of those before. */
+/** Finds the exits of one region, one after the other: each keeps clear of the earlier ones. */
 export function exitsFor(region: SketchNode, picture: Placed): (state: string, towards: number) => Exit {
   const boxes = new Map(picture.nodes.map((node) => [node.id, node]));
   const simple = simpleIn(region).flatMap((id) => boxes.get(id) ?? []);
@@ -114,12 +117,12 @@ function touches(a: Rect, b: Rect, by: number): boolean {
   return a.x < b.x + b.width + by && b.x < a.x + a.width + by && a.y < b.y + b.height + by && b.y < a.y + a.height + by;
 }
 
-/** Whether a part of a line goes through the box itself, not only along or up to its side. */
+/** True if a part of a line goes through the box itself, not only along or up to its side. */
 function isInside(part: Rect, box: Rect): boolean {
   return touches(part, box, -1);
 }
 
-/** Whether two parts of lines run the same way over each other. */
+/** True if two parts of lines overlap in the same direction. */
 function runsOver(one: Rect, other: Rect): boolean {
   const sameWay = one.height === 0 ? other.height === 0 : other.width === 0;
   return sameWay && touches(one, other, APART);

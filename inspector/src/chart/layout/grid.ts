@@ -1,4 +1,4 @@
-/** The layout of last resort: boxes in rows, labels on straight lines. It always works, and nothing overlaps but lines. */
+/** The layout of last resort: boxes in rows, labels on straight lines. It always works, and only lines overlap. */
 import type { Direction, Placed, PlacedEdge, PlacedNode, Rect } from './placed.ts';
 import type { Sketch, SketchNode } from './sketch.ts';
 
@@ -28,7 +28,7 @@ export function gridLayout(sketch: Sketch, direction: Direction): Placed {
   };
   place(sketch.root, 8, 8);
   const whole = sizeOf(sketch.root);
-  // Labels stand in a column beside the boxes, each with its line's number; the lines themselves are left out.
+  // Labels are in a column beside the boxes, each with the number of its line; the lines themselves are omitted.
   let below = 8;
   let widest = 0;
   const edges = sketch.edges.map(({ id, label }): PlacedEdge => {

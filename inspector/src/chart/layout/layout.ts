@@ -1,4 +1,4 @@
-/** One door to the engines: the first that gives a whole picture has laid it out. */
+/** Chooses the layout engine: the first one that returns a complete picture. */
 
 import type { ChartNode } from '../../../../src/inspector/frames.ts';
 import { gridLayout } from './grid.ts';
@@ -6,10 +6,10 @@ import type { Direction, Placed, Rect } from './placed.ts';
 import { settle } from './settle.ts';
 import { type Measure, type Sketch, type SketchNode, sketch } from './sketch.ts';
 
-/** One way to lay a sketch out. It may throw, and it may give nonsense. */
+/** A layout engine. It may throw, and it may return nonsense. */
 export type Engine = (sketch: Sketch, direction: Direction) => Promise<Placed>;
 
-/** Lays a chart out: with the first engine that does not fail, and if all do, in a plain grid, which cannot. */
+/** Lays out a chart with the first engine that does not fail, or otherwise in a plain grid, which cannot fail. */
 export function layout(
   chart: ChartNode,
   measure: Measure,
@@ -29,7 +29,7 @@ export async function layoutSketch(
       const placed = await engine(sketched, direction);
       if (isWhole(placed, sketched)) return settle(placed, sketched);
     } catch {
-      // The next one is asked: a picture that is less good is better than none.
+      // Try the next engine: a worse picture is better than none.
     }
   }
   return settle(gridLayout(sketched, direction), sketched);
@@ -49,7 +49,7 @@ function isPlaced({ x, y, width, height }: Rect): boolean {
   return Number.isFinite(x + y + width + height);
 }
 
-/** How large a picture can be shown in a pane; it is never made larger than it is. */
+/** The scale of a picture in a pane; at most its original size. */
 export function scaleIn(
   { width, height }: Pick<Placed, 'width' | 'height'>,
   pane: Pick<Rect, 'width' | 'height'>,

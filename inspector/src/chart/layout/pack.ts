@@ -1,13 +1,15 @@
-/** Packs the regions of a parallel machine that has many: each is laid out by itself, and they stand in rows that wrap, so that they fill the pane. */
+/**
+ * Packs the regions of a parallel machine with many regions: each has its own layout, and rows wrap to fill the pane.
+ */
 import { exitsFor } from './exits.ts';
 import { type Engine, layoutSketch } from './layout.ts';
 import type { Direction, Pane, Placed, PlacedEdge, PlacedNode, Point, Rect } from './placed.ts';
 import { type Cell, type Channel, type End, LANE, type Plan, planOf } from './plan.ts';
 import type { Sketch, SketchEdge, SketchNode } from './sketch.ts';
 
-/** Fewer regions than this stay columns. */
+/** Machines with fewer regions keep columns. */
 const MANY = 4;
-/** Between two regions, before any line runs there. */
+/** The distance of two regions without a line between them. */
 const GAP = 20;
 const PAD = 18;
 
@@ -17,7 +19,7 @@ export function isMany({ root }: Sketch): boolean {
   return root.type === 'parallel' && root.nodes.length >= MANY;
 }
 
-/** Lays a sketch out, and each region of a machine of many by itself. */
+/** Lays out a sketch; of a machine with many regions, each region separately. */
 export function layoutPacked(
   sketched: Sketch,
   direction: Direction,
@@ -29,7 +31,7 @@ export function layoutPacked(
     : layoutSketch(sketched, direction, engines);
 }
 
-/** Lays a machine of many regions out; `lay` lays one region out. */
+/** Lays out a machine with many regions; `lay` lays out one region. */
 async function packRegions(
   { root, edges }: Sketch,
   direction: Direction,
@@ -70,7 +72,7 @@ function note(node: SketchNode, index: number, homes: Map<string, number>): void
   for (const child of node.nodes) note(child, index, homes);
 }
 
-/** The rows, in the order of the regions, in which they are shown the largest. */
+/** The rows of regions, in order, that allow the largest scale. */
 function rowsFor(sizes: readonly Size[], pane: Pane): readonly (readonly number[])[] {
   let best: readonly (readonly number[])[] = [];
   let largest = 0;
@@ -125,7 +127,7 @@ function place(
   const edges: PlacedEdge[] = [];
   const corners = new Map<Cell, Point>();
   const frames = new Map<Cell, Rect>();
-  /** Where the lanes right of a region begin, and those left of it. */
+  /** The first lanes to the right and to the left of each region. */
   const begins = new Map<Cell, { readonly left: number; readonly right: number }>();
   const tops: number[] = [];
   const wideOf = (row: number, column: number): number => {
@@ -182,7 +184,7 @@ function place(
     const heights = taken.map(({ gutter, down }) => Math.round((tops[gutter] ?? 0) + down));
     const outer = margin === undefined ? [] : [-LANE * margin];
     const xs = [...start.slice(-1).map(({ x }) => x), ...outer, ...end.slice(0, 1).map(({ x }) => x)];
-    // Each part of the way goes along a gutter, and down or up to the next one.
+    // Each part of the path follows a gutter, then goes up or down to the next one.
     const along = heights.flatMap((at, index) => {
       const [one = 0, other = one] = margin === undefined ? xs : xs.slice(index, index + 2);
       return [
@@ -240,12 +242,12 @@ function at({ x }: Point): number {
   return x;
 }
 
-/** How far from the left side of a channel its first lane is. */
+/** The distance of the first lane from the left side of a channel. */
 function firstLane(channel: Channel | undefined): number {
   return GAP / 2 + LANE / 2 + Math.round((channel?.widest ?? 0) / 2);
 }
 
-/** A region's frame fills its place, unless something is beside the frame, or ends at it. */
+/** True if the frame of a region can fill its cell: nothing is beside the frame or ends at it. */
 function canGrow({ region, picture }: Cell): boolean {
   const own = (id: string): boolean => id.split('\t').includes(region.id);
   return region.nodes.length > 0 && picture.engine !== 'grid' && !picture.edges.some(({ id }) => own(id));

@@ -1,4 +1,4 @@
-/** What the page's builder and newer browsers have, and TypeScript's libraries do not tell of. */
+/** Types of the page's bundler and of newer browsers that TypeScript's libraries lack. */
 declare module '*?worker&url' {
   const url: string;
   export default url;

@@ -1,6 +1,6 @@
-/** Where the parts of a statechart's picture are: plain data, the same from a worker, in a cache and in an exported page. */
+/** The positions of a statechart's picture: plain data, equal in a worker, a cache and an exported page. */
 
-/** Which way the transitions mostly lead. */
+/** The main direction of the transitions. */
 export type Direction = 'right' | 'down';
 export const DIRECTIONS: readonly Direction[] = ['right', 'down'];
 
@@ -9,7 +9,7 @@ export interface Point {
   readonly y: number;
 }
 
-/** The room for a picture. */
+/** The size of the pane for a picture. */
 export interface Pane {
   readonly width: number;
   readonly height: number;
@@ -20,7 +20,7 @@ export interface Rect extends Point {
   readonly height: number;
 }
 
-/** A state, or the dot at which its parent begins. */
+/** A state, or the dot of its parent's initial transition. */
 export interface PlacedNode extends Rect {
   /** The state's path, or {@link dotOf} its parent's. */
   readonly id: string;
@@ -28,13 +28,13 @@ export interface PlacedNode extends Rect {
 
 export interface PlacedEdge {
   readonly id: string;
-  /** From its source to its target, each line level or upright. Empty: it is told by its label only. */
+  /** From source to target, each segment horizontal or vertical. Empty: only the label is shown. */
   readonly points: readonly Point[];
-  /** Absent for that of a dot. */
+  /** Absent for the line of a dot. */
   readonly label?: Rect;
 }
 
-/** The places are from the picture's upper left corner, not from those around them. */
+/** Positions are relative to the upper left corner of the picture. */
 export interface Placed {
   readonly engine: 'elk' | 'dagre' | 'grid';
   readonly direction: Direction;
@@ -44,7 +44,7 @@ export interface Placed {
   readonly edges: readonly PlacedEdge[];
 }
 
-/** The id of the dot that shows where a state begins. No path has a line break in it. */
+/** The id of the dot of an initial transition. No path contains a line break. */
 export function dotOf(path: string): string {
   return `${path}\n`;
 }

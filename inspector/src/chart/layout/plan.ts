@@ -1,23 +1,25 @@
-/** Which way each line between two packed regions goes: out of the one, along channels and gutters, into the other. */
+/** The routes of lines between packed regions: out of one region, along channels and gutters, into the other. */
 import type { Exit } from './exits.ts';
 import type { Placed } from './placed.ts';
 import type { SketchEdge, SketchNode } from './sketch.ts';
 
-/** Between two lines beside each other. */
+/** The distance of two parallel lines. */
 export const LANE = 12;
 
-/** One region with its place in the rows. */
+/** One region and its cell in the rows. */
 export interface Cell {
   readonly region: SketchNode;
   readonly picture: Placed;
   readonly row: number;
   readonly column: number;
-  /** Roughly, for the choice of sides. */
+  /** Approximate, for the choice of sides. */
   readonly x: number;
   readonly leave: (state: string, towards: number) => Exit;
 }
 
-/** A line's end with its lane beside its region; absent for the machine itself, whose border is where its lane ends. */
+/**
+ * The end of a line with its lane beside its region; absent for the machine itself, where the lane ends at the border.
+ */
 export interface End {
   readonly cell: Cell;
   readonly exit: Exit;
@@ -28,26 +30,28 @@ export interface Way {
   readonly edge: SketchEdge;
   readonly from: End | undefined;
   readonly to: End | undefined;
-  /** The gutters it runs along, with how far down in each. */
+  /** The gutters along its route, with the depth in each. */
   readonly gutters: readonly { readonly gutter: number; readonly down: number }[];
-  /** Its lane left of all rows, if it passes rows. */
+  /** Its lane to the left of all rows, if it passes rows. */
   readonly margin: number | undefined;
-  /** Where its label stands, below the upper end of the row: it goes from one region straight over to the next, and along no gutter. */
+  /**
+   * The position of its label below the upper end of the row, if it goes straight to the next region without a gutter.
+   */
   readonly over: number | undefined;
 }
 
 export interface Plan {
   readonly ways: readonly Way[];
-  /** How high the lanes of each gutter are together: above the first row, between the rows, below the last. */
+  /** The total height of the lanes in each gutter: above the first row, between rows, below the last. */
   readonly gutters: readonly number[];
-  /** How many lanes run upright left and right of each region, for each row. */
+  /** The number of vertical lanes on both sides of each region, for each row. */
   readonly channels: readonly (readonly Channel[])[];
 }
 
-/** The room left or right of a region. */
+/** The space on one side of a region. */
 export interface Channel {
   readonly lanes: number;
-  /** The widest of the labels that stand in it. */
+  /** The width of its widest label. */
   readonly widest: number;
 }
 
@@ -57,7 +61,10 @@ interface Stretch {
   readonly to: number;
 }
 
-/** Which way each line between regions goes; every one has lanes of its own, so that no two run over each other, nor their labels. */
+/**
+ * Plans the route of each line between regions. Each route has lanes of its own, so that neither lines nor labels
+ * overlap.
+ */
 export function planOf(
   edges: readonly SketchEdge[],
   cellOf: (state: string) => Cell | undefined,
@@ -97,7 +104,7 @@ export function planOf(
     const wanted = guttersOf(from, to);
     const room = (edge.label?.height ?? 0) + LANE;
     const taken = wanted.map((gutter, index) => {
-      // The label stands in the first.
+      // The first lane has the label.
       const high = index === 0 ? room : LANE;
       const down = (gutters[gutter] ?? 0) + high / 2;
       gutters[gutter] = (gutters[gutter] ?? 0) + high;
@@ -109,7 +116,7 @@ export function planOf(
   return { ways, gutters, channels };
 }
 
-/** The place between two heights that is nearest to their middle, and free of labels. */
+/** The position between two heights that is nearest to their middle and free of labels. */
 function freePlace(one: number, other: number, half: number, labels: readonly Stretch[]): number | undefined {
   const middle = Math.round((one + other) / 2);
   const reach = Math.abs(one - other) / 2;

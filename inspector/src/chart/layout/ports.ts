@@ -1,7 +1,7 @@
-/** Lets lines meet their states where they come from, instead of a step beside it: engines spread the ends of lines evenly, and so make steps that nobody needs. */
+/** Moves the ends of lines towards their other ends: engines spread the ends evenly, which adds needless steps. */
 import type { PlacedEdge, PlacedNode, Point, Rect } from './placed.ts';
 
-/** The least distance of two ends of lines, and of an end from the corner of its state. */
+/** Minimum distance of two ends, and of an end from the corner of its state. */
 const APART = 12;
 
 interface Line {
@@ -16,7 +16,7 @@ interface Ends {
   readonly to: string;
 }
 
-/** Takes the last step out of each line where that makes no crossing, and leaves room between the ends. */
+/** Removes the last step of each line if that makes no crossing and leaves space between the ends. */
 export function straightenEnds(
   edges: readonly PlacedEdge[],
   ends: readonly Ends[],
@@ -26,7 +26,7 @@ export function straightenEnds(
   const of = new Map(ends.map((end) => [end.id, end]));
   for (const line of lines) {
     const { from, to } = of.get(line.id) ?? { from: '', to: '' };
-    // A line from a state to itself, or between one and one around it, is left alone: its ends may be on two sides of a border.
+    // A self-transition, or a line to an ancestor, stays unchanged: its ends may be on two sides of a border.
     if (from === to || !isApart(nodes.get(from), nodes.get(to))) continue;
     line.points = withoutLastStep(line, line.points, nodes.get(to), lines);
     const back = [...line.points].reverse();
@@ -84,7 +84,7 @@ function withoutLastStep(
   return free ? [...points.slice(0, -3), straight] : points;
 }
 
-/** Puts a label in the middle of the part of its line that it stands on. */
+/** Moves a label to the middle of its segment. */
 export function centreLabel({ id, points, label }: PlacedEdge): PlacedEdge {
   if (label === undefined) return { id, points };
   for (const [index, to] of points.entries()) {

@@ -1,9 +1,9 @@
-/** What is done to every layout, whoever made it: whole pixels, straight lines, and columns for the states of parallel ones. */
+/** Post-processing of every layout: whole pixels, straight lines, and columns for the regions of parallel states. */
 import { isDot, type Placed, type PlacedEdge, type PlacedNode, type Point, type Rect } from './placed.ts';
 import { centreLabel, straightenEnds } from './ports.ts';
 import type { Sketch, SketchNode } from './sketch.ts';
 
-/** Steps in a line that are shorter than this are taken out. */
+/** Steps in a line that are shorter than this are removed. */
 const JOG = 6;
 
 export function settle(placed: Placed, { root, edges: ends }: Sketch): Placed {
@@ -15,7 +15,7 @@ export function settle(placed: Placed, { root, edges: ends }: Sketch): Placed {
       ? { id, points: straight }
       : { id, points: straight, label: onPixels(label) };
   });
-  // Only ELK's lines are level and upright throughout.
+  // Only ELK's lines consist of horizontal and vertical segments.
   const edges = placed.engine === 'elk' ? straightenEnds(lines, ends, nodes) : lines;
   alignRegions(root, nodes);
   return {
@@ -30,7 +30,7 @@ export function settle(placed: Placed, { root, edges: ends }: Sketch): Placed {
   };
 }
 
-/** Edges, not sizes, are rounded, so that what met still meets. */
+/** Rounds edges, not sizes, so that adjacent boxes stay adjacent. */
 function onPixels({ x, y, width, height }: Rect): Rect {
   const left = Math.round(x);
   const top = Math.round(y);
@@ -38,13 +38,13 @@ function onPixels({ x, y, width, height }: Rect): Rect {
 }
 
 /**
- * States that are active at the same time stand side by side, or below each other: each gets its whole column or row of the
- * state around, so that only separators need to be drawn between them. Where they stand otherwise, they are left as they are.
+ * The regions of a parallel state fill its columns or rows, so that only separators between them are drawn. Other
+ * arrangements stay unchanged.
  */
 function alignRegions(node: SketchNode, nodes: Map<string, PlacedNode>): void {
   for (const child of node.nodes) alignRegions(child, nodes);
   const around = nodes.get(node.id);
-  // One that has nothing in it stays a box like any other.
+  // A region without states stays a box.
   if (node.type !== 'parallel' || around === undefined || node.nodes.some(({ nodes: inner }) => inner.length === 0))
     return;
   const regions = node.nodes.flatMap(({ id }) => nodes.get(id) ?? []);
@@ -76,7 +76,7 @@ function endY(box: Rect | undefined): number {
   return box === undefined ? 0 : box.y + box.height;
 }
 
-/** Without the points in the middle of a straight line. */
+/** Removes the points in the middle of a straight line. */
 function straighten(points: readonly Point[]): readonly Point[] {
   const kept: Point[] = [];
   for (const point of points) {
@@ -93,7 +93,7 @@ function straighten(points: readonly Point[]): readonly Point[] {
   return kept;
 }
 
-/** Two parts of a line that are nearly one become one; its ends stay at the sides where they are, and move along them by no more than a step. */
+/** Merges two segments that are nearly in line. The ends stay on their sides and move by at most a step. */
 function withoutJogs(points: readonly Point[], fromDot: boolean): readonly Point[] {
   const line = [...points];
   for (let index = 1; index + 2 < line.length; index += 1) {
@@ -102,7 +102,7 @@ function withoutJogs(points: readonly Point[], fromDot: boolean): readonly Point
     const sideways = before.x === from.x && to.x === after.x && from.y === to.y && Math.abs(from.x - to.x) <= JOG;
     const upright = before.y === from.y && to.y === after.y && from.x === to.x && Math.abs(from.y - to.y) <= JOG;
     if (!sideways && !upright) continue;
-    // The part that ends at no state moves; of two that do, the one that leaves, if that is no dot.
+    // The segment without an end at a state moves; of two with ends, the one at the source, unless that is a dot.
     const moveAfter = fromDot || index + 2 < line.length - 1;
     const onto = moveAfter ? before : after;
     const put = (point: Point): Point => (sideways ? { x: onto.x, y: point.y } : { x: point.x, y: onto.y });

@@ -1,23 +1,23 @@
-/** A statechart with the size of each of its parts: what a layout needs to know of it, and no more. */
+/** A statechart with the sizes of its parts: the input of a layout. */
 import type { ChartEdge, ChartNode } from '../../../../src/inspector/frames.ts';
 import { dotOf } from './placed.ts';
 
-/** The width of a text in pixels. The page measures; tests count characters. */
+/** Returns the width of a text in pixels. The page measures; tests count characters. */
 export type Measure = (text: string, style: TextStyle) => number;
-/** `name`: a state's; `row`: a line of text in a state; `label`: an edge's. */
+/** `name`: of a state; `row`: a line of text in a state; `label`: of an edge. */
 export type TextStyle = 'name' | 'row' | 'label';
 
 export interface SketchNode {
   readonly id: string;
   readonly kind: 'state' | 'dot';
   readonly type: ChartNode['type'];
-  /** Of a state with states in it: the least that its name and rows need. */
+  /** For a compound state: the minimum for its name and rows. */
   readonly width: number;
   readonly height: number;
   readonly nodes: readonly SketchNode[];
 }
 
-/** One line between two states: all transitions from the one to the other share it, and stand below each other in its label. */
+/** One line between two states: all transitions in that direction share it, and are listed in its label. */
 export interface SketchEdge {
   readonly id: string;
   readonly from: string;
@@ -30,7 +30,7 @@ export interface Sketch {
   readonly edges: readonly SketchEdge[];
 }
 
-/** A line in a state's box: what it does while it lasts, or a transition that does not leave it. */
+/** A line of text in a state's box: an action, an invoked actor, or an internal transition. */
 export interface NodeRow {
   readonly kind: 'invoke' | 'entry' | 'exit' | 'stays';
   readonly text: string;
@@ -42,7 +42,7 @@ export interface EdgeGroup {
   readonly id: string;
   readonly from: string;
   readonly to: string;
-  /** Empty for that of a dot. */
+  /** Empty for the line of a dot. */
   readonly edges: readonly ChartEdge[];
 }
 
@@ -56,14 +56,14 @@ const LABEL_SIDE = 6;
 const DOT = 10;
 const SMALL = 26;
 const LEAST_WIDTH = 84;
-/** Longest text on one line; what is cut shows as `…`, and in full where it is pointed at. */
+/** Maximum length of a line of text. The rest is shown as `…`, and in full under the pointer. */
 const MAX_TEXT = 36;
 
 export function clip(text: string): string {
   return text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT - 1)}…`;
 }
 
-/** Whether the whole machine needs no frame: nothing is said of it but what is in it. */
+/** True if the root needs no frame: it has no properties of its own. */
 export function isPlain(chart: ChartNode): boolean {
   return chart.type === 'compound' && chart.edges.length === 0 && rowsOf(chart).length === 0;
 }
@@ -73,7 +73,7 @@ export function headOf(rows: number): number {
   return NAME_HEIGHT + (rows === 0 ? 0 : rows * ROW_HEIGHT + FOOT);
 }
 
-/** The lines of a state's box, from the upper to the lower. */
+/** The rows of a state's box, from top to bottom. */
 export function rowsOf(node: ChartNode): readonly NodeRow[] {
   const { entry = [], exit = [] } = node;
   return [
@@ -86,13 +86,13 @@ export function rowsOf(node: ChartNode): readonly NodeRow[] {
   ];
 }
 
-/** A transition in words: its event, its guard in brackets, and what it does. */
+/** A transition as text: its event, its guard in brackets, and its actions. */
 export function labelText({ label, guard, actions = [] }: ChartEdge): string {
   const asks = guard === undefined ? '' : ` [${guard === '' ? 'if' : guard}]`;
   return `${label}${asks}${actions.length === 0 ? '' : ` / ${actions.join(', ')}`}`;
 }
 
-/** Every line of the picture: a transition to several states has one to each of them. */
+/** Every line of the picture: a transition with several targets has one line to each. */
 export function groupsOf(chart: ChartNode): readonly EdgeGroup[] {
   const groups = new Map<string, EdgeGroup & { readonly edges: ChartEdge[] }>();
   const known = new Set<string>();
@@ -128,7 +128,7 @@ export function sketch(chart: ChartNode, measure: Measure): Sketch {
     const texts = rows.map(({ text }) => measure(text, 'row') + 16);
     const plain = node === chart && isPlain(chart);
     const widest = Math.max(LEAST_WIDTH, measure(clip(node.key), 'name') + 10, ...texts) + 2 * SIDE;
-    // Boxes that are nearly as wide as each other are as wide as each other.
+    // Boxes of nearly equal widths get the same width.
     const width = plain ? 0 : Math.ceil(widest / 12) * 12;
     const height = plain ? 0 : headOf(rows.length);
     const dot = type === 'compound' && node.nodes.some(({ initial }) => initial);

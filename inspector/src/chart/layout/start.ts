@@ -1,4 +1,4 @@
-/** Where the page gets its pictures from: a worker that starts with the first chart, a cache, and what an exported page brings along. */
+/** Provides layouts: from a worker that starts with the first chart, from a cache, or from an exported page. */
 
 import type { ChartNode } from '../../../../src/inspector/frames.ts';
 import { type Carried, carriedPictures } from './carried.ts';
@@ -8,22 +8,25 @@ import { type Measure, type Sketch, sketch } from './sketch.ts';
 import type { LayoutAnswer, LayoutRequest } from './worker.ts';
 import workerUrl from './worker.ts?worker&url';
 
-/** A picture of each direction. */
+/** A picture for each direction. */
 export type Pictures = readonly Placed[];
 
-/** The only policy of Trusted Types that the chart needs; the page's header names it in `trusted-types`. */
+/** The only Trusted Types policy of the page; its header names it in `trusted-types`. */
 export const POLICY = 'troupe-worker';
-/** How long the worker may take for one chart before the page lays it out itself. */
+/** Time limit of the worker for one chart. After that, the page lays out the chart itself. */
 const PATIENCE_MS = 20_000;
 const MOST_KEPT = 200;
 
-/** What a chart is laid out for ahead of being shown: the pane of the last one. */
+/** The pane for layouts in advance: that of the last chart. */
 let lastPane: Pane = { width: 800, height: 600 };
 
 const done = new Map<string, Pictures>(Object.entries(carriedPictures()));
 const kept = new Map([...done].map(([id, ready]) => [id, Promise.resolve(ready)]));
 
-/** The pictures of a chart, in both directions; the one that fills the pane better is the better drawn. Equal ids have equal charts, so that each is laid out once. */
+/**
+ * The pictures of a chart in both directions. The one that fills the pane better got more tries. Equal ids have equal
+ * charts, so each chart is laid out once.
+ */
 export function picturesOf(id: string, chart: ChartNode, measure: Measure, pane = lastPane): Promise<Pictures> {
   lastPane = pane;
   const known = kept.get(id);
@@ -40,12 +43,12 @@ export function picturesOf(id: string, chart: ChartNode, measure: Measure, pane 
   return pictures;
 }
 
-/** The pictures that are ready. */
+/** The finished pictures of a chart. */
 export function readyPictures(id: string): Pictures | undefined {
   return done.get(id);
 }
 
-/** Every picture that is ready, for an exported page to bring along. */
+/** All finished pictures, for an exported page. */
 export function allPictures(): Carried {
   return Object.fromEntries(done);
 }
@@ -62,7 +65,7 @@ async function draw(id: string, sketched: Sketch, pane: Pane): Promise<Pictures>
   return Promise.all(DIRECTIONS.map((direction) => layoutHere(sketched, direction, pane)));
 }
 
-/** Without a worker the page lays out itself, with dagre: in files of its own, which a page that was opened as a file cannot load. */
+/** The layout without a worker, with dagre: in separate files, which a page that was opened as a file cannot load. */
 async function hereLayout(): Promise<(sketched: Sketch, direction: Direction, pane: Pane) => Promise<Placed>> {
   try {
     const [{ dagreLayout }, { layoutPacked }] = await Promise.all([import('./dagre.ts'), import('./pack.ts')]);
@@ -73,7 +76,9 @@ async function hereLayout(): Promise<(sketched: Sketch, direction: Direction, pa
   }
 }
 
-/** What the worker is asked for: one after the other, so that a chart that somebody looks at need not wait for those that nobody does. */
+/**
+ * A request to the worker. Requests are sent one at a time, so that a visible chart need not wait for invisible ones.
+ */
 interface Asked {
   readonly id: string;
   readonly sketch: Sketch;
@@ -96,7 +101,7 @@ function inWorker(id: string, sketched: Sketch, pane: Pane): Promise<Pictures | 
   });
 }
 
-/** Lets a chart be the next, for it is looked at. */
+/** Moves a chart to the front, because it is visible. */
 function hurry(id: string): void {
   const at = queue.findIndex((each) => each.id === id);
   queue.unshift(...(at > 0 ? queue.splice(at, 1) : []));
@@ -134,7 +139,7 @@ function theWorker(): Worker | undefined {
   return worker;
 }
 
-/** The worker does not start, or is stuck: the page goes on without it. */
+/** The worker does not start or hangs: the page continues without it. */
 function giveUp(): void {
   broken = true;
   worker?.terminate();
@@ -147,7 +152,7 @@ function giveUp(): void {
 
 let policy: { createScriptURL(url: string): string } | undefined;
 
-/** Chromium wants the address of a worker to be vouched for. Only ever our own. */
+/** Chromium requires a policy for the address of a worker. It only admits our own. */
 function trusted(url: string): string {
   const { trustedTypes } = globalThis;
   if (trustedTypes === undefined) return url;

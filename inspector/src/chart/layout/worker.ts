@@ -1,4 +1,4 @@
-/** The worker that lays charts out: ELK first, then dagre. It is started when the first chart is shown. */
+/** The layout worker: ELK first, then dagre. It starts with the first chart. */
 import { dagreLayout } from './dagre.ts';
 import { improveWithElk, layoutWithElk } from './elk.ts';
 import { elkHere } from './elk-here.ts';
@@ -10,7 +10,7 @@ import type { Sketch } from './sketch.ts';
 export interface LayoutRequest {
   readonly id: number;
   readonly sketch: Sketch;
-  /** What the picture is to fill. */
+  /** The pane to fill. */
   readonly pane: Pane;
 }
 
@@ -23,7 +23,7 @@ export interface LayoutAnswer {
 const elk = elkHere();
 
 self.onmessage = async ({ data: { id, sketch, pane } }: MessageEvent<LayoutRequest>) => {
-  // Whatever happens, there is an answer: without one the page waits until its patience ends.
+  // Always respond: without a response the page waits for its time limit.
   const placed = await draw(sketch, pane).catch(() => []);
   const answer: LayoutAnswer = { id, placed };
   self.postMessage(answer);
@@ -35,7 +35,7 @@ async function draw(sketch: Sketch, pane: Pane): Promise<readonly Placed[]> {
   const dagre: Engine = (asked, way) => Promise.resolve(dagreLayout(asked, way));
   const first: Placed[] = [];
   for (const direction of DIRECTIONS) first.push(await layoutPacked(sketch, direction, [plain, dagre], pane));
-  // Only the picture that will be seen is worth more tries; one of many regions is improved region by region.
+  // Only the visible picture is worth more tries; a machine with many regions is improved region by region.
   const better = betterIn(pane, first);
   const placed: Placed[] = [];
   for (const each of first) {
