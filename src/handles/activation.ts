@@ -65,7 +65,7 @@ export class Activation {
       asking: this.desk,
       steps: (actor) => this.#steps(actor),
       log: (said) => host.log('info', `${entry.id}: ${typeof said === 'string' ? said : messageOf(said)}`),
-      alone: (step) => host.suspects.noting(entry.id, step),
+      alone: (step) => host.poisonEvents.runMarked(entry.id, step),
       stirred,
     });
   }

@@ -17,7 +17,7 @@ import type { HandlesOptions, InstanceDeps } from './instance-deps.ts';
 import { Deactivating, damagedHandle, unknownHandle } from './load-instance.ts';
 import { checkKind } from './machine-checks.ts';
 import type { Caller, HandleChange, HandlePage, MachineKind, SendOptions } from './machine-definition.ts';
-import { type Condemned, PoisonEvents } from './poison-events.ts';
+import { PoisonEvents, type QuarantinedEvent } from './poison-events.ts';
 import { readStored, writeStored } from './restore.ts';
 import { notSerializable } from './serializable.ts';
 
@@ -47,7 +47,7 @@ export class Handles {
       ...system,
       timers: timersOf(system.clock),
       date,
-      suspects: new PoisonEvents({ ...deps, log: system.log, date }),
+      poisonEvents: new PoisonEvents({ ...deps, log: system.log, date }),
       kindOf: (name) => this.#kindOf(name),
       changed: (entry, type, view) => {
         if (this.#listeners.size > 0) this.#tell({ type, view: view(), principal: entry.principal });
@@ -200,13 +200,13 @@ export class Handles {
 
   /** Restores handles from the store, before the server accepts calls. */
   async restore(): Promise<void> {
-    await this.#host.suspects.restore();
+    await this.#host.poisonEvents.restore();
     await this.#directory.restore((entry) => this.#gone(entry));
   }
 
   /** Lists events, and activities of instances, that are quarantined because they ended the process too often. */
-  condemned(): readonly Condemned[] {
-    return this.#host.suspects.condemned();
+  quarantined(): readonly QuarantinedEvent[] {
+    return this.#host.poisonEvents.quarantined();
   }
 
   /**
@@ -216,7 +216,7 @@ export class Handles {
    * @returns false for an unknown incident
    */
   release(incident: string): boolean {
-    const released = this.#host.suspects.release(incident);
+    const released = this.#host.poisonEvents.release(incident);
     const entry = released?.own ? this.#directory.entry(released.id) : undefined;
     if (entry?.status === 'failed') void this.#revive(entry);
     return released !== undefined;

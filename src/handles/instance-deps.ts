@@ -18,7 +18,7 @@ export interface HandlesOptions extends Pick<PoisonEventsDeps, 'previous'> {
 
 export interface InstanceDeps extends Omit<HandlesOptions, 'system'>, ActorSystem {
   readonly timers: XStateTimers;
-  readonly suspects: PoisonEvents;
+  readonly poisonEvents: PoisonEvents;
   /** Milliseconds since 1970, unaffected by changes of the wall clock. */
   date(): number;
   /**

@@ -148,8 +148,8 @@ export class Instance implements TurnLoopOwner {
       const bytes = bytesOf(data, kept.snapshot);
       if (this.#mail.size > 0) this.#host.takes(this.entry, bytes);
       else this.entry.footprint.awake(bytes, 'forced');
-      const own = this.entry.status === 'active' ? this.#host.suspects.against(this.entry.id, OWN_ACTIVITY) : undefined;
-      if (own?.condemned)
+      const own = this.entry.status === 'active' ? this.#host.poisonEvents.of(this.entry.id, OWN_ACTIVITY) : undefined;
+      if (own?.poison)
         return this.#setAside([], endedBy(own.deaths), { kept: data, version, kind: from.kind }, own.deaths);
       const awake = this.#open(from);
       if (this.entry.status === 'active') this.life.take('woken');
@@ -252,7 +252,7 @@ export class Instance implements TurnLoopOwner {
     }
     this.#mail.putBack(jobs.slice(0, -1));
     const { letter, refusal } = poisonLetter(this.entry, this.#host, culprit, error);
-    this.#host.suspects.setAside(this.entry.id, culprit, letter.incident);
+    this.#host.poisonEvents.quarantine(this.entry.id, culprit, letter.incident);
     this.life.take('bury');
     this.#turns.drop();
     this.#host.store
@@ -287,7 +287,7 @@ export class Instance implements TurnLoopOwner {
   #setAside(events: readonly AnyEventObject[], error: unknown, was = this.#was(), crashes = CRASHES): void {
     const { entry } = this;
     const { letter, refusal } = crashLimitReached(entry, this.#host, events, crashes, error);
-    this.#host.suspects.setAside(entry.id, undefined, letter.incident);
+    this.#host.poisonEvents.quarantine(entry.id, undefined, letter.incident);
     entry.status = 'failed';
     this.#step('quarantine');
     const gone = (): void => {

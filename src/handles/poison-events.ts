@@ -1,45 +1,32 @@
 /**
- * Detects poison events: remembers across restarts which event was running when the process died, and quarantines it after
- * two crashes (RELIABILITY 3.2).
+ * Detects poison events: marks the event that an instance is processing, counts the deaths of the process during it, and stores
+ * the counts ({@link PoisonRegistry} decides).
  */
 import { createHash } from 'node:crypto';
 import type { OperatorLog } from '../operator-log.ts';
+import {
+  deathsOf,
+  hasCrashed,
+  isPoison,
+  type PoisonRecord,
+  PoisonRegistry,
+  REMEMBERED_MS,
+} from '../poison-registry.ts';
 import { isObject, messageOf } from '../protocol/json.ts';
 import { running } from '../requests/running.ts';
 import { fromText, toText } from '../store/serialize.ts';
 import type { Store } from '../store/store.ts';
 import type { QueuedCall } from './bounded-mailbox.ts';
 
-/** Number of crashes of the process after which an event is quarantined. */
-const MOST_CRASHES = 2;
-/**
- * Number of deaths of the process after which an event is quarantined if the cause is unknown, because the process may also
- * have been killed. Three deaths during the same event, without surviving it once in between, are not a coincidence.
- */
-const MOST_DEATHS = 3;
 /** The activity of an instance without a call: its timers, the results of its invocations, its start. */
 export const OWN_ACTIVITY = 'by itself';
 
 const ACTOR = 'server/suspects';
-/** Maximum number of remembered events; the oldest are evicted. */
-const MOST = 1_000;
-/** Milliseconds until a death expires: its cause may have been fixed by then. */
-const KEPT_MS = 86_400_000;
 /** Length in characters up to which an event is stored literally; a longer one is stored as a digest. */
 const LONGEST = 2_000;
 
-interface Deaths {
-  /** Number of times that this event crashed the process. */
-  readonly times: number;
-  /** Number of times that the process died during this event and may have been killed from outside. Reset once the process survives the event. */
-  readonly unsure?: number | undefined;
-  /** Date of the last death, in milliseconds since 1970. */
-  readonly at: number;
-  /** Set once the event is quarantined: the incident of its dead letter, the instance, and a description for operators. */
-  readonly setAside?: SetAside | undefined;
-}
-
-interface SetAside {
+/** A quarantined event: the incident of its dead letter, its instance, and a description for operators. */
+interface Quarantine {
   readonly incident: string;
   readonly id: string;
   readonly what: string;
@@ -47,18 +34,25 @@ interface SetAside {
   readonly own: boolean;
 }
 
-/** The recorded deaths of an event that an instance is about to process. */
-export interface Suspicion {
-  /** Number of times that the process died during it. */
+/** A record as it is stored. */
+interface StoredRecord {
+  readonly times: number;
+  readonly unsure?: number | undefined;
+  readonly at: number;
+  readonly setAside?: Quarantine | undefined;
+}
+
+/** The earlier deaths of the process during an event that an instance is about to process. */
+export interface PoisonHistory {
   readonly deaths: number;
   /** The event must not be processed again. */
-  readonly condemned: boolean;
+  readonly poison: boolean;
   /** The incident under which the event was quarantined earlier. */
   readonly incident: string | undefined;
 }
 
 /** An event or activity that is rejected until an operator releases it. */
-export interface Condemned extends SetAside {
+export interface QuarantinedEvent extends Quarantine {
   readonly digest: string;
   readonly deaths: number;
   readonly at: number;
@@ -75,133 +69,108 @@ export interface PoisonEventsDeps {
 
 export class PoisonEvents {
   readonly #deps: PoisonEventsDeps;
-  readonly #known = new Map<string, Deaths>();
-  #noting = false;
+  readonly #records: PoisonRegistry<Quarantine | undefined>;
+  /** A mark is written, and the marked work runs. */
+  #marked = false;
 
   constructor(deps: PoisonEventsDeps) {
     this.#deps = deps;
+    this.#records = new PoisonRegistry(() => deps.date());
   }
 
-  /** Counts what the previous process was doing when it died. Runs before anything else does. */
+  /** Counts the event that the previous process was processing when it died. Runs before anything else does. */
   async restore(): Promise<void> {
-    const { store, date, log } = this.#deps;
+    const { store, date, log, previous } = this.#deps;
     const { notes } = store;
     if (!notes) return;
     await this.#load(store);
     const { last } = notes;
     if (last === undefined) return;
-    const key = keyOf(last);
-    const { times = 0, unsure = 0 } = this.#known.get(key) ?? {};
-    const crashed = this.#crashed();
-    const deaths = { times: times + (crashed ? 1 : 0), unsure: unsure + (crashed ? 0 : 1), at: Math.round(date()) };
-    this.#known.delete(key);
-    this.#known.set(key, deaths);
-    const [oldest] = this.#known.keys();
-    if (this.#known.size > MOST && oldest !== undefined) this.#known.delete(oldest);
+    const crashed = hasCrashed(notes.by, previous?.());
+    const record = this.#records.died(keyOf(last), { crashed, at: Math.round(date()), factsOf: () => undefined });
     log(
       'error',
-      `the previous process died while it processed ${inWords(last)} (${times + unsure + 1} times so far${crashed ? '' : '; it may have been killed from outside'})`,
+      `the previous process died while it processed ${inWords(last)} (${deathsOf(record)} times so far${crashed ? '' : '; it may have been killed from outside'})`,
     );
     await this.#write();
     notes.clear();
   }
 
-  /** Returns whether the previous process is known to have crashed, by its own note or from its supervisor. */
-  #crashed(): boolean {
-    const { store, previous } = this.#deps;
-    const by = store.notes?.by;
-    if (by?.ended) return true;
-    const told = previous?.();
-    return told !== undefined && told.pid === by?.pid && told.crashed;
-  }
-
-  /** Returns the recorded deaths of this activity of an instance; undefined if there are none. */
-  against(id: string, what: string): Suspicion | undefined {
-    if (this.#known.size === 0) return undefined;
-    const found = this.#known.get(keyOf(toText([id, what])));
-    if (!found || found.at + KEPT_MS <= this.#deps.date()) return undefined;
-    return { deaths: deathsOf(found), condemned: isCondemned(found), incident: found.setAside?.incident };
+  /** Returns the history of this activity of an instance; undefined if it has none. */
+  of(id: string, what: string): PoisonHistory | undefined {
+    if (this.#records.size === 0) return undefined;
+    const found = this.#records.find(keyOf(toText([id, what])));
+    return found && { deaths: deathsOf(found), poison: isPoison(found), incident: found.facts?.incident };
   }
 
   /** The same for a queued call. */
-  againstJob(id: string, job: QueuedCall): Suspicion | undefined {
-    return this.#known.size === 0 || job.type !== 'event' ? undefined : this.against(id, whatOf(job));
+  ofCall(id: string, call: QueuedCall): PoisonHistory | undefined {
+    return this.#records.size === 0 || call.type !== 'event' ? undefined : this.of(id, whatOf(call));
   }
 
-  /** Clears the uncertain deaths of an event after the process has survived it. */
-  survives(id: string, job: QueuedCall): void {
-    if (this.#known.size === 0 || job.type !== 'event') return;
-    const key = keyOf(toText([id, whatOf(job)]));
-    const found = this.#known.get(key);
-    if (!found?.unsure) return;
-    if (found.times > 0) this.#known.set(key, { ...found, unsure: 0 });
-    else this.#known.delete(key);
-    this.#writeSoon();
+  /** Clears the unexplained deaths during an event that the process has survived. */
+  survived(id: string, call: QueuedCall): void {
+    if (this.#records.size === 0 || call.type !== 'event') return;
+    if (this.#records.survived(keyOf(toText([id, whatOf(call)])))) this.#writeSoon();
   }
 
   /**
    * Records that a poison event became a dead letter.
    *
-   * @param job undefined for an activity of the instance itself
+   * @param call undefined for an activity of the instance itself
    */
-  setAside(id: string, job: QueuedCall | undefined, incident: string): void {
-    const note = toText([id, job ? whatOf(job) : OWN_ACTIVITY]);
-    const key = keyOf(note);
-    const found = this.#known.get(key);
-    if (!found || !isCondemned(found)) return;
-    this.#known.set(key, { ...found, setAside: { incident, id, what: inWords(note), own: job === undefined } });
+  quarantine(id: string, call: QueuedCall | undefined, incident: string): void {
+    const mark = toText([id, call ? whatOf(call) : OWN_ACTIVITY]);
+    const key = keyOf(mark);
+    const found = this.#records.find(key);
+    if (!found || !isPoison(found)) return;
+    this.#records.describe(key, { incident, id, what: inWords(mark), own: call === undefined });
     this.#writeSoon();
   }
 
   /** Lists everything that is quarantined until an operator releases it. */
-  condemned(): readonly Condemned[] {
-    const now = this.#deps.date();
-    return [...this.#known].flatMap(([digest, deaths]) =>
-      deaths.setAside && deaths.at + KEPT_MS > now
-        ? [{ ...deaths.setAside, digest, deaths: deathsOf(deaths), at: deaths.at }]
-        : [],
-    );
+  quarantined(): readonly QuarantinedEvent[] {
+    return [...this.#records.records()].flatMap(([digest, record]) => quarantinedEvent(digest, record) ?? []);
   }
 
   /**
-   * Forgets the deaths of a quarantined event.
+   * Forgets the deaths during a quarantined event.
    *
    * @returns the event; undefined for an unknown incident
    */
-  release(incident: string): Condemned | undefined {
-    const found = this.condemned().find((each) => each.incident === incident);
+  release(incident: string): QuarantinedEvent | undefined {
+    const found = this.#records.release((_, { facts }) => facts?.incident === incident);
     if (!found) return undefined;
-    this.#known.delete(found.digest);
     this.#writeSoon();
-    return found;
+    return quarantinedEvent(...found);
   }
 
   /** Marks the start of a call; the mark replaces the previous one. */
-  begins(id: string, job: QueuedCall): void {
+  markCall(id: string, call: QueuedCall): void {
     const { notes } = this.#deps.store;
-    if (!notes || job.type !== 'event') return;
-    this.#noting = true;
-    notes.write(toText([id, whatOf(job)]));
+    if (!notes || call.type !== 'event') return;
+    this.#marked = true;
+    notes.write(toText([id, whatOf(call)]));
   }
 
   /** Clears the mark: nothing is running. */
-  over(): void {
-    if (!this.#noting) return;
-    this.#noting = false;
+  clearMark(): void {
+    if (!this.#marked) return;
+    this.#marked = false;
     this.#deps.store.notes?.clear();
   }
 
   /** Runs an activity of the instance under a mark of its own. Within a call it belongs to that call. The watchdog uses the mark to name a stall. */
-  noting<T>(id: string, run: () => T): T {
+  runMarked<T>(id: string, run: () => T): T {
     const { notes } = this.#deps.store;
-    if (!notes || this.#noting) return run();
-    this.#noting = true;
+    if (!notes || this.#marked) return run();
+    this.#marked = true;
     notes.write(toText([id, OWN_ACTIVITY]));
     try {
       // Until its call is answered, the activity belongs to that call.
       return running.getStore()?.request ? run() : running.run({ label: shortly(id), request: undefined }, run);
     } finally {
-      this.over();
+      this.clearMark();
     }
   }
 
@@ -209,9 +178,18 @@ export class PoisonEvents {
     const now = Math.round(this.#deps.date());
     const row = { id: ACTOR, kind: 'server', name: 'suspects', principal: '', status: 'live', created: now } as const;
     await this.#deps.store.commit([
-      { type: 'actor', actor: { ...row, expires: now + KEPT_MS } },
-      { type: 'snapshot', actor: ACTOR, version: '1', data: toText(Object.fromEntries(this.#known)) },
+      { type: 'actor', actor: { ...row, expires: now + REMEMBERED_MS } },
+      { type: 'snapshot', actor: ACTOR, version: '1', data: toText(this.#stored()) },
     ]);
+  }
+
+  #stored(): Readonly<Record<string, StoredRecord>> {
+    return Object.fromEntries(
+      [...this.#records.records()].map(([key, { crashes, unexplained, at, facts }]) => [
+        key,
+        { times: crashes, unsure: unexplained, at, setAside: facts },
+      ]),
+    );
   }
 
   #writeSoon(): void {
@@ -221,10 +199,12 @@ export class PoisonEvents {
   async #load(store: Store): Promise<void> {
     try {
       const stored = await store.load(ACTOR);
-      const known = stored?.snapshot ? fromText(stored.snapshot.data, ACTOR) : {};
-      const now = this.#deps.date();
-      for (const [key, deaths] of Object.entries(isObject(known) ? known : {}))
-        if (isDeaths(deaths) && deaths.at + KEPT_MS > now) this.#known.set(key, deaths);
+      const records = stored?.snapshot ? fromText(stored.snapshot.data, ACTOR) : {};
+      for (const [key, record] of Object.entries(isObject(records) ? records : {})) {
+        if (!isStoredRecord(record)) continue;
+        const { times, unsure = 0, at, setAside } = record;
+        this.#records.restore(key, { crashes: times, unexplained: unsure, at, facts: setAside });
+      }
     } catch (error) {
       // Counting starts again from zero.
       this.#deps.log('warning', `${ACTOR} cannot be read: ${messageOf(error)}`);
@@ -232,18 +212,15 @@ export class PoisonEvents {
   }
 }
 
-function deathsOf({ times, unsure = 0 }: Deaths): number {
-  return times + unsure;
-}
-
-function isCondemned(deaths: Deaths): boolean {
-  return deaths.times >= MOST_CRASHES || deathsOf(deaths) >= MOST_DEATHS;
+function quarantinedEvent(digest: string, record: PoisonRecord<Quarantine | undefined>): QuarantinedEvent | undefined {
+  const { facts, at } = record;
+  return facts && { ...facts, digest, deaths: deathsOf(record), at };
 }
 
 /** Describes a mark for the log without the full id, which may be the only protection of the handle, and without the data of the event. */
-function inWords(note: string): string {
+function inWords(mark: string): string {
   try {
-    const read = fromText(note, 'a note');
+    const read = fromText(mark, 'a mark');
     const [id = '', what = '']: readonly unknown[] = Array.isArray(read) ? read : [];
     const event = what === OWN_ACTIVITY ? undefined : fromText(String(what), 'an event');
     const type = isObject(event) ? `event "${String(event.type)}" of ` : '';
@@ -258,19 +235,19 @@ function shortly(id: string): string {
   return id.slice(0, id.lastIndexOf('/') + 7);
 }
 
-function isDeaths(value: unknown): value is Deaths {
+function isStoredRecord(value: unknown): value is StoredRecord {
   return isObject(value) && typeof value.times === 'number' && typeof value.at === 'number';
 }
 
 /** Identifies a client's event: equal data gives equal text. */
-function whatOf(job: QueuedCall): string {
-  if (job.type !== 'event') return job.type;
+function whatOf(call: QueuedCall): string {
+  if (call.type !== 'event') return call.type;
   let text: string;
   try {
-    text = toText(job.event);
+    text = toText(call.event);
   } catch {
     // A value that JSON cannot represent does not come from a client.
-    text = job.event.type;
+    text = call.event.type;
   }
   return text.length <= LONGEST ? text : keyOf(text);
 }

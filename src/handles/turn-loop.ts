@@ -101,7 +101,7 @@ export class TurnLoop {
     this.#failure = kept.failure;
     throwCrash(awake);
     const { entry } = this.#owner;
-    if (entry.status === 'active') this.#host.suspects.noting(entry.id, () => awake.start());
+    if (entry.status === 'active') this.#host.poisonEvents.runMarked(entry.id, () => awake.start());
     throwCrash(awake);
     awake.living.takeEvents();
     // Persist a migrated snapshot before running any of its effects.
@@ -156,31 +156,31 @@ export class TurnLoop {
     try {
       this.#serveAll(awake);
     } finally {
-      this.#host.suspects.over();
+      this.#host.poisonEvents.clearMark();
     }
   }
 
   #serveAll(awake: Activation): void {
     const { entry } = this.#owner;
-    const { suspects } = this.#host;
+    const { poisonEvents } = this.#host;
     const applied: ServedCall[] = [];
     let turn = this.#turn;
     while (applied.length < MOST_TURNS) {
       const job = this.#mail.first();
-      const suspicion = job && suspects.againstJob(entry.id, job);
-      if (job && suspicion?.incident !== undefined) {
+      const history = job && poisonEvents.ofCall(entry.id, job);
+      if (job && history?.incident !== undefined) {
         this.#mail.take();
-        job.reject(setAsideBefore(job, suspicion.deaths, suspicion.incident));
+        job.reject(setAsideBefore(job, history.deaths, history.incident));
         continue;
       }
-      if (job && suspicion) job.attempts = Math.max(job.attempts, suspicion.condemned ? suspicion.deaths - 1 : 1);
+      if (job && history) job.attempts = Math.max(job.attempts, history.poison ? history.deaths - 1 : 1);
       // Retry alone an event that crashed the instance or ended the process.
       if (!job || (job.attempts > 0 && applied.length > 0)) break;
       this.#mail.take();
       job.asked = awake.desk.asked;
       try {
-        if (suspicion?.condemned) throw endedBy(suspicion.deaths);
-        suspects.begins(entry.id, job);
+        if (history?.poison) throw endedBy(history.deaths);
+        poisonEvents.markCall(entry.id, job);
         const one = this.#serve(job, awake, turn);
         turn = one.turn;
         applied.push(one);
@@ -192,7 +192,7 @@ export class TurnLoop {
     }
     this.#served = applied.length;
     if (applied.length > 0) this.#commit(awake, applied, undefined);
-    for (const { job } of applied) suspects.survives(entry.id, job);
+    for (const { job } of applied) poisonEvents.survived(entry.id, job);
   }
 
   #serve(job: QueuedCall, awake: Activation, turn: number): ServedCall {
@@ -274,7 +274,7 @@ export class TurnLoop {
   ): void {
     const { entry } = this.#owner;
     const failed =
-      effects.length > 0 ? this.#host.suspects.noting(entry.id, () => awake.living.run(effects)) : undefined;
+      effects.length > 0 ? this.#host.poisonEvents.runMarked(entry.id, () => awake.living.run(effects)) : undefined;
     if (failed && before) return this.#undo(awake, applied, before, failed.error);
     this.#owner.answer(applied);
     if (failed) return this.#owner.crashed([{ type: failed.effect }], failed.error);

@@ -93,7 +93,7 @@ export class Supervision {
   };
 
   report(): Supervised {
-    const events = this.#handles?.condemned() ?? [];
+    const events = this.#handles?.quarantined() ?? [];
     const refused = events.map(
       ({ what, digest, deaths, at, incident }): Poisoned => ({
         element: what,

@@ -61,9 +61,9 @@ export const SUPERVISION: readonly BrokenBuild[] = [
   {
     id: 'R-13',
     test: 'test/workers/watchdog.test.ts',
-    file: 'src/workers/poison-calls.ts',
-    find: 'export const MAX_ATTEMPTS = 2;',
-    replace: 'export const MAX_ATTEMPTS = 200;',
+    file: 'src/poison-registry.ts',
+    find: 'export const MAX_CRASHES = 2;',
+    replace: 'export const MAX_CRASHES = 200;',
     why: 'a call that ends the process each time is run each time',
   },
   {
