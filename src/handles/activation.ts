@@ -133,6 +133,7 @@ export class Activation {
     for (const [path, stream] of this.#lent) {
       if (isActive(actorAt(this.living.actor, path))) continue;
       this.#lent.delete(path);
+      this.#entry.footprint.stepsErased(stream);
       writes.push({ type: 'trim', actor, stream, upto: this.#host.limits.maxHandleSteps });
     }
     return writes;
@@ -166,6 +167,8 @@ export class Activation {
       stream,
       maxSteps: limits.maxHandleSteps,
       maxDepth: limits.maxDepth,
+      counts: (bytes) => void this.#entry.footprint.steps(stream, bytes, 'forced'),
+      takes: (bytes) => this.#host.takesSteps(this.#entry, stream, bytes)?.message,
     });
   }
 }
@@ -176,7 +179,7 @@ const FACTOR = 5;
 
 /** Approximates the memory of the stored data of an instance, both as text and as values, without the fixed cost of an instance. */
 export function bytesOf(text: string, snapshot: unknown): number {
-  return text.length <= SHORT ? FACTOR * text.length : text.length + heapBytes(snapshot);
+  return text.length <= SHORT ? FACTOR * text.length : heapBytes(text) + heapBytes(snapshot);
 }
 
 function writeTimer({ source, target, id, event }: Scheduled): string {

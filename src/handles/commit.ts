@@ -1,6 +1,7 @@
 /** Collects what an instance commits together: history, snapshot, timers, row, and replies for idempotency keys. */
 import type { AnyEventObject } from 'xstate';
 import type { HandleView } from '../messages/handle-messages.ts';
+import { heapBytes } from '../protocol/heap.ts';
 import { toText } from '../store/serialize.ts';
 import type { DeadLetter, TimerRow, Write } from '../store/store.ts';
 import type { Activation } from './activation.ts';
@@ -54,9 +55,18 @@ export function commitOf(
   const { id: actor } = entry;
   const { store, limits } = host;
   const data = awake.text(turn);
+  const replies = own ? [] : repliesOf(applied, host);
+  let forgotten: readonly string[] = [];
   // Growth without a call is always accepted, because there is no client to reject.
-  if (own?.kind === 'own') entry.footprint.awake(awake.bytes, 'forced');
-  else host.takes(entry, awake.bytes);
+  if (own?.kind === 'own') entry.footprint.force(awake.bytes);
+  else {
+    const added = replies.map(({ key, data, expires }) => ({
+      key,
+      bytes: store.durable ? 0 : heapBytes(data),
+      expires,
+    }));
+    forgotten = host.takes(entry, awake.bytes, { added, now: host.date(), most: limits.maxRepliesPerSession });
+  }
   const writes: Write[] = [{ type: 'snapshot', actor, version: awake.version, data }, ...awake.writes()];
   if (store.durable) {
     const { maxHandleLength, handleJournal } = limits;
@@ -68,27 +78,27 @@ export function commitOf(
     if (turn % TRIM_EVERY === 0 && turn > handleJournal)
       writes.push({ type: 'trim', actor, stream: '', upto: turn - handleJournal });
   }
-  for (const { job, answer } of applied)
-    if (job.type === 'event' && job.key !== undefined && 'view' in answer)
-      writes.push(...repliesOf(entry, host, job.key, answer.view));
+  for (const { key, data, expires } of replies) writes.push({ type: 'reply', actor, request: key, data, expires });
+  // An empty text erases a reply.
+  for (const key of forgotten) writes.push({ type: 'reply', actor, request: key, data: '', expires: host.date() });
   const row = rowIfNeeded(entry, host, awake, own?.kind === 'created');
   if (row) writes.unshift(row);
   return { writes, data };
 }
 
-/** Writes the reply for an idempotency key, and erases the oldest beyond the limit. */
-function repliesOf(
-  { id: actor, footprint }: HandleRecord,
-  { limits, store, date }: InstanceDeps,
-  request: string,
-  view: HandleView,
-): Write[] {
-  const now = date();
-  const data = toText(view);
-  const expires = now + limits.replyTtlMs;
-  const gone = footprint.replied(request, store.durable ? 0 : data.length, expires, now, limits.maxRepliesPerSession);
-  const erased = gone.map((key): Write => ({ type: 'reply', actor, request: key, data: '', expires: now }));
-  return [{ type: 'reply', actor, request, data, expires }, ...erased];
+interface KeyedReply {
+  readonly key: string;
+  readonly data: string;
+  readonly expires: number;
+}
+
+/** The replies of calls with an idempotency key. */
+function repliesOf(applied: readonly ServedCall[], { limits, date }: InstanceDeps): readonly KeyedReply[] {
+  return applied.flatMap(({ job, answer }) =>
+    job.type === 'event' && job.key !== undefined && 'view' in answer
+      ? [{ key: job.key, data: toText(answer.view), expires: date() + limits.replyTtlMs }]
+      : [],
+  );
 }
 
 /** Writes the row only if it changes: status, running invocations, or lifetime. */

@@ -4,7 +4,7 @@ import { messageOf } from '../protocol/json.ts';
 import type { Excess } from '../quota.ts';
 import type { ActorRow, Write } from '../store/store.ts';
 import { TimerQueue } from '../timer-queue.ts';
-import { Footprint } from './footprint.ts';
+import { Footprint, type NewReplies } from './footprint.ts';
 import { HandleError } from './handle-error.ts';
 import { deadlineOf, type HandleRecord, handleAddress, lifetimeOf, recordOf } from './handle-record.ts';
 import { Instance } from './instance.ts';
@@ -88,15 +88,28 @@ export class HandleDirectory {
   }
 
   /**
-   * Updates the memory of an instance. Idle instances hibernate if that makes room for it.
+   * Updates the memory of an instance and of its replies for idempotency keys. Idle instances hibernate if that makes room.
    *
+   * @returns the keys of the oldest replies beyond the maximum
    * @throws {HandleError} `busy` if there is no room
    */
-  takes(entry: HandleRecord, bytes: number): void {
+  takes(entry: HandleRecord, bytes: number, replies?: NewReplies): readonly string[] {
     const { footprint } = entry;
-    let excess = footprint.awake(bytes);
-    if (excess && this.#spare(entry)) excess = footprint.awake(bytes);
-    if (excess) throw tooMany(excess);
+    let taken = footprint.awake(bytes, replies);
+    if ('limit' in taken && this.#spare(entry)) taken = footprint.awake(bytes, replies);
+    if ('limit' in taken) throw tooMany(taken);
+    return taken.gone;
+  }
+
+  /**
+   * Counts the results of the steps of one invocation. Idle instances hibernate if that makes room.
+   *
+   * @returns the exceeded limit
+   */
+  takesSteps(entry: HandleRecord, stream: string, bytes: number): Excess | undefined {
+    const { footprint } = entry;
+    const excess = footprint.steps(stream, bytes);
+    return excess && this.#spare(entry) ? footprint.steps(stream, bytes) : excess;
   }
 
   add(entry: HandleRecord, instance?: Instance): void {

@@ -1,4 +1,7 @@
-/** The memory of one handle within its owner's quota: its record, its instance, and the replies for idempotency keys. */
+/**
+ * The memory of one handle within its owner's quota: its record, its instance, the replies for idempotency keys, and the
+ * results of the steps of its invocations.
+ */
 import { type Excess, isExcess, type Quota, type Reservation } from '../quota.ts';
 
 /** Bytes of a hibernating handle, and the additional bytes of one in memory, without its stored data. Measured with Node 20. */
@@ -14,11 +17,23 @@ interface Reply {
   readonly expires: number;
 }
 
+/** New replies for idempotency keys, without the bytes of the keys. */
+export interface NewReplies {
+  readonly added: readonly Reply[];
+  readonly now: number;
+  /** Maximum number of stored replies. */
+  readonly most: number;
+}
+
+const NO_REPLIES: NewReplies = { added: [], now: 0, most: 0 };
+
 export class Footprint {
   readonly #taken: Reservation;
   #instance = 0;
   #replies: Reply[] | undefined;
   #replyBytes = 0;
+  /** Bytes of the results of steps, by the stream of their invocation. */
+  #steps: Map<string, number> | undefined;
 
   constructor(taken: Reservation) {
     this.#taken = taken;
@@ -38,40 +53,66 @@ export class Footprint {
     return footprint;
   }
 
-  /**
-   * Counts an instance in memory and its stored data.
-   *
-   * @returns the exceeded limit; in that case nothing changes
-   */
-  awake(bytes: number, forced?: 'forced'): Excess | undefined {
-    const before = this.#instance;
+  /** Counts an instance in memory and its stored data, for which no client can be rejected. */
+  force(bytes: number): void {
     this.#instance = AWAKE_BYTES + bytes;
-    const excess = this.#resize(forced);
-    if (excess) this.#instance = before;
+    this.#resize('forced');
+  }
+
+  /**
+   * Counts an instance in memory, its stored data, and the replies that are stored together with it.
+   *
+   * @returns the keys of the oldest replies beyond the maximum; or the exceeded limit, and then nothing changes
+   */
+  awake(bytes: number, { added, now, most }: NewReplies = NO_REPLIES): { readonly gone: readonly string[] } | Excess {
+    const before = { instance: this.#instance, replies: this.#replies, replyBytes: this.#replyBytes };
+    this.#instance = AWAKE_BYTES + bytes;
+    let gone: readonly string[] = [];
+    if (added.length > 0) {
+      const keys = new Set(added.map(({ key }) => key));
+      const stored = (this.#replies ?? []).filter(({ key, expires }) => !keys.has(key) && expires > now);
+      stored.push(...added.map((reply) => ({ ...reply, bytes: KEY_BYTES + reply.bytes })));
+      gone = stored.splice(0, Math.max(0, stored.length - most)).map(({ key }) => key);
+      this.#replies = stored;
+      this.#replyBytes = stored.reduce((sum, reply) => sum + reply.bytes, 0);
+    }
+    const excess = this.#resize(undefined);
+    if (!excess) return { gone };
+    this.#instance = before.instance;
+    this.#replies = before.replies;
+    this.#replyBytes = before.replyBytes;
     return excess;
   }
 
-  /** Counts an instance that has left memory, and the bytes of it that the store holds in memory. */
-  asleep(bytes: number): void {
-    this.#instance = bytes;
-    this.#resize('forced');
+  /**
+   * Counts the results of the steps of one invocation: all of them, with a new one.
+   *
+   * @returns the exceeded limit, and then nothing changes
+   */
+  steps(stream: string, bytes: number, forced?: 'forced'): Excess | undefined {
+    const before = this.#steps?.get(stream) ?? 0;
+    this.#steps ??= new Map();
+    this.#steps.set(stream, bytes);
+    const excess = this.#resize(forced);
+    if (excess) this.#steps.set(stream, before);
+    return excess;
+  }
+
+  /** The invocation of these steps has ended, and its log is erased. */
+  stepsErased(stream: string): void {
+    if (this.#steps?.delete(stream)) this.#resize('forced');
   }
 
   /**
-   * Counts a stored reply.
+   * Counts an instance that has left memory.
    *
-   * @param bytes its size in memory
-   * @param most maximum number of stored replies
-   * @returns the keys of the oldest replies beyond the maximum
+   * @param bytes its stored data, if the store holds that in memory, together with the results of steps; undefined if the
+   *   store is durable
    */
-  replied(key: string, bytes: number, expires: number, now: number, most: number): readonly string[] {
-    const kept = (this.#replies ?? []).filter((reply) => reply.key !== key && reply.expires > now);
-    kept.push({ key, bytes: KEY_BYTES + bytes, expires });
-    const gone = kept.splice(0, Math.max(0, kept.length - most));
-    this.#replies = kept;
-    this.#replyBytes = kept.reduce((sum, reply) => sum + reply.bytes, 0);
+  asleep(bytes: number | undefined): void {
+    this.#instance = bytes ?? 0;
+    if (bytes === undefined) this.#steps = undefined;
     this.#resize('forced');
-    return gone.map((reply) => reply.key);
   }
 
   release(): void {
@@ -79,11 +120,14 @@ export class Footprint {
     this.#instance = 0;
     this.#replies = undefined;
     this.#replyBytes = 0;
+    this.#steps = undefined;
   }
 
   #resize(forced: 'forced' | undefined): Excess | undefined {
     // A released handle may leave memory later; it no longer counts.
     if (this.#taken.amount === 0) return undefined;
-    return this.#taken.resize(ENTRY_BYTES + this.#instance + this.#replyBytes, forced);
+    let steps = 0;
+    for (const bytes of this.#steps?.values() ?? []) steps += bytes;
+    return this.#taken.resize(ENTRY_BYTES + this.#instance + this.#replyBytes + steps, forced);
   }
 }

@@ -52,7 +52,8 @@ export class Handles {
       changed: (entry, type, view) => {
         if (this.#listeners.size > 0) this.#tell({ type, view: view(), principal: entry.principal });
       },
-      takes: (entry, bytes) => this.#directory.takes(entry, bytes),
+      takes: (entry, bytes, replies) => this.#directory.takes(entry, bytes, replies),
+      takesSteps: (entry, stream, bytes) => this.#directory.takesSteps(entry, stream, bytes),
       left: (entry) => this.#directory.left(entry),
       lost: (entry) => this.#directory.lost(entry),
     };

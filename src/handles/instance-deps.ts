@@ -3,8 +3,9 @@ import type { ActorSystem } from '../actor/actor-system.ts';
 import type { XStateTimers } from '../clock.ts';
 import type { Limits } from '../limits.ts';
 import type { HandleView } from '../messages/handle-messages.ts';
-import type { Quota } from '../quota.ts';
+import type { Excess, Quota } from '../quota.ts';
 import type { Store } from '../store/store.ts';
+import type { NewReplies } from './footprint.ts';
 import type { HandleRecord } from './handle-record.ts';
 import type { HandleChange, MachineKind } from './machine-definition.ts';
 import type { PoisonEvents, PoisonEventsDeps } from './poison-events.ts';
@@ -30,11 +31,14 @@ export interface InstanceDeps extends Omit<HandlesOptions, 'system'>, ActorSyste
   /** Reports a change. `view` is called only if there is a listener. */
   changed(entry: HandleRecord, type: HandleChange['type'], view: () => HandleView): void;
   /**
-   * Updates the memory of an instance.
+   * Updates the memory of an instance and of its replies for idempotency keys.
    *
+   * @returns the keys of the oldest replies beyond the maximum
    * @throws {HandleError} `busy` if there is no room
    */
-  takes(entry: HandleRecord, bytes: number): void;
+  takes(entry: HandleRecord, bytes: number, replies?: NewReplies): readonly string[];
+  /** Counts the results of the steps of one invocation. @returns the exceeded limit */
+  takesSteps(entry: HandleRecord, stream: string, bytes: number): Excess | undefined;
   /** Called once, when the instance of a handle has left memory. */
   left(entry: HandleRecord): void;
   /** Called when an instance has left memory because it could not be persisted or read. */

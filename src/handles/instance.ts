@@ -4,6 +4,7 @@ import type { HandleLifeEvent } from '../../machines/handle.ts';
 import { supervisorMachine } from '../../machines/supervisor.ts';
 import { pathOf } from '../charts/paths.ts';
 import type { HandleView } from '../messages/handle-messages.ts';
+import { heapBytes } from '../protocol/heap.ts';
 import { StoreError, type Write } from '../store/store.ts';
 import { type ActivatedFrom, Activation, bytesOf } from './activation.ts';
 import { BoundedMailbox, type QueuedCall, type QueuedKind } from './bounded-mailbox.ts';
@@ -122,7 +123,7 @@ export class Instance implements TurnLoopOwner {
 
   #left(why: string): void {
     const { store } = this.#host;
-    this.entry.footprint.asleep(store.durable ? 0 : this.#turns.kept.length);
+    this.entry.footprint.asleep(store.durable ? undefined : heapBytes(this.#turns.kept));
     this.#turns.drop();
     this.#seen.closed();
     this.#host.left(this.entry);
@@ -147,7 +148,7 @@ export class Instance implements TurnLoopOwner {
       // Memory for a call must fit the quota. Work without a call is already admitted.
       const bytes = bytesOf(data, kept.snapshot);
       if (this.#mail.size > 0) this.#host.takes(this.entry, bytes);
-      else this.entry.footprint.awake(bytes, 'forced');
+      else this.entry.footprint.force(bytes);
       const own = this.entry.status === 'active' ? this.#host.poisonEvents.of(this.entry.id, OWN_ACTIVITY) : undefined;
       if (own?.poison)
         return this.#setAside([], endedBy(own.deaths), { kept: data, version, kind: from.kind }, own.deaths);

@@ -1,5 +1,8 @@
 /** Records the results of one invocation's steps, so that its work resumes after a restart. */
 import { createHash } from 'node:crypto';
+import { retainedSize } from '../input/request-memory.ts';
+import { STEP_BYTES } from '../input/steps.ts';
+import { heapBytes } from '../protocol/heap.ts';
 import { messageOf } from '../protocol/json.ts';
 import { fromText, toText } from '../store/serialize.ts';
 import type { Store } from '../store/store.ts';
@@ -14,6 +17,10 @@ export interface InvocationStepLogOptions {
   readonly stream: string;
   readonly maxSteps: number;
   readonly maxDepth: number;
+  /** Counts the bytes of the recorded steps, even if they exceed a limit. */
+  counts(bytes: number): void;
+  /** Counts the bytes of all steps, with a new one. @returns the exceeded limit */
+  takes(bytes: number): string | undefined;
 }
 
 /**
@@ -25,7 +32,16 @@ export async function stepsFor(options: InvocationStepLogOptions): Promise<StepP
   const { store, actor, stream, maxSteps } = options;
   const before = await store.events(actor, stream, 0, maxSteps);
   const running = new Map<string, Promise<unknown>>();
-  for (const { kind, data } of before) running.set(kind, Promise.resolve(read(data, `${actor}: step "${kind}"`)));
+  // A store that is not durable holds the text in memory, too.
+  const sizeOf = (name: string, given: unknown, data: string): number =>
+    STEP_BYTES + retainedSize([name, given]).bytes + (store.durable ? 0 : heapBytes(data));
+  let bytes = 0;
+  for (const { kind, data } of before) {
+    const given = read(data, `${actor}: step "${kind}"`);
+    bytes += sizeOf(kind, given, data);
+    running.set(kind, Promise.resolve(given));
+  }
+  if (bytes > 0) options.counts(bytes);
   let seq = before.at(-1)?.seq ?? 0;
   let last: Promise<void> = Promise.resolve();
   const run = async <T>(name: string, fn: () => T | Promise<T>): Promise<T> => {
@@ -33,12 +49,20 @@ export async function stepsFor(options: InvocationStepLogOptions): Promise<StepP
     // Stored in a list, because undefined is not JSON.
     const kept = given === undefined ? [] : [serializable(given, `step "${name}"`, options.maxDepth)];
     const data = toText(kept);
+    const more = sizeOf(name, given, data);
+    const full = options.takes(bytes + more);
+    if (full !== undefined)
+      throw new RangeError(`step "${name}" has run, but its result does not fit: ${full}. Return less, such as an id`);
+    bytes += more;
     // Commit one step after the other: a failed commit must leave no gap before the next.
     const recorded = last.then(async () => {
       await store.commit([{ type: 'event', actor, stream, seq: seq + 1, kind: name, data }]);
       seq += 1;
     });
-    last = recorded.catch(() => {});
+    last = recorded.catch(() => {
+      bytes -= more;
+      options.counts(bytes);
+    });
     await recorded;
     return given;
   };

@@ -7,7 +7,7 @@ import { retainedSize } from './request-memory.ts';
 export type StepResult = readonly JsonValue[];
 
 /** Bytes that a step takes besides its name and its result. */
-const STEP_BYTES = 300;
+export const STEP_BYTES = 300;
 
 /** Stores step results and the checkpoint of a statechart beyond the lifetime of the process. */
 export interface StepStore {

@@ -4,6 +4,7 @@ import { runInNewContext } from 'node:vm';
 import * as assert from 'uvu/assert';
 import { assign, setup } from 'xstate';
 import { z } from 'zod';
+import { fromSteps } from '../../src/handles/durable-steps.ts';
 import { HandleError } from '../../src/handles/handle-error.ts';
 import type { Caller, MachineKind } from '../../src/handles/machine-definition.ts';
 import { createServer, ErrorCode, type Limits, type Server } from '../../src/index.ts';
@@ -346,6 +347,81 @@ test('S-43: of the keys that a handle was called with, maxRepliesPerSession are 
   assert.equal([await send('a'), await send('b'), await send('c')], [2, 3, 4]);
   assert.is(await send('c'), 4);
   assert.is(await send('a'), 5);
+  await handles.stop();
+});
+
+test('S-43: the replies to idempotency keys are limited in bytes: an event whose reply does not fit is refused, and has not happened', async () => {
+  const { handles, quotas } = await handleStage([note], { limits: { maxRetainedBytes: 60 * KB } });
+  const { handle } = await handles.create('note', { text: '' }, ALICE);
+  let refusal: HandleError | undefined;
+  let version = 1;
+  for (let count = 0; count < 200 && !refusal; count += 1)
+    await handles.send('note', handle, write(1), ALICE, { idempotencyKey: `key ${count}` }).then(
+      (view) => {
+        version = view.version;
+      },
+      (error: unknown) => {
+        refusal = error instanceof HandleError ? error : undefined;
+      },
+    );
+  assert.is(refusal?.reason, 'busy');
+  assert.match(refusal?.message ?? '', 'limits.maxRetainedBytes');
+  assert.ok(version > 2 && quotas.retained.all <= 60 * KB, `version ${version}, ${quotas.retained.all} bytes`);
+  assert.is((await handles.get('note', handle, ALICE)).version, version);
+  // Without a key there is no reply to store.
+  await handles.send('note', handle, write(1), ALICE);
+  await handles.stop();
+});
+
+test('S-43: results of fromSteps are limited in bytes until their invocation ends: the step that does not fit fails', async () => {
+  const waiting = gate();
+  const collect = fromSteps<{ parts: number }, number>(async ({ input, step }) => {
+    for (let part = 0; part < input.parts; part += 1) await step(`part ${part}`, () => 'x'.repeat(10 * KB));
+    await waiting.opened;
+    return input.parts;
+  });
+  const collector: MachineKind = {
+    name: 'collector',
+    version: '1',
+    events: [],
+    machine: setup({
+      types: { input: {} as { parts: number }, context: {} as { parts: number; why: string } },
+      actors: { collect },
+    }).createMachine({
+      context: ({ input }) => ({ parts: input.parts, why: '' }),
+      initial: 'collecting',
+      states: {
+        collecting: {
+          invoke: {
+            src: 'collect',
+            input: ({ context }) => ({ parts: context.parts }),
+            onDone: 'collected',
+            onError: { target: 'full', actions: assign({ why: ({ event }) => String(event.error) }) },
+          },
+        },
+        collected: {},
+        full: {},
+      },
+    }),
+    view: ({ context }) => context,
+  };
+  const { handles, quotas } = await handleStage([collector], { limits: { maxRetainedBytes: 200 * KB } });
+  const view = async (handle: string) => (await handles.get('collector', handle, ALICE)).view;
+  const before = quotas.retained.all;
+  const fits = await handles.create('collector', { parts: 3 }, ALICE);
+  await settled();
+  assert.ok(quotas.retained.all - before > 60 * KB, String(quotas.retained.all));
+  const full = await handles.create('collector', { parts: 100 }, ALICE);
+  await settled();
+  assert.ok(quotas.retained.all <= 200 * KB, String(quotas.retained.all));
+  assert.match(
+    JSON.stringify(await view(full.handle)),
+    /step \\"part \d+\\" has run, but its result does not fit: .*limits\.maxRetainedBytes.*Return less/,
+  );
+  waiting.open();
+  await settled();
+  assert.equal((await handles.get('collector', fits.handle, ALICE)).state, 'collected');
+  assert.ok(quotas.retained.all < 20 * KB, String(quotas.retained.all));
   await handles.stop();
 });
 
