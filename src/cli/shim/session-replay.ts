@@ -21,6 +21,13 @@ export type Verdict =
   /** The server rejects the client: it is full, or shutting down. */
   | 'refused';
 
+type ConnectionState =
+  /** The server has not answered `initialize` yet. */
+  | 'resuming'
+  | 'linked'
+  /** The server finishes its running requests. */
+  | 'draining';
+
 export interface LostRequests {
   /** Errors and cancellations for the agent. */
   readonly toAgent: readonly string[];
@@ -63,10 +70,9 @@ export class SessionReplay {
   #probes = 0;
   /** The number of lines sent on this connection. */
   #lines = 0;
-  #resuming = false;
-  #draining = false;
-  /** A line has arrived on this connection. */
-  #receivedAny = false;
+  #state: ConnectionState = 'linked';
+  /** The number of lines received on this connection. */
+  #received = 0;
   /** Why the server has rejected the client, or empty. */
   refusal = '';
   /** The number of responses received for known requests. */
@@ -78,15 +84,14 @@ export class SessionReplay {
   connected(): string | undefined {
     this.#connections += 1;
     this.#lines = this.#initialize ? 1 : 0;
-    this.#receivedAny = false;
-    this.#draining = false;
-    this.#resuming = this.#initialize !== undefined;
+    this.#received = 0;
+    this.#state = this.#initialize === undefined ? 'linked' : 'resuming';
     return this.#initialize?.line;
   }
 
   /** The server has been asked to end. The next server handles requests that this one rejects from now on. */
   draining(): void {
-    this.#draining = true;
+    this.#state = 'draining';
   }
 
   /** Whether a line waits for the next server while this one drains: all lines except responses, and cancellations of this server's requests. */
@@ -170,14 +175,13 @@ export class SessionReplay {
 
   /** Handles a line from the server. @throws {Error} if the session cannot continue */
   received(line: string): Verdict {
-    const first = !this.#receivedAny;
-    this.#receivedAny = true;
+    this.#received += 1;
     let verdict: Verdict = 'pass';
     for (const seen of scanMessages(line)) {
       const { key, method, answer } = seen;
       if (method !== undefined && key !== undefined) verdict = this.#clientRequest(key, seen);
       else if (method !== undefined) verdict = this.#notification(method, seen);
-      else if (answer) verdict = this.#answered(String(key), seen, first);
+      else if (answer) verdict = this.#answered(String(key), seen);
     }
     return verdict;
   }
@@ -208,9 +212,10 @@ export class SessionReplay {
     return 'replaced';
   }
 
-  #answered(key: string, seen: ScannedMessage, first: boolean): Verdict {
-    if (first && (key === 'null' || key === 'undefined') && seen.error?.code === OVERLOADED) return this.#refuse(seen);
-    if (this.#resuming && key === keyOfInitialize(this.#initialize)) return this.#resumed(seen);
+  #answered(key: string, seen: ScannedMessage): Verdict {
+    if (this.#received === 1 && (key === 'null' || key === 'undefined') && seen.error?.code === OVERLOADED)
+      return this.#refuse(seen);
+    if (this.#state === 'resuming' && key === keyOfInitialize(this.#initialize)) return this.#resumed(seen);
     const failed = seen.error !== undefined;
     const own = this.#ownIds.delete(key);
     const asked = this.#open.find(key, failed);
@@ -226,7 +231,7 @@ export class SessionReplay {
     }
     if (asked?.method === 'initialize' && seen.error?.code === SHUTTING_DOWN) return this.#refuse(seen);
     // A request that the draining server rejects or aborts stays in flight: the next server runs it.
-    if (this.#draining && asked?.line !== undefined && this.#isLeftToNext(asked, seen)) return 'drop';
+    if (this.#state === 'draining' && asked?.line !== undefined && this.#isLeftToNext(asked, seen)) return 'drop';
     this.#open.answered(key, failed);
     if (!failed && asked?.line !== undefined && SESSION_METHODS.has(asked.method)) this.#remember(asked, seen.result);
     return 'pass';
@@ -250,7 +255,7 @@ export class SessionReplay {
       throw new Error(
         `the restarted server uses protocol revision ${String(now)}, but the session was opened with ${String(before)}: restart the agent`,
       );
-    this.#resuming = false;
+    this.#state = 'linked';
     return 'resumed';
   }
 

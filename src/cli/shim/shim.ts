@@ -45,6 +45,31 @@ export interface ShimOptions {
   say(line: string): void;
 }
 
+/** The shim's connection to a server. */
+type Connection =
+  | { readonly state: 'none' }
+  /** The server resumes the agent's session: only `initialize` has been sent. */
+  | {
+      readonly state: 'resuming';
+      readonly link: ServerLink;
+      readonly deadline: () => void;
+      readonly handsOver: boolean;
+    }
+  /** Lines pass. */
+  | { readonly state: 'linked'; readonly link: ServerLink }
+  /** The server finishes its running requests; new requests wait for the next server. */
+  | { readonly state: 'draining'; readonly link: ServerLink };
+
+/** The agent's side. Each state replaces the one before; the order is the order below. */
+type Agent =
+  | { readonly state: 'connected' }
+  /** It sends nothing more. */
+  | { readonly state: 'ended' }
+  /** All its further requests are rejected. */
+  | { readonly state: 'rejected'; readonly why: string }
+  /** It reads nothing more. */
+  | { readonly state: 'gone' };
+
 /**
  * Copies lines from `input` to the server and back, until the input has ended and every request is answered.
  * If the server dies, its requests in flight are resent to the next server if that is safe, and get an error otherwise.
@@ -63,24 +88,12 @@ export class Shim {
   #queueLength = 0;
   /** Lines that were sent on this connection before the first message from the server: a server that rejects the session has read none of them. */
   #unread: string[] | undefined;
-  /** The connection, once the session is established and lines may pass. */
-  #open: ServerLink | undefined;
-  #link: ServerLink | undefined;
+  #connection: Connection = { state: 'none' };
+  #agent: Agent = { state: 'connected' };
+  /** Lines for the server from the current turn. */
   #batch: string[] = [];
-  /** Another server replaces this one as soon as this one has resumed the session. */
-  #handingOver = false;
-  /** The server finishes its running requests; new requests wait for the next server. */
-  #draining = false;
-  /** The agent sends nothing more. */
-  #ended = false;
-  /** The reason for rejecting all further requests of the agent. */
-  #stopped: string | undefined;
-  /** The agent reads nothing more. */
-  #gone = false;
   #served = false;
   #leave: () => void = () => {};
-  /** Cancels the deadline for resuming the session. */
-  #cancelDeadline: () => void = () => {};
 
   constructor(options: ShimOptions) {
     this.#options = options;
@@ -125,35 +138,59 @@ export class Shim {
     }
   }
 
+  /** The server to which lines may pass. */
+  get #open(): ServerLink | undefined {
+    const connection = this.#connection;
+    return connection.state === 'linked' || connection.state === 'draining' ? connection.link : undefined;
+  }
+
   /** The agent sends nothing more. Requests in flight are still answered. */
   end(): void {
-    if (this.#ended) return;
-    this.#ended = true;
-    this.#fromAgent.end();
-    this.#flush();
-    this.#open?.output.end();
-    // No request waits for the next server.
-    if (!this.#link && this.isDone) this.#leave();
+    if (this.#agent.state !== 'connected') return;
+    this.#agent = { state: 'ended' };
+    this.#endInput();
   }
 
   /** Ends as if the agent had closed its input. Rejects waiting and later requests. */
   stop(why: string): void {
-    if (this.#stopped !== undefined) return;
-    this.#stopped = why;
-    this.#toAgent(SessionReplay.refused(this.#queue.splice(0), why, SHUTTING_DOWN));
-    this.end();
+    const { state } = this.#agent;
+    if (state === 'rejected' || state === 'gone') return;
+    this.#agent = { state: 'rejected', why };
+    this.#toAgent(SessionReplay.refused(this.#takeQueue(), why, SHUTTING_DOWN));
+    if (state === 'connected') this.#endInput();
     // A server that has not resumed the session yet has no running requests.
-    if (!this.#open) this.#link?.destroy();
+    if (this.#connection.state === 'resuming') this.#connection.link.destroy();
+  }
+
+  /** The agent does not read its input any more. */
+  #abandon(): void {
+    const { state } = this.#agent;
+    this.#agent = { state: 'gone' };
+    if (state === 'connected') this.#endInput();
+    this.#leave();
+  }
+
+  #endInput(): void {
+    this.#fromAgent.end();
+    this.#flush();
+    this.#open?.output.end();
+    // No request waits for the next server.
+    if (this.#connection.state === 'none' && this.isDone) this.#leave();
   }
 
   /** Asks the server to finish its running requests and to end. New requests wait for the next server. Without a server, does nothing. */
   handOver(): void {
-    this.#handingOver = this.#link !== undefined && !this.#ended;
-    if (!this.#handingOver || !this.#open || this.#draining) return;
-    this.#draining = true;
+    if (this.#agent.state !== 'connected') return;
+    const connection = this.#connection;
+    if (connection.state === 'resuming') this.#connection = { ...connection, handsOver: true };
+    else if (connection.state === 'linked') this.#drain(connection.link);
+  }
+
+  #drain(link: ServerLink): void {
+    this.#connection = { state: 'draining', link };
     this.#flush();
     this.#session.draining();
-    this.#open.drain();
+    link.drain();
   }
 
   /** True if any server has sent a message. */
@@ -161,21 +198,16 @@ export class Shim {
     return this.#served;
   }
 
-  /** The agent does not read its input any more. */
-  #abandon(): void {
-    this.#gone = true;
-    this.end();
-    this.#leave();
-  }
-
   /** True if no request waits for a server; a server may still be finishing running requests. */
   get isDone(): boolean {
-    return this.#gone || (this.#ended && !this.#queue.some(SessionReplay.isAnswered));
+    const { state } = this.#agent;
+    return state === 'gone' || (state !== 'connected' && !this.#queue.some(SessionReplay.isAnswered));
   }
 
   #line(line: string): void {
-    if (this.#stopped !== undefined) this.#toAgent(SessionReplay.refused([line], this.#stopped, SHUTTING_DOWN));
-    else if (this.#open && !(this.#draining && this.#session.isForNext(line))) this.#send(line);
+    const { state } = this.#connection;
+    if (this.#agent.state === 'rejected') this.#toAgent(SessionReplay.refused([line], this.#agent.why, SHUTTING_DOWN));
+    else if (state === 'linked' || (state === 'draining' && !this.#session.isForNext(line))) this.#send(line);
     else this.#enqueue([line]);
   }
 
@@ -183,6 +215,11 @@ export class Shim {
     this.#queue.push(...lines);
     for (const line of lines) this.#queueLength += line.length;
     if (this.#isFull) this.#options.input.pause();
+  }
+
+  #takeQueue(): readonly string[] {
+    this.#queueLength = 0;
+    return this.#queue.splice(0);
   }
 
   /** True if the shim must not read more from the agent: the queue is full, or a long line waits for the server's limit. */
@@ -219,7 +256,6 @@ export class Shim {
 
   /** Runs one connection from its first line to its last. @throws {Error} if the session cannot continue */
   async #connect(link: ServerLink): Promise<void> {
-    this.#link = link;
     this.#unread = [];
     this.#session.refusal = '';
     const { clock = systemClock, say } = this.#options;
@@ -252,11 +288,13 @@ export class Shim {
     const initialize = this.#session.connected();
     link.output.write(lines(initialize === undefined ? [HELLO] : [HELLO, initialize]));
     if (initialize === undefined) this.#goLive(link, []);
-    else this.#cancelDeadline = this.#options.retryPolicy.deadline(() => link.destroy());
+    else {
+      const deadline = this.#options.retryPolicy.deadline(() => link.destroy());
+      this.#connection = { state: 'resuming', link, deadline, handsOver: false };
+    }
     await link.closed;
     over = true;
     probe?.stop();
-    this.#cancelDeadline();
     this.#disconnected(link);
     if (problem !== undefined) throw problem;
   }
@@ -269,7 +307,7 @@ export class Shim {
       new Probe({
         clock,
         // If the agent does not read, the server cannot send.
-        awaits: () => this.#open === link && !this.#draining && !link.input.isPaused() && this.#session.awaits,
+        awaits: () => this.#connection.state === 'linked' && !link.input.isPaused() && this.#session.awaits,
         turns: () => ownProcess.turns(),
         ask: () => void link.output.write(lines([this.#session.probe()])),
         dead: (why) => {
@@ -282,35 +320,31 @@ export class Shim {
 
   /** The connection has ended. */
   #disconnected({ durable, ownProcess }: ServerLink): void {
-    this.#open = undefined;
-    this.#link = undefined;
-    this.#handingOver = false;
-    this.#draining = false;
+    if (this.#connection.state === 'resuming') this.#connection.deadline();
+    this.#connection = { state: 'none' };
     this.#batch = [];
     // A server that rejects the session has read nothing.
     const unread = this.#session.refusal === '' ? [] : (this.#unread ?? []);
     if (unread.length > 0) this.#session.unsent();
     const { toAgent, again } = this.#session.lost(ownProcess?.endedItself === true ? ENDED : RESTARTED, durable);
     this.#toAgent(toAgent);
-    const waiting = [...again, ...unread, ...this.#queue.splice(0)];
-    this.#queueLength = 0;
-    if (this.#stopped === undefined) this.#enqueue(waiting);
-    else this.#toAgent(SessionReplay.refused(waiting, this.#stopped, SHUTTING_DOWN));
+    const waiting = [...again, ...unread, ...this.#takeQueue()];
+    if (this.#agent.state !== 'rejected') this.#enqueue(waiting);
+    else this.#toAgent(SessionReplay.refused(waiting, this.#agent.why, SHUTTING_DOWN));
     // The input may be paused for a 'drain' event that this server's stream never emits.
     if (!this.#isFull) this.#options.input.resume();
   }
 
   #goLive(link: ServerLink, first: readonly string[]): void {
-    this.#cancelDeadline();
-    this.#open = link;
+    const before = this.#connection;
+    if (before.state === 'resuming') before.deadline();
+    this.#connection = { state: 'linked', link };
     this.#batch.push(...first);
-    const waiting = this.#queue.splice(0);
-    this.#queueLength = 0;
-    for (const line of waiting) this.#send(line);
+    for (const line of this.#takeQueue()) this.#send(line);
     if (!this.#isFull) this.#options.input.resume();
     this.#flush();
-    if (this.#ended) link.output.end();
-    else if (this.#handingOver) this.handOver();
+    if (this.#agent.state !== 'connected') link.output.end();
+    else if (before.state === 'resuming' && before.handsOver) this.#drain(link);
   }
 
   /** Handles a line from the server. @returns false if the connection must end */
@@ -362,7 +396,7 @@ export class Shim {
 
   /** @returns false if the output buffer is full */
   #toAgent(messages: readonly string[]): boolean {
-    return messages.length === 0 || this.#gone || this.#options.output.write(lines(messages));
+    return messages.length === 0 || this.#agent.state === 'gone' || this.#options.output.write(lines(messages));
   }
 }
 

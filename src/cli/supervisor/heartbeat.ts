@@ -21,6 +21,13 @@ export interface HeartbeatOptions {
   dead(why: string, blocked: boolean): void;
 }
 
+type BeatState =
+  /** The process does not answer yet. */
+  | 'loading'
+  /** A beat is unanswered. */
+  | 'asked'
+  | 'answered';
+
 /**
  * A check counts for at most two intervals, however late it runs. So a suspended laptop, or a machine too busy to run this
  * process, does not count against the worker.
@@ -31,9 +38,7 @@ export class Heartbeat {
   #looked: number;
   /** The time without an answer, in milliseconds. */
   #silentMs = 0;
-  #serves = false;
-  /** A beat is unanswered. */
-  #asked = false;
+  #state: BeatState = 'loading';
   #debugged = false;
   #longestMs = Number.POSITIVE_INFINITY;
 
@@ -45,21 +50,20 @@ export class Heartbeat {
 
   /** The process serves and answers beats from now on. @param hardMs the hard limit of its watchdog; undefined for none */
   begin(hardMs: number | undefined): void {
-    this.#serves = true;
     if (hardMs !== undefined) this.#longestMs = 2 * hardMs + SLACK_MS;
     this.#ask();
   }
 
   /** The process has answered. @param debugged true if a debugger is attached, which may pause the process */
   answered(debugged: boolean): void {
-    this.#asked = false;
+    if (this.#state === 'asked') this.#state = 'answered';
     this.#silentMs = 0;
     this.#debugged = debugged;
   }
 
   /** True if the process serves and its event loop ran at the last check. */
   get turns(): boolean {
-    return this.#serves && this.#silentMs === 0 && !this.#debugged;
+    return this.#state !== 'loading' && this.#silentMs === 0 && !this.#debugged;
   }
 
   stop(): void {
@@ -67,7 +71,7 @@ export class Heartbeat {
   }
 
   #ask(): void {
-    this.#asked = true;
+    this.#state = 'asked';
     this.#options.ask();
   }
 
@@ -82,7 +86,7 @@ export class Heartbeat {
   };
 
   #verdict(passed: number): { readonly why: string; readonly blocked: boolean } | undefined {
-    if (this.#serves && !this.#asked) {
+    if (this.#state === 'answered') {
       this.#ask();
       return undefined;
     }
@@ -93,7 +97,7 @@ export class Heartbeat {
     const state = this.#options.state();
     if (state === 'stopped') return { why: 'is stopped (SIGSTOP)', blocked: false };
     if (state === 'traced') this.#silentMs = 0;
-    if (!this.#serves || this.#silentMs < this.#longestMs) return undefined;
+    if (this.#state === 'loading' || this.#silentMs < this.#longestMs) return undefined;
     const seconds = Math.round(this.#silentMs / 1_000);
     return { why: `was blocked for ${seconds} seconds and its watchdog did not end it`, blocked: true };
   }

@@ -41,21 +41,36 @@ export async function supervise(first: WorkerProcess, start: () => WorkerProcess
   return new Supervisor(first, start, systemClock).run();
 }
 
+type SupervisorState =
+  | 'serving'
+  /** The agent or the parent process has left. */
+  | 'leaving'
+  /** A signal has asked this process to stop. A second one stops it at once. */
+  | 'stopping';
+
+/** The worker after the current one. */
+type NextWorker =
+  | { readonly state: 'none'; readonly worker?: undefined }
+  /** Its program loads, in order to replace the current worker. */
+  | { readonly state: 'loading'; readonly worker: WorkerProcess }
+  /** It waits for its release. */
+  | { readonly state: 'waiting'; readonly worker: WorkerProcess };
+
+const NONE: NextWorker = { state: 'none' };
+
 class Supervisor {
   readonly #start: () => WorkerProcess;
   readonly #clock: Clock;
   readonly #restarts: Restarts;
   readonly #shim: Shim;
-  /** A started worker that waits for its release. */
-  #next: WorkerProcess | undefined;
   #worker: WorkerProcess | undefined;
-  #deploying = false;
-  #leaving = false;
+  #next: NextWorker;
+  #state: SupervisorState = 'serving';
 
   constructor(first: WorkerProcess, start: () => WorkerProcess, clock: Clock) {
     this.#start = start;
     this.#clock = clock;
-    this.#next = first;
+    this.#next = { state: 'waiting', worker: first };
     this.#restarts = new Restarts({ clock, say: report });
     this.#shim = new Shim({
       input: process.stdin,
@@ -107,7 +122,7 @@ class Supervisor {
 
   /** Exits soon after the worker has ended, even if the agent does not read the remaining output. */
   #leaveInTime(): void {
-    this.#leaving = true;
+    if (this.#state === 'serving') this.#state = 'leaving';
     const worker = this.#worker;
     void worker?.ended.then(({ code }) => {
       this.#clock.after(FLUSH_MS, () => {
@@ -118,7 +133,7 @@ class Supervisor {
 
   /** Ends the running workers. @returns the exit code of the last worker that served */
   async #end(): Promise<number> {
-    this.#next?.kill();
+    this.#next.worker?.kill();
     const worker = this.#worker;
     if (!worker) return 0;
     // Drain the output even if the agent does not read, so that the worker can end.
@@ -133,10 +148,11 @@ class Supervisor {
   async #dial(): Promise<ServerLink> {
     const before = this.#worker;
     const ending = await before?.ended;
-    const worker = this.#next ?? this.#start();
-    this.#next = undefined;
+    const next = this.#next;
+    const worker = next.state === 'waiting' ? next.worker : this.#start();
+    if (next.state === 'waiting') this.#next = NONE;
     this.#worker = worker;
-    if (this.#leaving) this.#leaveInTime();
+    if (this.#state !== 'serving') this.#leaveInTime();
     worker.release(before?.pid !== undefined && ending ? { pid: before.pid, crashed: ending.crashed } : undefined);
     return worker.link;
   }
@@ -154,14 +170,13 @@ class Supervisor {
   }
 
   #watchSignals(): void {
-    let asked = false;
     const stop = (signal: 'SIGTERM' | 'SIGINT' | 'SIGHUP'): void => {
-      if (asked) {
+      if (this.#state === 'stopping') {
         this.#worker?.kill();
-        this.#next?.kill();
+        this.#next.worker?.kill();
         process.exit(128 + constants.signals[signal]);
       }
-      asked = true;
+      this.#state = 'stopping';
       this.#shim.stop('the server is shutting down');
       this.#leaveInTime();
     };
@@ -172,20 +187,20 @@ class Supervisor {
 
   /** Loads a new worker and replaces the current one with it. The agent keeps its session. */
   async #deploy(reason: string): Promise<void> {
-    if (this.#deploying || this.#next) return report(`${reason}: a new worker is already starting`);
-    this.#deploying = true;
+    if (this.#next.state !== 'none') return report(`${reason}: a new worker is already starting`);
     const next = this.#start();
+    this.#next = { state: 'loading', worker: next };
     const timer = this.#clock.after(START_MS, () => next.kill());
     const loaded = await next.loaded;
     timer.cancel();
-    this.#deploying = false;
+    this.#next = NONE;
     if (this.#shim.isDone) return next.kill();
     if (!loaded) {
       const { why } = await next.ended;
       return report(`${reason}: ${why} before it could serve: the current worker continues`);
     }
     report(`${reason}: a new worker has loaded: the old worker finishes its requests and ends`);
-    this.#next = next;
+    this.#next = { state: 'waiting', worker: next };
     this.#shim.handOver();
   }
 }

@@ -58,6 +58,21 @@ export interface Ending {
   readonly why: string;
 }
 
+/** Why a worker cannot continue. */
+interface Failure {
+  readonly why: string;
+  /** Its event loop was blocked for longer than the watchdog allows. */
+  readonly blocked: boolean;
+}
+
+type WorkerState =
+  | { readonly state: 'running'; readonly failure?: undefined }
+  /** It was killed, or a signal from outside has asked it to end. */
+  | { readonly state: 'failing'; readonly failure: Failure }
+  /** Another worker replaces it: its end is not a crash. */
+  | { readonly state: 'replaced'; readonly failure: Failure | undefined }
+  | { readonly state: 'ended'; readonly itself: boolean; readonly replaced: boolean; readonly failure?: undefined };
+
 interface Exit {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
@@ -71,8 +86,6 @@ export class WorkerProcess {
   readonly ended: Promise<Ending>;
   /** True when the program has loaded; false if the process ends first. */
   readonly loaded: Promise<boolean>;
-  /** Another worker replaces this one: its end is not a crash. */
-  replaced = false;
   readonly #child: ChildProcess;
   readonly #control: Duplex | undefined;
   readonly #inspection: SharedInspection | undefined;
@@ -81,11 +94,7 @@ export class WorkerProcess {
   #graceMs = UNKNOWN_GRACE_MS;
   #durable = false;
   #deadline: Timer | undefined;
-  /** Why the worker cannot continue, or which signal from outside has asked it to end. */
-  #broken: string | undefined;
-  #endedItself = false;
-  /** Its event loop was blocked for longer than the watchdog allows. */
-  #blocked = false;
+  #state: WorkerState = { state: 'running' };
   #atGate: (loaded: boolean) => void = () => {};
 
   constructor({ command, inspection, clock = systemClock }: WorkerOptions) {
@@ -107,10 +116,7 @@ export class WorkerProcess {
       clock,
       ask: () => void this.#control?.write('beat\n'),
       state: () => (child.pid === undefined ? 'running' : processState(child.pid)),
-      dead: (why, blocked) => {
-        this.#blocked = blocked;
-        this.#end(why);
-      },
+      dead: (why, blocked) => this.#end(why, blocked),
     });
     this.loaded = new Promise((resolve) => {
       this.#atGate = resolve;
@@ -142,12 +148,13 @@ export class WorkerProcess {
       child.once('exit', (code, signal) => resolve({ code, signal, error: undefined }));
     });
     await this.#readControl();
+    const { failure } = this.#state;
     const why = error
       ? `failed to start (${error.message})`
-      : (this.#broken ?? (signal === null ? `ended with code ${code}` : `was killed by ${signal}`));
-    const byItself = code === 0 && this.#broken === undefined;
-    this.#endedItself = byItself && !this.replaced;
-    const crashed = this.#blocked || (signal === null ? code !== 0 : FAULTS.has(signal));
+      : (failure?.why ?? (signal === null ? `ended with code ${code}` : `was killed by ${signal}`));
+    const byItself = code === 0 && failure === undefined;
+    this.#state = { state: 'ended', itself: byItself, replaced: this.replaced };
+    const crashed = failure?.blocked === true || (signal === null ? code !== 0 : FAULTS.has(signal));
     return { code, byItself, crashed, why: `the server ${why}` };
   }
 
@@ -163,6 +170,12 @@ export class WorkerProcess {
     hold.cancel();
   }
 
+  /** Another worker replaces this one: its end is not a crash. */
+  get replaced(): boolean {
+    const state = this.#state;
+    return state.state === 'replaced' || (state.state === 'ended' && state.replaced);
+  }
+
   /** The supervisor has asked the worker to end: its stdin is closed, or another worker replaces it. */
   get #ending(): boolean {
     return this.replaced || this.link.output.writableEnded;
@@ -173,9 +186,17 @@ export class WorkerProcess {
     if (!this.#ending) this.#end(why);
   }
 
-  #end(why: string): void {
-    this.#broken ??= why;
+  #end(why: string, blocked = false): void {
+    this.#fails({ why, blocked });
     this.kill();
+  }
+
+  /** The first failure counts, except that a later one may show that the event loop is blocked. */
+  #fails({ why, blocked }: Failure): void {
+    const { state, failure } = this.#state;
+    if (state === 'ended') return;
+    const first = { why: failure?.why ?? why, blocked: blocked || failure?.blocked === true };
+    this.#state = { state: state === 'replaced' ? state : 'failing', failure: first };
   }
 
   /** A pipe has closed: the worker has ended, or has closed the pipe itself. */
@@ -210,7 +231,10 @@ export class WorkerProcess {
       this.#endInTime();
     });
     const durable = (): boolean => this.#durable;
-    const endedItself = (): boolean => this.#endedItself;
+    const endedItself = (): boolean => {
+      const state = this.#state;
+      return state.state === 'ended' && state.itself && !state.replaced;
+    };
     const ownProcess: OwnProcess = {
       turns: () => this.#heartbeat.turns,
       kill: (why) => this.#end(why),
@@ -227,7 +251,9 @@ export class WorkerProcess {
       },
       ownProcess,
       drain: () => {
-        this.replaced = true;
+        const { failure } = this.#state;
+        this.#state =
+          this.#state.state === 'ended' ? { ...this.#state, replaced: true } : { state: 'replaced', failure };
         this.#child.kill('SIGTERM');
         this.#endInTime();
       },
@@ -276,7 +302,7 @@ export class WorkerProcess {
     else if (name === 'beat') this.#heartbeat.answered(value === 'debugged');
     else if (name === 'cut') this.#breaks(`lost its connection (${word.slice('cut '.length)})`);
     // The worker finishes its requests and ends.
-    else if (name === 'asked' && !this.#ending) this.#broken ??= `was asked to end by ${value}`;
+    else if (name === 'asked' && !this.#ending) this.#fails({ why: `was asked to end by ${value}`, blocked: false });
     else if (name === 'grace') this.#graceMs = Number(value) || UNKNOWN_GRACE_MS;
     else if (name === 'inspecting' && this.#inspection) this.#inspection.port = Number(value) || 0;
   }
