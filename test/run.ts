@@ -7,6 +7,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { compile, compiled } from './harness/compiled.ts';
 import type { Totals } from './harness/door.ts';
 
 const USAGE = 'usage: node --import tsx test/run.ts [--full] [--timings] [FILE…]';
@@ -24,26 +25,54 @@ const LINGER_MS = 5_000;
 /** What a child reports of one file, on the IPC channel. */
 type Report =
   | { readonly kind: 'begin'; readonly file: string }
-  | { readonly kind: 'end'; readonly file: string; readonly totals: Totals; readonly seconds: number };
+  | {
+      readonly kind: 'end';
+      readonly file: string;
+      readonly totals: Totals;
+      readonly seconds: number;
+      /** Processor seconds, those of ended child processes included. The first file of a process includes its start. */
+      readonly processor: number;
+    };
+
+/** Linux counts processor time in hundredths of a second. */
+const TICKS = 100;
+
+/** Processor seconds of this process and of its ended children. */
+function processorSeconds(): number {
+  if (process.platform !== 'linux') {
+    const { user, system } = process.cpuUsage();
+    return (user + system) / 1_000_000;
+  }
+  const stat = readFileSync('/proc/self/stat', 'utf8');
+  // utime, stime, cutime and cstime: proc(5) counts them from the name, which is in brackets.
+  const times = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .slice(11, 15);
+  return times.reduce((sum, ticks) => sum + Number(ticks), 0) / TICKS;
+}
 
 /** The child's side: loads and runs one file after the other. */
 async function runInside(files: readonly string[]): Promise<void> {
   const { runRegistered } = await import('./harness/door.ts');
   const tell = (report: Report): void => void process.send?.(report);
+  let used = 0;
   for (const file of files) {
     process.stdout.write(`\n${relative(root, file)}\n`);
     tell({ kind: 'begin', file });
     const began = performance.now();
     let totals: Totals = { passed: 0, failed: 1, skipped: 0 };
     try {
-      await import(pathToFileURL(file).href);
+      await import(pathToFileURL(compiled(file)).href);
       totals = await runRegistered();
     } catch (error) {
       const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
       process.stderr.write(`${file} did not run: ${reason}\n`);
     }
     if (totals.failed > 0) process.exitCode = 1;
-    tell({ kind: 'end', file, totals, seconds: (performance.now() - began) / 1000 });
+    const before = used;
+    used = processorSeconds();
+    tell({ kind: 'end', file, totals, seconds: (performance.now() - began) / 1000, processor: used - before });
   }
   process.disconnect?.();
   // A test that leaves a timer or a socket behind fails its process, but does not hold up the run.
@@ -73,18 +102,21 @@ async function runAll(words: readonly string[]): Promise<void> {
   const totals = { passed: 0, failed: 0, skipped: 0 };
   const broken = new Set<string>();
   const seconds = new Map<string, number>();
+  const processor = new Map<string, number>();
   const began = performance.now();
+  await compile();
   // A few named files are quickest side by side; a whole run is quickest with few processes.
   const queue = jobsOf(files, named.length > 0 && named.length <= 2 * LANES ? () => false : sharesProcess, expected);
   const lane = async (): Promise<void> => {
     for (let job = queue.shift(); job !== undefined; job = queue.shift()) {
       const result = await runJob(job.files);
       process.stdout.write(result.output);
-      for (const { file, totals: counted, seconds: took } of result.ended) {
+      for (const { file, totals: counted, seconds: took, processor: used } of result.ended) {
         totals.passed += counted.passed;
         totals.failed += counted.failed;
         totals.skipped += counted.skipped;
         seconds.set(file, took);
+        processor.set(file, used);
         if (counted.failed > 0) broken.add(relative(root, file));
       }
       // A process that died takes the file that it was in with it; the files after that one run in another process.
@@ -96,12 +128,13 @@ async function runAll(words: readonly string[]): Promise<void> {
   };
   await Promise.all(Array.from({ length: LANES }, lane));
   if (timings) {
-    report(seconds);
+    report(seconds, processor);
     if (named.length === 0) writeDurations(seconds);
   }
   if (broken.size > 0) process.stdout.write(`\nnot green: ${[...broken].join(', ')}\n`);
   const failed = Math.max(totals.failed, broken.size);
-  process.stdout.write(`\n${files.length} files in ${((performance.now() - began) / 1000).toFixed(1)} s\n`);
+  const took = ((performance.now() - began) / 1000).toFixed(1);
+  process.stdout.write(`\n${files.length} files in ${took} s, ${processorSeconds().toFixed(1)} s of processor time\n`);
   process.stdout.write(`${totals.passed} passed, ${failed} failed, ${totals.skipped} skipped\n`);
   process.exitCode = failed > 0 || totals.passed === 0 ? 1 : 0;
 }
@@ -166,11 +199,10 @@ interface JobResult {
 
 function runJob(files: readonly string[]): Promise<JobResult> {
   return new Promise((done) => {
-    const child: ChildProcess = spawn(
-      process.execPath,
-      ['--import', 'tsx', fileURLToPath(import.meta.url), '--inside', ...files],
-      { stdio: ['ignore', 'pipe', 'pipe', 'ipc'], env: { ...process.env, NODE_NO_WARNINGS: '1' } },
-    );
+    const child: ChildProcess = spawn(process.execPath, [compiled(import.meta.url), '--inside', ...files], {
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+      env: { ...process.env, NODE_NO_WARNINGS: '1' },
+    });
     let output = '';
     let current: string | undefined;
     const ended: Extract<Report, { kind: 'end' }>[] = [];
@@ -202,10 +234,14 @@ function writeDurations(seconds: ReadonlyMap<string, number>): void {
   writeFileSync(DURATIONS, `${JSON.stringify(Object.fromEntries(listed), undefined, 2)}\n`);
 }
 
-function report(seconds: ReadonlyMap<string, number>): void {
-  process.stdout.write('\n');
-  for (const [file, took] of [...seconds].sort(([, a], [, b]) => b - a))
-    process.stdout.write(`${took.toFixed(2).padStart(8)} s  ${relative(root, file)}\n`);
+/** The seconds of each file, and its processor seconds: the sum of those bounds the duration of a run. */
+function report(seconds: ReadonlyMap<string, number>, processor: ReadonlyMap<string, number>): void {
+  process.stdout.write('\n seconds processor\n');
+  const used = (file: string): number => processor.get(file) ?? 0;
+  for (const [file, took] of [...seconds].sort(([a], [b]) => used(b) - used(a)))
+    process.stdout.write(
+      `${took.toFixed(2).padStart(8)} ${used(file).toFixed(2).padStart(9)}  ${relative(root, file)}\n`,
+    );
 }
 
 const args = process.argv.slice(2);

@@ -5,6 +5,7 @@ import * as assert from 'uvu/assert';
 import { hasPeers } from '../../bench/contenders.ts';
 import { judge } from '../../bench/goals.ts';
 import { ratio, type Series } from '../../bench/series.ts';
+import { compiled } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('the benchmark');
@@ -15,7 +16,7 @@ function run(...args: readonly string[]): {
   readonly out: string;
   readonly said: string;
 } {
-  const command = ['--import', 'tsx', 'bench/main.ts', '--tiny', ...args];
+  const command = [compiled('bench/main.ts'), '--tiny', ...args];
   const { status, stdout, stderr } = spawnSync(process.execPath, command, { cwd: root, encoding: 'utf8' });
   return { status, out: stdout, said: stderr };
 }

@@ -3,6 +3,7 @@ import { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { Revision } from '../../src/protocol/revisions.ts';
+import { compiled } from '../harness/compiled.ts';
 import { type Direction, wireChecker } from '../harness/wire.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -11,9 +12,9 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 export function server(file: string, env: Record<string, string> = {}) {
   return {
     command: process.execPath,
-    args: ['--import', 'tsx', file],
+    args: [compiled(file)],
     cwd: ROOT,
-    env: { TSX_TSCONFIG_PATH: 'test/tsconfig.json', NODE_NO_WARNINGS: '1', ...env },
+    env: { NODE_NO_WARNINGS: '1', ...env },
     stderr: 'pipe' as const,
   };
 }

@@ -98,10 +98,10 @@ test('S-09: refuses half of a surrogate pair, and takes whole ones', () => {
 test('S-09: refuses nesting beyond the limit without parsing it, and takes nesting up to it', () => {
   assert.is(refusal('['.repeat(64) + ']'.repeat(64)), undefined);
   assert.is(refusal('['.repeat(65) + ']'.repeat(65)), ErrorCode.InvalidRequest);
-  const started = performance.now();
+  const before = process.cpuUsage();
   assert.is(refusal('['.repeat(2_000_000)), ErrorCode.InvalidRequest);
   assert.is(refusal('{"a":'.repeat(1_000_000)), ErrorCode.InvalidRequest);
-  assert.ok(performance.now() - started < 1_000);
+  assert.ok(process.cpuUsage(before).user < 1_000_000);
 });
 
 test('is linear in the length of the text', () => {

@@ -228,6 +228,7 @@ test('calls that overlap take turns, and other paths keep what they offer', asyn
 
 test('modules that are loaded together share what they import; the first time, with the program too', async () => {
   const tree = new Tree({
+    'package.json': '{ "type": "module" }',
     'lib/notes.ts': `export const notes: string[] = [];`,
     'tools/add.ts': `import { notes } from '../lib/notes.ts';\nexport const add = () => { notes.push('x'); return 'added'; };\nadd.schema = { type: 'object' };`,
     'tools/count.ts': `import { notes } from '../lib/notes.ts';\nexport const count = () => String(notes.length);\ncount.schema = { type: 'object' };`,

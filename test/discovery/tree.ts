@@ -2,9 +2,10 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { moduleUrl } from '../harness/compiled.ts';
 
 /** The package as modules in a temporary directory import it. */
-export const TROUPE = new URL('../../src/index.ts', import.meta.url).href;
+export const TROUPE = moduleUrl('src/index.ts');
 
 /** A directory that is removed when the process ends. */
 export class Tree {

@@ -4,18 +4,18 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
+import { compiled } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
 import { initialize } from '../http/support.ts';
 
 const test = suite('a session that outlives its worker');
-const FIXTURE = fileURLToPath(new URL('../fixtures/durable/worker.ts', import.meta.url));
+const FIXTURE = compiled('test/fixtures/durable/worker.ts');
 
 /** What a worker of this session answers to a call with the id 1; it is killed then. */
 async function answer(file: string, session: string): Promise<string> {
   const env = { ...process.env, TROUPE_SESSION: session };
-  const child = spawn(process.execPath, ['--import', 'tsx', FIXTURE, file], {
+  const child = spawn(process.execPath, [FIXTURE, file], {
     stdio: ['pipe', 'pipe', 'inherit'],
     env,
   });

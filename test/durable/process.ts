@@ -5,10 +5,10 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
-import { fileURLToPath } from 'node:url';
+import { compiled } from '../harness/compiled.ts';
 import { PROOF } from '../harness/scale.ts';
 
-const FIXTURE = fileURLToPath(new URL('../fixtures/durable/serving.ts', import.meta.url));
+const FIXTURE = compiled('test/fixtures/durable/serving.ts');
 const START_MS = 20_000;
 
 /** Whether the tests use the full numbers of the reliability brief. */
@@ -35,7 +35,7 @@ export class DurableServer {
     const before = performance.now();
     const child = spawn(
       process.execPath,
-      [...nodeFlags, '--import', 'tsx', FIXTURE, join(this.#folder, 'store.db'), this.#port, this.#ledger],
+      [...nodeFlags, FIXTURE, join(this.#folder, 'store.db'), this.#port, this.#ledger],
       { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...this.#env } },
     );
     this.#child = child;

@@ -126,8 +126,18 @@ async function attempt(allowed: number, callback: () => Promise<void>): Promise<
   try {
     return await Promise.race([callback().then(() => undefined), late]);
   } catch (thrown) {
-    return thrown instanceof Error ? thrown : new Error(`threw something that is no Error: ${String(thrown)}`);
+    return thrown instanceof Error
+      ? await withOriginalStack(thrown)
+      : new Error(`threw something that is no Error: ${String(thrown)}`);
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** Gives the stack the positions in the TypeScript files, because the tests run compiled, and adds the cause, which uvu leaves out. */
+async function withOriginalStack(error: Error): Promise<Error> {
+  const { originalStack } = await import('./compiled.ts');
+  const cause = error.cause instanceof Error ? `\n    caused by ${error.cause.stack}` : '';
+  if (error.stack !== undefined) error.stack = originalStack(`${error.stack}${cause}`);
+  return error;
 }

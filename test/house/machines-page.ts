@@ -5,6 +5,7 @@ import { type AnyStateMachine, StateMachine } from 'xstate';
 import { readChart } from '../../src/charts/chart.ts';
 import { toMermaid } from '../../src/charts/mermaid.ts';
 import { toTable } from '../../src/charts/table.ts';
+import { moduleUrl } from '../harness/compiled.ts';
 
 /** What is between the two is replaced. */
 const BLOCK = /(<!-- from machines\/([\w-]+)\.ts -->\n)[\s\S]*?(<!-- end -->)/g;
@@ -26,7 +27,7 @@ function draw(machine: AnyStateMachine): string {
 }
 
 async function load(name: string): Promise<AnyStateMachine> {
-  const module: Record<string, unknown> = await import(`../../machines/${name}.ts`);
+  const module: Record<string, unknown> = await import(moduleUrl(`machines/${name}.ts`));
   const exported = `${name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())}Machine`;
   const machine = module[exported];
   if (machine instanceof StateMachine) return machine;

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, posix, relative, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
+import { moduleUrl } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
 import { commentsOf, REMAINING, wrongWords } from './words.ts';
 
@@ -570,7 +571,7 @@ test('every machine is described in machines/README.md, with its states and even
     const name = relative('machines', file).replace('.ts', '').replaceAll('-', ' ');
     const section = readme.split(/^## /m).find((part) => part.startsWith(`${name}\n`));
     assert.ok(section, `machines/README.md has no section "${name}"`);
-    const module: Record<string, unknown> = await import(`../../${file}`);
+    const module: Record<string, unknown> = await import(moduleUrl(file));
     const exported = `${name.replace(/ (\w)/g, (_, letter: string) => letter.toUpperCase())}Machine`;
     const machine = module[exported];
     assert.ok(typeof machine === 'object' && machine !== null && 'states' in machine, `${file} exports ${exported}`);

@@ -4,13 +4,13 @@ import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import { createServer } from '../../src/index.ts';
 import type { Frame, TraceRecord } from '../../src/inspector/frames.ts';
 import { exportPage } from '../../src/inspector/http/export-page.ts';
 import { openInspector, readRecording, record } from '../../src/inspector.ts';
 import { connect } from '../../src/testing.ts';
+import { compiled } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('inspector: recording');
@@ -50,11 +50,9 @@ test('S-33 a recording is for its owner only, has no secret, and is a document w
 });
 
 test('S-33 a process that is killed leaves a recording that can be read, and that the next process goes on with', async () => {
-  const child = spawn(
-    process.execPath,
-    ['--import', 'tsx', fileURLToPath(new URL('./recorded-child.ts', import.meta.url)), file('killed.json')],
-    { stdio: ['ignore', 'pipe', 'inherit'] },
-  );
+  const child = spawn(process.execPath, [compiled('test/inspector/recorded-child.ts'), file('killed.json')], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   await once(child.stdout, 'data');
   child.kill('SIGKILL');
   await once(child, 'exit');

@@ -5,6 +5,7 @@ import { type AnyStateMachine, initialTransition, transition } from 'xstate';
 import { inputRequestMachine } from '../../machines/input-request.ts';
 import { interactiveRequestMachine } from '../../machines/interactive-request.ts';
 import { pathOf } from '../../src/charts/paths.ts';
+import { moduleUrl } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('charts');
@@ -20,7 +21,7 @@ function isMachine(value: unknown): value is AnyStateMachine {
 }
 
 async function machineOf(file: string): Promise<AnyStateMachine> {
-  const exported: Record<string, unknown> = await import(new URL(file, folder).href);
+  const exported: Record<string, unknown> = await import(moduleUrl(`machines/${file}`));
   const machine = Object.values(exported).find(isMachine);
   if (!machine) throw new Error(`${file}: expected it to export a machine`);
   return machine;

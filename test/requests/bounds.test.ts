@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert';
 import { createServer, DEFAULT_LIMITS, ErrorCode, http } from '../../src/index.ts';
 import { connect, SimulatedClock } from '../../src/testing.ts';
 import { errorOf } from '../crash/support.ts';
+import { moduleUrl } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
 import { assertWithin } from '../harness/pace.ts';
 import { call } from '../http/modern.ts';
@@ -77,7 +78,7 @@ test('each bound is an option, a whole number, and refused by name when it is no
 
 test('a tool that runs in a thread is refused by the bound of its pool', async () => {
   const server = createServer({ name: 'x', version: '1.0.0', limits: { cpuThreads: 1, maxCpuQueue: 1 } });
-  server.tool('heavy', { cpu: new URL('../fixtures/supervision/heavy.ts', import.meta.url), timeoutMs: 300 });
+  server.tool('heavy', { cpu: new URL(moduleUrl('test/fixtures/supervision/heavy.ts')), timeoutMs: 300 });
   const client = await connect(server);
   const codes = await Promise.all(
     Array.from({ length: 3 }, async () => (await errorOf(client.callTool('heavy', { what: 'spin' }))).code),

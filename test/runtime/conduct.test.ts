@@ -6,6 +6,7 @@ import * as assert from 'uvu/assert';
 import { z } from 'zod';
 import { createServer, envelopeOf, toolResult } from '../../src/index.ts';
 import { connect, type ErrorAnswer, SimulatedClock, settled } from '../../src/testing.ts';
+import { moduleUrl } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('conduct');
@@ -253,13 +254,13 @@ test('close resolves although a handler waits for nothing that keeps the process
 test("an embedder's own rejections still reach it", () => {
   const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
   const program = `
-    import { createServer, memory } from '${resolve(root, 'src/index.ts')}';
+    import { createServer, memory } from '${moduleUrl('src/index.ts')}';
     process.on('uncaughtException', (error) => { console.log('embedder: ' + error.message); process.exit(7); });
     const server = createServer({ name: 'x', version: '1' });
     await server.listen(memory().transport);
     Promise.reject(new Error('mine'));
     setTimeout(() => {}, 1000);`;
-  const { stdout, status } = spawnSync(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', program], {
+  const { stdout, status } = spawnSync(process.execPath, ['--input-type=module', '-e', program], {
     cwd: root,
     encoding: 'utf8',
   });

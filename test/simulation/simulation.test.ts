@@ -1,7 +1,7 @@
 /** The simulated world: seeds that hold every invariant, the same trace for the same seed, and breaks that are found. */
 import { spawnSync } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
+import { compiled } from '../harness/compiled.ts';
 import { suite, timeLimit } from '../harness/door.ts';
 import { atScale, PROOF, SCALE } from '../harness/scale.ts';
 import { HAPPENINGS, type Happening } from './book.ts';
@@ -37,7 +37,7 @@ test(`R-32: in ${SEEDS} simulated worlds of crashes, slow and failing disks, cut
 });
 
 test('R-32: a seed lives the same life twice, in this process and in another', async () => {
-  const traceOf = fileURLToPath(new URL('trace-of.ts', import.meta.url));
+  const traceOf = compiled('test/simulation/trace-of.ts');
   const some = [7, 21, 42];
   const here = [];
   for (const seed of some) here.push((await simulate(seed)).hash);
@@ -45,7 +45,7 @@ test('R-32: a seed lives the same life twice, in this process and in another', a
   for (const seed of some) again.push((await simulate(seed)).hash);
   assert.equal(again, here);
   assert.is(new Set(here).size, some.length, 'and others live other ones');
-  const { stdout, stderr } = spawnSync(process.execPath, ['--import', 'tsx', traceOf, ...some.map(String)], {
+  const { stdout, stderr } = spawnSync(process.execPath, [traceOf, ...some.map(String)], {
     encoding: 'utf8',
   });
   assert.equal(stdout.trim().split('\n'), here, stderr);

@@ -11,9 +11,6 @@ test(`${CALLS} calls of both eras, some failing, reporting or cancelled, are eac
   const { samples, cancelled, code } = await soak({
     calls: CALLS,
     every: CALLS / 10,
-    // From the sources, and not from the last build.
-    nodeArgs: ['--import', 'tsx'],
-    env: { TSX_TSCONFIG_PATH: 'test/tsconfig.json', NODE_NO_WARNINGS: '1' },
     weighed: (sample) => void heard.push(sample),
   });
   assert.is(code, 0);

@@ -5,13 +5,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { CrashMarker, markEnded } from '../../src/store/crash-marker.ts';
+import { moduleUrl } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('notes');
 const folder = mkdtempSync(join(tmpdir(), 'troupe-notes-'));
 test.after(() => rmSync(folder, { recursive: true, force: true }));
 
-const NOTES = new URL('../../src/store/crash-marker.ts', import.meta.url).href;
+const NOTES = moduleUrl('src/store/crash-marker.ts');
 
 /** What the next process reads. */
 function next(path: string): CrashMarker {
@@ -28,7 +29,7 @@ notes.open();
 notes.write('["a long note, which is over"]');
 notes.write('["one"]');
 ${does}`;
-  const { pid, stderr } = spawnSync(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', code], {
+  const { pid, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', code], {
     encoding: 'utf8',
   });
   assert.is(stderr, '');

@@ -11,6 +11,7 @@ import type { Db } from '../../src/store/sqlite/sqlite-database.ts';
 import { resolveSqliteOptions, type SqliteOptions } from '../../src/store/sqlite/sqlite-options.ts';
 import type { StoreAnswer, StoreQuery } from '../../src/store/sqlite/sqlite-protocol.ts';
 import type { ActorRow, JournalEvent, StoreHost, Write } from '../../src/store/store.ts';
+import { compiled } from '../harness/compiled.ts';
 import { PROOF } from '../harness/scale.ts';
 
 const here = dirname(fileURLToPath(import.meta.url));
@@ -124,7 +125,7 @@ export interface Program {
 
 /** Starts `test/store/writer.ts`. */
 export function program(args: readonly string[], env: Readonly<Record<string, string>> = {}): Program {
-  const child = spawn(process.execPath, ['--import', 'tsx', join(here, 'writer.ts'), ...args], {
+  const child = spawn(process.execPath, [compiled('test/store/writer.ts'), ...args], {
     env: { ...process.env, NODE_NO_WARNINGS: '1', ...env },
     stdio: ['pipe', 'pipe', 'pipe'],
   });

@@ -105,7 +105,7 @@ test('an error rejects with its code, message and data', () =>
     const error = await failure(client.callTool('deny'));
     assert.ok(error instanceof ErrorAnswer);
     assert.equal([error.code, error.message, error.data], [-32602, 'no', { why: 'because' }]);
-    assert.match(error.stack ?? '', /^ErrorAnswer: no\n[\s\S]*client\.test\.ts/);
+    assert.match(error.stack ?? '', /^ErrorAnswer: no\n[\s\S]*client\.test\.[jt]s/);
   }));
 
 test('many requests at once get each their own answer', () =>
@@ -178,7 +178,7 @@ test('what never comes is missed at the deadline, in words that say what and wha
   const client = new TestClient(wire, { deadlineMs: 20 });
   const empty = await failure(client.request('tools/list'));
   assert.is(empty.message, 'waited 20 ms for the response to request 1 (tools/list); received nothing');
-  assert.match(empty.stack ?? '', /client\.test\.ts/);
+  assert.match(empty.stack ?? '', /client\.test\.[jt]s/);
   wire.say('{"jsonrpc":"2.0","method":"other"}');
   const other = await failure(client.notification('wanted'));
   assert.is(other.message, 'waited 20 ms for wanted; received:\n  {"jsonrpc":"2.0","method":"other"}');

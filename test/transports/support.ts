@@ -3,11 +3,11 @@
 import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Writable } from 'node:stream';
-import { fileURLToPath } from 'node:url';
 import { Quota } from '../../src/quota.ts';
 import { SimulatedClock } from '../../src/testing.ts';
 import { Bus, type BusEvents } from '../../src/transports/bus.ts';
 import type { TransportHost } from '../../src/transports/transport.ts';
+import { compiled } from '../harness/compiled.ts';
 
 /** Time that moves only when told, turns of the event loop too. */
 export class HandClock extends SimulatedClock {
@@ -134,9 +134,7 @@ export class Fixture {
   #wake: (() => void)[] = [];
 
   constructor(name: string, stdio: StdioOptions = 'pipe', command: (script: string) => string[] = nodeCommand) {
-    const [program = process.execPath, ...args] = command(
-      fileURLToPath(new URL(`../fixtures/stdio/${name}`, import.meta.url)),
-    );
+    const [program = process.execPath, ...args] = command(compiled(`test/fixtures/stdio/${name}`));
     this.process = spawn(program, args, { stdio });
     this.exited = once(this.process, 'exit').then(([code, signal]) => ({ code, signal }));
     this.quiet = once(this.process, 'close');
@@ -175,5 +173,5 @@ export class Fixture {
 }
 
 export function nodeCommand(script: string): string[] {
-  return [process.execPath, '--import', 'tsx', script];
+  return [process.execPath, script];
 }

@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { fileURLToPath } from 'node:url';
+import { compiled } from '../harness/compiled.ts';
 import { call } from '../http/modern.ts';
 
 export interface HostedOptions {
@@ -60,8 +60,7 @@ export class Hosted {
     const [file = '', ...args] = wrap([
       process.execPath,
       ...node,
-      ...(script.endsWith('.ts') ? ['--import', 'tsx'] : []),
-      fileURLToPath(new URL(`../fixtures/supervision/${script}`, import.meta.url)),
+      compiled(`test/fixtures/supervision/${script}`),
       JSON.stringify({ port: this.#port, ...config }),
     ]);
     const child = spawn(file, args, { stdio: ['ignore', 'ignore', 'pipe'] });

@@ -5,11 +5,12 @@ import { systemClock } from '../../src/clock.ts';
 import { createServer, ErrorCode, type Server, type ServerOptions } from '../../src/index.ts';
 import { connect, type TestClient } from '../../src/testing.ts';
 import { errorOf } from '../crash/support.ts';
+import { moduleUrl } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
 import { PROOF } from '../harness/scale.ts';
 
 const test = suite('threads');
-const heavy = new URL('../fixtures/supervision/heavy.ts', import.meta.url);
+const heavy = new URL(moduleUrl('test/fixtures/supervision/heavy.ts'));
 const FULL = PROOF;
 
 interface Stage {

@@ -41,7 +41,7 @@ test('R-13: a handler that blocks the loop beyond the soft limit is logged, with
   }
   await server.close();
   assert.match(found() ?? '', /^warning: the event loop has been blocked for \d+ ms by tool "block"/);
-  assert.match(found() ?? '', /spinHere.*watchdog\.test\.ts/);
+  assert.match(found() ?? '', /spinHere.*watchdog\.test\.[jt]s/);
 });
 
 test('one process has one watchdog, and the next begins when it has stopped', () => {

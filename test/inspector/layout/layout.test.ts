@@ -11,6 +11,7 @@ import { layoutPacked } from '../../../inspector/src/chart/layout/pack.ts';
 import { groupsOf, sketch } from '../../../inspector/src/chart/layout/sketch.ts';
 import { fit } from '../../../inspector/src/chart/view.ts';
 import { readChart } from '../../../src/charts/chart.ts';
+import { moduleUrl } from '../../harness/compiled.ts';
 import { suite } from '../../harness/door.ts';
 import { charts, faults, grow, large, measure, packed, parallel, strays } from './charts.ts';
 
@@ -49,7 +50,7 @@ for (const [name, engine] of Object.entries({ elk, dagre, grid }))
 
 test('every machine of ours is laid out by elk, both ways', async () => {
   for (const name of MACHINES) {
-    const module: Record<string, unknown> = await import(`../../../machines/${name}.ts`);
+    const module: Record<string, unknown> = await import(moduleUrl(`machines/${name}.ts`));
     const chart = readChart(module[`${name}Machine`] as AnyStateMachine);
     for (const direction of ['right', 'down'] as const) {
       const placed = await layout(chart, measure, direction, [direction === 'down' ? elk : once]);
