@@ -23,7 +23,16 @@ const dagre: Engine = (sketch, direction) => Promise.resolve(dagreLayout(sketch,
 const once: Engine = (sketch, direction) => layoutWithElk(sketch, direction, run);
 const grid: Engine = (sketch, direction) => Promise.resolve(gridLayout(sketch, direction));
 const PANE = { width: 800, height: 680 };
-const MACHINES = ['ask', 'emitter', 'handle', 'request', 'server', 'session', 'supervisor', 'task'] as const;
+const MACHINES = [
+  'emitter',
+  'handle',
+  'input-request',
+  'interactive-request',
+  'server',
+  'session',
+  'supervisor',
+  'task',
+] as const;
 
 for (const [name, engine] of Object.entries({ elk, dagre, grid }))
   test(`${name} lays out any chart without overlaps${name === 'elk' ? ', on level and upright lines that meet their states and labels' : ''}`, async () => {
@@ -51,7 +60,8 @@ for (const [name, engine] of Object.entries({ elk, dagre, grid }))
 test('every machine of ours is laid out by elk, both ways', async () => {
   for (const name of MACHINES) {
     const module: Record<string, unknown> = await import(moduleUrl(`machines/${name}.ts`));
-    const chart = readChart(module[`${name}Machine`] as AnyStateMachine);
+    const exported = `${name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())}Machine`;
+    const chart = readChart(module[exported] as AnyStateMachine);
     for (const direction of ['right', 'down'] as const) {
       const placed = await layout(chart, measure, direction, [direction === 'down' ? elk : once]);
       assert.is(placed.engine, 'elk', name);
