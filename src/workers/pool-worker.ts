@@ -3,6 +3,8 @@
  * terminates the thread if the call does not end.
  */
 import type { Worker } from 'node:worker_threads';
+import { type PoolWorkerEvent, type PoolWorkerTag, poolWorkerMachine } from '../../machines/pool-worker.ts';
+import { statesOf } from '../charts/state-table.ts';
 import type { Clock, Timer } from '../clock.ts';
 import type { Context } from '../input/context.ts';
 import { messageOf } from '../protocol/json.ts';
@@ -35,16 +37,14 @@ const LOAD_MS = 30_000;
 /** Milliseconds until an idle thread is terminated to release its memory. */
 const IDLE_MS = 30_000;
 
+const NEW = statesOf<PoolWorkerEvent['type'], PoolWorkerTag>(poolWorkerMachine);
+
 export class PoolWorker {
   readonly #options: PoolWorkerOptions;
   readonly #worker: Worker;
-  #job: PoolCall | undefined;
-  /** The call was aborted, and the thread has not confirmed its end. */
-  #abandoned = false;
-  /** The module is loaded and the handler is running. */
-  #began = false;
-  #retired = false;
-  #ending = false;
+  /** Decides what the thread may do now. */
+  #state = NEW;
+  #call: PoolCall | undefined;
   #timer: Timer | undefined;
   #died = 'it called process.exit';
   readonly #steps = new Map<number, (given: TransferredResult) => void>();
@@ -65,7 +65,7 @@ export class PoolWorker {
   }
 
   get free(): boolean {
-    return !this.#job && !this.#abandoned && !this.#retired && !this.#ending;
+    return this.#state.has('free');
   }
 
   /** @throws {DOMException} if the arguments cannot be cloned */
@@ -74,23 +74,22 @@ export class PoolWorker {
     const facts = { client, session, principal, requestId, meta, elapsedMs };
     this.#say({ type: 'run', source: job.source, args: job.args, facts });
     this.#timer?.cancel();
-    this.#job = job;
+    this.#take('run');
+    this.#call = job;
   }
 
   /** Aborts a call whose result is no longer needed. */
   abort(job: PoolCall): void {
-    if (this.#job !== job) return;
-    this.#job = undefined;
-    this.#abandoned = true;
+    if (this.#call !== job || !this.#take('abort')) return;
+    this.#call = undefined;
     this.#steps.clear();
     this.#say({ type: 'abort', reason: messageOf(job.ctx.signal.reason) });
-    this.#endIn(this.#began ? HEED_MS : LOAD_MS);
+    this.#endIn(this.#state.has('handling') ? HEED_MS : LOAD_MS);
   }
 
   /** Takes no further calls, and ends after the current one. */
   retire(): void {
-    this.#retired = true;
-    if (!this.#job && !this.#abandoned) this.end();
+    if (this.#take('retire') && this.#state.has('ending')) this.#terminate();
   }
 
   #endIn(ms: number): void {
@@ -99,9 +98,19 @@ export class PoolWorker {
   }
 
   end(): void {
-    this.#ending = true;
+    if (this.#take('end')) this.#terminate();
+  }
+
+  #terminate(): void {
     this.#timer?.cancel();
     void this.#worker.terminate();
+  }
+
+  /** @returns false if the current state does not accept the event; nothing happens then */
+  #take(event: PoolWorkerEvent['type']): boolean {
+    const next = this.#state.after(event);
+    if (next) this.#state = next;
+    return next !== undefined;
   }
 
   #say(mail: PoolMail): void {
@@ -111,12 +120,11 @@ export class PoolWorker {
   #hear(mail: ThreadMail): void {
     if (mail.type === 'done') return this.#done(mail.given);
     if (mail.type === 'began') {
-      this.#began = true;
       // The handler started before the abort reached the thread.
-      if (this.#abandoned) this.#endIn(HEED_MS);
+      if (this.#take('began') && this.#state.has('aborted')) this.#endIn(HEED_MS);
       return;
     }
-    const ctx = this.#job?.ctx;
+    const ctx = this.#call?.ctx;
     if (!ctx) return;
     switch (mail.type) {
       case 'progress':
@@ -153,14 +161,14 @@ export class PoolWorker {
     } catch (error) {
       given = encodeError(error);
     }
-    if (this.#job?.ctx === ctx) this.#say({ type: 'step over', step, given });
+    if (this.#call?.ctx === ctx) this.#say({ type: 'step over', step, given });
   }
 
   #done(given: TransferredResult): void {
-    const job = this.#job;
-    this.#job = undefined;
-    this.#abandoned = false;
-    this.#began = false;
+    // A result that arrives while the thread is being terminated still counts.
+    this.#take('done');
+    const job = this.#call;
+    this.#call = undefined;
     this.#steps.clear();
     this.#timer?.cancel();
     if (job) {
@@ -170,19 +178,19 @@ export class PoolWorker {
         job.reject(error);
       }
     }
-    if (this.#retired) return this.end();
+    if (this.#state.has('ending')) return this.#terminate();
     this.#endIn(IDLE_MS);
     this.#options.freed();
   }
 
   #exit(): void {
     this.#timer?.cancel();
-    const job = this.#job;
-    this.#job = undefined;
-    if (this.#ending)
-      job?.reject(new Error('its thread was terminated because the server stops or its module was replaced'));
-    this.#options.ended(this.#ending ? undefined : job, this.#died);
-    this.#ending = true;
+    const job = this.#call;
+    this.#call = undefined;
+    const ending = this.#state.has('ending');
+    this.#take('exit');
+    if (ending) job?.reject(new Error('its thread was terminated because the server stops or its module was replaced'));
+    this.#options.ended(ending ? undefined : job, this.#died);
   }
 }
 

@@ -225,6 +225,7 @@ const ROOMS: readonly {
       'package-files',
       'poison-registry',
       'protocol',
+      'charts',
       'operator-log',
       'store',
       'watchdog-option',

@@ -22,12 +22,53 @@ interface Waiting {
 }
 
 type State =
-  /** A thread opens the file, or is about to. */
+  /** The first thread opens the file. */
   | 'opening'
   | 'open'
+  /** The file was open and its thread has ended: the next thread opens it, or is about to. */
+  | 'reopening'
+  /** The disk has failed too often: only reads are possible. */
+  | 'open, read-only'
+  | 'reopening, read-only'
   /** The file could not be opened, or can no longer be read. */
   | 'failed'
   | 'closed';
+
+/** The state when the thread has opened the file. */
+const OPENED: Readonly<Record<State, State>> = {
+  opening: 'open',
+  open: 'open',
+  reopening: 'open',
+  'open, read-only': 'open, read-only',
+  'reopening, read-only': 'open, read-only',
+  failed: 'failed',
+  closed: 'closed',
+};
+
+/** The state when the thread of an open file ends. */
+const ENDED: Readonly<Record<State, State>> = {
+  opening: 'opening',
+  open: 'reopening',
+  reopening: 'reopening',
+  'open, read-only': 'reopening, read-only',
+  'reopening, read-only': 'reopening, read-only',
+  failed: 'failed',
+  closed: 'closed',
+};
+
+/** Returns whether the file is open, so that its thread receives queries. */
+function isOpen(state: State): boolean {
+  return state === 'open' || state === 'open, read-only';
+}
+
+/** Returns whether queries wait for a thread. */
+function isOpening(state: State): boolean {
+  return state === 'opening' || state === 'reopening' || state === 'reopening, read-only';
+}
+
+function isReadOnly(state: State): boolean {
+  return state === 'open, read-only' || state === 'reopening, read-only';
+}
 
 /** This many failures within this many milliseconds make the store read-only. */
 const MAX_DEATHS = 5;
@@ -45,17 +86,13 @@ export class StoreThread {
   /** Resolves when the file is open for the first time. */
   readonly opened: Promise<void>;
   #state: State = 'opening';
-  /** The disk has failed too often: only reads are possible. */
-  #readOnly = false;
   #worker: Worker | undefined;
   #outbox: StoreJob[] = [];
-  #flushing = false;
   readonly #waiting = new Map<number, Waiting>();
   #length = 0;
   #nextId = 1;
   /** Queries below this id have been sent. */
   #unsent = 1;
-  #wasOpen = false;
   readonly #deaths: number[] = [];
   #lateness: Timer | undefined;
   #restart: Timer | undefined;
@@ -79,9 +116,9 @@ export class StoreThread {
     const refused = this.#refusal(question, length);
     if (refused) return Promise.reject(refused);
     const id = this.#nextId++;
+    if (this.#outbox.length === 0) this.#flushSoon();
     this.#outbox.push({ id, question });
     this.#length += length;
-    this.#flushSoon();
     return new Promise((resolve, reject) => {
       if (this.#waiting.size === 0) this.#worker?.ref();
       this.#waiting.set(id, { since: systemClock.now(), length, resolve, reject });
@@ -91,14 +128,14 @@ export class StoreThread {
 
   /** Makes pending writes durable, and resolves when the thread has closed the file. */
   async close(): Promise<void> {
-    const last = this.#state === 'open' ? this.ask({ type: 'close' }).catch(() => {}) : undefined;
-    const was = this.#state;
+    const last = isOpen(this.#state) ? this.ask({ type: 'close' }).catch(() => {}) : undefined;
+    const wasOpen = isOpen(this.#state);
     this.#state = 'closed';
     this.#restart?.cancel();
     this.#flush();
-    if (was !== 'open') this.#rejectAll('closed', this.#closed());
+    if (!wasOpen) this.#rejectAll('closed', this.#closed());
     await last;
-    if (was !== 'open') await this.#worker?.terminate();
+    if (!wasOpen) await this.#worker?.terminate();
     await this.#ended;
     this.#lateness?.cancel();
     this.#rejectAll('closed', this.#closed());
@@ -108,7 +145,7 @@ export class StoreThread {
     const { maxWaiting, maxWaitingLength } = this.#options;
     const writes = question.type === 'commit' || question.type === 'claim' || question.type === 'sweep';
     if (this.#state === 'closed') return new StoreError('closed', this.#closed());
-    if (this.#state === 'failed' || (this.#readOnly && writes)) return new StoreError('failed', this.#why);
+    if (this.#state === 'failed' || (writes && isReadOnly(this.#state))) return new StoreError('failed', this.#why);
     if (question.type === 'close') return undefined;
     if (this.#waiting.size >= maxWaiting) return busy(this.#path, 'maxWaiting', maxWaiting, 'calls');
     if (length > 0 && this.#waiting.size > 0 && this.#length + length > maxWaitingLength)
@@ -121,7 +158,7 @@ export class StoreThread {
   }
 
   #start(): void {
-    const start: ThreadStart = { path: this.#path, options: this.#options, readOnly: this.#readOnly };
+    const start: ThreadStart = { path: this.#path, options: this.#options, readOnly: isReadOnly(this.#state) };
     const worker = createWorker(start);
     this.#worker = worker;
     let over = false;
@@ -150,13 +187,12 @@ export class StoreThread {
     switch (mail.type) {
       case 'open':
         if (this.#state === 'closed') return;
-        this.#state = 'open';
-        this.#wasOpen = true;
+        this.#state = OPENED[this.#state];
         this.#opened.resolve();
         if (this.#waiting.size === 0) this.#worker?.unref();
         return this.#flush();
       case 'ending':
-        if (this.#state === 'open') this.#state = 'opening';
+        this.#state = ENDED[this.#state];
         return;
       case 'log':
         return this.#host.log(mail.level, mail.message);
@@ -177,7 +213,7 @@ export class StoreThread {
   #forget(id: number, { length }: Waiting): void {
     this.#waiting.delete(id);
     this.#length -= length;
-    if (this.#waiting.size > 0 || this.#state === 'opening') return;
+    if (this.#waiting.size > 0 || isOpening(this.#state)) return;
     this.#lateness?.cancel();
     this.#lateness = undefined;
     // An idle store does not keep the process alive.
@@ -197,8 +233,8 @@ export class StoreThread {
       );
     }
     if (this.#state === 'closed') return;
-    if (!this.#wasOpen || this.#readOnly) return this.#giveUp(fault, message);
-    this.#state = 'opening';
+    if (this.#state === 'opening' || isReadOnly(this.#state)) return this.#giveUp(fault, message);
+    this.#state = 'reopening';
     const now = this.#host.clock.now();
     this.#deaths.push(now);
     while (this.#deaths[0] !== undefined && this.#deaths[0] <= now - WITHIN_MS) this.#deaths.shift();
@@ -206,8 +242,8 @@ export class StoreThread {
     if (deaths >= MAX_DEATHS) {
       this.#why = `${this.#path} is read-only after ${deaths} failures in a minute: ${message}. Check its disk, then restart this process`;
       this.#host.log('error', this.#why);
+      this.#state = 'reopening, read-only';
       this.#rejectAll('failed', this.#why);
-      this.#readOnly = true;
       return this.#start();
     }
     const wait = BACK_OFF_MS * 2 ** (deaths - 1);
@@ -232,16 +268,11 @@ export class StoreThread {
 
   /** Posts one message per turn of the event loop: posting costs more than its content. */
   #flushSoon(): void {
-    if (this.#flushing || this.#state === 'opening') return;
-    this.#flushing = true;
-    systemClock.soon(() => {
-      this.#flushing = false;
-      this.#flush();
-    });
+    if (!isOpening(this.#state)) systemClock.soon(() => this.#flush());
   }
 
   #flush(): void {
-    if (this.#outbox.length === 0 || !this.#worker || this.#state === 'opening') return;
+    if (this.#outbox.length === 0 || !this.#worker || isOpening(this.#state)) return;
     this.#worker.postMessage(packJobs(this.#outbox));
     this.#unsent = this.#nextId;
     this.#outbox = [];
