@@ -1,10 +1,25 @@
-/** The lifecycle of one legacy client's session and what each state allows. Pure; `src/sessions/session.ts` acts on it. */
+/**
+ * The lifecycle of one legacy client's session and what each state allows. Pure. `src/sessions/session.ts` acts on it while the
+ * session is in memory, `src/sessions/session-repository.ts` while only the store holds it.
+ */
 import { setup } from 'xstate';
 
 export type SessionEvent =
   /** The client sent `notifications/initialized`. */
   | { type: 'initialized' }
-  /** The client left, the server is stopping, or the session failed. */
+  /** No message has arrived since the last round of passivation. */
+  | { type: 'rest' }
+  /** A message arrived for an idle session. */
+  | { type: 'use' }
+  /** The session leaves memory: the store holds it, and it was not used for `limits.sessionSleepMs`. */
+  | { type: 'hibernate' }
+  /** A request arrived for a hibernating session: it is read from the store. */
+  | { type: 'wake' }
+  /** The session was read. */
+  | { type: 'restored' }
+  /** The session could not be read now. */
+  | { type: 'unread' }
+  /** The client left, the server is stopping, the session failed, or its time without use is over. */
   | { type: 'close' };
 
 /**
@@ -18,11 +33,31 @@ export const sessionMachine = setup({
   initial: 'initializing',
   states: {
     initializing: {
-      description: 'the answer to `initialize` is on its way or was given',
+      description: 'the response to `initialize` is being sent or was sent',
       tags: ['serving'],
-      on: { initialized: 'ready', close: 'closed' },
+      on: { initialized: 'active', hibernate: 'hibernating', close: 'closed' },
     },
-    ready: { tags: ['serving', 'announcing'], on: { close: 'closed' } },
+    active: {
+      tags: ['serving', 'announcing'],
+      on: { rest: 'idle', hibernate: 'hibernating', close: 'closed' },
+    },
+    idle: {
+      description: 'the next request makes it active before it is served',
+      tags: ['announcing'],
+      on: { use: 'active', hibernate: 'hibernating', close: 'closed' },
+    },
+    hibernating: {
+      description: 'only the store holds it',
+      on: { wake: 'waking', close: { target: 'closed', description: 'it has expired' } },
+    },
+    waking: {
+      description: 'it is being read',
+      on: {
+        restored: 'initializing',
+        unread: { target: 'hibernating', description: 'it cannot be read now' },
+        close: { target: 'closed', description: 'its stored data is damaged, or it has ended' },
+      },
+    },
     closed: { type: 'final' },
   },
 });

@@ -113,7 +113,12 @@ export interface ConnectionEvents {
   /** The peer will send nothing more (end of input): answer what is in flight, then end the connection. */
   'connection.ended': { readonly connection: ConnectionId };
   /** The connection is closed; nothing can be sent any more. */
-  'connection.closed': { readonly connection: ConnectionId; readonly reason: string };
+  'connection.closed': {
+    readonly connection: ConnectionId;
+    readonly reason: string;
+    /** The session of the connection leaves memory, and its next request restores it. */
+    readonly hibernates?: true;
+  };
   /** The core has one message for the peer, as text without a line end. */
   'connection.send': {
     readonly connection: ConnectionId;

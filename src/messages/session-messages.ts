@@ -32,6 +32,8 @@ export type SessionMail =
   | { readonly type: 'task changed'; readonly task: TaskState }
   /** It begins or ends watching a resource. */
   | { readonly type: 'watches'; readonly uri: string; readonly watches: boolean }
+  /** It leaves memory; the store holds it. */
+  | { readonly type: 'hibernate'; readonly reason: string }
   | { readonly type: 'close'; readonly reason: string };
 
 /** The mutable state of a session, which survives a restart. */

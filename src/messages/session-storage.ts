@@ -59,6 +59,8 @@ export interface WokenSession {
   readonly keeper: SessionStorage;
   /** Opens its connection, which makes it active. */
   connect(): ConnectionId;
+  /** Reports that its streams cannot be read now: it hibernates again. */
+  unread(): void;
 }
 
 export interface DormantSessions {

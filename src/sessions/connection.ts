@@ -87,8 +87,12 @@ export interface Connection {
   ended(): void;
   /** Ends the requests in flight with a response, and sends nothing afterwards. */
   giveUp(reason: string): void;
-  /** Ends the requests in flight without a response, then the session. */
-  close(reason: string): void;
+  /**
+   * Ends the requests in flight without a response, then the session.
+   *
+   * @param hibernates the session leaves memory, and its next request restores it
+   */
+  close(reason: string, hibernates?: true): void;
 }
 
 /** Length of a session's id in characters: 132 random bits, because over HTTP the id is the key to the session. */
@@ -230,11 +234,11 @@ export function openConnection(id: ConnectionId, kind: ConnectionKind, host: Con
       requests.mailbox.send({ type: 'abandon', reason });
       letGo(reason);
     },
-    close(reason) {
+    close(reason, hibernates) {
       grace?.cancel();
       letGo(reason);
       requests.mailbox.send({ type: 'abandon', reason });
-      session?.actor.mailbox.send({ type: 'close', reason });
+      session?.actor.mailbox.send({ type: hibernates ? 'hibernate' : 'close', reason });
       emitter.stop(reason);
       requests.stop(reason);
       // The table has reported each request by now, unless the connection ended during the table's own turn.

@@ -113,8 +113,8 @@ export function openConnectionTable(options: ConnectionTableOptions): Connection
   bus.on('connection.slow', ({ connection, reader = 'connection' }) => connections.get(connection)?.slow(reader));
   bus.on('connection.drained', ({ connection, reader = 'connection' }) => connections.get(connection)?.drained(reader));
   bus.on('connection.ended', ({ connection }) => connections.get(connection)?.ended());
-  bus.on('connection.closed', ({ connection, reason }) => {
-    connections.get(connection)?.close(reason);
+  bus.on('connection.closed', ({ connection, reason, hibernates }) => {
+    connections.get(connection)?.close(reason, hibernates);
     connections.delete(connection);
     options.gone(connection);
   });
@@ -125,15 +125,17 @@ export function openConnectionTable(options: ConnectionTableOptions): Connection
     async wake(id, principal) {
       const found = await kept?.find(id, principal);
       if (!found || found === 'damaged') return found;
-      const { dialect, opening, state, survived, kept: keeper } = found;
+      const { dialect, opening, state, survived, kept: keeper, opened, unread } = found;
       return {
         dialect,
         keeper,
+        unread,
         connect() {
           const name = nanoid(8);
           const connection = openConnection(name, { principal, shared: false, session: true }, host);
           const changed = (now: SessionState): void => keeper.changed({ dialect, opening }, now);
           const { client } = connection.openSession(opening, dialect, { id, was: state, changed });
+          opened();
           connections.set(name, connection);
           if (options.closing()) connection.drain();
           // A new version of the server may offer different elements: ask the client to list again.

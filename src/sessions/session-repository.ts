@@ -1,5 +1,7 @@
 /** The legacy sessions in a durable store: active and dormant ones. Finds a dormant session by its secret id. */
 import { createHash } from 'node:crypto';
+import { transition } from 'xstate';
+import { type SessionEvent, sessionMachine } from '../../machines/session.ts';
 import type { ActorSystem } from '../actor/actor-system.ts';
 import type { Timer } from '../clock.ts';
 import type { Limits } from '../limits.ts';
@@ -29,7 +31,22 @@ export interface FoundSession extends Opening {
   readonly kept: SessionRecord;
   /** True if an earlier process stored the session: it has not been notified of changes since then. */
   readonly survived: boolean;
+  /** Called once the session is in memory and counted as such. */
+  opened(): void;
+  /** Called if its streams cannot be read now: it hibernates again. */
+  unread(): void;
 }
+
+/** A session that is not in memory. */
+interface DormantSession {
+  readonly row: ActorRow;
+  /** True if an earlier process stored it. */
+  readonly survived: boolean;
+  snapshot: typeof HIBERNATING;
+}
+
+/** Snapshots are immutable, so all sessions share it. */
+const HIBERNATING = sessionMachine.resolveState({ value: 'hibernating' });
 
 /** Rows in one read when the server starts. */
 const PAGE = 1_000;
@@ -54,10 +71,8 @@ export class SessionRepository {
   readonly #options: SessionRepositoryOptions;
   /** Active sessions by secret id. */
   readonly #awake = new Map<string, SessionRecord>();
-  /** Dormant sessions by their key in the store. */
-  readonly #asleep = new Map<string, ActorRow>();
-  /** The members of {@link #asleep} that an earlier process stored. */
-  readonly #survivors = new Set<string>();
+  /** Sessions that hibernate or wake, by their key in the store. */
+  readonly #dormant = new Map<string, DormantSession>();
   #pruning: Timer | undefined;
 
   constructor(options: SessionRepositoryOptions) {
@@ -73,8 +88,7 @@ export class SessionRepository {
       const rows = await store.list({ kind: 'session', after, limit: PAGE });
       for (const row of rows) {
         if (row.status !== 'open' || ended(row, now)) continue;
-        this.#sleeps(row);
-        this.#survivors.add(row.id);
+        this.#hibernates(row, true);
       }
       after = rows.at(-1);
       if (rows.length < PAGE) break;
@@ -103,26 +117,31 @@ export class SessionRepository {
   async find(id: string, principal: string): Promise<FoundSession | 'damaged' | undefined> {
     const { store, system } = this.#options;
     const actor = actorOf(id);
-    const row = this.#asleep.get(actor);
-    if (!row && store.isDamaged?.(actor)) return 'damaged';
-    if (row?.principal !== principal) return undefined;
-    const survived = this.#survivors.has(actor);
-    this.#wakes(row);
-    if (ended(row, system.clock.date())) return undefined;
+    const dormant = this.#dormant.get(actor);
+    if (!dormant && store.isDamaged?.(actor)) return 'damaged';
+    if (dormant?.row.principal !== principal) return undefined;
+    // Another request restores it.
+    if (dormant.snapshot.value !== 'hibernating') return undefined;
+    const { row, survived } = dormant;
+    step(dormant, 'wake');
+    if (ended(row, system.clock.date())) return this.#end(dormant);
     try {
       // Together with its streams, so that unreadable data is found before the session is activated.
       const [stored] = await Promise.all([store.load(actor), store.streams(actor)]);
-      if (stored?.actor.status !== 'open') return undefined;
+      if (stored?.actor.status !== 'open') return this.#end(dormant);
       const found = readSession(stored);
       const kept = this.#keep(id, actor, principal, row.created, false);
-      return { ...found, kept, survived };
+      const unread = (): void => {
+        kept.journal.close();
+        this.#awake.delete(id);
+        step(dormant, 'unread');
+      };
+      return { ...found, kept, survived, unread, opened: () => this.#leaves(dormant, 'restored') };
     } catch (error) {
       const fault = error instanceof StoreError ? error.fault : 'corrupt';
-      if (fault !== 'foreign') {
-        // The session exists whatever the error: it can be requested again.
-        this.#sleeps(row);
-        if (survived) this.#survivors.add(actor);
-      }
+      // The session exists whatever the error: it can be requested again.
+      if (fault === 'foreign') this.#end(dormant);
+      else step(dormant, 'unread');
       if (fault !== 'corrupt' && fault !== 'foreign') throw error;
       system.log('error', `cannot restore a session: ${messageOf(error)}`);
       return fault === 'corrupt' ? 'damaged' : undefined;
@@ -150,7 +169,7 @@ export class SessionRepository {
       fresh,
       slept: (row) => {
         this.#awake.delete(id);
-        this.#sleeps(row);
+        this.#hibernates(row, false);
       },
       ended: () => this.#awake.delete(id),
     });
@@ -158,16 +177,22 @@ export class SessionRepository {
     return kept;
   }
 
-  #sleeps(row: ActorRow): void {
+  #hibernates(row: ActorRow, survived: boolean): void {
     const { sessions, retained } = this.#options.quotas;
-    this.#asleep.set(row.id, row);
+    this.#dormant.set(row.id, { row, survived, snapshot: HIBERNATING });
     sessions.add(row.principal);
     retained.add(row.principal, ASLEEP_BYTES);
   }
 
-  #wakes({ id, principal }: ActorRow): void {
-    if (!this.#asleep.delete(id)) return;
-    this.#survivors.delete(id);
+  #end(dormant: DormantSession): undefined {
+    this.#leaves(dormant, 'close');
+  }
+
+  /** A session is in memory again, or has ended. */
+  #leaves(dormant: DormantSession, event: 'restored' | 'close'): void {
+    step(dormant, event);
+    const { id, principal } = dormant.row;
+    if (!this.#dormant.delete(id)) return;
     const { sessions, retained } = this.#options.quotas;
     sessions.remove(principal);
     retained.remove(principal, ASLEEP_BYTES);
@@ -178,10 +203,15 @@ export class SessionRepository {
     const { clock } = this.#options.system;
     this.#pruning = clock.after(PRUNE_MS, () => {
       const now = clock.date();
-      for (const row of this.#asleep.values()) if (ended(row, now)) this.#wakes(row);
+      for (const dormant of this.#dormant.values())
+        if (dormant.snapshot.value === 'hibernating' && ended(dormant.row, now)) this.#end(dormant);
       this.#pruneLater();
     });
   }
+}
+
+function step(dormant: DormantSession, type: SessionEvent['type']): void {
+  [dormant.snapshot] = transition(sessionMachine, dormant.snapshot, { type });
 }
 
 function ended({ expires }: ActorRow, now: number): boolean {

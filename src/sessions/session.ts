@@ -3,7 +3,7 @@
  * `machines/session.ts`.
  */
 import { initialTransition } from 'xstate';
-import { sessionMachine } from '../../machines/session.ts';
+import { type SessionEvent, sessionMachine } from '../../machines/session.ts';
 import { type Actor, type ActorSystem, type AfterTurn, type Behaviour, spawn } from '../actor/actor.ts';
 import { belongsToOther } from '../emitters/topics.ts';
 import { nameOfClient } from '../inspection/display-names.ts';
@@ -24,8 +24,18 @@ import type { ClientCapabilities, Implementation, LogLevel } from '../protocol/t
 import { respond } from '../requests/respond.ts';
 import { ClientRequests } from './client-requests.ts';
 
-/** The initial snapshot. Snapshots are immutable, so all sessions share it. */
+/** The initial snapshots of a new session and of a restored one. Snapshots are immutable, so all sessions share them. */
 const INITIAL = initialTransition(sessionMachine)[0];
+const WAKING = sessionMachine.resolveState({ value: 'waking' });
+
+/** Mail that does not make an idle session active: announcements, which 10,000 sessions may receive at once, and its end. */
+const NO_USE: readonly SessionMail['type'][] = [
+  'list changed',
+  'resource updated',
+  'task changed',
+  'hibernate',
+  'close',
+];
 
 export interface SessionOptions {
   readonly system: ActorSystem;
@@ -97,7 +107,7 @@ class Session implements Behaviour<SessionMail> {
   readonly #client: SessionClient;
   /** Created with the first request to the client: most sessions send none. */
   #asks: ClientRequests | undefined;
-  #snapshot = INITIAL;
+  #snapshot: typeof INITIAL = INITIAL;
   #serving = this.#snapshot.hasTag('serving');
   #announcing = this.#snapshot.hasTag('announcing');
   /** The watched resources. Created with the first, if the session is durable. */
@@ -112,6 +122,10 @@ class Session implements Behaviour<SessionMail> {
     this.#afterwards = afterwards;
     this.#pass = options.requests.send;
     const { was } = options;
+    if (was) {
+      this.#snapshot = WAKING;
+      this.#step({ type: 'restored' });
+    }
     if (was?.initialized) this.#step({ type: 'initialized' });
     if (was && was.watches.length > 0) this.#watches = new Set(was.watches);
   }
@@ -127,10 +141,11 @@ class Session implements Behaviour<SessionMail> {
   }
 
   state(): string {
-    return String(this.#snapshot.value);
+    return this.#snapshot.value;
   }
 
   receive(mail: SessionMail): void {
+    if (this.#snapshot.value === 'idle' && !NO_USE.includes(mail.type)) this.#step({ type: 'use' });
     switch (mail.type) {
       case 'request':
         return this.#serving ? this.#afterwards(this.#pass, mail) : this.#refuse(mail.request);
@@ -162,11 +177,19 @@ class Session implements Behaviour<SessionMail> {
         if (this.#client.dialect.tasks === 'asked' && this.#announcing)
           this.#options.emitter.announce({ type: 'task status', task: mail.task });
         return;
+      case 'hibernate':
       case 'close':
         if (this.#snapshot.status === 'done') return;
-        this.#step({ type: 'close' });
+        this.#step({ type: mail.type });
         this.#options.closed(mail.reason);
     }
+  }
+
+  rest(): void {
+    if (this.#snapshot.value !== 'active') return;
+    this.#step({ type: 'rest' });
+    const { inspection } = this.#options.system;
+    if (inspection.on) inspection.stated(`session/${this.#options.connection}`, this.state());
   }
 
   #watch(uri: string, watches: boolean): void {
@@ -185,7 +208,7 @@ class Session implements Behaviour<SessionMail> {
     });
   }
 
-  #step(event: { type: 'initialized' } | { type: 'close' }): void {
+  #step(event: SessionEvent): void {
     const address = `session/${this.#options.connection}`;
     this.#snapshot = step(this.#options.system.inspection, address, sessionMachine, this.#snapshot, event);
     this.#serving = this.#snapshot.hasTag('serving');

@@ -158,10 +158,12 @@ function faulty(): {
   full: boolean;
   hold: Promise<void> | undefined;
   holdLoad: Promise<void> | undefined;
+  /** The n-th reading of streams from now fails. */
+  failStreamsIn: number;
 } {
   const inner = memoryStore();
   const none = undefined as Promise<void> | undefined;
-  const fault = { store: inner, full: false, hold: none, holdLoad: none };
+  const fault = { store: inner, full: false, hold: none, holdLoad: none, failStreamsIn: 0 };
   fault.store = new Proxy(inner, {
     get(target, name) {
       if (name === 'durable') return true;
@@ -173,6 +175,12 @@ function faulty(): {
         };
       if (name === 'load')
         return (actor: string) => (fault.holdLoad ?? Promise.resolve()).then(() => target.load(actor));
+      if (name === 'streams')
+        return async (actor: string) => {
+          fault.failStreamsIn -= 1;
+          if (fault.failStreamsIn === 0) throw new StoreError('failed', 'the disk cannot be read');
+          return target.streams(actor);
+        };
       const value: unknown = Reflect.get(target, name);
       return typeof value === 'function' ? value.bind(target) : value;
     },
@@ -198,6 +206,50 @@ test('R-25: a session that is asked for while its server stops is not said to be
       // With 404 its client would open another, though this one is there after a restart.
       assert.is((await asked).status, 503);
       await closed;
+    },
+    { server: { store: fault.store } },
+  );
+});
+
+test('an operator sees a session idle, hibernating and active again', () =>
+  serving(
+    async (stage) => {
+      const session = await openSession(stage.url);
+      const seen: string[] = [];
+      stage.server.inspect((record) => {
+        if (record.type === 'step' && record.actor.startsWith('session/'))
+          seen.push(`${record.event.type}: ${record.snapshot.value}`);
+        if (record.type === 'gone' && record.actor.startsWith('session/')) seen.push(record.why);
+      });
+      await (await session.call(1, 'echo', { text: 'a' })).text();
+      await stage.clock.advance(12_000);
+      await (await session.call(2, 'echo', { text: 'b' })).text();
+      await sleepAll(stage);
+      assert.is(await pings(session), 200);
+      assert.equal(seen, [
+        'rest: idle',
+        'use: active',
+        'rest: idle',
+        'hibernate: hibernating',
+        'idle: hibernating',
+        'restored: initializing',
+        'initialized: active',
+      ]);
+    },
+    { server: { store: store() } },
+  ));
+
+test('R-22: a session whose streams could not be read once is found by the next request', () => {
+  const fault = faulty();
+  return serving(
+    async (stage) => {
+      const session = await openSession(stage.url);
+      await sleepAll(stage);
+      assert.is(stage.sessions(), 0);
+      // The first reading is that of the repository.
+      fault.failStreamsIn = 2;
+      assert.is(await pings(session), 503);
+      assert.is(await pings(session), 200);
     },
     { server: { store: fault.store } },
   );

@@ -100,7 +100,8 @@ export class HttpConnections {
   #sleep(session: HttpSession): void {
     this.#forget(session);
     session.keeper?.sleep();
-    this.host.bus.emit('connection.closed', { connection: session.connection, reason: 'idle: hibernating' });
+    const reason = 'idle: hibernating';
+    this.host.bus.emit('connection.closed', { connection: session.connection, reason, hibernates: true });
   }
 
   /** Passes a text to the core. The answers find their way back through the exchange. */

@@ -50,10 +50,16 @@ export class SessionWakeup {
     const { host, streams, enter } = this.#options;
     const woken = await sleepers.wake(id, principal);
     if (!woken || woken === 'damaged') return woken;
-    const { dialect, keeper, connect } = woken;
+    const { dialect, keeper, connect, unread } = woken;
     const now = host.clock.now();
     const session = new HttpSession({ id, principal, dialect, keeper }, streams, now);
-    await session.restore(now);
+    try {
+      await session.restore(now);
+    } catch (error) {
+      // The next request finds it again.
+      unread();
+      throw error;
+    }
     if (this.#closed) return undefined;
     enter(session, connect());
     return session;
