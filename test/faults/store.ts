@@ -62,7 +62,7 @@ export const STORE: readonly BrokenBuild[] = [
     id: 'R-42',
     test: 'test/durable/damage.test.ts',
     file: 'src/sessions/session-repository.ts',
-    find: "if (!row && store.isDamaged?.(actor)) return 'damaged';",
+    find: "if (!dormant && store.isDamaged?.(actor)) return 'damaged';",
     replace: '',
     why: 'a session whose row is damaged is answered with 404',
   },
