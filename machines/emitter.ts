@@ -13,7 +13,7 @@ export const emitterMachine = setup({
   states: {
     flowing: { on: { slow: 'paused', close: 'closed' } },
     paused: {
-      description: 'results wait, progress keeps its latest, logs are bounded',
+      description: 'results wait; only the latest progress is stored; log messages have a limit',
       on: { drained: 'flowing', close: 'closed' },
     },
     closed: { type: 'final' },

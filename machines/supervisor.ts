@@ -46,53 +46,53 @@ export const supervisorMachine = setup({
     backsOff: ({ context }) => context.backOff !== undefined,
   },
   actions: {
-    remember: assign(({ context, event }) => {
+    recordCrash: assign(({ context, event }) => {
       if (event.type !== 'crash') return {};
       const crashes = [...recent(context, event.at), event.at];
       return { crashes, delayMs: delayOf(context, crashes.length) };
     }),
-    forget: assign({ crashes: [], delayMs: 0 }),
+    reset: assign({ crashes: [], delayMs: 0 }),
   },
 }).createMachine({
   id: 'supervisor',
   context: ({ input }) => ({ ...input, crashes: [], delayMs: 0 }),
-  initial: 'bearing',
+  initial: 'tolerating',
   states: {
-    bearing: {
+    tolerating: {
       on: {
         crash: [
           {
             guard: 'tooMany',
-            target: 'setAside',
-            actions: 'remember',
-            description: 'as many as `restarts` in the last `windowMs` already',
+            target: 'quarantined',
+            actions: 'recordCrash',
+            description: 'more than `restarts` crashes in the last `windowMs`',
           },
           {
             guard: 'backsOff',
             target: 'waiting',
-            actions: 'remember',
-            description: 'its policy has a `backOff`',
+            actions: 'recordCrash',
+            description: 'the policy has a `backOff`',
           },
-          { actions: 'remember' },
+          { actions: 'recordCrash' },
         ],
       },
     },
     waiting: {
       on: {
         crash: [
-          { guard: 'tooMany', target: 'setAside', actions: 'remember' },
-          { target: 'waiting', actions: 'remember', description: 'a longer wait' },
+          { guard: 'tooMany', target: 'quarantined', actions: 'recordCrash' },
+          { target: 'waiting', actions: 'recordCrash', description: 'with a longer delay' },
         ],
-        waited: 'bearing',
-        release: { target: 'bearing', actions: 'forget' },
+        waited: 'tolerating',
+        release: { target: 'tolerating', actions: 'reset' },
       },
     },
-    setAside: {
+    quarantined: {
       on: {
         release: {
-          target: 'bearing',
-          actions: 'forget',
-          description: 'by an operator; what it crashed of is forgotten',
+          target: 'tolerating',
+          actions: 'reset',
+          description: 'by an operator; resets the crashes',
         },
       },
     },

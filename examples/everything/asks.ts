@@ -1,4 +1,4 @@
-/** Tools and a prompt that ask their client something in the middle: the user, the client's model, the roots. */
+/** Tools and a prompt that request input during a call: from the user, the client's model, or the roots. */
 import type { AnyQuestion, Sampled, Server } from 'troupe';
 import * as z from 'zod';
 
@@ -14,7 +14,7 @@ const PERSON = {
   required: ['username', 'email'],
 } as const;
 
-/** Every primitive, with what is filled in already (SEP-1034). */
+/** Every primitive type, with defaults (SEP-1034). */
 const DEFAULTS = {
   type: 'object',
   properties: {
@@ -26,7 +26,7 @@ const DEFAULTS = {
   },
 } as const;
 
-/** Every form of a choice (SEP-1330). */
+/** Every kind of choice field (SEP-1330). */
 const CHOICES = {
   type: 'object',
   properties: {
@@ -72,13 +72,13 @@ function addUser(server: Server): void {
   );
   server.tool(
     'test_elicitation_sep1034_defaults',
-    { description: 'Asks the user with a form that is filled in already.' },
+    { description: 'Asks the user with a prefilled form.' },
     async (_, ctx) =>
       `Elicitation completed: ${told(await ctx.elicit({ message: 'Is this right?', schema: DEFAULTS }))}`,
   );
   server.tool(
     'test_elicitation_sep1330_enums',
-    { description: 'Asks the user to choose, in every form of a choice.' },
+    { description: 'Asks the user with every kind of choice field.' },
     async (_, ctx) => `Elicitation completed: ${told(await ctx.elicit({ message: 'Choose.', schema: CHOICES }))}`,
   );
   server.tool(
@@ -95,7 +95,7 @@ function addUser(server: Server): void {
   });
   server.prompt(
     'test_input_required_result_prompt',
-    { description: 'Asks the user before it says anything.' },
+    { description: 'Asks the user before it returns a message.' },
     async (_, ctx) => {
       const { user_context: answer } = await ctx.ask({
         user_context: {
@@ -139,13 +139,13 @@ function addRounds(server: Server): void {
     return answer.status === 'accepted' ? `Hello, ${answer.content.name}!` : 'Hello, whoever you are!';
   });
   for (const name of ['test_input_required_result_request_state', 'test_input_required_result_tampered_state'])
-    server.tool(name, { description: 'Asks to confirm.' }, async (_, ctx) => {
+    server.tool(name, { description: 'Asks for confirmation.' }, async (_, ctx) => {
       const { confirm } = await ctx.ask({ confirm: { elicit: CONFIRM } });
       return `state-ok: ${told(confirm)}`;
     });
   server.tool(
     'test_input_required_result_multiple_inputs',
-    { description: 'Asks the user, the model and for the roots, at once.' },
+    { description: 'Asks the user, the model and for roots at the same time.' },
     async (_, ctx) => {
       const { user_name, greeting, client_roots } = await ctx.ask({
         user_name: { elicit: NAME },
@@ -157,7 +157,7 @@ function addRounds(server: Server): void {
   );
   server.tool(
     'test_input_required_result_multi_round',
-    { description: 'Asks one thing after the other.' },
+    { description: 'Asks several questions in sequence.' },
     async (_, ctx) => {
       const { step1 } = await ctx.ask({
         step1: { elicit: { message: 'Step 1: What is your name?', schema: NAME.schema } },
@@ -172,7 +172,7 @@ function addRounds(server: Server): void {
   );
   server.tool(
     'test_input_required_result_capabilities',
-    { description: 'Asks whatever its client can be asked.' },
+    { description: 'Asks everything that the client supports.' },
     async (_, ctx) => {
       const { elicitation, sampling } = ctx.client.capabilities;
       const questions: Record<string, AnyQuestion> = {
@@ -193,7 +193,7 @@ function saidBy({ content }: Sampled): string {
   return blocks.map((block) => (block.type === 'text' ? block.text : `[${block.type}]`)).join('\n');
 }
 
-/** An answer in the words of the wire. */
+/** An answer as text. */
 function told(answer: { readonly status: 'accepted' | 'declined' | 'cancelled'; readonly content?: unknown }): string {
   const action = { accepted: 'accept', declined: 'decline', cancelled: 'cancel' }[answer.status];
   return `action=${action}, content=${JSON.stringify(answer.content ?? {})}`;

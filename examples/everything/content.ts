@@ -7,7 +7,7 @@ export function addContent(server: Server): void {
     'echo',
     {
       title: 'Echo',
-      description: 'Answers the text that it is given.',
+      description: 'Returns the given text.',
       input: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] },
       annotations: { readOnlyHint: true, idempotentHint: true, openWorldHint: false },
       icons: [ICON],
@@ -48,7 +48,7 @@ export function addContent(server: Server): void {
     'add',
     {
       title: 'Add',
-      description: 'Adds two numbers. The result is structured, and checked against an output schema.',
+      description: 'Adds two numbers. The result is structured, and validated against an output schema.',
       input: {
         type: 'object',
         properties: { a: { type: 'number' }, b: { type: 'number' } },
@@ -64,7 +64,7 @@ export function addContent(server: Server): void {
   server.tool(
     'list_primes',
     {
-      description: 'Lists the primes up to 50. The structured result is an array, which 2026-07-28 can show.',
+      description: 'Lists the primes up to 50. The structured result is an array, which only 2026-07-28 supports.',
       output: { type: 'array', items: { type: 'integer' } },
     },
     () => [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47],
@@ -73,12 +73,12 @@ export function addContent(server: Server): void {
   server.tool(
     'find_rows',
     {
-      description: 'Finds rows of a table that is called "numbers". The result comes in the envelope that tools share.',
+      description: 'Finds rows of the table "numbers". The result uses the common envelope.',
       input: {
         type: 'object',
         properties: {
           table: { type: 'string' },
-          count: { type: 'integer', minimum: 0, maximum: 100_000, description: 'How many rows; default 3.' },
+          count: { type: 'integer', minimum: 0, maximum: 100_000, description: 'Number of rows. Default: 3.' },
         },
         required: ['table'],
       },

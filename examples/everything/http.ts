@@ -5,10 +5,10 @@ import server from './server.ts';
 
 const { values } = parseArgs({ options: { port: { type: 'string', default: '3000' } } });
 
-// The process does nothing else, so what a tool throws too late need not end it.
+// The process serves nothing else, so a late exception of a tool need not end it.
 const transport = http({ port: Number(values.port), ownsProcess: true });
 await server.listen(transport);
 console.error(`The everything server is at ${transport.url}`);
 
-// The first signal lets finish what runs, the second ends it all.
+// The first signal lets running calls finish, the second ends the process.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => server.close(`${signal} came`));

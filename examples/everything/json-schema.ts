@@ -1,4 +1,4 @@
-/** An input schema that uses what JSON Schema 2020-12 has: definitions, an anchor, composition, conditions. */
+/** An input schema with features of JSON Schema 2020-12: definitions, an anchor, composition, conditions. */
 
 const address = {
   $anchor: 'addressDef',
@@ -6,7 +6,7 @@ const address = {
   properties: { street: { type: 'string' }, city: { type: 'string' } },
 } as const;
 
-/** A contact that is reached by phone or by email, and has what that takes. */
+/** A contact by phone or by email, with the fields of each. */
 export const JSON_SCHEMA_2020_12 = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',
   type: 'object',

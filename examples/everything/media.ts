@@ -7,7 +7,7 @@ export const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4
 /** 440 Hz for 125 ms, 8 bit at 8 kHz. */
 export const WAV: Uint8Array = tone(440, 1_000, 8_000);
 
-/** Inside the server's own description: a client needs no network to show it. */
+/** Part of the server's own description: a client needs no network to show it. */
 export const ICON = {
   src: `data:image/svg+xml,${encodeURIComponent('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><circle cx="8" cy="8" r="7" fill="#b3261e"/></svg>')}`,
   mimeType: 'image/svg+xml',

@@ -14,7 +14,7 @@ export function addPrompts(server: Server): void {
   server.prompt(
     'test_prompt_with_arguments',
     {
-      description: 'One message, made from two arguments.',
+      description: 'One message with two arguments.',
       arguments: [
         { name: 'arg1', description: 'First test argument', required: true },
         { name: 'arg2', description: 'Second test argument', required: true },
@@ -30,7 +30,7 @@ export function addPrompts(server: Server): void {
   server.prompt(
     'test_prompt_with_embedded_resource',
     {
-      description: 'A resource, and what to do with it.',
+      description: 'A resource with an instruction.',
       input: {
         type: 'object',
         properties: { resourceUri: { type: 'string', description: 'URI of the resource to embed' } },
@@ -43,7 +43,7 @@ export function addPrompts(server: Server): void {
     ],
   );
 
-  server.prompt('test_prompt_with_image', { description: 'An image, and what to do with it.' }, () => [
+  server.prompt('test_prompt_with_image', { description: 'An image with an instruction.' }, () => [
     { role: 'user', content: image(PNG, 'image/png') },
     { role: 'user', content: text('Please analyze the image above.') },
   ]);
@@ -52,10 +52,10 @@ export function addPrompts(server: Server): void {
     'review_code',
     {
       title: 'Review code',
-      description: 'Begins a dialogue about a piece of code.',
+      description: 'Starts a code review.',
       arguments: [
-        { name: 'code', title: 'Code', description: 'What to review', required: true },
-        { name: 'language', title: 'Language', description: 'What it is written in' },
+        { name: 'code', title: 'Code', description: 'The code to review', required: true },
+        { name: 'language', title: 'Language', description: 'The programming language' },
       ],
       complete: { language: (typed) => LANGUAGES.filter((language) => language.startsWith(typed.toLowerCase())) },
     },

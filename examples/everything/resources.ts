@@ -16,7 +16,7 @@ export function addResources(server: Server): void {
     {
       name: 'static-text',
       title: 'Static text',
-      description: 'A text that never changes: clients may keep it for five minutes.',
+      description: 'A constant text. Clients may cache it for five minutes.',
       mimeType: 'text/plain',
       size: Buffer.byteLength(text),
       annotations: { audience: ['user', 'assistant'], priority: 0.8, lastModified: '2026-01-01T00:00:00Z' },
@@ -40,7 +40,7 @@ export function addResources(server: Server): void {
 
   server.resource(
     'test://broken',
-    { name: 'broken', description: 'Fails when it is read. The client learns no details.' },
+    { name: 'broken', description: 'Fails on every read. The client sees no details.' },
     () => {
       throw new Error('the password is in this message');
     },
@@ -67,7 +67,7 @@ function addTemplates(server: Server): void {
     'test://cities/{country}/{city}',
     {
       name: 'cities',
-      description: 'A city. Which cities are suggested depends on the country that was chosen.',
+      description: 'A city. Completion suggests cities of the chosen country.',
       mimeType: 'text/plain',
       complete: {
         country: (typed) => Object.keys(CITIES).filter((country) => country.startsWith(typed)),
@@ -82,7 +82,7 @@ function addTemplates(server: Server): void {
   );
 }
 
-/** A resource that a tool changes; clients that subscribed hear of it. */
+/** A resource that a tool changes. Subscribed clients are notified. */
 function addWatched(server: Server): void {
   const uri = 'test://watched-resource';
   let changes = 0;

@@ -1,4 +1,4 @@
-/** A server that offers one of each thing: for trying out clients, for the conformance suite, and to copy from. */
+/** A server with one example of every feature: to test clients, for the conformance suite, and to copy from. */
 import { createServer, type Server } from 'troupe';
 import { addAsks } from './asks.ts';
 import { addContent } from './content.ts';
@@ -14,10 +14,10 @@ const server: Server = createServer({
   name: 'everything',
   title: 'Everything',
   version: '1.0.0',
-  description: 'One of each thing that an MCP server can offer.',
+  description: 'One example of every feature of an MCP server.',
   icons: [ICON],
   instructions: 'Call any tool: none has a lasting effect. "echo" answers what it is given.',
-  // A call that takes a second is to be a task: the default would leave that to chance.
+  // A call of one second becomes a task. The default threshold would make the outcome random.
   limits: { pageSize, taskAfterMs: 250 },
 });
 

@@ -1,4 +1,4 @@
-/** Serves the everything server on stdio, with no command line tool between. */
+/** Serves the everything server on stdio, without the command line tool. */
 import { stdio } from 'troupe';
 import server from './server.ts';
 

@@ -1,4 +1,4 @@
-/** Tools whose calls outlive their requests: always, or when they take long. */
+/** Tools whose calls outlive their requests: always, or if they take long. */
 import { setTimeout } from 'node:timers/promises';
 import { ErrorCode, ProtocolError, type Server } from 'troupe';
 import * as z from 'zod';
@@ -8,13 +8,13 @@ const CONFIRM = z.object({ confirm: z.boolean() });
 export function addTasks(server: Server): void {
   server.tool(
     'greet',
-    { description: 'Greets at once.', input: z.object({ name: z.string() }) },
+    { description: 'Returns a greeting immediately.', input: z.object({ name: z.string() }) },
     ({ name }) => `Hello, ${name}!`,
   );
   server.tool(
     'slow_compute',
     {
-      description: 'Computes for so many seconds. A task, when it takes long.',
+      description: 'Computes for the given number of seconds. A long computation becomes a task.',
       input: z.object({ seconds: z.number().min(0).max(600), label: z.string().default('it') }),
       task: 'allowed',
     },
@@ -26,19 +26,23 @@ export function addTasks(server: Server): void {
   );
   server.tool(
     'failing_job',
-    { description: 'A task whose tool fails: it completes, with a result that says so.', task: 'required' },
+    { description: 'A task whose tool fails. It completes with an error result.', task: 'required' },
     async (_, ctx) => {
       await setTimeout(1_000, undefined, { signal: ctx.signal });
       throw new Error('the job has failed');
     },
   );
-  server.tool('protocol_error_job', { description: 'A task that fails.', task: 'required' }, async () => {
-    throw new ProtocolError(ErrorCode.InternalError, 'the job cannot be run at all');
-  });
+  server.tool(
+    'protocol_error_job',
+    { description: 'A task that fails with a protocol error.', task: 'required' },
+    async () => {
+      throw new ProtocolError(ErrorCode.InternalError, 'the job cannot be run at all');
+    },
+  );
   server.tool(
     'confirm_delete',
     {
-      description: 'A task that asks before it deletes. It deletes nothing.',
+      description: 'A task that asks for confirmation. It deletes nothing.',
       input: z.object({ filename: z.string() }),
       task: 'required',
     },
@@ -49,7 +53,7 @@ export function addTasks(server: Server): void {
   );
   server.tool(
     'multi_input',
-    { description: 'A task that asks two things at once.', task: 'required' },
+    { description: 'A task with two simultaneous input requests.', task: 'required' },
     async (_, ctx) => {
       const { name, confirm } = await ctx.ask({
         name: { elicit: { message: 'What is your name?', schema: z.object({ name: z.string() }) } },
@@ -60,7 +64,7 @@ export function addTasks(server: Server): void {
   );
   server.tool(
     'test_tool_with_task',
-    { description: 'Asks for a name, then works on: as a task, where its client takes one.', task: 'allowed' },
+    { description: 'Asks for a name, then continues as a task if the client supports tasks.', task: 'allowed' },
     async (_, ctx) => {
       const { user_name: answer } = await ctx.ask({
         user_name: { elicit: { message: 'What is your name?', schema: z.object({ name: z.string() }) } },

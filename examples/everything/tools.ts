@@ -1,4 +1,4 @@
-/** Tools that do more than answer: log, report progress, fail, wait, let go of a stream, change what is offered. */
+/** Tools that do more than return a result: log, report progress, fail, wait, close a stream, change the offer. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ErrorCode, ProtocolError, type Server } from 'troupe';
 import { JSON_SCHEMA_2020_12 } from './json-schema.ts';
@@ -42,24 +42,32 @@ function addTalkative(server: Server): void {
     return 'Reported progress.';
   });
 
-  server.tool('print', { description: 'Prints to stdout. The protocol is not harmed: it goes to stderr.' }, () => {
-    console.log('printed by a tool');
-    return 'Printed.';
-  });
+  server.tool(
+    'print',
+    { description: 'Prints to stdout. The output goes to stderr and does not disturb the protocol.' },
+    () => {
+      console.log('printed by a tool');
+      return 'Printed.';
+    },
+  );
 }
 
 function addFailing(server: Server): void {
-  server.tool('test_error_handling', { description: 'Throws. The model reads the message.' }, () => {
+  server.tool('test_error_handling', { description: 'Throws an error. The model receives the message.' }, () => {
     throw new Error('This tool intentionally returns an error for testing');
   });
 
-  server.tool('protocol_error', { description: 'Throws a protocol error. The client gets it, no model does.' }, () => {
-    throw new ProtocolError(ErrorCode.InvalidParams, 'This tool answers no one', { hint: 'call another' });
-  });
+  server.tool(
+    'protocol_error',
+    { description: 'Throws a protocol error. The client receives it, the model does not.' },
+    () => {
+      throw new ProtocolError(ErrorCode.InvalidParams, 'This tool answers no one', { hint: 'call another' });
+    },
+  );
 
   server.tool(
     'test_missing_capability',
-    { description: 'Serves clients that offer sampling. Any other gets a protocol error that names what is missing.' },
+    { description: 'Requires sampling. Clients without it get a protocol error that names the missing capability.' },
     (_, ctx) => {
       if (ctx.client.capabilities.sampling === undefined)
         throw new ProtocolError(ErrorCode.MissingRequiredClientCapability, 'This tool needs a client that can sample', {
@@ -72,14 +80,14 @@ function addFailing(server: Server): void {
   server.tool(
     'invalid_output',
     {
-      description: 'Returns data that breaks its own output schema.',
+      description: 'Returns data that violates its output schema.',
       output: { type: 'object', properties: { sum: { type: 'number' } }, required: ['sum'] },
     },
-    // What a type checker would refuse, as a handler in plain JavaScript may do.
+    // A type checker rejects this result; a handler in plain JavaScript may return it.
     () => JSON.parse('{ "sum": "not a number" }'),
   );
 
-  server.tool('throw_later', { description: 'Answers, and throws afterwards from a timer that it left.' }, () => {
+  server.tool('throw_later', { description: 'Returns a result, and throws later from a timer.' }, () => {
     setTimeout(() => {
       throw new Error('thrown too late');
     }, 10);
@@ -90,11 +98,11 @@ function addFailing(server: Server): void {
 function addInputs(server: Server): void {
   server.tool(
     'json_schema_2020_12_tool',
-    { description: 'Takes what a schema with 2020-12 keywords describes.', input: JSON_SCHEMA_2020_12 },
+    { description: 'Accepts arguments of a schema with 2020-12 keywords.', input: JSON_SCHEMA_2020_12 },
     (contact) => `Reached ${JSON.stringify(contact)}.`,
   );
 
-  server.tool('describe_client', { description: 'Tells what the server knows of the client that asks.' }, (_, ctx) => ({
+  server.tool('describe_client', { description: 'Describes the calling client as the server sees it.' }, (_, ctx) => ({
     client: { name: ctx.client.info?.name ?? null, version: ctx.client.info?.version ?? null },
     revision: ctx.client.revision,
     era: ctx.client.era,
@@ -107,7 +115,7 @@ function addForHttp(server: Server): void {
   server.tool(
     'route_by_region',
     {
-      description: 'Takes a parameter that HTTP clients mirror into a header, for proxies to route by.',
+      description: 'Has a parameter that HTTP clients also send as a header, so that proxies can route by it.',
       input: {
         type: 'object',
         properties: {
@@ -122,7 +130,7 @@ function addForHttp(server: Server): void {
 
   server.tool(
     'test_reconnection',
-    { description: 'Lets go of the connection in the middle of the call. The client comes back for the answer.' },
+    { description: 'Closes the stream during the call. The client reconnects for the result.' },
     async (_, ctx) => {
       const comeBackAfterMs = 50;
       ctx.closeStream(comeBackAfterMs);
@@ -137,8 +145,7 @@ function addChanging(server: Server): void {
   server.tool(
     'wait',
     {
-      description:
-        'Says in a progress message that it waits, and waits for some milliseconds, or until it is cancelled.',
+      description: 'Reports progress, then waits for the given number of milliseconds or until it is cancelled.',
       input: {
         type: 'object',
         properties: { ms: { type: 'integer', minimum: 0, maximum: 60_000 } },
@@ -160,15 +167,23 @@ function addChanging(server: Server): void {
   );
   server.resource(
     'test://waits',
-    { name: 'waits', description: 'How many calls of "wait" run, and were cancelled.', mimeType: 'application/json' },
+    {
+      name: 'waits',
+      description: 'The numbers of running and cancelled calls of "wait".',
+      mimeType: 'application/json',
+    },
     () => JSON.stringify(waits),
   );
 
-  const tool = server.tool('dynamic_tool', { description: 'Comes and goes.' }, () => 'Here now.');
-  const prompt = server.prompt('dynamic_prompt', { description: 'Comes and goes.' }, () => 'Here now.');
+  const tool = server.tool('dynamic_tool', { description: 'Can be added and removed at run time.' }, () => 'Here now.');
+  const prompt = server.prompt(
+    'dynamic_prompt',
+    { description: 'Can be added and removed at run time.' },
+    () => 'Here now.',
+  );
   const resource = server.resource(
     'test://dynamic-resource',
-    { name: 'dynamic-resource', description: 'Comes and goes.', mimeType: 'text/plain' },
+    { name: 'dynamic-resource', description: 'Can be added and removed at run time.', mimeType: 'text/plain' },
     () => 'Here now.',
   );
   for (const [kind, element] of Object.entries({ tool, prompt, resource })) {

@@ -1,11 +1,11 @@
-/** A server with executors of its own around ours: one times every call, one remembers the answers of tools that promise to change nothing. */
+/** A server with two additional executors: one measures every call, one caches the results of read-only tools. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createServer, stdio, type ToolCall, type ToolExecution } from 'troupe';
 import { z } from 'zod';
 
 type Result = Awaited<ReturnType<ToolExecution['execute']>>;
 
-/** Writes a line on stderr for each call, however it ends, and notes the time in the result's `_meta`. */
+/** Writes a line to stderr for each call, whatever its outcome, and adds the duration to the result's `_meta`. */
 function timed(inner: ToolExecution): ToolExecution {
   return {
     async execute(call, ctx) {
@@ -22,12 +22,12 @@ function timed(inner: ToolExecution): ToolExecution {
 }
 
 /**
- * Answers from memory where that is safe. It receives the arguments as they came, unchecked: so a call that fails is
- * never remembered, and each principal has a memory of its own.
+ * Caches results where that is safe. It receives unchecked arguments: a failed call is never cached, and each principal
+ * has a cache of its own.
  *
- * @param most how many answers are kept; the oldest goes first
+ * @param most maximum number of cached results; the oldest is removed first
  */
-function remembering(inner: ToolExecution, most = 1_000): ToolExecution {
+function caching(inner: ToolExecution, most = 1_000): ToolExecution {
   const kept = new Map<string, Result>();
   return {
     async execute(call, ctx) {
@@ -51,7 +51,7 @@ function isPure({ tool: { annotations } }: ToolCall): boolean {
 const server = createServer({
   name: 'executor',
   version: '1.0.0',
-  executors: { tools: (ours) => timed(remembering(ours)) },
+  executors: { tools: (ours) => timed(caching(ours)) },
 });
 
 let computed = 0;
@@ -59,7 +59,7 @@ let computed = 0;
 server.tool(
   'square',
   {
-    description: 'Squares a number, slowly',
+    description: 'Squares a number slowly',
     input: z.object({ n: z.number() }),
     output: z.object({ square: z.number(), computed: z.number() }),
     annotations: { readOnlyHint: true, idempotentHint: true },
@@ -71,7 +71,7 @@ server.tool(
   },
 );
 
-server.tool('count', { description: 'Counts its calls: it is never remembered' }, () => {
+server.tool('count', { description: 'Counts its calls. Its results are never cached.' }, () => {
   computed += 1;
   return { computed };
 });

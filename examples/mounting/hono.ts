@@ -5,7 +5,8 @@ import { Hono } from 'hono';
 import { createServer } from 'troupe';
 import { z } from 'zod';
 
-// It serves clients of this machine. For others, say by which names they call it: http: { allowedHosts: ['mcp.example.com'] }
+// It serves clients of this machine. For others, list the host names that they use: http: { allowedHosts:
+// ['mcp.example.com'] }
 const server = createServer({ name: 'in-hono', version: '1.0.0' });
 
 const input = z.object({ to: z.int().min(1).max(600) });

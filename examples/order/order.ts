@@ -1,12 +1,15 @@
-/** A checkout as a statechart: a cart that is given up after a while, a question, a payment that happens once, and a parcel that leaves later. */
+/**
+ * A checkout as a statechart: a cart with a time limit, a question, a payment that happens once, and a delayed
+ * shipment.
+ */
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { elicitWith, fromSteps } from 'troupe';
 import { assign, setup } from 'xstate';
 import * as z from 'zod';
 
-/** Where charges are written down: the bank, in this example. */
+/** The record of charges: the bank in this example. */
 const ledger = process.env.ORDER_LEDGER;
-/** How long a cart waits for its customer, and a parcel for its courier. */
+/** Time limits: of a cart without activity, and of a parcel before shipment. */
 const patienceMs = Number(process.env.ORDER_PATIENCE_MS ?? 1_800_000);
 const packingMs = Number(process.env.ORDER_PACKING_MS ?? 60_000);
 
@@ -35,7 +38,7 @@ export const orderMachine = setup({
   actors: {
     askConsent: elicitWith(AGREED),
     charge: fromSteps<{ customer: string; total: number }, string>(({ input, step, key }) =>
-      // The bank knows a charge by its key: if this process dies before the step is recorded, the same charge is sent again.
+      // The key identifies the charge: if this process dies before the step is recorded, the same charge is sent again.
       step('charge', () => charge(key, input.customer, input.total)),
     ),
   },
@@ -49,12 +52,16 @@ export const orderMachine = setup({
     cart: {
       on: {
         add_item: {
-          description: 'Puts something into the cart',
+          description: 'Adds an item to the cart',
           actions: assign(({ context, event: { sku, quantity } }) => ({
             items: [...context.items, { sku, quantity }],
           })),
         },
-        checkout: { description: 'Asks the customer, and charges them', guard: 'filled', target: 'confirming' },
+        checkout: {
+          description: 'Asks the customer for consent, then charges them',
+          guard: 'filled',
+          target: 'confirming',
+        },
         cancel: { target: 'cancelled' },
       },
       after: { patience: 'cancelled' },
@@ -97,7 +104,7 @@ export function totalOf({ items }: Order): number {
   return items.reduce((total, { sku, quantity }) => total + PRICES[sku] * quantity, 0);
 }
 
-/** A bank that takes each key once. */
+/** A bank that accepts each key once. */
 function charge(key: string, customer: string, total: number): string {
   if (ledger === undefined) return key;
   const known = existsSync(ledger) ? readFileSync(ledger, 'utf8') : '';

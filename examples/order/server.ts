@@ -1,9 +1,9 @@
-/** Sells tea: a statechart as a set of tools. Each order lives behind a handle, and with a store it survives the process. */
+/** Sells tea: a statechart as a set of tools. Each order has a handle, and survives the process if there is a store. */
 import { createServer, type Server, sqlite } from 'troupe';
 import * as z from 'zod';
 import { orderMachine, SKU, totalOf } from './order.ts';
 
-/** Where orders are kept; in memory, where there is none. */
+/** The store for orders. Without it, they are in memory. */
 const file = process.env.ORDER_STORE;
 
 const server: Server = createServer({

@@ -1,14 +1,14 @@
-/** Refunds an order: it asks, pays, and asks again. One text for every client, and it pays once, whatever happens in between. */
+/** Refunds an order: it asks, pays, and asks again. One handler for every client, and it pays exactly once. */
 import { appendFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createServer, type Server } from 'troupe';
 import * as z from 'zod';
 
-/** Where payments are written down. */
+/** The record of payments. */
 const ledger = process.env.REFUND_LEDGER;
-/** How long the order system takes. */
+/** Delay of the order system. */
 const lookUpMs = Number(process.env.REFUND_LOOK_UP_MS ?? 0);
-/** Secrets that every process of this server has: with them a question survives a restart. */
+/** Secrets that all processes of this server share, so that a question survives a restart. */
 const keys = process.env.REFUND_KEYS?.split(',');
 
 const SURE = z.object({ sure: z.boolean().describe('Pay it back') });
@@ -19,7 +19,7 @@ const server: Server = createServer({ name: 'refunds', version: '1.0.0', ...(key
 server.tool(
   'refund',
   {
-    description: 'Pays an order back, once its buyer has agreed.',
+    description: 'Refunds an order after the buyer has agreed.',
     input: z.object({ order: z.string() }),
     task: 'allowed',
   },
@@ -29,7 +29,7 @@ server.tool(
     const sure = await ctx.elicit({ message: `Pay ${amount} back for order ${order}?`, schema: SURE });
     if (sure.status !== 'accepted' || !sure.content.sure) return 'Nothing was paid.';
 
-    // What must not happen twice is a step: its result is recorded before the next question is asked.
+    // A payment must not happen twice, so it is a step: its result is recorded before the next question.
     const { payment } = await ctx.step('pay', () => pay(order, amount));
 
     const receipt = await ctx.elicit({ message: `Payment ${payment} is on its way. Your address?`, schema: RECEIPT });

@@ -26,7 +26,7 @@ export default class Dice {
     };
   }
 
-  /** What a schema cannot say. The schema has been checked when this is called. */
+  /** A check beyond the schema. It runs after the schema. */
   validateArguments({ sides, count = 1 }: JsonObject): Throw {
     if (typeof sides !== 'number' || typeof count !== 'number') throw new TypeError('sides and count are numbers');
     if (sides * count > 10_000)

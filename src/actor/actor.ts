@@ -250,7 +250,7 @@ class Spawned<M extends Mail>
     const { clock, inspection, quarantine } = this.#system;
     this.#supervisor ??= initialTransition(supervisorMachine, this.#behaviour.policy ?? DEFAULT_POLICY)[0];
     [this.#supervisor] = transition(supervisorMachine, this.#supervisor, { type: 'crash', at: clock.now() });
-    if (this.#supervisor.value === 'setAside' && this.#status === 'live') {
+    if (this.#supervisor.value === 'quarantined' && this.#status === 'live') {
       this.#status = 'set aside';
       quarantine.add(this.address, this.kind, messageOf(error), this.#release);
     }

@@ -228,7 +228,7 @@ export class Instance implements TurnLoopOwner {
   crashed(events: readonly AnyEventObject[], error: unknown): void {
     const { clock, inspection } = this.#host;
     [this.#supervisor] = transition(supervisorMachine, this.#supervisor, { type: 'crash', at: clock.now() });
-    const setAside = this.#supervisor.matches('setAside');
+    const setAside = this.#supervisor.matches('quarantined');
     const mail = events.map(({ type }) => type).join(', ') || 'its start';
     if (inspection.on) inspection.record({ type: 'crashed', actor: handleAddress(this.entry), mail, error, setAside });
     if (setAside) return this.#setAside(events, error);

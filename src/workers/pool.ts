@@ -66,7 +66,7 @@ export class Pool {
   #run({ label, source, args, ctx }: Pick<PoolCall, 'label' | 'source' | 'args' | 'ctx'>): Promise<unknown> {
     const { maxCpuQueue, cpuThreads } = this.#options.limits;
     ctx.signal.throwIfAborted();
-    if (this.#supervisors.get(label)?.value === 'setAside')
+    if (this.#supervisors.get(label)?.value === 'quarantined')
       throw new Error(`${label} crashed its threads too often and is quarantined: the operator can release it`);
     if (this.#ended) throw new Error('the server has stopped');
     if (this.#queue.length >= maxCpuQueue)
@@ -140,7 +140,7 @@ export class Pool {
     const before = this.#supervisors.get(label) ?? initialTransition(supervisorMachine, POLICY)[0];
     const [now] = transition(supervisorMachine, before, { type: 'crash', at: clock.now() });
     this.#supervisors.set(label, now);
-    if (now.value !== 'setAside' || before.value === 'setAside') return;
+    if (now.value !== 'quarantined' || before.value === 'quarantined') return;
     quarantine.add(`cpu/${label}`, 'executor', why, () => void this.#supervisors.delete(label));
   }
 }

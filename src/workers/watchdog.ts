@@ -127,7 +127,7 @@ class ProcessWatchdog implements Watchdog {
   #again(): void {
     if (this.#stopped) return;
     [this.#supervisor] = transition(supervisorMachine, this.#supervisor, { type: 'crash', at: systemClock.now() });
-    if (this.#supervisor.value === 'setAside')
+    if (this.#supervisor.value === 'quarantined')
       return this.#options.log(
         'error',
         'the watchdog failed too often and was stopped: the event loop is no longer watched',

@@ -89,11 +89,11 @@ test('a policy with a back-off waits longer after each crash, and no longer than
     assert.is(snapshot.value, 'waiting');
     delays.push(snapshot.context.delayMs);
     [snapshot] = transition(supervisorMachine, snapshot, { type: 'waited' });
-    assert.is(snapshot.value, 'bearing');
+    assert.is(snapshot.value, 'tolerating');
   }
   assert.equal(delays, [100, 200, 400, 800, 1_000, 1_000]);
   [snapshot] = transition(supervisorMachine, snapshot, { type: 'crash', at: 7_000 });
-  assert.is(snapshot.value, 'setAside');
+  assert.is(snapshot.value, 'quarantined');
   [snapshot] = transition(supervisorMachine, snapshot, { type: 'release' });
-  assert.is(snapshot.value, 'bearing');
+  assert.is(snapshot.value, 'tolerating');
 });

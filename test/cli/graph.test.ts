@@ -58,7 +58,7 @@ test('the order example is written to a file', async () => {
   assert.equal({ code, out }, { code: 0, out: '' });
   assert.match(
     readFileSync(tree.at('order.md'), 'utf8'),
-    '`checkout` (Asks the customer, and charges them) | filled | confirming |',
+    '`checkout` (Asks the customer for consent, then charges them) | filled | confirming |',
   );
 });
 

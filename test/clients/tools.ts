@@ -10,7 +10,7 @@ export function toolTests({ test, modern, since, client, call, refusal }: Stage)
     assert.ok(tools.length >= 25, `${tools.length} tools`);
     const [echo] = tools;
     const { description } = Object(echo);
-    assert.is(description, 'Answers the text that it is given.');
+    assert.is(description, 'Returns the given text.');
     assert.is(Object(echo).title, since('2025-06-18') ? 'Echo' : undefined);
     assert.is(Object(echo).annotations === undefined, !since('2025-03-26'));
     assert.is(Object(echo).icons === undefined, !since('2025-11-25'));

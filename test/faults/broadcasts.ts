@@ -1,4 +1,4 @@
-/** Builds that are broken on purpose: what holds for a change that thousands of clients are told of. */
+/** Broken builds: changes that thousands of clients are notified of. */
 import type { BrokenBuild } from './broken-build.ts';
 
 const test = 'test/emitters/fan-out.test.ts';
@@ -10,7 +10,7 @@ export const BROADCASTS: readonly BrokenBuild[] = [
     file: 'src/clock.ts',
     find: 'return this.#steps >= SLICE_STEPS || this.#clock.now() >= this.#end;',
     replace: 'return false;',
-    why: 'a broadcast is told in one turn of the event loop',
+    why: 'a broadcast runs in one turn of the event loop',
   },
   {
     id: 'R-44',
@@ -18,7 +18,7 @@ export const BROADCASTS: readonly BrokenBuild[] = [
     file: 'src/clock.ts',
     find: 'return this.#steps >= SLICE_STEPS || this.#clock.now() >= this.#end;',
     replace: 'return this.#steps >= SLICE_STEPS;',
-    why: 'a slice of a broadcast may take any time',
+    why: 'a slice of a broadcast has no time limit',
   },
   {
     id: 'R-44',
@@ -26,7 +26,7 @@ export const BROADCASTS: readonly BrokenBuild[] = [
     file: 'src/transports/http/node-request.ts',
     find: 'if (unwritten.length >= MOST_RESPONSES) flushAll();',
     replace: '',
-    why: 'what a slice has told is written after it, without a bound',
+    why: 'the output of a slice is written after it, without a limit',
   },
   {
     id: 'R-44',
@@ -42,7 +42,7 @@ export const BROADCASTS: readonly BrokenBuild[] = [
     file: 'src/emitters/fan-out.ts',
     find: '    this.#next = this.#at;\n',
     replace: '',
-    why: 'a change during a broadcast does not reach those that were told already',
+    why: 'a change during a broadcast does not reach clients that were already notified',
   },
   {
     id: 'R-44',
@@ -50,7 +50,7 @@ export const BROADCASTS: readonly BrokenBuild[] = [
     file: 'src/emitters/fan-out.ts',
     find: 'if (done || value[1] > this.#until) return false;',
     replace: 'if (done) return false;',
-    why: 'a client that comes during a broadcast hears of what was before it',
+    why: 'a client that connects during a broadcast is notified of the earlier change',
   },
   {
     id: 'R-44',
@@ -58,7 +58,7 @@ export const BROADCASTS: readonly BrokenBuild[] = [
     file: 'src/runtime/runtime.ts',
     find: "    subscriptions.mailbox.send({ type: 'tell all' });\n",
     replace: '',
-    why: 'a server that closes during a broadcast leaves sessions untold',
+    why: 'a server that closes during a broadcast leaves sessions without a notification',
   },
   {
     id: 'R-44',
@@ -66,6 +66,6 @@ export const BROADCASTS: readonly BrokenBuild[] = [
     file: 'src/emitters/subscriptions.ts',
     find: 'for (const change of this.#owed(request)) announce(request, change);',
     replace: '',
-    why: 'a subscription that the server ends is not told what is left',
+    why: 'a subscription that the server ends does not get its pending notifications',
   },
 ];

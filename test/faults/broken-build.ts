@@ -1,4 +1,4 @@
-/** What a build that is broken on purpose is: one change of one file, and the test that must find it. */
+/** The shape of a broken build: one change of one file, and the test that must find it. */
 
 export interface BrokenBuild {
   /** Of the promise in docs/reliability.md. The title of the test that fails names it. */

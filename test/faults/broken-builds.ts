@@ -1,4 +1,4 @@
-/** All builds that are broken on purpose: a reliability test counts only if it finds its own. */
+/** All broken builds: a reliability test counts only if it finds its own. */
 
 import { BROADCASTS } from './broadcasts.ts';
 import type { BrokenBuild } from './broken-build.ts';

@@ -1,4 +1,4 @@
-/** Builds that are broken on purpose: how far the command line goes, and what a start that fails leaves. */
+/** Broken builds: command-line options, and starts that fail. */
 import type { BrokenBuild } from './broken-build.ts';
 
 export const COMMAND: readonly BrokenBuild[] = [
@@ -16,7 +16,7 @@ export const COMMAND: readonly BrokenBuild[] = [
     file: 'src/runtime/runtime.ts',
     find: '          http: options.http,\n',
     replace: '',
-    why: 'http() does not take the options of its server',
+    why: 'http() ignores the options of its server',
     built: true,
   },
   {
@@ -33,7 +33,7 @@ export const COMMAND: readonly BrokenBuild[] = [
     file: 'src/cli/commands/attach.ts',
     find: '    return socketLink(await connected(checkSocket(path)));\n  } catch',
     replace: '    return socketLink(await connected(path));\n  } catch',
-    why: 'attach connects to whatever socket is there',
+    why: 'attach connects to any socket of any owner',
     built: true,
   },
   {

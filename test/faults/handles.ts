@@ -1,4 +1,4 @@
-/** Builds that are broken on purpose: what a handle promises. */
+/** Broken builds: the promises of handles. */
 import type { BrokenBuild } from './broken-build.ts';
 
 export const HANDLES: readonly BrokenBuild[] = [
@@ -9,7 +9,7 @@ export const HANDLES: readonly BrokenBuild[] = [
     find: 'this.#host.store.commit(more.length === 0 ? writes : [...writes, ...more]).then(',
     replace:
       'void this.#host.store.commit(more.length === 0 ? writes : [...writes, ...more]).catch(() => {}); Promise.resolve().then(',
-    why: 'a client is told of an event before it is durable',
+    why: 'a client is notified of an event before it is durable',
   },
   {
     id: 'R-01',
@@ -18,7 +18,7 @@ export const HANDLES: readonly BrokenBuild[] = [
     find: "const writes: Write[] = [{ type: 'snapshot', actor, version: awake.version, data }, ...awake.writes()];",
     replace:
       "const writes: Write[] = own ? [{ type: 'snapshot', actor, version: awake.version, data }, ...awake.writes()] : awake.writes();",
-    why: 'what comes from within a machine is not kept',
+    why: 'events from inside a machine are not persisted',
   },
   {
     id: 'R-18',
@@ -26,7 +26,7 @@ export const HANDLES: readonly BrokenBuild[] = [
     file: 'src/handles/instance.ts',
     find: "this.leave('it could not be persisted');",
     replace: '',
-    why: 'an instance goes on from what could not be kept',
+    why: 'an instance continues from a state that was not persisted',
   },
   {
     id: 'R-17',
@@ -42,7 +42,7 @@ export const HANDLES: readonly BrokenBuild[] = [
     file: 'src/handles/idempotent-calls.ts',
     find: 'if (before !== undefined) return again(before);',
     replace: '',
-    why: 'an event that is sent again with its key is applied again',
+    why: 'an event that is retried with its key is applied twice',
   },
   {
     id: 'R-01',
@@ -58,7 +58,7 @@ export const HANDLES: readonly BrokenBuild[] = [
     file: 'src/handles/poison-events.ts',
     find: 'notes.write(toText([id, whatOf(call)]));',
     replace: '',
-    why: 'an event that ends the whole process is taken again and again',
+    why: 'an event that ends the whole process is retried without a limit',
     built: true,
   },
   {
@@ -67,7 +67,7 @@ export const HANDLES: readonly BrokenBuild[] = [
     file: 'src/handles/poison-events.ts',
     find: 'notes.write(toText([id, OWN_ACTIVITY]));',
     replace: '',
-    why: 'a timer that ends the whole process does so in each of its lives',
+    why: 'a timer that ends the whole process fires again after each restart',
     built: true,
   },
   {
@@ -76,7 +76,7 @@ export const HANDLES: readonly BrokenBuild[] = [
     file: 'src/handles/poison-events.ts',
     find: 'const crashed = hasCrashed(notes.by, previous?.());',
     replace: 'const crashed = true;',
-    why: 'two kills from outside condemn an innocent event',
+    why: 'two external kills quarantine an innocent event',
     built: true,
   },
   {
@@ -85,7 +85,7 @@ export const HANDLES: readonly BrokenBuild[] = [
     file: 'src/poison-registry.ts',
     find: 'if (!record?.unexplained) return false;',
     replace: 'return false;',
-    why: 'an event that the process has survived is still held against itself',
+    why: 'an event that the process survived still counts as a crash',
     built: true,
   },
   {
@@ -94,7 +94,7 @@ export const HANDLES: readonly BrokenBuild[] = [
     file: 'src/runtime/supervision.ts',
     find: ' || this.#handles?.release(name) === true',
     replace: '',
-    why: 'an event that was set aside cannot be released',
+    why: 'a quarantined event cannot be released',
     built: true,
   },
   {
@@ -103,7 +103,7 @@ export const HANDLES: readonly BrokenBuild[] = [
     file: 'src/store/crash-marker.ts',
     find: 'for (const notes of opened) notes.ends();',
     replace: '',
-    why: 'process.exit in the middle of an event passes for a kill from outside',
+    why: 'process.exit during an event counts as an external kill',
   },
   {
     id: 'R-15',
@@ -119,7 +119,7 @@ export const HANDLES: readonly BrokenBuild[] = [
     file: 'src/handles/serializable.ts',
     find: 'if (prototype !== Object.prototype && prototype !== null && !isPlainElsewhere(prototype))',
     replace: 'if (prototype === undefined)',
-    why: 'a snapshot that JSON cannot keep is kept',
+    why: 'a snapshot that JSON cannot represent is stored',
   },
   {
     id: 'R-15',
@@ -127,7 +127,7 @@ export const HANDLES: readonly BrokenBuild[] = [
     file: 'src/handles/turn-loop.ts',
     find: 'if (failed && before) return this.#undo(awake, applied, before, failed.error);',
     replace: '',
-    why: 'an event whose action throws leaves its change',
+    why: 'an event whose action throws still changes the state',
   },
   {
     id: 'R-16',
@@ -135,7 +135,7 @@ export const HANDLES: readonly BrokenBuild[] = [
     file: 'src/handles/instance.ts',
     find: 'const RESTARTS = { restarts: 3, windowMs: 10_000 };',
     replace: 'const RESTARTS = { restarts: 30, windowMs: 10_000 };',
-    why: 'a handle that crashes for ever is never set aside',
+    why: 'a handle that crashes repeatedly is never quarantined',
   },
   {
     id: 'R-14',
@@ -143,7 +143,7 @@ export const HANDLES: readonly BrokenBuild[] = [
     file: 'src/handles/machine-checks.ts',
     find: 'const cycle = endlessCycle(machine);',
     replace: 'const cycle = undefined;',
-    why: 'a machine that never comes to rest is taken',
+    why: 'a machine with an endless transition is accepted',
   },
   {
     id: 'R-10',
@@ -151,7 +151,7 @@ export const HANDLES: readonly BrokenBuild[] = [
     file: 'src/handles/bounded-mailbox.ts',
     find: 'if (this.#jobs.length >= this.#most)',
     replace: 'if (this.#most < 0)',
-    why: 'the mailbox of a handle has no bound',
+    why: 'the mailbox of a handle has no limit',
   },
   {
     id: 'S-01',
@@ -159,7 +159,7 @@ export const HANDLES: readonly BrokenBuild[] = [
     file: 'src/handles/handles.ts',
     find: 'if (!listed.includes(type))',
     replace: 'if (listed.length > 99)',
-    why: 'any event reaches a machine',
+    why: 'a machine receives events that it does not list',
   },
   {
     id: 'S-01',
@@ -175,7 +175,7 @@ export const HANDLES: readonly BrokenBuild[] = [
     file: 'src/handles/restore.ts',
     find: 'if (fault === undefined) return;',
     replace: "if (fault !== 'none') return;",
-    why: 'a snapshot chooses what runs',
+    why: 'a snapshot decides which code runs',
   },
   {
     id: 'S-04',
@@ -191,7 +191,7 @@ export const HANDLES: readonly BrokenBuild[] = [
     file: 'src/handles/restore.ts',
     find: 'const machine = kind.previous?.[version];',
     replace: 'const machine = kind.previous?.[version] ?? kind.machine;',
-    why: 'a snapshot is read as one of another version',
+    why: 'a snapshot is read as that of another version',
   },
   {
     id: 'R-27',
@@ -199,7 +199,7 @@ export const HANDLES: readonly BrokenBuild[] = [
     file: 'src/handles/activation.ts',
     find: 'const fresh = resumption.migrated ? new Map(delaysOf(resumption.machine, resumption.snapshot)) : undefined;',
     replace: 'const fresh = resumption.migrated ? new Map<string, number>() : undefined;',
-    why: 'a migrated instance has lost its timers',
+    why: 'a migrated instance loses its timers',
   },
   {
     id: 'R-28',
@@ -207,6 +207,6 @@ export const HANDLES: readonly BrokenBuild[] = [
     file: 'src/handles/event-history.ts',
     find: 'states.pop();',
     replace: 'states.at(-1);',
-    why: 'a replayed history comes to another state',
+    why: 'a replayed history ends in another state',
   },
 ];

@@ -1,4 +1,4 @@
-/** Builds that are broken on purpose: what holds for clients that read slowly. */
+/** Broken builds: clients that read slowly, and invalid HTTP. */
 import type { BrokenBuild } from './broken-build.ts';
 
 export const HTTP: readonly BrokenBuild[] = [
@@ -8,7 +8,7 @@ export const HTTP: readonly BrokenBuild[] = [
     file: 'src/transports/http/stall-detector.ts',
     find: 'return pending > 0 && now - this.#since >= stallMs;',
     replace: 'return false;',
-    why: 'a client that never reads is never dropped',
+    why: 'a client that never reads is never disconnected',
   },
   {
     id: 'R-09',
@@ -16,7 +16,7 @@ export const HTTP: readonly BrokenBuild[] = [
     file: 'src/emitters/emitter-queue.ts',
     find: '    this.#mail.delete(key);\n    this.#mail.set(key, mail);\n    if (this',
     replace: '    if (!this.#mail.has(key)) this.#mail.set(key, mail);\n    if (this',
-    why: 'of what a handler says the first counts, not the last',
+    why: 'the first value from a handler counts, not the last',
   },
   {
     id: 'S-38',
@@ -24,7 +24,7 @@ export const HTTP: readonly BrokenBuild[] = [
     file: 'src/transports/http/endpoint.ts',
     find: '    if (refusal) return this.refuse(request, refusal);',
     replace: '    if (refusal && !health) return this.refuse(request, refusal);',
-    why: 'health answers a page of another site',
+    why: 'the health endpoint responds to a page of another site',
   },
   {
     id: 'S-39',
@@ -64,7 +64,7 @@ export const HTTP: readonly BrokenBuild[] = [
     file: 'src/codec/inbound/inbound.ts',
     find: 'id === undefined && this.#exchange ? DIALECTS[LATEST_LEGACY] : heard',
     replace: 'heard',
-    why: 'over HTTP an error without an id has null for it',
+    why: 'over HTTP an error without an id has "id": null',
   },
   {
     id: 'R-40',
@@ -72,6 +72,6 @@ export const HTTP: readonly BrokenBuild[] = [
     file: 'src/transports/lines.ts',
     find: 'return this.#envelope.text() ?? this.#start;',
     replace: 'return this.#start;',
-    why: 'of a line that is too long only the start is read, and an id at its end is lost',
+    why: 'only the start of a line that is too long is read, and an id at its end is lost',
   },
 ];

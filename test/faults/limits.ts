@@ -1,4 +1,4 @@
-/** Builds that are broken on purpose: what clients may make the server hold. */
+/** Broken builds: limits of the memory that clients can use. */
 import type { BrokenBuild } from './broken-build.ts';
 
 const test = 'test/security/retained.test.ts';
@@ -10,7 +10,7 @@ export const LIMITS: readonly BrokenBuild[] = [
     file: 'src/codec/inbound/inbound.ts',
     find: 'this.#checkClientInfo(opening.clientInfo, opening.capabilities);',
     replace: '',
-    why: 'a client may say as much of itself as fits into a message, and its session keeps it',
+    why: 'a session stores client information of any size',
   },
   {
     id: 'S-41',
@@ -18,7 +18,7 @@ export const LIMITS: readonly BrokenBuild[] = [
     file: 'src/sessions/connections.ts',
     find: 'SESSION_BYTES + heapBytes(clientInfo) + heapBytes(capabilities)',
     replace: 'SESSION_BYTES',
-    why: 'sessions count, and not what their clients say of themselves',
+    why: 'sessions count by number, and not by the size of their client information',
   },
   {
     id: 'S-42',
@@ -26,7 +26,7 @@ export const LIMITS: readonly BrokenBuild[] = [
     file: 'src/tasks/task-table.ts',
     find: 'tasks.excess(principal) ?? retained.excess(principal, TASK_BYTES + (held ? 0 : bytes), session?.id)',
     replace: 'tasks.excess(principal)',
-    why: 'tasks count, and not what their calls bring',
+    why: 'tasks count by number, and not by the size of their arguments',
   },
   {
     id: 'S-42',
@@ -34,7 +34,7 @@ export const LIMITS: readonly BrokenBuild[] = [
     file: 'src/tasks/tasks.ts',
     find: '    if (!excess) return outcome;',
     replace: '    if (excess || !excess) return outcome;',
-    why: 'a result is kept, however large it is',
+    why: 'a result of any size is retained',
   },
   {
     id: 'S-43',
@@ -42,7 +42,7 @@ export const LIMITS: readonly BrokenBuild[] = [
     file: 'src/handles/commit.ts',
     find: "if (own?.kind === 'own') entry",
     replace: "if (own?.kind !== 'created') entry",
-    why: 'a client may make a handle keep what it likes by its events',
+    why: 'a client can fill a handle through its events',
   },
   {
     id: 'S-43',
@@ -50,7 +50,7 @@ export const LIMITS: readonly BrokenBuild[] = [
     file: 'src/handles/footprint.ts',
     find: 'this.#instance = bytes ?? 0;',
     replace: 'this.#instance = 0;',
-    why: 'what the store keeps in memory of a handle that hibernates does not count',
+    why: 'the memory of a hibernating handle in the store does not count',
   },
   {
     id: 'S-43',
@@ -82,7 +82,7 @@ export const LIMITS: readonly BrokenBuild[] = [
     file: 'src/handles/directory.ts',
     find: 'if (this.#expired.size <= this.#host.limits.maxRememberedHandles) return;',
     replace: 'if (this.#expired.size > 0) return;',
-    why: 'handles that have expired are remembered, however many',
+    why: 'records of expired handles have no limit',
   },
   {
     id: 'S-43',
@@ -98,7 +98,7 @@ export const LIMITS: readonly BrokenBuild[] = [
     file: 'src/requests/requests.ts',
     find: 'if (bytes <= SMALL_BYTES) return undefined;',
     replace: 'if (bytes > 0) return undefined;',
-    why: 'requests in flight count, and not what they bring',
+    why: 'requests in flight count by number, and not by their size',
   },
   {
     id: 'S-44',
@@ -106,7 +106,7 @@ export const LIMITS: readonly BrokenBuild[] = [
     file: 'src/executors/executor.ts',
     find: '    request.held?.release();\n',
     replace: '',
-    why: 'what a request brought stays counted when its client goes before its handler ends',
+    why: 'the size of a request stays counted if its client disconnects before its handler ends',
   },
   {
     id: 'S-44',
@@ -114,7 +114,7 @@ export const LIMITS: readonly BrokenBuild[] = [
     file: 'src/input/suspended.ts',
     find: 'const full = this.#makeRoom(retained, principal, PARKED_BYTES + bytes);',
     replace: 'const full = this.#makeRoom(retained, principal, 0);',
-    why: 'open questions count, and not the requests that wait with them',
+    why: 'open input requests count, and not the requests that wait for them',
   },
   {
     id: 'S-44',
@@ -122,7 +122,7 @@ export const LIMITS: readonly BrokenBuild[] = [
     file: 'src/transports/http/event-stream.ts',
     find: 'return this.#resumable?.room.grow(heapBytes(text)) ?? true;',
     replace: 'return true;',
-    why: 'each session may keep its streams, however many sessions there are',
+    why: 'the streams of all sessions together have no limit',
   },
   {
     id: 'S-45',
@@ -130,7 +130,7 @@ export const LIMITS: readonly BrokenBuild[] = [
     file: 'src/input/steps.ts',
     find: 'const full = this.#memory.hold(STEP_BYTES + copies * bytes);',
     replace: 'const full = this.#memory.hold(0 * copies * bytes);',
-    why: 'what the steps of a suspended request and of a task gave does not count',
+    why: 'the step results of suspended requests and tasks do not count',
   },
   {
     id: 'S-45',
@@ -138,7 +138,7 @@ export const LIMITS: readonly BrokenBuild[] = [
     file: 'src/input/steps.ts',
     find: 'if (!this.#journal && this.#length + length > this.#maxLength)',
     replace: 'if (!this.#journal && this.#length > this.#maxLength * length)',
-    why: 'without a store, the results of steps may be of any length',
+    why: 'without a store, step results have no size limit',
   },
   {
     id: 'S-45',
@@ -146,7 +146,7 @@ export const LIMITS: readonly BrokenBuild[] = [
     file: 'src/input/interactive-requests.ts',
     find: '        request.memory?.release();\n',
     replace: '',
-    why: 'the results of steps stay counted when their request has ended',
+    why: 'step results stay counted after the end of their request',
   },
   {
     id: 'S-45',
@@ -154,7 +154,7 @@ export const LIMITS: readonly BrokenBuild[] = [
     file: 'src/input/input-requests.ts',
     find: 'const full = memory.hold(bytes);',
     replace: 'const full = memory.hold(0 * bytes);',
-    why: 'open questions count by number, and not by their text',
+    why: 'open input requests count by number, and not by their text',
   },
   {
     id: 'S-45',
@@ -162,6 +162,6 @@ export const LIMITS: readonly BrokenBuild[] = [
     file: 'src/input/recorded-replies.ts',
     find: 'const full = this.#memory.hold(bytes, forced);',
     replace: 'const full = this.#memory.hold(0 * bytes, forced);',
-    why: 'what a client replies to one call after another question is kept, however much it is',
+    why: 'the recorded answers of one call have no size limit',
   },
 ];

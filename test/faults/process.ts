@@ -1,4 +1,4 @@
-/** Builds that are broken on purpose: what `troupe run` promises. */
+/** Broken builds: the promises of `troupe run`. */
 import type { BrokenBuild } from './broken-build.ts';
 
 export const PROCESS: readonly BrokenBuild[] = [
@@ -8,7 +8,7 @@ export const PROCESS: readonly BrokenBuild[] = [
     file: 'src/cli/supervisor/process-supervisor.ts',
     find: '    await this.#restarts.crashed(',
     replace: '    if (code === null) throw new Ended(why, 1);\n    await this.#restarts.crashed(',
-    why: 'a worker that was killed is not started again',
+    why: 'a killed worker is not restarted',
     built: true,
   },
   {
@@ -17,7 +17,7 @@ export const PROCESS: readonly BrokenBuild[] = [
     file: 'src/cli/shim/session-replay.ts',
     find: 'if (line !== undefined && (this.#retrySafety.isRepeatable(asked) || (known && hasIdempotencyKey(asked)))) {',
     replace: 'if (line !== undefined) {',
-    why: 'what may have had effects is sent again',
+    why: 'a request that may have had effects is resent',
     built: true,
   },
   {
@@ -26,7 +26,7 @@ export const PROCESS: readonly BrokenBuild[] = [
     file: 'src/cli/supervisor/process-supervisor.ts',
     find: "      this.#shim.stop('the server is shutting down');",
     replace: "      this.#worker?.kill();\n      this.#shim.stop('the server is shutting down');",
-    why: 'SIGTERM ends the worker before it has answered',
+    why: 'SIGTERM ends the worker before it has responded',
     built: true,
   },
   {
@@ -35,7 +35,7 @@ export const PROCESS: readonly BrokenBuild[] = [
     file: 'src/cli/supervisor/worker-process.ts',
     find: 'TROUPE_SESSION: SESSION }',
     replace: 'TROUPE_SESSION: String(process.hrtime()) }',
-    why: 'a new worker does not know the session of the old one',
+    why: 'a new worker does not have the session of the old one',
     built: true,
   },
   {
@@ -44,7 +44,7 @@ export const PROCESS: readonly BrokenBuild[] = [
     file: 'src/cli/supervisor/worker-process.ts',
     find: "else if (name === 'cut') this.#breaks(",
     replace: "else if (name === 'never') this.#breaks(",
-    why: 'a server that has lost its stdin or stdout ends the command as if its program had ended',
+    why: 'a server that loses its stdin or stdout ends the command as if its program had ended',
     built: true,
   },
   {
@@ -53,7 +53,7 @@ export const PROCESS: readonly BrokenBuild[] = [
     file: 'src/cli/supervisor/worker-process.ts',
     find: 'const byItself = code === 0 && failure === undefined;',
     replace: 'const byItself = code === 0;',
-    why: 'a server that somebody else has asked to end is not replaced',
+    why: 'a server that another process asked to end is not replaced',
     built: true,
   },
   {
@@ -62,7 +62,7 @@ export const PROCESS: readonly BrokenBuild[] = [
     file: 'src/cli/supervisor/stray-output.ts',
     find: 'if (isMessage(line)) return line;',
     replace: 'return line;',
-    why: 'what a child process prints reaches the agent',
+    why: 'output of a child process reaches the agent',
   },
   {
     id: 'R-38',
@@ -79,7 +79,7 @@ export const PROCESS: readonly BrokenBuild[] = [
     file: 'src/cli/supervisor/worker.ts',
     find: '      if (chunk === BEAT) return this.#beat();\n',
     replace: '',
-    why: 'a worker in which a tool has overwritten the iterator of arrays counts as one that computes',
+    why: 'a worker in which a tool overwrote the iterator of arrays counts as busy',
     built: true,
   },
   {
@@ -97,7 +97,7 @@ export const PROCESS: readonly BrokenBuild[] = [
     file: 'src/cli/supervisor/heartbeat.ts',
     find: 'Math.min(now - this.#looked, 2 * LOOK_MS)',
     replace: 'now - this.#looked',
-    why: 'a laptop that wakes up kills its servers',
+    why: 'a machine that resumes from sleep kills its servers',
   },
   {
     id: 'R-38',
@@ -140,7 +140,7 @@ export const PROCESS: readonly BrokenBuild[] = [
     file: 'src/cli/shim/session-replay.ts',
     find: '? failure(key, why) : []',
     replace: '? [] : []',
-    why: 'a request whose response is too long has none',
+    why: 'a request whose response is too long gets no response',
   },
   {
     id: 'R-35',
@@ -156,7 +156,7 @@ export const PROCESS: readonly BrokenBuild[] = [
     file: 'src/cli/shim/open-requests.ts',
     find: '    if (id === undefined) return void this.#rejectedLines.push(number);',
     replace: '    if (id === undefined) return;',
-    why: 'a request that is rejected without an id has a second response, or is sent again',
+    why: 'a request that is rejected without an id gets a second response, or is resent',
     built: true,
   },
   {
@@ -182,7 +182,7 @@ export const PROCESS: readonly BrokenBuild[] = [
     file: 'src/transports/relayed-client.ts',
     find: "    this.#report({ type: 'repeatable', tools });",
     replace: '',
-    why: 'which tools may be called twice is not known to the process that repeats calls',
+    why: 'the process that repeats calls does not know which tools are safe to repeat',
     built: true,
   },
   {
@@ -191,7 +191,7 @@ export const PROCESS: readonly BrokenBuild[] = [
     file: 'src/runtime/runtime.ts',
     find: "      if (what === 'tools') bus.emit('tools.changed', {});",
     replace: '',
-    why: 'it does not hear of changes',
+    why: 'the process that repeats calls is not notified of changed tools',
     built: true,
   },
   {
@@ -200,7 +200,7 @@ export const PROCESS: readonly BrokenBuild[] = [
     file: 'src/cli/supervisor/worker-process.ts',
     find: '(signal === null ? code !== 0 : FAULTS.has(signal))',
     replace: 'false',
-    why: 'a supervisor takes a crash for a kill from outside',
+    why: 'a supervisor reports a crash as an external kill',
     built: true,
   },
 ];

@@ -1,4 +1,7 @@
-/** `npm run test:faults`: runs the reliability tests at their full numbers, then each of them against a build that is broken on purpose, which it must find. */
+/**
+ * `npm run test:faults`: runs the reliability tests at their full numbers, then each of them against its broken build,
+ * which it must find.
+ */
 import { spawn } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-/** Builds that are broken on purpose: what durable sessions promise. */
+/** Broken builds: the promises of durable sessions. */
 import type { BrokenBuild } from './broken-build.ts';
 
 export const SESSIONS: readonly BrokenBuild[] = [
@@ -8,7 +8,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
     file: 'src/sessions/reply-cache.ts',
     find: 'if (!repeatable && !marked) await this.#store([marker]);',
     replace: '',
-    why: 'a call that had begun when the process died is run again',
+    why: 'a call that had started when the process died runs again',
   },
   {
     id: 'R-01',
@@ -16,7 +16,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
     file: 'src/transports/stdio.ts',
     find: 'session: process.env.TROUPE_SESSION,',
     replace: 'session: undefined,',
-    why: 'a call over stdio that is sent again is run again',
+    why: 'a call over stdio that is resent runs again',
   },
   {
     id: 'R-02',
@@ -32,7 +32,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
     file: 'src/sessions/session-repository.ts',
     find: 'if (dormant?.row.principal !== principal) return undefined;',
     replace: 'if (!dormant) return undefined;',
-    why: 'a session that wakes answers another principal',
+    why: 'a restored session serves another principal',
   },
   {
     id: 'S-05',
@@ -40,7 +40,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
     file: 'src/transports/http/http-session.ts',
     find: 'return stream.canResume(seq) ? { stream, seq } : undefined;',
     replace: 'return { stream, seq };',
-    why: 'an event id that never was is taken',
+    why: 'an unknown event id is accepted',
   },
   {
     id: 'R-24',
@@ -48,7 +48,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
     file: 'src/sessions/session-record.ts',
     find: "this.#row('ended', this.#options.system.clock.date() + AUDIT_MS);",
     replace: "this.#row('open', this.#options.system.clock.date() + AUDIT_MS);",
-    why: 'a session that was ended comes back after a restart',
+    why: 'an ended session exists again after a restart',
   },
   {
     id: 'R-25',
@@ -56,7 +56,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
     file: 'src/transports/http/http-connections.ts',
     find: 'session.end(this.#options.retryMs, now);',
     replace: 'session.end(undefined, now);',
-    why: 'streams of a server that stops do not tell their clients to come back',
+    why: 'streams of a stopping server do not ask their clients to reconnect',
   },
   {
     id: 'R-25',
@@ -64,7 +64,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
     file: 'src/transports/http/mcp-routes.ts',
     find: "all.closed ? refuse(503, 'this server is closed', ErrorCode.ShuttingDown) : refuse(404, NO_SESSION)",
     replace: 'refuse(404, NO_SESSION)',
-    why: 'a session that is asked for while its server stops is said to be gone',
+    why: 'a stopping server reports an existing session as unknown',
   },
   {
     id: 'R-30',
@@ -72,7 +72,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
     file: 'src/transports/http/http-connections.ts',
     find: "emit('connection.closed', { connection: session.connection, reason });\n    session.keeper?.end();",
     replace: "emit('connection.drained', { connection: session.connection });\n    session.keeper?.end();",
-    why: 'sessions that ended stay',
+    why: 'ended sessions stay in the store',
   },
   {
     id: 'R-18',
@@ -80,7 +80,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
     file: 'src/sessions/reply-cache.ts',
     find: 'if (!repeatable && !marked) await this.#store([marker]);',
     replace: '',
-    why: 'a call is run that could not be kept',
+    why: 'a call runs although its start could not be persisted',
   },
   {
     id: 'R-01',
@@ -96,7 +96,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
     file: 'src/sessions/session-repository.ts',
     find: '    this.#awake.delete(id);\n        this.#hibernates(row, false);',
     replace: '    this.#awake.delete(id);',
-    why: 'a session that slept is lost',
+    why: 'a hibernated session is lost',
   },
   {
     id: 'R-22',
@@ -112,7 +112,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
     file: 'src/sessions/output-gate.ts',
     find: 'if (this.#durable >= this.#stated) return run();',
     replace: 'if (this.#durable >= 0) return run();',
-    why: 'a read is answered in a session whose state could still be lost',
+    why: 'a read in a session is answered while its state could still be lost',
   },
   {
     id: 'R-45',
@@ -120,7 +120,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
     file: 'machines/handle.ts',
     find: "tags: ['loaded', 'pending'],",
     replace: "tags: ['loaded', 'pending', 'ready'],",
-    why: 'a look at a handle overtakes the change that it shows',
+    why: 'a read of a handle overtakes the change that it shows',
   },
   {
     id: 'R-45',
@@ -128,7 +128,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
     file: 'src/tasks/task.ts',
     find: 'return this.#keeping.durable ?? this.#now();',
     replace: 'return this.#now();',
-    why: 'a look at a task overtakes the change that it shows',
+    why: 'a read of a task overtakes the change that it shows',
   },
   {
     id: 'R-46',
@@ -144,6 +144,6 @@ export const SESSIONS: readonly BrokenBuild[] = [
     file: 'src/sessions/reply-cache.ts',
     find: 'if (requests.size <= limits.maxRepliesPerSession) break;',
     replace: 'if (requests.size <= 1e9) break;',
-    why: 'the replies of a session pile up until the next sweep',
+    why: 'the replies of a session accumulate until the next sweep',
   },
 ];

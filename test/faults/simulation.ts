@@ -1,4 +1,4 @@
-/** Builds that are broken on purpose: what holds in every simulated world. */
+/** Broken builds: the invariants of every simulated world. */
 import type { BrokenBuild } from './broken-build.ts';
 
 export const SIMULATION: readonly BrokenBuild[] = [
@@ -8,7 +8,7 @@ export const SIMULATION: readonly BrokenBuild[] = [
     file: 'src/input/steps.ts',
     find: 'await journal.record(name, kept);',
     replace: 'void journal.record(name, kept).catch(() => {});',
-    why: 'what a step gave is used before it is durable',
+    why: 'a step result is used before it is durable',
   },
   {
     id: 'R-32',
@@ -24,7 +24,7 @@ export const SIMULATION: readonly BrokenBuild[] = [
     file: 'src/requests/admission.ts',
     find: 'if (size < maxInFlight) return undefined;',
     replace: 'if (size < 1_000) return undefined;',
-    why: 'the bound of requests in flight is not kept',
+    why: 'the limit of requests in flight is not enforced',
   },
   {
     id: 'R-32',

@@ -1,4 +1,4 @@
-/** Builds that are broken on purpose: what the store promises. */
+/** Broken builds: the promises of the store. */
 import type { BrokenBuild } from './broken-build.ts';
 
 export const STORE: readonly BrokenBuild[] = [
@@ -8,7 +8,7 @@ export const STORE: readonly BrokenBuild[] = [
     file: 'src/store/sqlite/database-file.ts',
     find: 'synchronous=FULL',
     replace: 'synchronous=NORMAL',
-    why: 'a commit is answered before it is on the disk',
+    why: 'a commit is acknowledged before it is on disk',
   },
   {
     id: 'R-04',
@@ -40,7 +40,7 @@ export const STORE: readonly BrokenBuild[] = [
     file: 'src/store/sqlite/state-rows.ts',
     find: "if (!row && this.#keys.has('reply', ...key)) throw missingRow(what);",
     replace: '',
-    why: 'a reply to which its index no longer leads is taken for one that never was',
+    why: 'a reply that its index no longer finds counts as unknown',
   },
   {
     id: 'R-42',
@@ -48,7 +48,7 @@ export const STORE: readonly BrokenBuild[] = [
     file: 'src/store/sqlite/journal.ts',
     find: 'if (!row && this.#keys.has(',
     replace: 'if (!row && stream.length < 0 && this.#keys.has(',
-    why: 'a stream to which its index no longer leads begins again',
+    why: 'a stream that its index no longer finds starts again',
   },
   {
     id: 'R-42',
@@ -72,7 +72,7 @@ export const STORE: readonly BrokenBuild[] = [
     file: 'src/handles/handles.ts',
     find: 'if (!entry && this.#options.store.isDamaged?.(id)) throw damagedHandle(name);',
     replace: '',
-    why: 'a handle whose row is damaged is said to be unknown',
+    why: 'a handle with a damaged row is reported as unknown',
   },
   {
     id: 'R-42',
@@ -80,7 +80,7 @@ export const STORE: readonly BrokenBuild[] = [
     file: 'src/tasks/task-records.ts',
     find: 'this.#unread.add(row.id);',
     replace: '',
-    why: 'a task whose snapshot is damaged is said to be unknown',
+    why: 'a task with a damaged snapshot is reported as unknown',
   },
   {
     id: 'R-43',
@@ -88,7 +88,7 @@ export const STORE: readonly BrokenBuild[] = [
     file: 'src/store/sqlite/database-file.ts',
     find: 'mustNotBeCut(file, path, mark);\n  if',
     replace: 'if',
-    why: 'a store that was cut to nothing is taken for a new one',
+    why: 'a store of zero bytes counts as a new one',
   },
   {
     id: 'R-43',
@@ -96,7 +96,7 @@ export const STORE: readonly BrokenBuild[] = [
     file: 'src/store/sqlite/database-file.ts',
     find: 'if (marked.commits <= commits) return;',
     replace: 'if (marked.commits > -1) return;',
-    why: 'a log that has lost its end is believed',
+    why: 'a log without its end is accepted',
   },
   {
     id: 'R-48',
@@ -104,7 +104,7 @@ export const STORE: readonly BrokenBuild[] = [
     file: 'src/store/sqlite/database-file.ts',
     find: 'if (marked.store !== undefined && marked.store !== id)',
     replace: 'if (marked.store === id && marked.store !== id)',
-    why: "another store's file opens in the place of this one",
+    why: 'the file of another store opens in place of this one',
   },
   {
     id: 'R-47',
@@ -120,7 +120,7 @@ export const STORE: readonly BrokenBuild[] = [
     file: 'src/store/sqlite/sqlite-database.ts',
     find: "[FULL]: 'full',",
     replace: '',
-    why: 'a full disk is taken for a broken one',
+    why: 'a full disk counts as a broken one',
   },
   {
     id: 'R-19',
@@ -128,7 +128,7 @@ export const STORE: readonly BrokenBuild[] = [
     file: 'src/store/sqlite/group-commit.ts',
     find: 'return this.#failed(jobs, error);',
     replace: "return jobs.map(({ id }) => ({ id, found: { type: 'done' } }));",
-    why: 'a commit that failed is answered as one that did not',
+    why: 'a failed commit is acknowledged',
   },
   {
     id: 'R-20',
@@ -145,7 +145,7 @@ export const STORE: readonly BrokenBuild[] = [
     file: 'src/store/sqlite/journal.ts',
     find: 'if (after > 0 && after < of.purged) throw gone(actor, stream, after);',
     replace: '',
-    why: 'what was purged is passed over in silence',
+    why: 'purged events are skipped without an error',
   },
   {
     id: 'R-26',
@@ -153,7 +153,7 @@ export const STORE: readonly BrokenBuild[] = [
     file: 'src/store/sqlite/journal.ts',
     find: 'if (to.events > maxStreamEvents)',
     replace: 'if (to.events > 1e9)',
-    why: 'a stream grows without a bound',
+    why: 'a stream grows without a limit',
   },
   {
     id: 'R-26',
@@ -161,7 +161,7 @@ export const STORE: readonly BrokenBuild[] = [
     file: 'src/store/sqlite/group-commit.ts',
     find: 'sweep.surplus ??= this.#rows.replies() - maxReplies;',
     replace: 'sweep.surplus ??= 0;',
-    why: 'all replies together grow without a bound',
+    why: 'all replies together grow without a limit',
   },
   {
     id: 'R-01',

@@ -1,4 +1,4 @@
-/** Builds that are broken on purpose: what supervision promises. */
+/** Broken builds: the promises of supervision. */
 import type { BrokenBuild } from './broken-build.ts';
 
 export const SUPERVISION: readonly BrokenBuild[] = [
@@ -8,7 +8,7 @@ export const SUPERVISION: readonly BrokenBuild[] = [
     file: 'src/requests/admission.ts',
     find: 'if (size < maxInFlight) return undefined;',
     replace: 'if (size < Number.POSITIVE_INFINITY) return undefined;',
-    why: 'requests in flight have no bound',
+    why: 'requests in flight have no limit',
   },
   {
     id: 'R-10',
@@ -16,7 +16,7 @@ export const SUPERVISION: readonly BrokenBuild[] = [
     file: 'src/workers/pool.ts',
     find: 'if (this.#queue.length >= maxCpuQueue)',
     replace: 'if (this.#queue.length >= Number.POSITIVE_INFINITY)',
-    why: 'what waits for a thread has no bound',
+    why: 'calls that wait for a thread have no limit',
   },
   {
     id: 'R-11',
@@ -32,7 +32,7 @@ export const SUPERVISION: readonly BrokenBuild[] = [
     file: 'src/runtime/uncaught-errors.ts',
     find: "process.on('uncaughtException', onException);",
     replace: '',
-    why: 'an exception that comes too late ends the process',
+    why: 'a late exception ends the process',
   },
   {
     id: 'R-12',
@@ -40,7 +40,7 @@ export const SUPERVISION: readonly BrokenBuild[] = [
     file: 'src/runtime/supervision.ts',
     find: 'if (this.#restarting) return;',
     replace: 'return;',
-    why: 'a process that is to start anew after a late exception goes on',
+    why: 'a process that must restart after a late exception continues',
   },
   {
     id: 'R-13',
@@ -64,7 +64,7 @@ export const SUPERVISION: readonly BrokenBuild[] = [
     file: 'src/poison-registry.ts',
     find: 'export const MAX_CRASHES = 2;',
     replace: 'export const MAX_CRASHES = 200;',
-    why: 'a call that ends the process each time is run each time',
+    why: 'a call that ends the process each time runs each time',
   },
   {
     id: 'R-14',
@@ -72,7 +72,7 @@ export const SUPERVISION: readonly BrokenBuild[] = [
     file: 'src/runtime/offering.ts',
     find: 'if (!cycle) return definition;',
     replace: 'return definition;',
-    why: 'a tool whose machine never comes to rest is taken',
+    why: 'a tool with an endless transition in its machine is accepted',
   },
   {
     id: 'R-16',
@@ -80,15 +80,15 @@ export const SUPERVISION: readonly BrokenBuild[] = [
     file: 'src/actor/actor.ts',
     find: 'quarantine.add(this.address, this.kind, messageOf(error), this.#release);',
     replace: '',
-    why: 'nobody sees what is set aside',
+    why: 'quarantined actors are not reported',
   },
   {
     id: 'R-16',
     test: 'test/workers/pool.test.ts',
     file: 'src/workers/pool.ts',
-    find: "if (this.#supervisors.get(label)?.value === 'setAside')",
+    find: "if (this.#supervisors.get(label)?.value === 'quarantined')",
     replace: "if (label === '')",
-    why: 'a tool that kills its threads is run for ever',
+    why: 'a tool that kills its threads runs without a limit',
   },
   {
     id: 'R-17',
@@ -104,7 +104,7 @@ export const SUPERVISION: readonly BrokenBuild[] = [
     file: 'src/transports/http/http.ts',
     find: 'server.listen({ port, host, backlog: BACKLOG }, () => {',
     replace: 'server.maxConnections = 5; server.listen({ port, host, backlog: BACKLOG }, () => {',
-    why: 'connections are cut, not kept waiting',
+    why: 'connections beyond the limit are cut instead of delayed',
   },
   {
     id: 'R-22',
@@ -112,6 +112,6 @@ export const SUPERVISION: readonly BrokenBuild[] = [
     file: 'src/actor/passivation.ts',
     find: 'this.#clock.soon(() => this.#makeRoom());',
     replace: '',
-    why: 'with little memory nothing rests earlier',
+    why: 'low memory does not passivate actors earlier',
   },
 ];

@@ -1,4 +1,4 @@
-/** Builds that are broken on purpose: what tasks, questions and steps promise. */
+/** Broken builds: the promises of tasks, input requests and steps. */
 import type { BrokenBuild } from './broken-build.ts';
 
 export const TASKS: readonly BrokenBuild[] = [
@@ -9,7 +9,7 @@ export const TASKS: readonly BrokenBuild[] = [
     find: 'return this.#options.store.commit([...this.#writes(record, task), call, ...more]);',
     replace:
       'this.#options.store.commit([...this.#writes(record, task), call, ...more]).catch(() => {}); return Promise.resolve();',
-    why: 'a client is told of a task before it is durable',
+    why: 'a client is notified of a task before it is durable',
   },
   {
     id: 'R-29',
@@ -17,7 +17,7 @@ export const TASKS: readonly BrokenBuild[] = [
     file: 'src/tasks/task.ts',
     find: 'if (was) this.#snapshot = taskMachine.resolveState({ value: was.status });',
     replace: '',
-    why: 'a task that had ended works again after a restart',
+    why: 'an ended task works again after a restart',
   },
   {
     id: 'R-29',
@@ -25,7 +25,7 @@ export const TASKS: readonly BrokenBuild[] = [
     file: 'src/tasks/task-inputs.ts',
     find: 'this.#keys = new Set(was?.keys);',
     replace: 'this.#keys = new Set();',
-    why: 'the keys of questions are used again after a restart',
+    why: 'the keys of input requests are reused after a restart',
   },
   {
     id: 'S-12',
@@ -33,7 +33,7 @@ export const TASKS: readonly BrokenBuild[] = [
     file: 'src/input/request-log.ts',
     find: "if (round < last) return 'yes';",
     replace: "if (round < last) return 'no';",
-    why: 'an older state is taken again after a restart',
+    why: 'an older request state is accepted after a restart',
   },
   {
     id: 'S-12',
@@ -41,7 +41,7 @@ export const TASKS: readonly BrokenBuild[] = [
     file: 'src/input/request-log.ts',
     find: "if (!stored || round > last) return 'no';",
     replace: "if (!stored || round >= 0) return 'no';",
-    why: 'an answered state runs its request again after a restart',
+    why: 'a consumed request state runs its request again after a restart',
   },
   {
     id: 'R-18',
@@ -49,7 +49,7 @@ export const TASKS: readonly BrokenBuild[] = [
     file: 'src/input/interactive-request.ts',
     find: 'if (error === undefined) return final ? this.#finish(outcome) : respond(request, outcome);',
     replace: 'if (error === undefined || final) return final ? this.#finish(outcome) : respond(request, outcome);',
-    why: 'a client is answered what could not be kept',
+    why: 'a client receives a response that could not be persisted',
   },
   {
     id: 'R-18',
@@ -57,7 +57,7 @@ export const TASKS: readonly BrokenBuild[] = [
     file: 'src/tasks/task-persistence.ts',
     find: 'respond(request, error === undefined ? outcome() : unkept(error))',
     replace: 'respond(request, outcome())',
-    why: 'a task is acknowledged that could not be kept',
+    why: 'a task that could not be persisted is acknowledged',
   },
   {
     id: 'R-29',
@@ -65,7 +65,7 @@ export const TASKS: readonly BrokenBuild[] = [
     file: 'src/input/request-log.ts',
     find: 'this.#lasting.get(id) ?? system.clock.date()',
     replace: 'system.clock.date()',
-    why: 'the steps of a task are forgotten before the task',
+    why: 'the step log of a task is deleted before the task',
   },
   {
     id: 'R-01',
@@ -73,7 +73,7 @@ export const TASKS: readonly BrokenBuild[] = [
     file: 'src/input/step-log.ts',
     find: 'this.#left ||= left;',
     replace: 'void left;',
-    why: 'a step that ran while its server stopped is said to be kept',
+    why: 'a step that ran while its server stopped is reported as persisted',
   },
   {
     id: 'R-01',
@@ -81,7 +81,7 @@ export const TASKS: readonly BrokenBuild[] = [
     file: 'src/handles/durable-call.ts',
     find: 'journal.keepPlace(place, Number.isFinite(due) ? due : undefined).then(',
     replace: 'void journal.keepPlace(place, undefined).catch(() => {});\n    Promise.resolve().then(',
-    why: 'the question of a machine leaves before its place is durable',
+    why: 'the input request of a machine leaves before its checkpoint is durable',
   },
   {
     id: 'R-01',
@@ -89,7 +89,7 @@ export const TASKS: readonly BrokenBuild[] = [
     file: 'src/handles/durable-call.ts',
     find: 'places.before === undefined ? undefined : readCheckpoint(places.before, machine, name);',
     replace: 'undefined;',
-    why: 'a tool that is a machine begins anew after a restart',
+    why: 'a machine tool starts from the beginning after a restart',
   },
   {
     id: 'R-01',
@@ -97,7 +97,7 @@ export const TASKS: readonly BrokenBuild[] = [
     file: 'src/handles/durable-call.ts',
     find: 'known?.mark === mark ? known.due : Math.ceil(now + delay)',
     replace: 'Math.ceil(now + delay)',
-    why: 'a delay of a machine that is a tool lasts longer over a restart',
+    why: 'a timer of a machine tool lasts longer across a restart',
   },
   {
     id: 'R-01',
@@ -105,7 +105,7 @@ export const TASKS: readonly BrokenBuild[] = [
     file: 'src/tasks/delayed-calls.ts',
     find: 'if (!ledger.leaving) this.#wakes.add(id, at);',
     replace: ';',
-    why: 'a delay of a machine that is a tool waits for its client',
+    why: 'a timer of a machine tool waits for its client',
   },
   {
     id: 'R-01',
@@ -113,7 +113,7 @@ export const TASKS: readonly BrokenBuild[] = [
     file: 'src/handles/durable-call.ts',
     find: 'const key = this.#entryOf(by);',
     replace: 'const key = by.id;',
-    why: 'a question that a machine asks again has the key of another process, and takes the answer of the first',
+    why: 'an input request that a machine repeats has the key of another process, and takes the answer to the first one',
   },
   {
     id: 'R-01',
@@ -121,6 +121,6 @@ export const TASKS: readonly BrokenBuild[] = [
     file: 'src/input/steps.ts',
     find: 'await journal.record(name, kept);',
     replace: 'void journal.record(name, kept).catch(() => {});',
-    why: 'what a step gave is used before it is durable',
+    why: 'a step result is used before it is durable',
   },
 ];

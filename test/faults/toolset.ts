@@ -1,4 +1,4 @@
-/** Builds that are broken on purpose: what the tools of a machine promise. */
+/** Broken builds: the promises of a machine's tools. */
 import type { BrokenBuild } from './broken-build.ts';
 
 export const TOOLSET: readonly BrokenBuild[] = [
@@ -16,7 +16,7 @@ export const TOOLSET: readonly BrokenBuild[] = [
     file: 'src/handles/tools/handle-arguments.ts',
     find: "const members = typeof event === 'string' ? ready.get(event) : undefined;",
     replace: "const members = typeof event === 'string' ? (ready.get(event) ?? [...ready.values()][1]) : undefined;",
-    why: 'an event that nobody listed is taken for another',
+    why: 'an unlisted event counts as another one',
   },
   {
     id: 'S-04',
@@ -32,7 +32,7 @@ export const TOOLSET: readonly BrokenBuild[] = [
     file: 'src/emitters/topics.ts',
     find: "return 'owner' in change && change.owner !== undefined && change.owner !== principal;",
     replace: 'return false;',
-    why: 'another principal hears that a handle has changed',
+    why: 'another principal is notified that a handle has changed',
   },
   {
     id: 'R-01',
@@ -40,7 +40,7 @@ export const TOOLSET: readonly BrokenBuild[] = [
     file: 'src/handles/turn-loop.ts',
     find: 'this.#host.store.commit(more.length === 0 ? writes : [...writes, ...more]).then(',
     replace: 'this.#host.store.commit([...writes, ...more].slice(0, 0)).then(',
-    why: 'nothing of a handle is kept',
+    why: 'a handle is not persisted',
     built: true,
   },
 ];
