@@ -96,7 +96,7 @@ class Tree {
       ...this.#byName('handles', of('handle')),
       ...this.#group('tasks', of('task')),
       ...this.#byName('machines', of('machine', 'invoked')),
-      ...this.#group('inside', of('registry', 'executor', 'subscriptions'), true),
+      ...this.#group('internal', of('registry', 'executor', 'subscriptions'), true),
     ];
   }
 
