@@ -142,7 +142,7 @@ function troubles(model: Model): readonly string[] {
 }
 
 function shown(model: Model): readonly TreeNode[] {
-  return actorTree(model, LIVE).filter(({ id, kind }) => kind !== 'server' && id !== 'group inside');
+  return actorTree(model, LIVE).filter(({ id, kind }) => kind !== 'server' && id !== 'group internal');
 }
 
 /** The known clients of a connection without a session. */

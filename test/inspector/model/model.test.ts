@@ -131,7 +131,7 @@ test('the tree has the client with its open call and question, the handle, and t
     flatten(actorTree(shopping.model, seq)).map(
       ({ kind, label, gone }) => `${kind} ${label}${gone ? ` ✖ ${gone}` : ''}`,
     );
-  const inside = ['group inside', 'executor executor tools'];
+  const inside = ['group internal', 'executor executor tools'];
   const head = ['server server', 'group clients', 'session claude'];
   assert.equal(show(before), [...head, 'requests requests', 'group handles · order', 'handle order_1', ...inside]);
   assert.equal(show(then)[3], 'exchange tools/call slow');
