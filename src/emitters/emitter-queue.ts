@@ -1,23 +1,40 @@
 /**
- * The output queue of one slow reader, in order: results without loss, notifications bounded, and the newest of each
- * subject in place of older ones.
+ * The output queue of one slow reader, in order: results without loss, notifications bounded in number
+ * and in bytes, and the newest of each subject in place of older ones.
  */
 
 import type { ActiveRequest } from '../messages/active-request.ts';
 import type { Ask, Notification, ResultMail } from '../messages/emitter-messages.ts';
 import type { ChangeNotice } from '../messages/subscription-messages.ts';
+import { retainedSize } from '../protocol/heap.ts';
+import type { Quota, Reservation } from '../quota.ts';
+
+/** Bytes of a queued notification, without its data. */
+const NOTE_BYTES = 300;
+
+export interface EmitterQueueOptions {
+  /** Most queued notifications; the oldest log messages are dropped first. */
+  readonly maxHeld: number;
+  /** Quota in bytes; the data of queued log and progress messages counts. */
+  readonly retained: Quota;
+  /** The principal of messages that belong to no request. */
+  readonly principal: string;
+}
 
 export class EmitterQueue {
   /** By key: a newer notification replaces an older one with the same key. */
   readonly #mail = new Map<string, ResultMail | Ask | Notification>();
-  readonly #maxNotes: number;
+  readonly #options: EmitterQueueOptions;
   #seq = 0;
   #notes = 0;
   #dropped = 0;
+  /** The bytes of queued log and progress messages, by key. */
+  readonly #sizes = new Map<string, number>();
+  #bytes = 0;
+  #reservation: Reservation | undefined;
 
-  /** @param maxNotes most queued notifications; the oldest log messages are dropped first */
-  constructor(maxNotes: number) {
-    this.#maxNotes = maxNotes;
+  constructor(options: EmitterQueueOptions) {
+    this.#options = options;
   }
 
   get size(): number {
@@ -26,19 +43,20 @@ export class EmitterQueue {
 
   add(mail: ResultMail | Ask | Notification): void {
     const key = coalescingKey(mail) ?? `#${this.#seq++}`;
-    const answers = isKept(mail);
-    if (!answers && !this.#mail.has(key)) this.#notes += 1;
     // A newer notification of the same subject moves to the end, so that it overtakes nothing.
-    this.#mail.delete(key);
+    this.#remove(key);
     this.#mail.set(key, mail);
-    if (this.#notes <= this.#maxNotes) return;
+    if (isKept(mail)) return;
+    this.#notes += 1;
+    this.#count(key, mail);
     // Changes must be delivered, and each subject has at most one notification. Only log and progress messages can be
     // dropped.
-    const oldest = this.#oldest('log') ?? this.#oldest('progress');
-    if (oldest === undefined) return;
-    this.#mail.delete(oldest);
-    this.#notes -= 1;
-    this.#dropped += 1;
+    while (this.#notes > this.#options.maxHeld || this.#reservation?.resize(this.#bytes)) {
+      const oldest = this.#oldest('log') ?? this.#oldest('progress');
+      if (oldest === undefined) return;
+      this.#remove(oldest);
+      this.#dropped += 1;
+    }
   }
 
   /** Empties the queue in order. @returns the number of dropped notifications */
@@ -46,6 +64,10 @@ export class EmitterQueue {
     const held = [...this.#mail.values()];
     const dropped = this.#dropped;
     this.#mail.clear();
+    this.#sizes.clear();
+    this.#reservation?.release();
+    this.#reservation = undefined;
+    this.#bytes = 0;
     this.#notes = 0;
     this.#dropped = 0;
     // Sent before the rest of the same request, at its log level: the client asked for both.
@@ -62,11 +84,28 @@ export class EmitterQueue {
 
   /** Removes everything of a cancelled request. */
   forget(request: ActiveRequest): void {
-    for (const [key, mail] of this.#mail) {
-      if (!('about' in mail) || mail.about !== request || isKept(mail)) continue;
-      this.#mail.delete(key);
-      this.#notes -= 1;
-    }
+    for (const [key, mail] of this.#mail)
+      if ('about' in mail && mail.about === request && !isKept(mail)) this.#remove(key);
+    this.#reservation?.resize(this.#bytes);
+  }
+
+  #remove(key: string): void {
+    const mail = this.#mail.get(key);
+    if (!mail) return;
+    this.#mail.delete(key);
+    if (!isKept(mail)) this.#notes -= 1;
+    this.#bytes -= this.#sizes.get(key) ?? 0;
+    this.#sizes.delete(key);
+  }
+
+  #count(key: string, mail: ResultMail | Ask | Notification): void {
+    if (mail.type !== 'log' && mail.type !== 'progress') return;
+    const { retained, principal } = this.#options;
+    const client = mail.about?.client;
+    this.#reservation ??= retained.take(client?.principal ?? principal, 0, client?.session?.id);
+    const bytes = NOTE_BYTES + retainedSize(mail.type === 'log' ? mail.data : mail.message).bytes;
+    this.#sizes.set(key, bytes);
+    this.#bytes += bytes;
   }
 
   #oldest(wanted: Notification['type']): string | undefined {

@@ -13,12 +13,12 @@ import type { ActiveRequest, Batch } from '../messages/active-request.ts';
 import type { About, Bytes, Exchange, Reader } from '../messages/connection-events.ts';
 import type { Ask, EmitterMail, Notification, ResultMail } from '../messages/emitter-messages.ts';
 import { statusOfAnswer } from '../protocol/status.ts';
-import { EmitterQueue } from './emitter-queue.ts';
+import { EmitterQueue, type EmitterQueueOptions } from './emitter-queue.ts';
 
 /** The initial snapshot. Snapshots are immutable, so all emitters share it. */
 const INITIAL = initialTransition(emitterMachine)[0];
 
-export interface EmitterOptions {
+export interface EmitterOptions extends EmitterQueueOptions {
   readonly system: ActorSystem;
   readonly address: string;
   /** Absent in tests without a connection. */
@@ -30,8 +30,6 @@ export interface EmitterOptions {
   unanswered(exchange: Exchange): void;
   /** Called when a handler releases an exchange for this many milliseconds. */
   release(exchange: Exchange, retryMs: number): void;
-  /** Most notifications queued for a slow reader; the oldest log messages are dropped first. */
-  readonly maxHeld: number;
   /** Reports how many notifications for a slow client were dropped. */
   droppedNotes(count: number): void;
   /** Called when the emitter itself has failed: the connection is unusable. */
@@ -102,7 +100,7 @@ class Emitter implements Behaviour<EmitterMail> {
       case 'slow':
         if (mail.reader === 'connection') return this.#step({ type: 'slow' });
         this.#slow ??= new Map();
-        if (!this.#slow.has(mail.reader)) this.#slow.set(mail.reader, new EmitterQueue(this.#options.maxHeld));
+        if (!this.#slow.has(mail.reader)) this.#slow.set(mail.reader, new EmitterQueue(this.#options));
         return;
       case 'drained':
         if (mail.reader !== 'connection') return this.#release(mail.reader);
@@ -126,7 +124,7 @@ class Emitter implements Behaviour<EmitterMail> {
 
   #deliver(mail: ResultMail | Ask | Notification): void {
     if (!this.#flowing) {
-      this.#held ??= new EmitterQueue(this.#options.maxHeld);
+      this.#held ??= new EmitterQueue(this.#options);
       return this.#held.add(mail);
     }
     const waiting = this.#slow?.get(readerOf(mail));

@@ -1,8 +1,7 @@
 /** Records the results of one invocation's steps, so that its work resumes after a restart. */
 import { createHash } from 'node:crypto';
-import { retainedSize } from '../input/request-memory.ts';
 import { STEP_BYTES } from '../input/steps.ts';
-import { heapBytes } from '../protocol/heap.ts';
+import { heapBytes, retainedSize } from '../protocol/heap.ts';
 import { messageOf } from '../protocol/json.ts';
 import { fromText, toText } from '../store/serialize.ts';
 import type { Store } from '../store/store.ts';

@@ -6,8 +6,8 @@ import type { Waits } from '../inspection/records.ts';
 import type { ActiveRequest, HeldMemory } from '../messages/active-request.ts';
 import type { Client } from '../messages/client-facts.ts';
 import type { Question } from '../messages/input-messages.ts';
+import { retainedSize } from '../protocol/heap.ts';
 import { PendingInput, refuseInput } from './input-request.ts';
-import { retainedSize } from './request-memory.ts';
 
 export interface PendingInputsOptions {
   readonly system: ActorSystem;

@@ -16,12 +16,12 @@ import type { Mailbox } from '../messages/mailbox.ts';
 import type { Outcome, Result } from '../messages/results.ts';
 import type { TaskMail } from '../messages/task-messages.ts';
 import { ErrorCode, toWireError, wireError } from '../protocol/errors.ts';
+import { retainedSize } from '../protocol/heap.ts';
 import { respond } from '../requests/respond.ts';
 import { Unanswered } from './input-errors.ts';
 import { type PendingInput, refuseInput } from './input-request.ts';
 import { PendingInputs } from './input-requests.ts';
 import { RecordedReplies } from './recorded-replies.ts';
-import { retainedSize } from './request-memory.ts';
 
 export interface InteractiveRequestOptions {
   readonly system: ActorSystem;

@@ -1,7 +1,7 @@
 /** The steps of one request. Each runs once, and its result is recorded, so that another run of the request does not repeat it. */
 import type { HeldMemory } from '../messages/active-request.ts';
+import { retainedSize } from '../protocol/heap.ts';
 import type { JsonObject, JsonValue } from '../protocol/json.ts';
-import { retainedSize } from './request-memory.ts';
 
 /** The result of a step in a list, which is empty for undefined, because JSON cannot represent it. */
 export type StepResult = readonly JsonValue[];

@@ -1,4 +1,4 @@
-/** Estimates the memory of parsed JSON, which exceeds the length of its text. */
+/** Estimates the memory of values: of parsed JSON, which exceeds the length of its text, and of what handlers return. */
 
 /** Bytes that values take in V8's heap, without the characters of strings, measured with Node 20. */
 export const HEAP_BYTES = { string: 24, number: 16, object: 56, key: 48, array: 48, item: 8 } as const;
@@ -31,4 +31,56 @@ export function heapBytes(value: unknown, enough = Number.POSITIVE_INFINITY): nu
     bytes += HEAP_BYTES.key + heapBytes(member, enough - bytes);
   }
   return bytes;
+}
+
+/**
+ * Estimates how many bytes a value takes in the heap, and how many characters it has as JSON. Unlike a message, the value may have
+ * cycles, maps and buffers. An instance of a class counts as one object, because what it refers to may belong to the whole program.
+ */
+export function retainedSize(value: unknown): { readonly bytes: number; readonly length: number } {
+  const seen = new Set<object>();
+  const stack: unknown[] = [value];
+  let bytes = 0;
+  let length = 0;
+  while (stack.length > 0) {
+    const next = stack.pop();
+    if (typeof next === 'string') {
+      bytes += HEAP_BYTES.string + next.length * (TWO_BYTES.test(next) ? 2 : 1);
+      length += next.length + 2;
+    } else if (typeof next !== 'object' || next === null) {
+      bytes += HEAP_BYTES.number;
+      length += typeof next === 'number' ? String(next).length : 4;
+    } else if (!seen.has(next)) {
+      seen.add(next);
+      bytes += HEAP_BYTES.object;
+      length += 2;
+      if (ArrayBuffer.isView(next) || next instanceof ArrayBuffer) {
+        bytes += next.byteLength;
+        length += next.byteLength;
+      } else if (Array.isArray(next) || next instanceof Set) {
+        for (const item of next) {
+          bytes += HEAP_BYTES.item;
+          length += 1;
+          stack.push(item);
+        }
+      } else if (next instanceof Map) {
+        for (const [key, item] of next) {
+          bytes += HEAP_BYTES.key;
+          stack.push(key, item);
+        }
+      } else if (isPlain(next)) {
+        for (const [key, item] of Object.entries(next)) {
+          bytes += HEAP_BYTES.key + key.length;
+          length += key.length + 4;
+          stack.push(item);
+        }
+      }
+    }
+  }
+  return { bytes, length };
+}
+
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
 }

@@ -116,6 +116,8 @@ export function openConnection(id: ConnectionId, kind: ConnectionKind, host: Con
     address: `emitter/${id}`,
     connection: id,
     maxHeld: limits.maxHeld,
+    retained: host.quotas.retained,
+    principal: kind.principal,
     transmit(text, about, status, bytes) {
       if (inspection.full) {
         const request = about.kind === 'request' ? about.cause : undefined;
@@ -126,7 +128,10 @@ export function openConnection(id: ConnectionId, kind: ConnectionKind, host: Con
     unanswered: (exchange) => bus.emit('connection.unanswered', { connection: id, exchange }),
     release: (exchange, retryMs) => bus.emit('connection.release', { connection: id, exchange, retryMs }),
     droppedNotes: (count) =>
-      system.log('warning', `connection ${id} is slow: dropped ${count} notifications (limits.maxHeld)`),
+      system.log(
+        'warning',
+        `connection ${id} is slow: dropped ${count} notifications (limits.maxHeld, limits.maxRetainedBytes)`,
+      ),
     failed: (error) => failed('emitter', error),
   });
   let grace: Timer | undefined;

@@ -7,6 +7,7 @@ import type { Batch } from '../../src/messages/active-request.ts';
 import type { Exchange } from '../../src/messages/connection-events.ts';
 import type { EmitterMail } from '../../src/messages/emitter-messages.ts';
 import { DIALECTS } from '../../src/protocol/dialects/index.ts';
+import { Quota } from '../../src/quota.ts';
 import { IncomingRequest } from '../../src/requests/request.ts';
 import { SimulatedClock } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';
@@ -14,13 +15,14 @@ import { suite } from '../harness/door.ts';
 const test = suite('emitter');
 const dialect = DIALECTS['2025-06-18'];
 
-function make(maxHeld = 100) {
+function make(maxHeld = 100, maxBytes = 1_000_000) {
   const clock = new SimulatedClock();
   const sent: string[] = [];
   const failed: unknown[] = [];
   const dropped: number[] = [];
   const unwritable: unknown[] = [];
   const unanswered: number[] = [];
+  const retained = new Quota({ what: 'bytes in memory', max: maxBytes, option: 'limits.maxRetainedBytes' });
   const { mailbox } = spawnEmitter({
     system: createActorSystem({ clock, log: () => {} }),
     address: 'emitter/test',
@@ -32,10 +34,12 @@ function make(maxHeld = 100) {
     unanswered: (exchange) => void unanswered.push(exchange.id),
     release() {},
     maxHeld,
+    retained,
+    principal: 'anonymous',
     droppedNotes: (count) => void dropped.push(count),
     failed: (error) => void failed.push(error),
   });
-  return { clock, mailbox, sent, failed, unwritable, unanswered, dropped };
+  return { clock, mailbox, sent, failed, unwritable, unanswered, dropped, retained };
 }
 
 function inFlight(id: number, batch?: Batch, exchange?: Exchange): IncomingRequest {
@@ -70,14 +74,14 @@ function answer(id: number, text: string, batch?: Batch, exchange?: Exchange): E
   };
 }
 
-const progress = (token: string, done: number, exchange?: Exchange): EmitterMail => ({
+const progress = (token: string, done: number, exchange?: Exchange, message?: string): EmitterMail => ({
   type: 'progress',
   dialect,
   about: inFlight(1, undefined, exchange),
   token,
   progress: done,
   total: undefined,
-  message: undefined,
+  message,
 });
 const log = (data: string): EmitterMail => ({
   type: 'log',
@@ -121,6 +125,30 @@ test('holds everything while the peer is slow: progress keeps its latest, result
   assert.equal(sent, []);
   mailbox.send({ type: 'drained', reader: 'connection' });
   assert.equal(short(sent), ['progress 1000', 'answer 1', 'progress 7', 'answer 2']);
+});
+
+test('S-44: log messages for a slow client are limited in bytes: the oldest are dropped and counted; results are not', () => {
+  const { mailbox, sent, dropped, retained } = make(100, 10_000);
+  mailbox.send({ type: 'slow', reader: 'connection' });
+  for (let count = 0; count < 20; count += 1) mailbox.send(log(`${count} ${'x'.repeat(2_000)}`));
+  mailbox.send(answer(1, 'one'));
+  assert.ok(retained.all > 5_000 && retained.all <= 10_000, String(retained.all));
+  mailbox.send({ type: 'drained', reader: 'connection' });
+  assert.is(retained.all, 0);
+  assert.equal(
+    short(sent).map((text) => text.slice(0, 10)),
+    ['message 16', 'message 16', 'message 17', 'message 18', 'message 19', 'answer 1'],
+  );
+  assert.equal(dropped, [16]);
+});
+
+test('S-44: a queued progress message replaces the one before it in the bytes, too; a connection that closes frees them', () => {
+  const { mailbox, retained } = make(100, 10_000);
+  mailbox.send({ type: 'slow', reader: 'connection' });
+  for (let done = 1; done <= 100; done += 1) mailbox.send(progress('a', done, undefined, 'x'.repeat(2_000)));
+  assert.ok(retained.all > 2_000 && retained.all < 3_000, String(retained.all));
+  mailbox.send({ type: 'close', reason: 'test' });
+  assert.is(retained.all, 0);
 });
 
 test('holds what is for a slow exchange, and passes what is for others', () => {

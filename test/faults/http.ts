@@ -14,8 +14,8 @@ export const HTTP: readonly BrokenBuild[] = [
     id: 'R-09',
     test: 'test/http/slow-readers.test.ts',
     file: 'src/emitters/emitter-queue.ts',
-    find: '    this.#mail.delete(key);\n    this.#mail.set(key, mail);\n    if (this',
-    replace: '    if (!this.#mail.has(key)) this.#mail.set(key, mail);\n    if (this',
+    find: '    this.#remove(key);\n    this.#mail.set(key, mail);\n',
+    replace: '    if (this.#mail.has(key)) return;\n    this.#mail.set(key, mail);\n',
     why: 'the first value from a handler counts, not the last',
   },
   {
