@@ -12,7 +12,7 @@ const out = join(root, 'dist/lib');
 const source = (path: string): string => join(root, `src/${path}.ts`);
 
 /** The entry points of `exports`. */
-const PUBLIC = ['index', 'testing', 'inspector'];
+const PUBLIC = ['index', 'client', 'testing', 'inspector'];
 /** The files that Node starts or loads by their paths, and the module that finds them. */
 const STARTED = [
   'package-files',
@@ -168,3 +168,20 @@ for (const file of readdirSync(out, { recursive: true, encoding: 'utf8' })) {
 }
 // `npm pack` leaves out the files of an earlier build.
 writeFileSync(join(out, '.npmignore'), stale.map((file) => `/${file}\n`).join(''));
+
+// The client under test of the official suite: one file, because the suite starts forty of them at once.
+await build({
+  configFile: false,
+  root,
+  logLevel: 'warn',
+  publicDir: false,
+  ssr: { noExternal: true },
+  build: {
+    ssr: join(root, 'test/conformance/client.ts'),
+    target: 'node20',
+    outDir: join(root, 'dist/test'),
+    emptyOutDir: false,
+    minify: false,
+    rollupOptions: { output: { entryFileNames: 'conformance-client.mjs' } },
+  },
+});

@@ -14,7 +14,8 @@ export type ActorKind =
   | 'handle'
   | 'invoked'
   | 'subscriptions'
-  | 'task';
+  | 'task'
+  | 'client';
 
 /**
  * A record's sequence number, its time in milliseconds of the server's clock, and its cause: the record that led to it,

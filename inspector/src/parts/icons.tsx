@@ -16,6 +16,7 @@ const PATHS = {
   invoked: 'M2.5 8a3.5 3.5 0 0 1 3.5-3.5h7M10 1.8l3 2.7-3 2.7M13.5 11.5H6',
   subscriptions: 'M4 11V7a4 4 0 0 1 8 0v4l1 1.2H3zM6.8 14h2.4',
   task: 'M3 3h10v10H3zM5.5 8.2l1.8 1.8 3.4-3.8',
+  client: 'M2.5 3.5h11v7h-11zM5 13h6M8 5v4M6 7l2 2 2-2',
   group: 'M2.5 4.5h4l1.2 1.5h5.8v6.5h-11z',
   exchange: 'M2.5 5.5h9M9 3l2.5 2.5L9 8M13.5 10.5h-9M7 8l-2.5 2.5L7 13',
   back: 'M10 3.5 5.5 8 10 12.5',

@@ -1,0 +1,87 @@
+/** One list of a server, with all its pages: cached until its time to live is over or the server announces a change. */
+import type { Clock } from '../clock.ts';
+import { isObject } from '../protocol/json.ts';
+
+export interface CachedListOptions<T> {
+  readonly clock: Clock;
+  readonly method: string;
+  /** The member of the result that contains the elements. */
+  readonly member: string;
+  readonly maxPages: number;
+  readonly maxElements: number;
+  /** Requests one page. */
+  readonly page: (cursor: string | undefined) => Promise<unknown>;
+  /** Checks an element. Undefined: the element is left out. */
+  readonly read: (element: unknown) => T | undefined;
+  /** True if the server announces changes of this list, so that it stays fresh without a time to live. */
+  readonly announced: () => boolean;
+  /** An error for a list that the client does not accept. */
+  readonly malformed: (message: string) => Error;
+}
+
+export class CachedList<T> {
+  readonly #options: CachedListOptions<T>;
+  #elements: readonly T[] | undefined;
+  #freshUntil = 0;
+  #listing: Promise<readonly T[]> | undefined;
+  /** Counts changes: a listing that began before a change is stale when it ends. */
+  #changes = 0;
+
+  constructor(options: CachedListOptions<T>) {
+    this.#options = options;
+  }
+
+  /** The elements as they were listed last, fresh or not. */
+  get last(): readonly T[] | undefined {
+    return this.#elements;
+  }
+
+  /** The list has changed, or may have. */
+  invalidate(): void {
+    this.#changes += 1;
+    this.#freshUntil = 0;
+  }
+
+  /** The fresh list; callers at the same time share one listing. */
+  get(fresh: boolean): Promise<readonly T[]> {
+    if (!fresh && this.#elements && this.#options.clock.now() < this.#freshUntil)
+      return Promise.resolve(this.#elements);
+    this.#listing ??= this.#list().finally(() => {
+      this.#listing = undefined;
+    });
+    return this.#listing;
+  }
+
+  async #list(): Promise<readonly T[]> {
+    const { clock, method, member, maxPages, maxElements, page, read, announced, malformed } = this.#options;
+    const changes = this.#changes;
+    const elements: T[] = [];
+    const cursors = new Set<string>();
+    let freshUntil = Number.POSITIVE_INFINITY;
+    let cursor: string | undefined;
+    for (let pages = 1; ; pages += 1) {
+      const result = await page(cursor);
+      const listed = isObject(result) ? result[member] : undefined;
+      if (!isObject(result) || !Array.isArray(listed))
+        throw malformed(`${method}: expected a result with an array "${member}"`);
+      for (const element of listed) {
+        const known = read(element);
+        if (known !== undefined) elements.push(known);
+      }
+      if (elements.length > maxElements)
+        throw malformed(`${method}: more than ${maxElements} elements. The option is maxListed`);
+      const ttl = typeof result.ttlMs === 'number' && result.ttlMs > 0 ? result.ttlMs : 0;
+      freshUntil = Math.min(freshUntil, ttl > 0 ? clock.now() + ttl : announced() ? Number.POSITIVE_INFINITY : 0);
+      const { nextCursor } = result;
+      if (typeof nextCursor !== 'string') break;
+      // A server that returns a cursor twice would never end.
+      if (cursors.has(nextCursor)) throw malformed(`${method}: the cursor "${nextCursor.slice(0, 60)}" came twice`);
+      if (pages >= maxPages) throw malformed(`${method}: more than ${maxPages} pages. The option is maxListPages`);
+      cursors.add(nextCursor);
+      cursor = nextCursor;
+    }
+    this.#elements = elements;
+    this.#freshUntil = changes === this.#changes ? freshUntil : 0;
+    return elements;
+  }
+}

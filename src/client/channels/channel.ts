@@ -1,0 +1,70 @@
+/**
+ * The port of a client to the bytes of one server: a channel carries texts, and never parses them. Types only.
+ */
+import type { Mailbox } from '../../messages/mailbox.ts';
+import type { RequestId } from '../../protocol/jsonrpc.ts';
+import type { CallFailure } from '../client-errors.ts';
+
+/** One message to the server. */
+export interface OutgoingMessage {
+  readonly text: string;
+  readonly method: string;
+  /** Absent for notifications and responses. */
+  readonly id: RequestId | undefined;
+  /** `MCP-Protocol-Version`; undefined before a legacy revision is negotiated. */
+  readonly revision: string | undefined;
+  /** `Mcp-Method`, `Mcp-Name` and `Mcp-Param-*` of the modern era, encoded. */
+  readonly headers: Readonly<Record<string, string>> | undefined;
+  /** The request belongs to no session: `initialize`, and every request of the modern era. */
+  readonly sessionless: boolean;
+}
+
+/** Reports of a channel to its connection. */
+export type ChannelMail =
+  /** `trusted`: what the open channel says about the server by itself; a 2024-11-05 stream is always legacy. */
+  | { readonly type: 'opened'; readonly era?: 'legacy' | undefined }
+  /** `about`: the request on whose stream the text arrived; undefined where all messages share one stream. */
+  | {
+      readonly type: 'text';
+      readonly text: string;
+      readonly about: RequestId | undefined;
+      /** The HTTP status, if it is an error's. */
+      readonly status?: number | undefined;
+    }
+  /** A request will get no response. */
+  | { readonly type: 'request failed'; readonly id: RequestId; readonly failure: ChannelFailure }
+  /** The channel could not open, or broke. Nothing follows. */
+  | { readonly type: 'gone'; readonly failure: ChannelFailure; readonly final: boolean }
+  /** A stream that carries messages outside of any request was interrupted: messages may be missing. */
+  | { readonly type: 'gap' };
+
+export type ChannelFailure =
+  | (CallFailure & { readonly kind?: undefined })
+  /** HTTP 404 for a request of a session: the server has forgotten the session, and carried nothing out. */
+  | { readonly kind: 'session lost' }
+  /** HTTP 401, or 403 with `insufficient_scope`. Nothing was carried out. */
+  | { readonly kind: 'unauthorized'; readonly status: 401 | 403; readonly challenge: string | undefined }
+  /** The response shows a server that does not know this era: a status of 4xx without a JSON-RPC error. */
+  | { readonly kind: 'unknown era'; readonly status: number };
+
+/** The connection's end of a channel. */
+export type ChannelHost = Mailbox<ChannelMail>;
+
+export interface Channel {
+  /** One stream carries all messages, so that a cancellation is a notification; over HTTP, each request has its own. */
+  readonly kind: 'stream' | 'http';
+  /** Opens the channel; `opened` or `gone` follows. */
+  open(host: ChannelHost): void;
+  /** Sends a message. Never throws: `request failed` or `gone` reports what went wrong. */
+  send(message: OutgoingMessage): void;
+  /** Gives up a request: over HTTP its stream is closed. No response follows. */
+  abandon(id: RequestId): void;
+  /** The response of a request has arrived, so that the end of its stream is no failure. */
+  answered(id: RequestId): void;
+  /** Legacy sessions over HTTP: opens the stream for messages outside of any request. */
+  listen?(): void;
+  /** Ends the channel, within a bounded time. Nothing is reported afterwards. */
+  close(): Promise<void>;
+  /** Text of the last lines that the server's process wrote to stderr; empty for other channels. */
+  stderr?(): string;
+}

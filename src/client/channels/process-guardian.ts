@@ -1,0 +1,77 @@
+/**
+ * Ends the child processes of this process when it dies, however it dies: a shell that waits for the end of its input,
+ * and then ends each process group that was announced to it.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+
+/**
+ * The shell reads `+PID` and `-PID` lines. When its input ends, children have two seconds to notice the end of theirs,
+ * then get TERM, and two seconds later KILL.
+ */
+const SCRIPT = `groups=' '
+while read -r line; do
+  case $line in
+    +*) groups="$groups\${line#+} " ;;
+    -*) rest=\${groups#* \${line#-} }; [ "$rest" = "$groups" ] || groups="\${groups%% \${line#-} *} $rest" ;;
+  esac
+done
+alive() { for group in $groups; do kill -0 -- "-$group" 2>/dev/null && return 0; done; return 1; }
+linger() { for tick in 1 2 3 4 5 6 7 8; do alive || exit 0; sleep 0.25; done; }
+linger
+for group in $groups; do kill -TERM -- "-$group" 2>/dev/null; done
+linger
+for group in $groups; do kill -KILL -- "-$group" 2>/dev/null; done
+`;
+
+/** One guardian serves all children of this process. Windows has no process groups, and no guardian. */
+let guardian: ChildProcess | undefined;
+const groups = new Set<number>();
+
+/** Guards the process group of a child from now on. */
+export function guardGroup(pid: number): void {
+  if (process.platform === 'win32') return;
+  if (groups.size === 0) process.on('exit', endAll);
+  groups.add(pid);
+  if (!guardian || guardian.exitCode !== null) {
+    guardian = spawn('/bin/sh', ['-c', SCRIPT], { stdio: ['pipe', 'ignore', 'ignore'], detached: true });
+    guardian.on('error', () => {});
+    guardian.stdin?.on('error', () => {});
+    guardian.unref();
+    // Open pipes keep a process alive; this one only has to end with it.
+    const input = guardian.stdin;
+    if (input && 'unref' in input && typeof input.unref === 'function') input.unref();
+    for (const group of groups) input?.write(`+${group}\n`);
+    return;
+  }
+  guardian.stdin?.write(`+${pid}\n`);
+}
+
+/** The process group has ended. */
+export function releaseGroup(pid: number): void {
+  if (!groups.delete(pid)) return;
+  guardian?.stdin?.write(`-${pid}\n`);
+  if (groups.size > 0) return;
+  process.off('exit', endAll);
+  guardian?.stdin?.end();
+  guardian = undefined;
+}
+
+/** Signals a process group. @returns false if it does not exist any more */
+export function signalGroup(pid: number, signal: 'SIGTERM' | 'SIGKILL'): boolean {
+  try {
+    if (process.platform === 'win32') {
+      // TERM does not exist on Windows; /T ends the children, too.
+      spawn('taskkill', ['/pid', String(pid), '/T', ...(signal === 'SIGKILL' ? ['/F'] : [])], { stdio: 'ignore' });
+      return true;
+    }
+    process.kill(-pid, signal);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function endAll(): void {
+  // An exit is synchronous: TERM now; the guardian kills what remains.
+  for (const group of groups) signalGroup(group, 'SIGTERM');
+}

@@ -1,0 +1,177 @@
+/** The channel to a server that this process starts as a child: stdin and stdout carry messages, stderr is captured. */
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import spawn from 'cross-spawn';
+import type { LineWriter } from '../../transports/line-writer.ts';
+import { LineReader } from '../../transports/lines.ts';
+import type { CarriedOut } from '../client-errors.ts';
+import { LineChannel, type LineChannelOptions } from './line-channel.ts';
+import { guardGroup, releaseGroup, signalGroup } from './process-guardian.ts';
+
+/** A command to start. It is not passed through a shell. */
+export interface StdioCommand {
+  readonly command: string;
+  readonly args?: readonly string[];
+  /** Added to a minimal environment (PATH, HOME, locale and the like); nothing else of this process is passed on. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** The working directory. Default: that of this process. */
+  readonly cwd?: string;
+}
+
+/** Bytes of stderr that are kept for error messages and the inspector. */
+const STDERR_BYTES = 65_536;
+/** Longest line of stderr that is logged whole. */
+const STDERR_LINE_BYTES = 8_192;
+/** Milliseconds between the end of stdin, TERM and KILL (2025-11-25 lifecycle, "Shutdown", stdio). */
+const PATIENCE_MS = 2_000;
+
+/** The variables of a minimal environment: what programs need to find files, and nothing that may be a secret. */
+const INHERITED =
+  process.platform === 'win32'
+    ? [
+        'APPDATA',
+        'HOMEDRIVE',
+        'HOMEPATH',
+        'LOCALAPPDATA',
+        'PATH',
+        'PATHEXT',
+        'PROCESSOR_ARCHITECTURE',
+        'PROGRAMFILES',
+        'SYSTEMDRIVE',
+        'SYSTEMROOT',
+        'TEMP',
+        'TMP',
+        'USERNAME',
+        'USERPROFILE',
+      ]
+    : ['HOME', 'LANG', 'LC_ALL', 'LOGNAME', 'PATH', 'SHELL', 'TERM', 'TMPDIR', 'TZ', 'USER', 'XDG_RUNTIME_DIR'];
+
+export interface StdioChannelOptions extends LineChannelOptions {
+  /** Receives each line of the child's stderr. */
+  readonly stderrLine: (line: string) => void;
+}
+
+export class StdioChannel extends LineChannel {
+  readonly #command: StdioCommand;
+  readonly #stderrLine: (line: string) => void;
+  #child: ChildProcess | undefined;
+  #stderr = '';
+
+  constructor(command: StdioCommand, options: StdioChannelOptions) {
+    super(options);
+    this.#command = command;
+    this.#stderrLine = options.stderrLine;
+  }
+
+  stderr(): string {
+    return this.#stderr;
+  }
+
+  protected connect(): void {
+    const { command, args = [], env, cwd } = this.#command;
+    let child: ChildProcess;
+    try {
+      child = spawn(command, [...args], {
+        env: { ...inherited(), ...env },
+        ...(cwd === undefined ? {} : { cwd }),
+        stdio: ['pipe', 'pipe', 'pipe'],
+        // A group of its own: grandchildren (`npx`) end with it, and Ctrl-C reaches only this process.
+        detached: process.platform !== 'win32',
+        windowsHide: true,
+      });
+    } catch (error) {
+      return this.options.clock.soon(() => this.#neverStarted(error));
+    }
+    this.#child = child;
+    const { pid, stdin, stdout, stderr } = child;
+    let problem: unknown;
+    child.on('error', (error) => {
+      problem = error;
+      if (pid === undefined) this.#neverStarted(error);
+    });
+    if (pid === undefined || !stdin || !stdout || !stderr) return;
+    guardGroup(pid);
+    const log = new LineReader({
+      maxBytes: STDERR_LINE_BYTES,
+      onLine: (line) => this.#keep(line),
+      onUnreadable: (_reason, bytes, head) => this.#keep(`${head}… (${bytes} bytes)`),
+    });
+    stderr.on('data', (chunk: Buffer) => log.push(chunk));
+    stderr.on('end', () => log.end());
+    stdin.on('error', () => {});
+    child.on('exit', () => {
+      // Grandchildren may outlive the child in its group; they have lost the server that they belong to.
+      signalGroup(pid, 'SIGTERM');
+    });
+    child.on('close', (code, signal) => {
+      releaseGroup(pid);
+      const how = signal ? `was killed by ${signal}` : `ended with code ${code ?? 'unknown'}`;
+      const why = problem instanceof Error ? ` (${problem.message})` : '';
+      this.gone({
+        reason: 'closed',
+        message: `the server's process ${how}${why}.${this.#lastWords()}`,
+        carriedOut: 'unknown' satisfies CarriedOut,
+      });
+    });
+    child.once('spawn', () => this.opened({ input: stdout, output: stdin }));
+  }
+
+  protected async disconnect(writer: LineWriter | undefined): Promise<void> {
+    const child = this.#child;
+    const pid = child?.pid;
+    if (!child || pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, 'close');
+    // Ending stdin asks the server to leave. A child that does not read must not delay that.
+    void writer?.flush().then(() => child.stdin?.end());
+    if (!writer) child.stdin?.end();
+    const late = this.options.clock.after(PATIENCE_MS, () => {
+      signalGroup(pid, 'SIGTERM');
+      kill = this.options.clock.after(PATIENCE_MS, () => {
+        signalGroup(pid, 'SIGKILL');
+        // A grandchild that left the group may hold the pipes open.
+        child.stdout?.destroy();
+        child.stderr?.destroy();
+        child.stdin?.destroy();
+      });
+    });
+    let kill: { cancel(): void } | undefined;
+    await ended;
+    late.cancel();
+    kill?.cancel();
+    signalGroup(pid, 'SIGKILL');
+  }
+
+  #neverStarted(error: unknown): void {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+    const { command, cwd } = this.#command;
+    const why =
+      code === 'ENOENT'
+        ? `there is no such program in PATH${cwd === undefined ? '' : `, or no directory ${cwd}`}`
+        : error instanceof Error
+          ? error.message
+          : String(error);
+    this.gone({ reason: 'refused', message: `cannot start "${command}": ${why}`, carriedOut: 'no' }, true);
+  }
+
+  #keep(line: string): void {
+    this.#stderr = `${this.#stderr}${line}\n`;
+    if (this.#stderr.length > STDERR_BYTES) this.#stderr = this.#stderr.slice(-STDERR_BYTES);
+    this.#stderrLine(line);
+  }
+
+  /** The last lines of stderr, for the message of a process that ended. */
+  #lastWords(): string {
+    const lines = this.#stderr.trimEnd().split('\n').slice(-5).join('\n');
+    return lines === '' ? '' : ` Its last lines on stderr:\n${lines.slice(-1_000)}`;
+  }
+}
+
+function inherited(): Record<string, string> {
+  const kept: Record<string, string> = {};
+  for (const name of INHERITED) {
+    const value = process.env[name];
+    // An exported shell function starts with `()`, and could run code in a shell that the server starts.
+    if (value !== undefined && !value.startsWith('()')) kept[name] = value;
+  }
+  return kept;
+}

@@ -1,0 +1,119 @@
+/** The codec of a client: the only place where its messages become text, and the server's texts become messages. */
+import { parseText } from '../codec/inbound/parse.ts';
+import { isJsonObject, isObject, type JsonObject, type JsonValue } from '../protocol/json.ts';
+import { type Incoming, type RequestId, readIncoming } from '../protocol/jsonrpc.ts';
+import { META } from '../protocol/meta.ts';
+import type { Revision } from '../protocol/revisions.ts';
+import type { ClientCapabilities, Implementation } from '../protocol/types.ts';
+import type { OutgoingRequest } from './outgoing-requests.ts';
+
+/** Deepest nesting of a message from a server. Schemas nest deeply, answers rarely. */
+const MAX_DEPTH = 256;
+
+/** Names of methods whose params name what they are about: `Mcp-Name` (2026-07-28 streamable-http, "Standard Request Headers"; ext-tasks, "Routing Headers"). */
+export const NAMED: Readonly<Record<string, 'name' | 'uri' | 'taskId'>> = {
+  'tools/call': 'name',
+  'prompts/get': 'name',
+  'resources/read': 'uri',
+  'tasks/get': 'taskId',
+  'tasks/update': 'taskId',
+  'tasks/cancel': 'taskId',
+};
+
+/**
+ * Reads one text, which may be a batch (2025-03-26). Never throws; what is unreadable is `invalid`.
+ *
+ * @param about the request on whose stream the text arrived: an error without an id is its response (2026-07-28
+ *   streamable-http, "Sending Messages": such an error may have no id)
+ */
+export function readMessages(text: string, about?: RequestId): readonly Incoming[] {
+  const parsed = parseText(text, { maxDepth: MAX_DEPTH });
+  if (!parsed.ok) {
+    const incoming = parsed.value === undefined ? undefined : readIncoming(parsed.value);
+    const id = incoming && 'id' in incoming ? incoming.id : undefined;
+    return [{ kind: 'invalid', id, answer: false, why: parsed.error.message }];
+  }
+  if (Array.isArray(parsed.value)) return parsed.value.map(readIncoming);
+  const incoming = readIncoming(parsed.value);
+  const { value } = parsed;
+  if (incoming.kind === 'invalid' && about !== undefined && isObject(value) && isObject(value.error))
+    return [{ kind: 'response', id: about, error: value.error }];
+  return [incoming];
+}
+
+/** Writes the messages of one client. */
+export class ClientCodec {
+  /** The self-description of modern requests as text, without its closing brace. */
+  readonly #described: string;
+
+  constructor(info: Implementation, capabilities: ClientCapabilities, revision: Revision) {
+    const described = JSON.stringify({
+      [META.protocolVersion]: revision,
+      [META.clientInfo]: info,
+      [META.clientCapabilities]: capabilities,
+    });
+    this.#described = described.slice(0, -1);
+  }
+
+  /**
+   * A request. Modern requests describe their client in `_meta`; every request with a deadline or a listener has a
+   * progress token, its id.
+   */
+  request(request: OutgoingRequest, modern: boolean): string {
+    const { id, method, params, meta, logLevel } = request;
+    const own: Record<string, JsonValue | undefined> = { ...meta };
+    if (request.timeoutMs !== undefined) own[META.progressToken] = id;
+    if (modern && logLevel !== undefined) own[META.logLevel] = logLevel;
+    const rest = JSON.stringify(own);
+    const members = rest === '{}' ? '' : rest.slice(1, -1);
+    const metaText = modern
+      ? `${this.#described}${members === '' ? '' : `,${members}`}}`
+      : members === ''
+        ? undefined
+        : rest;
+    const head = `{"jsonrpc":"2.0","id":${id},"method":"${method}"`;
+    if (metaText === undefined)
+      return params === undefined ? `${head}}` : `${head},"params":${JSON.stringify(params)}}`;
+    const given = params === undefined ? '{}' : JSON.stringify(params);
+    return given === '{}'
+      ? `${head},"params":{"_meta":${metaText}}}`
+      : `${head},"params":${given.slice(0, -1)},"_meta":${metaText}}}`;
+  }
+
+  notification(method: string, params?: JsonObject): string {
+    return JSON.stringify({ jsonrpc: '2.0', method, ...(params === undefined ? {} : { params }) });
+  }
+
+  result(id: RequestId, result: JsonObject): string {
+    return JSON.stringify({ jsonrpc: '2.0', id, result });
+  }
+
+  error(id: RequestId, code: number, message: string): string {
+    return JSON.stringify({ jsonrpc: '2.0', id, error: { code, message } });
+  }
+}
+
+/** The error member of a response, read leniently: servers leave out what the specification demands. */
+export function readError(error: unknown): {
+  readonly code: number;
+  readonly message: string;
+  readonly data: JsonValue | undefined;
+} {
+  if (!isObject(error)) return { code: 0, message: 'the server gave no reason', data: undefined };
+  const { code, message, data } = error;
+  return {
+    code: typeof code === 'number' ? code : 0,
+    message: typeof message === 'string' && message !== '' ? message : 'the server gave no reason',
+    data: isJsonValue(data) ? data : undefined,
+  };
+}
+
+/** Narrows a part of a parsed message, which is JSON by its origin. */
+export function isJsonValue(value: unknown): value is JsonValue {
+  return value !== undefined && typeof value !== 'function' && typeof value !== 'symbol' && typeof value !== 'bigint';
+}
+
+/** The params of a message as JSON. */
+export function jsonParams(params: Readonly<Record<string, unknown>> | undefined): JsonObject {
+  return isJsonObject(params) ? params : {};
+}

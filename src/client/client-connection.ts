@@ -1,0 +1,1087 @@
+/**
+ * The actor of a client's connection to one server: opens channels, negotiates, sends requests, and recovers. Its chart
+ * decides what may happen now; requests step no chart.
+ */
+import { initialTransition } from 'xstate';
+import { type ConnectionEvent, connectionMachine } from '../../machines/connection.ts';
+import { type Actor, spawn } from '../actor/actor.ts';
+import type { ActorSystem } from '../actor/actor-system.ts';
+import type { Behaviour } from '../actor/behaviour.ts';
+import type { Timer } from '../clock.ts';
+import type { Charted, Facts, Waits } from '../inspection/records.ts';
+import { step } from '../inspection/stepping.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
+import type { OperatorLog } from '../operator-log.ts';
+import { ErrorCode } from '../protocol/errors.ts';
+import { isJsonObject, isObject, type JsonObject, messageOf } from '../protocol/json.ts';
+import type { Incoming, RequestId } from '../protocol/jsonrpc.ts';
+import { META } from '../protocol/meta.ts';
+import {
+  type Era,
+  isLegacyRevision,
+  isModernRevision,
+  LATEST_LEGACY,
+  LATEST_MODERN,
+  type Revision,
+} from '../protocol/revisions.ts';
+import { type ClientCapabilities, type Implementation, isLogLevel, type LogLevel } from '../protocol/types.ts';
+import type { Authorization } from './authorization.ts';
+import type { Channel, ChannelFailure, ChannelMail } from './channels/channel.ts';
+import { ClientCodec, isJsonValue, jsonParams, NAMED, readError, readMessages } from './client-codec.ts';
+import { type CallFailure, ClientError, ErrorResponse } from './client-errors.ts';
+import type { ClientSettings, ServerLogMessage } from './client-options.ts';
+import { encodeMirrored } from './mirrored-parameters.ts';
+import { type OutgoingRequest, OutgoingRequests } from './outgoing-requests.ts';
+import type { ServerRequests } from './server-requests.ts';
+
+/** The server as its client knows it. */
+export interface ConnectedServer {
+  readonly name: string;
+  readonly version: string;
+  readonly title: string | undefined;
+  readonly revision: Revision;
+  readonly era: Era;
+  /** As the server declared them. */
+  readonly capabilities: JsonObject;
+  readonly instructions: string | undefined;
+}
+
+/** A notification of the server that belongs to no request. */
+export interface ServerNotification {
+  readonly method: string;
+  readonly params: JsonObject;
+}
+
+export type ClientMail =
+  | ChannelMail
+  | { readonly type: 'request'; readonly request: OutgoingRequest }
+  /** A caller gives a request up, with the error for its outcome. */
+  | { readonly type: 'cancel'; readonly request: OutgoingRequest; readonly error: Error; readonly why: string }
+  | { readonly type: 'notify'; readonly method: string; readonly params: JsonObject | undefined }
+  /** The answer to a request of the server. */
+  | { readonly type: 'respond'; readonly id: RequestId; readonly result: JsonObject }
+  | { readonly type: 'reject'; readonly id: RequestId; readonly code: number; readonly message: string }
+  | { readonly type: 'discovered'; readonly result: unknown }
+  | { readonly type: 'initialized'; readonly result: unknown }
+  | { readonly type: 'handshake failed'; readonly error: Error }
+  | { readonly type: 'need' }
+  | { readonly type: 'due' }
+  | { readonly type: 'waited' }
+  | { readonly type: 'authorized' }
+  | { readonly type: 'refused'; readonly error: Error }
+  | { readonly type: 'drain' }
+  | { readonly type: 'late' };
+
+/** Reports of the connection to its client. */
+export type ClientEvent =
+  /** Calls can be sent: for the first time, or after a loss. `again`: subscriptions and lists may have changed. */
+  | { readonly type: 'ready'; readonly server: ConnectedServer; readonly again: boolean }
+  /** No attempt is under way; the error says why. */
+  | { readonly type: 'down'; readonly error: ClientError }
+  /** An attempt to connect failed; another may follow. */
+  | { readonly type: 'attempt failed'; readonly error: ClientError }
+  | { readonly type: 'notification'; readonly notification: ServerNotification }
+  /** Notifications may have been lost. */
+  | { readonly type: 'gap' }
+  | { readonly type: 'closed' };
+
+/** The eras of servers that this process has met, by the target's key. */
+const eras = new Map<string, Era>();
+const MAX_ERAS = 1_000;
+
+export interface ClientConnectionOptions {
+  readonly system: ActorSystem;
+  readonly address: string;
+  /** The server as the caller named it, for errors. */
+  readonly target: string;
+  /** The key under which the server's era is remembered; undefined: never. */
+  readonly eraKey: string | undefined;
+  readonly settings: ClientSettings;
+  readonly info: Implementation;
+  readonly capabilities: ClientCapabilities;
+  readonly logLevel: LogLevel | undefined;
+  readonly log: OperatorLog;
+  /** Makes a channel for each attempt. `sse`: for a server of 2024-11-05 over HTTP. */
+  readonly channel: (kind: 'usual' | 'sse') => Channel;
+  readonly authorization: Authorization | undefined;
+  /** The address that needs the authorization. */
+  readonly resource: URL | undefined;
+  readonly serverRequests: ServerRequests;
+  readonly client: Mailbox<ClientEvent>;
+  readonly onLog: ((message: ServerLogMessage) => void) | undefined;
+  /** 0 to 1, for back-off. */
+  readonly random: () => number;
+}
+
+export function spawnClientConnection(options: ClientConnectionOptions): Actor<ClientMail> {
+  const { system, address, target } = options;
+  return spawn(
+    { kind: 'client', address, connection: address, label: target },
+    system,
+    (self) => new ClientConnection(options, self),
+  );
+}
+
+const ATTEMPTS = 5;
+const BACK_OFF = { fromMs: 500, toMs: 30_000 } as const;
+const SUSPEND_MS = 60_000;
+const STABLE_MS = 60_000;
+/** Most times that one request is sent: after a lost session, a sign-in, or a lost connection if it only reads. */
+const MAX_ATTEMPTS = 4;
+
+class ClientConnection implements Behaviour<ClientMail> {
+  readonly #options: ClientConnectionOptions;
+  readonly #self: Mailbox<ClientMail>;
+  readonly #requests: OutgoingRequests;
+  readonly #modern: ClientCodec;
+  #snapshot = initialTransition(connectionMachine, {
+    attempts: ATTEMPTS,
+    backOff: BACK_OFF,
+    suspendMs: SUSPEND_MS,
+    stableMs: STABLE_MS,
+  })[0];
+  /** Requests that wait for the connection, in order, with the time since when. */
+  #waiting: { readonly request: OutgoingRequest; readonly since: number }[] = [];
+  #channel: Channel | undefined;
+  /** Counts channels: mail of an earlier one is dropped. */
+  #generation = 0;
+  #sse = false;
+  #server: ConnectedServer | undefined;
+  #wasReady = false;
+  #challenge: { readonly status: 401 | 403; readonly header: string | undefined } | undefined;
+  #lastFailure: ClientError | undefined;
+  #timer: Timer | undefined;
+  #waitTimer: Timer | undefined;
+  #authorizing: AbortController | undefined;
+
+  constructor(options: ClientConnectionOptions, self: Mailbox<ClientMail>) {
+    this.#options = options;
+    this.#self = self;
+    this.#modern = new ClientCodec(options.info, options.capabilities, LATEST_MODERN);
+    this.#requests = new OutgoingRequests(
+      options.system.clock,
+      (request) => this.#timedOut(request),
+      () => options.serverRequests.size > 0,
+    );
+  }
+
+  // For the inspector
+
+  state(): string {
+    const { value } = this.#snapshot;
+    return typeof value === 'string'
+      ? value
+      : Object.entries(value)
+          .map(([state, inner]) => `${state}.${String(inner)}`)
+          .join();
+  }
+
+  chart(): Charted {
+    return { machine: connectionMachine, snapshot: this.#snapshot };
+  }
+
+  facts(): Facts {
+    return {
+      server: this.#server === undefined ? this.#options.target : `${this.#server.name} ${this.#server.version}`,
+      revision: this.#server?.revision,
+      'in flight': this.#requests.size,
+      waiting: this.#waiting.length,
+      failures: this.#snapshot.context.failures,
+      ...(this.#lastFailure === undefined ? {} : { 'last failure': this.#lastFailure.message }),
+    };
+  }
+
+  waits(): readonly Waits[] {
+    return [...this.#requests.values()].map((request) => ({
+      what: `the response to ${request.method}${nameOf(request) === undefined ? '' : ` ${nameOf(request)}`}`,
+      whom: this.#options.target,
+      until: request.timeoutMs === undefined ? undefined : request.due,
+    }));
+  }
+
+  // Mail
+
+  receive(mail: ClientMail): void {
+    switch (mail.type) {
+      case 'text':
+        return this.#text(mail.text, mail.about, mail.status);
+      case 'request':
+        return this.#request(mail.request);
+      case 'request failed':
+        return this.#requestFailed(mail.id, mail.failure);
+      case 'cancel':
+        return this.#cancel(mail.request, mail.error, mail.why);
+      case 'notify':
+        return this.#notify(mail.method, mail.params);
+      case 'respond':
+        return this.#post(this.#modern.result(mail.id, mail.result), 'response');
+      case 'reject':
+        return this.#post(this.#modern.error(mail.id, mail.code, mail.message), 'response');
+      case 'opened':
+        return this.#opened(mail.era);
+      case 'gone':
+        return this.#gone(mail.failure, mail.final);
+      case 'gap':
+        return this.#options.client.send({ type: 'gap' });
+      case 'discovered':
+        return this.#discovered(mail.result);
+      case 'initialized':
+        return this.#initialized(mail.result);
+      case 'handshake failed':
+        return this.#handshakeFailed(mail.error);
+      case 'need':
+        return this.#need();
+      case 'due':
+        return this.#step({ type: 'due' });
+      case 'waited':
+        return this.#waited();
+      case 'authorized':
+        this.#authorizing = undefined;
+        return this.#step({ type: 'authorized', era: this.#knownEra() });
+      case 'refused':
+        return this.#refused(mail.error);
+      case 'drain':
+        this.#step({ type: 'drain' });
+        return this.#settle();
+      case 'late':
+        return this.#step({ type: 'late' });
+    }
+  }
+
+  crashed(mail: ClientMail, error: unknown): void {
+    this.#options.log(
+      'error',
+      `the connection to ${this.#options.target} failed on "${mail.type}": ${messageOf(error)}`,
+    );
+    const failure = {
+      reason: 'closed',
+      message: `the client failed: ${messageOf(error)}`,
+      carriedOut: 'unknown',
+      cause: error,
+    } as const;
+    if (mail.type === 'request' || mail.type === 'cancel') {
+      this.#requests.take(mail.request.id);
+      mail.request.reject(this.#error(failure));
+    }
+  }
+
+  // The chart
+
+  #step(event: ConnectionEvent): void {
+    const before = this.#snapshot;
+    this.#snapshot = step(this.#options.system.inspection, this.#options.address, connectionMachine, before, event);
+    if (before !== this.#snapshot && this.state() !== stateOf(before)) this.#entered();
+  }
+
+  /** Acts on the state that the chart has entered. */
+  #entered(): void {
+    const { client, settings, system } = this.#options;
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    if (this.#snapshot.hasTag('timed'))
+      this.#timer = system.clock.after(this.#snapshot.context.delayMs, () => this.#self.send({ type: 'due' }));
+    switch (this.state()) {
+      case 'connecting':
+        return this.#connect();
+      case 'negotiating.probing':
+      case 'negotiating.reprobing':
+        return this.#probe();
+      case 'negotiating.initializing':
+        return this.#initialize();
+      case 'authorizing':
+      case 'reauthorizing':
+        return this.#authorize();
+      case 'ready':
+        return this.#flush();
+      case 'unauthorized':
+      case 'suspended': {
+        const error =
+          this.#lastFailure ?? this.#error({ reason: 'unreachable', message: 'no connection', carriedOut: 'no' });
+        this.#rejectWaiting(error);
+        return client.send({ type: 'down', error });
+      }
+      case 'draining':
+        this.#rejectWaiting(this.#closedError());
+        this.#timer = system.clock.after(settings.drainMs, () => this.#self.send({ type: 'late' }));
+        return;
+      case 'closed':
+        return this.#close();
+    }
+  }
+
+  #need(): void {
+    if (this.#snapshot.can({ type: 'need' })) this.#step({ type: 'need' });
+  }
+
+  // Opening and negotiating
+
+  #connect(): void {
+    const { channel, system, settings } = this.#options;
+    void this.#channel?.close();
+    this.#generation += 1;
+    const generation = this.#generation;
+    const opened = channel(this.#sse ? 'sse' : 'usual');
+    this.#channel = opened;
+    this.#timer = system.clock.after(settings.connectMs, () => {
+      if (generation !== this.#generation || this.state() !== 'connecting') return;
+      void opened.close();
+      this.#channelMail(generation, {
+        type: 'gone',
+        failure: {
+          reason: 'unreachable',
+          message: `no connection within ${settings.connectMs} ms (connectMs)`,
+          carriedOut: 'no',
+        },
+        final: false,
+      });
+    });
+    const { address } = this.#options;
+    opened.open({ address, send: (mail) => this.#channelMail(generation, mail) });
+  }
+
+  /** Mail of a channel that was replaced is dropped. */
+  #channelMail(generation: number, mail: ChannelMail): void {
+    if (generation !== this.#generation) return;
+    if (mail.type === 'text') this.#recordWire('in', mail.text);
+    this.#self.send(mail);
+  }
+
+  #knownEra(): Era | undefined {
+    const { settings, eraKey } = this.#options;
+    if (settings.eras !== 'auto') return settings.eras;
+    return this.#sse ? 'legacy' : eraKey === undefined ? undefined : eras.get(eraKey);
+  }
+
+  #opened(era: 'legacy' | undefined): void {
+    this.#step({ type: 'opened', era: era ?? this.#knownEra() });
+  }
+
+  #probe(): void {
+    const { settings } = this.#options;
+    const stream = this.#channel?.kind === 'stream';
+    this.#handshake('server/discover', {}, stream ? settings.probeMs : settings.connectMs, 'discovered');
+  }
+
+  #initialize(): void {
+    const { info, capabilities, settings } = this.#options;
+    // The tasks of 2025-11-25 are declared apart; extensions are the modern era's.
+    const { extensions, ...declared } = capabilities;
+    this.#server = undefined;
+    this.#handshake(
+      'initialize',
+      { protocolVersion: LATEST_LEGACY, capabilities: jsonOf(declared), clientInfo: jsonOf(info) },
+      settings.connectMs,
+      'initialized',
+    );
+  }
+
+  #handshake(method: string, params: JsonObject, timeoutMs: number, then: 'discovered' | 'initialized'): void {
+    const generation = this.#generation;
+    this.#transmit({
+      method,
+      params,
+      meta: undefined,
+      headers: undefined,
+      logLevel: undefined,
+      timeoutMs,
+      maxTimeoutMs: timeoutMs,
+      repeatable: false,
+      onProgress: undefined,
+      onLog: undefined,
+      resolve: (result) => {
+        if (generation === this.#generation) this.#self.send({ type: then, result });
+      },
+      reject: (error) => {
+        if (generation === this.#generation) this.#self.send({ type: 'handshake failed', error });
+      },
+      id: 0,
+      attempts: 0,
+      due: 0,
+      lastDue: 0,
+      sentAt: 0,
+    });
+  }
+
+  #discovered(result: unknown): void {
+    if (!isObject(result) || !Array.isArray(result.supportedVersions)) return this.#legacyServer();
+    const versions: readonly unknown[] = result.supportedVersions;
+    if (!versions.some(isModernRevision)) {
+      if (versions.some(isLegacyRevision)) return this.#legacyServer();
+      return this.#noRevision(versions);
+    }
+    const meta = isObject(result._meta) ? result._meta : {};
+    this.#negotiated(LATEST_MODERN, 'modern', result, meta[META.serverInfo]);
+  }
+
+  #initialized(result: unknown): void {
+    const version = isObject(result) ? result.protocolVersion : undefined;
+    if (!isObject(result) || typeof version !== 'string')
+      return this.#attemptFailed(
+        this.#error({
+          reason: 'not mcp',
+          message: 'expected the result of "initialize" with a protocolVersion',
+          carriedOut: 'yes',
+        }),
+        true,
+      );
+    if (!isLegacyRevision(version)) return this.#noRevision([version]);
+    const server = this.#describe(version, 'legacy', result, result.serverInfo);
+    this.#server = server;
+    this.#notify('notifications/initialized', undefined);
+    this.#channel?.listen?.();
+    const { logLevel } = this.#options;
+    if (logLevel !== undefined && isObject(server.capabilities.logging)) this.#setLevel(logLevel);
+    this.#ready(server);
+  }
+
+  #negotiated(revision: Revision, era: Era, result: Readonly<Record<string, unknown>>, info: unknown): void {
+    this.#ready(this.#describe(revision, era, result, info));
+  }
+
+  #describe(revision: Revision, era: Era, result: Readonly<Record<string, unknown>>, info: unknown): ConnectedServer {
+    const { name, version, title } = isObject(info) ? info : {};
+    return {
+      name: typeof name === 'string' ? name : 'unknown',
+      version: typeof version === 'string' ? version : 'unknown',
+      title: typeof title === 'string' ? title : undefined,
+      revision,
+      era,
+      capabilities: isJsonObject(result.capabilities) ? result.capabilities : {},
+      instructions: typeof result.instructions === 'string' ? result.instructions : undefined,
+    };
+  }
+
+  #ready(server: ConnectedServer): void {
+    const { client, eraKey, settings, system } = this.#options;
+    this.#server = server;
+    this.#lastFailure = undefined;
+    if (eraKey !== undefined && settings.eras === 'auto') {
+      eras.delete(eraKey);
+      eras.set(eraKey, server.era);
+      if (eras.size > MAX_ERAS) eras.delete([...eras.keys()][0] ?? '');
+    }
+    const again = this.#wasReady;
+    this.#wasReady = true;
+    // Callers continue before waiting requests are sent, so that subscriptions come first.
+    client.send({ type: 'ready', server, again });
+    this.#step({ type: 'negotiated', at: system.clock.now() });
+  }
+
+  #setLevel(level: LogLevel): void {
+    const { settings } = this.#options;
+    this.#transmit({
+      ...quiet('logging/setLevel', { level }, settings.timeoutMs),
+      reject: (error) => this.#options.log('warning', `logging/setLevel failed: ${error.message}`),
+    });
+  }
+
+  #handshakeFailed(error: Error): void {
+    const state = this.state();
+    if (state === 'negotiating.probing' || state === 'negotiating.reprobing') {
+      if (error instanceof ErrorResponse) {
+        if (error.code === ErrorCode.UnsupportedProtocolVersion) return this.#otherRevision(error);
+        // Any error that is not a modern one shows a legacy server (2026-07-28 stdio, "Backward Compatibility").
+        if (error.code === ErrorCode.MissingRequiredClientCapability || error.code === ErrorCode.HeaderMismatch)
+          return this.#attemptFailed(error, true);
+        return this.#legacyServer();
+      }
+      // A legacy server may ignore what it does not know. Over HTTP, silence shows nothing.
+      if (error instanceof ClientError && error.reason === 'timed out' && this.#channel?.kind === 'stream')
+        return this.#legacyServer();
+    }
+    if (error instanceof ErrorResponse)
+      return this.#attemptFailed(
+        error,
+        error.code === ErrorCode.InvalidParams || error.code === ErrorCode.UnsupportedProtocolVersion,
+      );
+    this.#attemptFailed(
+      error instanceof ClientError
+        ? error
+        : this.#error({ reason: 'closed', message: messageOf(error), carriedOut: 'no' }),
+      false,
+    );
+  }
+
+  /** The server names the revisions that it supports: one retry with a common one (2026-07-28 versioning). */
+  #otherRevision(error: ErrorResponse): void {
+    const supported = isObject(error.data) && Array.isArray(error.data.supported) ? error.data.supported : [];
+    if (supported.some(isModernRevision) && this.#snapshot.can({ type: 'other revision' }))
+      return this.#step({ type: 'other revision' });
+    if (supported.some(isLegacyRevision)) return this.#legacyServer();
+    this.#noRevision(supported);
+  }
+
+  #legacyServer(): void {
+    if (this.#options.settings.eras === 'modern')
+      return this.#attemptFailed(
+        this.#error({
+          reason: 'no common revision',
+          message: `the server does not know revision ${LATEST_MODERN}, and the option eras is "modern". Use "auto"`,
+          carriedOut: 'no',
+        }),
+        true,
+      );
+    this.#step({ type: 'legacy' });
+  }
+
+  #noRevision(versions: readonly unknown[]): void {
+    this.#attemptFailed(
+      this.#error({
+        reason: 'no common revision',
+        message: `the server speaks ${versions.map(String).join(', ').slice(0, 200) || 'no revision'}, and this client none of them`,
+        carriedOut: 'no',
+      }),
+      true,
+    );
+  }
+
+  #attemptFailed(error: ClientError, final: boolean): void {
+    this.#lastFailure = error;
+    this.#endChannel();
+    this.#options.client.send({ type: 'attempt failed', error });
+    this.#step({ type: 'failed', jitter: this.#options.random(), final });
+  }
+
+  /** Ends the channel; mail that it still sends is dropped. */
+  #endChannel(): void {
+    this.#generation += 1;
+    void this.#channel?.close();
+    this.#channel = undefined;
+  }
+
+  #gone(failure: ChannelFailure, final: boolean): void {
+    const { random, system } = this.#options;
+    const error = this.#failureError(failure);
+    const state = this.state();
+    const probing = this.#snapshot.can({ type: 'probe killed' });
+    this.#lastFailure = error;
+    this.#generation += 1;
+    this.#channel = undefined;
+    const lost = this.#requests.drain();
+    if (state === 'connecting') {
+      this.#options.client.send({ type: 'attempt failed', error });
+      this.#step({ type: 'failed', jitter: random(), final });
+    } else if (probing && this.#options.settings.eras === 'auto' && error.reason === 'closed') {
+      // Some legacy servers end when they read a request before `initialize`: the next process gets that first.
+      if (this.#options.eraKey !== undefined) eras.set(this.#options.eraKey, 'legacy');
+      this.#step({ type: 'probe killed' });
+    } else if (this.#snapshot.can({ type: 'gone', at: 0, jitter: 0 })) {
+      this.#step({ type: 'gone', at: system.clock.now(), jitter: random() });
+    }
+    for (const request of lost) this.#retryOrReject(request, error, request.repeatable);
+    if (this.state() === 'draining') this.#settle();
+  }
+
+  // Sign-in
+
+  #unauthorized(status: 401 | 403, header: string | undefined): void {
+    this.#challenge = { status, header };
+    if (this.#snapshot.can({ type: 'unauthorized' })) this.#step({ type: 'unauthorized' });
+  }
+
+  #authorize(): void {
+    const { authorization, resource } = this.#options;
+    const challenge = this.#challenge;
+    if (!authorization || !resource || !challenge) {
+      const scope = challenge?.status === 403 ? 'more rights than its token has' : 'a token';
+      return this.#refused(
+        this.#error({
+          reason: challenge?.status === 403 ? 'forbidden' : 'unauthorized',
+          message: `the server demands ${scope}. Pass \`auth\`, or a header "authorization"`,
+          carriedOut: 'no',
+        }),
+      );
+    }
+    const abort = new AbortController();
+    this.#authorizing = abort;
+    authorization.authorize({ ...challenge, resource }, abort.signal).then(
+      () => {
+        if (this.#authorizing === abort) this.#self.send({ type: 'authorized' });
+      },
+      (error: unknown) => {
+        if (this.#authorizing !== abort) return;
+        const failure = error instanceof Error ? error : new Error(String(error));
+        this.#self.send({
+          type: 'refused',
+          error: this.#error({
+            reason: challenge.status === 403 ? 'forbidden' : 'unauthorized',
+            message: `sign-in failed: ${failure.message}`,
+            carriedOut: 'no',
+            cause: failure,
+          }),
+        });
+      },
+    );
+  }
+
+  #refused(error: Error): void {
+    this.#authorizing = undefined;
+    this.#lastFailure =
+      error instanceof ClientError
+        ? error
+        : this.#error({ reason: 'unauthorized', message: error.message, carriedOut: 'no' });
+    const stillValid = this.#challenge?.status === 403;
+    // Only the requests that need more rights fail; the token serves the others.
+    if (stillValid) this.#rejectWaiting(this.#lastFailure, (request) => request.attempts > 0);
+    this.#step({ type: 'refused', status: this.#challenge?.status ?? 401 });
+  }
+
+  // Requests
+
+  #request(request: OutgoingRequest): void {
+    const { settings } = this.#options;
+    if (this.#requests.size + this.#waiting.length >= settings.maxInFlight)
+      return request.reject(
+        this.#error({
+          reason: 'overloaded',
+          message: `${settings.maxInFlight} calls are in flight. The option is maxInFlight`,
+          carriedOut: 'no',
+        }),
+      );
+    if (this.#snapshot.hasTag('serving')) return this.#transmit(request);
+    this.#need();
+    if (this.#snapshot.hasTag('serving')) return this.#transmit(request);
+    if (!this.#snapshot.hasTag('waiting')) return request.reject(this.#lastFailure ?? this.#closedError());
+    this.#wait(request);
+  }
+
+  #wait(request: OutgoingRequest): void {
+    this.#waiting.push({ request, since: this.#options.system.clock.now() });
+    this.#waitTimer ??= this.#options.system.clock.after(this.#options.settings.waitMs, () =>
+      this.#self.send({ type: 'waited' }),
+    );
+  }
+
+  /** Rejects the requests that have waited too long. A person who signs in may take longer. */
+  #waited(): void {
+    this.#waitTimer = undefined;
+    const { settings, system } = this.#options;
+    const patient = this.#authorizing !== undefined;
+    const latest = system.clock.now() - settings.waitMs;
+    const why = this.#lastFailure?.message;
+    this.#waiting = this.#waiting.filter(({ request, since }) => {
+      if (patient || since > latest) return true;
+      request.reject(
+        this.#error({
+          reason: 'unreachable',
+          message: `no connection within ${settings.waitMs} ms (waitMs)${why === undefined ? '' : `. The last failure: ${why}`}`,
+          carriedOut: 'no',
+        }),
+      );
+      return false;
+    });
+    const [first] = this.#waiting;
+    if (first)
+      this.#waitTimer = system.clock.after(
+        Math.max(1, patient ? settings.waitMs : first.since + settings.waitMs - system.clock.now()),
+        () => this.#self.send({ type: 'waited' }),
+      );
+  }
+
+  #flush(): void {
+    this.#waitTimer?.cancel();
+    this.#waitTimer = undefined;
+    for (const { request } of this.#waiting.splice(0)) this.#transmit(request);
+  }
+
+  #rejectWaiting(error: Error, which: (request: OutgoingRequest) => boolean = () => true): void {
+    const rejected = this.#waiting.filter(({ request }) => which(request));
+    this.#waiting = this.#waiting.filter(({ request }) => !which(request));
+    for (const { request } of rejected) request.reject(error);
+  }
+
+  #transmit(request: OutgoingRequest): void {
+    const channel = this.#channel;
+    if (!channel) return request.reject(this.#closedError());
+    this.#requests.add(request);
+    const { method } = request;
+    const modern = this.#server ? this.#server.era === 'modern' : method === 'server/discover';
+    let text: string;
+    try {
+      text = this.#modern.request(request, modern);
+    } catch (error) {
+      this.#requests.take(request.id);
+      return request.reject(
+        this.#error({
+          reason: 'malformed',
+          message: `the params of ${method} are not JSON: ${messageOf(error)}`,
+          carriedOut: 'no',
+          cause: error,
+        }),
+      );
+    }
+    if (text.length > this.#options.settings.maxMessageBytes) {
+      this.#requests.take(request.id);
+      return request.reject(
+        this.#error({
+          reason: 'too long',
+          message: `the request has ${text.length} characters, more than maxMessageBytes (${this.#options.settings.maxMessageBytes})`,
+          carriedOut: 'no',
+        }),
+      );
+    }
+    this.#recordWire('out', text);
+    channel.send({
+      text,
+      method,
+      id: request.id,
+      revision: modern ? LATEST_MODERN : this.#server?.revision,
+      headers: modern && channel.kind === 'http' ? this.#headers(request) : undefined,
+      sessionless: modern || method === 'initialize',
+    });
+  }
+
+  #headers(request: OutgoingRequest): Readonly<Record<string, string>> {
+    const name = nameOf(request);
+    return {
+      'mcp-method': request.method,
+      ...(name === undefined ? {} : { 'mcp-name': encodeMirrored(name) }),
+      ...request.headers,
+    };
+  }
+
+  #notify(method: string, params: JsonObject | undefined): void {
+    this.#post(this.#modern.notification(method, params), method);
+  }
+
+  #post(text: string, method: string): void {
+    const channel = this.#channel;
+    if (!channel) return;
+    this.#recordWire('out', text);
+    channel.send({
+      text,
+      method,
+      id: undefined,
+      revision: this.#server?.revision,
+      headers: undefined,
+      sessionless: false,
+    });
+  }
+
+  #requestFailed(id: RequestId, failure: ChannelFailure): void {
+    const request = this.#requests.take(id);
+    if (!request) return;
+    const error = this.#failureError(failure);
+    switch (failure.kind) {
+      case 'session lost':
+        if (request.attempts >= MAX_ATTEMPTS) return request.reject(error);
+        if (this.#snapshot.can({ type: 'session lost' })) this.#step({ type: 'session lost' });
+        // The server carried nothing out, so each request is sent again in the new session.
+        return this.#snapshot.hasTag('waiting') ? this.#wait(request) : this.#request(request);
+      case 'unauthorized': {
+        if (request.attempts >= MAX_ATTEMPTS) return request.reject(error);
+        const handshake = request.method === 'initialize' || request.method === 'server/discover';
+        if (!handshake) this.#wait(request);
+        return this.#unauthorized(failure.status, failure.challenge);
+      }
+      case 'unknown era':
+        return this.#unknownEra(request, failure.status);
+      case undefined:
+        this.#retryOrReject(request, error, request.repeatable || error.carriedOut === 'no');
+    }
+  }
+
+  #unknownEra(request: OutgoingRequest, status: number): void {
+    if (request.method === 'server/discover') return this.#legacyServer();
+    if (request.method === 'initialize' && !this.#sse && (status === 400 || status === 404 || status === 405)) {
+      // The server may be one of 2024-11-05, with HTTP+SSE (2025-11-25 transports, "Backwards Compatibility").
+      this.#sse = true;
+      this.#endChannel();
+      return this.#step({ type: 'other transport' });
+    }
+    request.reject(
+      this.#error({
+        reason: 'not mcp',
+        message: `the server responded with HTTP ${status}. Check the address`,
+        carriedOut: 'no',
+      }),
+    );
+  }
+
+  /** Sends a request again if that is certain to do no harm; else its caller decides. */
+  #retryOrReject(request: OutgoingRequest, error: ClientError, harmless: boolean): void {
+    const again =
+      harmless &&
+      request.attempts < 2 &&
+      request.timeoutMs !== undefined &&
+      error.reason !== 'refused' &&
+      error.retryAfterMs === undefined;
+    if (again && this.#snapshot.hasTag('serving')) return this.#transmit(request);
+    if (again && this.#snapshot.hasTag('waiting') && !isHandshake(request)) return this.#wait(request);
+    request.reject(error);
+    this.#settle();
+  }
+
+  #cancel(request: OutgoingRequest, error: Error, why: string): void {
+    const waiting = this.#waiting.findIndex((each) => each.request === request);
+    if (waiting !== -1) {
+      this.#waiting.splice(waiting, 1);
+      return request.reject(error);
+    }
+    if (this.#requests.get(request.id) !== request) return;
+    this.#requests.take(request.id);
+    this.#abandon(request, why);
+    request.reject(error);
+    this.#settle();
+  }
+
+  /** Tells the server that no caller waits any more (MCP cancellation, "Transport-Specific Cancellation"). */
+  #abandon(request: OutgoingRequest, why: string): void {
+    const channel = this.#channel;
+    if (!channel || request.method === 'initialize') return;
+    const modern = this.#server?.era === 'modern';
+    if (channel.kind === 'stream' || !modern)
+      this.#notify('notifications/cancelled', { requestId: request.id, reason: why });
+    channel.abandon(request.id);
+  }
+
+  #timedOut(request: OutgoingRequest): void {
+    const waited = Math.round(this.#options.system.clock.now() - request.sentAt);
+    this.#abandon(request, `timed out after ${waited} ms`);
+    const option = request.due >= request.lastDue ? 'maxTimeoutMs' : 'timeoutMs';
+    request.reject(
+      this.#error({
+        reason: 'timed out',
+        message: `no response to ${request.method} within ${waited} ms (${option})`,
+        carriedOut: 'unknown',
+      }),
+    );
+    this.#settle();
+  }
+
+  // Messages of the server
+
+  #text(text: string, about: RequestId | undefined, status: number | undefined): void {
+    for (const incoming of readMessages(text, about)) {
+      // An address that is no MCP endpoint may respond to everything with an error, even as JSON-RPC.
+      const request = status === undefined || about === undefined ? undefined : this.#requests.get(about);
+      if (request?.method === 'initialize' && incoming.kind === 'response' && (status === 404 || status === 405)) {
+        this.#requests.take(request.id);
+        this.#unknownEra(request, status);
+      } else this.#incoming(incoming, about);
+    }
+  }
+
+  #incoming(incoming: Incoming, about: RequestId | undefined): void {
+    switch (incoming.kind) {
+      case 'response':
+        return this.#response(incoming);
+      case 'notification':
+        return this.#notification(incoming, about);
+      case 'request':
+        return this.#serverRequest(incoming, about);
+      case 'invalid': {
+        const { why } = incoming;
+        const id = incoming.id ?? about;
+        const request = id === undefined ? undefined : this.#requests.take(id);
+        if (id !== undefined) this.#channel?.answered(id);
+        if (!request)
+          return this.#options.log('warning', `${this.#options.target} sent a message that cannot be read: ${why}`);
+        request.reject(
+          this.#error({ reason: 'malformed', message: `the response cannot be read: ${why}`, carriedOut: 'yes' }),
+        );
+        return this.#settle();
+      }
+    }
+  }
+
+  #response({ id, result, error }: Extract<Incoming, { kind: 'response' }>): void {
+    const request = this.#requests.take(id);
+    this.#channel?.answered(id);
+    // Cancelled, timed out, answered twice, or never sent: no caller waits for it.
+    if (!request) return;
+    if (error !== undefined) {
+      const { code, message, data } = readError(error);
+      request.reject(new ErrorResponse(this.#options.target, code, message, data));
+    } else request.resolve(result);
+    if (this.#snapshot.value === 'draining') this.#settle();
+  }
+
+  #notification({ method, params }: Extract<Incoming, { kind: 'notification' }>, about: RequestId | undefined): void {
+    const { client, onLog, serverRequests } = this.#options;
+    const values = jsonParams(params);
+    switch (method) {
+      case 'notifications/progress': {
+        const token = values.progressToken;
+        const request = typeof token === 'number' || typeof token === 'string' ? this.#requests.get(token) : undefined;
+        if (!request || typeof values.progress !== 'number') return;
+        this.#requests.extend(request);
+        const { progress, total, message } = values;
+        guarded(() =>
+          request.onProgress?.({
+            progress,
+            total: typeof total === 'number' ? total : undefined,
+            message: typeof message === 'string' ? message : undefined,
+          }),
+        );
+        return;
+      }
+      case 'notifications/message': {
+        const { level, logger, data } = values;
+        if (!isLogLevel(level)) return;
+        const request = about === undefined ? undefined : this.#requests.get(about);
+        const message = {
+          level,
+          logger: typeof logger === 'string' ? logger : undefined,
+          data: isJsonValue(data) ? data : null,
+        };
+        guarded(() => (request?.onLog ?? onLog)?.(message));
+        return;
+      }
+      case 'notifications/cancelled': {
+        const { requestId } = values;
+        if (typeof requestId !== 'string' && typeof requestId !== 'number') return;
+        // The server ends a subscription, or gives up a request of its own.
+        const request = this.#requests.get(requestId);
+        if (request?.timeoutMs === undefined && request) {
+          this.#requests.take(requestId);
+          return request.reject(
+            this.#error({ reason: 'closed', message: 'the server ended the subscription', carriedOut: 'yes' }),
+          );
+        }
+        return serverRequests.cancelled(requestId);
+      }
+      default:
+        return client.send({ type: 'notification', notification: { method, params: values } });
+    }
+  }
+
+  #serverRequest({ id, method, params }: Extract<Incoming, { kind: 'request' }>, about: RequestId | undefined): void {
+    if (this.#server?.era === 'modern')
+      return this.#options.log(
+        'warning',
+        `${this.#options.target} sent the request ${method}, which its revision does not allow. It was ignored`,
+      );
+    // Over one stream nothing says which call it belongs to; with a single call in flight, that is the one.
+    const [only, second] = this.#requests.values();
+    const call = about === undefined ? (second ? undefined : only) : this.#requests.get(about);
+    this.#options.serverRequests.serve(
+      id,
+      method,
+      jsonParams(params),
+      call && (nameOf(call) ?? call.method),
+      this.#self,
+    );
+  }
+
+  // Ends
+
+  #settle(): void {
+    if (this.state() === 'draining' && this.#requests.size === 0) this.#step({ type: 'settled' });
+  }
+
+  #close(): void {
+    const { client, serverRequests } = this.#options;
+    this.#waitTimer?.cancel();
+    this.#authorizing?.abort();
+    this.#authorizing = undefined;
+    serverRequests.close();
+    for (const request of this.#requests.drain()) {
+      this.#abandon(request, 'the client closes');
+      request.reject(this.#closedError(request.attempts > 0));
+    }
+    this.#rejectWaiting(this.#closedError());
+    const channel = this.#channel;
+    this.#generation += 1;
+    this.#channel = undefined;
+    void (channel?.close() ?? Promise.resolve()).then(() => client.send({ type: 'closed' }));
+  }
+
+  // Errors
+
+  #error(failure: CallFailure): ClientError {
+    return new ClientError(this.#options.target, failure);
+  }
+
+  #closedError(sent = false): ClientError {
+    return this.#error({ reason: 'closed', message: 'the client is closed', carriedOut: sent ? 'unknown' : 'no' });
+  }
+
+  #failureError(failure: ChannelFailure): ClientError {
+    switch (failure.kind) {
+      case 'session lost':
+        return this.#error({
+          reason: 'closed',
+          message: 'the server has forgotten the session (HTTP 404)',
+          carriedOut: 'no',
+        });
+      case 'unauthorized':
+        return this.#error({
+          reason: failure.status === 403 ? 'forbidden' : 'unauthorized',
+          message: `the server rejected the token with HTTP ${failure.status}${failure.challenge === undefined ? '' : ` (${failure.challenge.slice(0, 200)})`}`,
+          carriedOut: 'no',
+        });
+      case 'unknown era':
+        return this.#error({
+          reason: 'not mcp',
+          message: `the server responded with HTTP ${failure.status}`,
+          carriedOut: 'no',
+        });
+      case undefined:
+        return this.#error(failure);
+    }
+  }
+
+  #recordWire(direction: 'in' | 'out', text: string): void {
+    const { inspection } = this.#options.system;
+    if (inspection.full) inspection.record({ type: 'wire', connection: this.#options.address, direction, text });
+  }
+}
+
+function stateOf({ value }: { readonly value: unknown }): string {
+  return typeof value === 'string'
+    ? value
+    : Object.entries(value ?? {})
+        .map(([state, inner]) => `${state}.${String(inner)}`)
+        .join();
+}
+
+function isHandshake({ method }: OutgoingRequest): boolean {
+  return method === 'initialize' || method === 'server/discover';
+}
+
+/** The name, URI or task of a request, for headers and people. */
+function nameOf({ method, params }: OutgoingRequest): string | undefined {
+  const member = NAMED[method];
+  const name = member === undefined ? undefined : params?.[member];
+  return typeof name === 'string' ? name : undefined;
+}
+
+/** A request of the connection itself, without a caller. */
+function quiet(method: string, params: JsonObject, timeoutMs: number): OutgoingRequest {
+  return {
+    method,
+    params,
+    meta: undefined,
+    headers: undefined,
+    logLevel: undefined,
+    timeoutMs,
+    maxTimeoutMs: timeoutMs,
+    repeatable: true,
+    onProgress: undefined,
+    onLog: undefined,
+    resolve: () => {},
+    reject: () => {},
+    id: 0,
+    attempts: 0,
+    due: 0,
+    lastDue: 0,
+    sentAt: 0,
+  };
+}
+
+/** A listener of the program must not harm the connection: its error surfaces as an unhandled rejection of its own. */
+function guarded(listener: () => void): void {
+  try {
+    listener();
+  } catch (error) {
+    void Promise.reject(error);
+  }
+}
+
+/** A value that is JSON by its type's members. */
+function jsonOf(value: object): JsonObject {
+  const members: Record<string, JsonObject[string]> = {};
+  for (const [key, member] of Object.entries(value)) if (isJsonValue(member)) members[key] = member;
+  return members;
+}

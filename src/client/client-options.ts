@@ -1,0 +1,203 @@
+/** The options of a client and of its calls. Types, defaults, and their check. */
+import type { Clock } from '../clock.ts';
+import type { InspectionListener } from '../inspection/records.ts';
+import type { OperatorLog } from '../operator-log.ts';
+import { describe, isObject, type JsonObject, type JsonValue } from '../protocol/json.ts';
+import type { CallToolResult, LogLevel } from '../protocol/types.ts';
+import type { Authorization } from './authorization.ts';
+import type { Channel } from './channels/channel.ts';
+import type { StdioCommand } from './channels/stdio-channel.ts';
+
+/** A form that the server asks the user to fill in. */
+export interface ElicitationForm {
+  readonly message: string;
+  /** A flat JSON Schema of the fields (MCP elicitation, "Requested Schema"). */
+  readonly requestedSchema: JsonObject;
+}
+
+/** A page that the server asks the user to open. */
+export interface ElicitationPage {
+  readonly message: string;
+  readonly url: string;
+  readonly elicitationId?: string | undefined;
+}
+
+/** The user's answer to a form: the fields, `decline`, or `cancel` (closed without an answer). */
+export type FormAnswer = JsonObject | 'decline' | 'cancel';
+export type PageAnswer = 'accept' | 'decline' | 'cancel';
+
+/** A sampling request, as the server sent it (MCP sampling, `sampling/createMessage`). */
+export type SamplingRequest = JsonObject;
+/** The model's answer: `role`, `content`, `model`, and `stopReason`. */
+export type SamplingResult = JsonObject;
+
+export interface ClientRoot {
+  /** A `file:` URI. */
+  readonly uri: string;
+  readonly name?: string;
+}
+
+/** The context of a request that the server makes. */
+export interface ServerRequestContext {
+  /** Aborted when the server cancels its request, or the client closes. */
+  readonly signal: AbortSignal;
+  /** The tool, prompt or resource of the call for which the server asks, if that is known. */
+  readonly about: string | undefined;
+}
+
+export interface ConnectOptions {
+  /** The client's name and version, as servers see them. Default: `troupe-client` with this package's version. */
+  readonly name?: string;
+  readonly version?: string;
+  readonly title?: string;
+  /**
+   * Answers forms. Its presence declares the capability. Fields that the answer leaves out get the schema's defaults
+   * (SEP-1034).
+   */
+  elicit?(form: ElicitationForm, context: ServerRequestContext): FormAnswer | Promise<FormAnswer>;
+  /** Opens pages for the user. Never open a page without showing its full address first. */
+  elicitUrl?(page: ElicitationPage, context: ServerRequestContext): PageAnswer | Promise<PageAnswer>;
+  /** Runs a model for the server. Show the request to the user first (MCP sampling, "User Interaction Model"). */
+  sample?(request: SamplingRequest, context: ServerRequestContext): SamplingResult | Promise<SamplingResult>;
+  /** Lists the directories that the server may work in. */
+  roots?(): readonly ClientRoot[] | Promise<readonly ClientRoot[]>;
+  /** The eras to speak. `auto` (the default) asks the server, and remembers its answer for the process. */
+  readonly eras?: 'auto' | 'legacy' | 'modern';
+  /** Milliseconds until a call times out. Progress restarts the time. Default 60,000. */
+  readonly timeoutMs?: number;
+  /** Milliseconds after which a call times out in spite of progress. Default 600,000. */
+  readonly maxTimeoutMs?: number;
+  /** Milliseconds for the connection to open. Default 10,000. */
+  readonly connectMs?: number;
+  /** Milliseconds that a local server may take to answer the probe for its era. Default 3,000. */
+  readonly probeMs?: number;
+  /** Milliseconds that a call waits for a lost connection. Default 10,000. */
+  readonly waitMs?: number;
+  /** Milliseconds that `close` waits for calls in flight. Default 2,000. */
+  readonly drainMs?: number;
+  /** Longest message, in bytes, in both directions. Default 4,194,304. */
+  readonly maxMessageBytes?: number;
+  /** Most calls in flight. Default 1,024. */
+  readonly maxInFlight?: number;
+  /** Most rounds of input that one call may ask for. Default 10. */
+  readonly maxRounds?: number;
+  /** Most pages, and most elements, of one list. Default 64 and 5,000. */
+  readonly maxListPages?: number;
+  readonly maxListed?: number;
+  /** Checks `structuredContent` against the tool's `outputSchema`. Default true. */
+  readonly validate?: boolean;
+  /** The least severe log messages that the server should send. Default: none. */
+  readonly logLevel?: LogLevel;
+  /** Receives the server's log messages that belong to no call with its own `onLog`. */
+  onLog?(message: ServerLogMessage): void;
+  /** Signs in where the server demands it. */
+  readonly auth?: Authorization | undefined;
+  /** The operator's log of the client. Default: warnings and errors on stderr. */
+  readonly log?: OperatorLog;
+  readonly clock?: Clock;
+  /** Receives the records of what the client's actors do, from the first on. */
+  readonly inspect?: InspectionListener;
+}
+
+export interface ServerLogMessage {
+  readonly level: LogLevel;
+  readonly logger: string | undefined;
+  readonly data: JsonValue;
+}
+
+export interface ServerProgress {
+  readonly progress: number;
+  readonly total: number | undefined;
+  readonly message: string | undefined;
+}
+
+export interface CallOptions {
+  /** Cancels the call. */
+  readonly signal?: AbortSignal;
+  readonly timeoutMs?: number;
+  readonly maxTimeoutMs?: number;
+  onProgress?(progress: ServerProgress): void;
+  /** The least severe log messages of this call (from 2026-07-28; earlier revisions log for the whole session). */
+  readonly logLevel?: LogLevel;
+  onLog?(message: ServerLogMessage): void;
+  /** More members of `_meta`, such as `traceparent`. */
+  readonly meta?: JsonObject;
+  /**
+   * A lasting name of this call. A Troupe server with a store runs a call of the same name and arguments only once; other
+   * servers ignore it.
+   */
+  readonly idempotencyKey?: string;
+}
+
+/** A server to connect to. A {@link Server} in memory is accepted, too. */
+export type ConnectTarget =
+  | string
+  | URL
+  | { readonly url: string | URL; readonly headers?: Readonly<Record<string, string>>; readonly auth?: Authorization }
+  | StdioCommand
+  | { readonly socket: string }
+  | { readonly channel: () => Channel; readonly name: string };
+
+/** The options with their defaults. */
+export interface ClientSettings {
+  readonly eras: 'auto' | 'legacy' | 'modern';
+  readonly timeoutMs: number;
+  readonly maxTimeoutMs: number;
+  readonly connectMs: number;
+  readonly probeMs: number;
+  readonly waitMs: number;
+  readonly drainMs: number;
+  readonly maxMessageBytes: number;
+  readonly maxInFlight: number;
+  readonly maxRounds: number;
+  readonly maxListPages: number;
+  readonly maxListed: number;
+  readonly validate: boolean;
+}
+
+const DEFAULTS = {
+  timeoutMs: 60_000,
+  maxTimeoutMs: 600_000,
+  connectMs: 10_000,
+  probeMs: 3_000,
+  waitMs: 10_000,
+  drainMs: 2_000,
+  maxMessageBytes: 4_194_304,
+  maxInFlight: 1_024,
+  maxRounds: 10,
+  maxListPages: 64,
+  maxListed: 5_000,
+} as const;
+
+/** @throws {RangeError} for a number that is not a whole number of at least 1 */
+export function readSettings(options: ConnectOptions): ClientSettings {
+  const { eras = 'auto', validate = true } = options;
+  if (eras !== 'auto' && eras !== 'legacy' && eras !== 'modern')
+    throw new RangeError(`connect: eras: expected "auto", "legacy" or "modern", got ${describe(eras)}`);
+  const number = (name: keyof typeof DEFAULTS): number => {
+    const value = options[name] ?? DEFAULTS[name];
+    if (!Number.isSafeInteger(value) || value < 1)
+      throw new RangeError(`connect: ${name}: expected a whole number of at least 1, got ${describe(value)}`);
+    return value;
+  };
+  return {
+    eras,
+    validate,
+    timeoutMs: number('timeoutMs'),
+    maxTimeoutMs: number('maxTimeoutMs'),
+    connectMs: number('connectMs'),
+    probeMs: number('probeMs'),
+    waitMs: number('waitMs'),
+    drainMs: number('drainMs'),
+    maxMessageBytes: number('maxMessageBytes'),
+    maxInFlight: number('maxInFlight'),
+    maxRounds: number('maxRounds'),
+    maxListPages: number('maxListPages'),
+    maxListed: number('maxListed'),
+  };
+}
+
+/** Recognizes the result of a tool call by its outer shape. */
+export function isToolResult(value: unknown): value is CallToolResult {
+  return isObject(value) && Array.isArray(value.content);
+}

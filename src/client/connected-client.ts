@@ -1,0 +1,805 @@
+/** The client object of the public API: lists, calls, reads, follows tasks and changes, closes. */
+import { isDeepStrictEqual } from 'node:util';
+import type { Clock, Timer } from '../clock.ts';
+import type { Inspection } from '../inspection/inspection.ts';
+import type { InspectionListener } from '../inspection/records.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
+import type { OperatorLog } from '../operator-log.ts';
+import { ErrorCode } from '../protocol/errors.ts';
+import { isJsonObject, isObject, type JsonObject, type JsonValue, messageOf } from '../protocol/json.ts';
+import { META } from '../protocol/meta.ts';
+import type {
+  CallToolResult,
+  CompleteResult,
+  GetPromptResult,
+  Prompt,
+  ReadResourceResult,
+  Resource,
+  ResourceTemplate,
+  Tool,
+} from '../protocol/types.ts';
+import type { CompiledSchema } from '../schema/schema.ts';
+import { CachedList } from './cached-list.ts';
+import type { ClientEvent, ClientMail, ConnectedServer, ServerNotification } from './client-connection.ts';
+import { type CallFailure, ClientError, ErrorResponse } from './client-errors.ts';
+import { type CallOptions, type ClientSettings, isToolResult } from './client-options.ts';
+import { ClientTask, createdTask } from './client-task.ts';
+import { type MirroredParameter, mirroredParameters, parameterHeaders } from './mirrored-parameters.ts';
+import type { OutgoingRequest } from './outgoing-requests.ts';
+import { Changes, type ChangesFilter, changeOf, listenParams, type ServerChange } from './server-changes.ts';
+import type { ServerRequests } from './server-requests.ts';
+
+/** The parts of a client, as `connect` makes them. */
+export interface ClientParts {
+  /** The server as the caller named it. */
+  readonly target: string;
+  readonly clock: Clock;
+  readonly log: OperatorLog;
+  readonly inspection: Inspection;
+  readonly settings: ClientSettings;
+  readonly serverRequests: ServerRequests;
+  readonly connection: Mailbox<ClientMail>;
+  /** The state of the connection, as its chart names it. */
+  readonly state: () => string;
+  /** Text of the last lines that the server's process wrote to stderr. */
+  readonly stderr: () => string;
+}
+
+/** An argument whose values the server completes. */
+export type CompletionReference = { readonly prompt: string } | { readonly resource: string };
+
+/** Listing options. */
+export interface ListOptions {
+  /** Asks the server, even if the list is cached. */
+  readonly fresh?: boolean;
+}
+
+/** A tool's definition, and what follows from it. */
+interface KnownTool {
+  readonly tool: Tool;
+  readonly mirrored: readonly MirroredParameter[];
+  /** The check of `structuredContent`; undefined before the first result, null if the schema cannot be compiled. */
+  output: CompiledSchema | null | undefined;
+}
+
+/** Code of 2025-11-25 for a call that needs the user to open a page first (elicitation, "URL Elicitation Required Error"). */
+const URL_ELICITATION_REQUIRED = -32042;
+const LISTEN_RETRY_MS = 1_000;
+const LONGEST_LISTEN_RETRY_MS = 30_000;
+/** Milliseconds for stdin, TERM and KILL of a child, and for the end of a session. */
+const CLOSE_MS = 10_000;
+
+/**
+ * A connection to one server, of any revision. It reconnects by itself; a call that may have been carried out is never
+ * repeated.
+ */
+export class Client {
+  readonly #parts: ClientParts;
+  readonly #tools: CachedList<Tool>;
+  readonly #resources: CachedList<Resource>;
+  readonly #templates: CachedList<ResourceTemplate>;
+  readonly #prompts: CachedList<Prompt>;
+  /** From the last listing, fresh or not. */
+  #known = new Map<string, KnownTool>();
+  #server: ConnectedServer | undefined;
+  #opened: { resolve(): void; reject(error: Error): void } | undefined;
+  readonly #subscriptions = new Map<
+    Changes,
+    { request: OutgoingRequest | undefined; retryMs: number; timer: Timer | undefined }
+  >();
+  /** The number of iterables that watch each resource of a legacy server. */
+  readonly #watched = new Map<string, number>();
+  #operations = 0;
+  #hold: Timer | undefined;
+  #closing: Promise<void> | undefined;
+  #closed: (() => void) | undefined;
+
+  /** @internal Use `connect`. */
+  constructor(parts: ClientParts) {
+    this.#parts = parts;
+    this.#tools = this.#listed('tools/list', 'tools', (element) => this.#readTool(element));
+    this.#resources = this.#listed('resources/list', 'resources', isResource);
+    this.#templates = this.#listed('resources/templates/list', 'resourceTemplates', isTemplate, 'resources');
+    this.#prompts = this.#listed('prompts/list', 'prompts', isPrompt);
+  }
+
+  /** @internal What the connection reports. */
+  readonly events: Mailbox<ClientEvent> = { address: 'client', send: (event) => this.#event(event) };
+
+  /** @internal Resolves when the server can be called. @throws {ClientError} if the first attempt fails */
+  open(): Promise<void> {
+    return this.#operation(() => {
+      const opened = new Promise<void>((resolve, reject) => {
+        this.#opened = { resolve, reject };
+      });
+      this.#parts.connection.send({ type: 'need' });
+      return opened;
+    });
+  }
+
+  /** The server: name, revision, era, capabilities, instructions. */
+  get server(): ConnectedServer {
+    if (!this.#server) throw new Error(`${this.#parts.target}: not connected yet`);
+    return this.#server;
+  }
+
+  /** The state of the connection: `ready`, `connecting`, `backingOff`, `suspended`, `closed` and others (docs/client.md). */
+  get state(): string {
+    return this.#parts.state();
+  }
+
+  /** The last lines that the server's process wrote to stderr, at most 64 KiB. Empty for other targets. */
+  get stderr(): string {
+    return this.#parts.stderr();
+  }
+
+  // Lists
+
+  /** All tools. Cached; `fresh` asks the server. @throws {ClientError} */
+  tools(options?: ListOptions): Promise<readonly Tool[]> {
+    return this.#list('tools', this.#tools, options);
+  }
+
+  resources(options?: ListOptions): Promise<readonly Resource[]> {
+    return this.#list('resources', this.#resources, options);
+  }
+
+  /** All resource templates. */
+  templates(options?: ListOptions): Promise<readonly ResourceTemplate[]> {
+    return this.#list('resources', this.#templates, options);
+  }
+
+  prompts(options?: ListOptions): Promise<readonly Prompt[]> {
+    return this.#list('prompts', this.#prompts, options);
+  }
+
+  // Calls
+
+  /**
+   * Calls a tool, answers what the server asks, and waits for a task to end. A result with `isError` is returned, not
+   * thrown.
+   *
+   * @throws {ErrorResponse} for a JSON-RPC error; {@link ClientError} with `carriedOut` for every other failure
+   * @example const result = await client.call('search', { q: 'tea' }, { timeoutMs: 10_000 });
+   */
+  call(name: string, args: JsonObject = {}, options: CallOptions = {}): Promise<CallToolResult> {
+    return this.#operation(async () => {
+      const result = await this.#callTool(name, args, options, false);
+      const created = createdTask(result);
+      const final = created ? await this.#newTask(created).result(options.signal) : result;
+      if (!isToolResult(final)) throw this.#malformed(`tools/call ${name}: expected a result with content`);
+      const { structuredContent, isError } = final;
+      if (structuredContent !== undefined && isError !== true) await this.#checkOutput(name, structuredContent);
+      return final;
+    });
+  }
+
+  /**
+   * Starts a tool call as a task, which outlives the connection.
+   *
+   * @throws {ClientError} if the server ran the call at once, without a task; its result is in `cause`
+   * @example const task = await client.start('report', { year: 2026 }); save(task.id);
+   */
+  start(name: string, args: JsonObject = {}, options: CallOptions = {}): Promise<ClientTask> {
+    return this.#operation(async () => {
+      const result = await this.#callTool(name, args, options, true);
+      const created = createdTask(result);
+      if (created) return this.#newTask(created);
+      throw this.#error({
+        reason: 'refused',
+        message: `tools/call ${name}: the server carried out the call without a task. Use \`call\` for this tool`,
+        carriedOut: 'yes',
+        cause: result,
+      });
+    });
+  }
+
+  /** A task of an earlier call, of this process or another. Nothing is sent before its first method is called. */
+  task(id: string): ClientTask {
+    return this.#newTask({ id });
+  }
+
+  /** Reads a resource. @throws as {@link call} */
+  read(uri: string, options: CallOptions = {}): Promise<ReadResourceResult> {
+    return this.#operation(async () => {
+      const result = await this.#rounds('resources/read', { uri }, options, { repeatable: true });
+      if (isObject(result) && Array.isArray(result.contents)) return withContents(result);
+      throw this.#malformed(`resources/read ${uri}: expected a result with contents`);
+    });
+  }
+
+  /** Gets a prompt. @throws as {@link call} */
+  prompt(
+    name: string,
+    args: Readonly<Record<string, string>> = {},
+    options: CallOptions = {},
+  ): Promise<GetPromptResult> {
+    return this.#operation(async () => {
+      const result = await this.#rounds('prompts/get', { name, arguments: args }, options, { repeatable: true });
+      if (isObject(result) && Array.isArray(result.messages)) return withMessages(result);
+      throw this.#malformed(`prompts/get ${name}: expected a result with messages`);
+    });
+  }
+
+  /**
+   * Completes an argument of a prompt, or a variable of a resource template.
+   *
+   * @param known the arguments that are known already
+   */
+  complete(
+    reference: CompletionReference,
+    argument: { readonly name: string; readonly value: string },
+    known?: Readonly<Record<string, string>>,
+    options: CallOptions = {},
+  ): Promise<CompleteResult['completion']> {
+    const ref =
+      'prompt' in reference
+        ? { type: 'ref/prompt', name: reference.prompt }
+        : { type: 'ref/resource', uri: reference.resource };
+    const params = { ref, argument: { ...argument }, ...(known ? { context: { arguments: known } } : {}) };
+    return this.#operation(async () => {
+      const result = await this.#send('completion/complete', params, options, { repeatable: true });
+      const completion = isObject(result) ? result.completion : undefined;
+      if (isObject(completion) && Array.isArray(completion.values)) {
+        const { total, hasMore } = completion;
+        return {
+          values: completion.values.filter((value) => typeof value === 'string'),
+          ...(typeof total === 'number' ? { total } : {}),
+          ...(typeof hasMore === 'boolean' ? { hasMore } : {}),
+        };
+      }
+      throw this.#malformed('completion/complete: expected a result with completion.values');
+    });
+  }
+
+  /** Sends any request, and returns its result as it came. Input requests are not answered. */
+  request(method: string, params?: JsonObject, options: CallOptions = {}): Promise<JsonValue> {
+    return this.#operation(async () => {
+      const result = await this.#send(method, params, options, { repeatable: false });
+      return isJsonObject(result) ? result : {};
+    });
+  }
+
+  /**
+   * The changes of the server, until the loop is left or the client closes. After a lost connection it subscribes again
+   * and reports `missed`.
+   *
+   * @example for await (const change of client.changes({ tools: true, resources: ['notes://1'] })) console.log(change);
+   */
+  changes(filter: ChangesFilter): Changes {
+    return new Changes(filter, {
+      start: (changes) => {
+        this.#subscriptions.set(changes, { request: undefined, retryMs: LISTEN_RETRY_MS, timer: undefined });
+        this.#subscribe(changes);
+      },
+      stop: (changes) => this.#unsubscribe(changes),
+    });
+  }
+
+  /** Announces that the result of `roots` has changed, to servers that keep it (2025-11-25 and earlier). */
+  rootsChanged(): void {
+    if (this.#server?.era === 'legacy')
+      this.#parts.connection.send({ type: 'notify', method: 'notifications/roots/list_changed', params: undefined });
+  }
+
+  /**
+   * Calls the listener with each record of what the client's actors do, beginning with those that exist now, until the
+   * returned function is called.
+   */
+  inspect(listener: InspectionListener): () => void {
+    return this.#parts.inspection.listen(listener);
+  }
+
+  /**
+   * Lets calls in flight finish within `drainMs`, cancels the rest, ends the session and the server's process. Resolves
+   * when all of that is done. Idempotent.
+   */
+  close(): Promise<void> {
+    this.#closing ??= this.#operation(async () => {
+      for (const changes of [...this.#subscriptions.keys()]) changes.end();
+      await new Promise<void>((resolve) => {
+        const late = this.#parts.clock.after(CLOSE_MS + this.#parts.settings.drainMs, resolve);
+        this.#closed = () => {
+          late.cancel();
+          resolve();
+        };
+        this.#parts.connection.send({ type: 'drain' });
+      });
+    });
+    return this.#closing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  // Requests
+
+  async #callTool(name: string, args: JsonObject, options: CallOptions, asTask: boolean): Promise<unknown> {
+    const { era, revision, capabilities } = this.server;
+    const taskCapable = era === 'legacy' && isObject(capabilities.tasks);
+    // Headers mirror arguments only over HTTP and in the modern era; a required task is part of the definition.
+    if ((era === 'modern' || taskCapable) && !this.#known.has(name)) await this.#learnTools();
+    const known = this.#known.get(name);
+    const task = taskCapable && (asTask || known?.tool.execution?.taskSupport === 'required');
+    const params = { name, arguments: args, ...(task ? { task: {} } : {}) };
+    const send = (): Promise<unknown> => {
+      const mirrored = this.#known.get(name)?.mirrored ?? [];
+      return this.#rounds('tools/call', params, options, {
+        repeatable: false,
+        headers: parameterHeaders(mirrored, args),
+      });
+    };
+    if (asTask && era === 'legacy' && !taskCapable)
+      throw this.#error({
+        reason: 'refused',
+        message: `the server has no tasks in revision ${revision}`,
+        carriedOut: 'no',
+      });
+    try {
+      return await send();
+    } catch (error) {
+      if (!(error instanceof ErrorResponse)) throw error;
+      // The definition has changed since it was listed (2026-07-28 streamable-http, "Client Behavior").
+      if (error.code === ErrorCode.HeaderMismatch && era === 'modern') {
+        this.#tools.invalidate();
+        await this.#learnTools();
+        return send();
+      }
+      if (error.code === URL_ELICITATION_REQUIRED && (await this.#openPages(error, name, options))) return send();
+      throw error;
+    }
+  }
+
+  /** Opens the pages that a call needs first. @returns whether the user agreed to all of them */
+  async #openPages({ data }: ErrorResponse, about: string, { signal = NEVER }: CallOptions): Promise<boolean> {
+    const pages = isObject(data) && Array.isArray(data.elicitations) ? data.elicitations : [];
+    if (pages.length === 0) return false;
+    for (const page of pages) {
+      if (!isJsonObject(page)) return false;
+      const { action } = await this.#parts.serverRequests.answer(
+        'elicitation/create',
+        { ...page, mode: 'url' },
+        { signal, about },
+      );
+      if (action !== 'accept') return false;
+    }
+    return true;
+  }
+
+  /** Sends a request, and again with the answers while the server requires input (2026-07-28 patterns/mrtr). */
+  async #rounds(method: string, params: JsonObject, options: CallOptions, how: SendOptions): Promise<unknown> {
+    const { maxRounds } = this.#parts.settings;
+    const about =
+      typeof params.name === 'string' ? params.name : typeof params.uri === 'string' ? params.uri : undefined;
+    let sent = params;
+    for (let round = 1; round <= maxRounds; round += 1) {
+      const result = await this.#send(method, sent, options, round === 1 ? how : { ...how, repeatable: false });
+      if (!isObject(result) || result.resultType !== 'input_required') return result;
+      const { inputRequests, requestState } = result;
+      const inputResponses = await this.#answerAll(inputRequests, options.signal, about);
+      sent = {
+        ...params,
+        ...(inputRequests === undefined ? {} : { inputResponses }),
+        ...(typeof requestState === 'string' ? { requestState } : {}),
+      };
+    }
+    throw this.#error({
+      reason: 'too many rounds',
+      message: `${method}: the server asked for input ${maxRounds} times. The option is maxRounds`,
+      carriedOut: 'unknown',
+    });
+  }
+
+  async #answerAll(
+    inputRequests: unknown,
+    signal: AbortSignal | undefined,
+    about: string | undefined,
+  ): Promise<JsonObject> {
+    try {
+      return await this.#parts.serverRequests.answerAll(inputRequests, { signal: signal ?? NEVER, about });
+    } catch (error) {
+      throw this.#error({
+        reason: 'refused',
+        message: `the server asks for input that was not given: ${messageOf(error)}`,
+        carriedOut: 'unknown',
+        cause: error,
+      });
+    }
+  }
+
+  #send(method: string, params: JsonObject | undefined, options: CallOptions, how: SendOptions): Promise<unknown> {
+    const { settings, connection } = this.#parts;
+    const { signal, meta, idempotencyKey } = options;
+    if (signal?.aborted) return Promise.reject(this.#cancelled(signal, 'no'));
+    return new Promise((resolve, reject) => {
+      const request: OutgoingRequest = {
+        method,
+        params,
+        meta: idempotencyKey === undefined ? meta : { ...meta, [META.idempotencyKey]: idempotencyKey },
+        headers: how.headers,
+        logLevel: options.logLevel,
+        timeoutMs: how.open ? undefined : (options.timeoutMs ?? settings.timeoutMs),
+        maxTimeoutMs: how.open
+          ? undefined
+          : Math.max(options.maxTimeoutMs ?? settings.maxTimeoutMs, options.timeoutMs ?? 0),
+        repeatable: how.repeatable,
+        onProgress: options.onProgress?.bind(options),
+        onLog: options.onLog?.bind(options),
+        resolve,
+        reject,
+        id: 0,
+        attempts: 0,
+        due: 0,
+        lastDue: 0,
+        sentAt: 0,
+      };
+      how.sent?.(request);
+      if (signal) {
+        const abort = (): void =>
+          connection.send({
+            type: 'cancel',
+            request,
+            error: this.#cancelled(signal, request.attempts === 0 ? 'no' : 'unknown'),
+            why: messageOf(signal.reason).slice(0, 200),
+          });
+        signal.addEventListener('abort', abort, { once: true });
+        const done = (): void => signal.removeEventListener('abort', abort);
+        const settled = { resolve: request.resolve, reject: request.reject };
+        Object.assign(request, {
+          resolve: (result: unknown) => {
+            done();
+            settled.resolve(result);
+          },
+          reject: (error: Error) => {
+            done();
+            settled.reject(error);
+          },
+        });
+      }
+      connection.send({ type: 'request', request });
+    });
+  }
+
+  // Lists and definitions
+
+  #listed<T>(
+    method: string,
+    member: string,
+    read: (element: unknown) => T | undefined,
+    capability = member,
+  ): CachedList<T> {
+    const { clock, settings } = this.#parts;
+    return new CachedList<T>({
+      clock,
+      method,
+      member,
+      read,
+      maxPages: settings.maxListPages,
+      maxElements: settings.maxListed,
+      page: (cursor) => this.#send(method, cursor === undefined ? undefined : { cursor }, {}, { repeatable: true }),
+      announced: () => {
+        const declared = this.#server?.capabilities[capability];
+        return this.#server?.era === 'legacy' && isObject(declared) && declared.listChanged === true;
+      },
+      malformed: (message) => this.#malformed(message),
+    });
+  }
+
+  #list<T>(capability: string, listed: CachedList<T>, { fresh = false }: ListOptions = {}): Promise<readonly T[]> {
+    return this.#operation(async () => {
+      // A server without the capability has none, and need not know the method.
+      if (this.#server && this.#server.capabilities[capability] === undefined) return [];
+      const elements = await listed.get(fresh);
+      return elements;
+    });
+  }
+
+  async #learnTools(): Promise<void> {
+    if (this.server.capabilities.tools === undefined || this.state === 'closed' || this.state === 'draining') return;
+    try {
+      await this.#tools.get(false);
+    } catch (error) {
+      this.#parts.log(
+        'warning',
+        `${this.#parts.target}: tools/list failed, so that calls mirror no arguments in headers: ${messageOf(error)}`,
+      );
+    }
+  }
+
+  #readTool(element: unknown): Tool | undefined {
+    const tool = isTool(element);
+    if (!tool) return undefined;
+    const before = this.#known.get(tool.name);
+    const mirrored = mirroredParameters(tool.inputSchema);
+    if (typeof mirrored === 'string') {
+      // One malformed definition must not hide the others (2026-07-28 streamable-http, "Schema Extension").
+      this.#parts.log('warning', `${this.#parts.target}: the tool "${tool.name}" is left out: ${mirrored}`);
+      this.#known.delete(tool.name);
+      return undefined;
+    }
+    const same = before && isDeepStrictEqual(before.tool.outputSchema, tool.outputSchema);
+    this.#known.set(tool.name, { tool, mirrored, output: same ? before.output : undefined });
+    if (this.#known.size > this.#parts.settings.maxListed) this.#known.delete([...this.#known.keys()][0] ?? '');
+    return tool;
+  }
+
+  /** Checks structured content against the tool's schema (MCP tools, "Output Schema": clients should validate). */
+  async #checkOutput(name: string, structured: JsonValue): Promise<void> {
+    const known = this.#known.get(name);
+    if (!this.#parts.settings.validate || !known?.tool.outputSchema) return;
+    if (known.output === undefined) {
+      const { compileOutput } = await import('../schema/compile-schema.ts');
+      try {
+        known.output = compileOutput(known.tool.outputSchema, `tool "${name}": outputSchema`);
+      } catch (error) {
+        known.output = null;
+        this.#parts.log('warning', `${this.#parts.target}: results of "${name}" are not checked: ${messageOf(error)}`);
+      }
+    }
+    const checked = await known.output?.check(structured);
+    if (!checked || checked.ok) return;
+    const { explain } = await import('../schema/problems.ts');
+    throw this.#error({
+      reason: 'malformed',
+      message: `${explain(checked.problems, `structuredContent of "${name}"`)}\nThe option validate: false accepts it`,
+      carriedOut: 'yes',
+    });
+  }
+
+  // Tasks
+
+  #newTask({ id, task }: { readonly id: string; readonly task?: Readonly<Record<string, unknown>> }): ClientTask {
+    const { target, clock, settings } = this.#parts;
+    return new ClientTask(
+      id,
+      {
+        server: target,
+        clock,
+        era: () => this.server.era,
+        request: (method, params, signal) =>
+          this.#operation(() =>
+            this.#send(
+              method,
+              params,
+              {
+                ...(signal ? { signal } : {}),
+                // `tasks/result` responds when the task ends.
+                ...(method === 'tasks/result' ? { timeoutMs: settings.maxTimeoutMs } : {}),
+              },
+              { repeatable: method !== 'tasks/update' },
+            ),
+          ),
+        answerAll: (inputRequests, signal) => this.#answerAll(inputRequests, signal, id),
+        busy: (work) => this.#operation(work),
+      },
+      task,
+    );
+  }
+
+  // Changes
+
+  #subscribe(changes: Changes): void {
+    const subscription = this.#subscriptions.get(changes);
+    if (!subscription || !this.#server) return;
+    if (this.#server.era === 'legacy') {
+      for (const uri of changes.filter.resources ?? []) this.#watch(uri);
+      return;
+    }
+    void this.#send(
+      'subscriptions/listen',
+      listenParams(changes.filter),
+      {},
+      {
+        repeatable: false,
+        open: true,
+        sent: (request) => {
+          subscription.request = request;
+        },
+      },
+    ).then(
+      () => this.#listenAgain(changes),
+      (error: unknown) => {
+        // A JSON-RPC error would come again: the server does not offer subscriptions.
+        if (
+          error instanceof ErrorResponse &&
+          error.code !== ErrorCode.Overloaded &&
+          error.code !== ErrorCode.ShuttingDown
+        )
+          return changes.end(error);
+        this.#listenAgain(changes);
+      },
+    );
+  }
+
+  /** The subscription ended: changes may be missed until the next one is acknowledged. */
+  #listenAgain(changes: Changes): void {
+    const subscription = this.#subscriptions.get(changes);
+    if (!subscription) return;
+    subscription.request = undefined;
+    changes.offer({ type: 'missed' });
+    if (this.state === 'closed' || this.state === 'draining') return changes.end();
+    subscription.timer?.cancel();
+    subscription.timer = this.#parts.clock.after(subscription.retryMs, () => this.#subscribe(changes));
+    subscription.retryMs = Math.min(LONGEST_LISTEN_RETRY_MS, subscription.retryMs * 2);
+  }
+
+  #unsubscribe(changes: Changes): void {
+    const subscription = this.#subscriptions.get(changes);
+    this.#subscriptions.delete(changes);
+    subscription?.timer?.cancel();
+    const request = subscription?.request;
+    if (request)
+      this.#parts.connection.send({
+        type: 'cancel',
+        request,
+        error: this.#error({ reason: 'cancelled', message: 'the subscription ended', carriedOut: 'yes' }),
+        why: 'the subscription is not needed any more',
+      });
+    if (this.#server?.era !== 'legacy') return;
+    for (const uri of changes.filter.resources ?? []) {
+      const count = (this.#watched.get(uri) ?? 0) - 1;
+      if (count > 0) this.#watched.set(uri, count);
+      else if (this.#watched.delete(uri)) this.#quietly('resources/unsubscribe', { uri });
+    }
+  }
+
+  #watch(uri: string): void {
+    const count = this.#watched.get(uri) ?? 0;
+    this.#watched.set(uri, count + 1);
+    if (count === 0) this.#quietly('resources/subscribe', { uri });
+  }
+
+  /** Sends a request whose failure only the operator needs to know. */
+  #quietly(method: string, params: JsonObject): void {
+    this.#send(method, params, {}, { repeatable: true }).catch((error: unknown) => {
+      if (this.state !== 'closed') this.#parts.log('warning', `${method} failed: ${messageOf(error)}`);
+    });
+  }
+
+  // Events of the connection
+
+  #event(event: ClientEvent): void {
+    switch (event.type) {
+      case 'ready':
+        return this.#ready(event.server, event.again);
+      case 'attempt failed':
+      case 'down': {
+        const opened = this.#opened;
+        this.#opened = undefined;
+        return opened?.reject(event.error);
+      }
+      case 'notification':
+        return this.#notified(event.notification);
+      case 'gap':
+        this.#invalidate();
+        for (const changes of this.#subscriptions.keys()) changes.offer({ type: 'missed' });
+        return;
+      case 'closed':
+        this.#opened?.reject(this.#error({ reason: 'closed', message: 'the client was closed', carriedOut: 'no' }));
+        return this.#closed?.();
+    }
+  }
+
+  #ready(server: ConnectedServer, again: boolean): void {
+    this.#server = server;
+    this.#opened?.resolve();
+    this.#opened = undefined;
+    if (!again) return;
+    this.#invalidate();
+    if (server.era !== 'legacy') return;
+    // The new session knows nothing of the old one's subscriptions.
+    for (const uri of this.#watched.keys()) this.#quietly('resources/subscribe', { uri });
+    for (const changes of this.#subscriptions.keys()) changes.offer({ type: 'missed' });
+  }
+
+  #notified({ method, params }: ServerNotification): void {
+    const meta = isObject(params._meta) ? params._meta : {};
+    const subscription = meta[META.subscriptionId];
+    if (method === 'notifications/subscriptions/acknowledged') {
+      for (const each of this.#subscriptions.values())
+        if (each.request?.id === subscription) each.retryMs = LISTEN_RETRY_MS;
+      return;
+    }
+    const change = changeOf(method, params);
+    if (!change) return;
+    this.#invalidateBy(change);
+    for (const [changes, { request }] of this.#subscriptions)
+      if (subscription === undefined || request?.id === subscription) changes.offer(change);
+  }
+
+  #invalidateBy({ type }: ServerChange): void {
+    if (type === 'tools') this.#tools.invalidate();
+    else if (type === 'prompts') this.#prompts.invalidate();
+    else if (type === 'resourceList') {
+      this.#resources.invalidate();
+      this.#templates.invalidate();
+    }
+  }
+
+  #invalidate(): void {
+    for (const listed of [this.#tools, this.#resources, this.#templates, this.#prompts]) listed.invalidate();
+  }
+
+  /** Keeps the process alive while a caller waits: timers and idle sockets do not. */
+  async #operation<T>(work: () => Promise<T>): Promise<T> {
+    this.#operations += 1;
+    this.#hold ??= this.#parts.clock.hold();
+    try {
+      return await work();
+    } finally {
+      this.#operations -= 1;
+      if (this.#operations === 0) {
+        this.#hold?.cancel();
+        this.#hold = undefined;
+      }
+    }
+  }
+
+  #error(failure: CallFailure): ClientError {
+    return new ClientError(this.#parts.target, failure);
+  }
+
+  #malformed(message: string): ClientError {
+    return this.#error({ reason: 'malformed', message, carriedOut: 'yes' });
+  }
+
+  #cancelled(signal: AbortSignal, carriedOut: 'no' | 'unknown'): ClientError {
+    return this.#error({
+      reason: 'cancelled',
+      message: `the call was cancelled: ${messageOf(signal.reason)}`,
+      carriedOut,
+      cause: signal.reason,
+    });
+  }
+}
+
+interface SendOptions {
+  readonly repeatable: boolean;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** The request stays open, without a deadline. */
+  readonly open?: boolean;
+  /** Receives the request before it is sent. */
+  readonly sent?: (request: OutgoingRequest) => void;
+}
+
+const NEVER: AbortSignal = new AbortController().signal;
+
+// Elements of lists: the outer shape is checked, and members are passed on verbatim (SEP-1613: schemas are not changed).
+
+function isTool(element: unknown): Tool | undefined {
+  return hasTool(element) ? element : undefined;
+}
+function hasTool(element: unknown): element is Tool {
+  return isObject(element) && typeof element.name === 'string' && isObject(element.inputSchema);
+}
+function isResource(element: unknown): Resource | undefined {
+  return hasUri(element) ? element : undefined;
+}
+function hasUri(element: unknown): element is Resource {
+  return isObject(element) && typeof element.uri === 'string' && typeof element.name === 'string';
+}
+function isTemplate(element: unknown): ResourceTemplate | undefined {
+  return hasTemplate(element) ? element : undefined;
+}
+function hasTemplate(element: unknown): element is ResourceTemplate {
+  return isObject(element) && typeof element.uriTemplate === 'string' && typeof element.name === 'string';
+}
+function isPrompt(element: unknown): Prompt | undefined {
+  return hasPrompt(element) ? element : undefined;
+}
+function hasPrompt(element: unknown): element is Prompt {
+  return isObject(element) && typeof element.name === 'string';
+}
+function hasContents(value: unknown): value is ReadResourceResult {
+  return isObject(value) && Array.isArray(value.contents);
+}
+function withContents(value: unknown): ReadResourceResult {
+  return hasContents(value) ? value : { contents: [] };
+}
+function hasMessages(value: unknown): value is GetPromptResult {
+  return isObject(value) && Array.isArray(value.messages);
+}
+function withMessages(value: unknown): GetPromptResult {
+  return hasMessages(value) ? value : { messages: [] };
+}

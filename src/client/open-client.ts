@@ -1,0 +1,205 @@
+/** Connects to a server: reads the target, makes the actors of a client, and waits for the first connection. */
+import { randomInt } from 'node:crypto';
+import { createActorSystem } from '../actor/actor-system.ts';
+import { systemClock } from '../clock.ts';
+import { guardLog, type OperatorLog, stderrLog } from '../operator-log.ts';
+import { describe, isObject } from '../protocol/json.ts';
+import type { Authorization } from './authorization.ts';
+import type { Channel } from './channels/channel.ts';
+import { type Authorize, HttpChannel } from './channels/http-channel.ts';
+import { HttpSseChannel } from './channels/http-sse-channel.ts';
+import { MemoryChannel } from './channels/memory-channel.ts';
+import { SocketChannel } from './channels/socket-channel.ts';
+import { StdioChannel, type StdioCommand } from './channels/stdio-channel.ts';
+import { type ClientMail, spawnClientConnection } from './client-connection.ts';
+import { type ConnectOptions, type ConnectTarget, readSettings } from './client-options.ts';
+import { Client } from './connected-client.ts';
+import { isServerInMemory, openInMemory, type ServerInMemory } from './in-memory.ts';
+import { capabilitiesOf, ServerRequests } from './server-requests.ts';
+
+/** The way to a target. */
+interface Reach {
+  /** The server as people read it. */
+  readonly name: string;
+  readonly eraKey: string | undefined;
+  readonly channel: (kind: 'usual' | 'sse') => Channel;
+  readonly authorization: Authorization | undefined;
+  readonly resource: URL | undefined;
+}
+
+/** Warnings and errors only: a client is a guest in its program's output. */
+const quietLog: OperatorLog = (level, message) => {
+  if (level !== 'info') stderrLog(level, message);
+};
+
+const RANDOM_STEPS = 1_000_000;
+let count = 0;
+
+/**
+ * Connects to an MCP server of any revision: a URL, a command, a unix socket, or a server inside the process.
+ *
+ * @param target a URL (`https://example.com/mcp`, also as a string); `{ url, headers, auth }`; `{ command, args, env, cwd }`,
+ *   which is started without a shell; `{ socket }`; a `Server` of `createServer`
+ * @throws {TypeError | RangeError} for an invalid target or option
+ * @throws {ClientError} if the server cannot be reached, is no MCP server, or speaks no common revision
+ * @example
+ * const client = await connect('https://mcp.example.com/mcp');
+ * const result = await client.call('search', { q: 'tea' });
+ * await client.close();
+ */
+export async function connect(target: ConnectTarget | ServerInMemory, options: ConnectOptions = {}): Promise<Client> {
+  const settings = readSettings(options);
+  const clock = options.clock ?? systemClock;
+  const log = guardLog(options.log ?? quietLog);
+  const system = createActorSystem({ clock, log });
+  if (options.inspect) system.inspection.listen(options.inspect);
+  const holder: { channel?: Channel } = {};
+  const reach = reachOf(target, options, clock, settings, log);
+  const serverRequests = new ServerRequests(options, clock, log);
+  count += 1;
+  const address = `client/${count}`;
+  const outbox: { send(mail: ClientMail): void } = { send: () => {} };
+  const client = new Client({
+    target: reach.name,
+    clock,
+    log,
+    inspection: system.inspection,
+    settings,
+    serverRequests,
+    connection: { address, send: (mail) => outbox.send(mail) },
+    state: () => system.inspection.live(address)?.state() ?? 'closed',
+    stderr: () => holder.channel?.stderr?.() ?? '',
+  });
+  const connection = spawnClientConnection({
+    system,
+    address,
+    target: reach.name,
+    eraKey: reach.eraKey,
+    settings,
+    info: {
+      name: options.name ?? 'troupe-client',
+      version: options.version ?? '0.1.0',
+      ...(options.title === undefined ? {} : { title: options.title }),
+    },
+    capabilities: capabilitiesOf(options),
+    logLevel: options.logLevel,
+    log,
+    channel: (kind) => {
+      const channel = reach.channel(kind);
+      holder.channel = channel;
+      return channel;
+    },
+    authorization: reach.authorization,
+    resource: reach.resource,
+    serverRequests,
+    client: client.events,
+    onLog: options.onLog?.bind(options),
+    random: () => randomInt(RANDOM_STEPS) / RANDOM_STEPS,
+  });
+  outbox.send = connection.mailbox.send;
+  try {
+    await client.open();
+  } catch (error) {
+    await client.close();
+    throw error;
+  }
+  return client;
+}
+
+function reachOf(
+  target: ConnectTarget | ServerInMemory,
+  options: ConnectOptions,
+  clock: typeof systemClock,
+  settings: ReturnType<typeof readSettings>,
+  log: OperatorLog,
+): Reach {
+  const { maxMessageBytes, connectMs } = settings;
+  if (isServerInMemory(target))
+    return {
+      name: target.info.name,
+      eraKey: undefined,
+      channel: () => new MemoryChannel({ clock, connect: () => openInMemory(target) }),
+      authorization: undefined,
+      resource: undefined,
+    };
+  if (typeof target === 'string' || target instanceof URL) return http({ url: target });
+  if (!isObject(target)) throw invalid(target);
+  if ('url' in target) return http(target);
+  if ('channel' in target)
+    return {
+      name: target.name,
+      eraKey: undefined,
+      channel: target.channel,
+      authorization: undefined,
+      resource: undefined,
+    };
+  if ('socket' in target) {
+    const { socket } = target;
+    if (typeof socket !== 'string' || socket === '') throw invalid(target);
+    const stray = (line: string): void => log('warning', `${socket}: not a message: ${line.slice(0, 200)}`);
+    return {
+      name: socket,
+      eraKey: socket,
+      channel: () => new SocketChannel(socket, { clock, maxMessageBytes, stray }),
+      authorization: undefined,
+      resource: undefined,
+    };
+  }
+  if ('command' in target) return command(target);
+  throw invalid(target);
+
+  function http({
+    url: address,
+    headers = {},
+    auth,
+  }: {
+    readonly url: string | URL;
+    readonly headers?: Readonly<Record<string, string>>;
+    readonly auth?: Authorization;
+  }): Reach {
+    if (!URL.canParse(String(address))) throw invalid(address);
+    const url = new URL(address);
+    if (url.protocol !== 'http:' && url.protocol !== 'https:')
+      throw new TypeError(
+        `connect: expected an http or https URL, got ${url.protocol}//. For a program, pass { command, args }`,
+      );
+    const authorization = auth ?? options.auth;
+    const authorize: Authorize | undefined = authorization && ((method, to) => authorization.headers(method, to));
+    const channelOptions = { url, headers: lowerCase(headers), clock, maxMessageBytes, connectMs, authorize };
+    return {
+      name: `${url.origin}${url.pathname}`,
+      eraKey: `${url.origin}${url.pathname}`,
+      channel: (kind) => (kind === 'sse' ? new HttpSseChannel(channelOptions) : new HttpChannel(channelOptions)),
+      authorization,
+      resource: url,
+    };
+  }
+
+  function command(program: StdioCommand): Reach {
+    if (typeof program.command !== 'string' || program.command === '') throw invalid(program);
+    const name = [program.command, ...(program.args ?? [])].join(' ').slice(0, 200);
+    return {
+      name,
+      eraKey: [program.command, ...(program.args ?? []), program.cwd ?? ''].join('\0'),
+      channel: () =>
+        new StdioChannel(program, {
+          clock,
+          maxMessageBytes,
+          stray: (line) => log('warning', `${name}: stdout, not a message: ${line.slice(0, 200)}`),
+          stderrLine: (line) => log('info', `${name}: stderr: ${line}`),
+        }),
+      authorization: undefined,
+      resource: undefined,
+    };
+  }
+}
+
+function lowerCase(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+}
+
+function invalid(target: unknown): TypeError {
+  return new TypeError(
+    `connect: expected a URL, { url }, { command, args }, { socket }, or a Server, got ${describe(target)}`,
+  );
+}

@@ -1,0 +1,194 @@
+/**
+ * Answers what servers ask of a client: forms, pages, sampling and roots. Legacy servers send requests; modern servers
+ * put input requests into a result.
+ */
+import type { Clock, Timer } from '../clock.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
+import type { OperatorLog } from '../operator-log.ts';
+import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
+import { describe, isJsonObject, isObject, type JsonObject, messageOf } from '../protocol/json.ts';
+import type { RequestId } from '../protocol/jsonrpc.ts';
+import { TASKS_EXTENSION } from '../protocol/task-params.ts';
+import type { ClientCapabilities } from '../protocol/types.ts';
+import type { ClientMail } from './client-connection.ts';
+import type { ConnectOptions, FormAnswer, ServerRequestContext } from './client-options.ts';
+
+/** The functions of the program that answer. */
+export type Answerers = Pick<ConnectOptions, 'elicit' | 'elicitUrl' | 'sample' | 'roots'>;
+
+/** Most requests of one server that are answered at the same time. */
+const MAX_OPEN = 64;
+/** Milliseconds until a request of a server is given up: a person may have to answer. */
+const ANSWER_MS = 3_600_000;
+
+/** The capabilities that the program's functions declare. */
+export function capabilitiesOf({ elicit, elicitUrl, sample, roots }: Answerers): ClientCapabilities {
+  return {
+    ...(elicit || elicitUrl
+      ? { elicitation: { ...(elicit ? { form: {} } : {}), ...(elicitUrl ? { url: {} } : {}) } }
+      : {}),
+    ...(sample ? { sampling: {} } : {}),
+    ...(roots ? { roots: { listChanged: true } } : {}),
+    extensions: { [TASKS_EXTENSION]: {} },
+  };
+}
+
+export class ServerRequests {
+  readonly #answerers: Answerers;
+  readonly #clock: Clock;
+  readonly #log: OperatorLog;
+  /** The open requests of a legacy server, by their ids as the server wrote them. */
+  readonly #open = new Map<RequestId, { readonly abort: AbortController; readonly timer: Timer }>();
+
+  constructor(answerers: Answerers, clock: Clock, log: OperatorLog) {
+    this.#answerers = answerers;
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  /** The number of open requests of a legacy server. */
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /** Serves one request of a legacy server: its response goes to the mailbox. */
+  serve(id: RequestId, method: string, params: JsonObject, about: string | undefined, to: Mailbox<ClientMail>): void {
+    if (method === 'ping') return to.send({ type: 'respond', id, result: {} });
+    if (this.#open.has(id))
+      return to.send({ type: 'reject', id, code: ErrorCode.InvalidRequest, message: `the id ${String(id)} is in use` });
+    if (this.#open.size >= MAX_OPEN)
+      return to.send({
+        type: 'reject',
+        id,
+        code: ErrorCode.Overloaded,
+        message: `this client answers at most ${MAX_OPEN} requests at a time`,
+      });
+    const abort = new AbortController();
+    const timer = this.#clock.after(ANSWER_MS, () => abort.abort(new Error(`no answer within ${ANSWER_MS} ms`)));
+    this.#open.set(id, { abort, timer });
+    void this.answer(method, params, { signal: abort.signal, about }).then(
+      (result) => {
+        if (this.#end(id)) to.send({ type: 'respond', id, result });
+      },
+      (error: unknown) => {
+        if (!this.#end(id)) return;
+        const protocol = error instanceof ProtocolError;
+        if (!protocol) this.#log('error', `the client's answer to ${method} failed: ${messageOf(error)}`);
+        to.send({
+          type: 'reject',
+          id,
+          code: protocol ? error.code : ErrorCode.InternalError,
+          message: protocol ? error.message : 'the client could not answer',
+        });
+      },
+    );
+  }
+
+  /**
+   * Answers one request of a server.
+   *
+   * @throws {ProtocolError} for a request that this client does not support; whatever the program's function throws
+   */
+  async answer(method: string, params: JsonObject, context: ServerRequestContext): Promise<JsonObject> {
+    const { elicit, elicitUrl, sample, roots } = this.#answerers;
+    switch (method) {
+      case 'elicitation/create': {
+        if (params.mode === 'url') {
+          const { url, message, elicitationId } = params;
+          if (!elicitUrl) throw unsupported('elicitation/create with the mode "url"', 'elicitUrl');
+          // Only web pages are opened: another scheme could start a program (MCP elicitation, "Safe URL Handling").
+          if (typeof url !== 'string' || !/^https?:\/\//i.test(url) || !URL.canParse(url))
+            throw new ProtocolError(
+              ErrorCode.InvalidParams,
+              `params.url: expected an http or https URL, got ${describe(url)}`,
+            );
+          const action = await elicitUrl(
+            {
+              url,
+              message: typeof message === 'string' ? message : '',
+              elicitationId: typeof elicitationId === 'string' ? elicitationId : undefined,
+            },
+            context,
+          );
+          return { action };
+        }
+        if (!elicit) throw unsupported('elicitation/create', 'elicit');
+        const requestedSchema = isJsonObject(params.requestedSchema) ? params.requestedSchema : {};
+        const message = typeof params.message === 'string' ? params.message : '';
+        return formResult(await elicit({ message, requestedSchema }, context), requestedSchema);
+      }
+      case 'sampling/createMessage':
+        if (!sample) throw unsupported(method, 'sample');
+        return sample(params, context);
+      case 'roots/list': {
+        if (!roots) throw unsupported(method, 'roots');
+        const listed = await roots();
+        return { roots: listed.map(({ uri, name }) => (name === undefined ? { uri } : { uri, name })) };
+      }
+      default:
+        throw new ProtocolError(ErrorCode.MethodNotFound, `this client does not serve ${method.slice(0, 100)}`);
+    }
+  }
+
+  /**
+   * Answers the input requests in a result (2026-07-28 patterns/mrtr), all at once: the user may see them together.
+   *
+   * @throws the error of the first that cannot be answered
+   */
+  async answerAll(inputRequests: unknown, context: ServerRequestContext): Promise<JsonObject> {
+    if (!isObject(inputRequests)) return {};
+    const entries = Object.entries(inputRequests);
+    if (entries.length > MAX_OPEN)
+      throw new ProtocolError(
+        ErrorCode.Overloaded,
+        `the server asks for ${entries.length} inputs at once, and this client answers at most ${MAX_OPEN}`,
+      );
+    const answers = await Promise.all(
+      entries.map(async ([key, request]): Promise<[string, JsonObject]> => {
+        if (!isObject(request) || typeof request.method !== 'string')
+          throw new ProtocolError(
+            ErrorCode.InvalidParams,
+            `inputRequests.${key}: expected a request, got ${describe(request)}`,
+          );
+        return [key, await this.answer(request.method, isJsonObject(request.params) ? request.params : {}, context)];
+      }),
+    );
+    return Object.fromEntries(answers);
+  }
+
+  /** The server has cancelled its request. */
+  cancelled(id: RequestId): void {
+    const open = this.#open.get(id);
+    if (!open) return;
+    this.#end(id);
+    open.abort.abort(new Error('the server cancelled its request'));
+  }
+
+  /** Cancels all open requests: the connection has ended. */
+  close(): void {
+    for (const id of [...this.#open.keys()]) this.cancelled(id);
+  }
+
+  /** @returns false if the request was cancelled */
+  #end(id: RequestId): boolean {
+    this.#open.get(id)?.timer.cancel();
+    return this.#open.delete(id);
+  }
+}
+
+/** The result of a form. Fields that the answer leaves out get the schema's defaults (SEP-1034). */
+function formResult(answer: FormAnswer, schema: JsonObject): JsonObject {
+  if (answer === 'decline' || answer === 'cancel') return { action: answer };
+  const content: Record<string, JsonObject[string]> = {};
+  if (isJsonObject(schema.properties))
+    for (const [name, field] of Object.entries(schema.properties))
+      if (isJsonObject(field) && field.default !== undefined) content[name] = field.default;
+  return { action: 'accept', content: { ...content, ...answer } };
+}
+
+function unsupported(what: string, option: string): ProtocolError {
+  return new ProtocolError(
+    ErrorCode.MethodNotFound,
+    `this client does not support ${what} (its option ${option} is not set)`,
+  );
+}

@@ -1,0 +1,259 @@
+/** A client of each era over each transport: lists, calls, input, progress, cancellation, changes, and the end. */
+import { fileURLToPath } from 'node:url';
+import { ClientError, type ConnectTarget, connect, ErrorResponse } from 'troupe/client';
+import { SimulatedClock } from 'troupe/testing';
+import * as assert from 'uvu/assert';
+import { suite } from '../harness/door.ts';
+import { type Reachable, reachable } from './fixture.ts';
+
+const test = suite('the client');
+
+const ERAS = ['legacy', 'modern'] as const;
+type Way = (from: Reachable) => ConnectTarget | Reachable['server'];
+const WAYS: Readonly<Record<string, Way>> = {
+  memory: ({ server }) => server,
+  HTTP: ({ url }) => url,
+  'a socket': ({ socket }) => ({ socket }),
+};
+
+/** The error of a promise that must be rejected. */
+async function failure(promise: Promise<unknown>): Promise<ClientError> {
+  try {
+    await promise;
+  } catch (error) {
+    if (error instanceof ClientError) return error;
+    throw error;
+  }
+  throw new Error('expected a ClientError, got a result');
+}
+
+for (const eras of ERAS)
+  for (const [way, target] of Object.entries(WAYS)) {
+    test(`a ${eras} client lists, calls, reads, gets and completes over ${way}`, async () => {
+      const fixture = await reachable();
+      const client = await connect(target(fixture), { eras });
+      assert.is(client.server.name, 'fixture');
+      assert.is(client.server.version, '1.2.3');
+      assert.is(client.server.era, eras);
+      assert.is(client.state, 'ready');
+      const tools = await client.tools();
+      assert.equal(
+        tools.map(({ name }) => name),
+        ['add', 'ask', 'count', 'wait'],
+      );
+      const { structuredContent } = await client.call('add', { a: 2, b: 3 });
+      assert.equal(structuredContent, { sum: 5 });
+      assert.equal(
+        (await client.templates()).map(({ uriTemplate }) => uriTemplate),
+        ['notes://{id}'],
+      );
+      const [content] = (await client.read('notes://7')).contents;
+      assert.equal(content && 'text' in content && content.text, 'note 7');
+      assert.is((await client.prompts()).length, 1);
+      assert.is((await client.prompt('review', { code: 'x = 1' })).messages.length, 1);
+      await client.close();
+      assert.is(client.state, 'closed');
+      await fixture.close();
+    });
+
+    test(`a ${eras} client answers forms over ${way}, and fills in the schema's defaults`, async () => {
+      const fixture = await reachable();
+      const asked: unknown[] = [];
+      const client = await connect(target(fixture), {
+        eras,
+        elicit: ({ message, requestedSchema }, { about }) => {
+          asked.push(message, Object.keys(Object(requestedSchema.properties)), about);
+          return { gift: true };
+        },
+      });
+      const { content } = await client.call('ask');
+      assert.equal(content, [{ type: 'text', text: 'large true' }]);
+      assert.equal(asked, ['Which size?', ['size', 'gift'], 'ask']);
+      await client.close();
+      await fixture.close();
+    });
+
+    test(`a ${eras} client receives progress over ${way}`, async () => {
+      const fixture = await reachable();
+      const client = await connect(target(fixture), { eras });
+      const seen: unknown[] = [];
+      await client.call(
+        'count',
+        {},
+        { onProgress: ({ progress, total, message }) => seen.push([progress, total, message]) },
+      );
+      assert.equal(seen.at(-1), [3, 3, 'step 3']);
+      await client.close();
+      await fixture.close();
+    });
+
+    test(`a ${eras} client cancels a call over ${way}, and the handler notices`, async () => {
+      let aborted = (): void => {};
+      const noticed = new Promise<void>((resolve) => {
+        aborted = resolve;
+      });
+      let started = (): void => {};
+      const running = new Promise<void>((resolve) => {
+        started = resolve;
+      });
+      const fixture = await reachable((server) => {
+        server.tool('long', {}, (_args, ctx) => {
+          started();
+          return new Promise((resolve) =>
+            ctx.signal.addEventListener('abort', () => {
+              aborted();
+              resolve('late');
+            }),
+          );
+        });
+      });
+      const client = await connect(target(fixture), { eras });
+      const controller = new AbortController();
+      const call = client.call('long', {}, { signal: controller.signal });
+      await running;
+      controller.abort(new Error('not needed'));
+      const error = await failure(call);
+      assert.is(error.reason, 'cancelled');
+      assert.is(error.carriedOut, 'unknown');
+      assert.match(error.message, 'not needed');
+      await noticed;
+      await client.close();
+      await fixture.close();
+    });
+
+    test(`a ${eras} client receives changes over ${way}`, async () => {
+      const fixture = await reachable();
+      const client = await connect(target(fixture), { eras });
+      const changes = client.changes({ tools: true, resources: ['notes://1'] });
+      const first = changes.next();
+      // The subscription is in place when the first change arrives; before that, changes are repeated.
+      const repeat = setInterval(() => fixture.server.resourceUpdated('notes://1'), 20);
+      const { value } = await first;
+      clearInterval(repeat);
+      assert.equal(value, { type: 'resource', uri: 'notes://1' });
+      await changes.return();
+      await client.close();
+      await fixture.close();
+    });
+  }
+
+test('a list is cached until the server announces a change of it', async () => {
+  const fixture = await reachable();
+  const wire: string[] = [];
+  const client = await connect(fixture.server, {
+    eras: 'legacy',
+    inspect: (record) => {
+      if (record.type === 'wire' && record.direction === 'out') wire.push(record.text);
+    },
+  });
+  const listings = (): number => wire.filter((text) => text.includes('tools/list')).length;
+  await client.tools();
+  await client.tools();
+  assert.is(listings(), 1);
+  const changes = client.changes({ tools: true });
+  fixture.server.tool('new', {}, () => 'new');
+  assert.equal((await changes.next()).value, { type: 'tools' });
+  assert.is((await client.tools()).length, 5);
+  assert.is(listings(), 2);
+  await client.tools({ fresh: true });
+  assert.is(listings(), 3);
+  await client.close();
+  await fixture.close();
+});
+
+test('an error response has its code, and says nothing about the effect', async () => {
+  const fixture = await reachable();
+  const client = await connect(fixture.server);
+  const error = await failure(client.call('nothing'));
+  assert.instance(error, ErrorResponse);
+  assert.is(error instanceof ErrorResponse && error.code, -32602);
+  assert.is(error.carriedOut, 'unknown');
+  await client.close();
+  await fixture.close();
+});
+
+test('a call times out on the injected clock, and progress restarts the time', async () => {
+  const clock = new SimulatedClock();
+  let progress = (): void => {};
+  const fixture = await reachable((server) => {
+    server.tool('report', {}, (_args, ctx) => {
+      progress = () => ctx.progress(1);
+      return new Promise(() => {});
+    });
+  });
+  const client = await connect(fixture.server, { eras: 'modern', clock });
+  const arrived: number[] = [];
+  let seen = (): void => {};
+  const first = new Promise<void>((resolve) => {
+    seen = resolve;
+  });
+  const call = client.call(
+    'report',
+    {},
+    {
+      timeoutMs: 1_000,
+      onProgress: () => {
+        arrived.push(clock.now());
+        seen();
+      },
+    },
+  );
+  const failed = failure(call);
+  await client.tools();
+  await clock.advance(900);
+  progress();
+  await first;
+  await clock.advance(900);
+  assert.equal(arrived.length, 1);
+  await clock.advance(200);
+  const error = await failed;
+  assert.is(error.reason, 'timed out');
+  assert.match(error.message, '(timeoutMs)');
+  assert.is(error.carriedOut, 'unknown');
+  const closing = client.close();
+  await closing;
+  await fixture.close();
+});
+
+test('a program that does not exist is refused, with its name', async () => {
+  const error = await failure(connect({ command: 'no-such-program-of-troupe' }));
+  assert.is(error.reason, 'refused');
+  assert.is(error.carriedOut, 'no');
+  assert.match(error.message, 'no-such-program-of-troupe');
+});
+
+test('a port without a server is unreachable, and nothing was carried out', async () => {
+  const error = await failure(connect('http://127.0.0.1:9/mcp'));
+  assert.is(error.reason, 'unreachable');
+  assert.is(error.carriedOut, 'no');
+});
+
+test('an address that is no MCP server is reported as one', async () => {
+  const fixture = await reachable();
+  const error = await failure(connect(new URL('/nothing', fixture.url)));
+  assert.is(error.reason, 'not mcp');
+  await fixture.close();
+});
+
+test('a closed client rejects calls, and none of them was carried out', async () => {
+  const fixture = await reachable();
+  const client = await connect(fixture.server);
+  await client.close();
+  const error = await failure(client.call('add', { a: 1, b: 2 }));
+  assert.is(error.reason, 'closed');
+  assert.is(error.carriedOut, 'no');
+  await client.close();
+  await fixture.close();
+});
+
+for (const eras of ERAS)
+  test(`a ${eras} client speaks with a program over stdio, and ends it`, async () => {
+    const main = fileURLToPath(new URL('../../examples/everything/stdio.ts', import.meta.url));
+    const client = await connect(
+      { command: process.execPath, args: ['--import', 'tsx', main] },
+      { eras, connectMs: 60_000, probeMs: 60_000 },
+    );
+    assert.ok((await client.tools()).length > 5);
+    await client.close();
+    assert.is(client.state, 'closed');
+  });

@@ -1,0 +1,100 @@
+/** The client under test of the official conformance suite: `npm run --silent conformance:client -- URL`. */
+import { type Client, type ConnectOptions, connect } from '../../src/client.ts';
+import type { JsonObject } from '../../src/protocol/json.ts';
+import type { Tool } from '../../src/protocol/types.ts';
+
+const [, , address = ''] = process.argv;
+const scenario = process.env.MCP_CONFORMANCE_SCENARIO ?? '';
+const revision = process.env.MCP_CONFORMANCE_PROTOCOL_VERSION ?? '';
+const context: Readonly<Record<string, unknown>> = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT ?? '{}');
+
+const options: ConnectOptions = {
+  name: 'troupe-conformance-client',
+  version: '1.0.0',
+  eras: revision.startsWith('2026') ? 'modern' : revision === '' ? 'auto' : 'legacy',
+  elicit: (form) =>
+    form.requestedSchema.properties && 'confirmed' in Object(form.requestedSchema.properties)
+      ? { confirmed: true }
+      : {},
+  sample: () => ({ role: 'assistant', content: { type: 'text', text: 'four' }, model: 'none', stopReason: 'endTurn' }),
+  roots: () => [],
+};
+
+type Run = (client: Client) => Promise<unknown>;
+
+const listAndCall: Run = async (client) => {
+  const [tool] = await client.tools();
+  if (tool) await client.call(tool.name, argumentsOf(tool));
+};
+
+const listed: Run = async (client) => {
+  await client.tools();
+};
+
+const RUNS: Readonly<Record<string, Run>> = {
+  initialize: listed,
+  tools_call: listAndCall,
+  'elicitation-sep1034-client-defaults': (client) => client.call('test_client_elicitation_defaults'),
+  'sse-retry': (client) => client.call('test_reconnection'),
+  'request-metadata': listed,
+  'json-schema-ref-no-deref': listed,
+  async 'json-schema-2020-12-preservation'(client) {
+    const tools = await client.tools();
+    const schema = tools.find(({ name }) => name === 'json_schema_2020_12_tool')?.inputSchema;
+    if (!schema) throw new Error('expected the tool json_schema_2020_12_tool');
+    await client.call('json_schema_echo', { schema });
+  },
+  async 'sep-2322-client-request-state'(client) {
+    await client.tools();
+    // The unrelated call runs between the rounds of the first.
+    await Promise.all([client.call('test_mrtr_echo_state', {}), client.call('test_mrtr_unrelated', {})]);
+    await client.call('test_mrtr_no_state', {});
+    await client.call('test_mrtr_no_result_type', {});
+  },
+  async 'http-standard-headers'(client) {
+    const [tool] = await client.tools();
+    if (tool) await client.call(tool.name, argumentsOf(tool));
+    const [resource] = await client.resources();
+    if (resource) await client.read(resource.uri);
+    const [prompt] = await client.prompts();
+    if (prompt) await client.prompt(prompt.name);
+  },
+  async 'http-custom-headers'(client) {
+    await client.tools();
+    for (const { name, arguments: args } of callsOf(context)) await client.call(name, args);
+  },
+  async 'http-invalid-tool-headers'(client) {
+    for (const tool of await client.tools()) await client.call(tool.name, argumentsOf(tool));
+  },
+};
+
+function argumentsOf({ inputSchema }: Tool): JsonObject {
+  const values: Record<string, string | number | boolean> = {};
+  for (const [name, property] of Object.entries(Object(inputSchema.properties) as Record<string, JsonObject>))
+    values[name] =
+      property.type === 'number' || property.type === 'integer'
+        ? name === 'a'
+          ? 5
+          : 3
+        : property.type === 'boolean'
+          ? true
+          : 'value';
+  return values;
+}
+
+interface ToolCall {
+  readonly name: string;
+  readonly arguments: JsonObject;
+}
+
+function callsOf(given: Readonly<Record<string, unknown>>): readonly ToolCall[] {
+  const calls = given.toolCalls;
+  return Array.isArray(calls) ? calls : [];
+}
+
+const client = await connect(address, options);
+try {
+  await (RUNS[scenario] ?? (scenario.startsWith('auth/') ? listAndCall : listAndCall))(client);
+} finally {
+  await client.close();
+}
