@@ -1,26 +1,26 @@
 /** The client (`troupe/client`): connects to MCP servers of every revision. */
 
 export type { Authorization, Challenge } from './client/authorization.ts';
-export { type ServerChange, Changes, type ChangesFilter } from './client/server-changes.ts';
 export type { Channel, ChannelFailure, ChannelHost, ChannelMail, OutgoingMessage } from './client/channels/channel.ts';
 export type { StdioCommand } from './client/channels/stdio-channel.ts';
 export type { ConnectedServer } from './client/client-connection.ts';
 export { type CarriedOut, ClientError, ErrorResponse, type FailureReason } from './client/client-errors.ts';
 export type {
   CallOptions,
+  ClientRoot,
   ConnectOptions,
+  ConnectTarget,
   ElicitationForm,
   ElicitationPage,
   FormAnswer,
   PageAnswer,
-  ClientRoot,
   SamplingRequest,
   SamplingResult,
   ServerLogMessage,
   ServerProgress,
   ServerRequestContext,
-  ConnectTarget,
 } from './client/client-options.ts';
 export { ClientTask } from './client/client-task.ts';
 export { Client, type CompletionReference, type ListOptions } from './client/connected-client.ts';
 export { connect } from './client/open-client.ts';
+export { Changes, type ChangesFilter, type ServerChange } from './client/server-changes.ts';
