@@ -33,7 +33,7 @@ export type ConnectionEvent =
   /** The server wants a token that the client does not have. */
   | { type: 'unauthorized' }
   | { type: 'authorized'; era?: 'modern' | 'legacy' | undefined }
-  /** Sign-in failed, or nobody can sign in. `status` 403: the token that is there still serves other calls. */
+  /** Sign-in failed, or no person is there to sign in. `status` 403: the token that is there still serves other calls. */
   | { type: 'refused'; status: 401 | 403 }
   /** The attempt failed. `jitter`: 0 to 1. `final`: another attempt would fail the same way. */
   | { type: 'failed'; jitter: number; final: boolean }
@@ -166,7 +166,7 @@ export const connectionMachine = setup({
       },
     },
     unauthorized: {
-      description: 'nobody could sign in',
+      description: 'sign-in failed',
       on: { need: 'authorizing' },
     },
     ready: {

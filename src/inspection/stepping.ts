@@ -15,8 +15,8 @@ import type { Inspection } from './inspection.ts';
 /**
  * The state of a statechart of `machines/` after an event. Runs no effects: the caller does what follows.
  *
- * @param machine a chart without context, guards and actions, so that the next state depends on the state and the type of
- *   the event only; `test/machines/charts.test.ts` checks every chart
+ * @param machine a chart. Without context, its next state depends on the state and the type of the event only, and is
+ *   computed once; `test/machines/charts.test.ts` checks these charts for guards and actions
  * @param actor the address of the actor that the chart governs
  */
 export function step<M extends AnyStateMachine>(
@@ -44,7 +44,8 @@ function nextOf<M extends AnyStateMachine>(
 ): SnapshotFrom<M> {
   const { value }: AnyMachineSnapshot = snapshot;
   const { type }: AnyEventObject = event;
-  if (typeof value !== 'string') return transition(machine, snapshot, event)[0];
+  if (typeof value !== 'string' || Object.keys(snapshot.context).length > 0)
+    return transition(machine, snapshot, event)[0];
   const states = nextStates.get(machine) ?? new Map<string, Map<string, AnyMachineSnapshot>>();
   nextStates.set(machine, states);
   const steps = states.get(value) ?? new Map<string, AnyMachineSnapshot>();
