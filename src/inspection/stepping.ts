@@ -42,9 +42,9 @@ function nextOf<M extends AnyStateMachine>(
   snapshot: SnapshotFrom<M> & AnyMachineSnapshot,
   event: EventFrom<M> & AnyEventObject,
 ): SnapshotFrom<M> {
-  const { value }: AnyMachineSnapshot = snapshot;
+  const { value, context }: AnyMachineSnapshot = snapshot;
   const { type }: AnyEventObject = event;
-  if (typeof value !== 'string' || Object.keys(snapshot.context).length > 0)
+  if (typeof value !== 'string' || Object.keys(context).length > 0)
     return transition(machine, snapshot, event)[0];
   const states = nextStates.get(machine) ?? new Map<string, Map<string, AnyMachineSnapshot>>();
   nextStates.set(machine, states);
