@@ -44,8 +44,7 @@ function nextOf<M extends AnyStateMachine>(
 ): SnapshotFrom<M> {
   const { value, context }: AnyMachineSnapshot = snapshot;
   const { type }: AnyEventObject = event;
-  if (typeof value !== 'string' || Object.keys(context).length > 0)
-    return transition(machine, snapshot, event)[0];
+  if (typeof value !== 'string' || Object.keys(context).length > 0) return transition(machine, snapshot, event)[0];
   const states = nextStates.get(machine) ?? new Map<string, Map<string, AnyMachineSnapshot>>();
   nextStates.set(machine, states);
   const steps = states.get(value) ?? new Map<string, AnyMachineSnapshot>();
