@@ -1,7 +1,7 @@
 /** Parses the options of a command. */
 import { parseArgs } from 'node:util';
 import { messageOf } from '../protocol/json.ts';
-import { UsageError } from './usage.ts';
+import { suggestion, UsageError } from './usage.ts';
 
 export interface CommandLine {
   /** The value of each option: the empty string for a flag, undefined if it is absent. */
@@ -41,7 +41,15 @@ export function readOptions(
   } catch (error) {
     const all = Object.entries(options).map(([name, value]) => `--${name} ${value}`.trimEnd());
     const [why = ''] = messageOf(error).split('. ');
-    throw new UsageError(`troupe ${command}: ${why}. Valid options: ${[...all, '--help'].join(', ')}`);
+    const [, unknown] = /^Unknown option '(--[^']*)'$/.exec(why) ?? [];
+    const meant =
+      unknown === undefined
+        ? ''
+        : suggestion(
+            unknown,
+            [...Object.keys(options), 'help'].map((name) => `--${name}`),
+          );
+    throw new UsageError(`troupe ${command}: ${why}${meant}. Valid options: ${[...all, '--help'].join(', ')}`);
   }
 }
 

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { ownFile } from '../package-files.ts';
 import { main as run } from './commands/run.ts';
 import { enableCompileCache } from './compile-cache.ts';
-import { runCommand, USAGE, UsageError } from './usage.ts';
+import { runCommand, suggestion, USAGE, UsageError } from './usage.ts';
 
 const commands: Readonly<Record<string, () => Promise<{ main(args: readonly string[]): Promise<void> }>>> = {
   // Loaded eagerly: `run` starts its worker before anything else.
@@ -24,7 +24,9 @@ async function main([first, ...rest]: readonly string[]): Promise<void> {
   if (first === '--version' || first === '-v') return void process.stdout.write(`${version()}\n`);
   const command = first !== undefined && Object.hasOwn(commands, first) ? commands[first] : undefined;
   if (!command)
-    throw new UsageError(`troupe: expected a command (${Object.keys(commands).join(', ')}), got ${first ?? 'none'}`);
+    throw new UsageError(
+      `troupe: expected a command (${Object.keys(commands).join(', ')}), got ${first ?? 'none'}${suggestion(first ?? '', Object.keys(commands))}`,
+    );
   const { main } = await command();
   return main(rest);
 }

@@ -5,19 +5,19 @@ import { readdir, realpath, stat } from 'node:fs/promises';
 import { basename, join, sep } from 'node:path';
 
 /** The loadable file types, for messages. */
-export const MODULE_KINDS = '.ts, .mts, .js or .mjs';
+export const MODULE_KINDS = '.ts, .mts, .js, .mjs or .cjs';
 
 /** True if a file of this name can be loaded. */
 export function isModule(name: string): boolean {
-  return /\.m?[jt]s$/.test(name) && !/\.d\.m?ts$/.test(name);
+  return /\.(?:m?[jt]s|cjs)$/.test(name) && !/\.d\.m?ts$/.test(name);
 }
 
 /**
- * True if discovery loads a file of this name from a directory: tests, and names that begin with `_` or `.`, are
- * skipped.
+ * True if discovery loads a file of this name from a directory: tests, names that begin with `_` or `.`, and `.cjs`
+ * files, which are mostly settings of tools, are skipped.
  */
 export function isFoundModule(name: string): boolean {
-  return isModule(name) && !isPrivate(name) && !/\.test\.m?[jt]s$/.test(name);
+  return isModule(name) && !name.endsWith('.cjs') && !isPrivate(name) && !/\.test\.m?[jt]s$/.test(name);
 }
 
 /** True if discovery skips a file or directory of this name. */

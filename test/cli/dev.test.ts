@@ -5,6 +5,7 @@ import { suite } from '../harness/door.ts';
 import { Cli, isBuilt, TROUPE } from './cli.ts';
 
 const test = suite('troupe dev');
+const XSTATE = import.meta.resolve('xstate');
 
 const TOOLS = 'notifications/tools/list_changed';
 const PROMPTS = 'notifications/prompts/list_changed';
@@ -19,6 +20,31 @@ server.tool('say', {}, () => word);
 server.prompt('greet', {}, () => 'hello');
 ${more}
 `;
+}
+
+/** Calls the tool `say` over HTTP. */
+async function sayOver(url: string): Promise<string> {
+  const meta = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientCapabilities': {},
+  };
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      'mcp-protocol-version': '2026-07-28',
+      'mcp-method': 'tools/call',
+      'mcp-name': 'say',
+    },
+    body: JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
+      params: { name: 'say', arguments: {}, _meta: meta },
+    }),
+  });
+  return /"text":"([^"]*)"/.exec(await response.text())?.[1] ?? '';
 }
 
 const word = (text: string) => `export const word: string = '${text}';\n`;
@@ -226,6 +252,58 @@ await server.listen(stdio());`;
   assert.is(await cli.call('say'), 'two');
   await cli.end();
 });
+
+test('a reload names the changed file, and the counts include machines', async () => {
+  const machine = `import { createMachine } from '${XSTATE}';
+server.machine('lamp', createMachine({ id: 'lamp', initial: 'off', states: { off: { on: { toggle: 'on' } }, on: {} } }), { events: { toggle: true } });`;
+  const { cli, change } = await open(
+    { 'server.ts': program(`${machine}\n${EXPORTS}`), 'lib/word.ts': word('one') },
+    'server.ts',
+  );
+  await cli.said('loaded in');
+  assert.match(cli.err, /loaded in \d+ ms: \d+ tools, \d+ resources?, 1 prompt, 1 machine\n/);
+  await change('lib/word.ts', word('two'));
+  assert.match(cli.err, 'troupe dev: changed: lib/word.ts\n');
+  await change('server.ts', 'const broken = ;', 'cannot load');
+  assert.match(cli.err, 'troupe dev: changed: server.ts\n');
+  await cli.end();
+});
+
+test('--http serves instead of stdio, and a reload changes the tools behind the same URL', async () => {
+  const tree = new Tree({
+    'package.json': '{ "type": "module" }',
+    'server.ts': program(LISTENS),
+    'lib/word.ts': word('one'),
+  });
+  const cli = new Cli(['dev', 'server.ts', '--http', '0', '--no-inspect'], { cwd: tree.path });
+  await cli.said('loaded in');
+  const url = /at (http:\S+);/.exec(cli.err)?.[1] ?? '';
+  assert.is(await sayOver(url), 'one');
+  tree.write('lib/word.ts', word('two'));
+  await cli.said('loaded in', 2);
+  assert.is(await sayOver(url), 'two');
+  assert.is(cli.err.split('connect clients with').length, 2, cli.err);
+  assert.equal(cli.lines, []);
+  cli.process.kill('SIGTERM');
+  assert.is(await cli.exit, 0);
+});
+
+if (process.platform !== 'win32')
+  test('--socket serves on a socket', async () => {
+    const tree = new Tree({
+      'package.json': '{ "type": "module" }',
+      'server.ts': program(EXPORTS),
+      'lib/word.ts': word('one'),
+    });
+    const cli = new Cli(['dev', 'server.ts', '--socket', tree.at('dev.sock'), '--no-inspect'], { cwd: tree.path });
+    await cli.said('loaded in');
+    const agent = new Cli(['attach', tree.at('dev.sock')], { cwd: tree.path });
+    await agent.initialize();
+    assert.is(await agent.call('say'), 'one');
+    assert.is(await agent.end(), 0);
+    cli.process.kill('SIGTERM');
+    assert.is(await cli.exit, 0);
+  });
 
 if (!isBuilt) test.skip('the built command', 'dist is not built: npm run build');
 else

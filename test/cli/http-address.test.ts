@@ -108,7 +108,7 @@ for (const [title, program, command, allowed] of [
   test(`S-36 the command line may${allowed ? '' : ' not'} say ${title}`, () => {
     const address = { ...ADDRESS, ...command };
     if (allowed) assert.equal({ ...restricted(program, address), ...command }, restricted(program, address));
-    else assert.throws(() => restricted(program, address), /^troupe serve: --(allow-host|allow-origin|http): expected/);
+    else assert.throws(() => restricted(program, address), /^--(allow-host|allow-origin|http): expected/);
   });
 }
 

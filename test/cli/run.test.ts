@@ -1,4 +1,5 @@
 /** `troupe run`: programs that listen or export a server, and modules without a server, in real processes. */
+import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import { Tree, toolModule } from '../discovery/tree.ts';
 import { suite } from '../harness/door.ts';
@@ -131,6 +132,19 @@ else {
     assert.is(await cli.end(), 0);
     assert.is(cli.err, '');
   });
+
+  for (const end of ['server.listen(stdio());', 'module.exports = server;', 'exports.default = server;'])
+    test(`a CommonJS program that ends with ${end} is served`, async () => {
+      const tree = new Tree({
+        's.cjs': `const { createServer, stdio } = require(${JSON.stringify(fileURLToPath(TROUPE))});
+const server = createServer({ name: 'common', version: '1.0.0' });
+server.tool('hi', {}, () => 'hello');
+${end}`,
+      });
+      const cli = await built('s.cjs', tree.path);
+      assert.is(await cli.call('hi'), 'hello');
+      assert.is(await cli.end(), 0);
+    });
 
   test('a tsconfig.json that cannot be used is named', async () => {
     const tree = new Tree({ 'tools.ts': toolModule('a'), 'tsconfig.json': '{ "extends": "./gone.json" }' });

@@ -29,7 +29,7 @@ test('--help and --version answer on stdout', async () => {
   }
   for (const command of [
     'run FILE|DIR',
-    'dev FILE|DIR',
+    'dev FILE|DIR [--http [HOST:]PORT] [--socket PATH]',
     'serve FILE|DIR [--http [HOST:]PORT] [--socket PATH]',
     'attach PATH',
     'graph FILE|DIR [MACHINE]',
@@ -44,19 +44,25 @@ test('--help and --version answer on stdout', async () => {
 for (const [title, args, expected] of [
   ['no command', [], /troupe: expected a command \(run, dev.*\), got none/],
   ['an unknown command', ['walk'], /troupe: expected a command \(run, dev.*\), got walk/],
+  ['a mistyped command', ['serv', 'a.ts'], ', got serv (did you mean serve?)'],
+  [
+    'a mistyped option',
+    ['dev', '--inspct', 'a.ts'],
+    "Unknown option '--inspct' (did you mean --inspect?). Valid options",
+  ],
   ['no target', ['run'], 'troupe run: expected FILE or DIR, got none'],
   ['a target that is not there', ['dev', 'gone.ts'], 'troupe dev: expected FILE or DIR, got gone.ts: no such file'],
   ['two targets', ['run', 'a.ts', 'b.ts'], 'troupe run: expected one FILE or DIR, got 2: a.ts b.ts'],
   [
     'a file that is no module',
     ['run', 'data.json'],
-    'expected a .ts, .mts, .js or .mjs file or a directory, got data.json',
+    'expected a .ts, .mts, .js, .mjs or .cjs file or a directory, got data.json',
   ],
   ['nowhere to serve', ['serve', 'a.ts'], 'troupe serve: expected --http PORT, --socket PATH, or both'],
   [
     'an option of serve that it has not',
     ['serve', 'a.ts', '--sockets', 'x'],
-    "troupe serve: Unknown option '--sockets'. Valid options: --http [HOST:]PORT, --path PATH, --allow-host NAMES, --allow-origin ORIGINS, --socket PATH, --max-connections N, --idle-exit MS, --data DIR, --inspect, --inspect-control, --record FILE, --help",
+    "troupe serve: Unknown option '--sockets' (did you mean --socket?). Valid options: --http [HOST:]PORT, --path PATH, --allow-host NAMES, --allow-origin ORIGINS, --socket PATH, --max-connections N, --idle-exit MS, --data DIR, --inspect, --inspect-control, --record FILE, --help",
   ],
   [
     'a number that is none',

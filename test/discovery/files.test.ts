@@ -45,7 +45,7 @@ test('a file that is named is taken, whatever its name begins with', async () =>
   const tree = new Tree(names(['_tool.ts', 'data.json']));
   assert.equal(await found(tree, tree.at('_tool.ts')), ['_tool.ts']);
   for (const [name, reason] of [
-    ['data.json', /expected a directory or a .ts, .mts, .js or .mjs file, got data.json/],
+    ['data.json', /expected a directory or a .ts, .mts, .js, .mjs or .cjs file, got data.json/],
     ['gone.ts', /no such file or directory/],
   ] as const) {
     const error: unknown = await found(tree, tree.at(name)).catch((thrown: unknown) => thrown);

@@ -2,6 +2,7 @@
 import * as assert from 'uvu/assert';
 import { createMachine } from 'xstate';
 import { ReloadHost } from '../../src/cli/reload/reload-host.ts';
+import { Endpoints } from '../../src/cli/serving/endpoints.ts';
 import { createServer, type JsonObject, type MachineRegistration, memory, type Server } from '../../src/index.ts';
 import { SimulatedClock, settled, TestClient } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';
@@ -33,9 +34,10 @@ interface Bench {
 async function onBench(run: (bench: Bench) => Promise<void>): Promise<void> {
   const clock = new SimulatedClock();
   const options = { name: 'edited', version: '1.0.0', clock, log: () => {} };
-  const host = new ReloadHost(options);
+  const endpoints = new Endpoints('dev', { values: {}, positionals: [], rest: [] });
+  const host = new ReloadHost(options, endpoints, async () => {});
   const { transport, connect } = memory();
-  await host.open(transport);
+  await host.open([transport]);
   const client = new TestClient(connect({ principal: 'ada' }));
   await run({
     clock,

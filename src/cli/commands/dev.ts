@@ -5,22 +5,27 @@ import { reserveStdout } from '../../transports/stdout-guard.ts';
 import { readOptions } from '../command-options.ts';
 import { Reloader } from '../reload/reloader.ts';
 import { dataDirectory } from '../serving/data-directory.ts';
+import { ENDPOINTS, Endpoints } from '../serving/endpoints.ts';
 import { INSPECTING, readInspecting } from '../serving/inspecting-options.ts';
 import { readTarget } from '../serving/target.ts';
 import { say, TARGETS } from '../usage.ts';
 
-const OPTIONS = { data: 'DIR', coverage: '', ...INSPECTING, 'no-inspect': '', open: '' };
+const OPTIONS = { ...ENDPOINTS, data: 'DIR', coverage: '', ...INSPECTING, 'no-inspect': '', open: '' };
 
-const HELP = `Usage: troupe dev FILE|DIR [--data DIR] [--open] [--coverage] [-- ARGS]
+const HELP = `Usage: troupe dev FILE|DIR [--http [HOST:]PORT] [--socket PATH] [--coverage] [-- ARGS]
 
-Serves one client on stdin and stdout, and reloads the program when one of its
-modules changes. The client stays connected and is notified of changed lists.
+Serves one client on stdin and stdout, or many clients over HTTP or a socket,
+and reloads the program when one of its modules changes. Clients stay connected
+and are notified of changed lists.
 If a load fails, the reason is printed on stderr and the previous version
 continues. The options of createServer({ … }) apply from the first load only.
 
 The inspector is open: a local web page that shows the activity of the server.
 Its URL is printed on stderr.
 
+  --http [HOST:]PORT     serve over HTTP instead of stdio, with --path,
+                         --allow-host and --allow-origin as in troupe serve
+  --socket PATH          serve on a socket instead of stdio
   --data DIR             directory for durable state
   --open                 open the inspector in the browser
   --no-inspect           do not open the inspector
@@ -40,6 +45,7 @@ export async function main(args: readonly string[]): Promise<void> {
   if (!target) return void process.stdout.write(HELP);
   const { data, coverage } = line.values;
   const inspecting = readInspecting('dev', line, true);
+  const endpoints = new Endpoints('dev', line);
   reserveStdout();
   const watch = async (server: Server): Promise<void> => {
     if (coverage !== undefined) await reportCoverage(server);
@@ -47,7 +53,7 @@ export async function main(args: readonly string[]): Promise<void> {
     const { inspect } = await import('../serving/inspecting.ts');
     await inspect(server, { ...inspecting, command: 'dev', target: target.path });
   };
-  await new Reloader(target, await dataDirectory('dev', data), watch).load();
+  await new Reloader(target, endpoints, watch, await dataDirectory('dev', data)).load();
 }
 
 /** Counts visited states and transitions from now on. Prints the counts on stderr on exit and on SIGUSR2. */

@@ -2,11 +2,10 @@
 import { systemClock, type Timer } from '../../clock.ts';
 import type { Server } from '../../server.ts';
 import { watchSignals } from '../../transports/signals.ts';
-import { socket } from '../../transports/socket.ts';
 import type { Transport } from '../../transports/transport.ts';
 import { type CommandLine, readOptions, wholeNumber } from '../command-options.ts';
 import { dataDirectory } from '../serving/data-directory.ts';
-import { type HttpAddress, openHttp, readHttpAddress } from '../serving/http-address.ts';
+import { ENDPOINTS, Endpoints } from '../serving/endpoints.ts';
 import { INSPECTING, INSPECTING_HELP, readInspecting } from '../serving/inspecting-options.ts';
 import { watchLoop } from '../serving/loop-watch.ts';
 import { serveTarget } from '../serving/serving.ts';
@@ -14,11 +13,7 @@ import { readTarget } from '../serving/target.ts';
 import { say, TARGETS, UsageError } from '../usage.ts';
 
 const OPTIONS = {
-  http: '[HOST:]PORT',
-  path: 'PATH',
-  'allow-host': 'NAMES',
-  'allow-origin': 'ORIGINS',
-  socket: 'PATH',
+  ...ENDPOINTS,
   'max-connections': 'N',
   'idle-exit': 'MS',
   data: 'DIR',
@@ -82,11 +77,8 @@ export async function main(args: readonly string[]): Promise<void> {
 
 /** Owns the one server of the process, its transports and its shutdown. */
 class Service {
-  readonly #transports: readonly Transport[];
-  /** How to reach the server, one line for each transport. */
-  readonly #instructions: string[] = [];
+  readonly #endpoints: Endpoints;
   readonly #idleMs: number;
-  readonly #address: HttpAddress | undefined;
   /** The transports that opened when the program first listened. */
   #opened: readonly Transport[] = [];
   readonly #watch: (server: Server) => Promise<void>;
@@ -96,53 +88,36 @@ class Service {
   #ending = false;
 
   /** @param watch opens the inspector before the server listens */
-  constructor({ values }: CommandLine, watch: (server: Server) => Promise<void>) {
+  constructor(line: CommandLine, watch: (server: Server) => Promise<void>) {
     this.#watch = watch;
-    const { 'idle-exit': idleExit, 'max-connections': maxConnections, socket: path } = values;
+    const { 'idle-exit': idleExit, 'max-connections': maxConnections } = line.values;
     this.#idleMs = idleExit === undefined ? 0 : wholeNumber('serve', 'idle-exit', idleExit, 0);
-    const transports: Transport[] = [];
-    if (path !== undefined) {
-      const most = wholeNumber('serve', 'max-connections', maxConnections, 256);
-      transports.push(
-        socket(path, { maxConnections: most, ownsProcess: true, onCount: (connected) => this.#count(connected) }),
-      );
-      this.#instructions.push(`on the socket ${path}; connect clients with: troupe attach ${path}`);
-    }
-    this.#address = readHttpAddress(values);
-    if (transports.length === 0 && !this.#address)
+    this.#endpoints = new Endpoints('serve', line, {
+      maxConnections: wholeNumber('serve', 'max-connections', maxConnections, 256),
+      onCount: (connected) => this.#count(connected),
+    });
+    if (this.#endpoints.none)
       throw new UsageError(
         'troupe serve: expected --http PORT, --socket PATH, or both (to serve on stdio, use troupe run)',
       );
-    if (idleExit !== undefined && this.#address)
+    if (idleExit !== undefined && this.#endpoints.hasHttp)
       throw new UsageError(
         'troupe serve: expected --idle-exit or --http, got both: --idle-exit counts only socket clients',
       );
-    this.#transports = transports;
   }
 
-  /**
-   * Opens the transports of the command and those of the program except stdio. An HTTP transport of the program opens at the
-   * address of the command.
-   */
+  /** Opens the transports of the command and those of the program except stdio. */
   async open(server: Server, transports: readonly Transport[]): Promise<void> {
     if (this.#server)
       throw new Error('troupe serve serves one server per process, and this program has called listen() on two');
     this.#server = server;
-    const own = transports.filter(({ name }) => name !== 'stdio');
-    const endpoint = this.#address && openHttp(this.#address, server.options.http, own);
-    this.#opened = [...new Set([...this.#transports, ...(endpoint ? [endpoint] : []), ...own])];
+    this.#opened = this.#endpoints.transports(server, transports);
     await this.#watch(server);
     await server.listen(...this.#opened);
     // The watchdog only reports: no supervisor would restart the process.
     watchLoop(server, undefined, false);
     watchSignals((signal) => this.#end(signal));
-    const { name, version } = server.info;
-    for (const line of this.#instructions) say(`troupe serve: ${name} ${version} ${line}`);
-    if (endpoint) {
-      const { url } = endpoint;
-      say(`troupe serve: ${name} ${version} at ${url}; connect clients with:`);
-      for (const line of clientConfig(plainName(name), url)) say(`  ${line}`);
-    }
+    this.#endpoints.announce(server);
     this.#count(this.#connected);
   }
 
@@ -152,7 +127,7 @@ class Service {
    */
   openMore(transports: readonly Transport[]): Promise<void> | undefined {
     const more = transports.filter((transport) => !this.#opened.includes(transport));
-    if (!this.#address || !more.some(({ name }) => name === 'http')) return undefined;
+    if (!this.#endpoints.hasHttp || !more.some(({ name }) => name === 'http')) return undefined;
     const why =
       'the program opened http() after --http was already open, so its options cannot apply: pass http() to the first server.listen(…), or its options to createServer({ http })';
     process.exitCode = 1;
@@ -184,24 +159,4 @@ class Service {
       systemClock.after(LINGER_MS, () => process.exit());
     });
   }
-}
-
-/**
- * Describes how MCP clients connect to a server over HTTP, one line for each client.
- *
- * @param name the name of the server in the configuration of the clients
- */
-function clientConfig(name: string, url: string): readonly string[] {
-  const config = (entry: object): string => JSON.stringify({ mcpServers: { [name]: entry } });
-  return [
-    `Claude Code     claude mcp add --transport http ${name} ${url}`,
-    `VS Code         code --add-mcp '${JSON.stringify({ name, type: 'http', url })}'`,
-    `Cursor          in ~/.cursor/mcp.json: ${config({ url })}`,
-    `Claude Desktop  in claude_desktop_config.json: ${config({ command: 'npx', args: ['-y', 'mcp-remote', url] })}`,
-  ];
-}
-
-/** Replaces the characters of a name that some clients, or a shell, would reject. */
-function plainName(name: string): string {
-  return name.replace(/[^A-Za-z0-9_-]+/g, '-').replace(/^-+|-+$/g, '') || 'server';
 }

@@ -5,7 +5,9 @@ import { stderrLog } from '../../operator-log.ts';
 import type { ServerOptions } from '../../options.ts';
 import type { Registration } from '../../registry/registration.ts';
 import { createServer, type Server } from '../../server.ts';
+import { stdio } from '../../transports/stdio.ts';
 import type { Transport } from '../../transports/transport.ts';
+import type { Endpoints } from '../serving/endpoints.ts';
 import { drainOnSignal } from '../serving/stop-signals.ts';
 
 /** The source name of the program's own registrations. */
@@ -45,15 +47,18 @@ export class ReloadHost {
   readonly #server: Server;
   readonly #opened = new Set<string>();
   readonly #ready: Promise<void>;
+  readonly #endpoints: Endpoints;
   #drains = false;
   #unfollow: (() => void) | undefined;
 
   /**
    * @param options the options of the first load, which apply until the process ends
+   * @param endpoints those of the command; the transports of the program, or stdio, if it has none
    * @param onServer receives the server before it listens
    */
-  constructor(options: ServerOptions, onServer: (server: Server) => Promise<void> = async () => {}) {
+  constructor(options: ServerOptions, endpoints: Endpoints, onServer: (server: Server) => Promise<void>) {
     this.#options = options;
+    this.#endpoints = endpoints;
     this.#server = createServer({ ...options, offers: ALL_CAPABILITIES });
     this.#ready = onServer(this.#server);
   }
@@ -63,8 +68,16 @@ export class ReloadHost {
     return server === this.#server;
   }
 
-  /** Opens each transport whose name is not open yet. */
-  async open(...transports: readonly Transport[]): Promise<void> {
+  /** Opens each transport whose name is not open yet. @param own the transports that the program opens */
+  async open(own: readonly Transport[]): Promise<void> {
+    const endpoints = this.#endpoints;
+    if (endpoints.none) return this.#listen(own.length > 0 ? own : [stdio()]);
+    const isFirst = this.#opened.size === 0;
+    await this.#listen(endpoints.transports(this.#server, own));
+    if (isFirst) endpoints.announce(this.#server);
+  }
+
+  async #listen(transports: readonly Transport[]): Promise<void> {
     for (const transport of transports) {
       if (this.#opened.has(transport.name)) continue;
       this.#opened.add(transport.name);
@@ -124,12 +137,13 @@ export class ReloadHost {
     );
   }
 
-  /** Counts the definitions. @example 2 tools, 1 resource, 0 prompts */
+  /** Counts the definitions. @example 7 tools, 1 resource, 0 prompts, 1 machine */
   toString(): string {
-    const { tools, resources, prompts } = this.#server;
+    const { tools, resources, prompts, machines } = this.#server;
     const counted = { tool: tools, resource: resources, prompt: prompts };
-    return Object.entries(counted)
-      .map(([noun, { catalogue }]) => [noun, catalogue.all().length] as const)
+    const counts = Object.entries(counted).map(([noun, { catalogue }]) => [noun, catalogue.all().length] as const);
+    const charts = machines.definitions().length;
+    return [...counts, ...(charts > 0 ? [['machine', charts] as const] : [])]
       .map(([noun, count]) => `${count} ${noun}${count === 1 ? '' : 's'}`)
       .join(', ');
   }

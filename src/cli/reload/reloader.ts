@@ -1,6 +1,6 @@
 /** Reloads a program: each load creates a new generation of its modules, whose definitions replace those of the host. */
 import { createRequire } from 'node:module';
-import { basename, extname } from 'node:path';
+import { basename, extname, relative } from 'node:path';
 import { systemClock } from '../../clock.ts';
 import { load } from '../../discovery/discover.ts';
 import { loading, nextGeneration, onModule } from '../../discovery/generation.ts';
@@ -9,8 +9,8 @@ import { launchedBy } from '../../launcher.ts';
 import type { ServerOptions } from '../../options.ts';
 import { isServer, type Server } from '../../server.ts';
 import type { Store } from '../../store/store.ts';
-import { stdio } from '../../transports/stdio.ts';
 import type { Transport } from '../../transports/transport.ts';
+import type { Endpoints } from '../serving/endpoints.ts';
 import { identityOf, startTarget, waitFor } from '../serving/program.ts';
 import { catchStrayErrors } from '../serving/stray-errors.ts';
 import type { Target } from '../serving/target.ts';
@@ -41,18 +41,24 @@ export class Reloader {
   /** Settles when the program's transports are open. */
   #opening: Promise<void> | undefined;
   #listens: () => void = () => {};
+  readonly #endpoints: Endpoints;
   readonly #onServer: (server: Server) => Promise<void>;
 
   /**
-   * @param store for servers without a store of their own
+   * @param endpoints where the host's server listens
    * @param onServer receives the host's server before it listens; that server outlives every load
+   * @param store for servers without a store of their own
    */
-  constructor(target: Target, store?: Store, onServer: (server: Server) => Promise<void> = async () => {}) {
+  constructor(target: Target, endpoints: Endpoints, onServer: (server: Server) => Promise<void>, store?: Store) {
     this.#target = target;
+    this.#endpoints = endpoints;
     this.#onServer = onServer;
     this.#watch = new Watch({
       matters: (path) => this.#matters(path),
-      onChange: () => void this.load(),
+      onChange: (paths) => {
+        say(`troupe dev: changed: ${[...paths].map(shown).sort().join(', ')}`);
+        void this.load();
+      },
       say: (line) => say(`troupe dev: ${line}`),
     });
     onModule((path) => this.#module(path));
@@ -107,7 +113,7 @@ export class Reloader {
     }
     if (overtaken()) return false;
     if (started?.kind === 'exports') {
-      await this.#takeOver(started.server, [stdio()]);
+      await this.#takeOver(started.server, []);
       return false;
     }
     if (started?.kind === 'nothing') {
@@ -118,7 +124,7 @@ export class Reloader {
     if (overtaken()) return false;
     this.#host ??= this.#newHost(identityOf(this.#target));
     this.#host.offer(loaded);
-    await this.#host.open(stdio());
+    await this.#host.open([]);
     return loaded.failed.length > 0;
   }
 
@@ -127,7 +133,7 @@ export class Reloader {
     if (!isServer(server) || this.#host?.is(server)) return undefined;
     const host = this.#hostFor(server);
     host.adopt(server);
-    this.#opening = host.open(...transports);
+    this.#opening = host.open(transports);
     // load() reports the failure.
     this.#opening.catch(() => {});
     this.#listens();
@@ -135,7 +141,7 @@ export class Reloader {
   }
 
   #newHost(options: ServerOptions): ReloadHost {
-    return new ReloadHost(options, this.#onServer);
+    return new ReloadHost(options, this.#endpoints, this.#onServer);
   }
 
   #hostFor({ options }: Server): ReloadHost {
@@ -152,7 +158,7 @@ export class Reloader {
     say('troupe dev: nothing to serve yet: waiting for a change');
     this.#failed = true;
     this.#host = this.#newHost(identityOf(this.#target));
-    await this.#host.open(stdio());
+    await this.#host.open([]);
   }
 
   #module(path: string): void {
@@ -177,4 +183,10 @@ export class Reloader {
     const directory = extname(name) === '' && !isPrivate(name);
     return (directory || isFoundModule(name)) && [...this.#roots].some((root) => isBelow(root, path));
   }
+}
+
+/** The path as an author writes it: relative to the working directory if it is below it. */
+function shown(path: string): string {
+  const short = relative(process.cwd(), path);
+  return short === '' || short.startsWith('..') ? path : short;
 }

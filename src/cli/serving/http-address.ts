@@ -1,4 +1,4 @@
-/** `--http` and its options: the HTTP address of `troupe serve`, and how the command line restricts the program's HTTP options. */
+/** `--http` and its options: the HTTP address of `troupe serve` and `troupe dev`, and how the command line restricts the program's HTTP options. */
 import { messageOf } from '../../protocol/json.ts';
 import { isLoopback } from '../../transports/http/host-guard.ts';
 import { type HttpTransport, http, isRelocatable, relocate } from '../../transports/http/http.ts';
@@ -23,15 +23,12 @@ export interface HttpAddress {
 export function readHttpAddress(values: CommandLine['values']): HttpAddress | undefined {
   const { http: address, path, 'allow-host': hosts, 'allow-origin': origins } = values;
   if (address === undefined) {
-    if (path ?? hosts ?? origins)
-      throw new UsageError('troupe serve: --path, --allow-host and --allow-origin need --http');
+    if (path ?? hosts ?? origins) throw new UsageError('--path, --allow-host and --allow-origin need --http');
     return undefined;
   }
   const [, bracketed, plain, port] = /^(?:(?:\[([^\]]+)\]|([^:]+)):)?(\d{1,5})$/.exec(address) ?? [];
   if (port === undefined)
-    throw new UsageError(
-      `troupe serve: --http: expected PORT or HOST:PORT, such as 3000 or 0.0.0.0:3000, got ${address}`,
-    );
+    throw new UsageError(`--http: expected PORT or HOST:PORT, such as 3000 or 0.0.0.0:3000, got ${address}`);
   const read: HttpAddress = {
     port: Number(port),
     host: bracketed ?? plain ?? '127.0.0.1',
@@ -60,12 +57,12 @@ export function openHttp(
   const [transport, ...more] = own.filter(({ name }) => name === 'http');
   if (more.length > 0)
     throw new UsageError(
-      `troupe serve: --http: expected a program with at most one HTTP address, got ${more.length + 1}: omit --http and let the program listen (troupe run)`,
+      `--http: expected a program with at most one HTTP address, got ${more.length + 1}: omit --http and let the program listen (troupe run)`,
     );
   if (!transport) return checked(() => http(restricted(shared ?? {}, address)));
   if (!isRelocatable(transport))
     throw new UsageError(
-      'troupe serve: --http: expected a program that listens over HTTP with http(), got a custom HTTP transport, which --http cannot configure: omit --http and let the program listen (troupe run)',
+      '--http: expected a program that listens over HTTP with http(), got a custom HTTP transport, which --http cannot configure: omit --http and let the program listen (troupe run)',
     );
   checked(() => relocate(transport, (given) => restricted({ ...shared, ...given }, address)));
   return transport;
@@ -82,7 +79,7 @@ export function restricted(program: HttpOptions, address: HttpAddress): HttpOpti
   const bound = program.host;
   if (bound !== undefined && bound !== host && !isLoopback(host) && !EVERY_ADDRESS.has(bound))
     throw new UsageError(
-      `troupe serve: --http: expected ${bound}, which the program binds with http({ host }), or a loopback address, got ${host}: change http({ host }) in the program`,
+      `--http: expected ${bound}, which the program binds with http({ host }), or a loopback address, got ${host}: change http({ host }) in the program`,
     );
   checkSubset('--allow-host', 'allowedHosts', allowedHosts, program.allowedHosts, coversHost);
   checkSubset(
@@ -106,7 +103,7 @@ function checkSubset(
   for (const entry of given ?? []) {
     if (allowed.some((each) => covers(each, entry))) continue;
     throw new UsageError(
-      `troupe serve: ${flag}: expected a subset of the program's http.${option} (${allowed.join(', ') || 'none'}), got ${entry}: the command line can only restrict the list; add ${entry} to it in the program`,
+      `${flag}: expected a subset of the program's http.${option} (${allowed.join(', ') || 'none'}), got ${entry}: the command line can only restrict the list; add ${entry} to it in the program`,
     );
   }
 }
@@ -123,8 +120,6 @@ function checked<T>(create: () => T): T {
     return create();
   } catch (error) {
     if (error instanceof UsageError) throw error;
-    throw new UsageError(
-      `troupe serve: ${messageOf(error)} (--allow-host for allowedHosts, --allow-origin for allowedOrigins)`,
-    );
+    throw new UsageError(`${messageOf(error)} (--allow-host for allowedHosts, --allow-origin for allowedOrigins)`);
   }
 }

@@ -17,13 +17,17 @@ const LISTEN_MS = 1_000;
 /** The possible entry modules of a directory. The first that exports a server is its program. */
 function entriesOf(directory: string): readonly string[] {
   return ['server', 'index']
-    .flatMap((name) => ['.ts', '.mts', '.js', '.mjs'].map((extension) => join(directory, `${name}${extension}`)))
+    .flatMap((name) =>
+      ['.ts', '.mts', '.js', '.mjs', '.cjs'].map((extension) => join(directory, `${name}${extension}`)),
+    )
     .filter((path) => existsSync(path));
 }
 
 /** Returns the server that a module exports, the default export first. */
 function exportedServer(exports: Exports): Server | undefined {
-  return [exports.default, ...Object.values(exports)].find(isServer);
+  // A CommonJS module's exports are the default export.
+  const { default: main } = exports;
+  return [main, ...Object.values(exports), ...(isObject(main) ? Object.values(main) : [])].find(isServer);
 }
 
 /** Names a server that Troupe creates for a program: the name and version of the package, or else the name of the file or directory. */

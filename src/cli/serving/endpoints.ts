@@ -1,0 +1,97 @@
+/** `--http`, `--socket` and their options: where `troupe serve` and `troupe dev` serve many clients. */
+import type { Server } from '../../server.ts';
+import type { HttpTransport } from '../../transports/http/http.ts';
+import { type SocketOptions, socket } from '../../transports/socket.ts';
+import type { Transport } from '../../transports/transport.ts';
+import type { CommandLine } from '../command-options.ts';
+import { say, UsageError } from '../usage.ts';
+import { type HttpAddress, openHttp, readHttpAddress } from './http-address.ts';
+
+export const ENDPOINTS = {
+  http: '[HOST:]PORT',
+  path: 'PATH',
+  'allow-host': 'NAMES',
+  'allow-origin': 'ORIGINS',
+  socket: 'PATH',
+} as const;
+
+export class Endpoints {
+  readonly #command: string;
+  readonly #path: string | undefined;
+  readonly #socket: Transport | undefined;
+  readonly #address: HttpAddress | undefined;
+  #http: HttpTransport | undefined;
+
+  /** @throws {UsageError} for an invalid address, or an HTTP option without `--http` */
+  constructor(command: string, { values }: CommandLine, options: SocketOptions = {}) {
+    this.#command = command;
+    this.#path = values.socket;
+    this.#socket = values.socket === undefined ? undefined : socket(values.socket, { ...options, ownsProcess: true });
+    this.#address = this.#named(() => readHttpAddress(values));
+  }
+
+  get hasHttp(): boolean {
+    return this.#address !== undefined;
+  }
+
+  /** True without `--http` and `--socket`. */
+  get none(): boolean {
+    return !this.hasHttp && this.#socket === undefined;
+  }
+
+  /**
+   * The transports of the command and those of the program except stdio. An HTTP transport of the program opens at the address
+   * of the command.
+   *
+   * @param own the transports that the program opens
+   * @throws {UsageError} if the command line allows more than the program does, or the program has several HTTP addresses
+   */
+  transports({ options }: Server, own: readonly Transport[]): readonly Transport[] {
+    const others = own.filter(({ name }) => name !== 'stdio');
+    const address = this.#address;
+    const endpoint = address && this.#named(() => openHttp(address, options.http, others));
+    this.#http ??= endpoint;
+    return [...new Set([...(this.#socket ? [this.#socket] : []), ...(endpoint ? [endpoint] : []), ...others])];
+  }
+
+  /** Prints on stderr how clients reach the server, once its transports are open. */
+  announce({ info }: Server): void {
+    const server = `troupe ${this.#command}: ${info.name} ${info.version}`;
+    if (this.#path !== undefined)
+      say(`${server} on the socket ${this.#path}; connect clients with: troupe attach ${this.#path}`);
+    if (!this.#http) return;
+    const { url } = this.#http;
+    say(`${server} at ${url}; connect clients with:`);
+    for (const line of clientConfig(plainName(info.name), url)) say(`  ${line}`);
+  }
+
+  /** Names the command in usage errors. */
+  #named<T>(read: () => T): T {
+    try {
+      return read();
+    } catch (error) {
+      if (error instanceof UsageError) throw new UsageError(`troupe ${this.#command}: ${error.message}`);
+      throw error;
+    }
+  }
+}
+
+/**
+ * Describes how MCP clients connect to a server over HTTP, one line for each client.
+ *
+ * @param name the name of the server in the configuration of the clients
+ */
+function clientConfig(name: string, url: string): readonly string[] {
+  const config = (entry: object): string => JSON.stringify({ mcpServers: { [name]: entry } });
+  return [
+    `Claude Code     claude mcp add --transport http ${name} ${url}`,
+    `VS Code         code --add-mcp '${JSON.stringify({ name, type: 'http', url })}'`,
+    `Cursor          in ~/.cursor/mcp.json: ${config({ url })}`,
+    `Claude Desktop  in claude_desktop_config.json: ${config({ command: 'npx', args: ['-y', 'mcp-remote', url] })}`,
+  ];
+}
+
+/** Replaces the characters of a name that some clients, or a shell, would reject. */
+function plainName(name: string): string {
+  return name.replace(/[^A-Za-z0-9_-]+/g, '-').replace(/^-+|-+$/g, '') || 'server';
+}
