@@ -3,8 +3,8 @@
  * and in bytes, and the newest of each subject in place of older ones.
  */
 
-import type { ActiveRequest } from '../messages/active-request.ts';
 import type { Ask, Notification, ResultMail } from '../messages/emitter-messages.ts';
+import type { RequestView } from '../messages/request-view.ts';
 import type { ChangeNotice } from '../messages/subscription-messages.ts';
 import { retainedSize } from '../protocol/heap.ts';
 import type { Quota, Reservation } from '../quota.ts';
@@ -83,7 +83,7 @@ export class EmitterQueue {
   }
 
   /** Removes everything of a cancelled request. */
-  forget(request: ActiveRequest): void {
+  forget(request: RequestView): void {
     for (const [key, mail] of this.#mail)
       if ('about' in mail && mail.about === request && !isKept(mail)) this.#remove(key);
     this.#reservation?.resize(this.#bytes);
@@ -139,7 +139,7 @@ export function coalescingKey(mail: ResultMail | Ask | Notification): string | u
   }
 }
 
-function toldKey({ key }: ActiveRequest, told: ChangeNotice): string {
+function toldKey({ key }: RequestView, told: ChangeNotice): string {
   const of = `told ${typeof key} ${key}`;
   switch (told.type) {
     case 'acknowledged':

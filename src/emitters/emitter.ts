@@ -9,9 +9,9 @@ import type { Outbound } from '../codec/outbound/outbound.ts';
 import { counted } from '../inspection/display-names.ts';
 import type { Charted, Facts, Waits } from '../inspection/records.ts';
 import { step } from '../inspection/stepping.ts';
-import type { ActiveRequest, Batch } from '../messages/active-request.ts';
 import type { About, Bytes, Exchange, Reader } from '../messages/connection-events.ts';
 import type { Ask, EmitterMail, Notification, ResultMail } from '../messages/emitter-messages.ts';
+import type { Batch, RequestView } from '../messages/request-view.ts';
 import { statusOfAnswer } from '../protocol/status.ts';
 import { EmitterQueue, type EmitterQueueOptions } from './emitter-queue.ts';
 
@@ -179,7 +179,7 @@ class Emitter implements Behaviour<EmitterMail> {
     this.#options.transmit(this.#options.outbound.batch(answers), about, 200);
   }
 
-  #unanswered(request: ActiveRequest): void {
+  #unanswered(request: RequestView): void {
     const { batch, exchange } = request;
     this.#held?.forget(request);
     this.#slow?.get(exchange ?? 'session')?.forget(request);
@@ -218,12 +218,12 @@ class Emitter implements Behaviour<EmitterMail> {
  * False if the client accepts no stream as the response to a request. Notifications of the request then go to its
  * session.
  */
-function hears({ exchange }: ActiveRequest): boolean {
+function hears({ exchange }: RequestView): boolean {
   return exchange?.streams !== false;
 }
 
 /** A message that requires its response to be a stream. */
-function stream({ id, exchange, cause }: ActiveRequest): About {
+function stream({ id, exchange, cause }: RequestView): About {
   return { kind: 'request', id, exchange, cause, stays: true };
 }
 

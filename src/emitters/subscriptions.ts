@@ -2,9 +2,9 @@
 
 import { type Actor, type ActorSystem, type Behaviour, spawn } from '../actor/actor.ts';
 import { type Timer, TimeSlice } from '../clock.ts';
-import type { ActiveRequest } from '../messages/active-request.ts';
 import type { Client } from '../messages/client-facts.ts';
 import type { Announceable, Mailbox } from '../messages/mailbox.ts';
+import type { RequestView } from '../messages/request-view.ts';
 import { EMPTY } from '../messages/results.ts';
 import type { SessionMail } from '../messages/session-messages.ts';
 import type { Change, ChangeNotice, SubscriptionsMail } from '../messages/subscription-messages.ts';
@@ -62,8 +62,8 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
   readonly #options: SubscriptionsOptions;
   readonly #self: Mailbox<SubscriptionsMail>;
   /** The open subscriptions. */
-  readonly #open = new Set<ActiveRequest>();
-  readonly #listening = new Topics<ActiveRequest>();
+  readonly #open = new Set<RequestView>();
+  readonly #listening = new Topics<RequestView>();
   /** All sessions: each is notified of list changes without a subscription. */
   readonly #sessions = new Map<Session, number>();
   /** The resources that sessions watch. */
@@ -73,7 +73,7 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
   /** Changes that are being coalesced, by subject. */
   readonly #gathering = new Map<string, Gathered>();
   /** Changes that are being sent. */
-  readonly #fanOut = new FanOut<Session | ActiveRequest, Change>(announce);
+  readonly #fanOut = new FanOut<Session | RequestView, Change>(announce);
   /** Numbers changes and listeners in order of arrival. */
   #number = 0;
   #timer: Timer | undefined;
@@ -137,7 +137,7 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
     }
   }
 
-  #serve(request: ActiveRequest): void {
+  #serve(request: RequestView): void {
     // Its client may have left while this actor was busy.
     if (request.settled) return;
     const { operation } = request;
@@ -162,7 +162,7 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
   }
 
   /** Opens a subscription. The acknowledgement is its first message (2026-07-28 subscriptions, "Acknowledgment"). */
-  #listen(request: ActiveRequest, filter: SubscriptionFilter): void {
+  #listen(request: RequestView, filter: SubscriptionFilter): void {
     const { maxSubscriptions } = this.#options;
     const asked = new Set(filter.resources);
     if (asked.size > maxSubscriptions)
@@ -214,7 +214,7 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
     return { lists: lists.filter(offers), resources: offers('resources') ? resources?.filter(knows) : undefined };
   }
 
-  #watch(request: ActiveRequest, uri: string): void {
+  #watch(request: RequestView, uri: string): void {
     const { knows, maxSubscriptions } = this.#options;
     const session = sessionOf(request);
     const topic = topicOf({ type: 'resource updated', uri });
@@ -234,7 +234,7 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
   }
 
   /** Reserves the bytes of a URI that a session begins to watch. @throws {ProtocolError} if there is no room */
-  #hold({ client }: ActiveRequest, session: Session, uri: string): void {
+  #hold({ client }: RequestView, session: Session, uri: string): void {
     const held = this.#held.get(session) ?? this.#options.retained.take(client.principal, 0, client.session?.id);
     const excess = held.resize(held.amount + bytesOf(uri));
     if (excess) throw new ProtocolError(ErrorCode.Overloaded, `${excess.message}: unsubscribe from a resource`);
@@ -298,7 +298,7 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
   }
 
   /** The changes that a subscription has not received: the latest of each subject. */
-  #owed(request: ActiveRequest): readonly Change[] {
+  #owed(request: RequestView): readonly Change[] {
     const owed = new Map(this.#fanOut.owed(request).map((change) => [topicOf(change), change]));
     for (const topic of this.#listening.of(request)) {
       const gathered = this.#gathering.get(topic);
@@ -312,13 +312,13 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
    * Ends a subscription gracefully with a result. The `notifications/cancelled` that servers may send is for an end
    * without a result (2026-07-28 subscriptions, "Graceful Closure").
    */
-  #end(request: ActiveRequest): void {
+  #end(request: RequestView): void {
     for (const change of this.#owed(request)) announce(request, change);
     this.#forget(request);
     respond(request, { ok: true, result: { kind: 'subscription ended', id: request.id } });
   }
 
-  #forget(request: ActiveRequest): void {
+  #forget(request: RequestView): void {
     this.#open.delete(request);
     this.#listening.forget(request);
   }
@@ -347,18 +347,18 @@ function topicOf(change: Change): string {
 const NOBODY: Hearers<never> = new Map<never, number>();
 
 /** Sends a change to one listener. */
-function announce(hearer: Session | ActiveRequest, change: Change): void {
+function announce(hearer: Session | RequestView, change: Change): void {
   if ('announce' in hearer) return hearer.announce(change);
   if (!belongsToOther(change, hearer.client.principal)) tell(hearer, change);
 }
 
-function sessionOf(request: ActiveRequest): Session {
+function sessionOf(request: RequestView): Session {
   const { session } = request.client;
   if (!session) throw misrouted(request, 'the subscriptions actor');
   return session.mailbox;
 }
 
-function tell(request: ActiveRequest, told: ChangeNotice): void {
+function tell(request: RequestView, told: ChangeNotice): void {
   request.requests.send({ type: 'tell', request, told });
 }
 

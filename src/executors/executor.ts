@@ -2,9 +2,9 @@
 
 import { type Actor, type ActorSystem, type AfterTurn, type Behaviour, spawn } from '../actor/actor.ts';
 import type { Facts } from '../inspection/records.ts';
-import type { ActiveRequest } from '../messages/active-request.ts';
 import type { ExecutorMail } from '../messages/executor-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
+import type { RequestView } from '../messages/request-view.ts';
 import type { Outcome, Result } from '../messages/results.ts';
 import { ErrorCode, isProtocolError, ProtocolError, toWireError } from '../protocol/errors.ts';
 import { isThenable } from '../protocol/thenable.ts';
@@ -15,14 +15,14 @@ export interface ExecutorOptions<I extends Labelled, T, R> {
   readonly system: ActorSystem;
   readonly address: string;
   /** Runs an implementation. A thrown error becomes the error response. */
-  run(request: ActiveRequest, implementation: I, target: T): R | Promise<R>;
+  run(request: RequestView, implementation: I, target: T): R | Promise<R>;
   /** @throws {ProtocolError} if the request must not run because it blocked the process before */
-  admit(request: ActiveRequest, label: string): void;
+  admit(request: RequestView, label: string): void;
   /**
    * Takes over a request that continues an earlier one. `again` runs the request after all. @returns false if the
    * executor must run the request
    */
-  resumes(request: ActiveRequest, again: () => void): boolean;
+  resumes(request: RequestView, again: () => void): boolean;
   /** Adds the name of what was run to the result. */
   wrap(result: R): Result;
 }
@@ -118,7 +118,7 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
     return { ok: true, result: this.#options.wrap(result) };
   }
 
-  #settle(request: ActiveRequest, outcome: Outcome, cause: number): void {
+  #settle(request: RequestView, outcome: Outcome, cause: number): void {
     // The table that admitted the request may be gone, together with its connection.
     request.held?.release();
     // A conversation may need it still, and releases it.
@@ -147,7 +147,7 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
 function never(): void {}
 
 /** Responds to a request. A request that asked its client for input may be answered under another id. */
-function conclude(request: ActiveRequest, outcome: Outcome): void {
+function conclude(request: RequestView, outcome: Outcome): void {
   if (request.conversation) request.conversation.send({ type: 'done', outcome });
   else respond(request, outcome);
 }

@@ -1,9 +1,9 @@
 /** The context of a handler: signal, progress, log, client, recorded steps, and the questions that it may ask. */
 
 import { type Clock, LONGEST_TIMER_MS } from '../clock.ts';
-import type { ActiveRequest, HeldMemory } from '../messages/active-request.ts';
 import type { HandlerRun, InteractiveRequestMail } from '../messages/input-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
+import type { HeldMemory, RequestView } from '../messages/request-view.ts';
 import { describe, isJsonObject, type JsonObject } from '../protocol/json.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { Era, Revision } from '../protocol/revisions.ts';
@@ -78,11 +78,11 @@ export interface Context extends Asking {
 export interface ContextHost {
   readonly clock: Clock;
   /** Returns the interactive request of a request that asks its client. */
-  interact(request: ActiveRequest, run: HandlerRun): Mailbox<InteractiveRequestMail>;
+  interact(request: RequestView, run: HandlerRun): Mailbox<InteractiveRequestMail>;
   /** Returns the log of its steps; undefined if they end with the process. */
-  stepLog?(request: ActiveRequest, run: HandlerRun): StepStore | undefined;
+  stepLog?(request: RequestView, run: HandlerRun): StepStore | undefined;
   /** Counts the memory that the handler of a request makes the server retain. */
-  memoryOf(request: ActiveRequest): HeldMemory;
+  memoryOf(request: RequestView): HeldMemory;
   /** Most characters of JSON of all step results of one request. */
   readonly maxStepsLength: number;
   /** Set if the model that called is asked when the client cannot be. */
@@ -90,7 +90,7 @@ export interface ContextHost {
   /** The call is a task or may become one: another process may continue it, even if it has asked nothing. */
   readonly lasting?: boolean;
   /** Called when the handler continues for another request. */
-  carried?(request: ActiveRequest): void;
+  carried?(request: RequestView): void;
 }
 
 /** The checkpoints of a statechart that runs for a call. */
@@ -111,8 +111,8 @@ export function checkpointsOf(ctx: Context): Checkpoints | undefined {
 /** The context of one request. Expensive members are created on first use. */
 export class RequestContext implements Context, HandlerRun {
   /** The current request. A client that was asked something continues with a new request. */
-  #request: ActiveRequest;
-  readonly #first: ActiveRequest;
+  #request: RequestView;
+  readonly #first: RequestView;
   readonly #host: ContextHost;
   readonly #timeoutMs: number | undefined;
   #progress: Context['progress'] | undefined;
@@ -127,7 +127,7 @@ export class RequestContext implements Context, HandlerRun {
   #since: number | undefined;
 
   /** @param timeoutMs milliseconds, if the handler needs another timeout than the server's default */
-  constructor(request: ActiveRequest, host: ContextHost, timeoutMs?: number) {
+  constructor(request: RequestView, host: ContextHost, timeoutMs?: number) {
     this.#request = request;
     this.#first = request;
     this.#since = request.admitted;
@@ -138,7 +138,7 @@ export class RequestContext implements Context, HandlerRun {
     if (request.recorded?.id !== undefined) host.interact(request, this);
   }
 
-  continueFor(request: ActiveRequest): void {
+  continueFor(request: RequestView): void {
     this.#request = request;
     this.#allow();
     this.#host.carried?.(request);
@@ -264,7 +264,7 @@ export class RequestContext implements Context, HandlerRun {
   }
 }
 
-function makeProgress(current: () => ActiveRequest): Context['progress'] {
+function makeProgress(current: () => RequestView): Context['progress'] {
   return (done, total, message) => {
     if (!Number.isFinite(done))
       throw new TypeError(`ctx.progress: expected a finite number for what is done, got ${describe(done)}`);
@@ -279,7 +279,7 @@ function makeProgress(current: () => ActiveRequest): Context['progress'] {
   };
 }
 
-function makeCloseStream(current: () => ActiveRequest): Context['closeStream'] {
+function makeCloseStream(current: () => RequestView): Context['closeStream'] {
   return (retryMs = 1_000) => {
     if (!Number.isSafeInteger(retryMs) || retryMs < 0 || retryMs > LONGEST_TIMER_MS)
       throw new RangeError(
@@ -290,7 +290,7 @@ function makeCloseStream(current: () => ActiveRequest): Context['closeStream'] {
   };
 }
 
-function makeLog(current: () => ActiveRequest): Log {
+function makeLog(current: () => RequestView): Log {
   const write = (level: LogLevel, data: unknown, logger?: string): void => {
     const request = current();
     const wanted = request.client.logLevel;

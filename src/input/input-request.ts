@@ -5,9 +5,9 @@ import type { Clock } from '../clock.ts';
 import type { Inspection } from '../inspection/inspection.ts';
 import type { Waits } from '../inspection/records.ts';
 import { step } from '../inspection/stepping.ts';
-import type { ActiveRequest } from '../messages/active-request.ts';
 import type { Client } from '../messages/client-facts.ts';
 import type { Question, Reply } from '../messages/input-messages.ts';
+import type { RequestView } from '../messages/request-view.ts';
 import type { AskMail } from '../messages/session-messages.ts';
 import { isObject } from '../protocol/json.ts';
 import { cannotAsk } from './declared-capabilities.ts';
@@ -65,7 +65,7 @@ export class PendingInput {
   }
 
   /** Asks the client of a session over its stream, which does not exist in the modern era. */
-  sendTo(about: ActiveRequest, reply: (reply: Reply) => void): void {
+  sendTo(about: RequestView, reply: (reply: Reply) => void): void {
     const { session } = about.client;
     if (!session) return;
     this.#sent = { type: 'ask', about, input: this.question.request, reply };

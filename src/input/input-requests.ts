@@ -3,9 +3,9 @@ import type { ActorSystem } from '../actor/actor-system.ts';
 import type { Timer } from '../clock.ts';
 import { addresseeOf, nameOfQuestion } from '../inspection/display-names.ts';
 import type { Waits } from '../inspection/records.ts';
-import type { ActiveRequest, HeldMemory } from '../messages/active-request.ts';
 import type { Client } from '../messages/client-facts.ts';
 import type { Question } from '../messages/input-messages.ts';
+import type { HeldMemory, RequestView } from '../messages/request-view.ts';
 import { retainedSize } from '../protocol/heap.ts';
 import { PendingInput, refuseInput } from './input-request.ts';
 
@@ -101,7 +101,7 @@ export class PendingInputs {
    *
    * @param expired called when the time is over
    */
-  startTimeout(request: ActiveRequest, expired: () => void): void {
+  startTimeout(request: RequestView, expired: () => void): void {
     // Restore the request's own timeout before it is read.
     this.stopTimeout();
     const { askMs, system } = this.#options;

@@ -10,13 +10,14 @@ import type { ActorSystem } from '../actor/actor-system.ts';
 import { counted, factsOf, nameOfOperation } from '../inspection/display-names.ts';
 import type { Charted, Facts, Waits } from '../inspection/records.ts';
 import { step } from '../inspection/stepping.ts';
-import type { ActiveRequest, HeldMemory } from '../messages/active-request.ts';
 import type { HandlerRun, InteractiveRequestMail, Question, RecordedReply, Reply } from '../messages/input-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
+import type { HeldMemory, RequestView } from '../messages/request-view.ts';
 import type { Outcome, Result } from '../messages/results.ts';
 import type { TaskMail } from '../messages/task-messages.ts';
 import { ErrorCode, toWireError, wireError } from '../protocol/errors.ts';
 import { retainedSize } from '../protocol/heap.ts';
+import { abortRequest, makeInteractive } from '../requests/active-request.ts';
 import { respond } from '../requests/respond.ts';
 import { Unanswered } from './input-errors.ts';
 import { type PendingInput, refuseInput } from './input-request.ts';
@@ -27,7 +28,7 @@ export interface InteractiveRequestOptions {
   readonly system: ActorSystem;
   /** Its id in sealed states, known only to this server. */
   readonly id: string;
-  readonly request: ActiveRequest;
+  readonly request: RequestView;
   readonly recorded: RecordedReply | undefined;
   readonly run: HandlerRun;
   /** Counts its open input requests and the replies to them. */
@@ -39,15 +40,15 @@ export interface InteractiveRequestOptions {
    *
    * @returns the request state that the client sends with its next request
    */
-  suspend(round: number, replies: Readonly<Record<string, unknown>>, request: ActiveRequest): string;
+  suspend(round: number, replies: Readonly<Record<string, unknown>>, request: RequestView): string;
   /** Suspends it again: the client has not received the answer and must repeat its last request. */
-  suspendAgain(round: number, request: ActiveRequest): void;
+  suspendAgain(round: number, request: RequestView): void;
   /**
    * The same for the model of its client.
    *
    * @returns the result that asks the model
    */
-  askModel(round: number, questions: readonly Question[], request: ActiveRequest): Result;
+  askModel(round: number, questions: readonly Question[], request: RequestView): Result;
   /** Ends its suspension: its client has returned, or will not return. */
   resume(): void;
   /**
@@ -86,7 +87,7 @@ class InteractiveRequest implements Behaviour<InteractiveRequestMail> {
   readonly #open: PendingInputs;
   readonly #replies: RecordedReplies;
   #snapshot = INITIAL;
-  #request: ActiveRequest;
+  #request: RequestView;
   #round: number;
   /** The outcome of a handler that has ended, until it is sent. */
   #outcome: Outcome | undefined;
@@ -237,7 +238,7 @@ class InteractiveRequest implements Behaviour<InteractiveRequestMail> {
     respond(request, { ok: true, result });
   }
 
-  #requireInput(questions: readonly Question[], request: ActiveRequest): void {
+  #requireInput(questions: readonly Question[], request: RequestView): void {
     const requests = Object.fromEntries(questions.map(({ key, request: input }) => [key, input]));
     const state = this.#options.suspend(this.#round, this.#replies.all, request);
     const outcome: Outcome = { ok: true, result: { kind: 'input', requests, state } };
@@ -246,7 +247,7 @@ class InteractiveRequest implements Behaviour<InteractiveRequestMail> {
     else respond(request, outcome);
   }
 
-  #reportStored(storing: Promise<void>, request: ActiveRequest, outcome: Outcome): void {
+  #reportStored(storing: Promise<void>, request: RequestView, outcome: Outcome): void {
     const report = (error?: unknown): void => this.#self.send({ type: 'stored', request, outcome, error });
     storing.then(() => report(), report);
   }
@@ -266,10 +267,10 @@ class InteractiveRequest implements Behaviour<InteractiveRequestMail> {
     respond(request, { ok: false, error: toWireError(error, incident) });
   }
 
-  #resume(request: ActiveRequest, responses: Readonly<Record<string, unknown>>): void {
+  #resume(request: RequestView, responses: Readonly<Record<string, unknown>>): void {
     this.#options.resume();
     this.#request = request;
-    request.conversation = this.#self;
+    makeInteractive(request, this.#self);
     this.#step({ type: 'resume' });
     if (this.#outcome) return this.#deliver(this.#outcome);
     request.signal.addEventListener('abort', () => this.#aborted(request), { once: true });
@@ -305,7 +306,7 @@ class InteractiveRequest implements Behaviour<InteractiveRequestMail> {
     else if (!this.#task) this.#await();
   }
 
-  #aborted({ signal }: ActiveRequest): void {
+  #aborted({ signal }: RequestView): void {
     const reason: unknown = signal.reason;
     this.#self.send({ type: 'aborted', reason: reason instanceof Error ? reason : new Error(String(reason)) });
   }
@@ -321,7 +322,7 @@ class InteractiveRequest implements Behaviour<InteractiveRequestMail> {
     if (this.#snapshot.status !== 'done') return;
     this.#end(() => reason);
     const { request } = this.#options;
-    if (!request.signal.aborted) request.abort(reason);
+    if (!request.signal.aborted) abortRequest(request, reason);
     if (before.hasTag('ended')) return this.#options.handlerEnded();
     // Counts against `maxRunning` until the handler returns, although no response will be sent.
     if (this.#request.settled && !this.#task) this.#request.requests.send({ type: 'runs on', request: this.#request });

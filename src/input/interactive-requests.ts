@@ -3,12 +3,13 @@ import { nanoid } from 'nanoid';
 import type { ActorSystem } from '../actor/actor.ts';
 import type { Clock } from '../clock.ts';
 import type { Limits } from '../limits.ts';
-import type { ActiveRequest, HeldMemory } from '../messages/active-request.ts';
 import type { HandlerRun, InteractiveRequestMail } from '../messages/input-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
+import type { HeldMemory, RequestView } from '../messages/request-view.ts';
 import type { Outcome } from '../messages/results.ts';
 import { ErrorCode, isProtocolError, ProtocolError, toWireError } from '../protocol/errors.ts';
 import { heapBytes } from '../protocol/heap.ts';
+import { makeInteractive, setMemory, setRecorded, settleUnsent } from '../requests/active-request.ts';
 import type { Quotas } from '../server-quotas.ts';
 import { Unanswered } from './input-errors.ts';
 import { refuseInput } from './input-request.ts';
@@ -56,7 +57,7 @@ export class InteractiveRequests {
   }
 
   /** Returns the interactive request of a request; creates it if needed. */
-  interact(request: ActiveRequest, run: HandlerRun): Mailbox<InteractiveRequestMail> {
+  interact(request: RequestView, run: HandlerRun): Mailbox<InteractiveRequestMail> {
     if (request.conversation) return request.conversation;
     const { system, ledger, limits } = this.#options;
     const { clock } = system;
@@ -84,7 +85,10 @@ export class InteractiveRequests {
         actor.stop('its handler has ended');
         request.memory?.release();
         // Code that the handler left running may still ask.
-        request.conversation = refusing(() => new Unanswered(ENDED), clock);
+        makeInteractive(
+          request,
+          refusing(() => new Unanswered(ENDED), clock),
+        );
       },
       expired: () => tooLate(limits.askMs),
     });
@@ -102,14 +106,16 @@ export class InteractiveRequests {
     });
     this.#ids.set(actor.mailbox, id);
     if (ledger.durable && request.recorded?.id !== undefined) ledger.journal(id, false, request);
-    request.conversation = actor.mailbox;
-    if (request.recorded?.waits) this.#wait(id, round, {}, request);
-    request.settled ||= request.recorded?.waits === true;
+    makeInteractive(request, actor.mailbox);
+    if (request.recorded?.waits) {
+      this.#wait(id, round, {}, request);
+      settleUnsent(request);
+    }
     return actor.mailbox;
   }
 
   /** Returns the log of a request's steps. With a durable store, the log has the id of the interactive request. */
-  stepLog(request: ActiveRequest, run: HandlerRun): StepStore | undefined {
+  stepLog(request: RequestView, run: HandlerRun): StepStore | undefined {
     const { ledger } = this.#options;
     if (!ledger.durable) return undefined;
     const id = this.#ids.get(this.interact(request, run));
@@ -122,9 +128,11 @@ export class InteractiveRequests {
   }
 
   /** Counts the memory that the handler of a request makes the server retain, until handler and interactive request have ended. */
-  memoryOf(request: ActiveRequest): HeldMemory {
-    request.memory ??= new RequestMemory(this.#options.quotas.retained, request);
-    return request.memory;
+  memoryOf(request: RequestView): HeldMemory {
+    if (request.memory) return request.memory;
+    const memory = new RequestMemory(this.#options.quotas.retained, request);
+    setMemory(request, memory);
+    return memory;
   }
 
   /** Returns the id of an interactive request in the store, and its last round. */
@@ -146,7 +154,7 @@ export class InteractiveRequests {
    *
    * @returns false for any other request
    */
-  answers(request: ActiveRequest): boolean {
+  answers(request: RequestView): boolean {
     return this.#models.takes(request);
   }
 
@@ -156,7 +164,7 @@ export class InteractiveRequests {
    * @param again runs the request, once its recorded data is available
    * @returns false for a request that runs now, possibly with recorded data
    */
-  continues(request: ActiveRequest, again: () => void): boolean {
+  continues(request: RequestView, again: () => void): boolean {
     const { operation, client } = request;
     const input = 'input' in operation ? operation.input : undefined;
     // Sessions are asked over their stream; in their revisions these parameters have no meaning.
@@ -169,10 +177,10 @@ export class InteractiveRequests {
     }
   }
 
-  #continue(request: ActiveRequest, responses: Responses, text: string | undefined, again: () => void): boolean {
+  #continue(request: RequestView, responses: Responses, text: string | undefined, again: () => void): boolean {
     if (text === undefined) {
       // A client that knows the questions may send the answers with its first request.
-      request.recorded = { id: undefined, round: 0, replies: responses, steps: {} };
+      setRecorded(request, { id: undefined, round: 0, replies: responses, steps: {} });
       return false;
     }
     const { keys, ledger } = this.#options;
@@ -195,7 +203,7 @@ export class InteractiveRequests {
    * @returns false if none waits
    * @throws {ProtocolError} for a state that is no longer valid
    */
-  #passOn(state: RequestState, request: ActiveRequest, responses: Responses): boolean {
+  #passOn(state: RequestState, request: RequestView, responses: Responses): boolean {
     const { system, ledger, limits } = this.#options;
     const live = this.#live.get(state.id);
     if (state.until <= system.clock.date() || (!live && ledger.isForgotten(state.until)))
@@ -210,7 +218,7 @@ export class InteractiveRequests {
   }
 
   /** The store has loaded the status of a state. In the meantime another request may have brought the same state. */
-  #look(state: RequestState, taken: Consumed, request: ActiveRequest, responses: Responses, again: () => void): void {
+  #look(state: RequestState, taken: Consumed, request: RequestView, responses: Responses, again: () => void): void {
     if (request.settled) return;
     try {
       if (this.#passOn(state, request, responses)) return;
@@ -223,16 +231,16 @@ export class InteractiveRequests {
     }
   }
 
-  #record(state: RequestState, request: ActiveRequest, responses: Responses): void {
+  #record(state: RequestState, request: RequestView, responses: Responses): void {
     if (!state.whole && state.place === undefined)
       throw refused(
         'its question is no longer open, and the request cannot be run again because its recorded steps did not fit into the state',
       );
     // Recorded answers take precedence, because recorded steps may depend on them.
-    request.recorded = { ...state, replies: { ...responses, ...state.replies } };
+    setRecorded(request, { ...state, replies: { ...responses, ...state.replies } });
   }
 
-  #refuse(request: ActiveRequest, error: unknown): void {
+  #refuse(request: RequestView, error: unknown): void {
     const incident = isProtocolError(error) ? '' : this.#options.system.incident('params.requestState', error);
     request.requests.send({ type: 'answer', request, outcome: { ok: false, error: toWireError(error, incident) } });
   }
@@ -253,7 +261,7 @@ export class InteractiveRequests {
       actor.mailbox.send({ type: 'aborted', reason: new Unanswered(reason) });
   }
 
-  #suspend(id: string, round: number, replies: Responses, request: ActiveRequest, run: HandlerRun): string {
+  #suspend(id: string, round: number, replies: Responses, request: RequestView, run: HandlerRun): string {
     const { keys, limits, system } = this.#options;
     const { clock, log } = system;
     const { askMs, maxStateLength } = limits;
@@ -269,7 +277,7 @@ export class InteractiveRequests {
   }
 
   /** @param kept the data to hold in memory besides the current request; the memory of the first request counts its bytes */
-  #wait(id: string, round: number, kept: unknown, current: ActiveRequest): void {
+  #wait(id: string, round: number, kept: unknown, current: RequestView): void {
     const live = this.#live.get(id);
     if (!live) return;
     live.round = round;
@@ -304,13 +312,13 @@ export class InteractiveRequests {
 
 type Responses = Readonly<Record<string, unknown>>;
 
-function nameOf({ operation }: ActiveRequest): string {
+function nameOf({ operation }: RequestView): string {
   const name = 'name' in operation ? operation.name : 'uri' in operation ? operation.uri : '';
   return `${operation.method} ${name}`;
 }
 
 /** Returns the reason why a request cannot ask its client; undefined if it can. */
-function refusalFor(request: ActiveRequest): Error | undefined {
+function refusalFor(request: RequestView): Error | undefined {
   const { client, operation, settled, signal } = request;
   // Only some methods may be answered with questions (2026-07-28 MRTR, "Supported Requests").
   if (!client.session && !('input' in operation))

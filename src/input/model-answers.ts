@@ -1,9 +1,9 @@
 /** The calls that wait for an answer from the model that made them. Each has an id that is valid once, for its caller. */
 import { nanoid } from 'nanoid';
-import type { ActiveRequest } from '../messages/active-request.ts';
 import type { Client } from '../messages/client-facts.ts';
 import type { InteractiveRequestMail } from '../messages/input-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
+import type { RequestView } from '../messages/request-view.ts';
 import type { CallToolResult } from '../protocol/types.ts';
 import { ANONYMOUS } from '../quota.ts';
 import { respond } from '../requests/respond.ts';
@@ -36,7 +36,7 @@ export class ModelAnswers {
   ask(
     conversation: Mailbox<InteractiveRequestMail>,
     questions: readonly AskedThroughModel[],
-    { client }: ActiveRequest,
+    { client }: RequestView,
   ): CallToolResult {
     const id = nanoid();
     this.#waiting.set(id, { conversation, questions, ...boundTo(client) });
@@ -57,7 +57,7 @@ export class ModelAnswers {
    *
    * @returns false for any other request
    */
-  takes(request: ActiveRequest): boolean {
+  takes(request: RequestView): boolean {
     const { operation } = request;
     if (operation.method !== 'tools/call' || operation.name !== ANSWER_TOOL) return false;
     const refusal = this.#answer(request, operation.arguments);
@@ -69,7 +69,7 @@ export class ModelAnswers {
   }
 
   /** @returns an explanation for the model if no request continues */
-  #answer(request: ActiveRequest, { id, answers }: Readonly<Record<string, unknown>>): string | undefined {
+  #answer(request: RequestView, { id, answers }: Readonly<Record<string, unknown>>): string | undefined {
     const waiting = typeof id === 'string' ? this.#waiting.get(id) : undefined;
     const { principal, session } = boundTo(request.client);
     if (!waiting || waiting.principal !== principal || waiting.session !== session)

@@ -1,6 +1,6 @@
 /** The client's replies to the questions of one call, in this run of its handler and in earlier ones. */
 
-import type { HeldMemory } from '../messages/active-request.ts';
+import type { HeldMemory } from '../messages/request-view.ts';
 import { heapBytes } from '../protocol/heap.ts';
 
 export class RecordedReplies {

@@ -4,8 +4,8 @@
  */
 import type { ActorSystem } from '../actor/actor-system.ts';
 import type { Limits } from '../limits.ts';
-import type { ActiveRequest } from '../messages/active-request.ts';
 import type { RecordedReply } from '../messages/input-messages.ts';
+import type { RequestView } from '../messages/request-view.ts';
 import { isOutcome, type Outcome } from '../messages/results.ts';
 import { isObject, type JsonObject, type JsonValue, messageOf } from '../protocol/json.ts';
 import { fromText, toText } from '../store/serialize.ts';
@@ -64,7 +64,7 @@ export class RequestLog {
    *
    * @param fresh whether no earlier run of it can have recorded steps
    */
-  journal(id: string, fresh: boolean, request: ActiveRequest): StepStore {
+  journal(id: string, fresh: boolean, request: RequestView): StepStore {
     const found = this.#journals.get(id);
     if (found) return found;
     const { limits, store, system } = this.#options;
@@ -248,7 +248,7 @@ function actorOf(id: string): string {
   return PREFIX + id;
 }
 
-function toolOf({ operation }: ActiveRequest): string {
+function toolOf({ operation }: RequestView): string {
   return 'name' in operation ? operation.name : '';
 }
 
@@ -268,7 +268,7 @@ export interface StoredCall {
 }
 
 /** Returns the data to run a call again. */
-export function callOf({ id, client, operation, meta }: ActiveRequest): object {
+export function callOf({ id, client, operation, meta }: RequestView): object {
   const { dialect, principal, capabilities, info } = client;
   const args = operation.method === 'tools/call' ? operation.arguments : {};
   return { arguments: args, revision: dialect.revision, principal, capabilities, info, meta, id };

@@ -1,12 +1,12 @@
 /** Counts what the handler of one request makes the server retain: the results of its steps, its open questions, and the replies to them. */
-import type { ActiveRequest, HeldMemory } from '../messages/active-request.ts';
+import type { HeldMemory, RequestView } from '../messages/request-view.ts';
 import type { Quota, Reservation } from '../quota.ts';
 
 export class RequestMemory implements HeldMemory {
   readonly #taken: Reservation;
   #released = false;
 
-  constructor(retained: Quota, { client }: ActiveRequest) {
+  constructor(retained: Quota, { client }: RequestView) {
     this.#taken = retained.take(client.principal, 0, client.session?.id);
   }
 

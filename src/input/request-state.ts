@@ -1,7 +1,7 @@
 /** The payload of a sealed `requestState`: the id of the interactive request, and the data to run its request again if it no longer exists. */
 
-import type { ActiveRequest } from '../messages/active-request.ts';
 import type { RecordedReply } from '../messages/input-messages.ts';
+import type { RequestView } from '../messages/request-view.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import { isObject, type JsonObject, type JsonValue, messageOf } from '../protocol/json.ts';
 import { digest, type KeyRing } from './seal.ts';
@@ -23,7 +23,7 @@ export interface RequestState extends RecordedReply {
 export function sealState(
   keys: KeyRing,
   state: RequestState,
-  request: ActiveRequest,
+  request: RequestView,
   maxLength: number,
 ): { readonly text: string; readonly without?: string } {
   const { id, round, until, replies, steps } = state;
@@ -41,7 +41,7 @@ export function sealState(
 }
 
 /** @throws {ProtocolError} -32602 for a text that was not sealed here, or that belongs to another request or principal */
-export function openState(keys: KeyRing, text: string, request: ActiveRequest): RequestState {
+export function openState(keys: KeyRing, text: string, request: RequestView): RequestState {
   const opened = keys.open(text, boundTo(request));
   if (!opened.ok)
     throw new ProtocolError(
@@ -55,7 +55,7 @@ export function openState(keys: KeyRing, text: string, request: ActiveRequest): 
 }
 
 /** The scope of a state: principal, method, name, arguments and revision. */
-function boundTo({ client, operation }: ActiveRequest): readonly string[] {
+function boundTo({ client, operation }: RequestView): readonly string[] {
   const { principal, dialect } = client;
   switch (operation.method) {
     case 'tools/call':

@@ -1,5 +1,5 @@
 /** The steps of one request. Each runs once, and its result is recorded, so that another run of the request does not repeat it. */
-import type { HeldMemory } from '../messages/active-request.ts';
+import type { HeldMemory } from '../messages/request-view.ts';
 import { retainedSize } from '../protocol/heap.ts';
 import type { JsonObject, JsonValue } from '../protocol/json.ts';
 

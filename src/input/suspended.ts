@@ -2,8 +2,8 @@
 import type { Actor } from '../actor/actor.ts';
 import type { Clock, Timer } from '../clock.ts';
 import type { Limits } from '../limits.ts';
-import type { ActiveRequest } from '../messages/active-request.ts';
 import type { InteractiveRequestMail } from '../messages/input-messages.ts';
+import type { RequestView } from '../messages/request-view.ts';
 import type { Excess, Quota, Reservation } from '../quota.ts';
 import { jsonLength } from '../results/size.ts';
 import type { Quotas } from '../server-quotas.ts';
@@ -18,7 +18,7 @@ export interface SuspendedRequest {
   /** The time by which its client must return, in milliseconds of the server's clock; undefined while its handler runs. */
   until: number | undefined;
   /** The first request, which is retained as long as the handler. */
-  readonly request: ActiveRequest;
+  readonly request: RequestView;
   /** The memory of its data while it is suspended, in characters of JSON. */
   length: number;
   /** Its reservations in the server's quotas while it is suspended. */

@@ -1,8 +1,8 @@
 /** Display names for the inspector: clients, input requests, operations and their facts. */
 
-import type { ActiveRequest } from '../messages/active-request.ts';
 import type { Client } from '../messages/client-facts.ts';
 import type { InputRequest } from '../messages/input-messages.ts';
+import type { RequestView } from '../messages/request-view.ts';
 import type { Operation } from '../protocol/operations.ts';
 import type { Implementation } from '../protocol/types.ts';
 import type { Facts, Waits } from './records.ts';
@@ -36,13 +36,13 @@ export function nameOfOperation(operation: Operation): string {
 }
 
 /** The facts of a request that the inspector shows. Times in milliseconds of the server's clock. */
-export function factsOf({ id, operation, client, deadline, exchange }: ActiveRequest): Facts {
+export function factsOf({ id, operation, client, deadline, exchange }: RequestView): Facts {
   const from = client.info && nameOfClient(client.info);
   return { id, operation, client: from, principal: client.principal, exchange: exchange?.id, deadline };
 }
 
 /** The wait of an actor for the end of a request. */
-export function waitOf({ operation, client, deadline, timeoutMs, cause }: ActiveRequest): Waits {
+export function waitOf({ operation, client, deadline, timeoutMs, cause }: RequestView): Waits {
   const whom = client.info && nameOfClient(client.info);
   return { what: `the end of ${nameOfOperation(operation)}`, whom, until: deadline, lasts: timeoutMs, because: cause };
 }

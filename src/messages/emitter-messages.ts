@@ -3,10 +3,10 @@ import type { Dialect } from '../protocol/dialects/index.ts';
 import type { WireError } from '../protocol/errors.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { LogLevel } from '../protocol/types.ts';
-import type { ActiveRequest, Batch } from './active-request.ts';
 import type { Exchange, Reader } from './connection-events.ts';
 import type { InputRequest } from './input-messages.ts';
 import type { AnswerMail } from './request-messages.ts';
+import type { Batch, RequestView } from './request-view.ts';
 import type { ListKind } from './session-messages.ts';
 import type { ChangeNotice } from './subscription-messages.ts';
 import type { TaskState } from './task-messages.ts';
@@ -15,7 +15,7 @@ export type Notification =
   | {
       readonly type: 'progress';
       readonly dialect: Dialect;
-      readonly about: ActiveRequest;
+      readonly about: RequestView;
       readonly token: string | number;
       readonly progress: number;
       readonly total: number | undefined;
@@ -24,7 +24,7 @@ export type Notification =
   | {
       readonly type: 'log';
       readonly dialect: Dialect;
-      readonly about: ActiveRequest | undefined;
+      readonly about: RequestView | undefined;
       readonly level: LogLevel;
       readonly data: unknown;
       readonly logger: string | undefined;
@@ -34,7 +34,7 @@ export type Notification =
   /** About a task that was created in this session. */
   | { readonly type: 'task status'; readonly task: TaskState }
   /** For one subscription. Changes are already coalesced. */
-  | { readonly type: 'told'; readonly about: ActiveRequest; readonly told: ChangeNotice };
+  | { readonly type: 'told'; readonly about: RequestView; readonly told: ChangeNotice };
 
 export type ResultMail =
   | AnswerMail
@@ -52,17 +52,17 @@ export type ResultMail =
 
 /** A request to the client, or its cancellation. Like a response, never dropped. */
 export type Ask =
-  | { readonly type: 'ask'; readonly id: RequestId; readonly about: ActiveRequest; readonly input: InputRequest }
-  | { readonly type: 'withdrawn'; readonly id: RequestId; readonly about: ActiveRequest; readonly reason: string };
+  | { readonly type: 'ask'; readonly id: RequestId; readonly about: RequestView; readonly input: InputRequest }
+  | { readonly type: 'withdrawn'; readonly id: RequestId; readonly about: RequestView; readonly reason: string };
 
 export type EmitterMail =
   | ResultMail
   | Ask
   | Notification
   /** A request will get no response: it was cancelled. */
-  | { readonly type: 'unanswered'; readonly request: ActiveRequest }
+  | { readonly type: 'unanswered'; readonly request: RequestView }
   /** A handler releases its client's exchange for a while (SEP-1699). */
-  | { readonly type: 'release'; readonly request: ActiveRequest; readonly retryMs: number }
+  | { readonly type: 'release'; readonly request: RequestView; readonly retryMs: number }
   | { readonly type: 'slow'; readonly reader: Reader }
   | { readonly type: 'drained'; readonly reader: Reader }
   | { readonly type: 'close'; readonly reason: string };

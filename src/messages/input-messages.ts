@@ -1,7 +1,7 @@
 /** The mailbox of an interactive request, and the input requests that it sends. Types only. */
 import type { JsonObject } from '../protocol/json.ts';
-import type { ActiveRequest } from './active-request.ts';
 import type { Mailbox } from './mailbox.ts';
+import type { RequestView } from './request-view.ts';
 import type { Outcome } from './results.ts';
 import type { TaskMail } from './task-messages.ts';
 
@@ -61,7 +61,7 @@ export interface RecordedReply {
 /** The run of a handler, as its interactive request uses it. */
 export interface HandlerRun {
   /** Continues the handler for a newer request of its client. */
-  continueFor(request: ActiveRequest): void;
+  continueFor(request: RequestView): void;
   /** The results of completed steps, as far as they are JSON. */
   steps(): JsonObject;
   /** Called when it begins or ends waiting for its client. */
@@ -79,7 +79,7 @@ export type InteractiveRequestMail =
   /** Its handler no longer waits for these answers. */
   | { readonly type: 'dropped'; readonly keys: readonly string[]; readonly reason: Error }
   /** The client has retried with another request. */
-  | { readonly type: 'resumed'; readonly request: ActiveRequest; readonly responses: Readonly<Record<string, unknown>> }
+  | { readonly type: 'resumed'; readonly request: RequestView; readonly responses: Readonly<Record<string, unknown>> }
   /** The request that carries it becomes this task: respond with the task, and send everything else to it. */
   | { readonly type: 'detach'; readonly task: Mailbox<TaskMail> }
   /** Its handler reports progress. */
@@ -91,4 +91,4 @@ export type InteractiveRequestMail =
   /** Its handler has ended. */
   | { readonly type: 'done'; readonly outcome: Outcome }
   /** The data behind this response is durable, or the reason why it is not. */
-  | { readonly type: 'stored'; readonly request: ActiveRequest; readonly outcome: Outcome; readonly error?: unknown };
+  | { readonly type: 'stored'; readonly request: RequestView; readonly outcome: Outcome; readonly error?: unknown };

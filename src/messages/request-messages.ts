@@ -2,20 +2,20 @@
 
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { LogLevel } from '../protocol/types.ts';
-import type { ActiveRequest } from './active-request.ts';
+import type { RequestView } from './request-view.ts';
 import type { Outcome } from './results.ts';
 import type { ChangeNotice } from './subscription-messages.ts';
 
 /** A request. One object travels from the inbound codec to the registry. */
 export interface RequestMail {
   readonly type: 'request';
-  readonly request: ActiveRequest;
+  readonly request: RequestView;
 }
 
 /** A response. One object travels from the executor to the emitter. */
 export interface AnswerMail {
   readonly type: 'answer';
-  readonly request: ActiveRequest;
+  readonly request: RequestView;
   readonly outcome: Outcome;
 }
 
@@ -29,7 +29,7 @@ export type RequestsMail =
   /** Its handler reports progress. */
   | {
       readonly type: 'progress';
-      readonly request: ActiveRequest;
+      readonly request: RequestView;
       readonly progress: number;
       readonly total: number | undefined;
       readonly message: string | undefined;
@@ -37,19 +37,19 @@ export type RequestsMail =
   /** Its handler sends a log message to the client. */
   | {
       readonly type: 'log';
-      readonly request: ActiveRequest;
+      readonly request: RequestView;
       readonly level: LogLevel;
       readonly data: unknown;
       readonly logger: string | undefined;
     }
   /** It was answered while its handler waited. Nothing waits for the handler any more, but it still runs. */
-  | { readonly type: 'runs on'; readonly request: ActiveRequest }
+  | { readonly type: 'runs on'; readonly request: RequestView }
   /** A notification for a subscription. */
-  | { readonly type: 'tell'; readonly request: ActiveRequest; readonly told: ChangeNotice }
+  | { readonly type: 'tell'; readonly request: RequestView; readonly told: ChangeNotice }
   /** Sets another timeout than the server's default, in milliseconds from now. */
-  | { readonly type: 'allow'; readonly request: ActiveRequest; readonly timeoutMs: number }
+  | { readonly type: 'allow'; readonly request: RequestView; readonly timeoutMs: number }
   /** Its handler releases the client's exchange; the client asks again after this many milliseconds (SEP-1699). */
-  | { readonly type: 'release'; readonly request: ActiveRequest; readonly retryMs: number }
+  | { readonly type: 'release'; readonly request: RequestView; readonly retryMs: number }
   /** The earliest deadline has passed. */
   | { readonly type: 'deadline' }
   /** Accept no new requests. */

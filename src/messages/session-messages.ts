@@ -1,15 +1,15 @@
 /** The mailbox of a session. Types only. */
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { LogLevel } from '../protocol/types.ts';
-import type { ActiveRequest } from './active-request.ts';
 import type { InputRequest, Reply } from './input-messages.ts';
 import type { RequestMail } from './request-messages.ts';
+import type { RequestView } from './request-view.ts';
 import type { TaskState } from './task-messages.ts';
 
 /** A request to the client of a session, on behalf of one of its requests. */
 export interface AskMail {
   readonly type: 'ask';
-  readonly about: ActiveRequest;
+  readonly about: RequestView;
   readonly input: InputRequest;
   reply(reply: Reply): void;
 }
@@ -18,7 +18,7 @@ export type SessionMail =
   /** A request of its client. */
   | RequestMail
   /** A request that the in-flight table returned because the session itself serves it. */
-  | { readonly type: 'serve'; readonly request: ActiveRequest }
+  | { readonly type: 'serve'; readonly request: RequestView }
   | AskMail
   /** The answer to this is no longer needed. */
   | { readonly type: 'withdraw'; readonly ask: AskMail; readonly reason: string }

@@ -1,8 +1,8 @@
 /** The mailbox of the subscriptions actor, and the notifications for its listeners. Types only. */
 import type { SubscriptionFilter } from '../protocol/subscription-filter.ts';
-import type { ActiveRequest } from './active-request.ts';
 import type { Announceable, Mailbox } from './mailbox.ts';
 import type { RequestMail, RequestsMail } from './request-messages.ts';
+import type { RequestView } from './request-view.ts';
 import type { ListKind, SessionMail } from './session-messages.ts';
 import type { TaskState } from './task-messages.ts';
 
@@ -29,9 +29,9 @@ export type SubscriptionsMail =
   /** The server stops: send all pending notifications now. */
   | { readonly type: 'tell all' }
   /** The server ends this subscription: send its pending notifications, then the response. */
-  | { readonly type: 'end'; readonly request: ActiveRequest }
+  | { readonly type: 'end'; readonly request: RequestView }
   /** The client has ended this subscription: send nothing more. */
-  | { readonly type: 'ended'; readonly request: ActiveRequest }
+  | { readonly type: 'ended'; readonly request: RequestView }
   | { readonly type: 'session opened'; readonly session: Announceable<SessionMail> }
   /** A session was restored that watched these resources in an earlier process. */
   | {

@@ -1,9 +1,9 @@
 /** The mailbox of a task, and its public state. Types only. */
 import type { TaskStatus } from '../protocol/task-params.ts';
-import type { ActiveRequest } from './active-request.ts';
 import type { InputRequest, InteractiveRequestMail, Reply } from './input-messages.ts';
 import type { Mailbox } from './mailbox.ts';
 import type { RequestMail } from './request-messages.ts';
+import type { RequestView } from './request-view.ts';
 import type { Outcome } from './results.ts';
 
 /** The current state of a task, before a dialect renders it. */
@@ -44,7 +44,7 @@ export type TaskMail =
   /** A request about it. */
   | RequestMail
   /** This request has become the task; respond with the task. */
-  | { readonly type: 'created'; readonly request: ActiveRequest }
+  | { readonly type: 'created'; readonly request: RequestView }
   /** Its handler runs again, with this interactive request. */
   | { readonly type: 'revived'; readonly conversation: Mailbox<InteractiveRequestMail> }
   /** Its handler asks for input; `key` identifies the input request to its interactive request. */
@@ -56,7 +56,7 @@ export type TaskMail =
   /** Its handler reports progress. */
   | { readonly type: 'progressed'; readonly message: string }
   /** A request that waited for its end was cancelled or timed out. */
-  | { readonly type: 'left'; readonly request: ActiveRequest }
+  | { readonly type: 'left'; readonly request: RequestView }
   /** The task is cancelled. */
   | { readonly type: 'cancel'; readonly reason: string }
   /** Its handler has ended. */

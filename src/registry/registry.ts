@@ -5,9 +5,9 @@
 
 import { type Actor, type ActorSystem, type AfterTurn, type Behaviour, spawn } from '../actor/actor.ts';
 import type { Facts } from '../inspection/records.ts';
-import type { ActiveRequest } from '../messages/active-request.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { Registered, RegistryMail } from '../messages/registry-messages.ts';
+import type { RequestView } from '../messages/request-view.ts';
 import { ProtocolError, toWireError } from '../protocol/errors.ts';
 import { respond } from '../requests/respond.ts';
 import type { Catalogue } from './catalogue.ts';
@@ -20,7 +20,7 @@ export interface RegistryOptions<D> {
    * Answers or forwards one request; may throw a {@link ProtocolError}. It forwards in `afterwards`, because a handler
    * may register elements and needs the registry to be free.
    */
-  serve(request: ActiveRequest, afterwards: AfterTurn): void;
+  serve(request: RequestView, afterwards: AfterTurn): void;
   /** Called after the catalogue changed. */
   changed(): void;
 }
@@ -60,7 +60,7 @@ class Registry<D> implements Behaviour<RegistryMail<D>> {
     if (catalogue.version !== before) changed();
   }
 
-  #serve(request: ActiveRequest): void {
+  #serve(request: RequestView): void {
     try {
       this.#options.serve(request, this.#afterwards);
     } catch (error) {

@@ -4,10 +4,10 @@
  */
 import type { AfterTurn } from '../actor/actor.ts';
 import type { CompletionCall, PromptCall, ResourceRead, ToolCall } from '../executors/execution.ts';
-import type { ActiveRequest } from '../messages/active-request.ts';
 import type { ExecutorMail } from '../messages/executor-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { Element } from '../messages/registry-messages.ts';
+import type { RequestView } from '../messages/request-view.ts';
 import type { Page } from '../messages/results.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import type { Complete } from '../protocol/operations.ts';
@@ -25,7 +25,7 @@ export type CompletionTarget = Omit<CompletionCall, 'completer'>;
 
 type To<T> = Pick<Mailbox<ExecutorMail<never, T>>, 'send'>;
 
-type Serve = (request: ActiveRequest, afterwards: AfterTurn) => void;
+type Serve = (request: RequestView, afterwards: AfterTurn) => void;
 
 export function serveTools(catalogue: Catalogue<Tool>, pageSize: number, executor: To<ToolTarget>): Serve {
   const page = pages(catalogue, (cursor): Page => ({ of: 'tools', ...catalogue.slice(cursor, pageSize, isTool) }));
@@ -95,7 +95,7 @@ export function serveResources(
     (cursor): Page => ({ of: 'resourceTemplates', ...catalogue.slice(cursor, pageSize, isTemplate) }),
   );
   const resolve = resolver(catalogue);
-  const find = (request: ActiveRequest, uri: string): Resolved => {
+  const find = (request: RequestView, uri: string): Resolved => {
     const resolved = resolve(uri);
     if (!resolved)
       throw new ProtocolError(request.client.dialect.resourceNotFound, 'Resource not found', {
@@ -193,12 +193,12 @@ function pages(
 
 const MAX_KEPT_PAGES = 64;
 
-function list(request: ActiveRequest, page: Page): void {
+function list(request: RequestView, page: Page): void {
   respond(request, { ok: true, result: { kind: 'list', page } });
 }
 
 function complete(
-  request: ActiveRequest,
+  request: RequestView,
   { argument, resolved }: Complete,
   ref: number,
   completions: To<CompletionTarget>,

@@ -2,10 +2,10 @@
  * The open subscriptions of one in-flight table: requests without a handler and without a deadline, bounded separately
  * from other requests.
  */
-import type { ActiveRequest } from '../messages/active-request.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { SubscriptionsMail } from '../messages/subscription-messages.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
+import type { ActiveRequest } from './active-request.ts';
 
 export interface OpenSubscriptionsOptions {
   /** Receives the subscriptions that have ended or must end. */

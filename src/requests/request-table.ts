@@ -2,8 +2,8 @@
  * The store of an in-flight table: requests by key. Not a `Map`, which under this traffic keeps removed entries in
  * memory (docs/adr/0006).
  */
-import type { ActiveRequest } from '../messages/active-request.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
+import type { ActiveRequest } from './active-request.ts';
 
 const BUCKETS = 32;
 

@@ -1,16 +1,17 @@
 /** The in-flight table of one connection or session: one id, one response; cancellation, deadlines and admission. */
 
+import type { RequestEvent } from '../../machines/request.ts';
 import { type Actor, type ActorSystem, type AfterTurn, type Behaviour, spawn } from '../actor/actor.ts';
 import type { Clock, Timer } from '../clock.ts';
 import { factsOf, waitOf } from '../inspection/display-names.ts';
 import type { Facts, Waits } from '../inspection/records.ts';
-import type { ActiveRequest } from '../messages/active-request.ts';
 import type { EmitterMail } from '../messages/emitter-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
-import type { RequestMail, RequestsMail } from '../messages/request-messages.ts';
+import type { AnswerMail, RequestMail, RequestsMail } from '../messages/request-messages.ts';
 import { ErrorCode, type ErrorCodeValue, toWireError, wireError } from '../protocol/errors.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import { isExcess, type Quota } from '../quota.ts';
+import { type ActiveRequest, activeRequestOf } from './active-request.ts';
 import { overloadReason, type RequestLimits } from './admission.ts';
 import { OpenSubscriptions, type OpenSubscriptionsOptions } from './open-subscriptions.ts';
 import { RequestTable } from './request-table.ts';
@@ -59,7 +60,7 @@ class Requests implements Behaviour<RequestsMail> {
   readonly #table = new RequestTable();
   readonly #listens: OpenSubscriptions;
   /** Handlers that still run although their requests have ended. */
-  #orphans = 0;
+  #detached = 0;
   #draining = false;
   #timer: Timer | undefined;
   #alarm = Number.POSITIVE_INFINITY;
@@ -80,7 +81,7 @@ class Requests implements Behaviour<RequestsMail> {
         ...this.#listens.all().map((request) => ({ ...factsOf(request), deadline: undefined })),
       ],
       subscriptions: this.#listens.size,
-      'run on': this.#orphans,
+      'run on': this.#detached,
       ...(this.#options.limit === 'maxStatelessInFlight' ? { shared: true } : {}),
     };
   }
@@ -102,10 +103,7 @@ class Requests implements Behaviour<RequestsMail> {
       case 'request':
         return this.#admit(mail);
       case 'answer':
-        mail.request.held?.release();
-        if (this.#settle(mail.request)) this.#options.emitter.send(mail);
-        else this.#stopped(mail.request);
-        return;
+        return this.#answer(activeRequestOf(mail.request), mail);
       case 'cancel':
         return this.#cancel(mail.key, mail.reason);
       case 'progress':
@@ -124,7 +122,7 @@ class Requests implements Behaviour<RequestsMail> {
         return;
       }
       case 'runs on':
-        if (!mail.request.orphaned) this.#orphan(mail.request);
+        this.#step(activeRequestOf(mail.request), 'detach');
         return;
       case 'tell':
         if (!mail.request.settled) this.#options.emitter.send({ type: 'told', about: mail.request, told: mail.told });
@@ -140,7 +138,7 @@ class Requests implements Behaviour<RequestsMail> {
         if (this.#size === 0) this.#afterwards(this.#options.idle, undefined);
         return this.#listens.endAll();
       case 'abandon':
-        for (const request of this.#table.all()) this.#end(request, ErrorCode.ShuttingDown, mail.reason);
+        for (const request of this.#table.all()) this.#end(request, 'abandon', ErrorCode.ShuttingDown, mail.reason);
         this.#listens.endAll();
         // No request is in flight and none will come; a timer would only keep this table in memory.
         this.#timer?.cancel();
@@ -148,16 +146,17 @@ class Requests implements Behaviour<RequestsMail> {
         return;
       case 'allow': {
         const now = this.#clock.now();
-        mail.request.timeoutMs = mail.timeoutMs;
-        mail.request.deadline = now + mail.timeoutMs;
-        mail.request.latest = Math.max(mail.request.latest, mail.request.deadline);
-        if (mail.request.deadline < this.#alarm) this.#watch(mail.request.deadline, now);
+        const request = activeRequestOf(mail.request);
+        request.timeoutMs = mail.timeoutMs;
+        request.deadline = now + mail.timeoutMs;
+        request.latest = Math.max(request.latest, request.deadline);
+        if (request.deadline < this.#alarm) this.#watch(request.deadline, now);
       }
     }
   }
 
   #admit(mail: RequestMail): void {
-    const { request } = mail;
+    const request = activeRequestOf(mail.request);
     const { timeoutMs, maxTimeoutMs } = this.#options;
     if (this.#table.get(request.key) ?? this.#listens.get(request.key)) {
       this.#options.duplicate(request.id);
@@ -172,12 +171,16 @@ class Requests implements Behaviour<RequestsMail> {
     const now = this.#clock.now();
     if (request.operation.method === 'subscriptions/listen') {
       const full = this.#hold(request) ?? this.#listens.add(request, now);
-      if (full === undefined) return this.#afterwards(this.#options.route, mail);
+      if (full === undefined) {
+        request.take('admit');
+        return this.#afterwards(this.#options.route, mail);
+      }
       request.held?.release();
       return this.#refuse(request, ErrorCode.Overloaded, full);
     }
-    const full = overloadReason(this.#options, this.#table.size, this.#orphans) ?? this.#hold(request);
+    const full = overloadReason(this.#options, this.#table.size, this.#detached) ?? this.#hold(request);
     if (full !== undefined) return this.#refuse(request, ErrorCode.Overloaded, full);
+    request.take('admit');
     request.timeoutMs = timeoutMs;
     request.admitted = now;
     request.deadline = now + timeoutMs;
@@ -200,46 +203,59 @@ class Requests implements Behaviour<RequestsMail> {
   }
 
   #refuse(request: ActiveRequest, code: ErrorCodeValue, message: string): void {
-    request.settled = true;
+    request.take('respond');
     this.#options.emitter.send({ type: 'answer', request, outcome: { ok: false, error: wireError(code, message) } });
     // A rejected "initialize" has opened nothing: the client may send it again.
     if (request.operation.method === 'initialize')
       request.client.session?.mailbox.send({ type: 'close', reason: message });
   }
 
-  /** Removes a request. @returns false if it was already removed; the caller must not respond again */
-  #settle(request: ActiveRequest): boolean {
-    if (request.settled || !(this.#table.delete(request) || this.#listens.delete(request))) return false;
-    request.settled = true;
+  /** The outcome of a request in flight is its response. Otherwise it marks the end of a handler that outlived its request. */
+  #answer(request: ActiveRequest, mail: AnswerMail): void {
+    request.held?.release();
+    const { settled } = request;
+    if (!request.take('respond')) return;
+    if (settled) {
+      this.#detached -= 1;
+      return;
+    }
+    this.#remove(request);
+    this.#options.emitter.send(mail);
+  }
+
+  /**
+   * Steps the lifecycle of a request, and removes the request if that settles it.
+   *
+   * @returns false if its state does not accept the event: the caller must not respond
+   */
+  #step(request: ActiveRequest, event: RequestEvent['type']): boolean {
+    const { settled, detached } = request;
+    if (!request.take(event)) return false;
+    if (request.detached !== detached) this.#detached += detached ? -1 : 1;
+    if (!settled && request.settled) this.#remove(request);
+    return true;
+  }
+
+  #remove(request: ActiveRequest): void {
+    if (!this.#table.delete(request)) this.#listens.delete(request);
     // After this turn, so that the response that emptied the table is sent first.
     if (this.#draining && this.#size === 0) this.#clock.soon(this.#options.idle);
-    return true;
   }
 
   #cancel(key: RequestId, reason: string | undefined): void {
     const request = this.#table.get(key) ?? this.#listens.get(key);
     // Unknown, already answered, or `initialize`, which cannot be cancelled: ignored (MCP "Cancellation").
     if (!request || request.operation.method === 'initialize') return;
-    this.#settle(request);
-    if (this.#listens.ended(request)) request.held?.release();
-    else this.#orphan(request);
+    if (this.#listens.ended(request)) {
+      request.held?.release();
+      this.#step(request, 'unsubscribe');
+    } else this.#step(request, 'cancel');
     this.#options.emitter.send({ type: 'unanswered', request });
     request.abort(new Aborted(reason ?? 'the client cancelled the request'));
   }
 
-  #orphan(request: ActiveRequest): void {
-    request.orphaned = true;
-    this.#orphans += 1;
-  }
-
-  /** Ends the count of a handler that outlived its request. */
-  #stopped(request: ActiveRequest): void {
-    if (!request.orphaned) return;
-    request.orphaned = false;
-    this.#orphans -= 1;
-  }
-
-  #progress({ request, progress, total, message }: Extract<RequestsMail, { type: 'progress' }>): void {
+  #progress({ request: view, progress, total, message }: Extract<RequestsMail, { type: 'progress' }>): void {
+    const request = activeRequestOf(view);
     // Progress ends with the response and must increase (MCP "Progress").
     if (request.settled || progress <= request.progress) return;
     request.progress = progress;
@@ -277,6 +293,7 @@ class Requests implements Behaviour<RequestsMail> {
       }
       this.#end(
         request,
+        'expire',
         ErrorCode.TimedOut,
         `${request.operation.method} took longer than its timeout of ${request.timeoutMs} ms (the server's options are timeoutMs and maxTimeoutMs)`,
       );
@@ -285,9 +302,8 @@ class Requests implements Behaviour<RequestsMail> {
   }
 
   /** Ends a request before its handler ends. */
-  #end(request: ActiveRequest, code: ErrorCodeValue, why: string): void {
-    this.#settle(request);
-    this.#orphan(request);
+  #end(request: ActiveRequest, event: 'expire' | 'abandon', code: ErrorCodeValue, why: string): void {
+    this.#step(request, event);
     this.#options.emitter.send({ type: 'answer', request, outcome: { ok: false, error: wireError(code, why) } });
     request.abort(new Aborted(why));
   }
@@ -304,12 +320,11 @@ class Requests implements Behaviour<RequestsMail> {
     const incident = this.#options.system.incident(this.#options.address, error);
     if (setAside) this.#options.failed(error);
     if (!('request' in mail)) return;
-    const { request } = mail;
-    if (request.settled && mail.type !== 'request') return;
-    if (this.#listens.delete(request)) this.#listens.ended(request);
-    else this.#table.delete(request);
+    const request = activeRequestOf(mail.request);
+    if (request.settled) return;
+    this.#listens.ended(request);
     request.held?.release();
-    request.settled = true;
+    this.#step(request, 'respond');
     this.#options.emitter.send({
       type: 'answer',
       request,

@@ -3,7 +3,7 @@
  * event loops can then be attributed.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { ActiveRequest } from '../messages/active-request.ts';
+import type { RequestView } from '../messages/request-view.ts';
 
 /** Code of an element, such as `tool "echo"`. */
 export interface Labelled {
@@ -13,7 +13,7 @@ export interface Labelled {
 /** One run of an element. */
 export interface RunningElement extends Labelled {
   /** Undefined after the response: code that a handler leaves behind must not retain its request and client. */
-  request: ActiveRequest | undefined;
+  request: RequestView | undefined;
 }
 
 export const running: AsyncLocalStorage<RunningElement> = new AsyncLocalStorage<RunningElement>();

@@ -15,7 +15,7 @@ import { resourceExecution } from '../executors/resources.ts';
 import { type ToolPolicy, toolExecution } from '../executors/tools.ts';
 import { type ContextHost, RequestContext } from '../input/context.ts';
 import type { InteractiveRequests } from '../input/interactive-requests.ts';
-import type { ActiveRequest } from '../messages/active-request.ts';
+import type { RequestView } from '../messages/request-view.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import type { CallToolResult, CompleteResult, GetPromptResult, ReadResourceResult } from '../protocol/types.ts';
 import type { CompletionTarget, PromptTarget, ResourceTarget, ToolTarget } from '../registry/resolve.ts';
@@ -31,7 +31,7 @@ export interface ExecutorsOptions {
   /** Whether a model can answer input requests that its client cannot. */
   answerable(): boolean;
   /** See {@link ExecutorOptions}. */
-  admit(request: ActiveRequest, label: string): void;
+  admit(request: RequestView, label: string): void;
 }
 
 /** Anything with completions: a prompt or a template. */
@@ -46,7 +46,7 @@ export function spawnExecutors(options: ExecutorsOptions) {
     stepLog: asks.stepLog.bind(asks),
     memoryOf: asks.memoryOf.bind(asks),
   };
-  const resumes = (request: ActiveRequest, again: () => void): boolean =>
+  const resumes = (request: RequestView, again: () => void): boolean =>
     request.continues && asks.continues(request, again);
   const tools = chooseExecution(executions.tools, toolExecution(options.policy));
   const resources = chooseExecution(executions.resources, resourceExecution());

@@ -9,9 +9,9 @@ import type { CompiledTool } from '../handles/tools/handle-tools.ts';
 import type { InteractiveRequests } from '../input/interactive-requests.ts';
 import { ANSWER_DEFINITION, ANSWER_TOOL } from '../input/model-fallback.ts';
 import type { Limits } from '../limits.ts';
-import type { ActiveRequest } from '../messages/active-request.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { RequestMail } from '../messages/request-messages.ts';
+import type { RequestView } from '../messages/request-view.ts';
 import type { ListKind } from '../messages/session-messages.ts';
 import type { ServerOptions } from '../options.ts';
 import type { Prompt, Resource, ResourceTemplate, Tool } from '../protocol/types.ts';
@@ -42,7 +42,7 @@ export interface OfferingOptions {
   readonly options: ServerOptions;
   readonly limits: Limits;
   readonly introducer: Capabilities;
-  admit(request: ActiveRequest, label: string): void;
+  admit(request: RequestView, label: string): void;
   changed(what: ListKind): void;
 }
 

@@ -16,8 +16,8 @@ import { loadKeyRing } from '../input/stored-keys.ts';
 import type { Inspection } from '../inspection/inspection.ts';
 import { launcher } from '../launcher.ts';
 import { resolveLimits } from '../limits.ts';
-import type { ActiveRequest } from '../messages/active-request.ts';
 import type { RequestMail } from '../messages/request-messages.ts';
+import type { RequestView } from '../messages/request-view.ts';
 import { guardLog, stderrLog } from '../operator-log.ts';
 import type { ServerOptions } from '../options.ts';
 import type { Implementation } from '../protocol/types.ts';
@@ -175,7 +175,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
       definitionOf: (tool) => offering.tools.catalogue.get(tool)?.definition,
       route: (mail) => registries.tools.send(mail),
     });
-  const serve: Readonly<Record<ActiveRequest['servedBy'], (mail: RequestMail) => void>> = {
+  const serve: Readonly<Record<RequestView['servedBy'], (mail: RequestMail) => void>> = {
     tools: replies?.route ?? ((mail) => registries.tools.send(mail)),
     resources: (mail) => registries.resources.send(mail),
     prompts: (mail) => registries.prompts.send(mail),

@@ -4,7 +4,7 @@ import type { ActorSystem } from '../actor/actor-system.ts';
 import { currentTurn } from '../actor/current-turn.ts';
 import type { Quarantined } from '../actor/quarantine.ts';
 import type { Handles } from '../handles/handles.ts';
-import type { ActiveRequest } from '../messages/active-request.ts';
+import type { RequestView } from '../messages/request-view.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import { running } from '../requests/running.ts';
 import { toText } from '../store/serialize.ts';
@@ -81,7 +81,7 @@ export class Supervision {
   }
 
   /** @throws {ProtocolError} if the request has blocked the process twice */
-  readonly admit = (request: ActiveRequest, label: string): void => {
+  readonly admit = (request: RequestView, label: string): void => {
     // Nearly always there are no poison calls, and requests then cost nothing here.
     if (poison.size === 0 || !poison.suspects(label)) return;
     const call = poison.refused(digestOf(request, label));
@@ -134,7 +134,7 @@ function tell(): ReturnType<Parameters<typeof installStallProbe>[0]> {
 }
 
 /** Equal for calls of one element with equal arguments, independent of the caller. */
-function digestOf({ operation }: ActiveRequest, label: string): string {
+function digestOf({ operation }: RequestView, label: string): string {
   const args = 'arguments' in operation ? operation.arguments : undefined;
   const uri = 'uri' in operation ? operation.uri : undefined;
   return createHash('sha256')

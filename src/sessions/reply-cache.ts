@@ -5,10 +5,10 @@
 import { hash as digestOf } from 'node:crypto';
 import type { ActorSystem } from '../actor/actor-system.ts';
 import type { Limits } from '../limits.ts';
-import type { ActiveRequest } from '../messages/active-request.ts';
 import type { EmitterMail } from '../messages/emitter-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { AnswerMail, RequestMail } from '../messages/request-messages.ts';
+import type { RequestView } from '../messages/request-view.ts';
 import { isOutcome, type Outcome } from '../messages/results.ts';
 import { ErrorCode, ProtocolError, toWireError, wireError } from '../protocol/errors.ts';
 import { describe, isObject, messageOf } from '../protocol/json.ts';
@@ -90,9 +90,9 @@ const MAX_COUNTED = 10_000;
 export class ReplyCache {
   readonly #options: ReplyCacheOptions;
   /** The calls in flight whose outcome will be stored. */
-  readonly #calls = new WeakMap<ActiveRequest, Call>();
+  readonly #calls = new WeakMap<RequestView, Call>();
   /** Calls with an idempotency key: in-flight tables do not compare keys. */
-  readonly #keyed = new Map<string, ActiveRequest>();
+  readonly #keyed = new Map<string, RequestView>();
   /** The requests with stored replies, by actor, oldest first. */
   readonly #counted = new Map<string, Set<string>>();
   /** The writes of this turn's calls, in addition to those of their sessions: one batch for all. */
@@ -137,7 +137,7 @@ export class ReplyCache {
     };
   }
 
-  #identityOf({ id, client }: ActiveRequest, operation: CallTool, key: string | undefined): Identity | undefined {
+  #identityOf({ id, client }: RequestView, operation: CallTool, key: string | undefined): Identity | undefined {
     const session = client.session && this.#options.kept(client.session.id);
     const lasts = client.session !== undefined && this.#options.lasts(client.session.id);
     if (key === undefined && !session && !lasts) return undefined;
@@ -217,7 +217,7 @@ export class ReplyCache {
   }
 
   /** @throws {ProtocolError} if another request with this key is in flight */
-  #enter(request: ActiveRequest, identity: Identity): void {
+  #enter(request: RequestView, identity: Identity): void {
     const key = keyOf(identity);
     if (this.#keyed.get(key)?.settled === false)
       throw new ProtocolError(
@@ -227,7 +227,7 @@ export class ReplyCache {
     this.#keyed.set(key, request);
   }
 
-  #leave(request: ActiveRequest, identity: Identity): void {
+  #leave(request: RequestView, identity: Identity): void {
     const key = keyOf(identity);
     if (this.#keyed.get(key) === request) this.#keyed.delete(key);
   }
@@ -296,7 +296,7 @@ export class ReplyCache {
     return gone;
   }
 
-  #fail(request: ActiveRequest, error: unknown): void {
+  #fail(request: RequestView, error: unknown): void {
     const known = error instanceof ProtocolError;
     const wire = known
       ? toWireError(error, '')
@@ -308,7 +308,7 @@ export class ReplyCache {
 }
 
 /** The idempotency key of a call. @throws {ProtocolError} if the key is invalid */
-function keyIn({ meta }: ActiveRequest): string | undefined {
+function keyIn({ meta }: RequestView): string | undefined {
   const key = meta?.[META.idempotencyKey];
   if (key === undefined) return undefined;
   if (typeof key === 'string' && key.length >= MIN_KEY && key.length <= MAX_KEY) return key;
@@ -341,17 +341,17 @@ export function isRepeatable(tool: unknown): boolean {
  * Whether a call needs no stored reply because it may run again. Durable effects of its handler have their own output
  * gate.
  */
-function leavesNothing(tool: unknown, request: ActiveRequest, operation: CallTool): boolean {
+function leavesNothing(tool: unknown, request: RequestView, operation: CallTool): boolean {
   return tool === undefined || (hints(tool).readOnlyHint === true && !mayBecomeTask(tool, request, operation));
 }
 
 /** Whether a call may become a task. A repeated call must then find that task and not create another. */
-function mayBecomeTask(tool: unknown, { client }: ActiveRequest, { task }: CallTool): boolean {
+function mayBecomeTask(tool: unknown, { client }: RequestView, { task }: CallTool): boolean {
   return task !== undefined || (client.dialect.tasks === 'extension' && isObject(tool) && tool.execution !== undefined);
 }
 
 /** Marks that the response of this request waits for the replies that its session stores. */
-function storesReply({ exchange }: ActiveRequest): void {
+function storesReply({ exchange }: RequestView): void {
   if (exchange) exchange.storesReply = true;
 }
 

@@ -9,12 +9,12 @@ import { belongsToOther } from '../emitters/topics.ts';
 import { nameOfClient } from '../inspection/display-names.ts';
 import type { Charted, Facts } from '../inspection/records.ts';
 import { step } from '../inspection/stepping.ts';
-import type { ActiveRequest } from '../messages/active-request.ts';
 import type { Client } from '../messages/client-facts.ts';
 import type { ConnectionId } from '../messages/connection-events.ts';
 import type { EmitterMail } from '../messages/emitter-messages.ts';
 import type { Announceable, Mailbox } from '../messages/mailbox.ts';
 import type { RequestMail, RequestsMail } from '../messages/request-messages.ts';
+import type { RequestView } from '../messages/request-view.ts';
 import { EMPTY, type Outcome, type ServerDescription } from '../messages/results.ts';
 import type { SessionMail, SessionState } from '../messages/session-messages.ts';
 import type { Dialect } from '../protocol/dialects/index.ts';
@@ -215,7 +215,7 @@ class Session implements Behaviour<SessionMail> {
     this.#announcing = this.#snapshot.hasTag('announcing');
   }
 
-  #serve({ operation }: ActiveRequest): Outcome {
+  #serve({ operation }: RequestView): Outcome {
     switch (operation.method) {
       case 'initialize':
         return { ok: true, result: { kind: 'initialize', introduction: this.#options.introduction() } };
@@ -228,7 +228,7 @@ class Session implements Behaviour<SessionMail> {
     }
   }
 
-  #refuse(request: ActiveRequest): void {
+  #refuse(request: RequestView): void {
     const error = new ProtocolError(
       ErrorCode.InvalidRequest,
       'this session is closed: send "initialize" to open another',

@@ -1,6 +1,6 @@
 /** Selects how a call of a tool runs: as a request, as a task, or as a request that may become a task. */
 import type { TaskSupport } from '../executors/execution.ts';
-import type { ActiveRequest } from '../messages/active-request.ts';
+import type { RequestView } from '../messages/request-view.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import { declaresTasks, readTtl, tasksNotDeclared } from '../protocol/task-params.ts';
 
@@ -23,7 +23,7 @@ export interface TaskOffer {
 
 /** @throws {ProtocolError} for a mode that the tool or its client does not support */
 export function callModeOf(
-  { operation, client }: ActiveRequest,
+  { operation, client }: RequestView,
   { support, tool, taskTtlMs, offered }: TaskOffer,
 ): CallMode {
   const asked = operation.method === 'tools/call' ? operation.task : undefined;

@@ -4,15 +4,15 @@
  */
 import type { ToolImplementation } from '../executors/execution.ts';
 import type { StoredCall } from '../input/request-log.ts';
-import type { ActiveRequest } from '../messages/active-request.ts';
 import type { RecordedReply } from '../messages/input-messages.ts';
+import type { RequestView } from '../messages/request-view.ts';
 import type { Outcome } from '../messages/results.ts';
 import { DIALECTS } from '../protocol/dialects/index.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import { readImplementation } from '../protocol/meta.ts';
 import { isLegacyRevision, isModernRevision } from '../protocol/revisions.ts';
 import type { Tool } from '../protocol/types.ts';
-import { IncomingRequest } from '../requests/request.ts';
+import { IncomingRequest, oneOutcome, setRecorded } from '../requests/active-request.ts';
 import type { TaskRecord } from './task-records.ts';
 
 /** @param refused called with the error if the call does not start */
@@ -21,7 +21,7 @@ export function replayRequest(
   call: StoredCall,
   recorded: RecordedReply,
   refused: (outcome: Outcome) => void,
-): ActiveRequest {
+): RequestView {
   const { revision } = call;
   if (!isLegacyRevision(revision) && !isModernRevision(revision))
     throw new ProtocolError(ErrorCode.InternalError, `this server no longer supports revision ${revision}`);
@@ -42,15 +42,9 @@ export function replayRequest(
     input: undefined,
     task: undefined,
   } as const;
-  const requests = {
-    address: 'task/requests',
-    send(mail: Parameters<ActiveRequest['requests']['send']>[0]): void {
-      if (mail.type !== 'answer' || mail.request.settled) return;
-      mail.request.settled = true;
-      const { outcome } = mail;
-      if (!(outcome.ok && outcome.result.kind === 'task created')) refused(outcome);
-    },
-  };
+  const requests = oneOutcome('task/requests', (outcome) => {
+    if (!(outcome.ok && outcome.result.kind === 'task created')) refused(outcome);
+  });
   const request = new IncomingRequest(
     call.id,
     operation,
@@ -62,7 +56,7 @@ export function replayRequest(
     requests,
     0,
   );
-  request.recorded = recorded;
+  setRecorded(request, recorded);
   return request;
 }
 

@@ -1,8 +1,8 @@
 /** The input requests of one task. Their keys are never reused. If a session waits for the end of the task, they are also sent to it. */
 import { addresseeOf, nameOfQuestion } from '../inspection/display-names.ts';
 import type { Waits } from '../inspection/records.ts';
-import type { ActiveRequest } from '../messages/active-request.ts';
 import type { InputRequest, Reply } from '../messages/input-messages.ts';
+import type { RequestView } from '../messages/request-view.ts';
 import type { AskMail } from '../messages/session-messages.ts';
 import type { QuestionsSnapshot } from '../messages/task-messages.ts';
 import { isObject } from '../protocol/json.ts';
@@ -107,7 +107,7 @@ export class TaskInputs {
   }
 
   /** Sends the open questions to the session of a waiting request (2025-11-25 tasks, "Input Required Status"). */
-  put(about: ActiveRequest | undefined): void {
+  put(about: RequestView | undefined): void {
     const session = about?.client.session;
     if (!about || !session) return;
     for (const [key, asked] of this.#open) {
@@ -127,7 +127,7 @@ export class TaskInputs {
   }
 
   /** A waiting request has ended: its questions may be sent to another session. */
-  left(request: ActiveRequest): void {
+  left(request: RequestView): void {
     for (const asked of this.#open.values()) if (asked.ask?.about === request) withdraw(asked, 'its request has ended');
   }
 }

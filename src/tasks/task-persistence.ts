@@ -2,7 +2,7 @@
 
 import type { ActorSystem } from '../actor/actor.ts';
 import { SnapshotWriter } from '../actor/snapshot-writer.ts';
-import type { ActiveRequest } from '../messages/active-request.ts';
+import type { RequestView } from '../messages/request-view.ts';
 import type { Outcome } from '../messages/results.ts';
 import type { TaskSnapshot, TaskState } from '../messages/task-messages.ts';
 import { ErrorCode } from '../protocol/errors.ts';
@@ -83,7 +83,7 @@ export class TaskPersistence {
   }
 
   /** Sends an acknowledgement once the change is durable. */
-  settle(request: ActiveRequest, outcome: () => Outcome): void {
+  settle(request: RequestView, outcome: () => Outcome): void {
     if (!this.#saving) return respond(request, outcome());
     this.#saving.after((error) => respond(request, error === undefined ? outcome() : unkept(error)));
   }

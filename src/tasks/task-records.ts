@@ -5,7 +5,7 @@ import { isoOf } from '../clock.ts';
 import type { RequestLog } from '../input/request-log.ts';
 import { callOf, isCall, type StoredCall } from '../input/request-log.ts';
 import type { Limits } from '../limits.ts';
-import type { ActiveRequest } from '../messages/active-request.ts';
+import type { RequestView } from '../messages/request-view.ts';
 import type { TaskSnapshot } from '../messages/task-messages.ts';
 import { ErrorCode } from '../protocol/errors.ts';
 import { isObject, messageOf } from '../protocol/json.ts';
@@ -55,7 +55,7 @@ export class TaskRecords {
    *
    * @throws {Error} if it cannot be persisted; in that case there is no task
    */
-  create(record: TaskRecord, task: TaskSnapshot, request: ActiveRequest, more: readonly Write[]): Promise<void> {
+  create(record: TaskRecord, task: TaskSnapshot, request: RequestView, more: readonly Write[]): Promise<void> {
     const actor = actorOf(record.id);
     const expires = expiryOf(record);
     const call: Write = { type: 'reply', actor, request: CALL, data: toText(callOf(request)), expires };

@@ -5,8 +5,8 @@ import type { ToolImplementation } from '../executors/execution.ts';
 import type { Context, RequestContext } from '../input/context.ts';
 import type { InteractiveRequests } from '../input/interactive-requests.ts';
 import type { RequestLog } from '../input/request-log.ts';
-import type { ActiveRequest } from '../messages/active-request.ts';
 import type { RequestMail } from '../messages/request-messages.ts';
+import type { RequestView } from '../messages/request-view.ts';
 import type { Outcome } from '../messages/results.ts';
 import { isProtocolError, toWireError } from '../protocol/errors.ts';
 import type { Tool } from '../protocol/types.ts';
@@ -38,7 +38,7 @@ export interface TaskRecoveryOptions {
 
 export class TaskRecovery {
   readonly #options: TaskRecoveryOptions;
-  readonly #reviving = new WeakMap<ActiveRequest, { readonly left: Interrupted; readonly stood: StatusAtCrash }>();
+  readonly #reviving = new WeakMap<RequestView, { readonly left: Interrupted; readonly stood: StatusAtCrash }>();
 
   constructor(options: TaskRecoveryOptions) {
     this.#options = options;
@@ -68,7 +68,7 @@ export class TaskRecovery {
   }
 
   /** Whether a request runs the call of a recovered task. */
-  has(request: ActiveRequest): boolean {
+  has(request: RequestView): boolean {
     return this.#reviving.has(request);
   }
 
@@ -78,7 +78,7 @@ export class TaskRecovery {
    * @throws {ProtocolError} if it must not run twice
    */
   run<R>(
-    request: ActiveRequest,
+    request: RequestView,
     implementation: ToolImplementation,
     tool: Tool,
     contextOf: () => RequestContext,

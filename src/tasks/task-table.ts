@@ -1,7 +1,7 @@
 /** The tasks of a server by id and by owner, and their quotas. */
 import type { Timer } from '../clock.ts';
-import type { ActiveRequest } from '../messages/active-request.ts';
 import type { Client } from '../messages/client-facts.ts';
+import type { RequestView } from '../messages/request-view.ts';
 import type { TaskStatus } from '../protocol/task-params.ts';
 import { ANONYMOUS, type Excess, type Reservation } from '../quota.ts';
 import type { Quotas } from '../server-quotas.ts';
@@ -68,7 +68,7 @@ export class TaskTable {
   }
 
   /** Returns the exceeded limit if this request cannot become another task. The task takes over the bytes of the message. */
-  full({ client: { principal, session }, bytes, held }: ActiveRequest): Excess | undefined {
+  full({ client: { principal, session }, bytes, held }: RequestView): Excess | undefined {
     const { tasks, retained } = this.#quotas;
     return tasks.excess(principal) ?? retained.excess(principal, TASK_BYTES + (held ? 0 : bytes), session?.id);
   }

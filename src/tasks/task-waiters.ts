@@ -1,6 +1,6 @@
 /** The requests that wait for the end of a task. Only the task's own deadline ends them (2025-11-25 tasks, "Result Retrieval"). */
 
-import type { ActiveRequest } from '../messages/active-request.ts';
+import type { RequestView } from '../messages/request-view.ts';
 import { EMPTY } from '../messages/results.ts';
 import { respond } from '../requests/respond.ts';
 import type { TaskInputs } from './task-inputs.ts';
@@ -8,7 +8,7 @@ import type { TaskInputs } from './task-inputs.ts';
 export class TaskWaiters {
   readonly #questions: TaskInputs;
   readonly #ttlMs: number;
-  readonly #waiting = new Set<ActiveRequest>();
+  readonly #waiting = new Set<RequestView>();
 
   constructor(questions: TaskInputs, ttlMs: number) {
     this.#questions = questions;
@@ -16,7 +16,7 @@ export class TaskWaiters {
   }
 
   /** @param left called when the client stops waiting */
-  add(request: ActiveRequest, left: () => void): void {
+  add(request: RequestView, left: () => void): void {
     this.#waiting.add(request);
     request.signal.addEventListener('abort', left, { once: true });
     request.requests.send({ type: 'allow', request, timeoutMs: this.#ttlMs + 1_000 });
@@ -29,7 +29,7 @@ export class TaskWaiters {
     this.#questions.put(first);
   }
 
-  left(request: ActiveRequest): void {
+  left(request: RequestView): void {
     if (!this.#waiting.delete(request)) return;
     // No client receives this response; it frees the request.
     respond(request, EMPTY);
@@ -38,7 +38,7 @@ export class TaskWaiters {
   }
 
   /** Removes and returns all waiting requests. */
-  take(): readonly ActiveRequest[] {
+  take(): readonly RequestView[] {
     const waited = [...this.#waiting];
     this.#waiting.clear();
     return waited;

@@ -9,9 +9,9 @@ import { isoOf } from '../clock.ts';
 import { counted } from '../inspection/display-names.ts';
 import type { Charted, Facts, Waits } from '../inspection/records.ts';
 import { step } from '../inspection/stepping.ts';
-import type { ActiveRequest } from '../messages/active-request.ts';
 import type { InputRequest, InteractiveRequestMail, Reply } from '../messages/input-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
+import type { RequestView } from '../messages/request-view.ts';
 import { EMPTY, type Outcome } from '../messages/results.ts';
 import type { TaskMail, TaskState } from '../messages/task-messages.ts';
 import { ErrorCode, toWireError, wireError } from '../protocol/errors.ts';
@@ -190,7 +190,7 @@ class Task implements Behaviour<TaskMail> {
     return this.#snapshot.status === 'done';
   }
 
-  #serve(request: ActiveRequest): void {
+  #serve(request: RequestView): void {
     // Its client may have left while this actor was busy.
     if (request.settled) return;
     const { operation } = request;
@@ -225,7 +225,7 @@ class Task implements Behaviour<TaskMail> {
    * The extension acknowledges every cancellation; 2025-11-25 returns the task, or rejects the cancellation of an ended one
    * ("Task Cancellation").
    */
-  #cancelFor(request: ActiveRequest): void {
+  #cancelFor(request: RequestView): void {
     const acknowledges = request.client.dialect.tasks === 'extension';
     if (this.#ended && !acknowledges) {
       const why = `params.taskId: this task has already ended (${this.#snapshot.value}) and cannot be cancelled`;

@@ -7,11 +7,11 @@ import type { Context, ContextHost, RequestContext } from '../input/context.ts';
 import type { InteractiveRequests } from '../input/interactive-requests.ts';
 import type { RequestLog } from '../input/request-log.ts';
 import type { Limits } from '../limits.ts';
-import type { ActiveRequest } from '../messages/active-request.ts';
 import type { Client } from '../messages/client-facts.ts';
 import type { HandlerRun, InteractiveRequestMail } from '../messages/input-messages.ts';
 import type { Announceable, Mailbox } from '../messages/mailbox.ts';
 import type { RequestMail } from '../messages/request-messages.ts';
+import type { RequestView } from '../messages/request-view.ts';
 import type { Outcome } from '../messages/results.ts';
 import type { SessionMail } from '../messages/session-messages.ts';
 import type { TaskSnapshot, TaskState } from '../messages/task-messages.ts';
@@ -71,7 +71,7 @@ export class Tasks {
    *
    * @throws {ProtocolError} for a mode that the tool or its client does not support
    */
-  wayOf(request: ActiveRequest, support: TaskSupport, tool: string): CallMode {
+  wayOf(request: RequestView, support: TaskSupport, tool: string): CallMode {
     const { limits, offered } = this.#options;
     return callModeOf(request, { support, tool, taskTtlMs: limits.taskTtlMs, offered: offered() });
   }
@@ -97,7 +97,7 @@ export class Tasks {
    * @throws {ProtocolError} if there are too many tasks
    */
   run<R>(
-    request: ActiveRequest,
+    request: RequestView,
     way: Exclude<CallMode, { readonly as: 'request' }>,
     lent: ContextHost,
     contextOf: (lent: ContextHost) => RequestContext,
@@ -113,7 +113,7 @@ export class Tasks {
     let timer: Timer | undefined;
     const stop = (): void => timer?.cancel();
     // The time that its client takes to answer does not count: each request of the call gets the full time.
-    const watch = (current: ActiveRequest): void => {
+    const watch = (current: RequestView): void => {
       stop();
       timer = system.clock.after(limits.taskAfterMs, () => this.#outlasted(current, ctx));
     };
@@ -200,14 +200,14 @@ export class Tasks {
   }
 
   /** Turns a call into a task because it ran longer than a request may. If there is no room for a task, it stays a request. */
-  #outlasted(request: ActiveRequest, carrier: HandlerRun): void {
+  #outlasted(request: RequestView, carrier: HandlerRun): void {
     if (request.settled || !declaresTasks(request.client.capabilities) || this.#shelf.full(request)) return;
     this.#create(request, carrier, this.#options.limits.taskTtlMs)?.catch((error: unknown) => {
       if (!request.settled) this.#options.system.incident('turning a call into a task; it stays a request', error);
     });
   }
 
-  #makeRoom(request: ActiveRequest): void {
+  #makeRoom(request: RequestView): void {
     const full = this.#shelf.full(request);
     if (full) throw noRoom(full);
   }
@@ -217,7 +217,7 @@ export class Tasks {
    *
    * @returns a promise that resolves when it is durable and rejects if there is no task; undefined without a durable store
    */
-  #create(request: ActiveRequest, carrier: HandlerRun, ttlMs: number): Promise<void> | undefined {
+  #create(request: RequestView, carrier: HandlerRun, ttlMs: number): Promise<void> | undefined {
     const { system, limits, asks, records, ledger } = this.#options;
     const conversation = asks.interact(request, carrier);
     const { id: identity, round } = asks.identityOf(conversation) ?? { id: '', round: 0 };

@@ -4,17 +4,18 @@ import { createActorSystem } from '../../src/actor/actor-system.ts';
 import { spawnExecutor } from '../../src/executors/executor.ts';
 import { ErrorCode } from '../../src/index.ts';
 import type { RequestsMail } from '../../src/messages/request-messages.ts';
+import type { RequestView } from '../../src/messages/request-view.ts';
 import { DIALECTS } from '../../src/protocol/dialects/index.ts';
 import { Catalogue } from '../../src/registry/catalogue.ts';
 import { spawnRegistry } from '../../src/registry/registry.ts';
-import { IncomingRequest } from '../../src/requests/request.ts';
+import { IncomingRequest } from '../../src/requests/active-request.ts';
 import { SimulatedClock } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('actors that serve, failing');
 
 /** A request on its way, and what its in-flight table hears of it. */
-function underWay(id: number): { request: IncomingRequest; heard: RequestsMail[] } {
+function underWay(id: number): { request: RequestView; heard: RequestsMail[] } {
   const heard: RequestsMail[] = [];
   const dialect = DIALECTS['2025-06-18'];
   const self = { dialect, info: undefined, capabilities: {}, logLevel: undefined, principal: 'x', session: undefined };

@@ -3,12 +3,12 @@ import * as assert from 'uvu/assert';
 import { createActorSystem } from '../../src/actor/actor-system.ts';
 import { Outbound } from '../../src/codec/outbound/outbound.ts';
 import { spawnEmitter } from '../../src/emitters/emitter.ts';
-import type { Batch } from '../../src/messages/active-request.ts';
 import type { Exchange } from '../../src/messages/connection-events.ts';
 import type { EmitterMail } from '../../src/messages/emitter-messages.ts';
+import type { Batch, RequestView } from '../../src/messages/request-view.ts';
 import { DIALECTS } from '../../src/protocol/dialects/index.ts';
 import { Quota } from '../../src/quota.ts';
-import { IncomingRequest } from '../../src/requests/request.ts';
+import { IncomingRequest } from '../../src/requests/active-request.ts';
 import { SimulatedClock } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';
 
@@ -42,7 +42,7 @@ function make(maxHeld = 100, maxBytes = 1_000_000) {
   return { clock, mailbox, sent, failed, unwritable, unanswered, dropped, retained };
 }
 
-function inFlight(id: number, batch?: Batch, exchange?: Exchange): IncomingRequest {
+function inFlight(id: number, batch?: Batch, exchange?: Exchange): RequestView {
   const client = {
     dialect,
     info: undefined,

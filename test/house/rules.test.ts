@@ -76,7 +76,11 @@ const ROOMS: readonly {
   },
   { room: 'inspector/model', may: ['charts', 'inspection'], packages: [] },
   { room: 'launcher', may: ['global-registry', 'store', 'transports'], packages: [] },
-  { room: 'requests', may: ['clock', 'protocol', 'quota', 'messages', 'inspection', 'actor'], packages: ['node:'] },
+  {
+    room: 'requests',
+    may: ['clock', 'machines', 'protocol', 'quota', 'charts', 'messages', 'inspection', 'actor'],
+    packages: ['node:'],
+  },
   { room: 'codec', may: ['protocol', 'messages', 'inspection', 'actor', 'requests'], packages: [] },
   {
     room: 'input',
@@ -482,6 +486,30 @@ test('one file touches the members of XState that its documentation does not pro
   const places = ['src/xstate-internals.ts'];
   const wrong = [...files('src'), ...files('machines')].filter(
     (file) => !places.includes(file) && members.test(code(file)),
+  );
+  assert.equal(wrong, []);
+});
+
+/** The code without the methods that only show an actor to the inspector. */
+function deciding(file: string): string {
+  return code(file).replace(/^ {2}(?:get )?(?:state|chart|facts|waits)\(\)[^\n]*\{\n[\s\S]*?^ {2}\}$/gm, '');
+}
+
+test('every machine decides: its owner reads its state, and not only for the inspector', () => {
+  const reads =
+    /(#snapshot|#supervisor|#state|\bnow|\bnext|\bsupervisor)(\.value [!=]==|\.status [!=]==|\.(hasTag|matches|can|has|after)\()/;
+  const idle = files('machines').filter((machine) => {
+    const owners = files('src').filter((file) =>
+      imports(file).some(({ from, typeOnly }) => from === machine && !typeOnly),
+    );
+    return !owners.some((file) => reads.test(deciding(file)));
+  });
+  assert.equal(idle, []);
+});
+
+test('only the room of the in-flight table names a request that can be written to', () => {
+  const wrong = files('src').filter(
+    (file) => !file.startsWith('src/requests/') && /\b(ActiveRequest|activeRequestOf)\b/.test(code(file)),
   );
   assert.equal(wrong, []);
 });

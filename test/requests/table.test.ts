@@ -1,9 +1,8 @@
 /** The in-flight table's store agrees with a Map, whatever comes and goes. */
 import * as fc from 'fast-check';
 import * as assert from 'uvu/assert';
-import type { ActiveRequest } from '../../src/messages/active-request.ts';
 import type { RequestId } from '../../src/protocol/jsonrpc.ts';
-import { IncomingRequest } from '../../src/requests/request.ts';
+import { ActiveRequest } from '../../src/requests/active-request.ts';
 import { RequestTable } from '../../src/requests/request-table.ts';
 import { suite } from '../harness/door.ts';
 
@@ -12,7 +11,7 @@ const test = suite('in-flight table');
 function request(id: RequestId): ActiveRequest {
   const client = { principal: 'anonymous', capabilities: {}, info: undefined, logLevel: undefined, session: undefined };
   const dialect: never = undefined as never;
-  return new IncomingRequest(
+  return new ActiveRequest(
     id,
     { method: 'ping' },
     'server',

@@ -3,11 +3,11 @@
  * messages.
  */
 
-import type { Batch } from '../../messages/active-request.ts';
 import type { Client } from '../../messages/client-facts.ts';
 import type { Exchange } from '../../messages/connection-events.ts';
 import type { Mailbox } from '../../messages/mailbox.ts';
 import type { RequestsMail } from '../../messages/request-messages.ts';
+import type { Batch } from '../../messages/request-view.ts';
 import type { SessionMail } from '../../messages/session-messages.ts';
 import { DIALECTS, type Dialect, FIRST_DIALECT } from '../../protocol/dialects/index.ts';
 import { ErrorCode, type ErrorCodeValue, ProtocolError, toWireError, wireError } from '../../protocol/errors.ts';
@@ -19,7 +19,7 @@ import { type Params, readInitialize } from '../../protocol/operations.ts';
 import { isLegacyRevision, LATEST_LEGACY, LATEST_MODERN } from '../../protocol/revisions.ts';
 import { statusOfRefusal } from '../../protocol/status.ts';
 import type { ClientCapabilities, Implementation } from '../../protocol/types.ts';
-import { IncomingRequest } from '../../requests/request.ts';
+import { IncomingRequest } from '../../requests/active-request.ts';
 import { clientReply } from './client-reply.ts';
 import type { InboundOptions } from './inbound-options.ts';
 import { announces, checkKnownRevision, checkRevisionHeader, checkStandardHeaders } from './mirrored-headers.ts';

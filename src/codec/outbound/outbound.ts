@@ -1,8 +1,8 @@
 /** The outbound codec, the only place where messages become text, in the dialect of the request. */
 
-import type { ActiveRequest } from '../../messages/active-request.ts';
 import type { Bytes } from '../../messages/connection-events.ts';
 import type { Ask, Notification, ResultMail } from '../../messages/emitter-messages.ts';
+import type { RequestView } from '../../messages/request-view.ts';
 import type { Page, Result } from '../../messages/results.ts';
 import type { ChangeNotice } from '../../messages/subscription-messages.ts';
 import type { TaskState } from '../../messages/task-messages.ts';
@@ -130,7 +130,7 @@ export class Outbound {
    * (2026-07-28 subscriptions, "Receiving Notifications"). The rest of the text is made once for each change and
    * dialect.
    */
-  #told({ id, client }: ActiveRequest, told: ChangeNotice): string {
+  #told({ id, client }: RequestView, told: ChangeNotice): string {
     const { dialect } = client;
     let last = this.#toldLast;
     if (last?.told !== told || last.dialect !== dialect) {

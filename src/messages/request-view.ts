@@ -1,5 +1,5 @@
 /**
- * One request in flight, in either era: one id, one response, cancellable. Types only; `src/requests/request.ts`
+ * One request in flight, in either era: one id, one response, cancellable. Types only; `src/requests/active-request.ts`
  * creates them.
  */
 import type { RequestId } from '../protocol/jsonrpc.ts';
@@ -30,7 +30,8 @@ export interface HeldMemory {
   release(): void;
 }
 
-export interface ActiveRequest {
+/** A request, as all but its in-flight table see it. The functions of `src/requests/active-request.ts` change it. */
+export interface RequestView {
   /** Lets a request be the subject of a message. */
   readonly kind: 'request';
   readonly id: RequestId;
@@ -54,33 +55,23 @@ export interface ActiveRequest {
   readonly cause: number;
   /** Approximate memory of its message in bytes. */
   readonly bytes: number;
-  /** Its reservation of the quota of bytes, held until its handler ends; undefined for a small message. */
-  held: { release(): void } | undefined;
-  /** The memory that its handler makes the server retain; undefined while that is nothing. */
-  memory: HeldMemory | undefined;
-  /** True after it was answered, cancelled or timed out: nothing more is sent for it. */
-  settled: boolean;
-  /** True if its handler still runs although it was cancelled or timed out. Set by the in-flight table only. */
-  orphaned: boolean;
-  /** Milliseconds until it times out; progress restarts the time, if the revision allows it. */
-  timeoutMs: number;
-  /** Time of its admission, in milliseconds of the server's clock. */
-  admitted: number;
-  /**
-   * Time of its timeout, and the latest time to which progress can extend it, in milliseconds of the server's clock.
-   */
-  deadline: number;
-  latest: number;
-  /** The last reported progress; progress must increase. */
-  progress: number;
   /** True if it carries answers, or the state of an earlier request. */
   readonly continues: boolean;
+  /** Its reservation of the quota of bytes, held until its handler ends; undefined for a small message. */
+  readonly held: { release(): void } | undefined;
+  /** True after it was answered, cancelled or timed out: nothing more is sent for it. */
+  readonly settled: boolean;
+  /** Milliseconds until it times out; progress restarts the time, if the revision allows it. */
+  readonly timeoutMs: number;
+  /** Times of its admission and of its timeout, in milliseconds of the server's clock. */
+  readonly admitted: number;
+  readonly deadline: number;
+  /** The memory that its handler makes the server retain; undefined while that is nothing. */
+  readonly memory: HeldMemory | undefined;
   /** The interactive request that it became by asking its client for input: its handler's outcome goes there. */
-  conversation: Mailbox<InteractiveRequestMail> | undefined;
+  readonly conversation: Mailbox<InteractiveRequestMail> | undefined;
   /** The record of an earlier run. */
-  recorded: RecordedReply | undefined;
+  readonly recorded: RecordedReply | undefined;
   /** Aborted when the request is cancelled, times out or loses its client. Created on first use. */
   readonly signal: AbortSignal;
-  /** Aborts {@link signal}. */
-  abort(reason: Error): void;
 }

@@ -1,0 +1,156 @@
+/**
+ * A request in flight, as its in-flight table sees it. Only this room writes to a request; all others have a
+ * {@link RequestView}, and change it through the functions of this file.
+ */
+import { type RequestEvent, type RequestTag, requestMachine } from '../../machines/request.ts';
+import { statesOf } from '../charts/state-table.ts';
+import type { Client } from '../messages/client-facts.ts';
+import type { Exchange } from '../messages/connection-events.ts';
+import type { InteractiveRequestMail, RecordedReply } from '../messages/input-messages.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
+import type { RequestsMail } from '../messages/request-messages.ts';
+import type { Batch, HeldMemory, RequestView } from '../messages/request-view.ts';
+import type { Outcome } from '../messages/results.ts';
+import type { RequestId } from '../protocol/jsonrpc.ts';
+import type { ServedBy } from '../protocol/methods.ts';
+import type { Operation } from '../protocol/operations.ts';
+
+const RECEIVED = statesOf<RequestEvent['type'], RequestTag>(requestMachine);
+
+export class ActiveRequest implements RequestView {
+  readonly kind = 'request';
+  readonly id: RequestId;
+  readonly key: RequestId;
+  readonly exchange: Exchange | undefined;
+  readonly operation: Operation;
+  readonly servedBy: ServedBy;
+  readonly client: Client;
+  readonly meta: Readonly<Record<string, unknown>> | undefined;
+  readonly progressToken: string | number | undefined;
+  readonly batch: Batch | undefined;
+  readonly requests: Mailbox<RequestsMail>;
+  readonly cause: number;
+  readonly bytes: number;
+  readonly continues: boolean;
+  held: { release(): void } | undefined = undefined;
+  timeoutMs = 0;
+  admitted = 0;
+  deadline = 0;
+  /** The latest time to which progress can extend the deadline, in milliseconds of the server's clock. */
+  latest = 0;
+  /** The last reported progress; progress must increase. */
+  progress = Number.NEGATIVE_INFINITY;
+  memory: HeldMemory | undefined = undefined;
+  conversation: Mailbox<InteractiveRequestMail> | undefined = undefined;
+  recorded: RecordedReply | undefined = undefined;
+  #state = RECEIVED;
+  #controller: AbortController | undefined;
+  #aborted: Error | undefined;
+
+  constructor(
+    id: RequestId,
+    operation: Operation,
+    servedBy: ServedBy,
+    client: Client,
+    meta: Readonly<Record<string, unknown>> | undefined,
+    progressToken: string | number | undefined,
+    batch: Batch | undefined,
+    requests: Mailbox<RequestsMail>,
+    cause: number,
+    exchange?: Exchange,
+    key: RequestId = id,
+    bytes = 0,
+  ) {
+    this.id = id;
+    this.key = key;
+    this.exchange = exchange;
+    this.operation = operation;
+    this.continues = 'input' in operation && operation.input !== undefined;
+    this.servedBy = servedBy;
+    this.client = client;
+    this.meta = meta;
+    this.progressToken = progressToken;
+    this.batch = batch;
+    this.requests = requests;
+    this.cause = cause;
+    this.bytes = bytes;
+  }
+
+  get settled(): boolean {
+    return this.#state.has('settled');
+  }
+
+  /** True if its handler still runs although nothing waits for its outcome. */
+  get detached(): boolean {
+    return this.#state.has('detached');
+  }
+
+  /** Takes an event of its lifecycle. @returns false if its state does not accept the event; nothing happens then */
+  take(event: RequestEvent['type']): boolean {
+    const next = this.#state.after(event);
+    if (!next) return false;
+    this.#state = next;
+    return true;
+  }
+
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      this.#controller = new AbortController();
+      if (this.#aborted) this.#controller.abort(this.#aborted);
+    }
+    return this.#controller.signal;
+  }
+
+  abort(reason: Error): void {
+    this.#aborted ??= reason;
+    this.#controller?.abort(reason);
+  }
+}
+
+/** Creates a request. Its creator, too, has only the view. */
+export const IncomingRequest: new (...given: ConstructorParameters<typeof ActiveRequest>) => RequestView =
+  ActiveRequest;
+
+/** The writable request behind a view. @throws {TypeError} for an object that {@link IncomingRequest} has not created */
+export function activeRequestOf(request: RequestView): ActiveRequest {
+  if (request instanceof ActiveRequest) return request;
+  throw new TypeError(`expected a request, got an object of another kind with the id ${String(request.id)}`);
+}
+
+/** Aborts the signal of its handler. */
+export function abortRequest(request: RequestView, reason: Error): void {
+  activeRequestOf(request).abort(reason);
+}
+
+/** The request has become an interactive request, to which its handler's outcome goes. */
+export function makeInteractive(request: RequestView, conversation: Mailbox<InteractiveRequestMail>): void {
+  activeRequestOf(request).conversation = conversation;
+}
+
+/** Sets the record of an earlier run. */
+export function setRecorded(request: RequestView, recorded: RecordedReply): void {
+  activeRequestOf(request).recorded = recorded;
+}
+
+/** Sets the account of the memory that its handler makes the server retain. */
+export function setMemory(request: RequestView, memory: HeldMemory): void {
+  activeRequestOf(request).memory = memory;
+}
+
+/** Settles a request that an earlier process has answered: only its handler runs here. */
+export function settleUnsent(request: RequestView): void {
+  activeRequestOf(request).take('respond');
+}
+
+/**
+ * Stands in for the in-flight table of a request that no client has sent: accepts the first outcome, and nothing else.
+ */
+export function oneOutcome(address: string, receive: (outcome: Outcome) => void): Mailbox<RequestsMail> {
+  return {
+    address,
+    send(mail) {
+      if (mail.type === 'answer' && !mail.request.settled && activeRequestOf(mail.request).take('respond'))
+        receive(mail.outcome);
+    },
+  };
+}
