@@ -43,7 +43,8 @@ export class ActiveRequest implements RequestView {
   memory: HeldMemory | undefined = undefined;
   conversation: Mailbox<InteractiveRequestMail> | undefined = undefined;
   recorded: RecordedReply | undefined = undefined;
-  #state = RECEIVED;
+  /** Not private: a private member costs the path of a request more. */
+  state = RECEIVED;
   #controller: AbortController | undefined;
   #aborted: Error | undefined;
 
@@ -77,19 +78,19 @@ export class ActiveRequest implements RequestView {
   }
 
   get settled(): boolean {
-    return this.#state.has('settled');
+    return this.state.has('settled');
   }
 
   /** True if its handler still runs although nothing waits for its outcome. */
   get detached(): boolean {
-    return this.#state.has('detached');
+    return this.state.has('detached');
   }
 
   /** Takes an event of its lifecycle. @returns false if its state does not accept the event; nothing happens then */
   take(event: RequestEvent['type']): boolean {
-    const next = this.#state.after(event);
+    const next = this.state.after(event);
     if (!next) return false;
-    this.#state = next;
+    this.state = next;
     return true;
   }
 

@@ -497,7 +497,7 @@ function deciding(file: string): string {
 
 test('every machine decides: its owner reads its state, and not only for the inspector', () => {
   const reads =
-    /(#snapshot|#supervisor|#state|\bnow|\bnext|\bsupervisor)(\.value [!=]==|\.status [!=]==|\.(hasTag|matches|can|has|after)\()/;
+    /(#snapshot|#supervisor|#state|\bstate|\bnow|\bnext|\bsupervisor)(\.value [!=]==|\.status [!=]==|\.(hasTag|matches|can|has|after)\()/;
   const idle = files('machines').filter((machine) => {
     const owners = files('src').filter((file) =>
       imports(file).some(({ from, typeOnly }) => from === machine && !typeOnly),
