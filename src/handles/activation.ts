@@ -22,7 +22,7 @@ export type ActivatedFrom =
   | {
       readonly kind: MachineKind;
       readonly resumption: Resumption;
-      readonly kept: StoredInstance;
+      readonly stored: StoredInstance;
       readonly timers: readonly TimerRow[];
     };
 
@@ -35,57 +35,57 @@ interface KnownTimer {
 const NESTING = 16;
 
 export class Activation {
-  readonly living: HostedMachine;
-  readonly desk: InstanceInputs;
+  readonly hosted: HostedMachine;
+  readonly inputs: InstanceInputs;
   /** The machine as it was offered when the instance was activated. */
   readonly kind: MachineKind;
   readonly version: string;
   readonly #entry: HandleRecord;
   readonly #host: InstanceDeps;
   /** The stored data to resume from. The input of a new instance is not retained here; its machine holds what it needs. */
-  readonly #from: Extract<ActivatedFrom, { readonly kept: unknown }> | undefined;
+  readonly #stored: Extract<ActivatedFrom, { readonly stored: unknown }> | undefined;
   /** Approximate memory of the stored data, as of the last write. */
   bytes = 0;
   #timers = new Map<string, KnownTimer>();
   /** The streams of the step logs in use, by the path of the invocation. */
-  readonly #lent = new Map<string, string>();
+  readonly #stepStreams = new Map<string, string>();
 
-  constructor(entry: HandleRecord, host: InstanceDeps, from: ActivatedFrom, stirred: () => void) {
+  constructor(entry: HandleRecord, host: InstanceDeps, from: ActivatedFrom, changed: () => void) {
     this.#entry = entry;
     this.#host = host;
-    this.#from = 'input' in from ? undefined : from;
+    this.#stored = 'input' in from ? undefined : from;
     this.kind = from.kind;
     this.version = 'input' in from ? from.kind.version : from.resumption.version;
-    this.desk = new InstanceInputs((path) => this.living.entries[path] ?? 1);
+    this.inputs = new InstanceInputs((path) => this.hosted.entries[path] ?? 1);
     const machine = 'input' in from ? from.kind.machine : from.resumption.machine;
     const beginning =
-      'input' in from ? { input: from.input } : { snapshot: from.resumption.snapshot, entries: from.kept.entries };
-    this.living = new HostedMachine(machine, beginning, {
+      'input' in from ? { input: from.input } : { snapshot: from.resumption.snapshot, entries: from.stored.entries };
+    this.hosted = new HostedMachine(machine, beginning, {
       timers: host.timers,
-      asking: this.desk,
+      asking: this.inputs,
       steps: (actor) => this.#steps(actor),
-      log: (said) => host.log('info', `${entry.id}: ${typeof said === 'string' ? said : messageOf(said)}`),
-      alone: (step) => host.poisonEvents.runMarked(entry.id, step),
-      stirred,
+      log: (message) => host.log('info', `${entry.id}: ${typeof message === 'string' ? message : messageOf(message)}`),
+      withoutCall: (step) => host.poisonEvents.runMarked(entry.id, step),
+      changed,
     });
   }
 
   /** Starts or resumes the machine: restores its timers, and schedules overdue ones for now. Its effects are deferred. */
   start(): void {
-    this.living.start();
-    if (!this.#from) return;
-    const { resumption, timers } = this.#from;
+    this.hosted.start();
+    if (!this.#stored) return;
+    const { resumption, timers } = this.#stored;
     const now = this.#host.date();
     const fresh = resumption.migrated ? new Map(delaysOf(resumption.machine, resumption.snapshot)) : undefined;
     for (const row of [...timers].sort((a, b) => a.due - b.due)) {
       const scheduled = readTimer(row);
       const known = fresh === undefined || fresh.delete(scheduled.id);
-      if (known) this.living.schedule(scheduled, Math.max(0, row.due - now));
+      if (known) this.hosted.schedule(scheduled, Math.max(0, row.due - now));
       // The timer may be obsolete; the next `writes` then deletes it.
       this.#timers.set(row.timer, { mark: row, row });
     }
-    for (const [id, ms] of fresh ?? []) this.living.schedule({ source: '', target: '', id, event: { type: id } }, ms);
-    for (const { key, mark } of this.living.scheduled()) {
+    for (const [id, ms] of fresh ?? []) this.hosted.schedule({ source: '', target: '', id, event: { type: id } }, ms);
+    for (const { key, mark } of this.hosted.scheduled()) {
       const known = this.#timers.get(key);
       if (known) this.#timers.set(key, { mark, row: known.row });
     }
@@ -98,8 +98,8 @@ export class Activation {
    */
   text(turn: number, failure?: string): string {
     const { limits } = this.#host;
-    const snapshot = serializeSnapshot(this.living.persisted(), limits.maxDepth + NESTING);
-    const { entries } = this.living;
+    const snapshot = serializeSnapshot(this.hosted.persisted(), limits.maxDepth + NESTING);
+    const { entries } = this.hosted;
     const text = writeStored({ snapshot, turn, used: this.#entry.used, entries, failure });
     if (text.length <= limits.maxHandleLength) {
       this.bytes = bytesOf(text, snapshot);
@@ -117,7 +117,7 @@ export class Activation {
     const now = this.#host.date();
     const before = this.#timers;
     this.#timers = new Map();
-    for (const timer of this.living.scheduled()) {
+    for (const timer of this.hosted.scheduled()) {
       const { key, mark, delay } = timer;
       const known = before.get(key);
       before.delete(key);
@@ -130,9 +130,9 @@ export class Activation {
       writes.push({ type: 'timer', timer: row });
     }
     for (const timer of before.keys()) writes.push({ type: 'timer off', actor, timer });
-    for (const [path, stream] of this.#lent) {
-      if (isActive(actorAt(this.living.actor, path))) continue;
-      this.#lent.delete(path);
+    for (const [path, stream] of this.#stepStreams) {
+      if (isActive(actorAt(this.hosted.actor, path))) continue;
+      this.#stepStreams.delete(path);
       this.#entry.footprint.stepsErased(stream);
       writes.push({ type: 'trim', actor, stream, upto: this.#host.limits.maxHandleSteps });
     }
@@ -151,16 +151,16 @@ export class Activation {
     return earliest;
   }
 
-  /** Whether its invocations are running or a call is asking its questions: it then continues without another call. */
+  /** True while its invocations are running or a call is asking its questions: it then continues without another call. */
   get atWork(): boolean {
-    return this.living.atWork(this.desk.waits);
+    return this.hosted.atWork(this.inputs.isWaiting);
   }
 
   #steps(actor: AnyActorRef): Promise<StepProvider> {
     const path = actorPath(actor);
     const { store, limits } = this.#host;
-    const stream = `steps/${path}.${this.living.entries[path] ?? 1}`;
-    this.#lent.set(path, stream);
+    const stream = `steps/${path}.${this.hosted.entries[path] ?? 1}`;
+    this.#stepStreams.set(path, stream);
     return stepsFor({
       store,
       actor: this.#entry.id,

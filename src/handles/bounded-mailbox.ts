@@ -5,8 +5,8 @@ import type { Caller } from './machine-definition.ts';
 
 export type QueuedKind =
   | { readonly type: 'event'; readonly event: HandleEvent; readonly key: string | undefined }
-  /** `told` is the answer of an earlier call with the same key. It is repeated, unless this call has led to a newer one. */
-  | { readonly type: 'look'; readonly told?: HandleView | undefined }
+  /** `earlier` is the answer of an earlier call with the same key. It is repeated, unless this call has led to a newer one. */
+  | { readonly type: 'get'; readonly earlier?: HandleView | undefined }
   | { readonly type: 'end' };
 
 export type QueuedCall = QueuedKind & {
@@ -26,19 +26,19 @@ export function queuedCall(
   kind: QueuedKind,
   caller: Caller,
   cause = 0,
-): { readonly job: QueuedCall; readonly answer: Promise<HandleView> } {
+): { readonly call: QueuedCall; readonly answer: Promise<HandleView> } {
   let resolve: QueuedCall['resolve'] = () => {};
   let reject: QueuedCall['reject'] = () => {};
   const answer = new Promise<HandleView>((yes, no) => {
     resolve = yes;
     reject = no;
   });
-  return { job: { ...kind, caller, cause, attempts: 0, asked: 0, resolve, reject }, answer };
+  return { call: { ...kind, caller, cause, attempts: 0, asked: 0, resolve, reject }, answer };
 }
 
 /** A bounded queue of calls. */
 export class BoundedMailbox {
-  #jobs: QueuedCall[] = [];
+  #calls: QueuedCall[] = [];
   readonly #most: number;
 
   constructor(most: number) {
@@ -46,39 +46,39 @@ export class BoundedMailbox {
   }
 
   get size(): number {
-    return this.#jobs.length;
+    return this.#calls.length;
   }
 
   /** @throws {HandleError} `busy`, immediately. An accepted call is never dropped. */
   add(kind: QueuedKind, caller: Caller, cause: number): Promise<HandleView> {
-    if (this.#jobs.length >= this.#most)
+    if (this.#calls.length >= this.#most)
       return Promise.reject(
         new HandleError(
           'busy',
           `${this.#most} calls are queued for this instance, which is the limit. Try again in a moment (the server's option is limits.handleMailbox)`,
         ),
       );
-    const { job, answer } = queuedCall(kind, caller, cause);
-    this.#jobs.push(job);
+    const { call, answer } = queuedCall(kind, caller, cause);
+    this.#calls.push(call);
     return answer;
   }
 
   first(): QueuedCall | undefined {
-    return this.#jobs[0];
+    return this.#calls[0];
   }
 
   take(): void {
-    this.#jobs.shift();
+    this.#calls.shift();
   }
 
   /** Returns calls to the front of the queue, in this order. */
-  putBack(jobs: readonly QueuedCall[]): void {
-    this.#jobs = [...jobs, ...this.#jobs];
+  putBack(calls: readonly QueuedCall[]): void {
+    this.#calls = [...calls, ...this.#calls];
   }
 
-  refuse(error: unknown): void {
-    const jobs = this.#jobs;
-    this.#jobs = [];
-    for (const { reject } of jobs) reject(error);
+  rejectAll(error: unknown): void {
+    const calls = this.#calls;
+    this.#calls = [];
+    for (const { reject } of calls) reject(error);
   }
 }

@@ -15,7 +15,7 @@ import { readStored, writeStored } from './restore.ts';
 
 /** A call that was served. It is answered once its commit is durable. */
 export interface ServedCall {
-  readonly job: QueuedCall;
+  readonly call: QueuedCall;
   readonly answer: { readonly view: HandleView } | { readonly refusal: HandleError };
   /** The turn and the events that the machine received; no events if nothing changed. */
   readonly turn: number;
@@ -45,43 +45,47 @@ const TRIM_EVERY = 256;
 export function commitOf(
   entry: HandleRecord,
   host: InstanceDeps,
-  awake: Activation,
+  activation: Activation,
   {
-    applied,
+    served,
     own,
     turn,
-  }: { readonly applied: readonly ServedCall[]; readonly own: OwnChange | undefined; readonly turn: number },
+  }: { readonly served: readonly ServedCall[]; readonly own: OwnChange | undefined; readonly turn: number },
 ): Commit {
   const { id: actor } = entry;
   const { store, limits } = host;
-  const data = awake.text(turn);
-  const replies = own ? [] : repliesOf(applied, host);
+  const data = activation.text(turn);
+  const replies = own ? [] : repliesOf(served, host);
   let forgotten: readonly string[] = [];
   // Growth without a call is always accepted, because there is no client to reject.
-  if (own?.kind === 'own') entry.footprint.force(awake.bytes);
+  if (own?.kind === 'own') entry.footprint.force(activation.bytes);
   else {
     const added = replies.map(({ key, data, expires }) => ({
       key,
       bytes: store.durable ? 0 : heapBytes(data),
       expires,
     }));
-    forgotten = host.takes(entry, awake.bytes, { added, now: host.date(), most: limits.maxRepliesPerSession });
+    forgotten = host.reserveMemory(entry, activation.bytes, {
+      added,
+      now: host.date(),
+      most: limits.maxRepliesPerSession,
+    });
   }
-  const writes: Write[] = [{ type: 'snapshot', actor, version: awake.version, data }, ...awake.writes()];
+  const writes: Write[] = [{ type: 'snapshot', actor, version: activation.version, data }, ...activation.writes()];
   if (store.durable) {
     const { maxHandleLength, handleJournal } = limits;
     const event = (seq: number, kind: string, events: readonly AnyEventObject[]): Write => {
       return { type: 'event', actor, stream: '', seq, kind, data: historyOf(events, maxHandleLength) };
     };
     if (own) writes.push(event(own.turn, own.kind, own.events));
-    for (const { turn: seq, job, events } of applied) if (events.length > 0) writes.push(event(seq, job.type, events));
+    for (const { turn: seq, call, events } of served) if (events.length > 0) writes.push(event(seq, call.type, events));
     if (turn % TRIM_EVERY === 0 && turn > handleJournal)
       writes.push({ type: 'trim', actor, stream: '', upto: turn - handleJournal });
   }
   for (const { key, data, expires } of replies) writes.push({ type: 'reply', actor, request: key, data, expires });
   // An empty text erases a reply.
   for (const key of forgotten) writes.push({ type: 'reply', actor, request: key, data: '', expires: host.date() });
-  const row = rowIfNeeded(entry, host, awake, own?.kind === 'created');
+  const row = rowIfNeeded(entry, host, activation, own?.kind === 'created');
   if (row) writes.unshift(row);
   return { writes, data };
 }
@@ -93,19 +97,24 @@ interface KeyedReply {
 }
 
 /** The replies of calls with an idempotency key. */
-function repliesOf(applied: readonly ServedCall[], { limits, date }: InstanceDeps): readonly KeyedReply[] {
-  return applied.flatMap(({ job, answer }) =>
-    job.type === 'event' && job.key !== undefined && 'view' in answer
-      ? [{ key: job.key, data: toText(answer.view), expires: date() + limits.replyTtlMs }]
+function repliesOf(served: readonly ServedCall[], { limits, date }: InstanceDeps): readonly KeyedReply[] {
+  return served.flatMap(({ call, answer }) =>
+    call.type === 'event' && call.key !== undefined && 'view' in answer
+      ? [{ key: call.key, data: toText(answer.view), expires: date() + limits.replyTtlMs }]
       : [],
   );
 }
 
 /** Writes the row only if it changes: status, running invocations, or lifetime. */
-function rowIfNeeded(entry: HandleRecord, host: InstanceDeps, awake: Activation, created: boolean): Write | undefined {
+function rowIfNeeded(
+  entry: HandleRecord,
+  host: InstanceDeps,
+  activation: Activation,
+  created: boolean,
+): Write | undefined {
   const { limits } = host;
-  const lifetime = lifetimeOf(awake.kind, entry.principal, limits);
-  const atWork = entry.status === 'active' && awake.atWork;
+  const lifetime = lifetimeOf(activation.kind, entry.principal, limits);
+  const atWork = entry.status === 'active' && activation.atWork;
   const same = entry.atWork === atWork && entry.written === entry.status && !isStale(entry, lifetime, limits);
   if (same && !created) return undefined;
   entry.atWork = atWork;
@@ -116,18 +125,19 @@ function rowIfNeeded(entry: HandleRecord, host: InstanceDeps, awake: Activation,
 export function commitUndone(
   entry: HandleRecord,
   host: InstanceDeps,
-  awake: Activation,
-  before: { readonly kept: string; readonly timers: readonly TimerRow[] },
+  activation: Activation,
+  before: { readonly stored: string; readonly timers: readonly TimerRow[] },
   turn: number,
 ): Commit {
   const { id: actor } = entry;
-  const data = writeStored({ ...readStored(before.kept, actor), turn });
-  const writes: Write[] = [{ type: 'snapshot', actor, version: awake.version, data }];
-  const kept = new Set(before.timers.map(({ timer }) => timer));
-  for (const { timer } of awake.timerRows()) if (!kept.has(timer)) writes.push({ type: 'timer off', actor, timer });
+  const data = writeStored({ ...readStored(before.stored, actor), turn });
+  const writes: Write[] = [{ type: 'snapshot', actor, version: activation.version, data }];
+  const stored = new Set(before.timers.map(({ timer }) => timer));
+  for (const { timer } of activation.timerRows())
+    if (!stored.has(timer)) writes.push({ type: 'timer off', actor, timer });
   for (const timer of before.timers) writes.push({ type: 'timer', timer });
   if (host.store.durable) writes.push({ type: 'event', actor, stream: '', seq: turn, kind: 'undone', data: 'null' });
-  const row = rowIfNeeded(entry, host, awake, false);
+  const row = rowIfNeeded(entry, host, activation, false);
   if (row) writes.unshift(row);
   return { writes, data };
 }
@@ -136,12 +146,16 @@ export function commitUndone(
 export function commitQuarantine(
   entry: HandleRecord,
   host: InstanceDeps,
-  { kept, version, kind }: { readonly kept: string; readonly version: string; readonly kind: MachineKind | undefined },
+  {
+    stored,
+    version,
+    kind,
+  }: { readonly stored: string; readonly version: string; readonly kind: MachineKind | undefined },
   failure: string,
   letter: DeadLetter,
 ): Commit {
   const { id: actor } = entry;
-  const data = writeStored({ ...readStored(kept, actor), failure });
+  const data = writeStored({ ...readStored(stored, actor), failure });
   entry.atWork = false;
   const lifetime = lifetimeOf(kind, entry.principal, host.limits);
   return {

@@ -9,7 +9,7 @@ import { actorLogic, type ExecutableAction, interceptEffects, parentOf } from '.
 
 /** An effect that runs once its turn is durable. It may throw. */
 export interface Effect {
-  readonly what: string;
+  readonly name: string;
   run(): void;
 }
 
@@ -19,7 +19,7 @@ export class DeferredEffects {
   #deferred: (() => void)[] | undefined;
   #closed = false;
 
-  get some(): boolean {
+  get any(): boolean {
     return this.#effects.length > 0;
   }
 
@@ -41,7 +41,7 @@ export class DeferredEffects {
       try {
         effect.run();
       } catch (error) {
-        return { effect: effect.what, error };
+        return { effect: effect.name, error };
       }
     }
     return undefined;
@@ -62,7 +62,7 @@ export class DeferredEffects {
     interceptEffects(actor, {
       execute: (action, execute) => {
         if (this.#closed || !isEffect(action)) return execute(action);
-        this.#effects.push({ what: action.type, run: () => this.#execute(action) });
+        this.#effects.push({ name: action.type, run: () => this.#execute(action) });
       },
       defer: (run, defer) => (this.#deferred ? void this.#deferred.push(run) : defer(run)),
     });
@@ -71,7 +71,7 @@ export class DeferredEffects {
     actor.start = () => {
       if (this.#closed) return;
       this.#effects.push({
-        what: `start of ${actor.id}`,
+        name: `start of ${actor.id}`,
         // The state that invoked it may have been left in the meantime.
         run: () => (!this.#closed && isChild(actor) ? start.call(actor) : undefined),
       });

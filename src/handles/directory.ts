@@ -14,15 +14,15 @@ import type { MachineKind } from './machine-definition.ts';
 /** Number of rows per read. */
 const PAGE = 1_000;
 /** Maximum number of instances to examine in search of an idle one. */
-const LOOK = 16;
+const MOST_EXAMINED = 16;
 /** Milliseconds until an instance that could not be persisted is activated again. */
 const RETRY_MS = 1_000;
 /** Milliseconds between two sweeps for expired handles. */
 const EXPIRY_MS = 60_000;
 
 /** Maximum number of hibernating handles to list, and of handles to examine for that. */
-const NAMED = 50;
-const LOOKED_AT = 1_000;
+const MOST_LISTED = 50;
+const MOST_LISTED_EXAMINED = 1_000;
 
 /** The handles whose instances are not in memory. Their next message or timer activates them. */
 export interface HibernatingHandle {
@@ -38,32 +38,32 @@ export class HandleDirectory {
   /** The expired handles until they are deleted; the oldest first. */
   readonly #expired = new Set<HandleRecord>();
   /** The instances in memory; the least recently used first. */
-  readonly #awake = new Map<HandleRecord, Instance>();
-  readonly #wakes: TimerQueue;
+  readonly #loaded = new Map<HandleRecord, Instance>();
+  readonly #timerQueue: TimerQueue;
   #timers: Timer[] = [];
   #restored = false;
   #stopped = false;
-  #gone: (entry: HandleRecord) => void = () => {};
+  #onExpired: (entry: HandleRecord) => void = () => {};
 
   constructor(host: InstanceDeps, kind: (name: string) => MachineKind | undefined) {
     this.#host = host;
     this.#kind = kind;
-    this.#wakes = new TimerQueue(host.clock, host.date, (id) => this.#wake(id));
+    this.#timerQueue = new TimerQueue(host.clock, host.date, (id) => this.#activate(id));
   }
 
-  get awake(): number {
-    return this.#awake.size;
+  get loaded(): number {
+    return this.#loaded.size;
   }
 
   hibernating(): HibernatingHandle {
     const some: string[] = [];
-    let looked = 0;
+    let examined = 0;
     for (const entry of this.#entries.values()) {
-      looked += 1;
-      if (looked > LOOKED_AT || some.length === NAMED) break;
-      if (!this.#awake.has(entry) && !this.#expired.has(entry)) some.push(handleAddress(entry));
+      examined += 1;
+      if (examined > MOST_LISTED_EXAMINED || some.length === MOST_LISTED) break;
+      if (!this.#loaded.has(entry) && !this.#expired.has(entry)) some.push(handleAddress(entry));
     }
-    return { count: Math.max(0, this.#entries.size - this.#expired.size - this.#awake.size), some };
+    return { count: Math.max(0, this.#entries.size - this.#expired.size - this.#loaded.size), some };
   }
 
   entry(id: string): HandleRecord | undefined {
@@ -75,13 +75,13 @@ export class HandleDirectory {
    *
    * @throws {HandleError} `busy` if there are too many handles or they hold too many bytes
    */
-  makeRoom(principal: string, session: string | undefined, bytes: number): Footprint {
+  reserveHandle(principal: string, session: string | undefined, bytes: number): Footprint {
     const { handles, retained } = this.#host.quotas;
     if (handles.excess(principal)?.limit === 'total') this.#expireAll();
     const full = handles.excess(principal);
     if (full) throw tooMany(full);
     let footprint = Footprint.reserve(retained, principal, session, bytes);
-    if ('limit' in footprint && this.#spare(undefined))
+    if ('limit' in footprint && this.#hibernateIdle(undefined))
       footprint = Footprint.reserve(retained, principal, session, bytes);
     if ('limit' in footprint) throw tooMany(footprint);
     return footprint;
@@ -93,12 +93,12 @@ export class HandleDirectory {
    * @returns the keys of the oldest replies beyond the maximum
    * @throws {HandleError} `busy` if there is no room
    */
-  takes(entry: HandleRecord, bytes: number, replies?: NewReplies): readonly string[] {
+  reserveMemory(entry: HandleRecord, bytes: number, replies?: NewReplies): readonly string[] {
     const { footprint } = entry;
-    let taken = footprint.awake(bytes, replies);
-    if ('limit' in taken && this.#spare(entry)) taken = footprint.awake(bytes, replies);
+    let taken = footprint.loaded(bytes, replies);
+    if ('limit' in taken && this.#hibernateIdle(entry)) taken = footprint.loaded(bytes, replies);
     if ('limit' in taken) throw tooMany(taken);
-    return taken.gone;
+    return taken.evicted;
   }
 
   /**
@@ -109,24 +109,24 @@ export class HandleDirectory {
   takesSteps(entry: HandleRecord, stream: string, bytes: number): Excess | undefined {
     const { footprint } = entry;
     const excess = footprint.steps(stream, bytes);
-    return excess && this.#spare(entry) ? footprint.steps(stream, bytes) : excess;
+    return excess && this.#hibernateIdle(entry) ? footprint.steps(stream, bytes) : excess;
   }
 
   add(entry: HandleRecord, instance?: Instance): void {
     this.#entries.set(entry.id, entry);
     this.#host.quotas.handles.add(entry.principal);
-    this.#watch();
-    if (instance) this.#use(instance);
+    this.#startSweeps();
+    if (instance) this.#markUsed(instance);
   }
 
-  left(entry: HandleRecord): void {
-    this.#awake.delete(entry);
+  leftMemory(entry: HandleRecord): void {
+    this.#loaded.delete(entry);
   }
 
   remove(entry: HandleRecord): void {
     this.#entries.delete(entry.id);
     if (!this.#expired.delete(entry)) this.#release(entry);
-    this.#wakes.delete(entry.id);
+    this.#timerQueue.delete(entry.id);
   }
 
   /**
@@ -134,31 +134,31 @@ export class HandleDirectory {
    *
    * @returns false if none was idle
    */
-  #spare(but: HandleRecord | undefined): boolean {
-    let looked = 0;
-    let some = false;
-    for (const oldest of this.#awake.values()) {
-      looked += 1;
-      if (oldest.idle && oldest.entry !== but) {
+  #hibernateIdle(except: HandleRecord | undefined): boolean {
+    let examined = 0;
+    let found = false;
+    for (const oldest of this.#loaded.values()) {
+      examined += 1;
+      if (oldest.idle && oldest.entry !== except) {
         this.#hibernate(oldest);
-        some = true;
+        found = true;
       }
-      if (looked === LOOK) break;
+      if (examined === MOST_EXAMINED) break;
     }
-    return some;
+    return found;
   }
 
   /** Returns the instance in memory. A new one loads itself when it is called. */
   instanceOf(entry: HandleRecord): Instance {
-    this.#wakes.delete(entry.id);
-    const instance = this.#awake.get(entry) ?? new Instance(entry, this.#host);
-    this.#use(instance);
+    this.#timerQueue.delete(entry.id);
+    const instance = this.#loaded.get(entry) ?? new Instance(entry, this.#host);
+    this.#markUsed(instance);
     return instance;
   }
 
   /** The instance of a handle if it is in memory. */
   activeInstance(entry: HandleRecord): Instance | undefined {
-    return this.#awake.get(entry);
+    return this.#loaded.get(entry);
   }
 
   /** Lists the live handles of a principal, oldest first; undefined if `after` is not one of them. */
@@ -176,7 +176,7 @@ export class HandleDirectory {
         found = entry.handle === after;
         continue;
       }
-      if (this.#isOver(entry)) continue;
+      if (this.#isExpired(entry)) continue;
       if (entries.length === limit) return { entries, after: entries.at(-1)?.handle };
       entries.push(entry);
     }
@@ -184,90 +184,90 @@ export class HandleDirectory {
   }
 
   /** Expires a handle. Calls on it are then answered only with the fact that it has expired. */
-  expire(entry: HandleRecord, gone: (entry: HandleRecord) => void = this.#gone): void {
+  expire(entry: HandleRecord, onExpired: (entry: HandleRecord) => void = this.#onExpired): void {
     if (this.#expired.has(entry)) return;
-    this.#awake.get(entry)?.expire();
-    this.#over(entry);
-    this.#wakes.delete(entry.id);
+    this.#loaded.get(entry)?.expire();
+    this.#rememberExpired(entry);
+    this.#timerQueue.delete(entry.id);
     const { store } = this.#host;
     // Its data is no longer read. A durable store deletes it on its own when it expires.
-    if (!store.durable) this.#erase(entry);
-    gone(entry);
+    if (!store.durable) this.#deleteStored(entry);
+    onExpired(entry);
   }
 
   /** Handles a machine that was replaced or withdrawn: its instances leave memory and are activated again from the store. */
   redefined(name: string): void {
-    for (const instance of [...this.#awake.values()]) {
+    for (const instance of [...this.#loaded.values()]) {
       if (instance.entry.name !== name) continue;
       void instance.settled().then(() => {
         const { wakeAt, idle, entry } = instance;
         instance.leave('its machine was replaced');
-        if (idle && wakeAt !== undefined) this.#wakes.add(entry.id, wakeAt);
-        else if (!idle) this.#wake(entry.id);
+        if (idle && wakeAt !== undefined) this.#timerQueue.add(entry.id, wakeAt);
+        else if (!idle) this.#activate(entry.id);
       });
     }
     if (!this.#restored || !this.#kind(name)) return;
-    for (const entry of this.#entries.values()) if (entry.name === name && entry.atWork) this.#wake(entry.id);
+    for (const entry of this.#entries.values()) if (entry.name === name && entry.atWork) this.#activate(entry.id);
   }
 
   /** Activates an instance again after a while, because it left memory through a failure of the store. */
-  lost(entry: HandleRecord): void {
+  reactivateLater(entry: HandleRecord): void {
     if (entry.status !== 'active' || this.#stopped) return;
     if (this.#entries.get(entry.id) !== entry) return;
-    this.#wakes.add(entry.id, this.#host.date() + RETRY_MS);
+    this.#timerQueue.add(entry.id, this.#host.date() + RETRY_MS);
   }
 
   /** Restores the records from the store. Instances with running invocations continue, and overdue timers fire now. */
-  async restore(gone: (entry: HandleRecord) => void): Promise<void> {
-    this.#gone = gone;
+  async restore(onExpired: (entry: HandleRecord) => void): Promise<void> {
+    this.#onExpired = onExpired;
     const { store, limits } = this.#host;
     let after: ActorRow | undefined;
     for (;;) {
       const rows: readonly ActorRow[] = await store.list({ kind: 'handle', after, limit: PAGE });
-      for (const row of rows) if (!this.#entries.has(row.id)) this.#take(row);
+      for (const row of rows) if (!this.#entries.has(row.id)) this.#restoreRow(row);
       after = rows.at(-1);
       if (rows.length < PAGE) break;
     }
-    const most = limits.maxHandles * LOOK;
+    const most = limits.maxHandles * MOST_EXAMINED;
     for (const { actor, due } of await store.timers(Number.MAX_SAFE_INTEGER, most)) {
       const entry = this.#entries.get(actor);
       // The earliest timer comes first.
-      if (entry?.status === 'active' && !this.#expired.has(entry) && !this.#wakes.has(actor))
-        this.#wakes.add(actor, due);
+      if (entry?.status === 'active' && !this.#expired.has(entry) && !this.#timerQueue.has(actor))
+        this.#timerQueue.add(actor, due);
     }
     this.#restored = true;
     for (const entry of this.#entries.values())
-      if (entry.atWork && entry.status === 'active' && !this.#expired.has(entry)) this.#wake(entry.id);
+      if (entry.atWork && entry.status === 'active' && !this.#expired.has(entry)) this.#activate(entry.id);
   }
 
   async stop(): Promise<void> {
     this.#stopped = true;
     for (const timer of this.#timers) timer.cancel();
-    this.#wakes.stop();
+    this.#timerQueue.stop();
     await Promise.all(
-      [...this.#awake.values()].map(async (instance) => {
+      [...this.#loaded.values()].map(async (instance) => {
         await instance.settled();
         instance.leave('the server is stopping');
       }),
     );
-    this.#awake.clear();
+    this.#loaded.clear();
   }
 
-  #take(row: ActorRow): void {
+  #restoreRow(row: ActorRow): void {
     const { limits, quotas } = this.#host;
     const footprint = Footprint.of(quotas.retained, row.principal);
     const entry = recordOf(row, lifetimeOf(this.#kind(row.name), row.principal, limits), limits, footprint);
     this.add(entry);
-    if (this.#isOver(entry)) this.#over(entry);
+    if (this.#isExpired(entry)) this.#rememberExpired(entry);
   }
 
   /** Remembers an expired handle, within the limit. */
-  #over(entry: HandleRecord): void {
+  #rememberExpired(entry: HandleRecord): void {
     this.#expired.add(entry);
     this.#release(entry);
     if (this.#expired.size <= this.#host.limits.maxRememberedHandles) return;
     const [oldest] = this.#expired;
-    if (oldest) this.#forget(oldest);
+    if (oldest) this.#remove(oldest);
   }
 
   #release({ principal, footprint }: HandleRecord): void {
@@ -275,35 +275,35 @@ export class HandleDirectory {
     footprint.release();
   }
 
-  #isOver(entry: HandleRecord): boolean {
+  #isExpired(entry: HandleRecord): boolean {
     const { limits, date } = this.#host;
     return deadlineOf(entry, lifetimeOf(this.#kind(entry.name), entry.principal, limits)) <= date();
   }
 
-  #wake(id: string): void {
+  #activate(id: string): void {
     const entry = this.#entries.get(id);
     // A machine that is not offered now may be offered later. Its instances are then activated.
-    if (!entry || this.#stopped || !this.#kind(entry.name) || this.#isOver(entry)) return;
+    if (!entry || this.#stopped || !this.#kind(entry.name) || this.#isExpired(entry)) return;
     this.instanceOf(entry).wake();
   }
 
   /** Marks an instance as just used. If too many are in memory, the least recently used idle ones hibernate. */
-  #use(instance: Instance): void {
-    this.#awake.delete(instance.entry);
-    this.#awake.set(instance.entry, instance);
-    if (this.#awake.size <= this.#host.limits.maxAwakeHandles) return;
-    let looked = 0;
-    for (const oldest of this.#awake.values()) {
-      looked += 1;
+  #markUsed(instance: Instance): void {
+    this.#loaded.delete(instance.entry);
+    this.#loaded.set(instance.entry, instance);
+    if (this.#loaded.size <= this.#host.limits.maxAwakeHandles) return;
+    let examined = 0;
+    for (const oldest of this.#loaded.values()) {
+      examined += 1;
       if (oldest !== instance && oldest.idle) this.#hibernate(oldest);
-      if (looked === LOOK || this.#awake.size <= this.#host.limits.maxAwakeHandles) return;
+      if (examined === MOST_EXAMINED || this.#loaded.size <= this.#host.limits.maxAwakeHandles) return;
     }
   }
 
-  #rest(): void {
+  #hibernateUnused(): void {
     const { clock, limits } = this.#host;
     const before = clock.now() - limits.handleRestMs;
-    for (const instance of this.#awake.values()) {
+    for (const instance of this.#loaded.values()) {
       if (instance.lastUsed <= before && instance.idle) this.#hibernate(instance);
     }
   }
@@ -311,23 +311,23 @@ export class HandleDirectory {
   #hibernate(instance: Instance): void {
     const { wakeAt, entry } = instance;
     instance.rest();
-    if (wakeAt !== undefined) this.#wakes.add(entry.id, wakeAt);
+    if (wakeAt !== undefined) this.#timerQueue.add(entry.id, wakeAt);
   }
 
   #expireAll(): void {
     const now = this.#host.date();
     for (const entry of this.#entries.values()) {
-      if (this.#isOver(entry)) this.expire(entry);
-      if (this.#expired.has(entry) && entry.forgotten <= now) this.#forget(entry);
+      if (this.#isExpired(entry)) this.expire(entry);
+      if (this.#expired.has(entry) && entry.forgotten <= now) this.#remove(entry);
     }
   }
 
-  #forget(entry: HandleRecord): void {
+  #remove(entry: HandleRecord): void {
     this.remove(entry);
-    this.#erase(entry);
+    this.#deleteStored(entry);
   }
 
-  #erase(entry: HandleRecord): void {
+  #deleteStored(entry: HandleRecord): void {
     const writes: readonly Write[] = [{ type: 'forget', actor: entry.id }];
     const { store, log } = this.#host;
     store
@@ -336,9 +336,9 @@ export class HandleDirectory {
   }
 
   /** Starts the periodic checks for hibernation and expiry while there are handles. */
-  #watch(): void {
+  #startSweeps(): void {
     if (this.#timers.length > 0 || this.#stopped) return;
-    this.#every(this.#host.limits.handleRestMs / 2, () => this.#rest());
+    this.#every(this.#host.limits.handleRestMs / 2, () => this.#hibernateUnused());
     this.#every(EXPIRY_MS, () => this.#expireAll());
   }
 

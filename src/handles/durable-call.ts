@@ -26,7 +26,7 @@ export interface DurableCallsOptions {
   log: OperatorLog;
 }
 
-interface CallRunHost extends DurableCallsOptions {
+interface CallRunDeps extends DurableCallsOptions {
   readonly timers: XStateTimers;
   /** Milliseconds since 1970, unaffected by changes of the wall clock. */
   date(): number;
@@ -51,85 +51,87 @@ export interface DurableCall {
 export function durableCalls(options: DurableCallsOptions): (run: DurableCall) => Promise<unknown> | undefined {
   const host = { ...options, timers: timersOf(options.clock), date: steadyDate(options.clock) };
   return (run) => {
-    const places = checkpointsOf(run.ctx);
-    return places && new Promise((resolve, reject) => new CallRun(run, places, host, resolve, reject).begin());
+    const checkpoints = checkpointsOf(run.ctx);
+    return (
+      checkpoints && new Promise((resolve, reject) => new CallRun(run, checkpoints, host, resolve, reject).begin())
+    );
   };
 }
 
 class CallRun {
   readonly #run: DurableCall;
-  readonly #places: Checkpoints;
-  readonly #host: CallRunHost;
+  readonly #checkpoints: Checkpoints;
+  readonly #host: CallRunDeps;
   readonly #resolve: (output: unknown) => void;
   readonly #reject: (error: unknown) => void;
-  readonly #living: HostedMachine;
+  readonly #hosted: HostedMachine;
   /** The timers of the checkpoint; undefined for a new run. */
-  readonly #before: readonly DueTimer[] | undefined;
+  readonly #storedTimers: readonly DueTimer[] | undefined;
   /** The timers by key: XState's object and the date at which it is due. */
   #timers = new Map<string, { readonly mark: object; readonly due: number }>();
   /** Each change is checkpointed, because the machine has asked something or its call is a task. */
-  #keeping: boolean;
+  #checkpointing: boolean;
   /** Resolves when the checkpoint of its first question is durable. */
-  #kept: Promise<void> | undefined;
-  #told: (() => void) | undefined;
+  #firstCheckpoint: Promise<void> | undefined;
+  #onFirstCheckpoint: (() => void) | undefined;
   #busy = false;
   #stirred = false;
   #over = false;
 
   constructor(
     run: DurableCall,
-    places: Checkpoints,
-    host: CallRunHost,
+    checkpoints: Checkpoints,
+    host: CallRunDeps,
     resolve: (output: unknown) => void,
     reject: (error: unknown) => void,
   ) {
     this.#run = run;
-    this.#places = places;
+    this.#checkpoints = checkpoints;
     this.#host = host;
     this.#resolve = resolve;
     this.#reject = reject;
     const { name, machine, input, ctx } = run;
     ctx.signal.throwIfAborted();
-    const before = places.before === undefined ? undefined : readCheckpoint(places.before, machine, name);
-    this.#keeping = places.lasting;
-    if (places.lasting) this.#kept = Promise.resolve();
-    this.#living = new HostedMachine(machine, before ?? { input }, {
+    const before = checkpoints.before === undefined ? undefined : readCheckpoint(checkpoints.before, machine, name);
+    this.#checkpointing = checkpoints.lasting;
+    if (checkpoints.lasting) this.#firstCheckpoint = Promise.resolve();
+    this.#hosted = new HostedMachine(machine, before ?? { input }, {
       timers: host.timers,
       asking: this.#asking,
       steps: (actor) => this.#steps(actor),
-      log: (said) => ctx.log.debug(said),
-      stirred: () => this.#stir(),
+      log: (message) => ctx.log.debug(message),
+      changed: () => this.#markChanged(),
     });
-    this.#before = before?.timers;
+    this.#storedTimers = before?.timers;
   }
 
   begin(): void {
     const { address, ctx, name, input } = this.#run;
     const { inspection, clock } = this.#host;
-    const living = this.#living;
+    const hosted = this.#hosted;
     ctx.signal.addEventListener('abort', this.#aborted, { once: true });
-    const facts = () => ({ tool: name, arguments: input, principal: ctx.principal, kept: this.#keeping });
-    const { actor } = living;
+    const facts = () => ({ tool: name, arguments: input, principal: ctx.principal, kept: this.#checkpointing });
+    const { actor } = hosted;
     inspection.born(address, liveMachine({ actor, address, label: name, inspection, now: () => clock.now(), facts }));
-    living.start();
-    if (!this.#before) return this.#turn();
+    hosted.start();
+    if (!this.#storedTimers) return this.#turn();
     // Overdue timers fire now.
     const now = this.#host.date();
-    for (const timer of [...this.#before].sort((a, b) => a.due - b.due))
-      living.schedule(timer, Math.max(0, timer.due - now));
-    for (const { key, mark, source, id } of living.scheduled()) {
-      const known = this.#before.find((timer) => timer.source === source && timer.id === id);
+    for (const timer of [...this.#storedTimers].sort((a, b) => a.due - b.due))
+      hosted.schedule(timer, Math.max(0, timer.due - now));
+    for (const { key, mark, source, id } of hosted.scheduled()) {
+      const known = this.#storedTimers.find((timer) => timer.source === source && timer.id === id);
       if (known) this.#timers.set(key, { mark, due: known.due });
     }
-    const crash = living.takeCrash();
+    const crash = hosted.takeCrash();
     if (crash) return this.#fail(crash.error);
     // This checkpoint is already durable. Overdue timers come before the effects of this state.
-    const effects = living.takeEffects();
-    if (this.#before.every(({ due }) => due > now)) return this.#go(effects);
+    const effects = hosted.takeEffects();
+    if (this.#storedTimers.every(({ due }) => due > now)) return this.#runEffects(effects);
     this.#busy = true;
     this.#host.clock.after(0, () => {
       this.#busy = false;
-      this.#go(effects);
+      this.#runEffects(effects);
     });
   }
 
@@ -139,7 +141,7 @@ class CallRun {
   };
 
   /** Handles all changes in one turn of the event loop together. */
-  #stir(): void {
+  #markChanged(): void {
     if (this.#stirred || this.#over) return;
     this.#stirred = true;
     queueMicrotask(() => this.#turn());
@@ -148,35 +150,35 @@ class CallRun {
   #turn(): void {
     if (this.#busy || this.#over) return;
     this.#stirred = false;
-    const living = this.#living;
-    living.takeEvents();
-    const { status, error } = living.snapshot;
-    const crash = living.takeCrash() ?? (status === 'error' ? { error } : undefined);
+    const hosted = this.#hosted;
+    hosted.takeEvents();
+    const { status, error } = hosted.snapshot;
+    const crash = hosted.takeCrash() ?? (status === 'error' ? { error } : undefined);
     if (crash) return this.#fail(crash.error);
-    const place = this.#keeping ? this.#place() : undefined;
+    const checkpoint = this.#checkpointing ? this.#checkpoint() : undefined;
     const due = Math.min(...[...this.#timers.values()].map((timer) => timer.due));
-    const journal = place === undefined ? undefined : this.#places.stepLog();
-    const effects = living.takeEffects();
-    if (place === undefined || !journal) return this.#go(effects);
+    const journal = checkpoint === undefined ? undefined : this.#checkpoints.stepLog();
+    const effects = hosted.takeEffects();
+    if (checkpoint === undefined || !journal) return this.#runEffects(effects);
     this.#busy = true;
-    journal.keepPlace(place, Number.isFinite(due) ? due : undefined).then(
+    journal.keepPlace(checkpoint, Number.isFinite(due) ? due : undefined).then(
       () => {
         this.#busy = false;
-        this.#go(effects);
+        this.#runEffects(effects);
       },
       (failed: unknown) => this.#fail(failed),
     );
   }
 
   /** Runs the effects once the checkpoint that led to them is durable, if there is one. */
-  #go(effects: readonly Effect[]): void {
+  #runEffects(effects: readonly Effect[]): void {
     if (this.#over) return;
-    this.#told?.();
-    const failed = this.#living.run(effects);
+    this.#onFirstCheckpoint?.();
+    const failed = this.#hosted.run(effects);
     if (failed) return this.#fail(failed.error);
     // The effects may have changed the machine, or it has changed in the meantime.
     if (this.#stirred) return queueMicrotask(() => this.#turn());
-    const { status, output } = this.#living.snapshot;
+    const { status, output } = this.#hosted.snapshot;
     if (status === 'done') this.#end('it reached its final state', () => this.#resolve(output));
   }
 
@@ -188,8 +190,8 @@ class CallRun {
     if (this.#over) return;
     this.#over = true;
     this.#run.ctx.signal.removeEventListener('abort', this.#aborted);
-    this.#living.stop();
-    this.#told?.();
+    this.#hosted.stop();
+    this.#onFirstCheckpoint?.();
     this.#host.inspection.gone(this.#run.address, why);
     settle();
   }
@@ -199,24 +201,24 @@ class CallRun {
    *
    * @returns undefined if it cannot be stored; another process then resumes from an earlier checkpoint or starts again
    */
-  #place(): string | undefined {
-    const living = this.#living;
+  #checkpoint(): string | undefined {
+    const hosted = this.#hosted;
     const { limits, date, log } = this.#host;
     try {
       const now = date();
       const before = this.#timers;
       this.#timers = new Map();
-      const timers = living.scheduled().map(({ key, mark, delay, source, target, id, event }): DueTimer => {
+      const timers = hosted.scheduled().map(({ key, mark, delay, source, target, id, event }): DueTimer => {
         const known = before.get(key);
         const due = known?.mark === mark ? known.due : Math.ceil(now + delay);
         this.#timers.set(key, { mark, due });
         return { source, target, id, event, due };
       });
-      const { machine, entries } = living;
-      return writeCheckpoint({ machine, entries, persisted: living.persisted() }, timers, limits);
+      const { machine, entries } = hosted;
+      return writeCheckpoint({ machine, entries, persisted: hosted.persisted() }, timers, limits);
     } catch (error) {
-      this.#keeping = false;
-      this.#kept = Promise.resolve();
+      this.#checkpointing = false;
+      this.#firstCheckpoint = Promise.resolve();
       log(
         'warning',
         `tool "${this.#run.name}" cannot save a checkpoint, so a restart runs the call again from its last checkpoint or from the start: ${messageOf(error)}`,
@@ -231,8 +233,8 @@ class CallRun {
       { signal, by }: { readonly signal: AbortSignal; readonly by: AnyActorRef },
     ): Promise<Answers<Q>> => {
       // The client may retry from here on, so the question is sent once its checkpoint is durable.
-      this.#kept ??= this.#keep();
-      await this.#kept;
+      this.#firstCheckpoint ??= this.#startCheckpointing();
+      await this.#firstCheckpoint;
       signal.throwIfAborted();
       const [named] = Object.entries(questions);
       if (!named) throw new TypeError('expected a question, got none');
@@ -244,26 +246,26 @@ class CallRun {
     },
   };
 
-  #keep(): Promise<void> {
-    this.#keeping = true;
-    const kept = new Promise<void>((resolve) => {
-      this.#told = resolve;
+  #startCheckpointing(): Promise<void> {
+    this.#checkpointing = true;
+    const first = new Promise<void>((resolve) => {
+      this.#onFirstCheckpoint = resolve;
     });
-    this.#stir();
-    return kept;
+    this.#markChanged();
+    return first;
   }
 
   /** Returns a name of the invocation that is the same in every process, and differs each time its state is entered. */
   #entryOf(actor: AnyActorRef): string {
     const path = actorPath(actor);
-    const entry = this.#living.entries[path] ?? 1;
+    const entry = this.#hosted.entries[path] ?? 1;
     return entry > 1 ? `${path}.${entry}` : path;
   }
 
   #steps(actor: AnyActorRef): StepProvider {
     const entry = this.#entryOf(actor);
     const { ctx } = this.#run;
-    const request = this.#places.stepLog()?.key ?? ctx.requestId;
+    const request = this.#checkpoints.stepLog()?.key ?? ctx.requestId;
     return {
       key: createHash('sha256').update(`${request} ${entry}`).digest('base64url'),
       step: (name, fn) => ctx.step(`${entry}/${name}`, fn),

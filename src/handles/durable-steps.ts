@@ -29,7 +29,7 @@ export interface StepProvider {
 }
 
 /** The step providers of actor systems. Process-wide, because a machine may import another copy of this package. */
-const lenders = processWide(
+const providers = processWide(
   'troupe.steps',
   () => new WeakMap<object, (actor: AnyActorRef) => StepProvider | Promise<StepProvider>>(),
 );
@@ -37,9 +37,9 @@ const lenders = processWide(
 /** Sets the step provider for the system of this actor. */
 export function withSteps(
   actor: AnyActorRef,
-  lend: (actor: AnyActorRef) => StepProvider | Promise<StepProvider>,
+  provide: (actor: AnyActorRef) => StepProvider | Promise<StepProvider>,
 ): void {
-  lenders.set(actor.system, lend);
+  providers.set(actor.system, provide);
 }
 
 /**
@@ -60,14 +60,14 @@ export function fromSteps<Input extends NonReducibleUnknown, Output>(
   work: (scope: StepsScope<Input>) => Output | Promise<Output>,
 ): PromiseActorLogic<Output, Input> {
   return fromPromise(async ({ input, self, signal }) => {
-    const { key, step } = (await lenders.get(self.system)?.(self)) ?? unkept();
+    const { key, step } = (await providers.get(self.system)?.(self)) ?? stepsInMemory();
     signal.throwIfAborted();
     return work({ input, step, signal, key });
   });
 }
 
 /** Steps without a durable log: each name runs once per run of the work. */
-function unkept(): StepProvider {
+function stepsInMemory(): StepProvider {
   const running = new Map<string, Promise<unknown>>();
   return {
     key: nanoid(),

@@ -33,34 +33,35 @@ export function creationFailed(entry: HandleRecord, host: InstanceDeps, error: u
 export function poisonLetter(
   entry: HandleRecord,
   host: InstanceDeps,
-  job: QueuedCall,
+  call: QueuedCall,
   error: unknown,
 ): { readonly letter: DeadLetter; readonly refusal: HandleError } {
-  const incident = host.incident(`${handleAddress(entry)} crashed ${job.attempts} times at ${nameOf(job)}`, error);
-  const mail: AnyEventObject = job.type === 'event' ? { ...job.event.data, type: job.event.type } : { type: job.type };
-  const refusal = new HandleError('failed', setAside(job, job.attempts, shortly(error, incident)), {
+  const incident = host.incident(`${handleAddress(entry)} crashed ${call.attempts} times at ${nameOf(call)}`, error);
+  const mail: AnyEventObject =
+    call.type === 'event' ? { ...call.event.data, type: call.event.type } : { type: call.type };
+  const refusal = new HandleError('failed', quarantineText(call, call.attempts, shortly(error, incident)), {
     incident,
     cause: error,
   });
-  return { letter: letterOf(entry, host, [mail], job.attempts, error, incident), refusal };
+  return { letter: letterOf(entry, host, [mail], call.attempts, error, incident), refusal };
 }
 
 /** Creates the error for an event that would make its instance exceed a limit. */
-export function tooLarge(job: QueuedCall, error: TooLarge): HandleError {
+export function tooLarge(call: QueuedCall, error: TooLarge): HandleError {
   return new HandleError(
     'refused',
-    `${nameOf(job)} is rejected because its result does not fit: ${error.message}. Nothing of it has happened, and the instance is unchanged. Send less.`,
+    `${nameOf(call)} is rejected because its result does not fit: ${error.message}. Nothing of it has happened, and the instance is unchanged. Send less.`,
     { cause: error },
   );
 }
 
 /** Creates the error for an event that was quarantined earlier and is not tried again. */
-export function setAsideBefore(job: QueuedCall, deaths: number, incident: string): HandleError {
-  return new HandleError('failed', setAside(job, deaths, `incident ${incident}`), { incident });
+export function quarantinedBefore(call: QueuedCall, deaths: number, incident: string): HandleError {
+  return new HandleError('failed', quarantineText(call, deaths, `incident ${incident}`), { incident });
 }
 
-function setAside(job: QueuedCall, times: number, why: string): string {
-  return `${nameOf(job)} crashed this instance ${times} times and was quarantined. It had no effect: the instance is unchanged (${why})`;
+function quarantineText(call: QueuedCall, times: number, why: string): string {
+  return `${nameOf(call)} crashed this instance ${times} times and was quarantined. It had no effect: the instance is unchanged (${why})`;
 }
 
 /** Creates the dead letter of an instance that crashed too often, and its failure. */
@@ -101,6 +102,6 @@ function textOf(error: unknown): string {
   return Buffer.from((stackOf(error) || messageOf(error)).slice(0, MOST_MAIL)).toString();
 }
 
-function nameOf(job: QueuedCall): string {
-  return job.type === 'event' ? `"${job.event.type}"` : `"${job.type}"`;
+function nameOf(call: QueuedCall): string {
+  return call.type === 'event' ? `"${call.event.type}"` : `"${call.type}"`;
 }

@@ -28,15 +28,15 @@ export interface NewReplies {
 const NO_REPLIES: NewReplies = { added: [], now: 0, most: 0 };
 
 export class Footprint {
-  readonly #taken: Reservation;
+  readonly #reservation: Reservation;
   #instance = 0;
   #replies: Reply[] | undefined;
   #replyBytes = 0;
   /** Bytes of the results of steps, by the stream of their invocation. */
   #steps: Map<string, number> | undefined;
 
-  constructor(taken: Reservation) {
-    this.#taken = taken;
+  constructor(reservation: Reservation) {
+    this.#reservation = reservation;
   }
 
   /** Creates the footprint of an existing handle. */
@@ -46,9 +46,9 @@ export class Footprint {
 
   /** Creates the footprint of a new handle whose input has this many bytes. */
   static reserve(quota: Quota, principal: string, session: string | undefined, bytes: number): Footprint | Excess {
-    const taken = quota.reserve(principal, ENTRY_BYTES + AWAKE_BYTES + bytes, session);
-    if (isExcess(taken)) return taken;
-    const footprint = new Footprint(taken);
+    const reservation = quota.reserve(principal, ENTRY_BYTES + AWAKE_BYTES + bytes, session);
+    if (isExcess(reservation)) return reservation;
+    const footprint = new Footprint(reservation);
     footprint.#instance = AWAKE_BYTES + bytes;
     return footprint;
   }
@@ -64,20 +64,23 @@ export class Footprint {
    *
    * @returns the keys of the oldest replies beyond the maximum; or the exceeded limit, and then nothing changes
    */
-  awake(bytes: number, { added, now, most }: NewReplies = NO_REPLIES): { readonly gone: readonly string[] } | Excess {
+  loaded(
+    bytes: number,
+    { added, now, most }: NewReplies = NO_REPLIES,
+  ): { readonly evicted: readonly string[] } | Excess {
     const before = { instance: this.#instance, replies: this.#replies, replyBytes: this.#replyBytes };
     this.#instance = AWAKE_BYTES + bytes;
-    let gone: readonly string[] = [];
+    let evicted: readonly string[] = [];
     if (added.length > 0) {
       const keys = new Set(added.map(({ key }) => key));
       const stored = (this.#replies ?? []).filter(({ key, expires }) => !keys.has(key) && expires > now);
       stored.push(...added.map((reply) => ({ ...reply, bytes: KEY_BYTES + reply.bytes })));
-      gone = stored.splice(0, Math.max(0, stored.length - most)).map(({ key }) => key);
+      evicted = stored.splice(0, Math.max(0, stored.length - most)).map(({ key }) => key);
       this.#replies = stored;
       this.#replyBytes = stored.reduce((sum, reply) => sum + reply.bytes, 0);
     }
     const excess = this.#resize(undefined);
-    if (!excess) return { gone };
+    if (!excess) return { evicted };
     this.#instance = before.instance;
     this.#replies = before.replies;
     this.#replyBytes = before.replyBytes;
@@ -109,14 +112,14 @@ export class Footprint {
    * @param bytes its stored data, if the store holds that in memory, together with the results of steps; undefined if the
    *   store is durable
    */
-  asleep(bytes: number | undefined): void {
+  unloaded(bytes: number | undefined): void {
     this.#instance = bytes ?? 0;
     if (bytes === undefined) this.#steps = undefined;
     this.#resize('forced');
   }
 
   release(): void {
-    this.#taken.release();
+    this.#reservation.release();
     this.#instance = 0;
     this.#replies = undefined;
     this.#replyBytes = 0;
@@ -125,9 +128,9 @@ export class Footprint {
 
   #resize(forced: 'forced' | undefined): Excess | undefined {
     // A released handle may leave memory later; it no longer counts.
-    if (this.#taken.amount === 0) return undefined;
+    if (this.#reservation.amount === 0) return undefined;
     let steps = 0;
     for (const bytes of this.#steps?.values() ?? []) steps += bytes;
-    return this.#taken.resize(ENTRY_BYTES + this.#instance + this.#replyBytes + steps, forced);
+    return this.#reservation.resize(ENTRY_BYTES + this.#instance + this.#replyBytes + steps, forced);
   }
 }

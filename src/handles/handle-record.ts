@@ -44,7 +44,7 @@ export function handleAddress({ name, handle }: Pick<HandleRecord, 'name' | 'han
   return `handle/${name}/${handle.slice(0, 6)}`;
 }
 
-/** How long handles of a machine live, from the machine's options and the server's limits. */
+/** The lifetime of the handles of a machine, from the machine's options and the server's limits. */
 export interface Lifetime {
   readonly ttlMs: number;
   readonly idleMs: number;

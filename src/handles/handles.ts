@@ -34,7 +34,7 @@ export class Handles {
   readonly #host: InstanceDeps;
   readonly #kinds = new Map<string, MachineKind>();
   readonly #directory: HandleDirectory;
-  readonly #keyed: IdempotentCalls;
+  readonly #idempotent: IdempotentCalls;
   readonly #listeners = new Set<(change: HandleChange) => void>();
   #stopped = false;
 
@@ -50,15 +50,15 @@ export class Handles {
       poisonEvents: new PoisonEvents({ ...deps, log: system.log, date }),
       kindOf: (name) => this.#kindOf(name),
       changed: (entry, type, view) => {
-        if (this.#listeners.size > 0) this.#tell({ type, view: view(), principal: entry.principal });
+        if (this.#listeners.size > 0) this.#notify({ type, view: view(), principal: entry.principal });
       },
-      takes: (entry, bytes, replies) => this.#directory.takes(entry, bytes, replies),
+      reserveMemory: (entry, bytes, replies) => this.#directory.reserveMemory(entry, bytes, replies),
       takesSteps: (entry, stream, bytes) => this.#directory.takesSteps(entry, stream, bytes),
-      left: (entry) => this.#directory.left(entry),
-      lost: (entry) => this.#directory.lost(entry),
+      leftMemory: (entry) => this.#directory.leftMemory(entry),
+      reactivateLater: (entry) => this.#directory.reactivateLater(entry),
     };
     this.#directory = new HandleDirectory(this.#host, (name) => this.#kinds.get(name));
-    this.#keyed = new IdempotentCalls(options.store);
+    this.#idempotent = new IdempotentCalls(options.store);
   }
 
   /**
@@ -89,18 +89,18 @@ export class Handles {
     if (fault !== undefined) throw new HandleError('refused', `the input of a new "${name}": ${fault}`);
     const scope = creatorOf(name, caller, options.idempotencyKey);
     const { idempotencyKey: key } = options;
-    if (key === undefined || scope === undefined) return this.#make(kind, input, caller, []);
-    return this.#keyed.once(
+    if (key === undefined || scope === undefined) return this.#create(kind, input, caller, []);
+    return this.#idempotent.once(
       scope,
       key,
       (handle) => this.get(name, handle, caller),
-      (reply) => this.#make(kind, input, caller, reply),
+      (reply) => this.#create(kind, input, caller, reply),
     );
   }
 
-  async #make(kind: MachineKind, input: unknown, caller: Caller, reply: readonly ReplyOf[]): Promise<HandleView> {
+  async #create(kind: MachineKind, input: unknown, caller: Caller, reply: readonly ReplyOf[]): Promise<HandleView> {
     if (this.#stopped) throw new Deactivating();
-    const footprint = this.#directory.makeRoom(caller.principal, caller.ctx?.session?.id, heapBytes(input));
+    const footprint = this.#directory.reserveHandle(caller.principal, caller.ctx?.session?.id, heapBytes(input));
     const handle = nanoid(HANDLE_LENGTH);
     const now = this.#host.date();
     const entry: HandleRecord = {
@@ -116,7 +116,7 @@ export class Handles {
       forgotten: 0,
       footprint,
     };
-    const more = reply.map((of): Write => of(handle, now + this.#options.limits.replyTtlMs));
+    const more = reply.map((writeOf): Write => writeOf(handle, now + this.#options.limits.replyTtlMs));
     const instance = new Instance(entry, this.#host);
     this.#directory.add(entry, instance);
     try {
@@ -145,10 +145,10 @@ export class Handles {
     if (fault !== undefined) throw new HandleError('refused', fault);
     const { idempotencyKey: key } = options;
     if (key === undefined) return this.#call(entry, { type: 'event', event, key }, caller);
-    return this.#keyed.once(
+    return this.#idempotent.once(
       entry.id,
       key,
-      (told) => this.#call(entry, { type: 'look', told: this.#keyed.viewOf(told) }, caller),
+      (earlier) => this.#call(entry, { type: 'get', earlier: this.#idempotent.viewOf(earlier) }, caller),
       () => this.#call(entry, { type: 'event', event, key }, caller),
     );
   }
@@ -159,7 +159,7 @@ export class Handles {
    * @throws {HandleError}
    */
   async get(name: string, handle: string, caller: Caller): Promise<HandleView> {
-    return this.#call(this.#find(name, handle, caller), { type: 'look' }, caller);
+    return this.#call(this.#find(name, handle, caller), { type: 'get' }, caller);
   }
 
   /**
@@ -188,8 +188,8 @@ export class Handles {
     const page = this.#directory.page(name, caller.principal, after, Math.min(limit, limits.pageSize));
     if (!page) throw new HandleError('refused', `after: unknown handle of "${name}". List again from the start.`);
     // Listing does not ask questions.
-    const looking = { principal: caller.principal, ctx: undefined };
-    const views = await Promise.all(page.entries.map((entry) => this.#peek(entry, looking)));
+    const reader = { principal: caller.principal, ctx: undefined };
+    const views = await Promise.all(page.entries.map((entry) => this.#peek(entry, reader)));
     return { handles: views.flatMap((view) => view ?? []), after: page.after };
   }
 
@@ -202,7 +202,7 @@ export class Handles {
   /** Restores handles from the store, before the server accepts calls. */
   async restore(): Promise<void> {
     await this.#host.poisonEvents.restore();
-    await this.#directory.restore((entry) => this.#gone(entry));
+    await this.#directory.restore((entry) => this.#notifyExpired(entry));
   }
 
   /** Lists events, and activities of instances, that are quarantined because they ended the process too often. */
@@ -219,27 +219,27 @@ export class Handles {
   release(incident: string): boolean {
     const released = this.#host.poisonEvents.release(incident);
     const entry = released?.own ? this.#directory.entry(released.id) : undefined;
-    if (entry?.status === 'failed') void this.#revive(entry);
+    if (entry?.status === 'failed') void this.#resumeReleased(entry);
     return released !== undefined;
   }
 
   /** Resumes a quarantined instance from its last snapshot, with its timers. */
-  async #revive(entry: HandleRecord): Promise<void> {
+  async #resumeReleased(entry: HandleRecord): Promise<void> {
     const { limits, store } = this.#options;
     const { id: actor } = entry;
     try {
       const stored = await store.load(actor);
       if (!stored?.snapshot) return;
       const { version, data } = stored.snapshot;
-      const kept = writeStored({ ...readStored(data, handleAddress(entry)), failure: undefined });
+      const released = writeStored({ ...readStored(data, handleAddress(entry)), failure: undefined });
       entry.status = 'active';
       const lifetime = lifetimeOf(this.#kinds.get(entry.name), entry.principal, limits);
       await store.commit([
         { type: 'actor', actor: rowOf(entry, lifetime, limits) },
-        { type: 'snapshot', actor, version, data: kept },
+        { type: 'snapshot', actor, version, data: released },
       ]);
       this.#directory.activeInstance(entry)?.leave('it was released');
-      this.#directory.lost(entry);
+      this.#directory.reactivateLater(entry);
     } catch (error) {
       entry.status = 'failed';
       this.#host.incident(`releasing ${handleAddress(entry)} from quarantine`, error);
@@ -277,19 +277,19 @@ export class Handles {
     const now = this.#host.date();
     const lifetime = lifetimeOf(kind, principal, this.#options.limits);
     if (deadlineOf(entry, lifetime) > now) return entry;
-    this.#directory.expire(entry, () => this.#gone(entry));
+    this.#directory.expire(entry, () => this.#notifyExpired(entry));
     throw new HandleError(
       'expired',
       `this handle of "${name}" has expired. A handle lives ${inHours(lifetime.ttlMs)} at most, or ${inHours(lifetime.idleMs)} without use. Create a new one.`,
     );
   }
 
-  async #call(entry: HandleRecord, job: QueuedKind, caller: Caller): Promise<HandleView> {
+  async #call(entry: HandleRecord, call: QueuedKind, caller: Caller): Promise<HandleView> {
     if (this.#stopped) throw new Deactivating();
     entry.used = this.#host.date();
     for (let tries = 1; ; tries += 1) {
       try {
-        const view = await this.#directory.instanceOf(entry).call(job, caller);
+        const view = await this.#directory.instanceOf(entry).call(call, caller);
         this.#touch(entry);
         return view;
       } catch (error) {
@@ -312,25 +312,25 @@ export class Handles {
   /** An instance that cannot be read is omitted from the list, and leaves memory again. */
   async #peek(entry: HandleRecord, caller: Caller): Promise<HandleView | undefined> {
     try {
-      return await this.#directory.instanceOf(entry).call({ type: 'look' }, caller);
+      return await this.#directory.instanceOf(entry).call({ type: 'get' }, caller);
     } catch {
       return undefined;
     }
   }
 
   /** The instance may have expired while it hibernated, so its state is not available. */
-  #gone({ handle, name: machine, created, principal }: HandleRecord): void {
-    const born = isoOf(created);
+  #notifyExpired({ handle, name: machine, created, principal }: HandleRecord): void {
+    const createdAt = isoOf(created);
     const now = isoOf(Math.round(this.#host.date()));
     const none = { state: null, view: undefined, accepts: [], version: 0 };
-    this.#tell({
+    this.#notify({
       type: 'gone',
       principal,
-      view: { handle, machine, status: 'ended', ...none, created: born, expires: now },
+      view: { handle, machine, status: 'ended', ...none, created: createdAt, expires: now },
     });
   }
 
-  #tell(change: HandleChange): void {
+  #notify(change: HandleChange): void {
     for (const listener of this.#listeners) {
       try {
         listener(change);

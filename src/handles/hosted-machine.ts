@@ -23,14 +23,14 @@ export interface HostedMachineDeps {
   readonly timers: XStateTimers;
   readonly asking: Invoked;
   steps(actor: AnyActorRef): StepProvider | Promise<StepProvider>;
-  log(said: unknown): void;
+  log(message: unknown): void;
   /** Runs a step that no call has caused. */
-  alone?<T>(step: () => T): T;
+  withoutCall?<T>(step: () => T): T;
   /** Called when the machine changed or failed without a call, through an invocation or a timer. */
-  stirred(): void;
+  changed(): void;
 }
 
-export type Beginning =
+export type MachineStart =
   | { readonly input: unknown }
   | { readonly snapshot: JsonObject; readonly entries: Readonly<Record<string, number>> };
 
@@ -51,23 +51,23 @@ export class HostedMachine {
   /** Number of starts of each invocation, by its path. */
   readonly entries: Record<string, number>;
   readonly #host: HostedMachineDeps;
-  readonly #held = new DeferredEffects();
+  readonly #effects = new DeferredEffects();
   readonly #root: XStateActor<InstanceLogic>;
   #events: AnyEventObject[] = [];
   #thrown: { readonly error: unknown } | undefined;
-  #within = true;
+  #inTurn = true;
   #stopped = false;
 
   /** Creates the actor without starting it. The effects of its start are deferred. */
-  constructor(machine: AnyStateMachine, beginning: Beginning, host: HostedMachineDeps) {
+  constructor(machine: AnyStateMachine, start: MachineStart, host: HostedMachineDeps) {
     this.machine = machine;
     this.#host = host;
-    this.entries = 'entries' in beginning ? { ...beginning.entries } : {};
+    this.entries = 'entries' in start ? { ...start.entries } : {};
     this.#root = createActor(this.#logic(machine), {
-      ...('input' in beginning ? { input: beginning.input } : { snapshot: restorable(beginning.snapshot) }),
+      ...('input' in start ? { input: start.input } : { snapshot: restorable(start.snapshot) }),
       id: machine.id,
       clock: host.timers,
-      logger: (...said: unknown[]) => host.log(said.length === 1 ? said[0] : said),
+      logger: (...messages: unknown[]) => host.log(messages.length === 1 ? messages[0] : messages),
       inspect: (event) => {
         const { actorRef } = event;
         if (event.type === '@xstate.actor' && isActor(actorRef)) this.#adopt(actorRef);
@@ -82,9 +82,8 @@ export class HostedMachine {
     // Without this listener, the error of a failed actor would end the process.
     this.#root.subscribe({ error: () => this.#changed() });
     const { status, error } = this.snapshot;
-    if (status === 'error' && !('snapshot' in beginning && beginning.snapshot.status === 'error'))
-      this.#thrown = { error };
-    this.#within = false;
+    if (status === 'error' && !('snapshot' in start && start.snapshot.status === 'error')) this.#thrown = { error };
+    this.#inTurn = false;
   }
 
   get actor(): AnyActorRef {
@@ -96,12 +95,12 @@ export class HostedMachine {
   }
 
   start(): void {
-    this.#inTurn(() => this.#root.start());
+    this.#runTurn(() => this.#root.start());
   }
 
   /** Runs one turn. When it returns, the system has processed the event completely. */
   send(event: AnyEventObject): void {
-    this.#inTurn(() => this.#root.send(event));
+    this.#runTurn(() => this.#root.send(event));
   }
 
   /** Returns the error that the machine threw since the last call. After an error the machine is unusable. */
@@ -118,13 +117,13 @@ export class HostedMachine {
     return events;
   }
 
-  /** Whether any effect is deferred. */
-  get holds(): boolean {
-    return this.#held.some;
+  /** True while any effect is deferred. */
+  get hasEffects(): boolean {
+    return this.#effects.any;
   }
 
   takeEffects(): readonly Effect[] {
-    return this.#held.take();
+    return this.#effects.take();
   }
 
   /**
@@ -133,7 +132,7 @@ export class HostedMachine {
    * @returns the first error
    */
   run(effects: readonly Effect[]): { readonly effect: string; readonly error: unknown } | undefined {
-    return this.#held.run(effects);
+    return this.#effects.run(effects);
   }
 
   /**
@@ -171,7 +170,7 @@ export class HostedMachine {
     if (from && to) scheduleEvent(from, to, event, ms, id);
   }
 
-  /** Whether any invocation is working. An invocation that waits for a client's answer is not. */
+  /** Returns whether any invocation is working. An invocation that waits for a client's answer is not. */
   atWork(waits: (actor: AnyActorRef) => boolean): boolean {
     return this.snapshot.status === 'active' && hasPendingWork(this.#root, waits);
   }
@@ -180,7 +179,7 @@ export class HostedMachine {
   stop(): void {
     if (this.#stopped) return;
     this.#stopped = true;
-    this.#held.close();
+    this.#effects.close();
     const { children } = this.snapshot;
     this.#root.stop();
     // XState stops a crashed actor without its children.
@@ -192,7 +191,7 @@ export class HostedMachine {
       transition: (snapshot, event, scope) => {
         const step = () => machine.transition(snapshot, event, scope);
         try {
-          return this.#within || !this.#host.alone ? step() : this.#host.alone(step);
+          return this.#inTurn || !this.#host.withoutCall ? step() : this.#host.withoutCall(step);
         } catch (error) {
           this.#thrown = { error };
           throw error;
@@ -206,23 +205,23 @@ export class HostedMachine {
   }
 
   #adopt(actor: AnyActorRef): void {
-    this.#held.adopt(actor);
+    this.#effects.adopt(actor);
     if (!parentOf(actor) || isRestored(actor)) return;
     const path = actorPath(actor);
     this.entries[path] = (this.entries[path] ?? 0) + 1;
   }
 
   #changed(): void {
-    if (!this.#within && !this.#stopped) this.#host.stirred();
+    if (!this.#inTurn && !this.#stopped) this.#host.changed();
   }
 
-  #inTurn(run: () => void): void {
-    const before = this.#within;
-    this.#within = true;
+  #runTurn(run: () => void): void {
+    const before = this.#inTurn;
+    this.#inTurn = true;
     try {
       run();
     } finally {
-      this.#within = before;
+      this.#inTurn = before;
     }
   }
 }

@@ -18,21 +18,21 @@ export class IdempotentCalls {
    * Runs a call unless one with this key has already run.
    *
    * @param scope the scope within which the key is unique
-   * @param again answers a repeated call from the stored reply of the first
-   * @param make runs the call; its argument creates the row that stores the reply
+   * @param repeat answers a repeated call from the stored reply of the first
+   * @param run runs the call; its argument creates the row that stores the reply
    * @throws {HandleError}
    */
   async once(
     scope: string,
     key: string,
-    again: (told: string) => Promise<HandleView>,
-    make: (reply: readonly ((data: string, expires: number) => Write)[]) => Promise<HandleView>,
+    repeat: (earlier: string) => Promise<HandleView>,
+    run: (reply: readonly ((data: string, expires: number) => Write)[]) => Promise<HandleView>,
   ): Promise<HandleView> {
     const name = `${scope} ${key}`;
     // A repeated call waits for the first one if that is still in progress.
     const running = this.#calls.get(name);
     if (running) return running;
-    const call = this.#made(scope, key, again, make);
+    const call = this.#runOnce(scope, key, repeat, run);
     this.#calls.set(name, call);
     try {
       return await call;
@@ -41,18 +41,18 @@ export class IdempotentCalls {
     }
   }
 
-  async #made(
+  async #runOnce(
     scope: string,
     key: string,
-    again: (told: string) => Promise<HandleView>,
-    make: (reply: readonly ((data: string, expires: number) => Write)[]) => Promise<HandleView>,
+    repeat: (earlier: string) => Promise<HandleView>,
+    run: (reply: readonly ((data: string, expires: number) => Write)[]) => Promise<HandleView>,
   ): Promise<HandleView> {
-    const before = await this.#before(scope, key);
-    if (before !== undefined) return again(before);
-    return make([(data, expires) => ({ type: 'reply', actor: scope, request: key, data, expires })]);
+    const before = await this.#storedReply(scope, key);
+    if (before !== undefined) return repeat(before);
+    return run([(data, expires) => ({ type: 'reply', actor: scope, request: key, data, expires })]);
   }
 
-  async #before(scope: string, key: string): Promise<string | undefined> {
+  async #storedReply(scope: string, key: string): Promise<string | undefined> {
     try {
       // An evicted reply is an empty text.
       return (await this.#store.reply(scope, key)) || undefined;

@@ -9,7 +9,7 @@ import type { InstanceDeps } from './instance-deps.ts';
 import type { Caller } from './machine-definition.ts';
 
 /** The parts of an instance that the inspector reads and the call that an operator may make. */
-export interface Telling {
+export interface InspectedInstance {
   readonly entry: HandleRecord;
   state(): string;
   call(kind: QueuedKind, caller: Caller): Promise<unknown>;
@@ -20,14 +20,14 @@ export class InspectableInstance implements LiveRecord {
   readonly #entry: HandleRecord;
   readonly #host: InstanceDeps;
   readonly #mail: Pick<BoundedMailbox, 'size'>;
-  readonly #telling: Telling;
-  #awake: Activation | undefined;
+  readonly #instance: InspectedInstance;
+  #activation: Activation | undefined;
 
-  constructor(host: InstanceDeps, mail: Pick<BoundedMailbox, 'size'>, telling: Telling) {
-    this.#entry = telling.entry;
+  constructor(host: InstanceDeps, mail: Pick<BoundedMailbox, 'size'>, instance: InspectedInstance) {
+    this.#entry = instance.entry;
     this.#host = host;
     this.#mail = mail;
-    this.#telling = telling;
+    this.#instance = instance;
   }
 
   get label(): string {
@@ -35,14 +35,14 @@ export class InspectableInstance implements LiveRecord {
   }
 
   /** Reports an activation, also one that replaces another. */
-  opened(awake: Activation): void {
-    this.#awake = awake;
+  opened(activation: Activation): void {
+    this.#activation = activation;
     this.#host.inspection.renewed(handleAddress(this.#entry));
   }
 
   /** Reports that the instance left memory. */
   closed(): void {
-    this.#awake = undefined;
+    this.#activation = undefined;
   }
 
   /** Reports the current state, which may have changed. */
@@ -65,7 +65,7 @@ export class InspectableInstance implements LiveRecord {
   }
 
   state(): string {
-    return this.#telling.state();
+    return this.#instance.state();
   }
 
   queued(): number {
@@ -73,31 +73,31 @@ export class InspectableInstance implements LiveRecord {
   }
 
   chart(): Charted | undefined {
-    const living = this.#awake?.living;
-    return living && { machine: living.machine, snapshot: living.snapshot };
+    const hosted = this.#activation?.hosted;
+    return hosted && { machine: hosted.machine, snapshot: hosted.snapshot };
   }
 
   facts(): Facts {
     const { name, principal, status, created, used, atWork } = this.#entry;
-    return { machine: name, version: this.#awake?.version, principal, status, created, used, 'at work': atWork };
+    return { machine: name, version: this.#activation?.version, principal, status, created, used, 'at work': atWork };
   }
 
   waits(): readonly Waits[] {
-    const awake = this.#awake;
-    if (!awake || this.#entry.status !== 'active') return [];
+    const activation = this.#activation;
+    if (!activation || this.#entry.status !== 'active') return [];
     const { clock, date } = this.#host;
-    const asks = awake.desk.look().map(({ message, kind, id }) => ({
+    const asks = activation.inputs.list().map(({ message, kind, id }) => ({
       what: message ?? `${kind} (${id})`,
       whom: 'the client of the next call on this handle',
     }));
     const later = clock.now() - date();
-    return [...asks, ...awake.timerRows().map(({ timer, due }) => ({ what: timer, until: due + later }))];
+    return [...asks, ...activation.timerRows().map(({ timer, due }) => ({ what: timer, until: due + later }))];
   }
 
   watch(): (() => void) | undefined {
     const { inspection, clock } = this.#host;
-    if (!this.#awake) return undefined;
-    return watchSystem(this.#awake.living.actor, handleAddress(this.#entry), inspection, () => clock.now());
+    if (!this.#activation) return undefined;
+    return watchSystem(this.#activation.hosted.actor, handleAddress(this.#entry), inspection, () => clock.now());
   }
 
   give({ type, ...data }: AnyEventObject): void {
@@ -106,6 +106,6 @@ export class InspectableInstance implements LiveRecord {
       throw new TypeError(`expected one of the listed events (${events.join(', ')}), got ${type}`);
     const caller: Caller = { principal: this.#entry.principal, ctx: undefined };
     // The inspector shows the result, even if it is a crash.
-    this.#telling.call({ type: 'event', event: { type, data }, key: undefined }, caller).catch(() => {});
+    this.#instance.call({ type: 'event', event: { type, data }, key: undefined }, caller).catch(() => {});
   }
 }

@@ -36,11 +36,11 @@ export interface InstanceDeps extends Omit<HandlesOptions, 'system'>, ActorSyste
    * @returns the keys of the oldest replies beyond the maximum
    * @throws {HandleError} `busy` if there is no room
    */
-  takes(entry: HandleRecord, bytes: number, replies?: NewReplies): readonly string[];
+  reserveMemory(entry: HandleRecord, bytes: number, replies?: NewReplies): readonly string[];
   /** Counts the results of the steps of one invocation. @returns the exceeded limit */
   takesSteps(entry: HandleRecord, stream: string, bytes: number): Excess | undefined;
   /** Called once, when the instance of a handle has left memory. */
-  left(entry: HandleRecord): void;
+  leftMemory(entry: HandleRecord): void;
   /** Called when an instance has left memory because it could not be persisted or read. */
-  lost(entry: HandleRecord): void;
+  reactivateLater(entry: HandleRecord): void;
 }

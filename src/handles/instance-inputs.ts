@@ -7,7 +7,7 @@ import type { Invoked } from '../input/invocations.ts';
 import type { Answers, AnyQuestion, Questions } from '../input/questions.ts';
 import type { HandleAsk } from '../messages/handle-messages.ts';
 
-interface Open {
+interface OpenInput {
   readonly by: AnyActorRef;
   /** The name of the question for clients: it is the same after a restart, and differs each time the question is asked again. */
   readonly key: string;
@@ -16,15 +16,15 @@ interface Open {
   /** Its number among all questions since the instance was activated. */
   readonly ordinal: number;
   /** A call is asking it now. */
-  put: boolean;
+  asking: boolean;
   answer(answers: unknown): void;
   fail(error: unknown): void;
 }
 
 export class InstanceInputs implements Invoked {
-  readonly #open = new Set<Open>();
+  readonly #open = new Set<OpenInput>();
   readonly #entryOf: (path: string) => number;
-  #asked = 0;
+  #count = 0;
 
   /** @param entryOf number of starts of the invocation at a path */
   constructor(entryOf: (path: string) => number) {
@@ -32,8 +32,8 @@ export class InstanceInputs implements Invoked {
   }
 
   /** The number of questions so far. A call that begins now causes those with a higher number. */
-  get asked(): number {
-    return this.#asked;
+  get count(): number {
+    return this.#count;
   }
 
   get isOpen(): boolean {
@@ -41,14 +41,14 @@ export class InstanceInputs implements Invoked {
   }
 
   /** Returns whether an actor only waits for an answer that no call is asking for. */
-  readonly waits = (actor: AnyActorRef): boolean => {
-    for (const { by, put } of this.#open) if (by === actor) return !put;
+  readonly isWaiting = (actor: AnyActorRef): boolean => {
+    for (const { by, asking } of this.#open) if (by === actor) return !asking;
     return false;
   };
 
   /** Lists the open questions for clients. */
-  look(): readonly HandleAsk[] {
-    return [...this.#open].map(({ by, question }) => shown(by.id, question));
+  list(): readonly HandleAsk[] {
+    return [...this.#open].map(({ by, question }) => inputView(by.id, question));
   }
 
   ask<const Q extends Questions>(
@@ -61,23 +61,23 @@ export class InstanceInputs implements Invoked {
     const [name, question] = named;
     const path = actorPath(by);
     const entry = this.#entryOf(path);
-    this.#asked += 1;
+    this.#count += 1;
     return new Promise((resolve, reject) => {
       const close = (): void => {
         this.#open.delete(open);
-        signal.removeEventListener('abort', dropped);
+        signal.removeEventListener('abort', aborted);
       };
-      const dropped = (): void => {
+      const aborted = (): void => {
         close();
         reject(signal.reason);
       };
-      const open: Open = {
+      const open: OpenInput = {
         by,
         key: entry > 1 ? `${path}.${entry}` : path,
         question,
         signal,
-        ordinal: this.#asked,
-        put: false,
+        ordinal: this.#count,
+        asking: false,
         // Each question is renamed on the way to the client and back. Its answer has the type of the question.
         answer: (answer) => {
           close();
@@ -89,7 +89,7 @@ export class InstanceInputs implements Invoked {
         },
       };
       this.#open.add(open);
-      signal.addEventListener('abort', dropped, { once: true });
+      signal.addEventListener('abort', aborted, { once: true });
     });
   }
 
@@ -101,25 +101,25 @@ export class InstanceInputs implements Invoked {
    *
    * @param settled resolves when the results of the answers are durable and their effects have started
    */
-  async put(ctx: Context, since: number, settled: () => Promise<void>): Promise<void> {
-    const given = new Set<Open>();
+  async askAll(ctx: Context, since: number, settled: () => Promise<void>): Promise<void> {
+    const asked = new Set<OpenInput>();
     while (!ctx.signal.aborted) {
-      const open = [...this.#open].filter((each) => !each.put && !given.has(each));
+      const open = [...this.#open].filter((each) => !each.asking && !asked.has(each));
       if (open.length === 0) return;
-      for (const each of open) given.add(each);
-      await Promise.all(open.map((each) => this.#putOne(each, ctx, since)));
+      for (const each of open) asked.add(each);
+      await Promise.all(open.map((each) => this.#askOne(each, ctx, since)));
       await settled();
     }
   }
 
-  async #putOne(open: Open, ctx: Context, since: number): Promise<void> {
-    open.put = true;
+  async #askOne(open: OpenInput, ctx: Context, since: number): Promise<void> {
+    open.asking = true;
     const over = ended(open.by);
     try {
       const answers = await ctx.ask({ [open.key]: open.question }, { signal: open.signal });
       open.answer(answers[open.key]);
     } catch (error) {
-      open.put = false;
+      open.asking = false;
       if (!this.#open.has(open)) return;
       // The question stays open. Only the call that caused it reports to the machine that its client cannot be asked.
       if (!(error instanceof CannotAsk) || open.ordinal <= since) return;
@@ -136,7 +136,7 @@ function ended(actor: AnyActorRef): Promise<void> {
   });
 }
 
-function shown(id: string, question: AnyQuestion): HandleAsk {
+function inputView(id: string, question: AnyQuestion): HandleAsk {
   if ('elicit' in question) return { id, kind: 'elicit', message: question.elicit.message };
   if ('elicitUrl' in question) return { id, kind: 'elicitUrl', message: question.elicitUrl.message };
   return { id, kind: 'sample' in question ? 'sample' : 'roots' };

@@ -33,11 +33,11 @@ export class Instance implements TurnLoopOwner {
   readonly #host: InstanceDeps;
   readonly #mail: BoundedMailbox;
   readonly #turns: TurnLoop;
-  readonly #seen: InspectableInstance;
+  readonly #inspectable: InspectableInstance;
   readonly life = new InstanceLifecycle();
   #version = '';
   /** Number of calls that are asking its questions. */
-  #conversing = 0;
+  #interactiveCalls = 0;
   #lastUsed: number;
   #supervisor = initialTransition(supervisorMachine, RESTARTS)[0];
 
@@ -47,20 +47,20 @@ export class Instance implements TurnLoopOwner {
     this.#mail = new BoundedMailbox(host.limits.handleMailbox);
     this.#turns = new TurnLoop(this, host, this.#mail);
     this.#lastUsed = host.clock.now();
-    this.#seen = new InspectableInstance(host, this.#mail, this);
-    host.inspection.born(handleAddress(entry), this.#seen);
+    this.#inspectable = new InspectableInstance(host, this.#mail, this);
+    host.inspection.born(handleAddress(entry), this.#inspectable);
   }
 
   state(): string {
-    const { awake } = this.#turns;
+    const { activation } = this.#turns;
     const { name } = this.life;
-    return name === 'active' && awake ? pathOf(awake.living.snapshot) : name;
+    return name === 'active' && activation ? pathOf(activation.hosted.snapshot) : name;
   }
 
-  /** Whether it has no work and no queued call. */
+  /** True if it may hibernate: it has no work and no queued call. */
   get idle(): boolean {
-    if (!this.life.can('rest') || this.#conversing > 0 || this.#mail.size > 0) return false;
-    return this.entry.status !== 'active' || !this.#turns.awake?.atWork;
+    if (!this.life.can('rest') || this.#interactiveCalls > 0 || this.#mail.size > 0) return false;
+    return this.entry.status !== 'active' || !this.#turns.activation?.atWork;
   }
 
   /** The time of its last activity, in milliseconds of the server's clock. */
@@ -70,7 +70,7 @@ export class Instance implements TurnLoopOwner {
 
   /** The date at which its next timer is due and it must be in memory. */
   get wakeAt(): number | undefined {
-    return this.entry.status === 'active' ? this.#turns.awake?.wakeAt() : undefined;
+    return this.entry.status === 'active' ? this.#turns.activation?.wakeAt() : undefined;
   }
 
   /**
@@ -84,15 +84,15 @@ export class Instance implements TurnLoopOwner {
     let answer: Promise<HandleView>;
     try {
       const kind = this.#host.kindOf(this.entry.name);
-      const awake = this.#open({ kind, input });
+      const activation = this.#open({ kind, input });
       this.life.take('woken');
-      answer = this.#turns.create(awake, input, caller, more);
+      answer = this.#turns.create(activation, input, caller, more);
     } catch (error) {
       this.leave('it failed to start');
       if (error instanceof HandleError && error.reason === 'busy') throw error;
       throw creationFailed(this.entry, this.#host, error);
     }
-    this.#seen.changed();
+    this.#inspectable.changed();
     return answer;
   }
 
@@ -100,7 +100,7 @@ export class Instance implements TurnLoopOwner {
   call(kind: QueuedKind, caller: Caller): Promise<HandleView> {
     this.#lastUsed = this.#host.clock.now();
     if (this.life.over) return Promise.reject(new Deactivating());
-    const answer = this.#mail.add(kind, caller, this.#seen.mailed(kind, this.life.has('away')));
+    const answer = this.#mail.add(kind, caller, this.#inspectable.mailed(kind, this.life.has('away')));
     this.wake();
     return answer;
   }
@@ -123,12 +123,12 @@ export class Instance implements TurnLoopOwner {
 
   #left(why: string): void {
     const { store } = this.#host;
-    this.entry.footprint.asleep(store.durable ? undefined : heapBytes(this.#turns.kept));
+    this.entry.footprint.unloaded(store.durable ? undefined : heapBytes(this.#turns.stored));
     this.#turns.drop();
-    this.#seen.closed();
-    this.#host.left(this.entry);
-    this.#mail.refuse(new Deactivating());
-    this.#turns.tellSettled();
+    this.#inspectable.closed();
+    this.#host.leftMemory(this.entry);
+    this.#mail.rejectAll(new Deactivating());
+    this.#turns.notifySettled();
     this.#host.inspection.gone(handleAddress(this.entry), why);
   }
 
@@ -143,78 +143,78 @@ export class Instance implements TurnLoopOwner {
 
   async #read(): Promise<void> {
     try {
-      const { from, data, kept, version } = await loadInstance(this.entry, this.#host);
+      const { from, data, stored, version } = await loadInstance(this.entry, this.#host);
       if (this.life.over) return;
       // Memory for a call must fit the quota. Work without a call is already admitted.
-      const bytes = bytesOf(data, kept.snapshot);
-      if (this.#mail.size > 0) this.#host.takes(this.entry, bytes);
+      const bytes = bytesOf(data, stored.snapshot);
+      if (this.#mail.size > 0) this.#host.reserveMemory(this.entry, bytes);
       else this.entry.footprint.force(bytes);
       const own = this.entry.status === 'active' ? this.#host.poisonEvents.of(this.entry.id, OWN_ACTIVITY) : undefined;
       if (own?.poison)
-        return this.#setAside([], endedBy(own.deaths), { kept: data, version, kind: from.kind }, own.deaths);
-      const awake = this.#open(from);
+        return this.#quarantine([], endedBy(own.deaths), { stored: data, version, kind: from.kind }, own.deaths);
+      const activation = this.#open(from);
       if (this.entry.status === 'active') this.life.take('woken');
-      this.#turns.goOn(awake, kept, data, from.resumption.migrated);
-      this.#seen.changed();
+      this.#turns.resume(activation, stored, data, from.resumption.migrated);
+      this.#inspectable.changed();
     } catch (error) {
       if (this.life.over) return;
       const unread = error instanceof StoreError || error instanceof HandleError;
       // An instance that has ended has nothing to restart.
-      if (unread || this.entry.status !== 'active') this.#unread(error);
+      if (unread || this.entry.status !== 'active') this.#unreadable(error);
       else this.crashed([], error);
     }
   }
 
-  #unread(error: unknown): void {
+  #unreadable(error: unknown): void {
     this.#step('unread');
     const { entry } = this;
     const known = error instanceof HandleError ? error : undefined;
     const refusal =
       known ?? storageError(error, this.#host.incident(`reading ${handleAddress(entry)} from the store`, error));
-    this.#mail.refuse(refusal);
+    this.#mail.rejectAll(refusal);
     this.leave('it could not be read');
-    if (refusal.reason === 'storage' || refusal.reason === 'busy') this.#host.lost(entry);
+    if (refusal.reason === 'storage' || refusal.reason === 'busy') this.#host.reactivateLater(entry);
   }
 
   #open(from: ActivatedFrom): Activation {
-    const awake: Activation = new Activation(this.entry, this.#host, from, () => {
+    const activation: Activation = new Activation(this.entry, this.#host, from, () => {
       this.#lastUsed = this.#host.clock.now();
-      this.#turns.stir(awake);
+      this.#turns.markChanged(activation);
     });
-    this.#version = awake.version;
-    this.#seen.opened(awake);
-    return awake;
+    this.#version = activation.version;
+    this.#inspectable.opened(activation);
+    return activation;
   }
 
   // The results of its turns.
 
   changed(type: 'created' | 'changed', view: () => HandleView): void {
-    this.#seen.changed();
+    this.#inspectable.changed();
     this.#host.changed(this.entry, type, view);
   }
 
-  answer(applied: readonly ServedCall[]): void {
-    for (const { job, answer } of applied) {
-      if ('refusal' in answer) job.reject(answer.refusal);
-      else void this.#tell(job, answer.view);
+  answer(served: readonly ServedCall[]): void {
+    for (const { call, answer } of served) {
+      if ('refusal' in answer) call.reject(answer.refusal);
+      else void this.#respond(call, answer.view);
     }
   }
 
   /** A call whose client can be asked continues as long as the instance has questions. */
-  async #tell(job: QueuedCall, view: HandleView): Promise<void> {
-    const { ctx } = job.caller;
-    const desk = this.#turns.awake?.desk;
-    const told = job.type === 'look' ? (job.told ?? view) : view;
-    if (!ctx || !desk || this.entry.status !== 'active' || !desk.isOpen) return job.resolve(told);
-    this.#conversing += 1;
+  async #respond(call: QueuedCall, view: HandleView): Promise<void> {
+    const { ctx } = call.caller;
+    const inputs = this.#turns.activation?.inputs;
+    const current = call.type === 'get' ? (call.earlier ?? view) : view;
+    if (!ctx || !inputs || this.entry.status !== 'active' || !inputs.isOpen) return call.resolve(current);
+    this.#interactiveCalls += 1;
     try {
-      await callInteractively(job, ctx, this.#turns);
+      await callInteractively(call, ctx, this.#turns);
       // The result is durable, although the instance may have left memory in the meantime.
-      job.resolve(this.#turns.awake ? this.#turns.view() : told);
+      call.resolve(this.#turns.activation ? this.#turns.view() : current);
     } catch (error) {
-      job.reject(error);
+      call.reject(error);
     } finally {
-      this.#conversing -= 1;
+      this.#interactiveCalls -= 1;
       this.#lastUsed = this.#host.clock.now();
     }
   }
@@ -222,7 +222,7 @@ export class Instance implements TurnLoopOwner {
   ended(): void {
     const { status } = this.entry;
     this.#step(status === 'done' ? 'finish' : status === 'failed' ? 'fail' : 'end');
-    this.#turns.awake?.living.stop();
+    this.#turns.activation?.hosted.stop();
   }
 
   crashed(events: readonly AnyEventObject[], error: unknown): void {
@@ -231,27 +231,27 @@ export class Instance implements TurnLoopOwner {
     const setAside = this.#supervisor.matches('quarantined');
     const mail = events.map(({ type }) => type).join(', ') || 'its start';
     if (inspection.on) inspection.record({ type: 'crashed', actor: handleAddress(this.entry), mail, error, setAside });
-    if (setAside) return this.#setAside(events, error);
+    if (setAside) return this.#quarantine(events, error);
     this.#host.incident(`${handleAddress(this.entry)} crashed (${mail}) and restarts from its last snapshot`, error);
     this.#restart();
   }
 
-  poisoned(jobs: readonly QueuedCall[], error: unknown): void {
-    const culprit = jobs.at(-1);
+  poisoned(calls: readonly QueuedCall[], error: unknown): void {
+    const culprit = calls.at(-1);
     if (!culprit) return;
     culprit.attempts += 1;
     // Discard every effect of these events.
     this.entry.status = this.entry.written;
     // An event whose result is too large crashed nothing. Alone it will not fit in a second attempt, either.
-    if (error instanceof TooLarge && jobs.length === 1) {
+    if (error instanceof TooLarge && calls.length === 1) {
       culprit.reject(tooLarge(culprit, error));
       return this.#restart();
     }
     if (culprit.attempts < ATTEMPTS) {
-      this.#mail.putBack(jobs);
+      this.#mail.putBack(calls);
       return this.#restart();
     }
-    this.#mail.putBack(jobs.slice(0, -1));
+    this.#mail.putBack(calls.slice(0, -1));
     const { letter, refusal } = poisonLetter(this.entry, this.#host, culprit, error);
     this.#host.poisonEvents.quarantine(this.entry.id, culprit, letter.incident);
     this.life.take('bury');
@@ -265,17 +265,17 @@ export class Instance implements TurnLoopOwner {
       });
   }
 
-  unkept(applied: readonly ServedCall[], error: unknown): void {
+  notPersisted(served: readonly ServedCall[], error: unknown): void {
     const { entry } = this;
     entry.status = entry.written;
     const refusal =
       error instanceof HandleError
         ? error
         : storageError(error, this.#host.incident(`persisting ${handleAddress(entry)}`, error));
-    for (const { job } of applied) job.reject(refusal);
-    this.#mail.refuse(refusal);
+    for (const { call } of served) call.reject(refusal);
+    this.#mail.rejectAll(refusal);
     this.leave('it could not be persisted');
-    this.#host.lost(entry);
+    this.#host.reactivateLater(entry);
   }
 
   #restart(): void {
@@ -285,7 +285,7 @@ export class Instance implements TurnLoopOwner {
   }
 
   /** Quarantines the instance: stores its last snapshot with the failure. It processes no further events. */
-  #setAside(events: readonly AnyEventObject[], error: unknown, was = this.#was(), crashes = CRASHES): void {
+  #quarantine(events: readonly AnyEventObject[], error: unknown, was = this.#lastStored(), crashes = CRASHES): void {
     const { entry } = this;
     const { letter, refusal } = crashLimitReached(entry, this.#host, events, crashes, error);
     this.#host.poisonEvents.quarantine(entry.id, undefined, letter.incident);
@@ -293,24 +293,24 @@ export class Instance implements TurnLoopOwner {
     this.#step('quarantine');
     const gone = (): void => {
       this.#step('quarantined');
-      this.#mail.refuse(refusal);
+      this.#mail.rejectAll(refusal);
       this.leave('it crashed too often and was quarantined');
-      this.#host.lost(entry);
+      this.#host.reactivateLater(entry);
     };
     this.#turns.drop();
     const { writes } = commitQuarantine(entry, this.#host, was, refusal.message, letter);
-    this.#host.store.commit(writes).then(gone, (failed: unknown) => this.unkept([], failed));
+    this.#host.store.commit(writes).then(gone, (failed: unknown) => this.notPersisted([], failed));
   }
 
-  #was(): Parameters<typeof commitQuarantine>[2] {
-    const { kept, awake } = this.#turns;
-    return { kept, version: this.#version, kind: awake?.kind };
+  #lastStored(): Parameters<typeof commitQuarantine>[2] {
+    const { stored, activation } = this.#turns;
+    return { stored, version: this.#version, kind: activation?.kind };
   }
 
   /** Takes an event and shows the new state. @returns false if the chart does not accept it now */
   #step(event: HandleLifeEvent['type']): boolean {
     const taken = this.life.take(event);
-    if (taken) this.#seen.changed();
+    if (taken) this.#inspectable.changed();
     return taken;
   }
 }

@@ -5,12 +5,12 @@ import type { QueuedCall } from './bounded-mailbox.ts';
 import type { TurnLoop } from './turn-loop.ts';
 
 /** Resolves when this call can ask no further question. An instance that crashes in the meantime asks again. */
-export async function callInteractively(job: QueuedCall, ctx: Context, turns: TurnLoop): Promise<void> {
+export async function callInteractively(call: QueuedCall, ctx: Context, turns: TurnLoop): Promise<void> {
   for (let last: Activation | undefined; ; ) {
     await turns.settled();
-    const { awake } = turns;
-    if (!awake || awake === last || ctx.signal.aborted) return;
-    last = awake;
-    await awake.desk.put(ctx, job.asked, () => turns.settled());
+    const { activation } = turns;
+    if (!activation || activation === last || ctx.signal.aborted) return;
+    last = activation;
+    await activation.inputs.askAll(ctx, call.asked, () => turns.settled());
   }
 }

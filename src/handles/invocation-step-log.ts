@@ -32,23 +32,23 @@ export async function stepsFor(options: InvocationStepLogOptions): Promise<StepP
   const before = await store.events(actor, stream, 0, maxSteps);
   const running = new Map<string, Promise<unknown>>();
   // A store that is not durable holds the text in memory, too.
-  const sizeOf = (name: string, given: unknown, data: string): number =>
-    STEP_BYTES + retainedSize([name, given]).bytes + (store.durable ? 0 : heapBytes(data));
+  const sizeOf = (name: string, result: unknown, data: string): number =>
+    STEP_BYTES + retainedSize([name, result]).bytes + (store.durable ? 0 : heapBytes(data));
   let bytes = 0;
   for (const { kind, data } of before) {
-    const given = read(data, `${actor}: step "${kind}"`);
-    bytes += sizeOf(kind, given, data);
-    running.set(kind, Promise.resolve(given));
+    const result = read(data, `${actor}: step "${kind}"`);
+    bytes += sizeOf(kind, result, data);
+    running.set(kind, Promise.resolve(result));
   }
   if (bytes > 0) options.counts(bytes);
   let seq = before.at(-1)?.seq ?? 0;
   let last: Promise<void> = Promise.resolve();
   const run = async <T>(name: string, fn: () => T | Promise<T>): Promise<T> => {
-    const given = await fn();
+    const result = await fn();
     // Stored in a list, because undefined is not JSON.
-    const kept = given === undefined ? [] : [serializable(given, `step "${name}"`, options.maxDepth)];
-    const data = toText(kept);
-    const more = sizeOf(name, given, data);
+    const recordedResult = result === undefined ? [] : [serializable(result, `step "${name}"`, options.maxDepth)];
+    const data = toText(recordedResult);
+    const more = sizeOf(name, result, data);
     const full = options.takes(bytes + more);
     if (full !== undefined)
       throw new RangeError(`step "${name}" has run, but its result does not fit: ${full}. Return less, such as an id`);
@@ -63,7 +63,7 @@ export async function stepsFor(options: InvocationStepLogOptions): Promise<StepP
       options.counts(bytes);
     });
     await recorded;
-    return given;
+    return result;
   };
   return {
     key: createHash('sha256').update(`${actor} ${stream}`).digest('base64url'),
@@ -87,7 +87,7 @@ export async function stepsFor(options: InvocationStepLogOptions): Promise<StepP
 }
 
 function read(data: string, what: string): unknown {
-  const given = fromText(data, what);
-  if (Array.isArray(given)) return given[0];
+  const result = fromText(data, what);
+  if (Array.isArray(result)) return result[0];
   throw new Error(`${what}: expected the result of the step in a list, got ${messageOf(data).slice(0, 40)}`);
 }

@@ -7,8 +7,8 @@ import type { InstanceDeps } from './instance-deps.ts';
 import { readStored, resume, type StoredInstance } from './restore.ts';
 
 export interface LoadedInstance {
-  readonly from: Extract<ActivatedFrom, { readonly kept: unknown }>;
-  readonly kept: StoredInstance;
+  readonly from: Extract<ActivatedFrom, { readonly stored: unknown }>;
+  readonly stored: StoredInstance;
   readonly data: string;
   /** The version of the machine that stored it. */
   readonly version: string;
@@ -17,15 +17,15 @@ export interface LoadedInstance {
 /** @throws {StoreError | HandleError} if it is missing, or no machine here can read it */
 export async function loadInstance(entry: HandleRecord, host: InstanceDeps): Promise<LoadedInstance> {
   const kind = host.kindOf(entry.name);
-  const stored = await host.store.load(entry.id);
+  const row = await host.store.load(entry.id);
   // The store deletes expired handles. Any other missing handle is damage, and loading it throws.
-  if (!stored) throw unknownHandle(entry.name);
-  if (!stored.snapshot) throw new StoreError('corrupt', `${entry.id}: expected a snapshot, got none. Restore a backup`);
-  const { data, version } = stored.snapshot;
-  const kept = readStored(data, handleAddress(entry));
-  const resumption = resume(kind, version, kept);
-  entry.used = Math.max(entry.used, kept.used);
-  return { from: { kind, resumption, kept, timers: stored.timers }, kept, data, version };
+  if (!row) throw unknownHandle(entry.name);
+  if (!row.snapshot) throw new StoreError('corrupt', `${entry.id}: expected a snapshot, got none. Restore a backup`);
+  const { data, version } = row.snapshot;
+  const stored = readStored(data, handleAddress(entry));
+  const resumption = resume(kind, version, stored);
+  entry.used = Math.max(entry.used, stored.used);
+  return { from: { kind, resumption, stored, timers: row.timers }, stored, data, version };
 }
 
 /** The same error for a handle that does not exist and for one of another principal (S-04). */

@@ -63,7 +63,7 @@ export interface PoisonEventsDeps {
   readonly log: OperatorLog;
   /** Milliseconds since 1970, unaffected by changes of the wall clock. */
   date(): number;
-  /** How the previous process ended, as reported by the supervisor that started both. */
+  /** The end of the previous process, as reported by the supervisor that started both. */
   previous?(): { readonly pid: number; readonly crashed: boolean } | undefined;
 }
 

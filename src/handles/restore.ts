@@ -27,8 +27,8 @@ export interface StoredInstance {
   readonly failure?: string | undefined;
 }
 
-export function writeStored(kept: StoredInstance): string {
-  return toText(kept);
+export function writeStored(stored: StoredInstance): string {
+  return toText(stored);
 }
 
 /** @throws {StoreError | HandleError} for data that {@link writeStored} did not write */
@@ -60,8 +60,8 @@ export interface Resumption {
  *
  * @throws {HandleError} `refused` if no machine here can read it; the stored instance stays unchanged
  */
-export function resume(kind: MachineKind, version: string, kept: StoredInstance): Resumption {
-  const { snapshot } = kept;
+export function resume(kind: MachineKind, version: string, stored: StoredInstance): Resumption {
+  const { snapshot } = stored;
   if (version === kind.version) {
     checkRestorable(kind.machine, snapshot, kind, version);
     return { machine: kind.machine, version, snapshot, migrated: false };
@@ -94,18 +94,18 @@ function migrate(kind: MachineKind, version: string, { value, context }: JsonObj
       `${where}: expected a state of version ${kind.version}, got unknown state ${acceptedInWords(migrated.value)}`,
     );
   const snapshot = machine.resolveState({ value: migrated.value, context: migrated.context });
-  const begun = createActor(machine, { snapshot });
+  const actor = createActor(machine, { snapshot });
   // The invocations of its states start now, because they did not run under this version.
   const children: Record<string, unknown> = {};
   for (const node of activeNodes(snapshot))
     for (const { id, src, input, systemId, onSnapshot } of node.invoke) {
       const logic = logicOf(machine, src);
       if (!logic) continue;
-      const given: unknown =
+      const resolvedInput: unknown =
         typeof input === 'function'
-          ? input({ context: snapshot.context, event: { type: 'xstate.init' }, self: begun })
+          ? input({ context: snapshot.context, event: { type: 'xstate.init' }, self: actor })
           : input;
-      const child = createActor(logic, { id, input: given }).getPersistedSnapshot();
+      const child = createActor(logic, { id, input: resolvedInput }).getPersistedSnapshot();
       children[id] = { snapshot: child, src, systemId, syncSnapshot: onSnapshot !== undefined };
     }
   const persisted = machine.getPersistedSnapshot(snapshot);
@@ -142,10 +142,10 @@ export function differencesFrom(machine: AnyStateMachine, { value, children, sta
   if (status === 'error') return undefined;
   return !isValue(value) || !hasState(machine, value)
     ? `is in state ${acceptedInWords(value)}`
-    : strangeChild(machine, children);
+    : unknownChild(machine, children);
 }
 
-function strangeChild(machine: AnyStateMachine, children: JsonValue | undefined): string | undefined {
+function unknownChild(machine: AnyStateMachine, children: JsonValue | undefined): string | undefined {
   if (!isObject(children)) return undefined;
   for (const [id, child] of Object.entries(children)) {
     const src: unknown = isObject(child) ? child.src : undefined;

@@ -14,40 +14,40 @@ import type { MachineKind } from './machine-definition.ts';
  * @throws anything that the machine throws on this event
  */
 export function serveCall(
-  job: QueuedCall,
+  call: QueuedCall,
   entry: HandleRecord,
   kind: MachineKind,
-  awake: Activation,
+  activation: Activation,
   turn: number,
   viewAt: (turn: number) => HandleView,
 ): ServedCall {
-  const { living } = awake;
-  const looked = (): ServedCall => ({ job, answer: { view: viewAt(turn) }, turn, events: [] });
-  if (job.type === 'look') return looked();
-  if (job.type === 'end') {
-    if (entry.status !== 'active') return looked();
+  const { hosted } = activation;
+  const unchanged = (): ServedCall => ({ call, answer: { view: viewAt(turn) }, turn, events: [] });
+  if (call.type === 'get') return unchanged();
+  if (call.type === 'end') {
+    if (entry.status !== 'active') return unchanged();
     entry.status = 'ended';
-    return { job, answer: { view: viewAt(turn + 1) }, turn: turn + 1, events: [{ type: ENDED }] };
+    return { call, answer: { view: viewAt(turn + 1) }, turn: turn + 1, events: [{ type: ENDED }] };
   }
   if (entry.status !== 'active')
-    return { job, answer: { refusal: isOver(entry, living.snapshot.value) }, turn, events: [] };
-  const event = { ...job.event.data, type: job.event.type };
-  const why = refusalOf(living.snapshot, event, kind.events);
+    return { call, answer: { refusal: isOver(entry, hosted.snapshot.value) }, turn, events: [] };
+  const event = { ...call.event.data, type: call.event.type };
+  const why = refusalOf(hosted.snapshot, event, kind.events);
   if (why !== undefined) {
-    const accepts = acceptedBy(living.snapshot, kind.events);
-    return { job, answer: { refusal: new HandleError('refused', why, { accepts }) }, turn, events: [] };
+    const accepts = acceptedBy(hosted.snapshot, kind.events);
+    return { call, answer: { refusal: new HandleError('refused', why, { accepts }) }, turn, events: [] };
   }
-  living.send(event);
-  const crash = living.takeCrash();
+  hosted.send(event);
+  const crash = hosted.takeCrash();
   if (crash) throw crash.error;
-  follow(entry, awake);
-  return { job, answer: { view: viewAt(turn + 1) }, turn: turn + 1, events: living.takeEvents() };
+  follow(entry, activation);
+  return { call, answer: { view: viewAt(turn + 1) }, turn: turn + 1, events: hosted.takeEvents() };
 }
 
 /** Copies the final status of the machine to its handle. */
-export function follow(entry: HandleRecord, { living }: Activation): void {
+export function follow(entry: HandleRecord, { hosted }: Activation): void {
   if (entry.status !== 'active') return;
-  const { status } = living.snapshot;
+  const { status } = hosted.snapshot;
   if (status === 'done') entry.status = 'done';
   if (status === 'error') entry.status = 'failed';
 }

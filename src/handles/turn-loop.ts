@@ -7,7 +7,7 @@ import { type BoundedMailbox, type QueuedCall, queuedCall } from './bounded-mail
 import { type Commit, commitOf, commitUndone, type OwnChange, type ServedCall } from './commit.ts';
 import type { Effect } from './deferred-effects.ts';
 import { CREATED } from './event-history.ts';
-import { endedBy, setAsideBefore } from './failures.ts';
+import { endedBy, quarantinedBefore } from './failures.ts';
 import { HandleError } from './handle-error.ts';
 import { type HandleRecord, handleAddress } from './handle-record.ts';
 import type { InstanceDeps } from './instance-deps.ts';
@@ -27,20 +27,20 @@ export interface TurnLoopOwner {
   readonly life: InstanceLifecycle;
   /** Reports a durable change. */
   changed(type: 'created' | 'changed', view: () => HandleView): void;
-  answer(applied: readonly ServedCall[]): void;
+  answer(served: readonly ServedCall[]): void;
   /** Reports that the instance has ended. */
   ended(): void;
   /** Reports an error that no call has caused. */
   crashed(events: readonly AnyEventObject[], error: unknown): void;
   /** Reports an error that the last of these calls caused. The changes of all of them are discarded. */
-  poisoned(jobs: readonly QueuedCall[], error: unknown): void;
+  poisoned(calls: readonly QueuedCall[], error: unknown): void;
   /** Reports that the changes could not be made durable. */
-  unkept(applied: readonly ServedCall[], error: unknown): void;
+  notPersisted(served: readonly ServedCall[], error: unknown): void;
 }
 
 /** The stored data before a batch. */
 interface Before {
-  readonly kept: string;
+  readonly stored: string;
   readonly timers: readonly TimerRow[];
 }
 
@@ -48,15 +48,15 @@ export class TurnLoop {
   readonly #owner: TurnLoopOwner;
   readonly #host: InstanceDeps;
   readonly #mail: BoundedMailbox;
-  #awake: Activation | undefined;
+  #activation: Activation | undefined;
   /** The last turn; increases with each change. */
   #turn = 0;
   /** The stored data of the instance, as last written. */
-  #kept = '';
+  #stored = '';
   #failure: string | undefined;
   /** Number of calls in the last batch. */
-  #served = 0;
-  #waiting: (() => void)[] = [];
+  #batch = 0;
+  #waitingForSettled: (() => void)[] = [];
 
   constructor(owner: TurnLoopOwner, host: InstanceDeps, mail: BoundedMailbox) {
     this.#owner = owner;
@@ -64,12 +64,12 @@ export class TurnLoop {
     this.#mail = mail;
   }
 
-  get awake(): Activation | undefined {
-    return this.#awake;
+  get activation(): Activation | undefined {
+    return this.#activation;
   }
 
-  get kept(): string {
-    return this.#kept;
+  get stored(): string {
+    return this.#stored;
   }
 
   /**
@@ -77,15 +77,15 @@ export class TurnLoop {
    *
    * @throws the error of its start, or of data that cannot be stored
    */
-  create(awake: Activation, input: unknown, caller: Caller, more: readonly Write[]): Promise<HandleView> {
-    this.#awake = awake;
-    awake.start();
-    throwCrash(awake);
-    follow(this.#owner.entry, awake);
-    awake.living.takeEvents();
-    const { job, answer } = queuedCall({ type: 'look' }, caller);
+  create(activation: Activation, input: unknown, caller: Caller, more: readonly Write[]): Promise<HandleView> {
+    this.#activation = activation;
+    activation.start();
+    throwCrash(activation);
+    follow(this.#owner.entry, activation);
+    activation.hosted.takeEvents();
+    const { call, answer } = queuedCall({ type: 'get' }, caller);
     const own: OwnChange = { kind: 'created', turn: 1, events: [{ type: CREATED, input }] };
-    this.#commit(awake, [{ job, answer: { view: this.view(1) }, turn: 1, events: [] }], own, more);
+    this.#commit(activation, [{ call, answer: { view: this.view(1) }, turn: 1, events: [] }], own, more);
     return answer;
   }
 
@@ -94,209 +94,213 @@ export class TurnLoop {
    *
    * @throws the error of resuming it
    */
-  goOn(awake: Activation, kept: StoredInstance, data: string, migrated: boolean): void {
-    this.#awake = awake;
-    this.#kept = data;
-    this.#turn = kept.turn;
-    this.#failure = kept.failure;
-    throwCrash(awake);
+  resume(activation: Activation, stored: StoredInstance, data: string, migrated: boolean): void {
+    this.#activation = activation;
+    this.#stored = data;
+    this.#turn = stored.turn;
+    this.#failure = stored.failure;
+    throwCrash(activation);
     const { entry } = this.#owner;
-    if (entry.status === 'active') this.#host.poisonEvents.runMarked(entry.id, () => awake.start());
-    throwCrash(awake);
-    awake.living.takeEvents();
+    if (entry.status === 'active') this.#host.poisonEvents.runMarked(entry.id, () => activation.start());
+    throwCrash(activation);
+    activation.hosted.takeEvents();
     // Persist a migrated snapshot before running any of its effects.
-    if (migrated) return this.#commit(awake, [], this.#own(awake));
-    this.#durable(awake, [], awake.living.takeEffects(), undefined);
+    if (migrated) return this.#commit(activation, [], this.#own(activation));
+    this.#durable(activation, [], activation.hosted.takeEffects(), undefined);
   }
 
   /** Drops the instance from memory. */
   drop(): void {
-    this.#awake?.living.stop();
-    this.#awake = undefined;
+    this.#activation?.hosted.stop();
+    this.#activation = undefined;
   }
 
   /** Notes a change without a call. All such changes within one turn of the event loop form one batch. */
-  stir(awake: Activation): void {
-    if (awake === this.#awake && this.#owner.life.take('change')) this.again();
+  markChanged(activation: Activation): void {
+    if (activation === this.#activation && this.#owner.life.take('change')) this.again();
   }
 
   /** Schedules the next batch as a microtask, so that the current caller does not wait; after a full batch, as a turn of the event loop. */
   again(): void {
     if (this.#mail.size === 0 && !this.#owner.life.has('changed')) return;
-    if (this.#served === MOST_TURNS) this.#host.clock.soon(() => this.#pump());
-    else queueMicrotask(() => this.#pump());
-    this.#served = 0;
+    if (this.#batch === MOST_TURNS) this.#host.clock.soon(() => this.#run());
+    else queueMicrotask(() => this.#run());
+    this.#batch = 0;
   }
 
   /** Resolves when all changes so far are durable and their effects have started. */
   settled(): Promise<void> {
     if (!this.#owner.life.has('pending')) return Promise.resolve();
-    return new Promise((resolve) => this.#waiting.push(resolve));
+    return new Promise((resolve) => this.#waitingForSettled.push(resolve));
   }
 
-  tellSettled(): void {
-    for (const resolve of this.#waiting.splice(0)) resolve();
+  notifySettled(): void {
+    for (const resolve of this.#waitingForSettled.splice(0)) resolve();
   }
 
   /** Returns the current view for clients. */
   view(turn = this.#turn): HandleView {
-    const awake = this.#awake;
-    if (!awake) throw new Error('expected an instance in memory');
+    const activation = this.#activation;
+    if (!activation) throw new Error('expected an instance in memory');
     const { entry } = this.#owner;
-    const asks = entry.status === 'active' ? awake.desk.look() : [];
-    return instanceView(entry, awake.kind, this.#host, awake.living.snapshot, turn, asks, this.#failure);
+    const asks = entry.status === 'active' ? activation.inputs.list() : [];
+    return instanceView(entry, activation.kind, this.#host, activation.hosted.snapshot, turn, asks, this.#failure);
   }
 
-  #pump(): void {
-    const awake = this.#awake;
+  #run(): void {
+    const activation = this.#activation;
     const { life } = this.#owner;
-    if (!awake || !life.has('ready')) return;
+    if (!activation || !life.has('ready')) return;
     // A change without a call is committed separately, so that an event that crashes does not undo it.
-    if (life.has('changed')) return this.#changed(awake);
+    if (life.has('changed')) return this.#commitOwnChange(activation);
     try {
-      this.#serveAll(awake);
+      this.#serveAll(activation);
     } finally {
       this.#host.poisonEvents.clearMark();
     }
   }
 
-  #serveAll(awake: Activation): void {
+  #serveAll(activation: Activation): void {
     const { entry } = this.#owner;
     const { poisonEvents } = this.#host;
-    const applied: ServedCall[] = [];
+    const served: ServedCall[] = [];
     let turn = this.#turn;
-    while (applied.length < MOST_TURNS) {
-      const job = this.#mail.first();
-      const history = job && poisonEvents.ofCall(entry.id, job);
-      if (job && history?.incident !== undefined) {
+    while (served.length < MOST_TURNS) {
+      const call = this.#mail.first();
+      const history = call && poisonEvents.ofCall(entry.id, call);
+      if (call && history?.incident !== undefined) {
         this.#mail.take();
-        job.reject(setAsideBefore(job, history.deaths, history.incident));
+        call.reject(quarantinedBefore(call, history.deaths, history.incident));
         continue;
       }
-      if (job && history) job.attempts = Math.max(job.attempts, history.poison ? history.deaths - 1 : 1);
+      if (call && history) call.attempts = Math.max(call.attempts, history.poison ? history.deaths - 1 : 1);
       // Retry alone an event that crashed the instance or ended the process.
-      if (!job || (job.attempts > 0 && applied.length > 0)) break;
+      if (!call || (call.attempts > 0 && served.length > 0)) break;
       this.#mail.take();
-      job.asked = awake.desk.asked;
+      call.asked = activation.inputs.count;
       try {
         if (history?.poison) throw endedBy(history.deaths);
-        poisonEvents.markCall(entry.id, job);
-        const one = this.#serve(job, awake, turn);
+        poisonEvents.markCall(entry.id, call);
+        const one = this.#serve(call, activation, turn);
         turn = one.turn;
-        applied.push(one);
+        served.push(one);
       } catch (error) {
-        return this.#owner.poisoned([...applied.map((each) => each.job), job], error);
+        return this.#owner.poisoned([...served.map((each) => each.call), call], error);
       }
       // Deferred effects must run before the next event, as they would without a store.
-      if (job.attempts > 0 || entry.status !== 'active' || awake.living.holds) break;
+      if (call.attempts > 0 || entry.status !== 'active' || activation.hosted.hasEffects) break;
     }
-    this.#served = applied.length;
-    if (applied.length > 0) this.#commit(awake, applied, undefined);
-    for (const { job } of applied) poisonEvents.survived(entry.id, job);
+    this.#batch = served.length;
+    if (served.length > 0) this.#commit(activation, served, undefined);
+    for (const { call } of served) poisonEvents.survived(entry.id, call);
   }
 
-  #serve(job: QueuedCall, awake: Activation, turn: number): ServedCall {
+  #serve(call: QueuedCall, activation: Activation, turn: number): ServedCall {
     const { inspection } = this.#host;
-    const run = (): ServedCall => serveCall(job, this.#owner.entry, awake.kind, awake, turn, (at) => this.view(at));
-    return inspection.on ? inspection.withCause(job.cause, () => this.#watched(job, awake, run())) : run();
+    const run = (): ServedCall =>
+      serveCall(call, this.#owner.entry, activation.kind, activation, turn, (at) => this.view(at));
+    return inspection.on ? inspection.withCause(call.cause, () => this.#watched(call, activation, run())) : run();
   }
 
   /** A rejected event does not reach the machine, so it is recorded here. */
-  #watched(job: QueuedCall, { living: { snapshot } }: Activation, one: ServedCall): ServedCall {
-    if (job.type !== 'event' || !('refusal' in one.answer)) return one;
-    const event = { ...job.event.data, type: job.event.type };
+  #watched(call: QueuedCall, { hosted: { snapshot } }: Activation, one: ServedCall): ServedCall {
+    if (call.type !== 'event' || !('refusal' in one.answer)) return one;
+    const event = { ...call.event.data, type: call.event.type };
     const actor = handleAddress(this.#owner.entry);
     this.#host.inspection.record({ type: 'step', actor, event, edges: [], snapshot, handled: false });
     return one;
   }
 
-  #changed(awake: Activation): void {
-    const crash = awake.living.takeCrash();
-    if (crash) return this.#owner.crashed(awake.living.takeEvents(), crash.error);
-    this.#commit(awake, [], this.#own(awake));
+  #commitOwnChange(activation: Activation): void {
+    const crash = activation.hosted.takeCrash();
+    if (crash) return this.#owner.crashed(activation.hosted.takeEvents(), crash.error);
+    this.#commit(activation, [], this.#own(activation));
   }
 
-  #own(awake: Activation): OwnChange {
-    return { kind: 'own', turn: this.#turn + 1, events: awake.living.takeEvents() };
+  #own(activation: Activation): OwnChange {
+    return { kind: 'own', turn: this.#turn + 1, events: activation.hosted.takeEvents() };
   }
 
   /** Commits the changes. Answers and effects wait until the commit is durable (the output gate). */
   #commit(
-    awake: Activation,
-    applied: readonly ServedCall[],
+    activation: Activation,
+    served: readonly ServedCall[],
     own: OwnChange | undefined,
     more: readonly Write[] = [],
   ): void {
-    const before = own ? undefined : { kept: this.#kept, timers: awake.timerRows() };
-    if (!own && applied.every(({ events }) => events.length === 0)) return this.#durable(awake, applied, [], undefined);
-    const turn = applied.at(-1)?.turn ?? own?.turn ?? this.#turn;
+    const before = own ? undefined : { stored: this.#stored, timers: activation.timerRows() };
+    if (!own && served.every(({ events }) => events.length === 0))
+      return this.#durable(activation, served, [], undefined);
+    const turn = served.at(-1)?.turn ?? own?.turn ?? this.#turn;
     const { entry } = this.#owner;
     let batch: Commit;
     try {
-      follow(entry, awake);
-      batch = commitOf(entry, this.#host, awake, { applied, own, turn });
+      follow(entry, activation);
+      batch = commitOf(entry, this.#host, activation, { served, own, turn });
     } catch (error) {
       if (own?.kind === 'created') throw error;
-      if (error instanceof HandleError && error.reason === 'busy') return this.#owner.unkept(applied, error);
+      if (error instanceof HandleError && error.reason === 'busy') return this.#owner.notPersisted(served, error);
       if (own) return this.#owner.crashed(own.events, error);
-      const jobs = applied.map(({ job }) => job);
-      return this.#owner.poisoned(jobs, error);
+      const calls = served.map(({ call }) => call);
+      return this.#owner.poisoned(calls, error);
     }
-    const effects = awake.living.takeEffects();
+    const effects = activation.hosted.takeEffects();
     this.#turn = turn;
-    this.#keep(batch, more, applied, () => {
+    this.#persist(batch, more, served, () => {
       this.#owner.changed(own?.kind === 'created' ? 'created' : 'changed', () => this.view());
-      this.#durable(awake, applied, effects, before);
+      this.#durable(activation, served, effects, before);
     });
   }
 
-  #keep({ data, writes }: Commit, more: readonly Write[], applied: readonly ServedCall[], then: () => void): void {
+  #persist({ data, writes }: Commit, more: readonly Write[], served: readonly ServedCall[], then: () => void): void {
     const { life } = this.#owner;
     life.take('commit');
-    this.#kept = data;
+    this.#stored = data;
     this.#host.store.commit(more.length === 0 ? writes : [...writes, ...more]).then(
       () => {
         life.take('durable');
         // Answer the calls in any case, because their changes are durable.
-        if (this.#awake) return then();
-        this.#owner.answer(applied);
-        this.tellSettled();
+        if (this.#activation) return then();
+        this.#owner.answer(served);
+        this.notifySettled();
       },
-      (error: unknown) => this.#owner.unkept(applied, error),
+      (error: unknown) => this.#owner.notPersisted(served, error),
     );
   }
 
   #durable(
-    awake: Activation,
-    applied: readonly ServedCall[],
+    activation: Activation,
+    served: readonly ServedCall[],
     effects: readonly Effect[],
     before: Before | undefined,
   ): void {
     const { entry } = this.#owner;
     const failed =
-      effects.length > 0 ? this.#host.poisonEvents.runMarked(entry.id, () => awake.living.run(effects)) : undefined;
-    if (failed && before) return this.#undo(awake, applied, before, failed.error);
-    this.#owner.answer(applied);
+      effects.length > 0
+        ? this.#host.poisonEvents.runMarked(entry.id, () => activation.hosted.run(effects))
+        : undefined;
+    if (failed && before) return this.#undo(activation, served, before, failed.error);
+    this.#owner.answer(served);
     if (failed) return this.#owner.crashed([{ type: failed.effect }], failed.error);
     if (entry.status !== 'active') this.#owner.ended();
-    if (!this.#owner.life.has('pending')) this.tellSettled();
+    if (!this.#owner.life.has('pending')) this.notifySettled();
     this.again();
   }
 
   /** An action of the last event has thrown, so the event is undone. Its earlier effects may run again. */
-  #undo(awake: Activation, applied: readonly ServedCall[], before: Before, thrown: unknown): void {
+  #undo(activation: Activation, served: readonly ServedCall[], before: Before, thrown: unknown): void {
     const { entry } = this.#owner;
     entry.status = 'active';
     this.#turn += 1;
-    const batch = commitUndone(entry, this.#host, awake, before, this.#turn);
-    this.#keep(batch, [], applied, () => {
-      const jobs = applied.map(({ job }) => job);
-      this.#owner.poisoned(jobs, thrown);
+    const batch = commitUndone(entry, this.#host, activation, before, this.#turn);
+    this.#persist(batch, [], served, () => {
+      const calls = served.map(({ call }) => call);
+      this.#owner.poisoned(calls, thrown);
     });
   }
 }
 
-function throwCrash({ living }: Activation): void {
-  const crash = living.takeCrash();
+function throwCrash({ hosted }: Activation): void {
+  const crash = hosted.takeCrash();
   if (crash) throw crash.error;
 }
