@@ -2,6 +2,7 @@
  * The open subscriptions of one in-flight table: requests without a handler and without a deadline, bounded separately
  * from other requests.
  */
+import { type Clock, inSlices } from '../clock.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { SubscriptionsMail } from '../messages/subscription-messages.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
@@ -71,6 +72,17 @@ export class OpenSubscriptions {
 
   /** Ends every subscription after its pending notifications are sent, with a response. */
   endAll(): void {
-    for (const request of this.#open?.values() ?? []) this.#options.subscriptions.send({ type: 'end', request });
+    for (const request of this.#open?.values() ?? []) this.#end(request);
+  }
+
+  /** Does the same in slices, so that the end of thousands of subscriptions does not block other requests. */
+  endInSlices(clock: Clock): void {
+    if (this.#open) inSlices(clock, this.#open.values(), (request) => this.#end(request), nothing);
+  }
+
+  #end(request: ActiveRequest): void {
+    this.#options.subscriptions.send({ type: 'end', request });
   }
 }
+
+function nothing(): void {}

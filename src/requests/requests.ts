@@ -136,7 +136,7 @@ class Requests implements Behaviour<RequestsMail> {
         this.#draining = true;
         // After this turn: the receiver may close this connection and send it a message.
         if (this.#size === 0) this.#afterwards(this.#options.idle, undefined);
-        return this.#listens.endAll();
+        return this.#listens.endInSlices(this.#clock);
       case 'abandon':
         for (const request of this.#table.all()) this.#end(request, 'abandon', ErrorCode.ShuttingDown, mail.reason);
         this.#listens.endAll();

@@ -1,9 +1,11 @@
-/** The in-flight table's store agrees with a Map, whatever comes and goes. */
+/** The in-flight table's store agrees with a Map, whatever comes and goes; subscriptions end in slices. */
 import * as fc from 'fast-check';
 import * as assert from 'uvu/assert';
 import type { RequestId } from '../../src/protocol/jsonrpc.ts';
 import { ActiveRequest } from '../../src/requests/active-request.ts';
+import { OpenSubscriptions } from '../../src/requests/open-subscriptions.ts';
 import { RequestTable } from '../../src/requests/request-table.ts';
+import { SimulatedClock } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('in-flight table');
@@ -23,6 +25,24 @@ function request(id: RequestId): ActiveRequest {
     0,
   );
 }
+
+test('ends thousands of subscriptions in slices, each once, and other work runs in between', async () => {
+  const ended: RequestId[] = [];
+  const open = new OpenSubscriptions({
+    subscriptions: { send: (mail) => void ('request' in mail && ended.push(mail.request.key)) },
+    listenLimit: 'maxListens',
+    maxListens: 1_000,
+  });
+  for (let id = 0; id < 1_000; id += 1) open.add(request(id), 0);
+  open.endInSlices(new SimulatedClock());
+  const atOnce = ended.length;
+  while (ended.length < 1_000) await new Promise((resolve) => setImmediate(resolve));
+  assert.is(atOnce, 256);
+  assert.equal(
+    ended,
+    Array.from({ length: 1_000 }, (_, id) => id),
+  );
+});
 
 test('agrees with a Map', () => {
   const id = fc.oneof(

@@ -1,7 +1,10 @@
 /** S-41 to S-44 together: floods of messages as large as they may be, for everything that a server can keep, at a process with little memory. */
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
 import * as assert from 'uvu/assert';
 import { META } from '../../src/protocol/meta.ts';
 import { TASKS_EXTENSION } from '../../src/protocol/task-params.ts';
+import { compiled } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
 import { PROOF } from '../harness/scale.ts';
 import { type Modern, modern } from '../http/modern.ts';
@@ -52,7 +55,7 @@ interface Flooded {
 async function flood(url: string, kind: () => Asking, more: (sent: number) => boolean): Promise<Flooded> {
   const result: Flooded = { sent: 0, answered: 0, refused: 0 };
   const asking = kind();
-  // Encoded once: whoever floods shares a thread with the bystander.
+  // Encoded once, so that this process can send as fast as the server reads.
   const body = Buffer.from(JSON.stringify(asking.body));
   const left = new AbortController();
   const lane = async (): Promise<void> => {
@@ -72,21 +75,24 @@ async function flood(url: string, kind: () => Asking, more: (sent: number) => bo
   return result;
 }
 
-/** Calls something light again and again. @returns how long each took, in ms, once it is told to stop */
-function watch(hosted: Hosted): () => Promise<readonly number[]> {
-  const times: number[] = [];
-  let stopped = false;
-  const watching = (async () => {
-    while (!stopped) {
-      const began = performance.now();
-      assert.match(await hosted.call('light'), /here/);
-      times.push(performance.now() - began);
-    }
-  })();
+/**
+ * Calls a light tool again and again, from a process that does nothing else: the flooder's own work would delay the calls.
+ *
+ * @returns a function that ends it and returns how long each call took, in milliseconds, the shortest first
+ */
+async function watch(hosted: Hosted): Promise<() => Promise<readonly number[]>> {
+  const child = fork(compiled('test/fixtures/supervision/bystander.ts'), [hosted.url], { execArgv: [] });
+  const ended = once(child, 'exit').then(([code]) => {
+    throw new Error(`the bystander ended with code ${code}: ${hosted.err}`);
+  });
+  const report = async (): Promise<unknown> => (await Promise.race([once(child, 'message'), ended]))[0];
+  await report();
   return async () => {
-    stopped = true;
-    await watching;
-    return times.sort((a, b) => a - b);
+    const reported = report();
+    child.send('stop');
+    const times = await reported;
+    if (!Array.isArray(times)) throw new Error(`expected a list of times, got ${typeof times}`);
+    return times.map(Number).sort((left, right) => left - right);
   };
 }
 
@@ -99,7 +105,7 @@ interface Watched extends Flooded {
 }
 
 async function watched(hosted: Hosted, kind: () => Asking, more: (sent: number) => boolean): Promise<Watched> {
-  const stop = watch(hosted);
+  const stop = await watch(hosted);
   const result = await flood(hosted.url, kind, more);
   return { ...result, times: await stop() };
 }
