@@ -4,26 +4,23 @@
  */
 import { createHash } from 'node:crypto';
 import type { AnyActorRef, AnyStateMachine } from 'xstate';
+import type { ActorSystem } from '../actor/actor-system.ts';
+import { type GatedWrites, OutputGate } from '../actor/output-gate.ts';
 import { actorPath } from '../charts/system-actors.ts';
-import { type Clock, steadyDate, timersOf, type XStateTimers } from '../clock.ts';
+import { steadyDate, timersOf, type XStateTimers } from '../clock.ts';
 import { type Checkpoints, type Context, checkpointsOf } from '../input/context.ts';
 import type { Invoked } from '../input/invocations.ts';
 import type { Answers, Questions } from '../input/questions.ts';
 import { liveMachine } from '../inspection/inspected-machine.ts';
-import type { Inspection } from '../inspection/inspection.ts';
 import type { Limits } from '../limits.ts';
-import type { OperatorLog } from '../operator-log.ts';
 import { messageOf } from '../protocol/json.ts';
 import { type DueTimer, readCheckpoint, writeCheckpoint } from './checkpoint.ts';
 import type { Effect } from './deferred-effects.ts';
 import type { StepProvider } from './durable-steps.ts';
 import { HostedMachine } from './hosted-machine.ts';
 
-export interface DurableCallsOptions {
-  readonly clock: Clock;
-  readonly inspection: Inspection;
+export interface DurableCallsOptions extends ActorSystem {
   readonly limits: Pick<Limits, 'maxDepth' | 'maxHandleLength'>;
-  log: OperatorLog;
 }
 
 interface CallRunDeps extends DurableCallsOptions {
@@ -58,6 +55,36 @@ export function durableCalls(options: DurableCallsOptions): (run: DurableCall) =
   };
 }
 
+/** A checkpoint as text, and the earliest due date of its timers. */
+interface Pending {
+  readonly text: string;
+  readonly due: number | undefined;
+}
+
+/** Writes the checkpoint of a run. A run whose checkpoint cannot be made durable fails. */
+class CheckpointWrites implements GatedWrites<Pending | undefined> {
+  readonly #checkpoints: Checkpoints;
+  next: Pending | undefined;
+
+  constructor(checkpoints: Checkpoints) {
+    this.#checkpoints = checkpoints;
+  }
+
+  take(): Pending | undefined {
+    return this.next;
+  }
+
+  async commit(pending: Pending | undefined): Promise<void> {
+    if (pending) await this.#checkpoints.stepLog()?.keepPlace(pending.text, pending.due);
+  }
+
+  durable(): void {}
+
+  rejected(): 'discard' {
+    return 'discard';
+  }
+}
+
 class CallRun {
   readonly #run: DurableCall;
   readonly #checkpoints: Checkpoints;
@@ -74,7 +101,11 @@ class CallRun {
   /** Resolves when the checkpoint of its first question is durable. */
   #firstCheckpoint: Promise<void> | undefined;
   #onFirstCheckpoint: (() => void) | undefined;
-  #busy = false;
+  readonly #writes: CheckpointWrites;
+  /** Holds back effects and input requests until the checkpoint that led to them is durable. */
+  readonly #output: OutputGate<Pending | undefined>;
+  /** Overdue timers fire first. */
+  #late = false;
   #stirred = false;
   #over = false;
 
@@ -90,6 +121,8 @@ class CallRun {
     this.#host = host;
     this.#resolve = resolve;
     this.#reject = reject;
+    this.#writes = new CheckpointWrites(checkpoints);
+    this.#output = new OutputGate(this.#writes, host);
     const { name, machine, input, ctx } = run;
     ctx.signal.throwIfAborted();
     const before = checkpoints.before === undefined ? undefined : readCheckpoint(checkpoints.before, machine, name);
@@ -128,9 +161,9 @@ class CallRun {
     // This checkpoint is already durable. Overdue timers come before the effects of this state.
     const effects = hosted.takeEffects();
     if (this.#storedTimers.every(({ due }) => due > now)) return this.#runEffects(effects);
-    this.#busy = true;
+    this.#late = true;
     this.#host.clock.after(0, () => {
-      this.#busy = false;
+      this.#late = false;
       this.#runEffects(effects);
     });
   }
@@ -148,7 +181,7 @@ class CallRun {
   }
 
   #turn(): void {
-    if (this.#busy || this.#over) return;
+    if (this.#late || !this.#output.still || this.#over) return;
     this.#stirred = false;
     const hosted = this.#hosted;
     hosted.takeEvents();
@@ -157,16 +190,13 @@ class CallRun {
     if (crash) return this.#fail(crash.error);
     const checkpoint = this.#checkpointing ? this.#checkpoint() : undefined;
     const due = Math.min(...[...this.#timers.values()].map((timer) => timer.due));
-    const journal = checkpoint === undefined ? undefined : this.#checkpoints.stepLog();
     const effects = hosted.takeEffects();
-    if (checkpoint === undefined || !journal) return this.#runEffects(effects);
-    this.#busy = true;
-    journal.keepPlace(checkpoint, Number.isFinite(due) ? due : undefined).then(
-      () => {
-        this.#busy = false;
-        this.#runEffects(effects);
-      },
-      (failed: unknown) => this.#fail(failed),
+    if (checkpoint === undefined || !this.#checkpoints.stepLog()) return this.#runEffects(effects);
+    this.#writes.next = { text: checkpoint, due: Number.isFinite(due) ? due : undefined };
+    this.#output.add(true);
+    this.#output.after(
+      () => this.#runEffects(effects),
+      (_why, error) => this.#fail(error),
     );
   }
 

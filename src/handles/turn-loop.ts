@@ -1,7 +1,8 @@
 /** The turn loop of an instance in memory: serves calls in order and commits their changes. Answers and effects follow once the commit is durable. */
 import type { AnyEventObject } from 'xstate';
+import { type GatedWrites, OutputGate } from '../actor/output-gate.ts';
 import type { HandleView } from '../messages/handle-messages.ts';
-import type { TimerRow, Write } from '../store/store.ts';
+import type { Store, TimerRow, Write } from '../store/store.ts';
 import type { Activation } from './activation.ts';
 import { type BoundedMailbox, type QueuedCall, queuedCall } from './bounded-mailbox.ts';
 import { type Commit, commitOf, commitUndone, type OwnChange, type ServedCall } from './commit.ts';
@@ -44,10 +45,43 @@ interface Before {
   readonly timers: readonly TimerRow[];
 }
 
+/** The writes of one batch. If they cannot be made durable, their changes are discarded. */
+class BatchWrites implements GatedWrites<readonly Write[]> {
+  readonly #store: Store;
+  #next: readonly Write[] = [];
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  put(writes: readonly Write[]): void {
+    this.#next = this.#next.length === 0 ? writes : [...this.#next, ...writes];
+  }
+
+  take(): readonly Write[] {
+    const next = this.#next;
+    this.#next = [];
+    return next;
+  }
+
+  commit(batch: readonly Write[]): Promise<void> {
+    return this.#store.commit(batch);
+  }
+
+  durable(): void {}
+
+  rejected(): 'discard' {
+    return 'discard';
+  }
+}
+
 export class TurnLoop {
   readonly #owner: TurnLoopOwner;
   readonly #host: InstanceDeps;
   readonly #mail: BoundedMailbox;
+  readonly #writes: BatchWrites;
+  /** Holds back answers and effects until the batch that led to them is durable. */
+  readonly #output: OutputGate<readonly Write[]>;
   #activation: Activation | undefined;
   /** The last turn; increases with each change. */
   #turn = 0;
@@ -62,6 +96,8 @@ export class TurnLoop {
     this.#owner = owner;
     this.#host = host;
     this.#mail = mail;
+    this.#writes = new BatchWrites(host.store);
+    this.#output = new OutputGate(this.#writes, host);
   }
 
   get activation(): Activation | undefined {
@@ -256,7 +292,10 @@ export class TurnLoop {
     const { life } = this.#owner;
     life.take('commit');
     this.#stored = data;
-    this.#host.store.commit(more.length === 0 ? writes : [...writes, ...more]).then(
+    this.#writes.put(writes);
+    if (more.length > 0) this.#writes.put(more);
+    this.#output.add(true);
+    this.#output.after(
       () => {
         life.take('durable');
         // Answer the calls in any case, because their changes are durable.
@@ -264,7 +303,7 @@ export class TurnLoop {
         this.#owner.answer(served);
         this.notifySettled();
       },
-      (error: unknown) => this.#owner.notPersisted(served, error),
+      (_why, error) => this.#owner.notPersisted(served, error),
     );
   }
 

@@ -182,7 +182,7 @@ export class ReplyCache {
         `${identity.name}: this call started before, and its outcome is unknown, because the server restarted or the call was cancelled. It may have run and will not run again. Check its effects before you send a new call`,
       );
     // If the store is failing, repeatable calls still run (R-18); storing them has no benefit.
-    if (repeatable && session?.journal.failing) return route(mail);
+    if (repeatable && session?.failing) return route(mail);
     if (!repeatable && !marked) await this.#store([marker]);
     if (request.settled) return this.#leave(request, identity);
     this.#calls.set(request, { ...identity, repeatable, expires });
@@ -248,7 +248,7 @@ export class ReplyCache {
     }
     if (session) {
       // The transport sends the response when these writes and the event with the response are durable.
-      for (const write of writes) session.journal.add(write);
+      for (const write of writes) session.add(write);
       storesReply(request);
       return emitter.send(mail);
     }

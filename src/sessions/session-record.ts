@@ -1,4 +1,6 @@
 /** One legacy session in a durable store: writes and reads its row, its snapshot and the events of its streams. */
+import type { ActorSystem } from '../actor/actor-system.ts';
+import { OutputGate } from '../actor/output-gate.ts';
 import type { SessionState } from '../messages/session-messages.ts';
 import type { SessionStorage, StoredEvent, StoredEventKind } from '../messages/session-storage.ts';
 import { DIALECTS, type Dialect } from '../protocol/dialects/index.ts';
@@ -7,8 +9,8 @@ import { type Initialize, readInitialize } from '../protocol/operations.ts';
 import { isLegacyRevision } from '../protocol/revisions.ts';
 import { isLogLevel } from '../protocol/types.ts';
 import { fromText, toText } from '../store/serialize.ts';
-import { type ActorRow, type Stored, StoreError } from '../store/store.ts';
-import { OutputGate, type OutputGateOptions } from './output-gate.ts';
+import { type ActorRow, type Store, type Stored, StoreError, type Write } from '../store/store.ts';
+import { isState, SessionWrites } from './session-writes.ts';
 
 /** Version of the snapshot. Other versions are not read. */
 const VERSION = '1';
@@ -21,7 +23,9 @@ export interface Opening {
   readonly opening: Initialize;
 }
 
-export interface SessionRecordOptions extends OutputGateOptions {
+export interface SessionRecordOptions {
+  readonly store: Store;
+  readonly system: ActorSystem;
   /** Key in the store. It does not reveal the secret id. */
   readonly actor: string;
   readonly principal: string;
@@ -38,7 +42,12 @@ export interface SessionRecordOptions extends OutputGateOptions {
 
 export class SessionRecord implements SessionStorage {
   readonly actor: string;
-  readonly journal: OutputGate;
+  readonly #writes: SessionWrites;
+  readonly #output: OutputGate<readonly Write[]>;
+  /** The number of writes up to the last change of the session's state (its snapshot or its row). */
+  #stated = 0;
+  /** True once its last row was written. */
+  #sealed = false;
   readonly #options: SessionRecordOptions;
   /** Expiry through disuse as the store has it, in milliseconds since 1970. */
   #expires = 0;
@@ -52,8 +61,32 @@ export class SessionRecord implements SessionStorage {
   constructor(options: SessionRecordOptions) {
     this.#options = options;
     this.actor = options.actor;
-    this.journal = new OutputGate(options);
+    this.#writes = new SessionWrites(options.store, options.actor);
+    this.#output = new OutputGate(this.#writes, options.system);
     if (options.fresh) this.#calls = new Set();
+  }
+
+  /** True if the store rejected the last batch: optional writes should be skipped. */
+  get failing(): boolean {
+    return this.#output.failing;
+  }
+
+  /** Adds a write to the batch of this turn. */
+  add(write: Write): void {
+    if (this.#sealed || this.#output.closed) return;
+    this.#writes.put(write);
+    this.#output.add();
+    if (isState(write)) this.#stated = this.#output.added;
+  }
+
+  /** Resolves when all writes are durable, or cannot be for now. */
+  settled(): Promise<void> {
+    return new Promise((resolve) => this.#output.after(resolve, () => resolve()));
+  }
+
+  /** Stores nothing more, and rejects the output that waits. */
+  close(): void {
+    this.#output.close('the store is closed');
   }
 
   /** Whether the store may have a reply for this call. Records the call. */
@@ -78,23 +111,23 @@ export class SessionRecord implements SessionStorage {
       opening: { protocolVersion, clientInfo, capabilities },
       ...state,
     });
-    this.journal.add({ type: 'snapshot', actor: this.actor, version: VERSION, data });
+    this.add({ type: 'snapshot', actor: this.actor, version: VERSION, data });
   }
 
   event(stream: string, seq: number, kind: StoredEventKind, data: string): void {
-    this.journal.add({ type: 'event', actor: this.actor, stream, seq, kind, data });
+    this.add({ type: 'event', actor: this.actor, stream, seq, kind, data });
   }
 
   trim(stream: string, upto: number): void {
-    this.journal.add({ type: 'trim', actor: this.actor, stream, upto });
+    this.add({ type: 'trim', actor: this.actor, stream, upto });
   }
 
   gate(run: () => void, failed?: (why: string) => void): void {
-    this.journal.gate(run, failed);
+    this.#output.after(run, failed);
   }
 
   readGate(run: () => void, failed: (why: string) => void): void {
-    this.journal.readGate(run, failed);
+    this.#output.afterAddition(this.#stated, run, failed);
   }
 
   async streams(): Promise<readonly string[]> {
@@ -114,23 +147,21 @@ export class SessionRecord implements SessionStorage {
   }
 
   get sleepsAfterMs(): number | undefined {
-    return this.journal.still && !this.#watching ? this.#options.sleepsAfterMs : undefined;
+    return this.#output.still && !this.#watching ? this.#options.sleepsAfterMs : undefined;
   }
 
   sleep(): void {
     const row = this.#keepRow();
-    this.journal.seal();
+    this.#sealed = true;
     // If the session was restored in the meantime, it writes its own row: this one is not retried.
-    this.journal.gate(
-      () => this.journal.close(),
-      () => this.journal.close(),
-    );
+    const close = (): void => this.close();
+    this.#output.after(close, close);
     this.#options.slept(row);
   }
 
   end(): void {
     this.#row('ended', this.#options.system.clock.date() + AUDIT_MS);
-    this.journal.seal();
+    this.#sealed = true;
     this.#options.ended();
   }
 
@@ -142,7 +173,7 @@ export class SessionRecord implements SessionStorage {
   #row(status: string, expires: number): ActorRow {
     const { principal, created } = this.#options;
     const row: ActorRow = { id: this.actor, kind: 'session', name: '', principal, status, created, expires };
-    this.journal.add({ type: 'actor', actor: row });
+    this.add({ type: 'actor', actor: row });
     return row;
   }
 }

@@ -151,8 +151,8 @@ export class SessionRepository {
   /** Resolves when the sessions' writes are durable, as far as possible. Stores nothing afterwards. */
   async close(): Promise<void> {
     this.#pruning?.cancel();
-    await Promise.all([...this.#awake.values()].map(({ journal }) => journal.settled()));
-    for (const { journal } of this.#awake.values()) journal.close();
+    await Promise.all([...this.#awake.values()].map((session) => session.settled()));
+    for (const session of this.#awake.values()) session.close();
     this.#awake.clear();
   }
 

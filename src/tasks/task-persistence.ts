@@ -1,12 +1,11 @@
 /** The options of a task and its persistence: clients see only its durable state. */
 
 import type { ActorSystem } from '../actor/actor.ts';
-import { SnapshotWriter } from '../actor/snapshot-writer.ts';
+import { type GatedWrites, OutputGate } from '../actor/output-gate.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import type { Outcome } from '../messages/results.ts';
 import type { TaskSnapshot, TaskState } from '../messages/task-messages.ts';
 import { ErrorCode } from '../protocol/errors.ts';
-import { messageOf } from '../protocol/json.ts';
 import { respond } from '../requests/respond.ts';
 
 export interface TaskOptions {
@@ -45,51 +44,94 @@ interface Kept {
   readonly look: TaskState;
 }
 
+/** Writes the newest state of a task. */
+class TaskWrites implements GatedWrites<Kept> {
+  readonly #options: TaskOptions;
+  readonly #keep: (snapshot: TaskSnapshot) => Promise<void>;
+  /** The newest state that is not part of a commit. */
+  next: Kept | undefined;
+  /** The last durable state. */
+  last: TaskState | undefined;
+
+  constructor(options: TaskOptions, keep: (snapshot: TaskSnapshot) => Promise<void>) {
+    this.#options = options;
+    this.#keep = keep;
+  }
+
+  take(): Kept {
+    const { next } = this;
+    if (!next) throw new Error('expected a state to persist');
+    this.next = undefined;
+    return next;
+  }
+
+  commit({ snapshot }: Kept): Promise<void> {
+    return this.#keep(snapshot);
+  }
+
+  durable({ look }: Kept): void {
+    this.last = look;
+    this.#options.changed(look);
+  }
+
+  rejected(batch: Kept, error: unknown): 'retry' {
+    this.next ??= batch;
+    this.failed(error);
+    return 'retry';
+  }
+
+  failed(error: unknown): void {
+    const { id, system } = this.#options;
+    system.incident(`persisting ${taskAddress(id)}`, error);
+  }
+}
+
 export class TaskPersistence {
   readonly #options: TaskOptions;
-  readonly #saving: SnapshotWriter<Kept> | undefined;
-  /** The last durable state. */
-  #durable: TaskState | undefined;
+  /** Undefined without a durable store. */
+  readonly #writes: TaskWrites | undefined;
+  readonly #output: OutputGate<Kept> | undefined;
 
   constructor(options: TaskOptions) {
     this.#options = options;
-    const { system, id, changed, keep } = options;
-    if (!keep) return;
-    this.#saving = new SnapshotWriter<Kept>({
-      clock: system.clock,
-      save: ({ snapshot }) => keep(snapshot),
-      saved: ({ look }) => {
-        this.#durable = look;
-        changed(look);
-      },
-      failed: (error) => void system.incident(`persisting ${taskAddress(id)}`, error),
-    });
+    if (!options.keep) return;
+    this.#writes = new TaskWrites(options, options.keep);
+    this.#output = new OutputGate(this.#writes, options.system);
   }
 
   /** Sets the durable state of a new task. */
   begins(look: TaskState): void {
-    if (this.#saving) this.#durable = look;
+    if (this.#writes) this.#writes.last = look;
   }
 
   /** The state that clients may see; undefined if nothing is persisted. */
   get durable(): TaskState | undefined {
-    return this.#durable;
+    return this.#writes?.last;
   }
 
   changed(look: TaskState, rest: () => Pick<TaskSnapshot, 'questions' | 'replies'>): void {
-    if (!this.#saving) return this.#options.changed(look);
+    if (!this.#writes || !this.#output) return this.#options.changed(look);
+    if (this.#output.closed) return;
     const { status, message, createdAt, updatedAt, outcome } = look;
-    this.#saving.changed({ snapshot: { status, message, createdAt, updatedAt, outcome, ...rest() }, look });
+    this.#writes.next = { snapshot: { status, message, createdAt, updatedAt, outcome, ...rest() }, look };
+    this.#output.add(true);
   }
 
   /** Sends an acknowledgement once the change is durable. */
   settle(request: RequestView, outcome: () => Outcome): void {
-    if (!this.#saving) return respond(request, outcome());
-    this.#saving.after((error) => respond(request, error === undefined ? outcome() : unkept(error)));
+    if (!this.#output) return respond(request, outcome());
+    this.#output.after(
+      () => respond(request, outcome()),
+      (why) => respond(request, unkept(why)),
+    );
   }
 
+  /** Rejects the acknowledgements that wait. The newest state is still committed, once. */
   end(why: Error): void {
-    this.#saving?.end(why);
+    if (!this.#writes || !this.#output || this.#output.closed) return;
+    this.#output.close(why.message, why);
+    const { next } = this.#writes;
+    if (next) this.#writes.commit(next).catch((error: unknown) => this.#writes?.failed(error));
   }
 }
 
@@ -98,7 +140,7 @@ export function taskAddress(id: string): string {
   return `task/${id.slice(0, 8)}`;
 }
 
-function unkept(error: unknown): Outcome {
-  const message = `this server could not persist the change: ${messageOf(error)}. Try again`;
+function unkept(why: string): Outcome {
+  const message = `this server could not persist the change: ${why}. Try again`;
   return { ok: false, error: { code: ErrorCode.InternalError, message } };
 }

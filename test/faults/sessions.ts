@@ -85,7 +85,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   {
     id: 'R-01',
     test: 'test/durable/sleep.test.ts',
-    file: 'src/sessions/output-gate.ts',
+    file: 'src/actor/output-gate.ts',
     find: 'if (this.still) return run();',
     replace: 'return run();',
     why: 'a client sees what is not yet durable',
@@ -109,8 +109,8 @@ export const SESSIONS: readonly BrokenBuild[] = [
   {
     id: 'R-45',
     test: 'test/durable/reads.test.ts',
-    file: 'src/sessions/output-gate.ts',
-    find: 'if (this.#durable >= this.#stated) return run();',
+    file: 'src/actor/output-gate.ts',
+    find: 'if (this.#durable >= position) return run();',
     replace: 'if (this.#durable >= 0) return run();',
     why: 'a read in a session is answered while its state could still be lost',
   },
