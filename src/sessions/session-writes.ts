@@ -56,7 +56,7 @@ export class SessionWrites implements GatedWrites<readonly Write[]> {
   }
 }
 
-/** Whether a write is a part of the session's state. */
+/** Narrows a write to one of the session's state: its row or its snapshot. */
 export function isState(write: Write): write is Extract<Write, { type: 'snapshot' | 'actor' }> {
   return write.type === 'snapshot' || write.type === 'actor';
 }

@@ -6,9 +6,8 @@ export const HANDLES: readonly BrokenBuild[] = [
     id: 'R-01',
     test: 'test/handles/durable.test.ts',
     file: 'src/handles/turn-loop.ts',
-    find: 'this.#host.store.commit(more.length === 0 ? writes : [...writes, ...more]).then(',
-    replace:
-      'void this.#host.store.commit(more.length === 0 ? writes : [...writes, ...more]).catch(() => {}); Promise.resolve().then(',
+    find: 'return this.#store.commit(batch);',
+    replace: 'void this.#store.commit(batch).catch(() => {}); return Promise.resolve();',
     why: 'a client is notified of an event before it is durable',
   },
   {

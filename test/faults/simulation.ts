@@ -30,7 +30,7 @@ export const SIMULATION: readonly BrokenBuild[] = [
     id: 'R-32',
     test: 'test/simulation/simulation.test.ts',
     file: 'src/sessions/session-record.ts',
-    find: 'this.journal.gate(run, failed);',
+    find: 'this.#output.after(run, failed);',
     replace: 'run(); void failed;',
     why: 'a client sees what is not yet durable',
   },

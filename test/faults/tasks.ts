@@ -55,8 +55,8 @@ export const TASKS: readonly BrokenBuild[] = [
     id: 'R-18',
     test: 'test/tasks/durable/tasks.test.ts',
     file: 'src/tasks/task-persistence.ts',
-    find: 'respond(request, error === undefined ? outcome() : unkept(error))',
-    replace: 'respond(request, outcome())',
+    find: '(why) => respond(request, unkept(why)),',
+    replace: '() => respond(request, outcome()),',
     why: 'a task that could not be persisted is acknowledged',
   },
   {
@@ -79,8 +79,8 @@ export const TASKS: readonly BrokenBuild[] = [
     id: 'R-01',
     test: 'test/durable/machine-tools.test.ts',
     file: 'src/handles/durable-call.ts',
-    find: 'journal.keepPlace(checkpoint, Number.isFinite(due) ? due : undefined).then(',
-    replace: 'void journal.keepPlace(checkpoint, undefined).catch(() => {});\n    Promise.resolve().then(',
+    find: 'if (pending) await this.#checkpoints.stepLog()?.keepPlace(pending.text, pending.due);',
+    replace: 'if (pending) void this.#checkpoints.stepLog()?.keepPlace(pending.text, undefined).catch(() => {});',
     why: 'the input request of a machine leaves before its checkpoint is durable',
   },
   {
