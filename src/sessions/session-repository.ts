@@ -132,7 +132,7 @@ export class SessionRepository {
       const found = readSession(stored);
       const kept = this.#keep(id, actor, principal, row.created, false);
       const unread = (): void => {
-        kept.journal.close();
+        kept.close();
         this.#awake.delete(id);
         step(dormant, 'unread');
       };
