@@ -22,5 +22,7 @@ export type {
 } from './client/client-options.ts';
 export { ClientTask } from './client/client-task.ts';
 export { Client, type CompletionReference, type ListOptions } from './client/connected-client.ts';
+export { type OAuthOptions, oauth } from './client/oauth/oauth.ts';
+export { memoryTokens, type TokenStore } from './client/oauth/token-store.ts';
 export { connect } from './client/open-client.ts';
 export { Changes, type ChangesFilter, type ServerChange } from './client/server-changes.ts';

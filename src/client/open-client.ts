@@ -6,7 +6,7 @@ import { guardLog, type OperatorLog, stderrLog } from '../operator-log.ts';
 import { describe, isObject } from '../protocol/json.ts';
 import type { Authorization } from './authorization.ts';
 import type { Channel } from './channels/channel.ts';
-import { type Authorize, HttpChannel } from './channels/http-channel.ts';
+import { HttpChannel } from './channels/http-channel.ts';
 import { HttpSseChannel } from './channels/http-sse-channel.ts';
 import { MemoryChannel } from './channels/memory-channel.ts';
 import { SocketChannel } from './channels/socket-channel.ts';
@@ -164,8 +164,7 @@ function reachOf(
         `connect: expected an http or https URL, got ${url.protocol}//. For a program, pass { command, args }`,
       );
     const authorization = auth ?? options.auth;
-    const authorize: Authorize | undefined = authorization && ((method, to) => authorization.headers(method, to));
-    const channelOptions = { url, headers: lowerCase(headers), clock, maxMessageBytes, connectMs, authorize };
+    const channelOptions = { url, headers: lowerCase(headers), clock, maxMessageBytes, connectMs, authorization };
     return {
       name: `${url.origin}${url.pathname}`,
       eraKey: `${url.origin}${url.pathname}`,

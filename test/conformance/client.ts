@@ -1,5 +1,5 @@
 /** The client under test of the official conformance suite: `npm run --silent conformance:client -- URL`. */
-import { type Client, type ConnectOptions, connect } from '../../src/client.ts';
+import { type Client, type ConnectOptions, connect, type OAuthOptions, oauth } from '../../src/client.ts';
 import type { JsonObject } from '../../src/protocol/json.ts';
 import type { Tool } from '../../src/protocol/types.ts';
 
@@ -92,7 +92,47 @@ function callsOf(given: Readonly<Record<string, unknown>>): readonly ToolCall[] 
   return Array.isArray(calls) ? calls : [];
 }
 
-const client = await connect(address, options);
+/** The suite's authorization server redirects at once, so that the browser is one request. */
+async function authorize(url: URL): Promise<URL> {
+  const response = await fetch(url, { redirect: 'manual' });
+  const location = response.headers.get('location');
+  if (location === null) throw new Error(`expected a redirect, got HTTP ${response.status}`);
+  return new URL(location, url);
+}
+
+function text(name: string): string {
+  const value = context[name];
+  return typeof value === 'string' ? value : '';
+}
+
+const SIGN_IN: OAuthOptions = {
+  clientName: 'Troupe conformance',
+  authorize,
+  redirectUrl: 'http://127.0.0.1:3333/callback',
+};
+const CREDENTIALS: OAuthOptions = { clientId: text('client_id'), clientSecret: text('client_secret') };
+const SIGN_INS: Readonly<Record<string, () => OAuthOptions>> = {
+  'auth/basic-cimd': () => ({ ...SIGN_IN, clientId: 'https://conformance-test.local/client-metadata.json' }),
+  'auth/pre-registration': () => ({ ...SIGN_IN, ...CREDENTIALS }),
+  'auth/client-credentials-basic': () => ({ ...CREDENTIALS, grant: 'client_credentials' }),
+  'auth/client-credentials-jwt': () => ({
+    clientId: text('client_id'),
+    privateKey: text('private_key_pem'),
+    grant: 'client_credentials',
+  }),
+  'auth/wif-jwt-bearer': () => ({ clientId: text('client_id'), assertion: () => text('valid_jwt') }),
+  'auth/enterprise-managed-authorization': () => ({
+    ...CREDENTIALS,
+    exchange: {
+      tokenEndpoint: text('idp_token_endpoint'),
+      clientId: text('idp_client_id'),
+      idToken: () => text('idp_id_token'),
+    },
+  }),
+};
+
+const auth = scenario.startsWith('auth/') ? oauth((SIGN_INS[scenario] ?? (() => SIGN_IN))()) : undefined;
+const client = await connect({ url: address, ...(auth ? { auth } : {}) }, options);
 try {
   await (RUNS[scenario] ?? (scenario.startsWith('auth/') ? listAndCall : listAndCall))(client);
 } finally {

@@ -362,7 +362,7 @@ const ROOMS: readonly {
       'actor',
       'codec',
     ],
-    packages: ['cross-spawn', 'eventsource-parser', 'node:', 'xstate'],
+    packages: ['cross-spawn', 'eventsource-parser', 'node:', 'oauth4webapi', 'xstate'],
   },
   { room: 'worker-main', may: ['cli'], packages: [] },
 ];
@@ -436,6 +436,8 @@ test('only the doors turn text into values and values into text', () => {
   ];
   // The inspector has a door of its own: to its viewers, and to the texts that it shows them.
   inside.push('src/inspector/inspector-json.ts');
+  // Stored grants and proofs are no messages of MCP.
+  inside.push('src/client/oauth/oauth.ts', 'src/client/oauth/proof.ts');
   // The command line and discovery read package.json, which is no message.
   const others = /^src\/(cli|discovery|testing)(\/|\.ts)/;
   const wrong = files('src').filter(

@@ -48,7 +48,7 @@ test('CVE-2025-6514, CVE-2026-26118, CVE-2026-30615, GHSA-9g45-5xwm-f3wc: only t
     .filter((file) => file.endsWith('.ts'));
   const told = /^src\/(cli\/|client\/channels\/|transports\/socket-path\.ts$)/;
   // A client connects to the servers that its program names.
-  const CLIENT = /^src\/client\/channels\//;
+  const CLIENT = /^src\/client\/(channels|oauth)\//;
   // `troupe top` asks the inspector that its user names, on 127.0.0.1 and nowhere else.
   const TOP = 'src/cli/top/frame-stream.ts';
   const wrong: string[] = [];

@@ -11,14 +11,9 @@ import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { createParser, type EventSourceParser } from 'eventsource-parser';
 import type { Clock, Timer } from '../../clock.ts';
 import type { RequestId } from '../../protocol/jsonrpc.ts';
+import type { Authorization } from '../authorization.ts';
 import type { CallFailure, CarriedOut } from '../client-errors.ts';
 import type { Channel, ChannelFailure, ChannelHost, OutgoingMessage } from './channel.ts';
-
-/** Headers that authorize one HTTP request: a bearer token, or a token with a proof for this method and address. */
-export type Authorize = (
-  method: string,
-  url: URL,
-) => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>> | undefined;
 
 export interface HttpChannelOptions {
   readonly url: URL;
@@ -29,7 +24,7 @@ export interface HttpChannelOptions {
   readonly maxMessageBytes: number;
   /** Most milliseconds until the response begins, for requests that are no calls (the session's stream, its end). */
   readonly connectMs: number;
-  readonly authorize?: Authorize | undefined;
+  readonly authorization: Authorization | undefined;
 }
 
 /** Same-origin redirects that are followed, each with the method and body unchanged (307, 308). */
@@ -170,7 +165,7 @@ export class HttpChannel implements Channel {
   // Requests
 
   #post(exchange: HttpExchange, url: URL, redirects: number): void {
-    const authorized = this.#options.authorize?.('POST', url);
+    const authorized = this.#options.authorization?.headers('POST', url);
     if (authorized instanceof Promise) {
       authorized.then(
         (headers) => {
@@ -202,6 +197,7 @@ export class HttpChannel implements Channel {
     exchange.request = request;
     request.on('response', (response) => {
       exchange.began = true;
+      this.#options.authorization?.observe?.(url, response.headers);
       this.#receive(exchange, response, url, redirects);
     });
     request.on('error', (error) => this.#fail(exchange, unreachable(error, carriedOutBy(error, exchange.began))));
@@ -403,7 +399,7 @@ export class HttpChannel implements Channel {
     const url = this.#url;
     let authorization: Readonly<Record<string, string>> | undefined;
     try {
-      authorization = await this.#options.authorize?.('GET', url);
+      authorization = await this.#options.authorization?.headers('GET', url);
     } catch {
       // The next request of the session reports what is wrong with the sign-in.
       return;
@@ -423,7 +419,7 @@ export class HttpChannel implements Channel {
   async #deleteSession(): Promise<void> {
     const url = this.#url;
     try {
-      const authorization = await this.#options.authorize?.('DELETE', url);
+      const authorization = await this.#options.authorization?.headers('DELETE', url);
       await new Promise<void>((resolve) => {
         const request = this.#start('DELETE', url, {
           ...this.#options.headers,

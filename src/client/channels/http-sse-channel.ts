@@ -55,10 +55,10 @@ export class HttpSseChannel implements Channel {
   }
 
   async #connect(): Promise<void> {
-    const { url, headers, clock, connectMs, authorize } = this.#options;
+    const { url, headers, clock, connectMs, authorization: signIn } = this.#options;
     let authorization: Readonly<Record<string, string>> | undefined;
     try {
-      authorization = await authorize?.('GET', url);
+      authorization = await signIn?.headers('GET', url);
     } catch (error) {
       return this.#gone({ reason: 'unauthorized', message: String(error), carriedOut: 'no' });
     }
@@ -139,14 +139,14 @@ export class HttpSseChannel implements Channel {
   }
 
   async #post({ text, id }: OutgoingMessage): Promise<void> {
-    const { headers, authorize } = this.#options;
+    const { headers, authorization: signIn } = this.#options;
     const endpoint = this.#endpoint;
     const fail = (failure: CallFailure): void => {
       if (id !== undefined) this.#host?.send({ type: 'request failed', id, failure });
     };
     if (!endpoint) return fail({ reason: 'closed', message: 'the event stream is not open', carriedOut: 'no' });
     try {
-      const authorization = await authorize?.('POST', endpoint);
+      const authorization = await signIn?.headers('POST', endpoint);
       const request = this.#start('POST', endpoint, {
         ...headers,
         ...authorization,

@@ -1,0 +1,176 @@
+/**
+ * Fetches addresses that a server supplies: https only, no private networks, no redirects, and exactly the address that
+ * was checked is connected to.
+ */
+import { lookup as resolveName } from 'node:dns';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { BlockList, isIP, type LookupFunction } from 'node:net';
+import type { Clock } from '../../clock.ts';
+import { isLoopback } from '../../transports/http/host-guard.ts';
+
+/** Longest response: metadata and tokens are small. */
+const MAX_BYTES = 1_048_576;
+const TIMEOUT_MS = 15_000;
+
+/** Networks that a public server has no reason to name (RFC 6890, RFC 4193, RFC 3927, RFC 6598). */
+const PRIVATE = new BlockList();
+for (const [network, prefix] of [
+  ['0.0.0.0', 8],
+  ['10.0.0.0', 8],
+  ['100.64.0.0', 10],
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16],
+  ['172.16.0.0', 12],
+  ['192.0.0.0', 24],
+  ['192.168.0.0', 16],
+  ['198.18.0.0', 15],
+  ['224.0.0.0', 4],
+  ['240.0.0.0', 4],
+] as const)
+  PRIVATE.addSubnet(network, prefix, 'ipv4');
+for (const [network, prefix] of [
+  ['::', 128],
+  ['::1', 128],
+  ['64:ff9b::', 96],
+  ['fc00::', 7],
+  ['fe80::', 10],
+  ['ff00::', 8],
+] as const)
+  PRIVATE.addSubnet(network, prefix, 'ipv6');
+
+const LOOPBACK = new BlockList();
+LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
+LOOPBACK.addAddress('::1', 'ipv6');
+
+export interface GuardedFetchOptions {
+  readonly clock: Clock;
+  /** The address that the program named. Servers on this machine may name other addresses on this machine. */
+  readonly trusted: URL;
+}
+
+/** A `fetch` for {@link oauth4webapi}: GET and POST, without redirects. */
+export type GuardedFetch = (url: string, init?: GuardedInit) => Promise<Response>;
+
+export interface GuardedInit {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * @throws {TypeError} for an address that is not allowed, a response that is too long, and a redirect
+ */
+export function guardedFetch({ clock, trusted }: GuardedFetchOptions): GuardedFetch {
+  const local = isLoopback(trusted.hostname);
+  return (address, init = {}) => {
+    const url = new URL(address);
+    checkAddress(url, local);
+    return new Promise((resolve, reject) => {
+      const body = init.body === undefined || init.body === null ? undefined : String(init.body);
+      const start = url.protocol === 'https:' ? httpsRequest : httpRequest;
+      const request = start({
+        protocol: url.protocol,
+        hostname: unbracketed(url.hostname),
+        port: url.port,
+        path: `${url.pathname}${url.search}`,
+        method: init.method ?? 'GET',
+        headers: {
+          ...init.headers,
+          ...(body === undefined ? {} : { 'content-length': Buffer.byteLength(body) }),
+        },
+        agent: false,
+        lookup: checkedLookup(local),
+      });
+      const late = clock.after(TIMEOUT_MS, () => request.destroy(new Error(`no response within ${TIMEOUT_MS} ms`)));
+      const abort = (): void => void request.destroy(new Error('cancelled'));
+      init.signal?.addEventListener('abort', abort, { once: true });
+      const done = (): void => {
+        late.cancel();
+        init.signal?.removeEventListener('abort', abort);
+      };
+      request.on('response', (response) => {
+        read(response).then(
+          (bytes) => {
+            done();
+            resolve(responseOf(response, bytes));
+          },
+          (error: unknown) => {
+            done();
+            reject(error);
+          },
+        );
+      });
+      request.on('error', (error) => {
+        done();
+        reject(new TypeError(`${url.origin}${url.pathname}: ${error.message}`, { cause: error }));
+      });
+      request.end(body);
+    });
+  };
+}
+
+/** @throws {TypeError} for an address that a server must not name */
+export function checkAddress(url: URL, local: boolean): void {
+  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && local && isLoopback(url.hostname)))
+    throw new TypeError(`${url.href}: expected an https address. Plain http is allowed on this machine only`);
+  if (url.username !== '' || url.password !== '')
+    throw new TypeError(`${url.origin}: credentials in an address are not allowed`);
+  const host = unbracketed(url.hostname);
+  const family = isIP(host);
+  if (family !== 0) checkIp(host, family, local);
+}
+
+function checkIp(address: string, family: number, local: boolean): void {
+  const type = family === 6 ? 'ipv6' : 'ipv4';
+  if (local && LOOPBACK.check(address, type)) return;
+  if (PRIVATE.check(address, type))
+    throw new TypeError(`the address ${address} is private: a server must not lead its clients there`);
+}
+
+/** Resolves a name and checks every address, so that the connection goes where the check looked. */
+function checkedLookup(local: boolean): LookupFunction {
+  return (hostname, options, callback) => {
+    resolveName(hostname, { ...options, all: true }, (error, addresses) => {
+      if (error) return callback(error, '', 0);
+      try {
+        for (const { address, family } of addresses) checkIp(address, family, local);
+      } catch (refused) {
+        return callback(refused instanceof Error ? refused : new Error(String(refused)), '', 0);
+      }
+      const [first] = addresses;
+      if (options.all === true) return callback(null, addresses);
+      if (first) callback(null, first.address, first.family);
+      else callback(new Error(`${hostname} has no address`), '', 0);
+    });
+  };
+}
+
+function unbracketed(hostname: string): string {
+  return hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
+}
+
+function read(response: IncomingMessage): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    response.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes > MAX_BYTES) {
+        response.destroy();
+        reject(new TypeError(`expected a response of at most ${MAX_BYTES} bytes, got a longer one`));
+      } else chunks.push(chunk);
+    });
+    response.on('end', () => resolve(Buffer.concat(chunks)));
+    response.on('error', reject);
+  });
+}
+
+function responseOf({ statusCode = 500, headers }: IncomingMessage, body: Buffer): Response {
+  const empty = statusCode === 204 || statusCode === 205 || statusCode === 304;
+  const response = new Response(empty ? null : new Uint8Array(body), { status: Math.max(200, statusCode) });
+  for (const [name, value] of Object.entries(headers))
+    if (value !== undefined) response.headers.set(name, Array.isArray(value) ? value.join(', ') : value);
+  return response;
+}

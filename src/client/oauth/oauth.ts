@@ -1,0 +1,720 @@
+/**
+ * OAuth 2.1 for a client: discovers, registers, lets a person or the program itself sign in, refreshes, steps up, and
+ * proves possession (MCP authorization, 2025-03-26 to 2026-07-28).
+ */
+import { createPrivateKey, randomBytes, webcrypto } from 'node:crypto';
+import type {
+  AuthorizationServer,
+  ClientAuth,
+  DPoPHandle,
+  Client as OAuthClient,
+  TokenEndpointResponse,
+} from 'oauth4webapi';
+import { type Clock, systemClock } from '../../clock.ts';
+import { isObject, messageOf } from '../../protocol/json.ts';
+import { isLoopback } from '../../transports/http/host-guard.ts';
+import type { Authorization, Challenge } from '../authorization.ts';
+import { browserSignIn, type SignIn } from './browser-sign-in.ts';
+import { readChallenges } from './challenges.ts';
+import { type GuardedFetch, guardedFetch } from './guarded-fetch.ts';
+import { findIssuer, findResource, originIssuer, type ProtectedResource } from './metadata.ts';
+import { makeProofKey, type ProofKey, proofOf, readProofKey, writeProofKey } from './proof.ts';
+import { memoryTokens, type TokenStore } from './token-store.ts';
+
+export interface OAuthOptions {
+  /**
+   * The client's id at the authorization server: of a registration by hand, or an https URL of a client ID metadata
+   * document, which is used where the server supports such documents. Without it the client registers itself.
+   */
+  readonly clientId?: string;
+  readonly clientSecret?: string;
+  /** A PKCS #8 key (PEM) with which the client authenticates itself instead of with a secret (RFC 7523). */
+  readonly privateKey?: string;
+  /** The algorithm of `privateKey`. Default `ES256`. */
+  readonly algorithm?: 'ES256' | 'RS256' | 'PS256' | 'EdDSA';
+  /** The issuer that the id belongs to. A server that names another one gets no secret. Default: the first one met. */
+  readonly issuer?: string;
+  /** The name that a person sees when asked for consent. Default `Troupe`. */
+  readonly clientName?: string;
+  /** Scopes to request besides those that the server demands. */
+  readonly scopes?: readonly string[];
+  /** `client_credentials`: the program acts for itself, without a person. Default `authorization_code`. */
+  readonly grant?: 'authorization_code' | 'client_credentials';
+  /** A token of the workload's platform, exchanged for an access token (RFC 7523, SEP-1933). Asked once for each token. */
+  assertion?(): string | Promise<string>;
+  /** Enterprise-managed authorization (SEP-990): the identity provider's token is exchanged for an ID-JAG, and that for an access token. */
+  readonly exchange?: {
+    readonly tokenEndpoint: string;
+    readonly clientId: string;
+    idToken(): string | Promise<string>;
+  };
+  /**
+   * Shows an address to the person and resolves with the address that the browser was redirected to. Needs
+   * `redirectUrl`. Default: opens the browser, and listens on a loopback port.
+   */
+  authorize?(url: URL): Promise<URL>;
+  readonly redirectUrl?: string;
+  /** Opens the browser by default; false only shows the address on stderr. */
+  readonly openBrowser?: boolean;
+  /** Milliseconds for the person to sign in. Default 300,000. */
+  readonly signInMs?: number;
+  /** Proofs of possession (RFC 9449). `auto` (the default): where the server names DPoP. */
+  readonly dpop?: 'auto' | boolean;
+  /** The store of registrations and tokens. Default: memory. */
+  readonly tokens?: TokenStore;
+  readonly clock?: Clock;
+  /** Shows the address to sign in at. Default: a line on stderr. */
+  show?(address: string): void;
+}
+
+/** A grant of one resource, as it is stored. */
+interface Grant {
+  readonly issuer: string;
+  readonly accessToken: string;
+  readonly refreshToken?: string | undefined;
+  /** Milliseconds since 1970. */
+  readonly expiresAt?: number | undefined;
+  /** The scopes that were requested so far: a later step-up asks for the union. */
+  readonly scopes: readonly string[];
+  readonly proofKey?: string | undefined;
+}
+
+/** A client's registration at one issuer, as it is stored. */
+interface Registration {
+  readonly clientId: string;
+  readonly clientSecret?: string | undefined;
+  readonly method?: string | undefined;
+  readonly redirectUrl?: string | undefined;
+}
+
+const SIGN_IN_MS = 300_000;
+/** Tokens are refreshed this many milliseconds before they expire. */
+const EARLY_MS = 30_000;
+/** Authorizations in a row that the server answers with another challenge. */
+const MAX_IN_A_ROW = 3;
+const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
+const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
+
+/**
+ * Signs in where a server demands it. Pass it as `auth` to `connect`; several clients may share it.
+ *
+ * @example
+ * const client = await connect({ url: 'https://mcp.example.com/mcp', auth: oauth() });
+ * @example
+ * const auth = oauth({ grant: 'client_credentials', clientId: 'nightly', clientSecret: process.env.SECRET });
+ */
+export function oauth(options: OAuthOptions = {}): Authorization {
+  const clock = options.clock ?? systemClock;
+  const tokens = options.tokens ?? memoryTokens();
+  const resources = new Map<string, ResourceGrant>();
+  const of = (url: URL): ResourceGrant => {
+    const key = `${url.origin}${url.pathname}`;
+    const known = resources.get(key);
+    if (known) return known;
+    const made = new ResourceGrant(url, key, options, clock, tokens);
+    resources.set(key, made);
+    return made;
+  };
+  return {
+    headers: (method, url) => of(url).headers(method, url),
+    authorize: (challenge, signal) => of(challenge.resource).authorize(challenge, signal),
+    observe: (url, headers) => of(url).observe(headers),
+  };
+}
+
+class ResourceGrant {
+  readonly #server: URL;
+  readonly #key: string;
+  readonly #options: OAuthOptions;
+  readonly #clock: Clock;
+  readonly #tokens: TokenStore;
+  readonly #request: GuardedFetch;
+  #loading: Promise<void> | undefined;
+  #loaded = false;
+  #stored: string | undefined;
+  #grant: Grant | undefined;
+  #proofKey: ProofKey | undefined;
+  #bearer: Readonly<Record<string, string>> | undefined;
+  #nonce: string | undefined;
+  #usedNonce: string | undefined;
+  #renewing: Promise<void> | undefined;
+  /** Authorizations since the last response that was no challenge. */
+  #inARow = 0;
+
+  constructor(server: URL, key: string, options: OAuthOptions, clock: Clock, tokens: TokenStore) {
+    this.#server = server;
+    this.#key = key;
+    this.#options = options;
+    this.#clock = clock;
+    this.#tokens = tokens;
+    this.#request = guardedFetch({ clock, trusted: server });
+  }
+
+  headers(
+    method: string,
+    url: URL,
+  ): Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>> | undefined {
+    if (!this.#loaded) return this.#load().then(() => this.headers(method, url) ?? {});
+    const grant = this.#grant;
+    if (!grant) return undefined;
+    if (this.#expiresSoon(grant) && grant.refreshToken !== undefined)
+      return this.#renew().then(() => this.#headersOf(method, url));
+    return this.#headersOf(method, url);
+  }
+
+  observe(headers: Readonly<Record<string, string | readonly string[] | undefined>>): void {
+    const nonce = headers['dpop-nonce'];
+    if (typeof nonce === 'string') this.#nonce = nonce;
+    if (headers['www-authenticate'] === undefined) this.#inARow = 0;
+  }
+
+  async authorize({ status, header }: Challenge, signal: AbortSignal): Promise<void> {
+    await this.#load();
+    const params = Object.assign({}, ...readChallenges(header ?? '').map((challenge) => challenge.params));
+    const wantsProof = readChallenges(header ?? '').some(({ scheme }) => scheme === 'dpop');
+    // The server only wants its nonce in the proof: `observe` has read it (RFC 9449 section 9).
+    if (params.error === 'use_dpop_nonce' && this.#proofKey && this.#nonce !== this.#usedNonce) return;
+    const refused = this.#grant?.accessToken;
+    await this.#tokens.exclusive(this.#key, async () => {
+      // Another process may have signed in, or refreshed, while this one waited.
+      await this.#read();
+      if (status === 401 && this.#grant && this.#grant.accessToken !== refused) return;
+      if (status === 401 && this.#grant?.refreshToken !== undefined && (await this.#refresh(this.#grant))) return;
+      this.#inARow += 1;
+      if (this.#inARow > MAX_IN_A_ROW)
+        throw new Error(
+          `the server rejected ${MAX_IN_A_ROW} new tokens in a row. It may demand rights that the authorization server does not grant`,
+        );
+      await this.#signIn(status, params, wantsProof, signal);
+    });
+  }
+
+  // Headers
+
+  async #headersOf(method: string, url: URL): Promise<Readonly<Record<string, string>>> {
+    const grant = this.#grant;
+    if (!grant) return {};
+    const key = this.#proofKey;
+    if (!key) {
+      this.#bearer ??= { authorization: `Bearer ${grant.accessToken}` };
+      return this.#bearer;
+    }
+    this.#usedNonce = this.#nonce;
+    const dpop = await proofOf(
+      key,
+      { method, url, token: grant.accessToken, nonce: this.#nonce },
+      Math.floor(this.#clock.date() / 1_000),
+    );
+    return { authorization: `DPoP ${grant.accessToken}`, dpop };
+  }
+
+  #expiresSoon({ expiresAt }: Grant): boolean {
+    return expiresAt !== undefined && expiresAt - EARLY_MS <= this.#clock.date();
+  }
+
+  // Signing in
+
+  async #signIn(
+    status: 401 | 403,
+    params: Readonly<Record<string, string>>,
+    wantsProof: boolean,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { scopes: wanted = [], dpop = 'auto' } = this.#options;
+    const resource = await findResource(this.#request, this.#server, params.resource_metadata, signal);
+    const [named] = resource?.issuers ?? [];
+    const server =
+      resource === undefined || named === undefined
+        ? await originIssuer(this.#request, this.#server, signal)
+        : await findIssuer(this.#request, named, signal);
+    this.#checkEndpoints(server);
+    const before = this.#grant;
+    // The scope of the challenge, else all that the resource supports, else none (2026-07-28 authorization, "Scope Selection Strategy").
+    const demanded = words(params.scope) ?? (before && status === 403 ? [] : (resource?.scopes ?? []));
+    const previous = before && before.issuer === server.issuer ? before.scopes : [];
+    if (status === 403 && before && demanded.length > 0 && demanded.every((scope) => previous.includes(scope)))
+      throw new Error(
+        `the server demands the scope "${demanded.join(' ')}", which was requested before and not granted`,
+      );
+    const scopes = [...new Set([...previous, ...demanded, ...wanted])];
+    const proof = dpop === true || (dpop === 'auto' && (wantsProof || resource?.dpopRequired === true));
+    const key = proof ? (this.#proofKey ?? (await makeProofKey())) : undefined;
+    const response = await this.#grantBy(server, resource, scopes, key, signal);
+    await this.#keep(server.issuer, response, scopes, key, undefined);
+  }
+
+  /** Every address of metadata is as foreign as the metadata itself. */
+  #checkEndpoints({ token_endpoint: token, authorization_endpoint: authorization }: AuthorizationServer): void {
+    const local = isLoopback(this.#server.hostname);
+    for (const address of [token, authorization]) {
+      if (address === undefined) continue;
+      const url = new URL(address);
+      if (url.protocol === 'https:' || (url.protocol === 'http:' && local && isLoopback(url.hostname))) continue;
+      throw new Error(`${address}: expected an https address. Plain http is allowed on this machine only`);
+    }
+  }
+
+  #grantBy(
+    server: AuthorizationServer,
+    resource: ProtectedResource | undefined,
+    scopes: readonly string[],
+    key: ProofKey | undefined,
+    signal: AbortSignal,
+  ): Promise<TokenEndpointResponse> {
+    const { grant, assertion, exchange } = this.#options;
+    const target = resource?.resource ?? canonical(this.#server);
+    const scope = scopes.join(' ');
+    const common = { resource: target, ...(scope === '' ? {} : { scope }) };
+    if (exchange) return this.#exchange(server, target, common, exchange, key, signal);
+    if (assertion)
+      return this.#token(
+        server,
+        this.#ownClient(server),
+        JWT_BEARER,
+        async () => ({ ...common, assertion: await assertion.call(this.#options) }),
+        key,
+        signal,
+      );
+    if (grant === 'client_credentials')
+      return this.#token(server, this.#ownClient(server), 'client_credentials', () => common, key, signal);
+    return this.#code(server, target, scopes, key, signal);
+  }
+
+  async #code(
+    server: AuthorizationServer,
+    target: string,
+    scopes: readonly string[],
+    key: ProofKey | undefined,
+    signal: AbortSignal,
+  ): Promise<TokenEndpointResponse> {
+    const oauth4webapi = await import('oauth4webapi');
+    if (server.authorization_endpoint === undefined) throw new Error(`${server.issuer} has no authorization endpoint`);
+    if (server.code_challenge_methods_supported?.includes('S256') !== true)
+      throw new Error(`${server.issuer} does not support PKCE with S256, without which a code could be stolen`);
+    const signIn = await this.#openSignIn();
+    try {
+      const registration = await this.#register(server, signIn.redirectUrl, signal);
+      const client = clientOf(registration);
+      const verifier = oauth4webapi.generateRandomCodeVerifier();
+      const state = randomBytes(24).toString('base64url');
+      const url = new URL(server.authorization_endpoint);
+      const offline = server.scopes_supported?.includes('offline_access') === true;
+      const scope = [...new Set([...scopes, ...(offline ? ['offline_access'] : [])])].join(' ');
+      for (const [name, value] of Object.entries({
+        response_type: 'code',
+        client_id: registration.clientId,
+        redirect_uri: signIn.redirectUrl,
+        code_challenge: await oauth4webapi.calculatePKCECodeChallenge(verifier),
+        code_challenge_method: 'S256',
+        state,
+        resource: target,
+        ...(scope === '' ? {} : { scope }),
+        // OpenID Connect grants offline access only with consent (OIDC Core section 11).
+        ...(offline ? { prompt: 'consent' } : {}),
+      }))
+        url.searchParams.set(name, value);
+      const redirected = await signIn.authorize(url, signal);
+      // Compares `iss` as text, before anything else of the response is believed (RFC 9207 section 2.4).
+      const callback = oauth4webapi.validateAuthResponse(server, client, redirected, state);
+      const auth = await this.#clientAuth(server, registration);
+      const send = async (handle: DPoPHandle | undefined): Promise<TokenEndpointResponse> => {
+        const response = await oauth4webapi.authorizationCodeGrantRequest(
+          server,
+          client,
+          auth,
+          callback,
+          signIn.redirectUrl,
+          verifier,
+          {
+            additionalParameters: { resource: target },
+            ...this.#http(oauth4webapi, signal),
+            ...(handle ? { DPoP: handle } : {}),
+          },
+        );
+        return oauth4webapi.processAuthorizationCodeResponse(server, client, response);
+      };
+      return await this.#proving(client, key, send);
+    } catch (error) {
+      throw new Error(explained(error), { cause: error });
+    } finally {
+      signIn.close();
+    }
+  }
+
+  /** Repeats a token request with the nonce that the authorization server wants (RFC 9449 section 8). */
+  async #proving(
+    client: OAuthClient,
+    key: ProofKey | undefined,
+    send: (handle: DPoPHandle | undefined) => Promise<TokenEndpointResponse>,
+  ): Promise<TokenEndpointResponse> {
+    if (!key) return send(undefined);
+    const oauth4webapi = await import('oauth4webapi');
+    const handle = oauth4webapi.DPoP(client, key.pair);
+    try {
+      return await send(handle);
+    } catch (error) {
+      if (!oauth4webapi.isDPoPNonceError(error)) throw error;
+      return send(handle);
+    }
+  }
+
+  async #token(
+    server: AuthorizationServer,
+    registration: Registration,
+    grantType: string,
+    parameters: () => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>,
+    key: ProofKey | undefined,
+    signal: AbortSignal,
+  ): Promise<TokenEndpointResponse> {
+    const oauth4webapi = await import('oauth4webapi');
+    const client = clientOf(registration);
+    const auth = await this.#clientAuth(server, registration);
+    const given = await parameters();
+    try {
+      return await this.#proving(client, key, async (handle) => {
+        const response = await oauth4webapi.genericTokenEndpointRequest(
+          server,
+          client,
+          auth,
+          grantType,
+          { ...given },
+          {
+            ...this.#http(oauth4webapi, signal),
+            ...(handle ? { DPoP: handle } : {}),
+          },
+        );
+        return oauth4webapi.processGenericTokenEndpointResponse(server, client, response);
+      });
+    } catch (error) {
+      throw new Error(explained(error), { cause: error });
+    }
+  }
+
+  /** The identity provider's token becomes an ID-JAG, and that an access token (SEP-990). */
+  async #exchange(
+    server: AuthorizationServer,
+    target: string,
+    common: Readonly<Record<string, string>>,
+    { tokenEndpoint, clientId, idToken }: NonNullable<OAuthOptions['exchange']>,
+    key: ProofKey | undefined,
+    signal: AbortSignal,
+  ): Promise<TokenEndpointResponse> {
+    const body = new URLSearchParams({
+      grant_type: TOKEN_EXCHANGE,
+      requested_token_type: 'urn:ietf:params:oauth:token-type:id-jag',
+      audience: server.issuer,
+      resource: target,
+      subject_token: await idToken(),
+      subject_token_type: 'urn:ietf:params:oauth:token-type:id_token',
+      client_id: clientId,
+      ...(common.scope === undefined ? {} : { scope: common.scope }),
+    });
+    // The program named the identity provider, so its address needs no guard but TLS.
+    const toProvider = guardedFetch({ clock: this.#clock, trusted: new URL(tokenEndpoint) });
+    const response = await toProvider(tokenEndpoint, {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' },
+      body,
+      signal,
+    });
+    const answer: unknown = await response.json().catch(() => undefined);
+    const assertion = isObject(answer) ? answer.access_token : undefined;
+    if (response.status !== 200 || typeof assertion !== 'string')
+      throw new Error(
+        `the identity provider rejected the token exchange: ${errorIn(answer) ?? `HTTP ${response.status}`}`,
+      );
+    return this.#token(server, this.#ownClient(server), JWT_BEARER, () => ({ ...common, assertion }), key, signal);
+  }
+
+  // The client's identity
+
+  /** The client that the program itself has registered. */
+  #ownClient({ issuer }: AuthorizationServer): Registration {
+    const { clientId, clientSecret, issuer: own } = this.#options;
+    if (clientId === undefined) throw new Error('oauth: clientId: expected the id of a registered client, got nothing');
+    if (own !== undefined && own !== issuer)
+      throw new Error(
+        `the server's authorization server is ${issuer}, and the client is registered at ${own}. Its credentials are not sent there`,
+      );
+    return { clientId, clientSecret };
+  }
+
+  /** By hand, else a metadata document, else dynamic registration (2026-07-28 client-registration). */
+  async #register(server: AuthorizationServer, redirectUrl: string, signal: AbortSignal): Promise<Registration> {
+    const { clientId, clientName = 'Troupe' } = this.#options;
+    const document = clientId?.startsWith('https://') === true;
+    if (clientId !== undefined && !document) return this.#ownClient(server);
+    if (clientId !== undefined && server.client_id_metadata_document_supported === true)
+      return { clientId, method: 'none' };
+    const key = `client ${server.issuer}`;
+    const text = await this.#tokens.get(key);
+    const known = text === undefined ? undefined : readRegistration(text);
+    if (known && known.redirectUrl === redirectUrl) return known;
+    if (server.registration_endpoint === undefined)
+      throw new Error(
+        `${server.issuer} registers no clients by itself${document ? ' and supports no metadata documents' : ''}. Register a client there, and pass its clientId`,
+      );
+    const response = await this.#request(server.registration_endpoint, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'application/json' },
+      body: JSON.stringify({
+        client_name: clientName,
+        redirect_uris: [redirectUrl],
+        grant_types: ['authorization_code', 'refresh_token'],
+        response_types: ['code'],
+        token_endpoint_auth_method: registrationMethod(server),
+        application_type: isLoopback(new URL(redirectUrl).hostname) ? 'native' : 'web',
+      }),
+      signal,
+    });
+    const answer: unknown = await response.json().catch(() => undefined);
+    if (response.status >= 300 || !isObject(answer) || typeof answer.client_id !== 'string')
+      throw new Error(`${server.issuer} rejected the registration: ${errorIn(answer) ?? `HTTP ${response.status}`}`);
+    const made: Registration = {
+      clientId: answer.client_id,
+      clientSecret: typeof answer.client_secret === 'string' ? answer.client_secret : undefined,
+      method: typeof answer.token_endpoint_auth_method === 'string' ? answer.token_endpoint_auth_method : undefined,
+      redirectUrl,
+    };
+    await this.#tokens.replace(key, text, JSON.stringify(made));
+    return made;
+  }
+
+  async #clientAuth(server: AuthorizationServer, { clientSecret, method }: Registration): Promise<ClientAuth> {
+    const oauth4webapi = await import('oauth4webapi');
+    const { privateKey, algorithm = 'ES256' } = this.#options;
+    if (privateKey !== undefined) return oauth4webapi.PrivateKeyJwt(await importKey(privateKey, algorithm));
+    if (clientSecret === undefined) return oauth4webapi.None();
+    const supported = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
+    const chosen =
+      method !== undefined && method !== 'none' ? method : supported.find((each) => each.startsWith('client_secret_'));
+    if (method === 'none') return oauth4webapi.None();
+    return chosen === 'client_secret_post' ? oauth4webapi.ClientSecretPost(clientSecret) : basic(clientSecret);
+  }
+
+  #openSignIn(): Promise<SignIn> {
+    const { authorize, redirectUrl, openBrowser = true, signInMs = SIGN_IN_MS, show = showOnStderr } = this.#options;
+    if (authorize === undefined)
+      return browserSignIn({ clock: this.#clock, show, open: openBrowser, timeoutMs: signInMs });
+    if (redirectUrl === undefined)
+      throw new Error('oauth: redirectUrl: expected the address that `authorize` waits for, got nothing');
+    return Promise.resolve({ redirectUrl, authorize: (url) => authorize.call(this.#options, url), close: () => {} });
+  }
+
+  // Tokens
+
+  #renew(): Promise<void> {
+    const refused = this.#grant?.accessToken;
+    this.#renewing ??= this.#tokens
+      .exclusive(this.#key, async () => {
+        await this.#read();
+        const grant = this.#grant;
+        // A token that cannot be refreshed is sent as it is: the server's challenge then starts a sign-in.
+        if (grant && grant.accessToken === refused) await this.#refresh(grant);
+      })
+      .finally(() => {
+        this.#renewing = undefined;
+      });
+    return this.#renewing;
+  }
+
+  /** @returns false if the refresh token is not valid any more */
+  async #refresh(grant: Grant): Promise<boolean> {
+    const { refreshToken } = grant;
+    if (refreshToken === undefined) return false;
+    const oauth4webapi = await import('oauth4webapi');
+    const signal = AbortSignal.timeout(SIGN_IN_MS);
+    try {
+      const resource = await findResource(this.#request, this.#server, undefined, signal);
+      // The resource has moved to another authorization server: the old grant is worth nothing there.
+      if (resource && resource.issuers[0] !== undefined && resource.issuers[0] !== grant.issuer) return false;
+      const server =
+        resource?.issuers[0] === undefined
+          ? await originIssuer(this.#request, this.#server, signal)
+          : await findIssuer(this.#request, grant.issuer, signal);
+      const registration = await this.#registrationFor(server);
+      if (!registration) return false;
+      const client = clientOf(registration);
+      const auth = await this.#clientAuth(server, registration);
+      const response = await this.#proving(client, this.#proofKey, async (handle) =>
+        oauth4webapi.processRefreshTokenResponse(
+          server,
+          client,
+          await oauth4webapi.refreshTokenGrantRequest(server, client, auth, refreshToken, {
+            additionalParameters: { resource: resource?.resource ?? canonical(this.#server) },
+            ...this.#http(oauth4webapi, signal),
+            ...(handle ? { DPoP: handle } : {}),
+          }),
+        ),
+      );
+      await this.#keep(server.issuer, response, grant.scopes, this.#proofKey, refreshToken);
+      return true;
+    } catch (error) {
+      // Only the authorization server can say that the grant is over; an outage says nothing.
+      if (errorCode(error) === undefined) throw error;
+      return false;
+    }
+  }
+
+  async #registrationFor(server: AuthorizationServer): Promise<Registration | undefined> {
+    const { clientId } = this.#options;
+    if (clientId !== undefined && !clientId.startsWith('https://')) return this.#ownClient(server);
+    if (clientId !== undefined && server.client_id_metadata_document_supported === true)
+      return { clientId, method: 'none' };
+    const text = await this.#tokens.get(`client ${server.issuer}`);
+    return text === undefined ? undefined : readRegistration(text);
+  }
+
+  async #keep(
+    issuer: string,
+    response: TokenEndpointResponse,
+    scopes: readonly string[],
+    key: ProofKey | undefined,
+    refreshBefore: string | undefined,
+  ): Promise<void> {
+    const { access_token: accessToken, refresh_token: refreshToken, expires_in: seconds, token_type: type } = response;
+    const bound = type.toLowerCase() === 'dpop' ? key : undefined;
+    const grant: Grant = {
+      issuer,
+      accessToken,
+      refreshToken: refreshToken ?? refreshBefore,
+      expiresAt: seconds === undefined ? undefined : this.#clock.date() + seconds * 1_000,
+      scopes,
+      proofKey: bound && (await writeProofKey(bound)),
+    };
+    const text = JSON.stringify(grant);
+    // Under the lease no other process writes; a program that does so anyway keeps what it wrote.
+    await this.#tokens.replace(this.#key, this.#stored, text);
+    this.#adopt(grant, text, bound);
+  }
+
+  #load(): Promise<void> {
+    if (this.#loaded) return Promise.resolve();
+    this.#loading ??= this.#read().finally(() => {
+      this.#loading = undefined;
+    });
+    return this.#loading;
+  }
+
+  async #read(): Promise<void> {
+    const text = await this.#tokens.get(this.#key);
+    this.#loaded = true;
+    if (text === this.#stored) return;
+    const grant = text === undefined ? undefined : readGrant(text);
+    this.#adopt(grant, text, grant?.proofKey === undefined ? undefined : await readProofKey(grant.proofKey));
+  }
+
+  #adopt(grant: Grant | undefined, text: string | undefined, key: ProofKey | undefined): void {
+    this.#grant = grant;
+    this.#stored = text;
+    this.#proofKey = key;
+    this.#bearer = undefined;
+  }
+
+  #http(
+    oauth4webapi: typeof import('oauth4webapi'),
+    signal: AbortSignal,
+  ): Record<symbol, unknown> & { signal: AbortSignal } {
+    return {
+      signal,
+      // The guard decides about http, for every address.
+      [oauth4webapi.allowInsecureRequests]: true,
+      [oauth4webapi.customFetch]: (
+        url: string,
+        init: { method: string; headers: Record<string, string>; body: unknown; signal?: AbortSignal },
+      ) => this.#request(url, init),
+    };
+  }
+}
+
+function clientOf({ clientId }: Registration): OAuthClient {
+  return { client_id: clientId };
+}
+
+/** Credentials in a header (RFC 6749 section 2.3.1). */
+function basic(secret: string): ClientAuth {
+  return (_server, client, _body, headers) => {
+    headers.set(
+      'authorization',
+      `Basic ${Buffer.from(`${encodeURIComponent(client.client_id)}:${encodeURIComponent(secret)}`).toString('base64')}`,
+    );
+  };
+}
+
+/** The method to register with: a public client where the server allows it. */
+function registrationMethod({ token_endpoint_auth_methods_supported: supported }: AuthorizationServer): string {
+  if (supported === undefined || supported.includes('none')) return 'none';
+  return (
+    supported.find((method) => method === 'client_secret_basic' || method === 'client_secret_post') ??
+    'client_secret_basic'
+  );
+}
+
+const ALGORITHMS = {
+  ES256: { name: 'ECDSA', namedCurve: 'P-256' },
+  RS256: { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' },
+  PS256: { name: 'RSA-PSS', hash: 'SHA-256' },
+  EdDSA: { name: 'Ed25519' },
+} as const;
+
+function importKey(pem: string, algorithm: keyof typeof ALGORITHMS): Promise<webcrypto.CryptoKey> {
+  const der = createPrivateKey(pem).export({ type: 'pkcs8', format: 'der' });
+  return webcrypto.subtle.importKey('pkcs8', der, ALGORITHMS[algorithm], false, ['sign']);
+}
+
+/** The server's address as a resource indicator: without fragment, and without the slash of an empty path (RFC 8707 section 2). */
+function canonical(url: URL): string {
+  return url.pathname === '/' ? url.origin : `${url.origin}${url.pathname}`;
+}
+
+function words(scope: string | undefined): readonly string[] | undefined {
+  const list = scope?.split(' ').filter((word) => word !== '');
+  return list && list.length > 0 ? list : undefined;
+}
+
+function readGrant(text: string): Grant | undefined {
+  const value: unknown = JSON.parse(text);
+  return isGrant(value) ? value : undefined;
+}
+
+function isGrant(value: unknown): value is Grant {
+  return (
+    isObject(value) &&
+    typeof value.issuer === 'string' &&
+    typeof value.accessToken === 'string' &&
+    Array.isArray(value.scopes)
+  );
+}
+
+function readRegistration(text: string): Registration | undefined {
+  const value: unknown = JSON.parse(text);
+  return isRegistration(value) ? value : undefined;
+}
+
+function isRegistration(value: unknown): value is Registration {
+  return isObject(value) && typeof value.clientId === 'string';
+}
+
+/** The OAuth error code of a thrown error. */
+function errorCode(error: unknown): string | undefined {
+  const code = isObject(error) ? error.error : undefined;
+  return typeof code === 'string' ? code : undefined;
+}
+
+function errorIn(answer: unknown): string | undefined {
+  if (!isObject(answer) || typeof answer.error !== 'string') return undefined;
+  const { error, error_description: description } = answer;
+  return typeof description === 'string' ? `${error} (${description.slice(0, 200)})` : error;
+}
+
+/** An error of the library in words: its own text names the code and what the server said. */
+function explained(error: unknown): string {
+  const code = errorCode(error);
+  const description =
+    isObject(error) && typeof error.error_description === 'string' ? ` (${error.error_description.slice(0, 200)})` : '';
+  return code === undefined ? messageOf(error) : `the authorization server responded with ${code}${description}`;
+}
+
+function showOnStderr(address: string): void {
+  process.stderr.write(`Sign in at this address:\n${address}\n`);
+}
