@@ -15,7 +15,6 @@ export type {
   ResourceExecution,
   ResourceRead,
   Suggestions,
-  TaskSupport,
   ToolCall,
   ToolExecution,
   Variables,
@@ -87,6 +86,7 @@ export {
   type TimerRow,
   type Write,
 } from './store/store.ts';
+export type { TaskSupport } from './tasks/call-mode.ts';
 export { type HttpTransport, http } from './transports/http/http.ts';
 export type { AuthenticationRequest, HttpOptions } from './transports/http/http-options.ts';
 export { type MemoryClient, type MemoryPeer, memory } from './transports/memory.ts';

@@ -132,23 +132,23 @@ export function coalescingKey(mail: ResultMail | Ask | Notification): string | u
       return `resource ${mail.uri}`;
     case 'task status':
       return `task ${mail.task.id}`;
-    case 'told':
-      return toldKey(mail.about, mail.told);
+    case 'notification':
+      return noticeKey(mail.about, mail.notice);
     default:
       return undefined;
   }
 }
 
-function toldKey({ key }: RequestView, told: ChangeNotice): string {
-  const of = `told ${typeof key} ${key}`;
-  switch (told.type) {
+function noticeKey({ key }: RequestView, notice: ChangeNotice): string {
+  const of = `notice ${typeof key} ${key}`;
+  switch (notice.type) {
     case 'acknowledged':
       return of;
     case 'list changed':
-      return `${of} list ${told.what}`;
+      return `${of} list ${notice.what}`;
     case 'resource updated':
-      return `${of} resource ${told.uri}`;
+      return `${of} resource ${notice.uri}`;
     case 'task changed':
-      return `${of} task ${told.task.id}`;
+      return `${of} task ${notice.task.id}`;
   }
 }

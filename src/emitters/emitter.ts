@@ -87,7 +87,7 @@ class Emitter implements Behaviour<EmitterMail> {
       case 'withdrawn':
       case 'progress':
       case 'log':
-      case 'told':
+      case 'notification':
       case 'list changed':
       case 'resource updated':
       case 'task status':
@@ -158,7 +158,7 @@ class Emitter implements Behaviour<EmitterMail> {
         return transmit(outbound.notification(mail), mail.about, undefined);
       case 'log':
         return transmit(outbound.notification(mail), mail.about ?? SESSION, undefined);
-      case 'told':
+      case 'notification':
         return transmit(outbound.notification(mail), stream(mail.about), undefined);
       default:
         return transmit(outbound.notification(mail), SESSION, undefined);
@@ -189,7 +189,7 @@ class Emitter implements Behaviour<EmitterMail> {
 
   /** Flushes the queue after the connection has caught up. Readers that are slow themselves still wait. */
   #releaseAll(): void {
-    this.#told(
+    this.#reportDropped(
       this.#held?.release((mail) => {
         const waiting = this.#slow?.get(readerOf(mail));
         if (waiting) waiting.add(mail);
@@ -202,10 +202,10 @@ class Emitter implements Behaviour<EmitterMail> {
     const held = this.#slow?.get(reader);
     if (!held) return;
     this.#slow?.delete(reader);
-    this.#told(held.release(this.#pass));
+    this.#reportDropped(held.release(this.#pass));
   }
 
-  #told(dropped: number | undefined): void {
+  #reportDropped(dropped: number | undefined): void {
     if (dropped) this.#options.droppedNotes(dropped);
   }
 
@@ -238,7 +238,7 @@ function readerOf(mail: ResultMail | Ask | Notification): Reader {
     case 'withdrawn':
       return hears(mail.about) ? (mail.about.exchange ?? 'session') : 'session';
     case 'progress':
-    case 'told':
+    case 'notification':
       return mail.about.exchange ?? 'session';
     case 'log':
       return mail.about?.exchange ?? 'session';

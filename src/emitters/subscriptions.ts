@@ -101,14 +101,14 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
         return;
       case 'session changed':
         return this.#gather(mail.change, mail.session);
-      case 'gathered':
+      case 'flush':
         this.#timer = undefined;
         this.#release();
         return this.#telling ? undefined : this.#tell();
-      case 'tell':
+      case 'next slice':
         this.#telling = false;
         return this.#tell();
-      case 'tell all':
+      case 'flush all':
         this.#release();
         while (this.#fanOut.step());
         return;
@@ -197,9 +197,9 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
     for (const uri of honoured.resources ?? [])
       this.#listening.add(request, topicOf({ type: 'resource updated', uri }), number);
     for (const task of tasks.values()) this.#listening.add(request, topicOf({ type: 'task changed', task }), number);
-    tell(request, { type: 'acknowledged', filter: honoured });
+    notify(request, { type: 'acknowledged', filter: honoured });
     // Changes between the creation of a task and its subscription were not sent.
-    for (const task of tasks.values()) tell(request, { type: 'task changed', task });
+    for (const task of tasks.values()) notify(request, { type: 'task changed', task });
   }
 
   /**
@@ -269,9 +269,7 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
   #gather(change: Change, only?: Session): void {
     const key = only ? `${only.address} ${topicOf(change)}` : topicOf(change);
     this.#gathering.set(key, { change, number: this.#next(), only });
-    this.#timer ??= this.#options.system.clock.after(this.#options.gatherMs, () =>
-      this.#self.send({ type: 'gathered' }),
-    );
+    this.#timer ??= this.#options.system.clock.after(this.#options.gatherMs, () => this.#self.send({ type: 'flush' }));
   }
 
   /** Ends the coalescing time and starts sending. */
@@ -293,7 +291,7 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
     while (this.#fanOut.step()) {
       if (!slice.over()) continue;
       this.#telling = true;
-      return clock.soon(() => this.#self.send({ type: 'tell' }));
+      return clock.soon(() => this.#self.send({ type: 'next slice' }));
     }
   }
 
@@ -325,7 +323,7 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
 
   crashed(mail: SubscriptionsMail, error: unknown): void {
     const incident = this.#options.system.incident('subscriptions', error);
-    if (mail.type === 'tell' || mail.type === 'gathered') this.#tell();
+    if (mail.type === 'next slice' || mail.type === 'flush') this.#tell();
     if (!('request' in mail)) return;
     this.#forget(mail.request);
     respond(mail.request, { ok: false, error: toWireError(error, incident) });
@@ -349,7 +347,7 @@ const NOBODY: Hearers<never> = new Map<never, number>();
 /** Sends a change to one listener. */
 function announce(hearer: Session | RequestView, change: Change): void {
   if ('announce' in hearer) return hearer.announce(change);
-  if (!belongsToOther(change, hearer.client.principal)) tell(hearer, change);
+  if (!belongsToOther(change, hearer.client.principal)) notify(hearer, change);
 }
 
 function sessionOf(request: RequestView): Session {
@@ -358,8 +356,8 @@ function sessionOf(request: RequestView): Session {
   return session.mailbox;
 }
 
-function tell(request: RequestView, told: ChangeNotice): void {
-  request.requests.send({ type: 'tell', request, told });
+function notify(request: RequestView, notice: ChangeNotice): void {
+  request.requests.send({ type: 'notify', request, notice });
 }
 
 /** A URI is stored twice: in the table of topics, and with its session. */

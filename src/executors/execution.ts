@@ -17,6 +17,7 @@ import type {
 } from '../protocol/types.ts';
 import type { Labelled } from '../requests/running.ts';
 import type { CompiledSchema } from '../schema/schema.ts';
+import type { TaskSupport } from '../tasks/call-mode.ts';
 
 /**
  * Runs one kind of call. A thrown {@link ProtocolError} is sent as it is; any other error becomes an error without
@@ -28,9 +29,6 @@ export interface Execution<Call, Result> {
 
 /** An author's executor: a replacement, or a function that wraps the default executor. */
 export type ExecutionOption<E> = E | ((inner: E) => E);
-
-/** Whether a call may become a task: never; when it runs long and its client accepts tasks; or always. */
-export type TaskSupport = 'never' | 'allowed' | 'required';
 
 export interface ToolImplementation extends Labelled {
   readonly input: CompiledSchema;

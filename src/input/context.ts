@@ -151,7 +151,7 @@ export class RequestContext implements Context, HandlerRun {
   #allow(): void {
     const request = this.#request;
     const timeoutMs = this.#timeoutMs;
-    if (timeoutMs !== undefined) request.requests.send({ type: 'allow', request, timeoutMs });
+    if (timeoutMs !== undefined) request.requests.send({ type: 'extend deadline', request, timeoutMs });
   }
 
   waits(waiting: boolean): void {

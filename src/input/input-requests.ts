@@ -106,12 +106,12 @@ export class PendingInputs {
     this.stopTimeout();
     const { askMs, system } = this.#options;
     const { timeoutMs } = request;
-    request.requests.send({ type: 'allow', request, timeoutMs: askMs + MARGIN_MS });
+    request.requests.send({ type: 'extend deadline', request, timeoutMs: askMs + MARGIN_MS });
     const timer = system.clock.after(askMs, expired);
     this.#timeout = {
       cancel() {
         timer.cancel();
-        if (!request.settled) request.requests.send({ type: 'allow', request, timeoutMs });
+        if (!request.settled) request.requests.send({ type: 'extend deadline', request, timeoutMs });
       },
     };
   }

@@ -325,7 +325,7 @@ class InteractiveRequest implements Behaviour<InteractiveRequestMail> {
     if (!request.signal.aborted) abortRequest(request, reason);
     if (before.hasTag('ended')) return this.#options.handlerEnded();
     // Counts against `maxRunning` until the handler returns, although no response will be sent.
-    if (this.#request.settled && !this.#task) this.#request.requests.send({ type: 'runs on', request: this.#request });
+    if (this.#request.settled && !this.#task) this.#request.requests.send({ type: 'detached', request: this.#request });
   }
 
   #done(outcome: Outcome): void {

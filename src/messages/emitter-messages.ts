@@ -34,7 +34,7 @@ export type Notification =
   /** About a task that was created in this session. */
   | { readonly type: 'task status'; readonly task: TaskState }
   /** For one subscription. Changes are already coalesced. */
-  | { readonly type: 'told'; readonly about: RequestView; readonly told: ChangeNotice };
+  | { readonly type: 'notification'; readonly about: RequestView; readonly notice: ChangeNotice };
 
 export type ResultMail =
   | AnswerMail

@@ -43,11 +43,11 @@ export type RequestsMail =
       readonly logger: string | undefined;
     }
   /** It was answered while its handler waited. Nothing waits for the handler any more, but it still runs. */
-  | { readonly type: 'runs on'; readonly request: RequestView }
+  | { readonly type: 'detached'; readonly request: RequestView }
   /** A notification for a subscription. */
-  | { readonly type: 'tell'; readonly request: RequestView; readonly told: ChangeNotice }
+  | { readonly type: 'notify'; readonly request: RequestView; readonly notice: ChangeNotice }
   /** Sets another timeout than the server's default, in milliseconds from now. */
-  | { readonly type: 'allow'; readonly request: RequestView; readonly timeoutMs: number }
+  | { readonly type: 'extend deadline'; readonly request: RequestView; readonly timeoutMs: number }
   /** Its handler releases the client's exchange; the client asks again after this many milliseconds (SEP-1699). */
   | { readonly type: 'release'; readonly request: RequestView; readonly retryMs: number }
   /** The earliest deadline has passed. */

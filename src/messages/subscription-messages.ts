@@ -23,11 +23,11 @@ export type SubscriptionsMail =
   /** A change that concerns only one session: one of its tasks, or a change that it may have missed. */
   | { readonly type: 'session changed'; readonly session: Announceable<SessionMail>; readonly change: Change }
   /** The coalescing time is over. */
-  | { readonly type: 'gathered' }
+  | { readonly type: 'flush' }
   /** Notify the next slice of listeners. */
-  | { readonly type: 'tell' }
+  | { readonly type: 'next slice' }
   /** The server stops: send all pending notifications now. */
-  | { readonly type: 'tell all' }
+  | { readonly type: 'flush all' }
   /** The server ends this subscription: send its pending notifications, then the response. */
   | { readonly type: 'end'; readonly request: RequestView }
   /** The client has ended this subscription: send nothing more. */

@@ -1,6 +1,6 @@
 /** The definition types of tools, resources and prompts, and `defineTool` and its siblings for discovered modules. */
 import type { AnyStateMachine, InputFrom } from 'xstate';
-import type { Completer, TaskSupport, Variables } from '../executors/execution.ts';
+import type { Completer, Variables } from '../executors/execution.ts';
 import type { Context } from '../input/context.ts';
 import { isObject, type JsonObject } from '../protocol/json.ts';
 import type {
@@ -18,6 +18,7 @@ import type {
 } from '../protocol/types.ts';
 import type { Envelope } from '../results/envelope.ts';
 import type { AuthorSchema, Infer, InferInput } from '../schema/schema-types.ts';
+import type { TaskSupport } from '../tasks/call-mode.ts';
 import type { ThreadSource } from './thread-module.ts';
 
 interface Described {

@@ -121,11 +121,12 @@ class Requests implements Behaviour<RequestsMail> {
           });
         return;
       }
-      case 'runs on':
+      case 'detached':
         this.#step(activeRequestOf(mail.request), 'detach');
         return;
-      case 'tell':
-        if (!mail.request.settled) this.#options.emitter.send({ type: 'told', about: mail.request, told: mail.told });
+      case 'notify':
+        if (!mail.request.settled)
+          this.#options.emitter.send({ type: 'notification', about: mail.request, notice: mail.notice });
         return;
       case 'release':
         if (!mail.request.settled) this.#options.emitter.send(mail);
@@ -144,7 +145,7 @@ class Requests implements Behaviour<RequestsMail> {
         this.#timer?.cancel();
         this.#alarm = Number.POSITIVE_INFINITY;
         return;
-      case 'allow': {
+      case 'extend deadline': {
         const now = this.#clock.now();
         const request = activeRequestOf(mail.request);
         request.timeoutMs = mail.timeoutMs;

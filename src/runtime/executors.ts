@@ -12,11 +12,11 @@ import {
 import { spawnExecutor } from '../executors/executor.ts';
 import { promptExecution } from '../executors/prompts.ts';
 import { resourceExecution } from '../executors/resources.ts';
+import { ToolExecutor } from '../executors/tool-executor.ts';
 import { type ToolPolicy, toolExecution } from '../executors/tools.ts';
 import { type ContextHost, RequestContext } from '../input/context.ts';
 import type { InteractiveRequests } from '../input/interactive-requests.ts';
 import type { RequestView } from '../messages/request-view.ts';
-import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import type { CallToolResult, CompleteResult, GetPromptResult, ReadResourceResult } from '../protocol/types.ts';
 import type { CompletionTarget, PromptTarget, ResourceTarget, ToolTarget } from '../registry/resolve.ts';
 import type { Labelled } from '../requests/running.ts';
@@ -48,36 +48,22 @@ export function spawnExecutors(options: ExecutorsOptions) {
   };
   const resumes = (request: RequestView, again: () => void): boolean =>
     request.continues && asks.continues(request, again);
-  const tools = chooseExecution(executions.tools, toolExecution(options.policy));
+  const tools = new ToolExecutor({
+    execution: chooseExecution(executions.tools, toolExecution(options.policy)),
+    contexts: lent,
+    interactive: asks,
+    tasks,
+    modelAnswers: answerable,
+  });
   const resources = chooseExecution(executions.resources, resourceExecution());
   const prompts = chooseExecution(executions.prompts, promptExecution());
   const completions = chooseExecution(executions.completions, completionExecution());
   return {
     tools: spawnExecutor<ToolImplementation, ToolTarget, CallToolResult>({
       ...options,
-      resumes: (request, again) => resumes(request, again) || (answerable() && asks.answers(request)),
+      resumes: tools.takesOver,
       address: 'executor/tools',
-      run(request, implementation, { tool, arguments: args }) {
-        const call = { tool, arguments: args, implementation };
-        if (tasks.revival?.has(request)) {
-          const contextOf = (): RequestContext =>
-            new RequestContext(request, { ...lent, lasting: true }, implementation.timeoutMs);
-          return tasks.revival.run(request, implementation, tool, contextOf, (ctx) => tools.execute(call, ctx));
-        }
-        if (request.recorded?.id !== undefined && implementation.rerun === false) throw notAgain(tool.name);
-        const way = tasks.wayOf(request, implementation.task, tool.name);
-        // Only its client can provide input for a task.
-        const own = answerable() && way.as !== 'task' ? throughModel(lent, implementation) : lent;
-        if (way.as === 'request')
-          return tools.execute(call, new RequestContext(request, own, implementation.timeoutMs));
-        return tasks.run(
-          request,
-          way,
-          own,
-          (host) => new RequestContext(request, { ...host, lasting: true }, implementation.timeoutMs),
-          (ctx) => tools.execute(call, ctx),
-        );
-      },
+      run: tools.run,
       wrap: (result) => ({ kind: 'call', result }),
     }),
     resources: spawnExecutor<ResourceImplementation, ResourceTarget, ReadResourceResult>({
@@ -109,18 +95,6 @@ export function spawnExecutors(options: ExecutorsOptions) {
       wrap: (result) => ({ kind: 'completion', result }),
     }),
   };
-}
-
-function throughModel(lent: ContextHost, { output }: ToolImplementation): ContextHost {
-  return { ...lent, model: { structured: output !== undefined } };
-}
-
-/** The error for a tool that must not run twice for one call, although its process ended. */
-function notAgain(name: string): ProtocolError {
-  return new ProtocolError(
-    ErrorCode.InvalidParams,
-    `tool "${name}" can only be resumed where it stopped, and the process that waited for this answer has ended: check its effects before you call it again`,
-  );
 }
 
 export type Executors = ReturnType<typeof spawnExecutors>;

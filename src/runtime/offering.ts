@@ -107,7 +107,7 @@ export function spawnOffering(host: OfferingOptions): Offering {
   const nextRef = (): number => ++refs;
   const runMachine = statechartRunner({
     system,
-    ...(host.tasks.revival ? { outliving: durableCalls({ ...system, limits }) } : {}),
+    ...(host.tasks.recovery ? { outliving: durableCalls({ ...system, limits }) } : {}),
   });
   const pool = new Pool(host);
   const completable = (completers: object): void => {

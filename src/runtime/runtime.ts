@@ -237,7 +237,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
   /** Aborts what did not finish in time, then closes every transport. */
   const stop = async (reason: string): Promise<void> => {
     asks.leave();
-    subscriptions.mailbox.send({ type: 'tell all' });
+    subscriptions.mailbox.send({ type: 'flush all' });
     for (const connection of directory.connections.values()) connection.giveUp(reason);
     tasks.stop(reason);
     asks.stop(reason);

@@ -1,8 +1,10 @@
 /** Selects how a call of a tool runs: as a request, as a task, or as a request that may become a task. */
-import type { TaskSupport } from '../executors/execution.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import { declaresTasks, readTtl, tasksNotDeclared } from '../protocol/task-params.ts';
+
+/** Whether a call may become a task: never; when it runs long and its client accepts tasks; or always. */
+export type TaskSupport = 'never' | 'allowed' | 'required';
 
 export type CallMode =
   | { readonly as: 'request' }

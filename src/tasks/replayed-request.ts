@@ -1,8 +1,6 @@
 /**
- * Creates the request with which a stored call runs again, and decides whether it may. Its answer goes to its task, or waits
- * for its client to return.
+ * Creates the request with which a stored call runs again. Its answer goes to its task, or waits for its client to return.
  */
-import type { ToolImplementation } from '../executors/execution.ts';
 import type { StoredCall } from '../input/request-log.ts';
 import type { RecordedReply } from '../messages/input-messages.ts';
 import type { RequestView } from '../messages/request-view.ts';
@@ -11,7 +9,6 @@ import { DIALECTS } from '../protocol/dialects/index.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import { readImplementation } from '../protocol/meta.ts';
 import { isLegacyRevision, isModernRevision } from '../protocol/revisions.ts';
-import type { Tool } from '../protocol/types.ts';
 import { IncomingRequest, oneOutcome, setRecorded } from '../requests/active-request.ts';
 import type { TaskRecord } from './task-records.ts';
 
@@ -58,29 +55,4 @@ export function replayRequest(
   );
   setRecorded(request, recorded);
   return request;
-}
-
-/**
- * Decides whether a call may run again after its process ended. The progress of a working handler is unknown, so it runs
- * again only if that is known to be safe: its tool declares it, or it has recorded steps and was therefore written for it. A
- * statechart resumes from its checkpoint. A handler that waited for an answer may run again, because every handler that asks
- * must tolerate that.
- *
- * @throws {ProtocolError} if the call may not run again
- */
-export function checkRerun(
-  stood: 'working' | 'input_required',
-  recorded: RecordedReply | undefined,
-  { rerun }: ToolImplementation,
-  { name, annotations = {} }: Tool,
-): void {
-  if (rerun === true) return;
-  const { steps = {}, place } = recorded ?? {};
-  const goesOn = Object.keys(steps).length > 0 || place !== undefined;
-  const harmless = annotations.readOnlyHint === true || annotations.idempotentHint === true || goesOn;
-  if (rerun === undefined && (stood === 'input_required' || harmless)) return;
-  throw new ProtocolError(
-    ErrorCode.InternalError,
-    `the process restarted while tool "${name}" ran this task, and the outcome is unknown. Find out what was done before you call it again`,
-  );
 }

@@ -1,16 +1,14 @@
 /** Recovers tasks whose handlers ended with their process: runs their calls again with the recorded replies and steps. */
 
 import type { ActorSystem } from '../actor/actor-system.ts';
-import type { ToolImplementation } from '../executors/execution.ts';
-import type { Context, RequestContext } from '../input/context.ts';
 import type { InteractiveRequests } from '../input/interactive-requests.ts';
 import type { RequestLog } from '../input/request-log.ts';
+import type { HandlerRun } from '../messages/input-messages.ts';
 import type { RequestMail } from '../messages/request-messages.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import type { Outcome } from '../messages/results.ts';
 import { isProtocolError, toWireError } from '../protocol/errors.ts';
-import type { Tool } from '../protocol/types.ts';
-import { checkRerun, replayRequest } from './replayed-request.ts';
+import { replayRequest } from './replayed-request.ts';
 import type { RunningTask } from './task.ts';
 import { expiryOf, type TaskRecord, type TaskRecords } from './task-records.ts';
 
@@ -38,14 +36,14 @@ export interface TaskRecoveryOptions {
 
 export class TaskRecovery {
   readonly #options: TaskRecoveryOptions;
-  readonly #reviving = new WeakMap<RequestView, { readonly left: Interrupted; readonly stood: StatusAtCrash }>();
+  readonly #recovering = new WeakMap<RequestView, { readonly left: Interrupted; readonly stood: StatusAtCrash }>();
 
   constructor(options: TaskRecoveryOptions) {
     this.#options = options;
   }
 
   /** Runs the call of a task again, once. */
-  async revive(left: Interrupted): Promise<void> {
+  async recover(left: Interrupted): Promise<void> {
     const { asks, records, ledger, route, system } = this.#options;
     const { task, record, stood } = left;
     if (stood === undefined || left.running) return;
@@ -59,7 +57,7 @@ export class TaskRecovery {
       ledger.lasts(record.identity, expiryOf(record));
       const recorded = { id: record.identity, round: record.round, replies: task.replies(), steps, place };
       const request = replayRequest(record, call, recorded, done);
-      this.#reviving.set(request, { left, stood });
+      this.#recovering.set(request, { left, stood });
       route({ type: 'request', request });
     } catch (error) {
       const named = isProtocolError(error) ? '' : system.incident('running a task again after a restart', error);
@@ -67,35 +65,21 @@ export class TaskRecovery {
     }
   }
 
-  /** Whether a request runs the call of a recovered task. */
-  has(request: RequestView): boolean {
-    return this.#reviving.has(request);
+  /** The status at the crash of the recovered task whose call a request runs; undefined for any other request. */
+  statusOf(request: RequestView): StatusAtCrash | undefined {
+    return this.#recovering.get(request)?.stood;
   }
 
-  /**
-   * Runs it.
-   *
-   * @throws {ProtocolError} if it must not run twice
-   */
-  run<R>(
-    request: RequestView,
-    implementation: ToolImplementation,
-    tool: Tool,
-    contextOf: () => RequestContext,
-    execute: (ctx: Context) => R | Promise<R>,
-  ): R | Promise<R> {
+  /** Connects the run of a recovered call with its task. */
+  attach(request: RequestView, run: HandlerRun): void {
     const { asks } = this.#options;
-    const reviving = this.#reviving.get(request);
-    if (reviving) checkRerun(reviving.stood, request.recorded, implementation, tool);
-    const ctx = contextOf();
-    if (reviving) {
-      const { task } = reviving.left;
-      const conversation = asks.interact(request, ctx);
-      asks.tasked(conversation);
-      reviving.left.running = true;
-      task.mailbox.send({ type: 'revived', conversation });
-      conversation.send({ type: 'detach', task: task.mailbox });
-    }
-    return execute(ctx);
+    const recovering = this.#recovering.get(request);
+    if (!recovering) return;
+    const { task } = recovering.left;
+    const conversation = asks.interact(request, run);
+    asks.tasked(conversation);
+    recovering.left.running = true;
+    task.mailbox.send({ type: 'revived', conversation });
+    conversation.send({ type: 'detach', task: task.mailbox });
   }
 }

@@ -19,7 +19,7 @@ export class TaskWaiters {
   add(request: RequestView, left: () => void): void {
     this.#waiting.add(request);
     request.signal.addEventListener('abort', left, { once: true });
-    request.requests.send({ type: 'allow', request, timeoutMs: this.#ttlMs + 1_000 });
+    request.requests.send({ type: 'extend deadline', request, timeoutMs: this.#ttlMs + 1_000 });
     this.put();
   }
 

@@ -2,7 +2,6 @@
 import { nanoid } from 'nanoid';
 import type { ActorSystem } from '../actor/actor.ts';
 import type { Timer } from '../clock.ts';
-import type { TaskSupport } from '../executors/execution.ts';
 import type { Context, ContextHost, RequestContext } from '../input/context.ts';
 import type { InteractiveRequests } from '../input/interactive-requests.ts';
 import type { RequestLog } from '../input/request-log.ts';
@@ -22,7 +21,7 @@ import { isThenable } from '../protocol/thenable.ts';
 import type { Excess } from '../quota.ts';
 import { respond } from '../requests/respond.ts';
 import type { Quotas } from '../server-quotas.ts';
-import { type CallMode, callModeOf, unfit } from './call-mode.ts';
+import { type CallMode, callModeOf, type TaskSupport, unfit } from './call-mode.ts';
 import { DelayedCalls } from './delayed-calls.ts';
 import { spawnTask } from './task.ts';
 import { pageOf } from './task-list.ts';
@@ -55,14 +54,14 @@ export class Tasks {
   readonly #options: TasksOptions;
   readonly #shelf: TaskTable;
   /** Runs calls again after a restart; undefined without a durable store. */
-  readonly revival: TaskRecovery | undefined;
+  readonly recovery: TaskRecovery | undefined;
   readonly #waiting: DelayedCalls | undefined;
 
   constructor(options: TasksOptions) {
     this.#options = options;
     this.#shelf = new TaskTable(options.quotas);
     const { records } = options;
-    this.revival = records && new TaskRecovery({ ...options, records });
+    this.recovery = records && new TaskRecovery({ ...options, records });
     this.#waiting = records && new DelayedCalls({ ...options, task: (identity) => this.#wake(identity) });
   }
 
@@ -71,7 +70,7 @@ export class Tasks {
    *
    * @throws {ProtocolError} for a mode that the tool or its client does not support
    */
-  wayOf(request: RequestView, support: TaskSupport, tool: string): CallMode {
+  modeOf(request: RequestView, support: TaskSupport, tool: string): CallMode {
     const { limits, offered } = this.#options;
     return callModeOf(request, { support, tool, taskTtlMs: limits.taskTtlMs, offered: offered() });
   }
@@ -87,7 +86,7 @@ export class Tasks {
     }
     await this.#waiting?.restore();
     system.clock.soon(async () => {
-      for (const kept of working) await this.revival?.revive(kept);
+      for (const kept of working) await this.recovery?.recover(kept);
     });
   }
 
@@ -284,7 +283,7 @@ export class Tasks {
         handlerEnded: () => this.#handlerEnded(kept),
         room: (bytes) => place.bytes.resize(place.bytes.amount + bytes)?.message,
         result: (outcome) => this.#result(kept, outcome),
-        revive: () => void this.revival?.revive(kept),
+        revive: () => void this.recovery?.recover(kept),
         ...(records ? { keep: (snapshot: TaskSnapshot) => records.save(record, snapshot) } : {}),
       },
       conversation,
@@ -301,7 +300,7 @@ export class Tasks {
 
   #wake(identity: string): boolean {
     const kept = this.#shelf.all().find(({ record }) => record.identity === identity);
-    if (kept) void this.revival?.revive(kept);
+    if (kept) void this.recovery?.recover(kept);
     return kept !== undefined;
   }
 

@@ -56,7 +56,7 @@ export const BROADCASTS: readonly BrokenBuild[] = [
     id: 'R-44',
     test,
     file: 'src/runtime/runtime.ts',
-    find: "    subscriptions.mailbox.send({ type: 'tell all' });\n",
+    find: "    subscriptions.mailbox.send({ type: 'flush all' });\n",
     replace: '',
     why: 'a server that closes during a broadcast leaves sessions without a notification',
   },

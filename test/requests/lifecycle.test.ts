@@ -97,8 +97,8 @@ test('R-51: a handler that waits for input after its request was answered counts
   const at = table(undefined, 1);
   const request = at.open(1);
   at.mailbox.send({ type: 'answer', request, outcome: EMPTY });
-  at.mailbox.send({ type: 'runs on', request });
-  at.mailbox.send({ type: 'runs on', request });
+  at.mailbox.send({ type: 'detached', request });
+  at.mailbox.send({ type: 'detached', request });
   assert.is(at.open(2).settled, true);
   at.mailbox.send({ type: 'answer', request, outcome: EMPTY });
   assert.is(at.open(3).settled, false);

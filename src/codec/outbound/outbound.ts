@@ -46,7 +46,7 @@ export class Outbound {
   /** The last announcement as text; the next clients receive the same text. */
   #announced: { readonly mail: Announcement; readonly text: string } | undefined;
   #toldLast:
-    | { readonly told: ChangeNotice; readonly dialect: Dialect; readonly before: string; readonly after: string }
+    | { readonly notice: ChangeNotice; readonly dialect: Dialect; readonly before: string; readonly after: string }
     | undefined;
 
   constructor(info: Implementation, listTtlMs: number, unwritable: Unwritable) {
@@ -114,8 +114,8 @@ export class Outbound {
         );
       case 'log':
         return this.#log(mail);
-      case 'told':
-        return this.#told(mail.about, mail.told);
+      case 'notification':
+        return this.#notice(mail.about, mail.notice);
     }
   }
 
@@ -130,18 +130,18 @@ export class Outbound {
    * (2026-07-28 subscriptions, "Receiving Notifications"). The rest of the text is made once for each change and
    * dialect.
    */
-  #told({ id, client }: RequestView, told: ChangeNotice): string {
+  #notice({ id, client }: RequestView, notice: ChangeNotice): string {
     const { dialect } = client;
     let last = this.#toldLast;
-    if (last?.told !== told || last.dialect !== dialect) {
-      last = { told, dialect, ...this.#toldText(told, dialect) };
+    if (last?.notice !== notice || last.dialect !== dialect) {
+      last = { notice, dialect, ...this.#noticeText(notice, dialect) };
       this.#toldLast = last;
     }
     return `${last.before}${JSON.stringify(id)}${last.after}`;
   }
 
-  #toldText(told: ChangeNotice, dialect: Dialect): { readonly before: string; readonly after: string } {
-    const [method, more] = told.type === 'task changed' ? this.#task(told.task, dialect) : shownTold(told);
+  #noticeText(notice: ChangeNotice, dialect: Dialect): { readonly before: string; readonly after: string } {
+    const [method, more] = notice.type === 'task changed' ? this.#task(notice.task, dialect) : renderNotice(notice);
     return {
       before: `{"jsonrpc":"2.0","method":"${method}","params":{"_meta":{"${META.subscriptionId}":`,
       after: `}${more === '{}' ? '' : `,${more.slice(1, -1)}`}}}`,
@@ -325,14 +325,16 @@ function announcement(mail: Announcement): string {
 }
 
 /** A notification for a subscription, without the subscription's id. */
-function shownTold(told: Exclude<ChangeNotice, { type: 'task changed' }>): readonly [method: string, members: string] {
-  switch (told.type) {
+function renderNotice(
+  notice: Exclude<ChangeNotice, { type: 'task changed' }>,
+): readonly [method: string, members: string] {
+  switch (notice.type) {
     case 'acknowledged':
-      return ['notifications/subscriptions/acknowledged', objectText({ notifications: renderFilter(told.filter) })];
+      return ['notifications/subscriptions/acknowledged', objectText({ notifications: renderFilter(notice.filter) })];
     case 'list changed':
-      return [`notifications/${told.what}/list_changed`, '{}'];
+      return [`notifications/${notice.what}/list_changed`, '{}'];
     case 'resource updated':
-      return ['notifications/resources/updated', objectText({ uri: told.uri })];
+      return ['notifications/resources/updated', objectText({ uri: notice.uri })];
   }
 }
 

@@ -1,0 +1,108 @@
+/** Decides how a call of a tool runs: recovered, again, as a task, or as a request; and whether a model may answer for its client. */
+import { type ContextHost, RequestContext } from '../input/context.ts';
+import type { InteractiveRequests } from '../input/interactive-requests.ts';
+import type { RecordedReply } from '../messages/input-messages.ts';
+import type { RequestView } from '../messages/request-view.ts';
+import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
+import type { CallToolResult, Tool } from '../protocol/types.ts';
+import type { StatusAtCrash } from '../tasks/task-recovery.ts';
+import type { Tasks } from '../tasks/tasks.ts';
+import type { ToolCall, ToolExecution, ToolImplementation } from './execution.ts';
+
+export interface ToolExecutorOptions {
+  /** Runs the handlers: the default execution, or the author's. */
+  readonly execution: ToolExecution;
+  /** What the contexts of the calls use. */
+  readonly contexts: ContextHost;
+  readonly interactive: InteractiveRequests;
+  readonly tasks: Tasks;
+  /** True if a model can currently answer input requests that its client cannot. */
+  modelAnswers(): boolean;
+}
+
+export class ToolExecutor {
+  readonly #options: ToolExecutorOptions;
+
+  constructor(options: ToolExecutorOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Takes over a call that continues an earlier one, or with which a model answers. `again` runs the call after all.
+   *
+   * @returns false if the call must run
+   */
+  readonly takesOver = (request: RequestView, again: () => void): boolean => {
+    const { interactive, modelAnswers } = this.#options;
+    return (
+      (request.continues && interactive.continues(request, again)) || (modelAnswers() && interactive.answers(request))
+    );
+  };
+
+  /** @throws {ProtocolError} if the call must not run twice, or as its client asks */
+  readonly run = (
+    request: RequestView,
+    implementation: ToolImplementation,
+    { tool, arguments: args }: Omit<ToolCall, 'implementation'>,
+  ): CallToolResult | Promise<CallToolResult> => {
+    const { execution, contexts, tasks, modelAnswers } = this.#options;
+    const { timeoutMs } = implementation;
+    const call: ToolCall = { tool, arguments: args, implementation };
+    const status = tasks.recovery?.statusOf(request);
+    if (status) {
+      checkRerun(status, request.recorded, implementation, tool);
+      const ctx = new RequestContext(request, { ...contexts, lasting: true }, timeoutMs);
+      tasks.recovery?.attach(request, ctx);
+      return execution.execute(call, ctx);
+    }
+    if (request.recorded?.id !== undefined && implementation.rerun === false) throw notAgain(tool.name);
+    const mode = tasks.modeOf(request, implementation.task, tool.name);
+    // Only its client can provide input for a task.
+    const host = modelAnswers() && mode.as !== 'task' ? withModel(contexts, implementation) : contexts;
+    if (mode.as === 'request') return execution.execute(call, new RequestContext(request, host, timeoutMs));
+    return tasks.run(
+      request,
+      mode,
+      host,
+      (lasting) => new RequestContext(request, { ...lasting, lasting: true }, timeoutMs),
+      (ctx) => execution.execute(call, ctx),
+    );
+  };
+}
+
+function withModel(contexts: ContextHost, { output }: ToolImplementation): ContextHost {
+  return { ...contexts, model: { structured: output !== undefined } };
+}
+
+/** The error for a tool that must not run twice for one call, although its process ended. */
+function notAgain(name: string): ProtocolError {
+  return new ProtocolError(
+    ErrorCode.InvalidParams,
+    `tool "${name}" can only be resumed where it stopped, and the process that waited for this answer has ended: check its effects before you call it again`,
+  );
+}
+
+/**
+ * Decides whether a call may run again after its process ended. The progress of a working handler is unknown, so it runs
+ * again only if that is known to be safe: its tool declares it, or it has recorded steps and was therefore written for it. A
+ * statechart resumes from its checkpoint. A handler that waited for an answer may run again, because every handler that asks
+ * must tolerate that.
+ *
+ * @throws {ProtocolError} if the call may not run again
+ */
+function checkRerun(
+  status: StatusAtCrash,
+  recorded: RecordedReply | undefined,
+  { rerun }: ToolImplementation,
+  { name, annotations = {} }: Tool,
+): void {
+  if (rerun === true) return;
+  const { steps = {}, place } = recorded ?? {};
+  const goesOn = Object.keys(steps).length > 0 || place !== undefined;
+  const harmless = annotations.readOnlyHint === true || annotations.idempotentHint === true || goesOn;
+  if (rerun === undefined && (status === 'input_required' || harmless)) return;
+  throw new ProtocolError(
+    ErrorCode.InternalError,
+    `the process restarted while tool "${name}" ran this task, and the outcome is unknown. Find out what was done before you call it again`,
+  );
+}
