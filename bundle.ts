@@ -14,15 +14,12 @@ const source = (path: string): string => join(root, `src/${path}.ts`);
 /** The entry points of `exports`. */
 const PUBLIC = ['index', 'client', 'testing', 'inspector'];
 /** The files that Node starts or loads by their paths, and the module that finds them. */
-const STARTED = [
-  'package-files',
-  'discovery/inherit',
-  'store/sqlite/sqlite-worker',
-  'workers/pool-thread',
-  'worker-main',
-];
-/** Threads that start with the server. Each is one file, with the little that it needs. */
-const THREADS = ['workers/watchdog-thread'];
+const STARTED = ['package-files', 'store/sqlite/sqlite-worker', 'workers/pool-thread', 'worker-main'];
+/**
+ * The files of threads that start with the server, or before a TypeScript program: Node 20 runs the loader hook in a thread, where
+ * tsx transforms every file that it imports. Each is one file, with the little that it needs.
+ */
+const THREADS = ['workers/watchdog-thread', 'discovery/inherit'];
 /** Entry points without a server in their process. A chunk of its own contains what they share with a server. */
 const LIGHT = [...STARTED, 'cli/commands/attach'];
 /** The modules that the command imports when it needs them: one for each command, and the worker of `troupe run`. */
@@ -58,7 +55,6 @@ const reach: Plugin = {
     add(source('cli/supervisor/worker'), worker);
     // A module that is loaded by its path is a file of its own.
     worker.delete(source('cli/supervisor/worker'));
-    core.delete(source('discovery/inherit'));
   },
 };
 

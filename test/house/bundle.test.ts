@@ -93,10 +93,11 @@ if (existsSync(lib)) {
     );
   });
 
-  test('the watchdog thread loads one file', () => {
-    const thread = 'workers/watchdog-thread.js';
-    const { files, packages } = loadedWith(thread);
-    assert.equal({ files, packages }, { files: [thread], packages: [] });
+  test('the watchdog thread and the thread of the loader hook load one file each', () => {
+    for (const thread of ['workers/watchdog-thread.js', 'discovery/inherit.js']) {
+      const { files, packages } = loadedWith(thread);
+      assert.equal({ files, packages }, { files: [thread], packages: [] });
+    }
   });
 
   test('each file that Node starts by its path is where src/package-files.ts expects it', () => {
