@@ -28,7 +28,7 @@ interface Journal {
   purged: number;
 }
 
-interface Kept {
+interface StoredActor {
   actor: ActorRow | undefined;
   snapshot: Stored['snapshot'];
   readonly timers: Map<string, TimerRow>;
@@ -44,7 +44,7 @@ export function memoryStore(): Store {
 class MemoryStore implements Store {
   readonly name = 'memory';
   readonly durable = false;
-  readonly #kept = new Map<string, Kept>();
+  readonly #actors = new Map<string, StoredActor>();
   readonly #letters: DeadLetter[] = [];
   #lettersLength = 0;
   #closed = false;
@@ -70,8 +70,8 @@ class MemoryStore implements Store {
       const { actor, stream, seq } = write;
       const seen = fresh.get(actor) ?? { forgotten: false, lasts: new Map<string, number>() };
       fresh.set(actor, seen);
-      const kept = seen.forgotten ? undefined : this.#kept.get(actor)?.streams.get(stream)?.last;
-      const last = seen.lasts.get(stream) ?? kept ?? 0;
+      const stored = seen.forgotten ? undefined : this.#actors.get(actor)?.streams.get(stream)?.last;
+      const last = seen.lasts.get(stream) ?? stored ?? 0;
       if (seq <= last) return notNewer(write, last);
       seen.lasts.set(stream, seq);
     }
@@ -98,14 +98,14 @@ class MemoryStore implements Store {
         return;
       }
       case 'reply':
-        if (write.data === '') this.#kept.get(write.actor)?.replies.delete(write.request);
+        if (write.data === '') this.#actors.get(write.actor)?.replies.delete(write.request);
         else this.#of(write.actor).replies.set(write.request, { data: write.data, expires: write.expires });
         return;
       case 'timer':
         this.#of(write.timer.actor).timers.set(write.timer.timer, write.timer);
         return;
       case 'timer off':
-        this.#kept.get(write.actor)?.timers.delete(write.timer);
+        this.#actors.get(write.actor)?.timers.delete(write.timer);
         return;
       case 'dead letter':
         this.#letters.push(write.letter);
@@ -117,7 +117,7 @@ class MemoryStore implements Store {
         }
         return;
       case 'trim': {
-        const streams = this.#kept.get(write.actor)?.streams;
+        const streams = this.#actors.get(write.actor)?.streams;
         const journal = streams?.get(write.stream);
         if (!streams || !journal) return;
         journal.events = journal.events.filter(({ seq }) => seq > write.upto);
@@ -126,33 +126,33 @@ class MemoryStore implements Store {
         return;
       }
       case 'forget':
-        this.#kept.delete(write.actor);
+        this.#actors.delete(write.actor);
     }
   }
 
-  #of(id: string): Kept {
-    const found = this.#kept.get(id);
+  #of(id: string): StoredActor {
+    const found = this.#actors.get(id);
     if (found) return found;
-    const kept: Kept = {
+    const stored: StoredActor = {
       actor: undefined,
       snapshot: undefined,
       timers: new Map(),
       streams: new Map(),
       replies: new Map(),
     };
-    this.#kept.set(id, kept);
-    return kept;
+    this.#actors.set(id, stored);
+    return stored;
   }
 
   load(id: string): Promise<Stored | undefined> {
-    const kept = this.#kept.get(id);
-    if (!kept?.actor) return Promise.resolve(undefined);
-    return Promise.resolve({ actor: kept.actor, snapshot: kept.snapshot, timers: [...kept.timers.values()] });
+    const stored = this.#actors.get(id);
+    if (!stored?.actor) return Promise.resolve(undefined);
+    return Promise.resolve({ actor: stored.actor, snapshot: stored.snapshot, timers: [...stored.timers.values()] });
   }
 
   list({ kind, name, principal, after, limit }: ListQuery): Promise<readonly ActorRow[]> {
     const rows: ActorRow[] = [];
-    for (const { actor } of this.#kept.values()) {
+    for (const { actor } of this.#actors.values()) {
       if (actor?.kind !== kind) continue;
       if (name !== undefined && actor.name !== name) continue;
       if (principal !== undefined && actor.principal !== principal) continue;
@@ -163,7 +163,7 @@ class MemoryStore implements Store {
   }
 
   events(actor: string, stream: string, after: number, limit: number): Promise<readonly JournalEvent[]> {
-    const journal = this.#kept.get(actor)?.streams.get(stream);
+    const journal = this.#actors.get(actor)?.streams.get(stream);
     const purged = journal?.purged ?? (stream === '' ? 0 : Number.POSITIVE_INFINITY);
     if (after > 0 && after < purged) return Promise.reject(gone(actor, stream, after));
     return Promise.resolve((journal?.events ?? []).filter(({ seq }) => seq > after).slice(0, limit));
@@ -171,7 +171,7 @@ class MemoryStore implements Store {
 
   streams(actor: string): Promise<readonly StreamRow[]> {
     const rows: StreamRow[] = [];
-    for (const [stream, { events, last, purged }] of this.#kept.get(actor)?.streams ?? []) {
+    for (const [stream, { events, last, purged }] of this.#actors.get(actor)?.streams ?? []) {
       const [first] = events;
       if (first) rows.push({ stream, first: first.seq, last, purged });
     }
@@ -179,12 +179,12 @@ class MemoryStore implements Store {
   }
 
   reply(actor: string, request: string): Promise<string | undefined> {
-    return Promise.resolve(this.#kept.get(actor)?.replies.get(request)?.data);
+    return Promise.resolve(this.#actors.get(actor)?.replies.get(request)?.data);
   }
 
   timers(until: number, limit: number): Promise<readonly TimerRow[]> {
     const due: TimerRow[] = [];
-    for (const { timers } of this.#kept.values())
+    for (const { timers } of this.#actors.values())
       for (const timer of timers.values()) if (timer.due <= until) due.push(timer);
     return Promise.resolve(due.sort((a, b) => a.due - b.due).slice(0, limit));
   }
@@ -195,10 +195,10 @@ class MemoryStore implements Store {
 
   sweep(now: number): Promise<number> {
     let gone = 0;
-    for (const [id, { actor, replies }] of this.#kept) {
+    for (const [id, { actor, replies }] of this.#actors) {
       for (const [request, { expires }] of replies) if (expires <= now) replies.delete(request);
       if (actor?.expires === undefined || actor.expires > now) continue;
-      this.#kept.delete(id);
+      this.#actors.delete(id);
       gone += 1;
     }
     return Promise.resolve(gone);

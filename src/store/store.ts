@@ -143,7 +143,7 @@ export interface StoreHost {
 export interface Store {
   /** For logs and the inspector, such as `sqlite(troupe.db)`. */
   readonly name: string;
-  /** Whether its data outlives the process. If not, it stores only data that has no other place. */
+  /** True if its data outlives the process. If not, it stores only data that has no other place. */
   readonly durable: boolean;
   /** Absent if nothing outlives the process. */
   readonly notes?: Notes;
@@ -183,7 +183,7 @@ export interface Store {
    */
   claim?(reply: ReplyWrite): Promise<string | undefined>;
   /**
-   * Whether a list omitted this actor because its row is damaged: then the actor exists. Absent if rows cannot be
+   * Returns whether a list omitted this actor because its row is damaged: then the actor exists. Absent if rows cannot be
    * damaged.
    */
   isDamaged?(actor: string): boolean;

@@ -38,7 +38,7 @@ export interface WatchdogData {
   readonly softMs: number;
   /** Milliseconds after which a stall is reported directly on stderr, whether or not it ends. */
   readonly hardMs: number;
-  /** Whether the process is killed at `hardMs`; a supervisor restarts it. */
+  /** True if the process is killed at `hardMs`; a supervisor restarts it. */
   readonly kill: boolean;
   /** File to which the cause is written before the process is killed. */
   readonly record: string | undefined;

@@ -17,20 +17,20 @@ const NAME = 'troupe.blocked';
 /** Enough frames to reach beyond libraries. */
 const FRAMES = 40;
 
-interface Telling {
+interface SharedProbes {
   readonly tellers: Set<StallProbe>;
   tell(): Culprit;
 }
 
-const telling = processWide<Telling>(NAME, () => ({ tellers: new Set(), tell }));
+const shared = processWide<SharedProbes>(NAME, () => ({ tellers: new Set(), tell }));
 
 /** The expression that the watchdog's thread evaluates in the blocked one (`Runtime.evaluate`). */
 export const EXPRESSION = `globalThis[Symbol.for('${NAME}')].tell()`;
 
 /** Adds a probe until the returned function is called. */
-export function installStallProbe(teller: StallProbe): () => void {
-  telling.tellers.add(teller);
-  return () => void telling.tellers.delete(teller);
+export function installStallProbe(probe: StallProbe): () => void {
+  shared.tellers.add(probe);
+  return () => void shared.tellers.delete(probe);
 }
 
 /** Runs on top of the code that blocks the thread. */
@@ -40,8 +40,8 @@ function tell(): Culprit {
   const { stack = '' } = new Error('blocked');
   Error.stackTraceLimit = limit;
   const known = { element: undefined, digest: undefined, actor: undefined, mail: undefined };
-  const told = [...telling.tellers].map((teller) => teller()).find((found) => found !== undefined);
-  return { ...known, ...told, stack: below(stack) };
+  const running = [...shared.tellers].map((probe) => probe()).find((found) => found !== undefined);
+  return { ...known, ...running, stack: below(stack) };
 }
 
 /** Removes the probe's own frames: those above the evaluated expression, which has no file. */

@@ -11,25 +11,25 @@ export function encodeResult(value: unknown): TransferredResult {
 }
 
 export function encodeError(error: unknown): TransferredResult {
-  const told = isProtocolError(error);
+  const isForClient = isProtocolError(error);
   const thrown: Thrown = {
     message: messageOf(error),
     stack: stackOf(error),
-    code: told ? error.code : undefined,
-    data: told ? error.data : undefined,
+    code: isForClient ? error.code : undefined,
+    data: isForClient ? error.data : undefined,
   };
   return { ok: false, thrown };
 }
 
 /** The result of a call or step in a thread. @throws the error from the thread */
-export function decodeResult(given: TransferredResult): unknown {
-  if (!given.ok) throw again(given.thrown);
-  if (!given.envelope) return given.value;
+export function decodeResult(result: TransferredResult): unknown {
+  if (!result.ok) throw errorOf(result.thrown);
+  if (!result.envelope) return result.value;
   // `encodeResult` has taken it apart.
-  return toolResult(given.value as Parameters<typeof toolResult>[0]);
+  return toolResult(result.value as Parameters<typeof toolResult>[0]);
 }
 
-function again({ message, stack, code, data }: Thrown): Error {
+function errorOf({ message, stack, code, data }: Thrown): Error {
   if (code !== undefined && isCode(code)) return new ProtocolError(code, message, data);
   const error = new Error(message);
   error.stack = stack;

@@ -77,7 +77,7 @@ class ProcessWatchdog implements Watchdog {
   #supervisor = initialTransition(supervisorMachine, POLICY)[0];
   #starting: Timer | undefined;
   /** Time of the last log line of each element, and the number of stalls since. */
-  readonly #quiet = new Map<string, { readonly since: number; untold: number }>();
+  readonly #quiet = new Map<string, { readonly since: number; unreported: number }>();
 
   constructor(options: WatchdogOptions) {
     this.#options = options;
@@ -144,13 +144,14 @@ class ProcessWatchdog implements Watchdog {
     const now = systemClock.now();
     const quiet = this.#quiet.get(element);
     if (quiet && now - quiet.since < QUIET_MS) {
-      quiet.untold += 1;
+      quiet.unreported += 1;
       return;
     }
     // There are as many elements as were ever registered; entries of removed elements are not needed.
     if (this.#quiet.size > 1_000) this.#quiet.clear();
-    this.#quiet.set(element, { since: now, untold: 0 });
-    const untold = quiet && quiet.untold > 0 ? ` (and ${quiet.untold} more times since the last report)` : '';
-    this.#options.log('warning', `${describeStall(blocked)}${untold}`);
+    this.#quiet.set(element, { since: now, unreported: 0 });
+    const unreported =
+      quiet && quiet.unreported > 0 ? ` (and ${quiet.unreported} more times since the last report)` : '';
+    this.#options.log('warning', `${describeStall(blocked)}${unreported}`);
   }
 }

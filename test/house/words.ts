@@ -60,13 +60,10 @@ export const REMAINING: Readonly<Record<string, { readonly clauses: number; read
   codec: { clauses: 3, words: 4 },
   emitters: { clauses: 3, words: 6 },
   executors: { clauses: 2, words: 0 },
-  handles: { clauses: 6, words: 10 },
   input: { clauses: 5, words: 3 },
   messages: { clauses: 3, words: 3 },
   requests: { clauses: 0, words: 1 },
   runtime: { clauses: 3, words: 2 },
   sessions: { clauses: 8, words: 3 },
-  store: { clauses: 7, words: 2 },
   tasks: { clauses: 4, words: 6 },
-  workers: { clauses: 3, words: 3 },
 };

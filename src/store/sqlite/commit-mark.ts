@@ -15,7 +15,7 @@ export interface Mark {
   readonly commits: number;
   /** The store that it belongs to; undefined if an earlier version wrote it. */
   readonly store: string | undefined;
-  /** Whether every record is readable. */
+  /** True if every record is readable. */
   readonly whole: boolean;
 }
 

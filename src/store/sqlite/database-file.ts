@@ -227,7 +227,7 @@ function lockedBy(path: string, lock: string): StoreError {
   );
 }
 
-/** Whether the file is empty rather than a readable store. @throws {StoreError} `foreign`, `corrupt` */
+/** Returns true for an empty file, false for a store of ours. @throws {StoreError} `foreign`, `corrupt` */
 function ours(db: Db, path: string, mark: CommitMark): boolean {
   const application = db.pragma(`${db.schema}.application_id`);
   const version = db.pragma(`${db.schema}.user_version`) ?? 0;
@@ -359,14 +359,14 @@ function mustHaveAll(db: Db, commits: number, marked: Marked, path: string, mark
 
 /** The identity of this process: its id, the boot of the machine, and the start of the process since then. */
 function identity(): string {
-  const told = [`pid ${process.pid}`];
+  const parts = [`pid ${process.pid}`];
   try {
-    told.push(`boot ${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()}`);
+    parts.push(`boot ${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()}`);
     // The 22nd field; the fields before it may contain spaces, in parentheses.
     const stat = readFileSync('/proc/self/stat', 'utf8');
-    told.push(`started ${stat.slice(stat.lastIndexOf(')')).split(' ')[20] ?? 'unknown'}`);
+    parts.push(`started ${stat.slice(stat.lastIndexOf(')')).split(' ')[20] ?? 'unknown'}`);
   } catch {
     // Only Linux provides this. Elsewhere the process id is enough, because the lock file is informational only.
   }
-  return told.join(', ');
+  return parts.join(', ');
 }

@@ -17,7 +17,7 @@ export interface StreamRecord {
   bytes: number;
   /** The last event that a snapshot covers. */
   covered: number;
-  /** Whether the row in the file is older. */
+  /** True if the row in the file is older. */
   changed: boolean;
 }
 

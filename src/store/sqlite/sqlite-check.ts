@@ -125,7 +125,7 @@ function isAbout(message: string, { name, key }: Table): boolean {
   return of === name || of.startsWith(`${name}_`) || of === key?.index;
 }
 
-/** Whether each row matches its checksum, so that its indexes can be rebuilt from it. */
+/** Returns whether each row matches its checksum, so that its indexes can be rebuilt from it. */
 function isSound(db: Db, { name, rowid, row, read }: Table): boolean {
   const place = rowid === undefined ? '' : `${columns(`n:${rowid}`)}, `;
   const from =

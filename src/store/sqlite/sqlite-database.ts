@@ -157,7 +157,7 @@ export function storeFaultOf(error: unknown): StoreFault {
   return code === NO_SHARED_MEMORY ? 'full' : (FAULTS[code & 0xff] ?? 'failed');
 }
 
-/** Whether the connection must be abandoned. Rejections by the store itself do not mean that the disk failed. */
+/** Returns whether the connection must be abandoned. Rejections by the store itself do not mean that the disk failed. */
 export function isDisk(error: unknown): boolean {
   return !(error instanceof StoreError) && storeFaultOf(error) === 'failed';
 }
