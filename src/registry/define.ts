@@ -19,7 +19,6 @@ import type {
 import type { Envelope } from '../results/envelope.ts';
 import type { AuthorSchema, Infer, InferInput } from '../schema/schema-types.ts';
 import type { TaskSupport } from '../tasks/call-mode.ts';
-import type { ThreadSource } from './thread-module.ts';
 
 interface Described {
   /** A name for people. `name` is for programs. */
@@ -263,4 +262,12 @@ export function definedKind(value: unknown): DefinedKind | undefined {
   if (!isObject(value)) return undefined;
   const kind = (value as { readonly [DEFINED]?: unknown })[DEFINED];
   return kind === 'tool' || kind === 'resource' || kind === 'prompt' || kind === 'machine' ? kind : undefined;
+}
+
+/** The location of a handler, for a thread. */
+export interface ThreadSource {
+  /** The module's path. */
+  readonly module: string;
+  /** The name of the tool that the module exports; undefined if its default export is the handler. */
+  readonly tool: string | undefined;
 }

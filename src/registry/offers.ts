@@ -14,9 +14,9 @@ import type { Prompt, PromptArgument, Resource, ResourceTemplate, Tool } from '.
 import { parseTemplate } from '../protocol/uri-template.ts';
 import { compileInput, compileOutput } from '../schema/compile-schema.ts';
 import type { AuthorSchema } from '../schema/schema-types.ts';
-import type { AnyPrompt, AnyTool, ResourceDefinition } from './define.ts';
+import type { AnyPrompt, AnyTool, ResourceDefinition, ThreadSource } from './define.ts';
 import { checkHandler, checkMembers, DefinitionError } from './definition-checks.ts';
-import { type ThreadSource, threadSource } from './thread-module.ts';
+import { threadSource } from './thread-module.ts';
 import { foreignCopy } from './xstate-copy.ts';
 
 export interface Compiled<D, I> {

@@ -4,16 +4,8 @@
  */
 import { fileURLToPath } from 'node:url';
 import { describe, isObject } from '../protocol/json.ts';
-import type { AnyTool } from './define.ts';
+import type { AnyTool, ThreadSource } from './define.ts';
 import { DefinitionError } from './definition-checks.ts';
-
-/** The location of a handler, for a thread. */
-export interface ThreadSource {
-  /** The module's path. */
-  readonly module: string;
-  /** The name of the tool that the module exports; undefined if its default export is the handler. */
-  readonly tool: string | undefined;
-}
 
 /** Records the module of a discovered tool with `cpu: true`, so that a thread can find the tool there. */
 export function inModule(tool: AnyTool, path: string): AnyTool {

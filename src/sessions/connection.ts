@@ -4,8 +4,7 @@
 import { nanoid } from 'nanoid';
 import type { ActorSystem } from '../actor/actor.ts';
 import type { Timer } from '../clock.ts';
-import { Inbound } from '../codec/inbound/inbound.ts';
-import type { OpenedSession } from '../codec/inbound/inbound-options.ts';
+import { Inbound, type OpenedSession } from '../codec/inbound/inbound.ts';
 import type { Outbound } from '../codec/outbound/outbound.ts';
 import { spawnEmitter } from '../emitters/emitter.ts';
 import type { Limits } from '../limits.ts';

@@ -5,7 +5,7 @@
 import type { Context } from '../input/context.ts';
 import type { JsonValue } from '../protocol/json.ts';
 import type { LogLevel } from '../protocol/types.ts';
-import type { ThreadSource } from '../registry/thread-module.ts';
+import type { ThreadSource } from '../registry/define.ts';
 
 /** The parts of the context that need no message. */
 export type CallFacts = Pick<Context, 'client' | 'session' | 'principal' | 'requestId' | 'meta' | 'elapsedMs'>;

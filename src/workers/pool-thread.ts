@@ -4,7 +4,7 @@ import { loadModule } from '../discovery/load-module.ts';
 import { readExports } from '../discovery/module-exports.ts';
 import type { Context } from '../input/context.ts';
 import { describe } from '../protocol/json.ts';
-import type { ThreadSource } from '../registry/thread-module.ts';
+import type { ThreadSource } from '../registry/define.ts';
 import type { PoolMail, ThreadMail, TransferredResult } from './pool-protocol.ts';
 import { ThreadContext } from './thread-context.ts';
 import { encodeError, encodeResult } from './transfer.ts';

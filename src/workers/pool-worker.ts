@@ -8,7 +8,7 @@ import { statesOf } from '../charts/state-table.ts';
 import type { Clock, Timer } from '../clock.ts';
 import type { Context } from '../input/context.ts';
 import { messageOf } from '../protocol/json.ts';
-import type { ThreadSource } from '../registry/thread-module.ts';
+import type { ThreadSource } from '../registry/define.ts';
 import type { PoolMail, ThreadMail, TransferredResult } from './pool-protocol.ts';
 import { startThread } from './start-thread.ts';
 import { decodeResult, encodeError, encodeResult } from './transfer.ts';

@@ -8,7 +8,7 @@ import type { ActorSystem } from '../actor/actor-system.ts';
 import type { Context } from '../input/context.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import { messageOf } from '../protocol/json.ts';
-import type { ThreadSource } from '../registry/thread-module.ts';
+import type { ThreadSource } from '../registry/define.ts';
 import { type PoolCall, PoolWorker } from './pool-worker.ts';
 
 export interface PoolOptions {

@@ -21,7 +21,7 @@ export const SIMULATION: readonly BrokenBuild[] = [
   {
     id: 'R-32',
     test: 'test/simulation/simulation.test.ts',
-    file: 'src/requests/admission.ts',
+    file: 'src/requests/requests.ts',
     find: 'if (size < maxInFlight) return undefined;',
     replace: 'if (size < 1_000) return undefined;',
     why: 'the limit of requests in flight is not enforced',

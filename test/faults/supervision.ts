@@ -5,7 +5,7 @@ export const SUPERVISION: readonly BrokenBuild[] = [
   {
     id: 'R-10',
     test: 'test/requests/bounds.test.ts',
-    file: 'src/requests/admission.ts',
+    file: 'src/requests/requests.ts',
     find: 'if (size < maxInFlight) return undefined;',
     replace: 'if (size < Number.POSITIVE_INFINITY) return undefined;',
     why: 'requests in flight have no limit',

@@ -3,8 +3,11 @@
  * messages.
  */
 
+import type { ActorSystem } from '../../actor/actor-system.ts';
 import type { Client } from '../../messages/client-facts.ts';
 import type { Exchange } from '../../messages/connection-events.ts';
+import type { EmitterMail } from '../../messages/emitter-messages.ts';
+import type { Reply } from '../../messages/input-messages.ts';
 import type { Mailbox } from '../../messages/mailbox.ts';
 import type { RequestsMail } from '../../messages/request-messages.ts';
 import type { Batch } from '../../messages/request-view.ts';
@@ -12,17 +15,18 @@ import type { SessionMail } from '../../messages/session-messages.ts';
 import { DIALECTS, type Dialect, FIRST_DIALECT } from '../../protocol/dialects/index.ts';
 import { ErrorCode, type ErrorCodeValue, ProtocolError, toWireError, wireError } from '../../protocol/errors.ts';
 import { heapBytes } from '../../protocol/heap.ts';
+import { isObject } from '../../protocol/json.ts';
 import { type Incoming, isRequestId, type RequestId, readIncoming } from '../../protocol/jsonrpc.ts';
 import { isModern, META, metaOf, readProgressToken, readSelfDescription } from '../../protocol/meta.ts';
 import { SERVED, type ServedMethod } from '../../protocol/methods.ts';
+import type { Initialize } from '../../protocol/operations.ts';
 import { type Params, readInitialize } from '../../protocol/operations.ts';
 import { isLegacyRevision, LATEST_LEGACY, LATEST_MODERN } from '../../protocol/revisions.ts';
 import { statusOfRefusal } from '../../protocol/status.ts';
-import type { ClientCapabilities, Implementation } from '../../protocol/types.ts';
+import type { ClientCapabilities, Implementation, ServerCapabilities } from '../../protocol/types.ts';
 import { IncomingRequest } from '../../requests/active-request.ts';
-import { clientReply } from './client-reply.ts';
-import type { InboundOptions } from './inbound-options.ts';
 import { announces, checkKnownRevision, checkRevisionHeader, checkStandardHeaders } from './mirrored-headers.ts';
+import type { ParseLimits } from './parse.ts';
 import { messageEnvelopeOf, parseText } from './parse.ts';
 import { methodFor, misplacedWithoutSession, unopened } from './route.ts';
 
@@ -32,6 +36,42 @@ type ResponseMessage = Extract<Incoming, { kind: 'response' }>;
 
 /** Most requests of a rejected batch that get their own error: a batch of four megabytes can contain 100,000. */
 const MAX_REFUSED = 1_000;
+
+/** A session that was just opened, and the in-flight table of its requests. */
+export interface OpenedSession {
+  readonly client: Client;
+  readonly requests: Mailbox<RequestsMail>;
+}
+
+export interface InboundOptions extends ParseLimits {
+  readonly connection: string;
+  readonly system: ActorSystem;
+  readonly requests: Mailbox<RequestsMail>;
+  readonly emitter: Mailbox<EmitterMail>;
+  /** The principal of messages without an exchange. */
+  readonly principal: string;
+  /** True if every message comes with an exchange, possibly of different clients; there is never a session. */
+  readonly shared: boolean;
+  readonly maxBatch: number;
+  readonly maxMessageBytes: number;
+  readonly maxClientInfoBytes: number;
+  /** The open session of a legacy client on this connection, if any. */
+  session(): Client | undefined;
+  /**
+   * Opens a session: on this connection, which has none, or for a shared connection on a new one. @throws
+   * {ProtocolError} if there are too many sessions
+   */
+  openSession(opening: Initialize, dialect: Dialect, exchange: Exchange | undefined): OpenedSession;
+  /**
+   * Called before the error when a whole text or one of its requests is rejected, with the id of the error if it has
+   * one.
+   */
+  rejected(id: RequestId | undefined): void;
+  /** Called when an exchange contained nothing that needs a response. */
+  accepted(exchange: Exchange): void;
+  /** Whether the server currently has a capability. */
+  offers(capability: keyof ServerCapabilities): boolean;
+}
 
 /** The inbound codec of one connection. */
 export class Inbound {
@@ -370,4 +410,17 @@ export class Inbound {
       ),
     });
   }
+}
+
+/** Reads a client's reply to an input request: its unchecked result, or its error. */
+function clientReply({ result, error }: Extract<Incoming, { kind: 'response' }>): Reply {
+  if (error === undefined) return { ok: true, result };
+  const { code, message } = isObject(error) ? error : {};
+  return {
+    ok: false,
+    error: {
+      code: typeof code === 'number' ? code : 0,
+      message: typeof message === 'string' ? message : 'no reason given',
+    },
+  };
 }
