@@ -14,7 +14,7 @@ export interface ActorIdentity {
   readonly label?: string | undefined;
 }
 
-/** How an actor processes a message, and how it answers for a message that crashed it. */
+/** The behaviour of an actor: it processes messages, and responds for a message that crashed it. */
 export interface Behaviour<M extends Mail> {
   /** Processes one message. It may throw: the restart policy then decides. */
   receive(mail: M): void;

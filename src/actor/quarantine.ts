@@ -15,14 +15,14 @@ export interface Quarantined {
   readonly why: string;
 }
 
-interface Kept extends Quarantined {
+interface QuarantinedEntry extends Quarantined {
   release(): void;
 }
 
 /** Needs no limit: there is at most one entry for each existing actor. */
 export class Quarantine {
   readonly #clock: Clock;
-  readonly #kept = new Map<string, Kept>();
+  readonly #kept = new Map<string, QuarantinedEntry>();
 
   constructor(clock: Clock) {
     this.#clock = clock;

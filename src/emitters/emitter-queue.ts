@@ -114,7 +114,7 @@ export class EmitterQueue {
   }
 }
 
-/** Whether the message must reach the client, however slow it is. */
+/** True if the message must reach the client, however slow it is. */
 function isKept({ type }: ResultMail | Ask | Notification): boolean {
   return type === 'answer' || type === 'refusal' || type === 'ask' || type === 'withdrawn';
 }

@@ -28,7 +28,7 @@ export interface SubscriptionsOptions {
   /** Milliseconds for which changes are coalesced into one notification each. */
   readonly gatherMs: number;
   offers(capability: keyof ServerCapabilities): boolean;
-  /** Whether a resource has this URI or a template matches it. */
+  /** True if a resource has this URI or a template matches it. */
   knows(uri: string): boolean;
   /** A task as this client sees it; undefined if it does not exist or belongs to another principal. */
   taskOf(client: Client, id: string): TaskState | undefined;
@@ -261,7 +261,7 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
       case 'resource updated':
         return this.#watching.hearers(topicOf(change));
       case 'task changed':
-        return NOBODY;
+        return NO_HEARERS;
     }
   }
 
@@ -342,7 +342,7 @@ function topicOf(change: Change): string {
   }
 }
 
-const NOBODY: Hearers<never> = new Map<never, number>();
+const NO_HEARERS: Hearers<never> = new Map<never, number>();
 
 /** Sends a change to one listener. */
 function announce(hearer: Session | RequestView, change: Change): void {

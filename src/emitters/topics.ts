@@ -35,7 +35,7 @@ export class Topics<Hearer> {
 
   /** The listeners of a topic. */
   hearers(topic: string): Hearers<Hearer> {
-    return this.#hearers.get(topic) ?? NOBODY;
+    return this.#hearers.get(topic) ?? NO_HEARERS;
   }
 
   /** The topics of a listener. */
@@ -44,7 +44,7 @@ export class Topics<Hearer> {
   }
 }
 
-const NOBODY: Hearers<never> = new Map<never, number>();
+const NO_HEARERS: Hearers<never> = new Map<never, number>();
 const NOTHING: ReadonlySet<never> = new Set<never>();
 
 function leave<K, V>(index: Map<K, { delete(value: V): boolean; readonly size: number }>, key: K, value: V): void {
@@ -52,7 +52,7 @@ function leave<K, V>(index: Map<K, { delete(value: V): boolean; readonly size: n
   if (values?.delete(value) && values.size === 0) index.delete(key);
 }
 
-/** Whether a change belongs to another principal: other principals must not learn that it happened (S-04). */
+/** True if a change belongs to another principal: other principals must not learn that it happened (S-04). */
 export function belongsToOther(change: { readonly owner?: string } | object, principal: string): boolean {
   return 'owner' in change && change.owner !== undefined && change.owner !== principal;
 }

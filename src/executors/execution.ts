@@ -35,7 +35,7 @@ export interface ToolImplementation extends Labelled {
   readonly output: CompiledSchema | undefined;
   /** Timeout in milliseconds, if the tool overrides the server's default. */
   readonly timeoutMs: number | undefined;
-  /** Whether a call that cannot be resumed may be run again. Undefined: the default that `ToolOptions` describes. */
+  /** True if a call that cannot be resumed may be run again. Undefined: the default that `ToolOptions` describes. */
   readonly rerun: boolean | undefined;
   readonly task: TaskSupport;
   handler(args: unknown, ctx: Context): unknown;

@@ -12,7 +12,7 @@ import type { ToolCall, ToolExecution, ToolImplementation } from './execution.ts
 export interface ToolExecutorOptions {
   /** Runs the handlers: the default execution, or the author's. */
   readonly execution: ToolExecution;
-  /** What the contexts of the calls use. */
+  /** Dependencies of the calls' contexts. */
   readonly contexts: ContextHost;
   readonly interactive: InteractiveRequests;
   readonly tasks: Tasks;

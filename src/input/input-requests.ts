@@ -53,7 +53,7 @@ export class PendingInputs {
     return [...this.#open.values()].map(({ question }) => question);
   }
 
-  /** @returns undefined where the question does not fit into what its client may make the server retain; its handler is told */
+  /** @returns undefined if the question exceeds the bytes that its client may make the server retain; its handler gets the error */
   add(question: Question): PendingInput | undefined {
     const { system, askMs, memory } = this.#options;
     const { inspection, clock } = system;

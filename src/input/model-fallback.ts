@@ -62,14 +62,14 @@ export function modelFor(client: Client): Client {
  * @param ms milliseconds that the call waits
  */
 export function toModel(questions: readonly AskedThroughModel[], id: string, ms: number): CallToolResult {
-  const told = questions.map(({ key, request }) => `Question ${JSON.stringify(key)}: ${tell(request)}`);
+  const lines = questions.map(({ key, request }) => `Question ${JSON.stringify(key)}: ${tell(request)}`);
   const example = JSON.stringify({
     id,
     answers: Object.fromEntries(questions.map(({ key, request }) => [key, exampleFor(request)])),
   });
   const text = [
     'This call is not finished. It waits for answers, and this client has no other way to ask for them.',
-    ...told,
+    ...lines,
     `Ask the user the questions that are for the user, in your own words. Wait for their answers; do not answer for them. Then call the tool "${ANSWER_TOOL}" with arguments of this shape: ${example}. If the user refuses, the action is "decline"; if they leave a question unanswered, "cancel"; neither has content.`,
     `The id is good for one call, within ${Math.ceil(ms / 1_000)} seconds. Do not call the first tool again: that would start a new call.`,
   ].join('\n\n');

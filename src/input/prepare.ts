@@ -33,9 +33,9 @@ export interface Prepared {
 /** @throws {CannotAsk | SchemaError | TypeError} for a question that cannot be asked */
 export function prepare(question: AnyQuestion, client: Client): Prepared {
   if (!isObject(question)) throw noQuestion(describe(question));
-  if ('elicit' in question) return prepareForm(told('elicit', question.elicit), client);
-  if ('elicitUrl' in question) return prepareUrl(told('elicitUrl', question.elicitUrl), client);
-  if ('sample' in question) return prepareSampling(told('sample', question.sample), client);
+  if ('elicit' in question) return prepareForm(required('elicit', question.elicit), client);
+  if ('elicitUrl' in question) return prepareUrl(required('elicitUrl', question.elicitUrl), client);
+  if ('sample' in question) return prepareSampling(required('sample', question.sample), client);
   if ('roots' in question) return prepareRoots(client);
   throw noQuestion(Object.keys(question).join(', ') || 'none of them');
 }
@@ -47,7 +47,7 @@ function noQuestion(got: string): TypeError {
 }
 
 /** Authors without a type checker may omit the argument. */
-function told<T>(method: string, given: T): T {
+function required<T>(method: string, given: T): T {
   if (isObject(given)) return given;
   throw new TypeError(`ctx.${method}: expected an object with the question, got ${describe(given)}`);
 }

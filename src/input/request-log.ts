@@ -82,12 +82,12 @@ export class RequestLog {
     return journal;
   }
 
-  /** Whether this process knows that a state was consumed. */
+  /** True if this process knows that a state was consumed. */
   isSpent(id: string): boolean {
     return this.#spent.has(id);
   }
 
-  /** Whether a state is so old that this process may have forgotten it. */
+  /** True if a state is so old that this process may have forgotten it. */
   isForgotten(until: number): boolean {
     return until <= this.#forgottenUntil;
   }

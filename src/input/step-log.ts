@@ -79,7 +79,7 @@ export class StepLog implements StepStore {
     return createHash('sha256').update(this.#options.actor).digest('base64url');
   }
 
-  /** Whether the store holds anything of this run, as far as it knows. */
+  /** True if the store holds anything of this run, as far as it knows. */
   get begun(): boolean {
     return this.#begun;
   }

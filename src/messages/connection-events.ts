@@ -13,7 +13,7 @@ export interface Exchange {
   readonly principal: string;
   /** The value of a header, by its name in lower case. */
   header(name: string): string | undefined;
-  /** Whether the header is known to have come more than once. */
+  /** True if the header is known to have come more than once. */
   repeats(name: string): boolean;
   /** False if the client accepts no event stream as a response. */
   readonly streams?: boolean;

@@ -46,7 +46,7 @@ export interface Question {
 export interface RecordedReply {
   /** The id of its interactive request; absent if the client answers without having been asked. */
   readonly id: string | undefined;
-  /** How often the client was asked. */
+  /** The number of times that the client was asked. */
   readonly round: number;
   /** The replies, by key. */
   readonly replies: Readonly<Record<string, unknown>>;

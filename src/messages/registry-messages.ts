@@ -37,7 +37,7 @@ export type RegistrationMail<D> =
       reply(registered: Registered): void;
     }
   | { readonly type: 'clear'; reply(registered: Registered): void }
-  /** The definitions are the same but their behaviour has changed: clients are told to list again. */
+  /** The definitions are the same but their behaviour has changed: clients are notified to list again. */
   | { readonly type: 'announce'; reply(registered: Registered): void };
 
 export type RegistryMail<D> = RegistrationMail<D> | RequestMail;

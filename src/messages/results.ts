@@ -66,7 +66,7 @@ export type Outcome =
 
 export const EMPTY: Outcome = { ok: true, result: { kind: 'empty' } };
 
-/** Whether a stored value is an outcome. Its contents are trusted: they are as they were written. */
+/** True if a stored value is an outcome. Its contents are trusted: they are as they were written. */
 export function isOutcome(value: unknown): value is Outcome {
   return isObject(value) && isObject(value.ok === true ? value.result : value.error);
 }

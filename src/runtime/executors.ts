@@ -28,7 +28,7 @@ export interface ExecutorsOptions {
   readonly executions: ExecutionOptions;
   readonly asks: InteractiveRequests;
   readonly tasks: Tasks;
-  /** Whether a model can answer input requests that its client cannot. */
+  /** True if a model can answer input requests that its client cannot. */
   answerable(): boolean;
   /** See {@link ExecutorOptions}. */
   admit(request: RequestView, label: string): void;
@@ -39,7 +39,7 @@ export type CompletableImplementation = Completable & Labelled;
 
 export function spawnExecutors(options: ExecutorsOptions) {
   const { executions, asks, system, tasks, answerable } = options;
-  const lent: ContextHost = {
+  const base: ContextHost = {
     clock: system.clock,
     maxStepsLength: asks.maxStepsLength,
     interact: asks.interact.bind(asks),
@@ -50,7 +50,7 @@ export function spawnExecutors(options: ExecutorsOptions) {
     request.continues && asks.continues(request, again);
   const tools = new ToolExecutor({
     execution: chooseExecution(executions.tools, toolExecution(options.policy)),
-    contexts: lent,
+    contexts: base,
     interactive: asks,
     tasks,
     modelAnswers: answerable,
@@ -71,7 +71,7 @@ export function spawnExecutors(options: ExecutorsOptions) {
       resumes,
       address: 'executor/resources',
       run: (request, implementation, target) =>
-        resources.execute({ ...target, implementation }, new RequestContext(request, lent)),
+        resources.execute({ ...target, implementation }, new RequestContext(request, base)),
       wrap: (result) => ({ kind: 'read', result }),
     }),
     prompts: spawnExecutor<PromptImplementation, PromptTarget, GetPromptResult>({
@@ -79,7 +79,7 @@ export function spawnExecutors(options: ExecutorsOptions) {
       resumes,
       address: 'executor/prompts',
       run: (request, implementation, target) =>
-        prompts.execute({ ...target, implementation }, new RequestContext(request, lent)),
+        prompts.execute({ ...target, implementation }, new RequestContext(request, base)),
       wrap: (result) => ({ kind: 'prompt', result }),
     }),
     completions: spawnExecutor<CompletableImplementation, CompletionTarget, CompleteResult>({
@@ -90,7 +90,7 @@ export function spawnExecutors(options: ExecutorsOptions) {
         // An argument without a completer has no suggestions; that is not an error.
         const completer = Object.hasOwn(completers, argument.name) ? completers[argument.name] : undefined;
         if (!completer) return { completion: { values: [], total: 0, hasMore: false } };
-        return completions.execute({ argument, chosen, completer }, new RequestContext(request, lent));
+        return completions.execute({ argument, chosen, completer }, new RequestContext(request, base));
       },
       wrap: (result) => ({ kind: 'completion', result }),
     }),

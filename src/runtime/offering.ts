@@ -58,7 +58,7 @@ export interface Offering {
     readonly resources: RequestMailbox;
     readonly prompts: RequestMailbox;
   };
-  /** Whether a resource has this URI or a template matches it. */
+  /** True if a resource has this URI or a template matches it. */
   knows(uri: string): boolean;
   /** Stops the threads. */
   end(): void;

@@ -106,7 +106,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
     route: (mail) => offering.registries.tools.send(mail),
     offered: () => introducer.offers('tasks'),
     changed: (task) => subscriptions.mailbox.send({ type: 'task changed', task }),
-    sessionTold: (session, task) =>
+    notifySession: (session, task) =>
       subscriptions.mailbox.send({ type: 'session changed', session, change: { type: 'task changed', task } }),
   });
 

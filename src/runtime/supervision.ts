@@ -117,7 +117,7 @@ export class Supervision {
 /** "Internal software error" of sysexits(3): a supervisor restarts the process. */
 const RESTART_CODE = 70;
 
-/** How many of the latest dead letters are compared before another is written. */
+/** Number of the latest dead letters that are compared before another one is written. */
 const DEAD_LETTERS = 10_000;
 
 function letterOf({ element, digest, stack, attempts, at, incident }: Poisoned): DeadLetter {

@@ -62,17 +62,21 @@ export interface ConnectionKind {
 }
 
 /** Data about a session that the store holds; a restored session has a previous state and an id. */
-export interface Keep {
+export interface SessionPersistence {
   readonly id: string;
   readonly was?: SessionState;
   changed(state: SessionState): void;
 }
 
-/** What the server can do with a connection. */
+/** The server's operations on a connection. */
 export interface Connection {
   readonly inbound: Inbound;
   /** Opens the session of a connection that has none. @throws {ProtocolError} if there are too many sessions */
-  openSession(opening: Initialize, dialect: Dialect, keep?: Keep): OpenedSession & { readonly id: string };
+  openSession(
+    opening: Initialize,
+    dialect: Dialect,
+    keep?: SessionPersistence,
+  ): OpenedSession & { readonly id: string };
   slow(reader: Reader): void;
   drained(reader: Reader): void;
   /** Called when the client has closed an exchange of a shared connection. */
@@ -168,7 +172,11 @@ export function openConnection(id: ConnectionId, kind: ConnectionKind, host: Con
    * closes.
    */
   const letGo = (reason: string): void => emitter.mailbox.send({ type: 'close', reason });
-  const openSession = (opening: Initialize, dialect: Dialect, keep?: Keep): OpenedSession & { readonly id: string } => {
+  const openSession = (
+    opening: Initialize,
+    dialect: Dialect,
+    keep?: SessionPersistence,
+  ): OpenedSession & { readonly id: string } => {
     const { principal } = kind;
     // A restored session is already counted.
     if (!keep?.was) host.sessionOpens(principal, opening);

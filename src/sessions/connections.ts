@@ -12,7 +12,13 @@ import { heapBytes } from '../protocol/heap.ts';
 import type { Initialize } from '../protocol/operations.ts';
 import { ANONYMOUS, type Excess } from '../quota.ts';
 import type { Bus } from '../transports/bus.ts';
-import { type Connection, type ConnectionHost, type Keep, newSessionId, openConnection } from './connection.ts';
+import {
+  type Connection,
+  type ConnectionHost,
+  newSessionId,
+  openConnection,
+  type SessionPersistence,
+} from './connection.ts';
 import type { OpenSession } from './session.ts';
 import type { SessionRepository } from './session-repository.ts';
 
@@ -21,7 +27,7 @@ export interface ConnectionTableOptions
   readonly bus: Bus;
   /** The durable HTTP sessions; undefined if none are durable. */
   readonly kept: SessionRepository | undefined;
-  /** Whether the server accepts no new requests. A connection that opens while it does not is told so at once. */
+  /** True if the server accepts no new requests. A connection that opens in that state is notified at once. */
   closing(): boolean;
   /** Called when a connection is finished for good. */
   gone(connection: ConnectionId): void;
@@ -42,7 +48,7 @@ const SESSION_BYTES = 6_000;
 
 export interface ConnectionTable extends DormantSessions {
   readonly connections: ReadonlyMap<ConnectionId, Connection>;
-  /** Whether a session of this id outlives its connection, because the supervisor of this process says so. */
+  /** True if a session of this id outlives its connection, because the supervisor of this process says so. */
   lasts(session: string): boolean;
   /** Closes all connections without sending anything. */
   closeAll(reason: string): void;
@@ -162,7 +168,7 @@ export function openConnectionTable(options: ConnectionTableOptions): Connection
 }
 
 /** Makes a new session durable: its later states are stored. */
-function keep(kept: SessionRepository, opening: Initialize, dialect: Dialect): Keep {
+function keep(kept: SessionRepository, opening: Initialize, dialect: Dialect): SessionPersistence {
   const id = newSessionId();
   return { id, changed: (state) => kept.awake(id)?.changed({ opening, dialect }, state) };
 }

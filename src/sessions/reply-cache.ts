@@ -27,7 +27,7 @@ export interface ReplyCacheOptions {
   /** The record of a durable session that is in memory; undefined for other sessions. */
   kept(session: string): SessionRecord | undefined;
   /**
-   * Whether the id of a session that is not durable outlives this process: its supervisor then repeats requests in
+   * True if the id of a session that is not durable outlives this process: its supervisor then repeats requests in
    * flight.
    */
   lasts(session: string): boolean;
@@ -237,7 +237,7 @@ export class ReplyCache {
     const { session, repeatable } = call;
     this.#calls.delete(request);
     this.#leave(request, call);
-    // Aborted by shutdown. The outcome is unknown: keep only the marker, so that a repeated call is told so.
+    // Aborted by shutdown. The outcome is unknown: keep only the marker, so that a repeated call gets that answer.
     if (!outcome.ok && outcome.error.code === ErrorCode.ShuttingDown) return emitter.send(mail);
     const writes = [...this.#makeRoom(call), this.#reply(call, outcome)];
     if (repeatable) {
@@ -331,21 +331,21 @@ function whyNot({ fault, message }: StoreError): string {
   return 'the stored data of an earlier call is damaged, and this call may repeat it; ask the operator to restore a backup';
 }
 
-/** Whether running the tool twice has the same effect as running it once. */
+/** True if running the tool twice has the same effect as running it once. */
 export function isRepeatable(tool: unknown): boolean {
   const { readOnlyHint, idempotentHint } = hints(tool);
   return readOnlyHint === true || idempotentHint === true;
 }
 
 /**
- * Whether a call needs no stored reply because it may run again. Durable effects of its handler have their own output
+ * True if a call needs no stored reply because it may run again. Durable effects of its handler have their own output
  * gate.
  */
 function leavesNothing(tool: unknown, request: RequestView, operation: CallTool): boolean {
   return tool === undefined || (hints(tool).readOnlyHint === true && !mayBecomeTask(tool, request, operation));
 }
 
-/** Whether a call may become a task. A repeated call must then find that task and not create another. */
+/** True if a call may become a task. A repeated call must then find that task and not create another. */
 function mayBecomeTask(tool: unknown, { client }: RequestView, { task }: CallTool): boolean {
   return task !== undefined || (client.dialect.tasks === 'extension' && isObject(tool) && tool.execution !== undefined);
 }

@@ -89,7 +89,7 @@ export class SessionRecord implements SessionStorage {
     this.#output.close('the store is closed');
   }
 
-  /** Whether the store may have a reply for this call. Records the call. */
+  /** True if the store may have a reply for this call. Records the call. */
   mayRepeat(call: string): boolean {
     const calls = this.#calls;
     if (!calls) return true;

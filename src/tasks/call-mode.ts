@@ -3,7 +3,7 @@ import type { RequestView } from '../messages/request-view.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import { declaresTasks, readTtl, tasksNotDeclared } from '../protocol/task-params.ts';
 
-/** Whether a call may become a task: never; when it runs long and its client accepts tasks; or always. */
+/** True if a call may become a task: never; when it runs long and its client accepts tasks; or always. */
 export type TaskSupport = 'never' | 'allowed' | 'required';
 
 export type CallMode =
@@ -19,7 +19,7 @@ export interface TaskOffer {
   readonly tool: string;
   /** Maximum lifetime of a task, in milliseconds. */
   readonly taskTtlMs: number;
-  /** Whether the server announces tasks to clients. */
+  /** True if the server announces tasks to clients. */
   readonly offered: boolean;
 }
 

@@ -39,17 +39,17 @@ export interface TaskOptions {
   result(outcome: Outcome): Outcome;
 }
 
-interface Kept {
+interface PersistedTask {
   readonly snapshot: TaskSnapshot;
   readonly look: TaskState;
 }
 
 /** Writes the newest state of a task. */
-class TaskWrites implements GatedWrites<Kept> {
+class TaskWrites implements GatedWrites<PersistedTask> {
   readonly #options: TaskOptions;
   readonly #keep: (snapshot: TaskSnapshot) => Promise<void>;
   /** The newest state that is not part of a commit. */
-  next: Kept | undefined;
+  next: PersistedTask | undefined;
   /** The last durable state. */
   last: TaskState | undefined;
 
@@ -58,23 +58,23 @@ class TaskWrites implements GatedWrites<Kept> {
     this.#keep = keep;
   }
 
-  take(): Kept {
+  take(): PersistedTask {
     const { next } = this;
     if (!next) throw new Error('expected a state to persist');
     this.next = undefined;
     return next;
   }
 
-  commit({ snapshot }: Kept): Promise<void> {
+  commit({ snapshot }: PersistedTask): Promise<void> {
     return this.#keep(snapshot);
   }
 
-  durable({ look }: Kept): void {
+  durable({ look }: PersistedTask): void {
     this.last = look;
     this.#options.changed(look);
   }
 
-  rejected(batch: Kept, error: unknown): 'retry' {
+  rejected(batch: PersistedTask, error: unknown): 'retry' {
     this.next ??= batch;
     this.failed(error);
     return 'retry';
@@ -90,7 +90,7 @@ export class TaskPersistence {
   readonly #options: TaskOptions;
   /** Undefined without a durable store. */
   readonly #writes: TaskWrites | undefined;
-  readonly #output: OutputGate<Kept> | undefined;
+  readonly #output: OutputGate<PersistedTask> | undefined;
 
   constructor(options: TaskOptions) {
     this.#options = options;

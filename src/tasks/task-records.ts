@@ -100,7 +100,7 @@ export class TaskRecords {
     return found;
   }
 
-  /** Whether the store has damaged data of this task, so that it could not be restored. */
+  /** True if the store has damaged data of this task, so that it could not be restored. */
   isDamaged(id: string): boolean {
     const actor = actorOf(id);
     return this.#unread.has(actor) || this.#options.store.isDamaged?.(actor) === true;
@@ -121,7 +121,7 @@ export class TaskRecords {
     if (snapshot.version !== VERSION)
       throw new StoreError('corrupt', `expected a snapshot of version ${VERSION}, got one of ${snapshot.version}`);
     const kept = fromText(snapshot.data, 'the stored snapshot of a task');
-    if (!isKept(kept)) throw damaged('its snapshot');
+    if (!isTaskCallData(kept)) throw damaged('its snapshot');
     const { session, identity, round, ordinal, ttlMs, task } = kept;
     const { name: tool, principal: owner, created } = row;
     const id = row.id.slice(PREFIX.length);
@@ -182,11 +182,11 @@ function damaged(what: string): StoreError {
   return new StoreError('corrupt', `${what}: the stored data is damaged`);
 }
 
-interface Kept extends Pick<TaskRecord, 'session' | 'identity' | 'round' | 'ordinal' | 'ttlMs'> {
+interface TaskCallData extends Pick<TaskRecord, 'session' | 'identity' | 'round' | 'ordinal' | 'ttlMs'> {
   readonly task: TaskSnapshot;
 }
 
-function isKept(value: unknown): value is Kept {
+function isTaskCallData(value: unknown): value is TaskCallData {
   if (!isObject(value) || !isObject(value.task)) return false;
   const { identity, round, ordinal, ttlMs, task } = value;
   return (

@@ -21,7 +21,7 @@ export interface TaskEntry extends Interrupted {
   /** The session that created it, if connected. It receives status notifications. */
   session: Client['session'];
   /** The status in its last notification. */
-  told: TaskStatus;
+  notified: TaskStatus;
 }
 
 /** Bytes of a running task, without its call and its client's replies; of an ended task, without its result. Measured with Node 20. */

@@ -39,12 +39,12 @@ export interface TasksOptions {
   readonly records: TaskRecords | undefined;
   /** Routes the request that runs a call again. */
   route(mail: RequestMail): void;
-  /** Whether the server announces tasks to clients. */
+  /** True if the server announces tasks to clients. */
   offered(): boolean;
   /** Reports a change of a task's visible state. */
   changed(task: TaskState): void;
   /** Notifies the session of a task about its new status. */
-  sessionTold(session: Announceable<SessionMail>, task: TaskState): void;
+  notifySession(session: Announceable<SessionMail>, task: TaskState): void;
 }
 
 /** Length of a task id: 132 random bits, because the id is the only protection of an anonymous task. */
@@ -98,13 +98,13 @@ export class Tasks {
   run<R>(
     request: RequestView,
     way: Exclude<CallMode, { readonly as: 'request' }>,
-    lent: ContextHost,
-    contextOf: (lent: ContextHost) => RequestContext,
+    base: ContextHost,
+    contextOf: (base: ContextHost) => RequestContext,
     execute: (ctx: Context) => R | Promise<R>,
   ): R | Promise<R> {
     if (way.as === 'task') {
       this.#makeRoom(request);
-      const ctx = contextOf(lent);
+      const ctx = contextOf(base);
       const created = this.#create(request, ctx, way.ttlMs);
       return created ? created.then(() => execute(ctx)) : execute(ctx);
     }
@@ -116,7 +116,7 @@ export class Tasks {
       stop();
       timer = system.clock.after(limits.taskAfterMs, () => this.#outlasted(current, ctx));
     };
-    const ctx = contextOf({ ...lent, carried: watch });
+    const ctx = contextOf({ ...base, carried: watch });
     watch(request);
     let running: R | Promise<R>;
     try {
@@ -269,7 +269,7 @@ export class Tasks {
     was: TaskSnapshot | undefined,
     place: Place,
   ): TaskEntry {
-    const { system, limits, changed, sessionTold, records } = this.#options;
+    const { system, limits, changed, notifySession, records } = this.#options;
     const { clock } = system;
     const { id, tool, ttlMs } = record;
     const task = spawnTask(
@@ -277,8 +277,8 @@ export class Tasks {
         ...{ system, id, tool, ttlMs, was, pollMs: limits.taskPollMs },
         changed: (look) => {
           changed(look);
-          if (look.status !== kept.told && kept.session) sessionTold(kept.session.mailbox, look);
-          kept.told = look.status;
+          if (look.status !== kept.notified && kept.session) notifySession(kept.session.mailbox, look);
+          kept.notified = look.status;
         },
         handlerEnded: () => this.#handlerEnded(kept),
         room: (bytes) => place.bytes.resize(place.bytes.amount + bytes)?.message,
@@ -292,7 +292,7 @@ export class Tasks {
     const kept: TaskEntry = {
       ...{ task, record, timer, place, running: false, forgotten: false, session: undefined },
       stood: was?.status === 'working' || was?.status === 'input_required' ? was.status : undefined,
-      told: was?.status ?? 'working',
+      notified: was?.status ?? 'working',
     };
     this.#shelf.add(kept);
     return kept;

@@ -53,7 +53,7 @@ If the program listens on stdio itself, it is served on --http and --socket
 instead. If it listens over HTTP, --http sets its address.
 `;
 
-/** How long the author's code may run after everything is closed, in milliseconds. */
+/** Maximum time in milliseconds for the author's code after everything is closed. */
 const LINGER_MS = 250;
 
 /** Runs the command. @throws {UsageError} */

@@ -30,7 +30,7 @@ arrow and page keys scroll.
 const DRAW_MS = 500;
 /** The maximum number of records in memory: enough for open requests and for the durations of recent ones. */
 const MAX_RECORDS = 20_000;
-/** How many actors an inspector lets one viewer focus on: the actors take turns. */
+/** Maximum number of actors in a viewer's focus: the actors take turns. */
 const FOCUS = 8;
 /** For `--once`: the silence after which the state is complete, and the time limit, in milliseconds; and the number of actors to look at. */
 const QUIET_MS = 150;

@@ -16,7 +16,7 @@ const PROGRAM = 'the program';
 /** The capabilities of a development server: a later load may add definitions of any kind. */
 const ALL_CAPABILITIES = ['tools', 'resources', 'prompts', 'completions'] as const;
 
-/** Whether JSON shows a changed value of an option. Functions and objects with methods differ at each load, so they are not compared. */
+/** True if JSON shows a changed value of an option. Functions and objects with methods differ at each load, so they are not compared. */
 const COMPARED: Readonly<Record<keyof ServerOptions, boolean>> = {
   name: true,
   version: true,

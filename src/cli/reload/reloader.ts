@@ -22,7 +22,7 @@ import { Watch } from './watch.ts';
 /** The time limit for loading one discovered module, in milliseconds. */
 const LOAD_MS = 30_000;
 
-/** How long a load waits for a program that listens to finish loading, in milliseconds. */
+/** Maximum time in milliseconds that a load waits for a listening program to finish loading. */
 const AFTER_MS = 100;
 
 const { cache } = createRequire(import.meta.url);

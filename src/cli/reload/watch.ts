@@ -10,7 +10,7 @@ const QUIET_MS = 50;
 const POLL_MS = 500;
 
 export interface WatchOptions {
-  /** Whether a change of this path is relevant. */
+  /** True if a change of this path is relevant. */
   matters(path: string): boolean;
   onChange(paths: ReadonlySet<string>): void;
   /** Reports that a directory is polled. */

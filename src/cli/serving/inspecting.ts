@@ -16,7 +16,7 @@ export interface InspectorAddress {
   readonly token: string;
 }
 
-/** How long a server waits for the inspector and the recording, in milliseconds: the file may be a pipe without a reader. */
+/** Maximum time in milliseconds that a server waits for the inspector and the recording: the file may be a pipe without a reader. */
 const OPEN_MS = 2_000;
 
 export interface InspectOptions extends Inspecting {

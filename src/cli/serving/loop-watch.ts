@@ -32,7 +32,7 @@ export function watchLoop({ options }: Server, record: string | undefined, super
   });
 }
 
-/** How long a supervised process may be blocked before its watchdog ends it, in milliseconds; undefined for no limit. */
+/** Time limit in milliseconds for a blocked supervised process, after which its watchdog ends it; undefined for no limit. */
 export function hardLimit({ watchdog, limits }: ServerOptions): number | undefined {
   if (watchdog === undefined) return limits?.timeoutMs ?? DEFAULT_LIMITS.timeoutMs;
   return typeof watchdog === 'boolean' ? undefined : watchdog.hardMs;

@@ -9,7 +9,7 @@ import { isObject } from '../../protocol/json.ts';
 import { isServer, type Server } from '../../server.ts';
 import type { Target } from './target.ts';
 
-/** How long to wait for a program that exports no machine to call `server.listen`, in milliseconds. */
+/** Maximum wait in milliseconds for a program without an exported machine to call `server.listen`. */
 const LISTEN_MS = 1_000;
 
 /** Loads the modules of a target. @returns the machines by name, those of servers first @throws the error of a module that fails to load */

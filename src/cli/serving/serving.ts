@@ -23,13 +23,13 @@ export interface Serving {
   listenMore?(transports: readonly Transport[]): Promise<void> | undefined;
   /** A server closes. */
   closes?(reason: string, by: 'program' | 'transport'): void;
-  /** How the previous worker ended; undefined if unknown. */
+  /** The end of the previous worker; undefined if unknown. */
   previous?(): PreviousProcess | undefined;
   /** For servers without a store of their own. */
   readonly store?: Store | undefined;
 }
 
-/** How long the servers of a program that failed to start may take to close, in milliseconds. */
+/** Maximum time in milliseconds for the servers of a program that failed to start to close. */
 const CLOSE_MS = 5_000;
 
 /** Serves the target and resolves when it listens. On failure, prints the reason in one line on stderr and exits with code 1. */

@@ -4,9 +4,9 @@ import type { Readable, Writable } from 'node:stream';
 
 /** A server process that serves only this shim. */
 export interface OwnProcess {
-  /** Whether its event loop runs. */
+  /** True if its event loop runs. */
   turns(): boolean;
-  /** Whether the program has ended itself, so that it is not restarted. Valid once the link is closed. */
+  /** True if the program has ended itself, so that it is not restarted. Valid once the link is closed. */
   readonly endedItself: boolean;
   /** Kills the process. @param why such as `does not respond` */
   kill(why: string): void;
@@ -19,7 +19,7 @@ export interface ServerLink {
   readonly output: Writable;
   /** Settles when the server sends nothing more. */
   readonly closed: Promise<void>;
-  /** Whether the next server knows the results of requests to this one, so that it recognises a repeated request. */
+  /** True if the next server knows the results of requests to this one, so that it recognises a repeated request. */
   readonly durable: boolean;
   /** The server's process; undefined for a shared server. */
   readonly ownProcess?: OwnProcess | undefined;

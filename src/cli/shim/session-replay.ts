@@ -8,7 +8,7 @@ import { hasIdempotencyKey, type PendingCall, paramsOf, RetrySafety, SESSION_MET
 import { ScannedMessage, scanMessages } from './scan.ts';
 import { failure, idKey, notification } from './shim-messages.ts';
 
-/** How the shim handles a line from the server. */
+/** The handling of a line from the server. */
 export type Verdict =
   /** Sends it to the agent. */
   | 'pass'
@@ -73,7 +73,7 @@ export class SessionReplay {
   #state: ConnectionState = 'linked';
   /** The number of lines received on this connection. */
   #received = 0;
-  /** Why the server has rejected the client, or empty. */
+  /** The reason for which the server rejected the client, or empty. */
   refusal = '';
   /** The number of responses received for known requests. */
   responses = 0;
@@ -94,7 +94,7 @@ export class SessionReplay {
     this.#state = 'draining';
   }
 
-  /** Whether a line waits for the next server while this one drains: all lines except responses, and cancellations of this server's requests. */
+  /** True if a line waits for the next server while this one drains: all lines except responses, and cancellations of this server's requests. */
   isForNext(line: string): boolean {
     return scanMessages(line).some(({ answer, method, params }) => {
       if (method === 'notifications/cancelled') return !this.#open.has(idKey(params.requestId));
@@ -144,7 +144,7 @@ export class SessionReplay {
     return wanted;
   }
 
-  /** Whether the agent waits for a response. Subscriptions do not count: they stay open. */
+  /** True if the agent waits for a response. Subscriptions do not count: they stay open. */
   get awaits(): boolean {
     return this.#open.some(({ method }) => method !== 'subscriptions/listen');
   }
@@ -298,7 +298,7 @@ export class SessionReplay {
     return { toAgent, again };
   }
 
-  /** Whether a server answers a line: all lines except notifications and responses, including unreadable lines. */
+  /** True if a server answers a line: all lines except notifications and responses, including unreadable lines. */
   static isAnswered(line: string): boolean {
     const messages = scanMessages(line);
     const silent = ({ key, method, answer }: ScannedMessage): boolean =>

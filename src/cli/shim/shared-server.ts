@@ -15,7 +15,7 @@ import { readTarget } from '../serving/target.ts';
 import { UsageError } from '../usage.ts';
 import { ServerStarting, Unreachable } from './retry-policy.ts';
 
-/** How long a server may take to listen, in milliseconds. */
+/** Maximum time in milliseconds for a server to listen. */
 const START_MS = 30_000;
 /** The interval between checks whether the server listens, in milliseconds. */
 const POLL_MS = 20;
@@ -23,7 +23,7 @@ const POLL_MS = 20;
 const MAX_FAILURES = 3;
 /** A longer log, in bytes, is truncated when the next server starts. */
 const LOG_BYTES = 1_048_576;
-/** How many bytes from the end of a failed server's log are searched for its last line. */
+/** Number of bytes from the end of a failed server's log that are searched for its last line. */
 const TAIL_BYTES = 8_000;
 
 export interface SharedServerOptions {

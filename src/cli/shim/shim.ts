@@ -12,7 +12,7 @@ import { SessionReplay } from './session-replay.ts';
 /** The longest line that passes from a server, in bytes. It also limits lines of the agent if the server reports no limit. */
 const MAX_LINE_BYTES = 64 * 1024 * 1024;
 
-/** How many characters may wait for a server before the shim stops reading from the agent. */
+/** Number of characters that may wait for a server before the shim stops reading from the agent. */
 const MAX_QUEUED = 4 * 1024 * 1024;
 
 const HELLO = asideOf({ type: 'hello' });

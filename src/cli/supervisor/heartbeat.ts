@@ -5,7 +5,7 @@ import type { ProcessState } from './process-state.ts';
 /** The interval between checks, in milliseconds. */
 export const LOOK_MS = 2_000;
 
-/** How long a process may be stopped (SIGSTOP), in milliseconds: an operator may stop it for a moment to inspect it. */
+/** Time limit in milliseconds for a stopped process (SIGSTOP): an operator may stop it for a moment to inspect it. */
 export const STOPPED_MS = 10_000;
 
 /** The allowance beyond twice the watchdog's hard limit, in milliseconds. The watchdog itself waits twice that limit for native code. */

@@ -7,9 +7,9 @@ const SILENT_MS = 10_000;
 
 export interface ProbeOptions {
   readonly clock: Clock;
-  /** Whether the agent waits for a response and reads its input. */
+  /** True if the agent waits for a response and reads its input. */
   awaits(): boolean;
-  /** Whether the event loop of the server's process runs: a blocked server cannot respond. */
+  /** True if the event loop of the server's process runs: a blocked server cannot respond. */
   turns(): boolean;
   /** Sends a probe to the server. */
   ask(): void;

@@ -12,10 +12,10 @@ import type { WorkerProcess } from './worker-process.ts';
 /** The interval between checks for the parent process, in milliseconds. */
 const PARENT_MS = 2_000;
 
-/** How long a worker may take to load, or to resume the agent's session, in milliseconds. */
+/** Maximum time in milliseconds for a worker to load, or to resume the agent's session. */
 const START_MS = 30_000;
 
-/** How long an agent that has closed stdin may take to read the last output, in milliseconds. */
+/** Maximum time in milliseconds for an agent that has closed stdin to read the last output. */
 const FLUSH_MS = 2_000;
 
 /** The exit code after too many crashes: "internal software error" of sysexits(3). */

@@ -7,13 +7,13 @@ import type { OwnProcess, ServerLink } from '../shim/server-link.ts';
 import { Heartbeat } from './heartbeat.ts';
 import { processState } from './process-state.ts';
 
-/** How long a worker may take to end beyond `limits.graceMs`, in milliseconds. */
+/** Maximum time in milliseconds beyond `limits.graceMs` for a worker to end. */
 const SLACK_MS = 5_000;
 
 /** The grace time of a worker that has not reported its `limits.graceMs`, in milliseconds. */
 const UNKNOWN_GRACE_MS = 5_000;
 
-/** How long a worker may take to end after one of its pipes closes, in milliseconds: the pipes of a process also close when it ends. */
+/** Maximum time in milliseconds for a worker to end after one of its pipes closes: the pipes of a process also close when it ends. */
 const CLOSED_MS = 1_000;
 
 /** The interval between checks whether output of an ended worker still arrives, in milliseconds. */
@@ -33,7 +33,7 @@ export interface SharedInspection {
   /** The port that the first worker chose; later workers use it again. */
   port: number;
   readonly token: string;
-  /** How many workers have owned it. */
+  /** The number of workers that have owned it. */
   workers: number;
   /** Settles when no earlier worker owns it. */
   released: Promise<unknown>;
@@ -47,7 +47,7 @@ export interface WorkerOptions {
   readonly clock?: Clock;
 }
 
-/** How a worker ended. */
+/** The end of a worker. */
 export interface Ending {
   readonly code: number | null;
   /** The program has ended itself with code 0: the supervisor does not restart it. */
@@ -58,7 +58,7 @@ export interface Ending {
   readonly why: string;
 }
 
-/** Why a worker cannot continue. */
+/** The reason for which a worker cannot continue. */
 interface Failure {
   readonly why: string;
   /** Its event loop was blocked for longer than the watchdog allows. */

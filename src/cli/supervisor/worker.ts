@@ -17,7 +17,7 @@ import { drainOnSignal, endDrained } from '../serving/stop-signals.ts';
 import type { Target } from '../serving/target.ts';
 import { runCommand } from '../usage.ts';
 
-/** How long the server may take to end beyond `limits.graceMs` after its supervisor has exited, in milliseconds. */
+/** Maximum time beyond `limits.graceMs` for the server to end after its supervisor has exited, in milliseconds. */
 const SLACK_MS = 5_000;
 
 /** The file descriptor of the control channel to the supervisor. */

@@ -59,7 +59,7 @@ interface Row {
 
 /** The window for the request rate, in milliseconds. */
 const RATE_MS = 10_000;
-/** How long a client on a shared connection counts as present after its last request, in milliseconds. */
+/** Time in milliseconds for which a client on a shared connection counts as present after its last request. */
 const PRESENT_MS = 60_000;
 /** The maximum number of client names shown for one connection. */
 const MOST_NAMES = 3;

@@ -69,7 +69,7 @@ export interface InboundOptions extends ParseLimits {
   rejected(id: RequestId | undefined): void;
   /** Called when an exchange contained nothing that needs a response. */
   accepted(exchange: Exchange): void;
-  /** Whether the server currently has a capability. */
+  /** True if the server currently has a capability. */
   offers(capability: keyof ServerCapabilities): boolean;
 }
 
@@ -82,7 +82,7 @@ export class Inbound {
   #exchange: Exchange | undefined;
   /** Approximate memory of the message that is being read; in a batch, the average of its messages. */
   #bytes = 0;
-  /** Whether the exchange declares the modern era. */
+  /** True if the exchange declares the modern era. */
   #announced = false;
 
   constructor(options: InboundOptions) {

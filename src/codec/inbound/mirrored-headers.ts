@@ -9,7 +9,7 @@ import { METHODS } from '../../protocol/methods.ts';
 import type { Params } from '../../protocol/operations.ts';
 import { isModernRevision, SUPPORTED_REVISIONS } from '../../protocol/revisions.ts';
 
-/** Whether the headers of an HTTP request declare the modern era. */
+/** True if the headers of an HTTP request declare the modern era. */
 export function announces(exchange: Exchange): boolean {
   return isModernRevision(exchange.header('mcp-protocol-version'));
 }

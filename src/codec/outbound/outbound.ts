@@ -45,7 +45,7 @@ export class Outbound {
 
   /** The last announcement as text; the next clients receive the same text. */
   #announced: { readonly mail: Announcement; readonly text: string } | undefined;
-  #toldLast:
+  #lastNotice:
     | { readonly notice: ChangeNotice; readonly dialect: Dialect; readonly before: string; readonly after: string }
     | undefined;
 
@@ -132,10 +132,10 @@ export class Outbound {
    */
   #notice({ id, client }: RequestView, notice: ChangeNotice): string {
     const { dialect } = client;
-    let last = this.#toldLast;
+    let last = this.#lastNotice;
     if (last?.notice !== notice || last.dialect !== dialect) {
       last = { notice, dialect, ...this.#noticeText(notice, dialect) };
-      this.#toldLast = last;
+      this.#lastNotice = last;
     }
     return `${last.before}${JSON.stringify(id)}${last.after}`;
   }
