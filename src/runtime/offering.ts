@@ -26,7 +26,7 @@ import {
   type ToolRegistration,
 } from '../registry/registration.ts';
 import { spawnRegistry } from '../registry/registry.ts';
-import { knower, servePrompts, serveResources, serveTools } from '../registry/resolve.ts';
+import { servePrompts, serveResources, serveTools } from '../registry/resolve.ts';
 import { warnOfUntestedXState } from '../registry/xstate-copy.ts';
 import type { Tasks } from '../tasks/tasks.ts';
 import { Pool } from '../workers/pool.ts';
@@ -34,7 +34,19 @@ import type { Capabilities } from './capabilities.ts';
 import { spawnExecutors } from './executors.ts';
 import { type MachineRegistration, machineRegistration } from './machine-registration.ts';
 
+/** The contents of the registries. */
+export interface Catalogues {
+  readonly tools: Catalogue<Tool>;
+  readonly resources: Catalogue<Resource | ResourceTemplate>;
+  readonly prompts: Catalogue<Prompt>;
+}
+
+export function createCatalogues(): Catalogues {
+  return { tools: new Catalogue('tool'), resources: new Catalogue('resource'), prompts: new Catalogue('prompt') };
+}
+
 export interface OfferingOptions {
+  readonly catalogues: Catalogues;
   readonly system: ActorSystem;
   readonly asks: InteractiveRequests;
   readonly tasks: Tasks;
@@ -58,19 +70,12 @@ export interface Offering {
     readonly resources: RequestMailbox;
     readonly prompts: RequestMailbox;
   };
-  /** True if a resource has this URI or a template matches it. */
-  knows(uri: string): boolean;
   /** Stops the threads. */
   end(): void;
 }
 
 export function spawnOffering(host: OfferingOptions): Offering {
-  const { options, limits, introducer, system } = host;
-  const catalogues = {
-    tools: new Catalogue<Tool>('tool'),
-    resources: new Catalogue<Resource | ResourceTemplate>('resource'),
-    prompts: new Catalogue<Prompt>('prompt'),
-  };
+  const { options, limits, introducer, system, catalogues } = host;
   const executors = spawnExecutors({
     ...host,
     executions: options.executors ?? {},
@@ -166,7 +171,6 @@ export function spawnOffering(host: OfferingOptions): Offering {
       },
     }),
     registries: { tools, resources, prompts },
-    knows: knower(catalogues.resources),
     end: () => pool.end(),
   };
 }

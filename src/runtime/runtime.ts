@@ -22,6 +22,7 @@ import { guardLog, stderrLog } from '../operator-log.ts';
 import type { ServerOptions } from '../options.ts';
 import type { Implementation } from '../protocol/types.ts';
 import { ANONYMOUS } from '../quota.ts';
+import { knower } from '../registry/resolve.ts';
 import { running } from '../requests/running.ts';
 import { quotasOf } from '../server-quotas.ts';
 import { openConnectionTable } from '../sessions/connections.ts';
@@ -35,7 +36,7 @@ import { Bus } from '../transports/bus.ts';
 import type { Transport } from '../transports/transport.ts';
 import { describeServer } from './capabilities.ts';
 import { maxActiveActors } from './heap-budget.ts';
-import { type Offering, spawnOffering } from './offering.ts';
+import { createCatalogues, type Offering, spawnOffering } from './offering.ts';
 import { spawnServer } from './server-actor.ts';
 import { StoreLifecycle } from './store-lifecycle.ts';
 import { Supervision } from './supervision.ts';
@@ -110,6 +111,18 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
       subscriptions.mailbox.send({ type: 'session changed', session, change: { type: 'task changed', task } }),
   });
 
+  // Subscriptions.
+  const catalogues = createCatalogues();
+  const subscriptions = spawnSubscriptions({
+    system,
+    maxSubscriptions: limits.maxSubscriptions,
+    retained: quotas.retained,
+    gatherMs: limits.gatherMs,
+    offers: introducer.offers,
+    knows: knower(catalogues.resources),
+    taskOf: (client, id) => tasks.look(client, id),
+  });
+
   const previous = () => launcher()?.previous?.();
   const handles = new Handles({ system, store: keeping.store, limits, quotas, previous });
   supervision.releases(handles);
@@ -126,6 +139,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
   // Registries and executors.
   const offering = spawnOffering({
     system,
+    catalogues,
     asks,
     tasks,
     handles,
@@ -149,17 +163,6 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
       for (const connection of directory.connections.values()) connection.drain();
     },
     stop: (reason) => void stop(reason),
-  });
-
-  // Subscriptions.
-  const subscriptions = spawnSubscriptions({
-    system,
-    maxSubscriptions: limits.maxSubscriptions,
-    retained: quotas.retained,
-    gatherMs: limits.gatherMs,
-    offers: introducer.offers,
-    knows: offering.knows,
-    taskOf: (client, id) => tasks.look(client, id),
   });
 
   // Routing, and connections.
