@@ -1,20 +1,21 @@
 /** An instance in memory and its durable parts: snapshot, timers, steps of its invocations. */
+import { createHash } from 'node:crypto';
 import type { AnyActorRef } from 'xstate';
 import { actorAt, actorPath } from '../charts/system-actors.ts';
+import { isStepResult, type StepFormat, StepLog, StepStream } from '../input/step-log.ts';
 import { heapBytes } from '../protocol/heap.ts';
-import { isObject, messageOf } from '../protocol/json.ts';
+import { isObject, type JsonValue, messageOf } from '../protocol/json.ts';
 import { fromText, toText } from '../store/serialize.ts';
 import type { TimerRow, Write } from '../store/store.ts';
-import type { StepProvider } from './durable-steps.ts';
+import { invocationStepLabel, type StepProvider } from './durable-steps.ts';
 import { isEvent } from './event-history.ts';
 import type { HandleRecord } from './handle-record.ts';
 import { HostedMachine, type Scheduled } from './hosted-machine.ts';
 import type { InstanceDeps } from './instance-deps.ts';
 import { InstanceInputs } from './instance-inputs.ts';
-import { stepsFor } from './invocation-step-log.ts';
 import type { MachineKind } from './machine-definition.ts';
 import { delaysOf, type Resumption, type StoredInstance, writeStored } from './restore.ts';
-import { serializeSnapshot, TooLarge } from './serializable.ts';
+import { serializable, serializeSnapshot, TooLarge } from './serializable.ts';
 
 /** The start of an activation: a new instance, or a stored one. */
 export type ActivatedFrom =
@@ -156,22 +157,64 @@ export class Activation {
     return this.hosted.atWork(this.inputs.isWaiting);
   }
 
-  #steps(actor: AnyActorRef): Promise<StepProvider> {
-    const path = actorPath(actor);
+  /**
+   * Loads the recorded steps of an invocation.
+   *
+   * @throws {StoreError} if they cannot be read
+   */
+  async #steps(invocation: AnyActorRef): Promise<StepProvider> {
+    const path = actorPath(invocation);
     const { store, limits } = this.#host;
+    const { id: actor, footprint } = this.#entry;
     const stream = `steps/${path}.${this.hosted.entries[path] ?? 1}`;
     this.#stepStreams.set(path, stream);
-    return stepsFor({
+    const storage = new StepStream({
       store,
-      actor: this.#entry.id,
+      actor,
       stream,
+      format: STEP_FORMAT,
       maxSteps: limits.maxHandleSteps,
-      maxDepth: limits.maxDepth,
-      counts: (bytes) => void this.#entry.footprint.steps(stream, bytes, 'forced'),
-      takes: (bytes) => this.#host.takesSteps(this.#entry, stream, bytes)?.message,
+      maxLength: Number.POSITIVE_INFINITY,
+      limit: "invocation (the server's option is limits.maxHandleSteps)",
+      label: invocationStepLabel,
+      fresh: false,
     });
+    let bytes = 0;
+    const memory = {
+      hold: (more: number, forced?: 'forced'): string | undefined => {
+        const excess = forced
+          ? footprint.steps(stream, bytes + more, forced)
+          : this.#host.takesSteps(this.#entry, stream, bytes + more);
+        if (!excess) bytes += more;
+        return excess?.message;
+      },
+      free: (less: number): void => {
+        bytes -= less;
+        footprint.steps(stream, bytes, 'forced');
+      },
+    };
+    const { step } = new StepLog({
+      recorded: Object.fromEntries(await storage.read()),
+      storage,
+      memory,
+      maxLength: Number.POSITIVE_INFINITY,
+      label: invocationStepLabel,
+      // The result of `serializable` is JSON data.
+      copy: (result, label) => serializable(result, label, limits.maxDepth) as JsonValue,
+    });
+    return { key: createHash('sha256').update(`${actor} ${stream}`).digest('base64url'), step };
   }
 }
+
+/** A step is an event of its name, and its data is its result. */
+const STEP_FORMAT: StepFormat = {
+  write: (name, result) => ({ kind: name, data: toText(result) }),
+  read({ kind, data }) {
+    const result = fromText(data, `step "${kind}"`);
+    if (isStepResult(result)) return { name: kind, result };
+    throw new Error(`step "${kind}": expected the result of the step in a list, got ${data.slice(0, 40)}`);
+  },
+};
 
 /** Length in characters up to which the memory of a text's values is estimated from the length alone. */
 const SHORT = 4_096;

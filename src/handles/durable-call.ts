@@ -75,7 +75,7 @@ class CheckpointWrites implements GatedWrites<Pending | undefined> {
   }
 
   async commit(pending: Pending | undefined): Promise<void> {
-    if (pending) await this.#checkpoints.stepLog()?.keepPlace(pending.text, pending.due);
+    if (pending) await this.#checkpoints.storage()?.saveCheckpoint(pending.text, pending.due);
   }
 
   durable(): void {}
@@ -191,7 +191,7 @@ class CallRun {
     const checkpoint = this.#checkpointing ? this.#checkpoint() : undefined;
     const due = Math.min(...[...this.#timers.values()].map((timer) => timer.due));
     const effects = hosted.takeEffects();
-    if (checkpoint === undefined || !this.#checkpoints.stepLog()) return this.#runEffects(effects);
+    if (checkpoint === undefined || !this.#checkpoints.storage()) return this.#runEffects(effects);
     this.#writes.next = { text: checkpoint, due: Number.isFinite(due) ? due : undefined };
     this.#output.add(true);
     this.#output.after(
@@ -295,7 +295,7 @@ class CallRun {
   #steps(actor: AnyActorRef): StepProvider {
     const entry = this.#entryOf(actor);
     const { ctx } = this.#run;
-    const request = this.#checkpoints.stepLog()?.key ?? ctx.requestId;
+    const request = this.#checkpoints.storage()?.key ?? ctx.requestId;
     return {
       key: createHash('sha256').update(`${request} ${entry}`).digest('base64url'),
       step: (name, fn) => ctx.step(`${entry}/${name}`, fn),

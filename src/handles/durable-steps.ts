@@ -2,6 +2,7 @@
 import { nanoid } from 'nanoid';
 import { type AnyActorRef, fromPromise, type NonReducibleUnknown, type PromiseActorLogic } from 'xstate';
 import { processWide } from '../global-registry.ts';
+import { copyOf, StepLog } from '../input/step-log.ts';
 
 /** The argument of the work in {@link fromSteps}. */
 export interface StepsScope<Input> {
@@ -66,18 +67,20 @@ export function fromSteps<Input extends NonReducibleUnknown, Output>(
   });
 }
 
-/** Steps without a durable log: each name runs once per run of the work. */
+/** Steps of one run of the work, without a store. */
 function stepsInMemory(): StepProvider {
-  const running = new Map<string, Promise<unknown>>();
-  return {
-    key: nanoid(),
-    step<T>(name: string, fn: () => T | Promise<T>): Promise<T> {
-      // The author promises by the name that the step is the same, and therefore its type.
-      const before = running.get(name) as Promise<T> | undefined;
-      if (before) return before;
-      const run = (async () => fn())();
-      running.set(name, run);
-      return run;
-    },
-  };
+  const { step } = new StepLog({
+    recorded: undefined,
+    storage: undefined,
+    memory: { hold: () => undefined, free: () => {} },
+    maxLength: Number.POSITIVE_INFINITY,
+    label: invocationStepLabel,
+    copy: copyOf,
+  });
+  return { key: nanoid(), step };
+}
+
+/** Names a step of an invocation in errors. */
+export function invocationStepLabel(name: string): string {
+  return `step "${name}"`;
 }

@@ -10,7 +10,8 @@ import type { Era, Revision } from '../protocol/revisions.ts';
 import { type ClientCapabilities, type Implementation, LOG_LEVELS, type LogLevel } from '../protocol/types.ts';
 import { type AskerOptions, makeAsking } from './asker.ts';
 import type { Asking } from './questions.ts';
-import { type StepStore, Steps } from './steps.ts';
+import { type RequestStorage, stepLabel } from './request-record.ts';
+import { copyOf, StepLog } from './step-log.ts';
 
 /** Sends log messages to the client that called, at or above its log level. Data is any JSON value. */
 export interface Log {
@@ -66,7 +67,8 @@ export interface Context extends Asking {
    * Runs `fn` once for this request and records its result. Another call with the same name returns the recorded result,
    * also if the request runs again because the process that asked the client has ended; the result is then a JSON copy. With
    * a durable store, the result is persisted before the promise resolves, so the step runs only once even if the process
-   * ends right afterwards. The promise rejects if the result cannot be persisted.
+   * ends right afterwards. The promise rejects if the result cannot be persisted. A step whose function fails has no result and
+   * may run again.
    *
    * @param name unique among the steps of the request
    * @example const charge = await ctx.step('charge', () => pay(order))
@@ -79,8 +81,8 @@ export interface ContextHost {
   readonly clock: Clock;
   /** Returns the interactive request of a request that asks its client. */
   interact(request: RequestView, run: HandlerRun): Mailbox<InteractiveRequestMail>;
-  /** Returns the log of its steps; undefined if they end with the process. */
-  stepLog?(request: RequestView, run: HandlerRun): StepStore | undefined;
+  /** Returns its durable record; undefined if its steps end with the process. */
+  storageOf?(request: RequestView, run: HandlerRun): RequestStorage | undefined;
   /** Counts the memory that the handler of a request makes the server retain. */
   memoryOf(request: RequestView): HeldMemory;
   /** Most characters of JSON of all step results of one request. */
@@ -99,8 +101,8 @@ export interface Checkpoints {
   readonly before: string | undefined;
   /** The call may be continued by another process although it has asked nothing. */
   readonly lasting: boolean;
-  /** Returns the log; undefined if nothing of this call is persisted. */
-  stepLog(): StepStore | undefined;
+  /** Returns the durable record of the call; undefined if nothing of this call is persisted. */
+  storage(): RequestStorage | undefined;
 }
 
 /** Works only for a context of this package: an author's executor may pass its handlers another. */
@@ -120,7 +122,7 @@ export class RequestContext implements Context, HandlerRun {
   #closeStream: Context['closeStream'] | undefined;
   #log: Log | undefined;
   #asking: Asking | undefined;
-  #steps: Steps | undefined;
+  #steps: StepLog | undefined;
   /** Milliseconds of running time until the handler last began to wait for its client. */
   #ran = 0;
   /** The time at which it last continued; undefined while it waits. */
@@ -243,21 +245,23 @@ export class RequestContext implements Context, HandlerRun {
   /** The checkpoints of its statechart; undefined for a call that ends with its process. */
   get places(): Checkpoints | undefined {
     const { client, recorded } = this.#first;
-    const { stepLog, lasting = false } = this.#host;
-    if (!stepLog || (client.session && !lasting)) return undefined;
+    const { storageOf, lasting = false } = this.#host;
+    if (!storageOf || (client.session && !lasting)) return undefined;
     return {
       before: recorded?.place,
       lasting: lasting || recorded?.id !== undefined,
-      stepLog: () => stepLog(this.#first, this),
+      storage: () => storageOf(this.#first, this),
     };
   }
 
   get step(): Context['step'] {
-    this.#steps ??= new Steps({
+    this.#steps ??= new StepLog({
       recorded: this.#first.recorded?.steps,
-      journal: this.#host.stepLog?.(this.#first, this),
+      storage: this.#host.storageOf?.(this.#first, this),
       memory: this.#host.memoryOf(this.#first),
-      maxStepsLength: this.#host.maxStepsLength,
+      maxLength: this.#host.maxStepsLength,
+      label: stepLabel,
+      copy: copyOf,
     });
     this.#step ??= this.#steps.step;
     return this.#step;

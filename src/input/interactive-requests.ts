@@ -17,9 +17,9 @@ import { spawnInteractiveRequest } from './interactive-request.ts';
 import { ModelAnswers } from './model-answers.ts';
 import type { Consumed, RequestLog } from './request-log.ts';
 import { RequestMemory } from './request-memory.ts';
+import type { RequestStorage } from './request-record.ts';
 import { openState, type RequestState, sealState } from './request-state.ts';
 import type { KeyRing } from './seal.ts';
-import type { StepStore } from './steps.ts';
 import { type SuspendedRequest, SuspendedRequests, tooLate } from './suspended.ts';
 
 export interface InteractiveRequestsOptions {
@@ -105,7 +105,7 @@ export class InteractiveRequests {
       kept: undefined,
     });
     this.#ids.set(actor.mailbox, id);
-    if (ledger.durable && request.recorded?.id !== undefined) ledger.journal(id, false, request);
+    if (ledger.durable && request.recorded?.id !== undefined) ledger.recordOf(id, false, request);
     makeInteractive(request, actor.mailbox);
     if (request.recorded?.waits) {
       this.#wait(id, round, {}, request);
@@ -114,13 +114,13 @@ export class InteractiveRequests {
     return actor.mailbox;
   }
 
-  /** Returns the log of a request's steps. With a durable store, the log has the id of the interactive request. */
-  stepLog(request: RequestView, run: HandlerRun): StepStore | undefined {
+  /** Returns the durable record of a request, which has the id of its interactive request; undefined without a durable store. */
+  storageOf(request: RequestView, run: HandlerRun): RequestStorage | undefined {
     const { ledger } = this.#options;
     if (!ledger.durable) return undefined;
     const id = this.#ids.get(this.interact(request, run));
     // A request that cannot ask is never continued.
-    return id === undefined ? undefined : ledger.journal(id, request.recorded?.id === undefined, request);
+    return id === undefined ? undefined : ledger.recordOf(id, request.recorded?.id === undefined, request);
   }
 
   get maxStepsLength(): number {

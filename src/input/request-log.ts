@@ -10,8 +10,7 @@ import { isOutcome, type Outcome } from '../messages/results.ts';
 import { isObject, type JsonObject, type JsonValue, messageOf } from '../protocol/json.ts';
 import { fromText, toText } from '../store/serialize.ts';
 import type { Store, Write } from '../store/store.ts';
-import { STEPS, StepLog } from './step-log.ts';
-import type { StepStore } from './steps.ts';
+import { RequestRecord, type RequestStorage, STEPS } from './request-record.ts';
 
 export interface RequestLogOptions {
   readonly system: ActorSystem;
@@ -36,7 +35,7 @@ export class RequestLog {
   readonly #options: RequestLogOptions;
   /** The ended requests, and the dates until which their states could be returned. */
   readonly #spent = new Map<string, number>();
-  readonly #journals = new Map<string, StepLog>();
+  readonly #records = new Map<string, RequestRecord>();
   /** The dates until which the records of tasks are stored. */
   readonly #lasting = new Map<string, number>();
   #forgottenUntil = 0;
@@ -60,16 +59,16 @@ export class RequestLog {
   }
 
   /**
-   * Returns the log of a request's steps.
+   * Returns the durable record of a request.
    *
    * @param fresh whether no earlier run of it can have recorded steps
    */
-  journal(id: string, fresh: boolean, request: RequestView): StepStore {
-    const found = this.#journals.get(id);
+  recordOf(id: string, fresh: boolean, request: RequestView): RequestStorage {
+    const found = this.#records.get(id);
     if (found) return found;
     const { limits, store, system } = this.#options;
     const expires = (): number => this.#lasting.get(id) ?? system.clock.date() + limits.maxTimeoutMs + limits.askMs;
-    const journal = new StepLog({
+    const record = new RequestRecord({
       store,
       limits,
       actor: actorOf(id),
@@ -78,8 +77,8 @@ export class RequestLog {
       call: () => (this.#lasting.has(id) ? undefined : toText({ tool: toolOf(request), ...callOf(request) })),
       fresh,
     });
-    this.#journals.set(id, journal);
-    return journal;
+    this.#records.set(id, record);
+    return record;
   }
 
   /** True if this process knows that a state was consumed. */
@@ -118,7 +117,7 @@ export class RequestLog {
     if (ends) writes.push({ type: 'forget', actor });
     writes.push(...this.answered(id, round, outcome, ends ? expires : expires + limits.maxTimeoutMs));
     return store.commit(writes).then(() => {
-      if (ends) this.#journals.get(id)?.end();
+      if (ends) this.#records.get(id)?.end();
     });
   }
 
@@ -163,12 +162,12 @@ export class RequestLog {
         if (!this.durable) this.#forgottenUntil = Math.max(this.#forgottenUntil, until);
       }
     }
-    const journal = this.#journals.get(id);
-    this.#journals.delete(id);
+    const record = this.#records.get(id);
+    this.#records.delete(id);
     this.#lasting.delete(id);
-    journal?.end(this.#leaving);
+    record?.end(this.#leaving);
     if (!this.durable || this.#leaving || kept !== undefined) return;
-    if (round === 0 && !journal?.begun) return;
+    if (round === 0 && !record?.begun) return;
     // Deferred, because the answer of its request is persisted first.
     system.clock.soon(() => this.#forget(id, round));
   }
@@ -191,7 +190,7 @@ export class RequestLog {
 
   /** Returns the recorded steps of a request, by name. */
   async steps(id: string): Promise<JsonObject> {
-    return StepLog.read(this.#options.store, actorOf(id), this.#options.limits.maxSteps);
+    return RequestRecord.steps(this.#options.store, actorOf(id), this.#options.limits.maxSteps);
   }
 
   /** Lists the requests whose statecharts have timers, with the first due date in milliseconds since 1970. */
@@ -206,7 +205,7 @@ export class RequestLog {
   async left(id: string): Promise<{ readonly call: JsonValue; readonly recorded: RecordedReply } | undefined> {
     const { store } = this.#options;
     const [call, place, stored] = await Promise.all([
-      StepLog.call(store, actorOf(id)),
+      RequestRecord.call(store, actorOf(id)),
       this.place(id),
       store.load(actorOf(id)),
     ]);
@@ -219,7 +218,7 @@ export class RequestLog {
 
   /** Returns the last checkpoint of a request's statechart; undefined if there is none. */
   place(id: string): Promise<string | undefined> {
-    return StepLog.place(this.#options.store, actorOf(id));
+    return RequestRecord.checkpoint(this.#options.store, actorOf(id));
   }
 
   /**
@@ -229,7 +228,7 @@ export class RequestLog {
    */
   lasts(id: string, expires: number): readonly Write[] {
     this.#lasting.set(id, expires);
-    return this.#journals.get(id)?.begun ? [{ type: 'actor', actor: this.#row(id, 'task', expires) }] : [];
+    return this.#records.get(id)?.begun ? [{ type: 'actor', actor: this.#row(id, 'task', expires) }] : [];
   }
 
   forgotten(id: string): Write {

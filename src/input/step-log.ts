@@ -1,206 +1,320 @@
-/** The durable step log of one request: each result is committed before it is used. Also stores the checkpoint of its statechart. */
-import { createHash } from 'node:crypto';
-import type { Limits } from '../limits.ts';
+/**
+ * The step log: runs each step once, by name, and records its result, so that another run of the same work does not repeat
+ * it. A request (`ctx.step`), an invocation behind a handle and an invocation without a store (`fromSteps`) use it.
+ */
+import type { HeldMemory } from '../messages/request-view.ts';
+import { heapBytes, retainedSize } from '../protocol/heap.ts';
 import { describe, type JsonObject, type JsonValue, messageOf } from '../protocol/json.ts';
-import { fromText, toText } from '../store/serialize.ts';
-import type { ActorRow, Store, Write } from '../store/store.ts';
-import { type StepResult, type StepStore, tooLong } from './steps.ts';
+import { toText } from '../store/serialize.ts';
+import type { JournalEvent, Store, Write } from '../store/store.ts';
 
-export interface StepLogOptions {
-  readonly store: Store;
-  readonly limits: Pick<Limits, 'maxSteps' | 'maxStepsLength'>;
-  readonly actor: string;
-  /** Returns the row of its actor. */
-  row(): ActorRow;
-  /** Returns the data to run the request again; undefined if it is stored elsewhere. */
-  call(): string | undefined;
-  /** No earlier run can have recorded anything. */
-  readonly fresh: boolean;
+/** The result of a step in a list, which is empty for undefined, because JSON cannot represent it. */
+export type StepResult = readonly JsonValue[];
+
+/** Bytes that a step takes besides its name and its result. */
+const STEP_BYTES = 300;
+
+/** Stores step results beyond the lifetime of the process. */
+export interface StepStorage {
+  /**
+   * Returns the result that an earlier run recorded for a step.
+   *
+   * @throws {Error} if no more steps are allowed
+   */
+  before(name: string): Promise<StepResult | undefined>;
+  /**
+   * Resolves when the result is durable.
+   *
+   * @throws {Error} if it cannot be persisted
+   */
+  record(name: string, result: StepResult): Promise<void>;
+  /** The step has failed, so that it has no result. */
+  failed(name: string): void;
+  /** Returns the bytes that a stored result takes in the memory of this process. */
+  bytesOf(result: StepResult): number;
 }
 
-/** The event stream with the steps of an actor. */
-export const STEPS = 'steps';
-/** The event stream whose last event is the checkpoint of a statechart. */
-const PLACES = 'places';
-/** The stream of one event: the data to run a request again whose client has not returned. */
-const CALL = 'call';
-/** The only timer of a request: the first one of its statechart. */
-const PLACE_TIMER = 'place';
-/** More than a stream of checkpoints ever holds, because each commit deletes the previous one. */
-const MOST_PLACES = 8;
+export interface StepLogOptions {
+  /** The results that an earlier run of the work recorded. */
+  readonly recorded: JsonObject | undefined;
+  /** Undefined where the results end with the process. */
+  readonly storage: StepStorage | undefined;
+  /** Counts the results. */
+  readonly memory: Pick<HeldMemory, 'hold' | 'free'>;
+  /** Most characters of JSON of all results. The storage checks its own limit. */
+  readonly maxLength: number;
+  /** Returns the name of a step in errors. */
+  label(name: string): string;
+  /** Returns what is recorded of a result: a copy, if the work may modify it. @throws {Error} for a result that cannot be recorded */
+  copy(result: unknown, label: string): JsonValue;
+}
 
-export class StepLog implements StepStore {
+export class StepLog {
   readonly #options: StepLogOptions;
-  #before: Promise<JsonObject> | undefined;
-  #count = 0;
+  readonly #steps = new Map<string, Promise<unknown>>();
+  readonly #recorded: Record<string, JsonValue> = Object.create(null);
   #length = 0;
-  #last: Promise<void> = Promise.resolve();
-  #ended = false;
-  /** Another process continues the request. */
-  #left = false;
-  #begun = false;
-  #fresh: boolean;
-  /** The number of the last checkpoint; undefined until it is known. */
-  #placed: number | undefined;
-  #timed = true;
 
   constructor(options: StepLogOptions) {
     this.#options = options;
-    this.#fresh = options.fresh;
-    if (!options.fresh) return;
-    this.#placed = 0;
-    this.#timed = false;
-  }
-
-  /** Reads the recorded steps from the store. */
-  static async read(store: Store, actor: string, limit: number): Promise<JsonObject> {
-    const steps: Record<string, JsonValue> = Object.create(null);
-    for (const { data } of await store.events(actor, STEPS, 0, limit)) {
-      const read = fromText(data, `${actor}, a step`);
-      if (!Array.isArray(read)) continue;
-      const [name, ...given]: readonly JsonValue[] = read;
-      if (typeof name === 'string') steps[name] = given;
+    for (const [name, result] of Object.entries(options.recorded ?? {})) {
+      if (!isStepResult(result)) continue;
+      this.#steps.set(name, Promise.resolve(result[0]));
+      this.#recorded[name] = result;
+      const { bytes, length } = retainedSize([name, ...result]);
+      this.#length += length;
+      options.memory.hold(STEP_BYTES + bytes + this.#storedBytes(result), 'forced');
     }
-    return steps;
   }
 
-  /** Reads the last checkpoint of a request's statechart from the store; undefined if there is none. */
-  static async place(store: Store, actor: string): Promise<string | undefined> {
-    return (await store.events(actor, PLACES, 0, MOST_PLACES)).at(-1)?.data;
-  }
-
-  /** Reads the stored call of the request. */
-  static async call(store: Store, actor: string): Promise<JsonValue | undefined> {
-    const [event] = await store.events(actor, CALL, 0, 1);
-    return event && fromText(event.data, `${actor}, its call`);
-  }
-
-  get key(): string {
-    return createHash('sha256').update(this.#options.actor).digest('base64url');
-  }
-
-  /** True if the store holds anything of this run, as far as it knows. */
-  get begun(): boolean {
-    return this.#begun;
+  /** The results of completed steps, as far as they are recorded. */
+  recorded(): JsonObject {
+    return this.#recorded;
   }
 
   /**
-   * Ends the log: steps that still run are no longer recorded.
-   *
-   * @param left another process runs the request again, so no step may start here or return its result
+   * A step whose function fails has no result and may run again. A step that has run and whose result could not be recorded
+   * stays failed in this run, because its effects may have happened.
    */
-  end(left = false): void {
-    this.#ended = true;
-    this.#left ||= left;
+  readonly step = <T>(name: string, fn: () => T | Promise<T>): Promise<T> => {
+    const known = this.#steps.get(name);
+    // The author promises by the name that the step is the same, and therefore its type.
+    if (known) return known as Promise<T>;
+    const { storage } = this.#options;
+    const running = storage ? this.#stored(name, fn, storage) : this.#run(name, fn);
+    this.#steps.set(name, running);
+    // Callers that await the step receive its error. There may be none.
+    running.catch(() => {});
+    return running;
+  };
+
+  async #run<T>(name: string, fn: () => T | Promise<T>): Promise<T> {
+    const result = await this.#result(name, fn);
+    const recorded = this.#copy(name, result);
+    this.#length += this.#count(name, result, recorded).length;
+    this.#recorded[name] = recorded;
+    return result;
+  }
+
+  /** Returns the result only once it is durable, because later code may depend on it, and a question may be sealed with it. */
+  async #stored<T>(name: string, fn: () => T | Promise<T>, storage: StepStorage): Promise<T> {
+    const before = await this.#attempt(name, () => storage.before(name));
+    if (before) {
+      this.#count(name, before[0], before);
+      this.#recorded[name] = before;
+      return before[0] as T;
+    }
+    const result = await this.#result(name, fn);
+    try {
+      const recorded = this.#copy(name, result);
+      const { bytes } = this.#count(name, result, recorded);
+      const stored = storage.record(name, recorded);
+      stored.catch(() => this.#options.memory.free(bytes));
+      await stored;
+      this.#recorded[name] = recorded;
+      return result;
+    } catch (error) {
+      storage.failed(name);
+      throw error;
+    }
+  }
+
+  #result<T>(name: string, fn: () => T | Promise<T>): Promise<T> {
+    return this.#attempt(name, fn).catch((error: unknown) => {
+      this.#options.storage?.failed(name);
+      throw error;
+    });
+  }
+
+  /** If this fails, the step has not run to its end, and another call may run it again. */
+  async #attempt<T>(name: string, run: () => T | Promise<T>): Promise<T> {
+    try {
+      return await run();
+    } catch (error) {
+      // A function that throws at once fails before its promise is in the map.
+      queueMicrotask(() => this.#steps.delete(name));
+      throw error;
+    }
+  }
+
+  #copy(name: string, result: unknown): StepResult {
+    const { copy, label } = this.#options;
+    return result === undefined ? [] : [copy(result, label(name))];
+  }
+
+  /** @throws {RangeError} where the result does not fit */
+  #count(name: string, result: unknown, recorded: StepResult): { readonly bytes: number; readonly length: number } {
+    const { memory, storage, maxLength, label } = this.#options;
+    const { bytes: own, length } = retainedSize([name, ...recorded]);
+    if (!storage && this.#length + length > maxLength)
+      throw new RangeError(tooLong(label(name), maxLength, this.#length + length));
+    // The work holds the original, and the log holds the copy.
+    const copies = recorded.length > 0 && recorded[0] !== result ? 2 : 1;
+    const bytes = STEP_BYTES + copies * own + this.#storedBytes(recorded);
+    const full = memory.hold(bytes);
+    if (full === undefined) return { bytes, length };
+    throw new RangeError(`${label(name)} has run, but its result does not fit: ${full}. Return less, such as an id`);
+  }
+
+  #storedBytes(result: StepResult): number {
+    return this.#options.storage?.bytesOf(result) ?? 0;
+  }
+}
+
+/** Converts a step to an event and back. The formats are those of existing databases. */
+export interface StepFormat {
+  write(name: string, result: StepResult): { readonly kind: string; readonly data: string };
+  /** @returns undefined for an event that is no step */
+  read(event: JournalEvent): { readonly name: string; readonly result: StepResult } | undefined;
+}
+
+export interface StepStreamOptions {
+  readonly store: Store;
+  readonly actor: string;
+  readonly stream: string;
+  readonly format: StepFormat;
+  readonly maxSteps: number;
+  /** Most characters of JSON of all results. */
+  readonly maxLength: number;
+  /** The owner of the steps and the option that limits their number, for errors. */
+  readonly limit: string;
+  label(name: string): string;
+  /** No earlier run can have recorded anything. */
+  readonly fresh: boolean;
+  /** Returns the writes that are committed with a step besides its event. */
+  more?(): readonly Write[];
+}
+
+/** The steps of one owner in an event stream of the store. */
+export class StepStream implements StepStorage {
+  readonly #options: StepStreamOptions;
+  #fresh: boolean;
+  #known: Promise<Map<string, StepResult>> | undefined;
+  /** Steps that run, or whose results are being recorded. */
+  readonly #running = new Set<string>();
+  #seq = 0;
+  #length = 0;
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(options: StepStreamOptions) {
+    this.#options = options;
+    this.#fresh = options.fresh;
+  }
+
+  /** Reads the recorded steps from the store once. */
+  read(): Promise<ReadonlyMap<string, StepResult>> {
+    this.#known ??= this.#fresh ? Promise.resolve(new Map()) : this.#load();
+    return this.#known;
+  }
+
+  /** True if the store holds a step, as far as this process knows. */
+  get begun(): boolean {
+    return this.#seq > 0;
   }
 
   async before(name: string): Promise<StepResult | undefined> {
-    if (this.#left)
-      throw new Error(
-        `ctx.step("${name}") was not run: this server is stopping, and the next process continues the call`,
-      );
-    const { limits } = this.#options;
-    const given = (await this.#read())[name];
-    if (isList(given)) return given;
-    if (this.#count >= limits.maxSteps)
-      throw new RangeError(
-        `ctx.step("${name}"): expected at most ${limits.maxSteps} steps in one request, got one more. Combine several steps into one (the server's option is limits.maxSteps)`,
-      );
+    const known = await this.read();
+    const result = known.get(name);
+    if (result) return result;
+    const { maxSteps, limit, label } = this.#options;
+    if (known.size + this.#running.size >= maxSteps)
+      throw new RangeError(`${label(name)}: expected at most ${maxSteps} steps in one ${limit}`);
+    this.#running.add(name);
     return undefined;
   }
 
-  async record(name: string, given: StepResult): Promise<void> {
-    if (this.#left)
-      throw new Error(
-        `ctx.step("${name}") has run, but its result could not be persisted: this server is stopping, and the next process continues the call`,
-      );
-    if (this.#ended) return;
-    const { limits } = this.#options;
-    const data = this.#text(name, given);
-    await this.#read();
-    if (this.#length + data.length > limits.maxStepsLength)
-      throw new RangeError(tooLong(name, limits.maxStepsLength, this.#length + data.length));
+  async record(name: string, result: StepResult): Promise<void> {
+    const { maxLength, label } = this.#options;
+    const event = this.#write(name, result);
+    await this.read();
+    const length = this.#length + event.data.length;
+    if (length > maxLength) throw new RangeError(tooLong(label(name), maxLength, length));
     // Commit in order: if one commit fails, the next one uses its number.
-    const recording = this.#last.then(() => this.#commit(data));
+    const recording = this.#last.then(() => this.#commit(name, result, event));
     this.#last = recording.catch(() => {});
     try {
       await recording;
     } catch (error) {
-      throw new Error(`ctx.step("${name}") has run, but its result could not be persisted: ${messageOf(error)}`, {
+      throw new Error(`${label(name)} has run, but its result could not be persisted: ${messageOf(error)}`, {
         cause: error,
       });
     }
   }
 
-  /** One at a time: the caller waits for the previous one. Each commit includes the row, which extends its lifetime. */
-  async keepPlace(place: string, due: number | undefined): Promise<void> {
-    if (this.#ended) return;
-    const { actor, store, row, call } = this.#options;
-    this.#placed ??= (await store.streams(actor)).find(({ stream }) => stream === PLACES)?.last ?? 0;
-    const seq = this.#placed + 1;
-    const writes: Write[] = [
-      { type: 'actor', actor: row() },
-      { type: 'event', actor, stream: PLACES, seq, kind: 'place', data: place },
-    ];
-    const kept = seq === 1 ? call() : undefined;
-    if (kept !== undefined) writes.push({ type: 'event', actor, stream: CALL, seq: 1, kind: CALL, data: kept });
-    if (seq > 1) writes.push({ type: 'trim', actor, stream: PLACES, upto: seq - 1 });
-    if (due !== undefined) writes.push({ type: 'timer', timer: { actor, timer: PLACE_TIMER, due, data: 'null' } });
-    else if (this.#timed) writes.push({ type: 'timer off', actor, timer: PLACE_TIMER });
-    this.#timed = due !== undefined;
-    // No later commit may use this number, whether or not this one succeeds.
-    this.#placed = undefined;
-    this.#begun = true;
-    await store.commit(writes);
-    this.#placed = seq;
+  failed(name: string): void {
+    this.#running.delete(name);
   }
 
-  async #commit(data: string): Promise<void> {
-    await this.#read();
-    const { actor, store, row } = this.#options;
-    const seq = this.#count + 1;
-    const writes: Write[] = this.#begun ? [] : [{ type: 'actor', actor: row() }];
-    writes.push({ type: 'event', actor, stream: STEPS, seq, kind: 'step', data });
-    try {
-      await store.commit(writes);
-    } catch (error) {
-      // The commit may have succeeded after all, so the next one checks the store first.
-      this.#fresh = false;
-      this.#before = undefined;
-      throw error;
-    }
-    this.#begun = true;
-    this.#count = seq;
-    this.#length += data.length;
+  bytesOf(result: StepResult): number {
+    // A store in memory holds the text.
+    return this.#options.store.durable ? 0 : heapBytes(toText(result));
   }
 
-  #text(name: string, given: StepResult): string {
+  #write(name: string, result: StepResult): { readonly kind: string; readonly data: string } {
+    const { format, label } = this.#options;
     try {
-      return toText([name, ...given]);
+      return format.write(name, result);
     } catch (error) {
-      const what = describe(given[0]);
       throw new TypeError(
-        `ctx.step("${name}") has run, but its result cannot be persisted: expected JSON data, got ${what}. Return plain data`,
+        `${label(name)} has run, but its result cannot be persisted: expected JSON data, got ${describe(result[0])}. Return plain data`,
         { cause: error },
       );
     }
   }
 
-  #read(): Promise<JsonObject> {
-    this.#before ??= this.#fresh ? Promise.resolve({}) : this.#load();
-    return this.#before;
+  async #commit(
+    name: string,
+    result: StepResult,
+    event: { readonly kind: string; readonly data: string },
+  ): Promise<void> {
+    await this.read();
+    const { actor, store, stream, more } = this.#options;
+    const seq = this.#seq + 1;
+    try {
+      await store.commit([...(more?.() ?? []), { type: 'event', actor, stream, seq, ...event }]);
+    } catch (error) {
+      // The commit may have succeeded after all, so the next one reads the store first.
+      this.#fresh = false;
+      this.#known = undefined;
+      throw error;
+    }
+    this.#seq = seq;
+    this.#length += event.data.length;
+    this.#running.delete(name);
+    (await this.#known)?.set(name, result);
   }
 
-  async #load(): Promise<JsonObject> {
-    const { store, actor, limits } = this.#options;
-    const steps = await StepLog.read(store, actor, limits.maxSteps);
-    this.#count = Object.keys(steps).length;
-    this.#length = toText(steps).length;
-    this.#begun ||= this.#count > 0;
-    return steps;
+  async #load(): Promise<Map<string, StepResult>> {
+    const { store, actor, stream, format, maxSteps } = this.#options;
+    const known = new Map<string, StepResult>();
+    this.#seq = 0;
+    this.#length = 0;
+    for (const event of await store.events(actor, stream, 0, maxSteps)) {
+      const step = format.read(event);
+      if (step) known.set(step.name, step.result);
+      this.#seq = event.seq;
+      this.#length += event.data.length;
+    }
+    return known;
   }
 }
 
-function isList(value: unknown): value is StepResult {
+/** Copies a result, because the handler may modify it and would do so again in another run. */
+export function copyOf(result: unknown): JsonValue {
+  // Primitive values cannot change.
+  if (typeof result !== 'object' || result === null) return result as JsonValue;
+  try {
+    return structuredClone(result) as JsonValue;
+  } catch {
+    // A value that cannot be copied fails when it is written.
+    return result as JsonValue;
+  }
+}
+
+export function isStepResult(value: unknown): value is StepResult {
   return Array.isArray(value);
+}
+
+function tooLong(label: string, max: number, length: number): string {
+  return `${label} has run, but its result cannot be persisted: expected at most ${max} characters of JSON for all steps of a request, got ${length}. Return less, such as an id (the server's option is limits.maxStepsLength)`;
 }

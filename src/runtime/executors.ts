@@ -43,7 +43,7 @@ export function spawnExecutors(options: ExecutorsOptions) {
     clock: system.clock,
     maxStepsLength: asks.maxStepsLength,
     interact: asks.interact.bind(asks),
-    stepLog: asks.stepLog.bind(asks),
+    storageOf: asks.storageOf.bind(asks),
     memoryOf: asks.memoryOf.bind(asks),
   };
   const resumes = (request: RequestView, again: () => void): boolean =>

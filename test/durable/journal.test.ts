@@ -1,6 +1,6 @@
 /** The journal of one request's steps, at the end of the request, and at the end of a process that leaves it to another. */
 import * as assert from 'uvu/assert';
-import { StepLog } from '../../src/input/step-log.ts';
+import { RequestRecord } from '../../src/input/request-record.ts';
 import { memoryStore } from '../../src/store/memory-store.ts';
 import { SimulatedClock } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';
@@ -11,7 +11,7 @@ async function make() {
   const now = new SimulatedClock().date();
   const store = memoryStore();
   const actor = 'question/one';
-  const journal = new StepLog({
+  const journal = new RequestRecord({
     store,
     limits: { maxSteps: 10, maxStepsLength: 1_000 },
     actor,
@@ -27,7 +27,7 @@ async function make() {
     call: () => undefined,
     fresh: true,
   });
-  return { journal, steps: () => StepLog.read(store, actor, 10) };
+  return { journal, steps: () => RequestRecord.steps(store, actor, 10) };
 }
 
 async function refused(promise: Promise<unknown>): Promise<string> {

@@ -63,9 +63,9 @@ export const LIMITS: readonly BrokenBuild[] = [
   {
     id: 'S-43',
     test,
-    file: 'src/handles/invocation-step-log.ts',
-    find: 'const full = options.takes(bytes + more);',
-    replace: 'const full = options.takes(0 * more);',
+    file: 'src/handles/activation.ts',
+    find: ': this.#host.takesSteps(this.#entry, stream, bytes + more);',
+    replace: ': this.#host.takesSteps(this.#entry, stream, 0 * more);',
     why: 'the results of the steps of an invocation do not count',
   },
   {
@@ -135,17 +135,17 @@ export const LIMITS: readonly BrokenBuild[] = [
   {
     id: 'S-45',
     test,
-    file: 'src/input/steps.ts',
-    find: 'const full = this.#memory.hold(STEP_BYTES + copies * bytes);',
-    replace: 'const full = this.#memory.hold(0 * copies * bytes);',
+    file: 'src/input/step-log.ts',
+    find: 'const full = memory.hold(bytes);',
+    replace: 'const full = memory.hold(0 * bytes);',
     why: 'the step results of suspended requests and tasks do not count',
   },
   {
     id: 'S-45',
     test,
-    file: 'src/input/steps.ts',
-    find: 'if (!this.#journal && this.#length + length > this.#maxLength)',
-    replace: 'if (!this.#journal && this.#length > this.#maxLength * length)',
+    file: 'src/input/step-log.ts',
+    find: 'if (!storage && this.#length + length > maxLength)',
+    replace: 'if (!storage && this.#length > maxLength * length)',
     why: 'without a store, step results have no size limit',
   },
   {

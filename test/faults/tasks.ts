@@ -70,7 +70,7 @@ export const TASKS: readonly BrokenBuild[] = [
   {
     id: 'R-01',
     test: 'test/durable/journal.test.ts',
-    file: 'src/input/step-log.ts',
+    file: 'src/input/request-record.ts',
     find: 'this.#left ||= left;',
     replace: 'void left;',
     why: 'a step that ran while its server stopped is reported as persisted',
@@ -79,8 +79,8 @@ export const TASKS: readonly BrokenBuild[] = [
     id: 'R-01',
     test: 'test/durable/machine-tools.test.ts',
     file: 'src/handles/durable-call.ts',
-    find: 'if (pending) await this.#checkpoints.stepLog()?.keepPlace(pending.text, pending.due);',
-    replace: 'if (pending) void this.#checkpoints.stepLog()?.keepPlace(pending.text, undefined).catch(() => {});',
+    find: 'if (pending) await this.#checkpoints.storage()?.saveCheckpoint(pending.text, pending.due);',
+    replace: 'if (pending) void this.#checkpoints.storage()?.saveCheckpoint(pending.text, undefined).catch(() => {});',
     why: 'the input request of a machine leaves before its checkpoint is durable',
   },
   {
@@ -118,9 +118,9 @@ export const TASKS: readonly BrokenBuild[] = [
   {
     id: 'R-01',
     test: 'test/tasks/durable/questions.test.ts',
-    file: 'src/input/steps.ts',
-    find: 'await journal.record(name, kept);',
-    replace: 'void journal.record(name, kept).catch(() => {});',
+    file: 'src/input/step-log.ts',
+    find: 'await stored;',
+    replace: '',
     why: 'a step result is used before it is durable',
   },
 ];
