@@ -52,7 +52,7 @@ test('R-38: a process that answers gets a beat every two seconds', async () => {
   await worker.clock.advance(3_600_000);
   assert.equal(worker.dead, []);
   assert.is(worker.asked, 1_801);
-  assert.ok(worker.heartbeat.turns);
+  assert.ok(worker.heartbeat.loopRuns);
   worker.heartbeat.stop();
   assert.is(worker.clock.timers, 0);
 });
@@ -94,7 +94,7 @@ test('R-38: a blocked process is left to its watchdog until twice the hard limit
   worker.answers = false;
   await worker.clock.advance(128_000);
   assert.equal(worker.dead, []);
-  assert.not(worker.heartbeat.turns);
+  assert.not(worker.heartbeat.loopRuns);
   await worker.clock.advance(6_000);
   assert.match(worker.dead[0] ?? '', 'blocked: was blocked for 130 seconds');
 });
@@ -106,7 +106,7 @@ test('R-38: without a hard limit, or while it loads, a process may block without
     worker.answers = false;
     await worker.clock.advance(3_600_000);
     assert.equal(worker.dead, []);
-    assert.not(worker.heartbeat.turns);
+    assert.not(worker.heartbeat.loopRuns);
   }
 });
 
@@ -123,7 +123,7 @@ test('R-38: a process under a debugger is not killed', async () => {
   native.state = 'traced';
   await native.clock.advance(3_600_000);
   assert.equal([...worker.dead, ...native.dead], []);
-  assert.not(worker.heartbeat.turns);
+  assert.not(worker.heartbeat.loopRuns);
 });
 
 test('R-38: a sleeping laptop and an overloaded machine do not kill a worker', async () => {
@@ -146,14 +146,14 @@ test('R-38: a sleeping laptop and an overloaded machine do not kill a worker', a
 class Owing {
   readonly clock = new SimulatedClock();
   awaits = true;
-  turns = true;
+  loopRuns = true;
   responds = false;
   asked = 0;
   readonly dead: string[] = [];
   readonly probe: Probe = new Probe({
     clock: this.clock,
     awaits: () => this.awaits,
-    turns: () => this.turns,
+    loopRuns: () => this.loopRuns,
     ask: () => {
       this.asked += 1;
       if (this.responds) queueMicrotask(() => this.probe.responded());
@@ -177,7 +177,7 @@ test('R-38: a server that sends notifications but no responses is dead', async (
   await server.clock.advance(10_000);
   assert.is(server.asked, 1);
   for (let time = 0; time < 12; time += 1) {
-    server.probe.heard();
+    server.probe.received();
     await server.clock.advance(1_000);
   }
   assert.is(server.dead.length, 1);
@@ -194,7 +194,7 @@ test('R-38: a call has no time limit while its server answers probes', async () 
 test('a server that owes nothing, computes, or sends messages is not probed', async () => {
   for (const [member, value] of [
     ['awaits', false],
-    ['turns', false],
+    ['loopRuns', false],
   ] as const) {
     const server = new Owing();
     server[member] = value;
@@ -204,7 +204,7 @@ test('a server that owes nothing, computes, or sends messages is not probed', as
   const speaks = new Owing();
   for (let time = 0; time < 1_000; time += 1) {
     await speaks.clock.advance(4_000);
-    speaks.probe.heard();
+    speaks.probe.received();
   }
   assert.is(speaks.asked, 0);
 });

@@ -72,7 +72,7 @@ async function run(...args: readonly string[]): Promise<{ code: number | null; o
   return { code: await cli.exit, out, err: cli.err };
 }
 
-test('--inspect says on stderr where the page is, with a token; without the token nothing is told; stdout is the protocol', async () => {
+test('--inspect prints the URL of the page and its token on stderr, and the page needs the token', async () => {
   const cli = start('run', '--inspect', '--no-supervisor');
   await cli.initialize();
   const { base, token, url } = await placeOf(cli);
@@ -86,7 +86,7 @@ test('--inspect says on stderr where the page is, with a token; without the toke
   assert.ok(cli.lines.every((line) => line.startsWith('{"jsonrpc":"2.0"')));
 });
 
-test('without --inspect there is no inspector', async () => {
+test('no inspector opens without --inspect', async () => {
   const cli = start('run', '--no-supervisor');
   await cli.initialize();
   assert.is(await cli.end(), 0);
@@ -94,7 +94,7 @@ test('without --inspect there is no inspector', async () => {
   assert.equal(existsSync(announced) ? readdirSync(announced) : [], []);
 });
 
-test('troupe dev is inspected unless it is told not to be, and only --inspect-control lets a viewer act', async () => {
+test('troupe dev opens the inspector unless --no-inspect is given, and only --inspect-control lets a viewer act', async () => {
   // On a machine without one, the command that opens a browser.
   const path = process.env.PATH;
   for (const name of ['xdg-open', 'open'])
@@ -121,7 +121,7 @@ test('troupe dev is inspected unless it is told not to be, and only --inspect-co
   );
 });
 
-test('a page finds the next worker where the last one was, after a crash and after a deployment', async () => {
+test('a page finds the next worker at the same URL after a crash and after a deployment', async () => {
   const file = join(root, 'run.json');
   const cli = start('run', '--inspect', '--record', file);
   await cli.initialize();
@@ -158,7 +158,7 @@ test('a page finds the next worker where the last one was, after a crash and aft
   assert.not.match(text, place.token);
 });
 
-test('troupe top prints what happens in the one server that has an inspector, and asks for its process where there are more', async () => {
+test('troupe top shows the only inspected server, and asks for a process id if there are several', async () => {
   const cli = start('dev');
   await cli.initialize();
   await placeOf(cli);
@@ -201,7 +201,7 @@ const MODERN = {
   'io.modelcontextprotocol/clientInfo': { name: 'modern', version: '1.0.0' },
 };
 
-test('troupe top shows clients without a session, and handles that have left memory', async () => {
+test('troupe top shows clients without a session, and hibernating handles', async () => {
   const cli = new Cli(['dev', fileURLToPath(new URL('../fixtures/top/server.mjs', import.meta.url))]);
   const { url } = await placeOf(cli);
   await cli.request('tools/call', { name: 'door_create', arguments: {}, _meta: MODERN });
@@ -219,7 +219,7 @@ test('troupe top shows clients without a session, and handles that have left mem
   await cli.exit;
 });
 
-test('troupe top shows clients that share the connection of HTTP, each by its name', async () => {
+test('troupe top shows each client of a shared HTTP connection under its own name', async () => {
   const server = new Cli([
     'serve',
     fileURLToPath(new URL('../fixtures/top/server.mjs', import.meta.url)),
@@ -273,7 +273,7 @@ test('troupe top shows clients that share the connection of HTTP, each by its na
   await server.exit;
 });
 
-test('the server that troupe attach starts has an inspector where it is asked for', async () => {
+test('attach --spawn --inspect starts a server with an inspector', async () => {
   const path = join(root, 'shared.sock');
   const folder = mkdtempSync(join(root, 'agent-'));
   const options = ['--spawn', SERVER, path, '--inspect', '--idle-exit', '200'];
@@ -284,7 +284,7 @@ test('the server that troupe attach starts has an inspector where it is asked fo
   assert.is(await cli.end(), 0);
 });
 
-test('a recording of troupe serve is whole once the server has closed', async () => {
+test('a recording of troupe serve is complete once the server has closed', async () => {
   const file = join(root, 'serve.json');
   const cli = start('serve', '--http', '0', '--record', file);
   await cli.said('connect clients with');

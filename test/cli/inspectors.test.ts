@@ -22,7 +22,7 @@ const directory = join(path, 'troupe', 'inspectors');
 
 const mine = { pid: process.pid, url: 'http://127.0.0.1:1/#secret', server: 'notes 1.0.0', target: '/notes.ts' };
 
-test('what is announced is found until it is taken back, in a file that only its user may read', () => {
+test('an announced inspector is found until it is withdrawn, in a file that only its user can read', () => {
   const takeBack = registerInspector(mine);
   assert.equal(registeredInspectors(), [mine]);
   if (process.platform !== 'win32') {
@@ -38,7 +38,7 @@ test('what is announced is found until it is taken back, in a file that only its
   assert.equal(registeredInspectors(), []);
 });
 
-test('what a dead process has left behind, and what is no announcement, is removed', () => {
+test('announcements of dead processes and other files are removed', () => {
   mkdirSync(directory, { recursive: true });
   writeFileSync(join(directory, '4194305.json'), JSON.stringify({ ...mine, pid: 4_194_305 }));
   writeFileSync(join(directory, '12.json'), '{');
@@ -51,7 +51,7 @@ test('what a dead process has left behind, and what is no announcement, is remov
 
 if (process.platform === 'win32') test.skip('a directory of others', 'the modes of this test are those of POSIX');
 else
-  test('in a directory in which others may write nothing is announced', () => {
+  test('nothing is announced in a directory to which others can write', () => {
     const open = join(path, 'open');
     mkdirSync(join(open, 'troupe'), { recursive: true });
     process.env.XDG_RUNTIME_DIR = open;

@@ -54,7 +54,7 @@ function commandOf(kind: 'run' | 'attach' | 'direct'): readonly string[] {
   return ['run', ...(kind === 'direct' ? ['--no-supervisor'] : []), SERVER, ...rest];
 }
 
-test('R-34: a line of 200 MB is rejected as the server rejects it, in little memory, and the next one is served', async () => {
+test('R-34: a line of 200 MB is rejected in the words of the server and in little memory, and the next line is served', async () => {
   const direct = new Cli(commandOf('direct'));
   await direct.initialize();
   const expected = await sendLong(direct, LONG);
@@ -75,7 +75,7 @@ test('R-34: a line of 200 MB is rejected as the server rejects it, in little mem
   }
 });
 
-test('R-34: a line that is too long, and comes before the server has said what its limit is, is rejected, too', async () => {
+test('R-34: a line that is too long is rejected, also if it comes before the server has reported its limit', async () => {
   for (const kind of ['run', 'attach'] as const) {
     const cli = new Cli(commandOf(kind));
     const error = await sendLong(cli, 32 * MB);

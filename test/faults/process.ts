@@ -95,8 +95,8 @@ export const PROCESS: readonly BrokenBuild[] = [
     id: 'R-38',
     test: 'test/cli/heartbeat.test.ts',
     file: 'src/cli/supervisor/heartbeat.ts',
-    find: 'Math.min(now - this.#looked, 2 * LOOK_MS)',
-    replace: 'now - this.#looked',
+    find: 'Math.min(now - this.#checkedAt, 2 * HEARTBEAT_MS)',
+    replace: 'now - this.#checkedAt',
     why: 'a machine that resumes from sleep kills its servers',
   },
   {

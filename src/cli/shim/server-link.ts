@@ -5,7 +5,7 @@ import type { Readable, Writable } from 'node:stream';
 /** A server process that serves only this shim. */
 export interface OwnProcess {
   /** True if its event loop runs. */
-  turns(): boolean;
+  loopRuns(): boolean;
   /** True if the program has ended itself, so that it is not restarted. Valid once the link is closed. */
   readonly endedItself: boolean;
   /** Kills the process. @param why such as `does not respond` */

@@ -272,7 +272,7 @@ export class Shim {
         try {
           over = !this.#receive(message, link);
           if (this.#session.responses > responses) probe?.responded();
-          else probe?.heard();
+          else probe?.received();
         } catch (error) {
           problem = error;
           over = true;
@@ -308,7 +308,7 @@ export class Shim {
         clock,
         // If the agent does not read, the server cannot send.
         awaits: () => this.#connection.state === 'linked' && !link.input.isPaused() && this.#session.awaits,
-        turns: () => ownProcess.turns(),
+        loopRuns: () => ownProcess.loopRuns(),
         ask: () => void link.output.write(lines([this.#session.probe()])),
         dead: (why) => {
           this.#session.distrust();

@@ -3,7 +3,7 @@ import type { Clock, Timer } from '../../clock.ts';
 import type { ProcessState } from './process-state.ts';
 
 /** The interval between checks, in milliseconds. */
-export const LOOK_MS = 2_000;
+export const HEARTBEAT_MS = 2_000;
 
 /** Time limit in milliseconds for a stopped process (SIGSTOP): an operator may stop it for a moment to inspect it. */
 export const STOPPED_MS = 10_000;
@@ -35,7 +35,7 @@ type BeatState =
 export class Heartbeat {
   readonly #options: HeartbeatOptions;
   #timer: Timer;
-  #looked: number;
+  #checkedAt: number;
   /** The time without an answer, in milliseconds. */
   #silentMs = 0;
   #state: BeatState = 'loading';
@@ -44,8 +44,8 @@ export class Heartbeat {
 
   constructor(options: HeartbeatOptions) {
     this.#options = options;
-    this.#looked = options.clock.now();
-    this.#timer = options.clock.after(LOOK_MS, this.#look);
+    this.#checkedAt = options.clock.now();
+    this.#timer = options.clock.after(HEARTBEAT_MS, this.#check);
   }
 
   /** The process serves and answers beats from now on. @param hardMs the hard limit of its watchdog; undefined for none */
@@ -62,7 +62,7 @@ export class Heartbeat {
   }
 
   /** True if the process serves and its event loop ran at the last check. */
-  get turns(): boolean {
+  get loopRuns(): boolean {
     return this.#state !== 'loading' && this.#silentMs === 0 && !this.#debugged;
   }
 
@@ -75,14 +75,14 @@ export class Heartbeat {
     this.#options.ask();
   }
 
-  readonly #look = (): void => {
+  readonly #check = (): void => {
     const { clock, dead } = this.#options;
     const now = clock.now();
-    const passed = Math.min(now - this.#looked, 2 * LOOK_MS);
-    this.#looked = now;
+    const passed = Math.min(now - this.#checkedAt, 2 * HEARTBEAT_MS);
+    this.#checkedAt = now;
     const verdict = this.#verdict(passed);
     if (verdict) return dead(verdict.why, verdict.blocked);
-    this.#timer = clock.after(LOOK_MS, this.#look);
+    this.#timer = clock.after(HEARTBEAT_MS, this.#check);
   };
 
   #verdict(passed: number): { readonly why: string; readonly blocked: boolean } | undefined {

@@ -1,6 +1,6 @@
 /** Probes a silent server that owes the agent a response: sends a request that every server answers at once. It does no I/O. */
 import type { Clock, Timer } from '../../clock.ts';
-import { LOOK_MS } from './heartbeat.ts';
+import { HEARTBEAT_MS } from './heartbeat.ts';
 
 /** The silence before a probe is sent, and the time limit for its response, in milliseconds. */
 const SILENT_MS = 10_000;
@@ -10,7 +10,7 @@ export interface ProbeOptions {
   /** True if the agent waits for a response and reads its input. */
   awaits(): boolean;
   /** True if the event loop of the server's process runs: a blocked server cannot respond. */
-  turns(): boolean;
+  loopRuns(): boolean;
   /** Sends a probe to the server. */
   ask(): void;
   /** The server does not respond. Called once. @param why such as `does not respond` */
@@ -21,18 +21,18 @@ export interface ProbeOptions {
 export class Probe {
   readonly #options: ProbeOptions;
   #timer: Timer;
-  #looked: number;
+  #checkedAt: number;
   #silentMs = 0;
   #asked = false;
 
   constructor(options: ProbeOptions) {
     this.#options = options;
-    this.#looked = options.clock.now();
-    this.#timer = options.clock.after(LOOK_MS, this.#look);
+    this.#checkedAt = options.clock.now();
+    this.#timer = options.clock.after(HEARTBEAT_MS, this.#check);
   }
 
   /** The server has sent something, so no probe is needed yet. */
-  heard(): void {
+  received(): void {
     if (!this.#asked) this.#silentMs = 0;
   }
 
@@ -46,19 +46,19 @@ export class Probe {
     this.#timer.cancel();
   }
 
-  readonly #look = (): void => {
-    const { clock, awaits, turns, ask, dead } = this.#options;
+  readonly #check = (): void => {
+    const { clock, awaits, loopRuns, ask, dead } = this.#options;
     const now = clock.now();
-    const passed = Math.min(now - this.#looked, 2 * LOOK_MS);
-    this.#looked = now;
+    const passed = Math.min(now - this.#checkedAt, 2 * HEARTBEAT_MS);
+    this.#checkedAt = now;
     if (!awaits()) this.responded();
-    else if (turns()) this.#silentMs += passed;
+    else if (loopRuns()) this.#silentMs += passed;
     if (this.#silentMs >= SILENT_MS) {
       this.#silentMs = 0;
       if (this.#asked) return dead('does not respond although its event loop runs');
       this.#asked = true;
       ask();
     }
-    this.#timer = clock.after(LOOK_MS, this.#look);
+    this.#timer = clock.after(HEARTBEAT_MS, this.#check);
   };
 }

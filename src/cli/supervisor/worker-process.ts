@@ -95,7 +95,7 @@ export class WorkerProcess {
   #durable = false;
   #deadline: Timer | undefined;
   #state: WorkerState = { state: 'running' };
-  #atGate: (loaded: boolean) => void = () => {};
+  #onLoaded: (loaded: boolean) => void = () => {};
 
   constructor({ command, inspection, clock = systemClock }: WorkerOptions) {
     this.#clock = clock;
@@ -119,13 +119,13 @@ export class WorkerProcess {
       dead: (why, blocked) => this.#end(why, blocked),
     });
     this.loaded = new Promise((resolve) => {
-      this.#atGate = resolve;
+      this.#onLoaded = resolve;
     });
     this.ended = this.#endOf(child);
     void this.ended.then(() => {
       this.#heartbeat.stop();
       this.#deadline?.cancel();
-      this.#atGate(false);
+      this.#onLoaded(false);
     });
     this.link = this.#linkTo(stdout, stdin);
     if (inspection) this.#handOver(inspection);
@@ -236,7 +236,7 @@ export class WorkerProcess {
       return state.state === 'ended' && state.itself && !state.replaced;
     };
     const ownProcess: OwnProcess = {
-      turns: () => this.#heartbeat.turns,
+      loopRuns: () => this.#heartbeat.loopRuns,
       kill: (why) => this.#end(why),
       get endedItself() {
         return endedItself();
@@ -296,7 +296,7 @@ export class WorkerProcess {
 
   #receive(word: string): void {
     const [name, value] = word.split(' ');
-    if (name === 'loaded') this.#atGate(true);
+    if (name === 'loaded') this.#onLoaded(true);
     else if (name === 'keeps') this.#durable = true;
     else if (name === 'serves') this.#heartbeat.begin(Number(value) || undefined);
     else if (name === 'beat') this.#heartbeat.answered(value === 'debugged');
