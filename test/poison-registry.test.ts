@@ -31,7 +31,7 @@ test('quarantines work that crashed the process twice', () => {
   assert.ok(poison(registry));
 });
 
-test('quarantines work only at the third death if the process may have been killed from outside', () => {
+test('R-39: quarantines work only at the third death if the process may have been killed from outside', () => {
   const { registry, died } = registryAt(0);
   died(false);
   died(false);
@@ -40,7 +40,7 @@ test('quarantines work only at the third death if the process may have been kill
   assert.ok(poison(registry));
 });
 
-test('forgets unexplained deaths once the process survives the work, and crashes not', () => {
+test('R-39: forgets unexplained deaths once the process survives the work, and crashes not', () => {
   const { registry, died } = registryAt(0);
   assert.not.ok(registry.survived('work'));
   died(false);
@@ -53,7 +53,7 @@ test('forgets unexplained deaths once the process survives the work, and crashes
   assert.is(record && deathsOf(record), 1);
 });
 
-test('counts a process as crashed by its own mark, or by its supervisor if that means the same process', () => {
+test('R-39: counts a process as crashed by its own mark, or by its supervisor if that means the same process', () => {
   assert.ok(hasCrashed({ pid: 7, ended: true }, undefined));
   assert.ok(hasCrashed({ pid: 7, ended: false }, { pid: 7, crashed: true }));
   assert.not.ok(hasCrashed({ pid: 7, ended: false }, { pid: 7, crashed: false }));
