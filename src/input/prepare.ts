@@ -17,7 +17,6 @@ import type {
   SamplingMessage,
   UrlElicitation,
 } from './questions.ts';
-import { checkWritable } from './writable.ts';
 
 /** An answer, or the reason why the reply is invalid. */
 export type ReadAnswer = { readonly ok: true; readonly answer: unknown } | { readonly ok: false; readonly why: string };
@@ -189,4 +188,19 @@ function textOf(text: unknown, method: string, member = 'message'): string {
 /** Returns the members that are defined. */
 function jsonOf(value: object): JsonObject {
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined));
+}
+
+/**
+ * Finds values in a question that JSON cannot represent, while the author can still receive the error.
+ *
+ * @param at the place of the value, for error messages
+ * @throws {TypeError} for a BigInt or a cycle
+ */
+function checkWritable(value: unknown, at: string, around: readonly unknown[] = []): void {
+  if (typeof value === 'bigint') throw new TypeError(`${at}: expected JSON data, got bigint`);
+  if (typeof value !== 'object' || value === null) return;
+  if (around.includes(value)) throw new TypeError(`${at}: expected JSON data, got a cycle`);
+  // A value with `toJSON`, such as a date, is not examined.
+  if (isObject(value) && typeof value.toJSON === 'function') return;
+  for (const [name, member] of Object.entries(value)) checkWritable(member, `${at}.${name}`, [...around, value]);
 }
