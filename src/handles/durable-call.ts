@@ -3,12 +3,13 @@
  * until the checkpoint that led to them is durable.
  */
 import { createHash } from 'node:crypto';
-import type { AnyActorRef, AnyStateMachine } from 'xstate';
+import type { AnyActorRef } from 'xstate';
 import type { ActorSystem } from '../actor/actor-system.ts';
 import { type GatedWrites, OutputGate } from '../actor/output-gate.ts';
 import { actorPath } from '../charts/system-actors.ts';
 import { steadyDate, timersOf, type XStateTimers } from '../clock.ts';
-import { type Checkpoints, type Context, checkpointsOf } from '../input/context.ts';
+import type { StatechartCall } from '../executors/statechart-call.ts';
+import { type Checkpoints, checkpointsOf } from '../input/context.ts';
 import type { Invoked } from '../input/invocations.ts';
 import type { Answers, Questions } from '../input/questions.ts';
 import { liveMachine } from '../inspection/inspected-machine.ts';
@@ -29,23 +30,12 @@ interface CallRunDeps extends DurableCallsOptions {
   date(): number;
 }
 
-/** One run of a machine, for one call. */
-export interface DurableCall {
-  /** The name of the tool. */
-  readonly name: string;
-  readonly machine: AnyStateMachine;
-  readonly input: unknown;
-  readonly ctx: Context;
-  /** Its address in the inspector. */
-  readonly address: string;
-}
-
 /**
  * Runs machines whose calls outlive the process.
  *
  * @returns a function that runs one; it returns undefined for a call that does not outlive the process
  */
-export function durableCalls(options: DurableCallsOptions): (run: DurableCall) => Promise<unknown> | undefined {
+export function durableCalls(options: DurableCallsOptions): (run: StatechartCall) => Promise<unknown> | undefined {
   const host = { ...options, timers: timersOf(options.clock), date: steadyDate(options.clock) };
   return (run) => {
     const checkpoints = checkpointsOf(run.ctx);
@@ -86,7 +76,7 @@ class CheckpointWrites implements GatedWrites<Pending | undefined> {
 }
 
 class CallRun {
-  readonly #run: DurableCall;
+  readonly #run: StatechartCall;
   readonly #checkpoints: Checkpoints;
   readonly #host: CallRunDeps;
   readonly #resolve: (output: unknown) => void;
@@ -110,7 +100,7 @@ class CallRun {
   #over = false;
 
   constructor(
-    run: DurableCall,
+    run: StatechartCall,
     checkpoints: Checkpoints,
     host: CallRunDeps,
     resolve: (output: unknown) => void,
