@@ -5,6 +5,7 @@ import * as assert from 'uvu/assert';
 import { startupError } from '../../src/cli/startup-error.ts';
 import { Tree } from '../discovery/tree.ts';
 import { suite } from '../harness/door.ts';
+import { SCALE } from '../harness/scale.ts';
 import { Cli, TROUPE } from './cli.ts';
 
 const test = suite('startup errors of the command');
@@ -48,8 +49,9 @@ const COMMANDS = {
 for (const [title, { args, says, code }] of Object.entries(COMMANDS)) {
   test(`troupe ${title} prints in one line why a program fails to start`, async () => {
     const { path } = new Tree(FILES);
-    // run and serve load programs by the same way as run --no-supervisor.
-    for (const [file, line] of title === 'run' || title === 'serve' ? EXPECTED.slice(0, 2) : EXPECTED) {
+    // All commands load programs the same way.
+    const isWhole = SCALE !== 'quick' || title === 'run --no-supervisor';
+    for (const [file, line] of isWhole ? EXPECTED : EXPECTED.slice(0, 2)) {
       const cli = new Cli([...args, file], { cwd: path });
       if (code === 0) await cli.said('waiting for a change');
       assert.is(await cli.end(), code, file);

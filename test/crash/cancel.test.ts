@@ -7,9 +7,10 @@ import { memory } from '../../src/transports/memory.ts';
 import { busy, Conversation } from '../fuzz/conversation.ts';
 import { opening, SELF } from '../fuzz/messages.ts';
 import { suite } from '../harness/door.ts';
+import { random } from '../harness/scale.ts';
 import { client, errorOf, stage } from './support.ts';
 
-const RUNS = 250;
+const RUNS = random(250);
 const TIMEOUT_MS = 100;
 const seed = Number(process.env.TROUPE_FUZZ_SEED ?? 20_261_121);
 

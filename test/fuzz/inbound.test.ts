@@ -5,15 +5,16 @@ import { METHODS } from '../../src/protocol/methods.ts';
 import { LEGACY_REVISIONS, type Revision } from '../../src/protocol/revisions.ts';
 import { settled } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';
+import { random } from '../harness/scale.ts';
 import { busy, Conversation } from './conversation.ts';
 import { type Input, input } from './hostile.ts';
 import { MESSAGES, opening, SELF } from './messages.ts';
 import { openTarget, type Target } from './target.ts';
 
-const INPUTS = 10_000;
+const INPUTS = random(10_000);
 /** Inputs on one connection, at most: half of it on average. */
 const LONGEST = 100;
-const RUNS = 260;
+const RUNS = random(260);
 const seed = Number(process.env.TROUPE_FUZZ_SEED ?? 20_261_121);
 process.stdout.write(`fuzz seed ${seed} (TROUPE_FUZZ_SEED chooses another)\n`);
 

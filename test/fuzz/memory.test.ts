@@ -5,10 +5,11 @@ import * as fc from 'fast-check';
 import * as assert from 'uvu/assert';
 import { settled } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';
+import { random } from '../harness/scale.ts';
 import { input } from './hostile.ts';
 import { openTarget, type Target } from './target.ts';
 
-const INPUTS = 10_000;
+const INPUTS = random(10_000);
 const CHUNK = 500;
 const CLIENTS = 1_000;
 const seed = Number(process.env.TROUPE_FUZZ_SEED ?? 20_261_121);

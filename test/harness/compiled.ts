@@ -19,6 +19,12 @@ const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 const OUT = join(root, 'dist/compiled');
 const FOLDERS = ['bench', 'examples', 'inspector', 'machines', 'src', 'test'];
 const FILES = ['bundle.ts', 'declarations.ts'];
+const OPTIONS = {
+  tsconfig: false,
+  target: 'node20',
+  typescript: { rewriteImportExtensions: 'rewrite', onlyRemoveTypeImports: true },
+  jsx: { runtime: 'automatic', importSource: 'preact' },
+} as const;
 const SOURCE = /\.tsx?$/;
 /** A program that imports the package runs on the sources, not on the last build. */
 const PACKAGE = /^((?:import|export)\b[^"'\n]* from |import )"troupe(?:\/(testing|inspector))?";$/gm;
@@ -35,6 +41,15 @@ export function compiled(source: string): string {
 /** The URL by which this process imports a TypeScript file of this repository: that of the compiled file, unless it runs under tsx. */
 export function moduleUrl(source: string): string {
   return pathToFileURL(SOURCE.test(import.meta.filename) ? resolve(root, source) : compiled(source)).href;
+}
+
+/** Compiles a program that a test wrote, beside its source. @returns the compiled file */
+export async function compileProgram(source: string): Promise<string> {
+  const { transformWithOxc } = await import('vite');
+  const { code } = await transformWithOxc(readFileSync(source, 'utf8'), source, OPTIONS);
+  const out = source.replace(SOURCE, '.js');
+  writeFileSync(out, code);
+  return out;
 }
 
 /** Compiles the files that changed since they were last compiled, and deletes what has no source any more. */
@@ -101,10 +116,7 @@ async function compileFile(source: string, out: string, transform: typeof transf
   let result: Awaited<ReturnType<typeof transform>>;
   try {
     result = await transform(readFileSync(source, 'utf8'), source, {
-      tsconfig: false,
-      target: 'node20',
-      typescript: { rewriteImportExtensions: 'rewrite', onlyRemoveTypeImports: true },
-      jsx: { runtime: 'automatic', importSource: 'preact' },
+      ...OPTIONS,
       ...(isOfPackage ? {} : { define: { 'import.meta.url': JSON.stringify(pathToFileURL(source).href) } }),
     });
   } catch (error) {

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
+import { compileProgram } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
@@ -29,7 +30,7 @@ function blocks(page: string, language: string): string[] {
 /** Runs a program with nothing on stdin, inside the package, so that it imports `troupe` as its readers do. */
 function run(file: string): Promise<{ code: number | null; output: string }> {
   return new Promise((done) => {
-    const child = spawn(process.execPath, ['--import', 'tsx', file], { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(process.execPath, [file], { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
     let output = '';
     child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
     child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
@@ -52,7 +53,7 @@ test('every program in the docs runs', async () => {
     for (const [index, program] of blocks(page, 'ts').entries()) {
       const file = join(folder, `${page.replaceAll('/', '-')}-${index}.ts`);
       writeFileSync(file, program);
-      const { code, output } = await run(file);
+      const { code, output } = await run(await compileProgram(file));
       assert.is(code, 0, `${page}, program ${index + 1}:\n${output}`);
       count += 1;
     }

@@ -3,6 +3,7 @@ import * as fc from 'fast-check';
 import * as assert from 'uvu/assert';
 import { MessageEnvelope } from '../../src/protocol/message-envelope.ts';
 import { suite } from '../harness/door.ts';
+import { random } from '../harness/scale.ts';
 
 const test = suite('envelope');
 
@@ -109,7 +110,7 @@ test('agrees with JSON.parse on every message, in any order of its members and i
         assert.equal([seen.id, seen.method], [id, method]);
       },
     ),
-    { numRuns: 5_000 },
+    { numRuns: random(5_000) },
   );
 });
 

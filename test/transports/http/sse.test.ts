@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import * as assert from 'uvu/assert';
 import { eventText, KEEP_ALIVE, namedEventText, primingText, retryText } from '../../../src/transports/http/sse.ts';
 import { suite } from '../../harness/door.ts';
+import { random } from '../../harness/scale.ts';
 
 const test = suite('server-sent events');
 
@@ -86,7 +87,7 @@ test('a stream of any events is read as they were sent, with comments between th
         );
       },
     ),
-    { numRuns: 100_000 },
+    { numRuns: random(100_000) },
   );
 });
 
@@ -111,7 +112,7 @@ test('any text is sent as one whole event, or refused', () => {
         assert.equal(read(named).events, [{ type: id, data, id: '' }]);
       },
     ),
-    { numRuns: 100_000 },
+    { numRuns: random(100_000) },
   );
   assert.ok(refused > 1_000);
 });
