@@ -1,6 +1,7 @@
 /** The goals of speed and scale, each judged from what was measured in one run. */
 import { FLOOR, OURS, SDK_1, SDK_2 } from './contenders.ts';
 import { CHANGES } from './parts/broadcast.ts';
+import { CLIENT_WAYS, OFFICIAL_CLIENT } from './parts/client.ts';
 import { type DurableWay, WITH_STORE } from './parts/durable.ts';
 import { LATER_NODE, RUN, RUN_TYPES, SCRIPT, THIS_NODE } from './parts/start.ts';
 import { type Part, ratio, type Series, type Spread, spread } from './series.ts';
@@ -216,6 +217,24 @@ function goals(all: readonly Series[]): readonly Goal[] {
         read: (find) => spreadOf(find({ part: 'durable', measure: 'growth', who: WITH_STORE, way, size: 32 })),
       }),
     ),
+    ...CLIENT_WAYS.flatMap(({ way, http, most }): readonly Goal[] => {
+      const measure = `client over ${way}`;
+      const share = (size: number, value: number): Goal => ({
+        measure: `${measure}, ${size} in flight`,
+        bound: 'at least',
+        value,
+        unit: '× the floor',
+        read: beside('client', way, size, FLOOR),
+      });
+      const official: Goal = {
+        measure: `${measure}, ${most} in flight`,
+        bound: 'at least',
+        value: http ? 4 : 2,
+        unit: `× ${OFFICIAL_CLIENT}`,
+        read: beside('client', way, most, OFFICIAL_CLIENT),
+      };
+      return [share(most, http ? 0.6 : 0.5), official, share(1, 0.7)];
+    }),
   ];
 }
 

@@ -8,6 +8,7 @@ import { type Contender, contenders, FLOOR, OURS } from './contenders.ts';
 import { judge } from './goals.ts';
 import { machine } from './machine.ts';
 import { measureBroadcast } from './parts/broadcast.ts';
+import { measureClient } from './parts/client.ts';
 import { measureDurable } from './parts/durable.ts';
 import { measureHttp } from './parts/http.ts';
 import { measureLarge } from './parts/large.ts';
@@ -35,6 +36,7 @@ const MEASURES: Readonly<Record<Part, (all: readonly Contender[], scale: Scale) 
   broadcast: measureBroadcast,
   large: measureLarge,
   durable: measureDurable,
+  client: measureClient,
 };
 
 const { values } = parseArgs({

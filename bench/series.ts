@@ -12,6 +12,7 @@ export const PARTS = [
   'broadcast',
   'large',
   'durable',
+  'client',
 ] as const;
 export type Part = (typeof PARTS)[number];
 

@@ -15,6 +15,8 @@ interface Table {
   readonly part: Part;
   readonly title: string;
   readonly note: string;
+  /** Who is compared; servers by default. */
+  readonly who?: string;
   readonly size?: string;
   readonly columns: readonly Column[];
 }
@@ -124,6 +126,20 @@ const TABLES: readonly Table[] = [
       { title: 'growth of the file, bytes a call', measure: 'growth' },
     ],
   },
+  {
+    part: 'client',
+    title: 'Clients',
+    note: 'Echo, each client in a process of its own, all against the same server: over HTTP Troupe’s, over stdio a bare loop that speaks both eras. The floor is a loop over `node:http` with keep-alive, or over the pipes of the child, with `JSON.parse` and `JSON.stringify`. Each answer is compared with the text of its call.',
+    who: 'client',
+    size: 'in flight',
+    columns: [
+      { title: 'calls/s', measure: 'calls' },
+      SHARE,
+      ...TIMES.slice(0, 2),
+      { title: "client's µs a call", measure: 'cpu' },
+      { title: 'that × the floor', measure: 'cpu', beside: FLOOR },
+    ],
+  },
 ];
 
 /** All tables, with a line on the machine and one on each run first. */
@@ -160,10 +176,10 @@ function goalTable(judged: readonly Judged[]): readonly string[] {
   ];
 }
 
-function tableOf({ columns, size }: Table, series: readonly Series[]): readonly string[] {
+function tableOf({ columns, who = 'server', size }: Table, series: readonly Series[]): readonly string[] {
   const isShown = (value: string): boolean => value !== '';
   const keys = [...new Set(series.map((one) => JSON.stringify([one.size, one.who, one.way])))];
-  const titles = ['server', 'way', size ?? '', ...columns.map(({ title }) => title)];
+  const titles = [who, 'way', size ?? '', ...columns.map(({ title }) => title)];
   const rows = keys.map((key) => {
     const same = series.filter((one) => JSON.stringify([one.size, one.who, one.way]) === key);
     const [first] = same;

@@ -6,15 +6,20 @@ const COLLECTIONS = 4;
 /** The questions that one server answers and the others do not know. */
 const answers = new Map();
 
-/** Answers a question of the process that measures. @param {() => unknown} answer of plain data, or a promise of it */
+/**
+ * Answers a question of the process that measures. A question is a name, and words after it.
+ *
+ * @param {(...words: string[]) => unknown} answer of plain data, or a promise of it
+ */
 export function answering(question, answer) {
   answers.set(question, answer);
 }
 
 process.on('message', async (question) => {
   if (question === 'cpu') return process.send?.(process.cpuUsage());
-  const answer = answers.get(question);
-  if (answer) return process.send?.(await answer());
+  const [name, ...words] = String(question).split(' ');
+  const answer = answers.get(name);
+  if (answer) return process.send?.(await answer(...words));
   for (let times = 0; times < COLLECTIONS; times += 1) {
     globalThis.gc?.();
     await new Promise((resolve) => setTimeout(resolve, 20));
