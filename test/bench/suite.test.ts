@@ -37,6 +37,7 @@ test('every part measures the floor and Troupe, whose answers are right', () => 
     'A change told to every open stream',
     'An argument of 10 MB over HTTP',
     'A store in a file, beside none',
+    'Clients',
   ]);
   assert.ok(!/ failed \|/.test(out), out);
 });
@@ -56,7 +57,7 @@ test('a part that it does not know is refused with those that it knows', () => {
   assert.is(status, 2);
   assert.is(
     said,
-    '--only: expected one of http, stdio, sessions, lists, start, streams, broadcast, large, durable, got https\n',
+    '--only: expected one of http, stdio, sessions, lists, start, streams, broadcast, large, durable, client, got https\n',
   );
 });
 
