@@ -24,7 +24,7 @@ export type ConnectionEvent =
   | { type: 'legacy' }
   /** The server rejects the revision of the probe and names a common one: the probe is sent again, once. */
   | { type: 'other revision' }
-  /** The server ended the channel because of the probe: it is opened again, and `initialize` is the first request. */
+  /** The server ended the channel before it answered the probe. */
   | { type: 'probe killed' }
   /** The server rejects POSTs: the next attempt uses the transport of 2024-11-05. */
   | { type: 'other transport' }
@@ -50,6 +50,9 @@ export type ConnectionEvent =
   /** The time for draining is over. */
   | { type: 'late' };
 
+/** Sign-ins in a row after which a server that still wants a token counts as one that rejects it. */
+const MAX_SIGN_INS = 3;
+
 interface ConnectionContext extends ConnectionInput {
   /** Consecutive failed attempts. */
   readonly failures: number;
@@ -57,6 +60,8 @@ interface ConnectionContext extends ConnectionInput {
   readonly delayMs: number;
   /** The time of the last negotiation. */
   readonly since: number;
+  /** Sign-ins since the last negotiation. */
+  readonly signIns: number;
 }
 
 /**
@@ -75,6 +80,7 @@ export const connectionMachine = setup({
     tokenServes: ({ event }) => event.type === 'refused' && event.status === 403,
     hopeless: ({ context, event }) =>
       (event.type === 'failed' && event.final) || context.failures + 1 >= context.attempts,
+    tokenRejected: ({ context }) => context.signIns >= MAX_SIGN_INS,
     stable: ({ context, event }) => event.type === 'gone' && event.at - context.since >= context.stableMs,
   },
   actions: {
@@ -87,16 +93,17 @@ export const connectionMachine = setup({
       return { failures: 1, delayMs: delayOf(context, 0, jitter) };
     }),
     waitForTrial: assign(({ context }) => ({ failures: context.failures + 1, delayMs: context.suspendMs })),
-    noteStart: assign(({ event }) => (event.type === 'negotiated' ? { since: event.at } : {})),
-    forgetFailures: assign({ failures: 0, delayMs: 0 }),
+    noteStart: assign(({ event }) => ({ signIns: 0, ...(event.type === 'negotiated' ? { since: event.at } : {}) })),
+    countSignIn: assign(({ context }) => ({ signIns: context.signIns + 1 })),
+    forgetSignIns: assign({ signIns: 0 }),
   },
 }).createMachine({
   id: 'connection',
-  context: ({ input }) => ({ ...input, failures: 0, delayMs: 0, since: 0 }),
+  context: ({ input }) => ({ ...input, failures: 0, delayMs: 0, since: 0, signIns: 0 }),
   initial: 'idle',
   on: { drain: '.draining' },
   states: {
-    idle: { description: 'no caller has needed the server yet', on: { need: 'connecting' } },
+    idle: { description: 'no channel is open, and no caller needs one', on: { need: 'connecting' } },
     connecting: {
       description: 'a process starts, or a socket opens',
       tags: ['waiting'],
@@ -105,6 +112,17 @@ export const connectionMachine = setup({
           { guard: 'knownLegacy', target: 'negotiating.initializing', description: 'remembered as legacy' },
           { target: 'negotiating.probing' },
         ],
+        failed: [
+          { guard: 'hopeless', target: 'suspended', actions: 'waitForTrial' },
+          { target: 'backingOff', actions: 'countFailure' },
+        ],
+      },
+    },
+    reopening: {
+      description: 'the server ended at the probe: it is opened again, and `initialize` is the first request',
+      tags: ['waiting'],
+      on: {
+        opened: 'negotiating.initializing',
         failed: [
           { guard: 'hopeless', target: 'suspended', actions: 'waitForTrial' },
           { target: 'backingOff', actions: 'countFailure' },
@@ -121,12 +139,12 @@ export const connectionMachine = setup({
           on: {
             legacy: 'initializing',
             'other revision': 'reprobing',
-            'probe killed': '#connection.connecting',
+            'probe killed': '#connection.reopening',
           },
         },
         reprobing: {
           description: '`server/discover` again, with a revision that the server named',
-          on: { legacy: 'initializing', 'probe killed': '#connection.connecting' },
+          on: { legacy: 'initializing', 'probe killed': '#connection.reopening' },
         },
         initializing: {
           description: '`initialize` waits for its response',
@@ -135,7 +153,10 @@ export const connectionMachine = setup({
       },
       on: {
         negotiated: { target: 'ready', actions: 'noteStart' },
-        unauthorized: 'authorizing',
+        unauthorized: [
+          { guard: 'tokenRejected', target: 'unauthorized', actions: 'forgetSignIns' },
+          { target: 'authorizing' },
+        ],
         failed: [
           { guard: 'hopeless', target: 'suspended', actions: 'waitForTrial' },
           { target: 'backingOff', actions: 'countFailure' },
@@ -150,8 +171,15 @@ export const connectionMachine = setup({
       description: 'a token is requested, and a person may have to sign in',
       tags: ['waiting'],
       on: {
-        authorized: [{ guard: 'knownLegacy', target: 'negotiating.initializing' }, { target: 'negotiating.probing' }],
-        refused: 'unauthorized',
+        authorized: [
+          { guard: 'knownLegacy', target: 'negotiating.initializing', actions: 'countSignIn' },
+          { target: 'negotiating.probing', actions: 'countSignIn' },
+        ],
+        refused: { target: 'unauthorized', actions: 'forgetSignIns' },
+        gone: [
+          { guard: 'hopeless', target: 'suspended', actions: 'waitForTrial' },
+          { target: 'backingOff', actions: 'countFailure' },
+        ],
       },
     },
     reauthorizing: {
@@ -163,11 +191,16 @@ export const connectionMachine = setup({
           { guard: 'tokenServes', target: 'ready', description: 'only the calls that need more rights fail' },
           { target: 'unauthorized' },
         ],
+        gone: [
+          { guard: 'stable', target: 'backingOff', actions: 'restartCount' },
+          { guard: 'hopeless', target: 'suspended', actions: 'waitForTrial' },
+          { target: 'backingOff', actions: 'countFailure' },
+        ],
       },
     },
     unauthorized: {
-      description: 'sign-in failed',
-      on: { need: 'authorizing' },
+      description: 'sign-in failed; the next caller starts another one',
+      on: { need: 'authorizing', gone: 'idle' },
     },
     ready: {
       tags: ['serving'],
@@ -194,7 +227,7 @@ export const connectionMachine = setup({
       description: 'calls in flight finish; new calls are rejected',
       on: { drain: undefined, settled: 'closed', late: 'closed' },
     },
-    closed: { type: 'final' },
+    closed: { type: 'final', on: { drain: undefined } },
   },
 });
 

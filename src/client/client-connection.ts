@@ -54,6 +54,8 @@ export interface ServerNotification {
 
 export type ClientMail =
   | ChannelMail
+  /** The beginning or the end of one channel: mail of a channel that was replaced means nothing. */
+  | { readonly type: 'channel'; readonly generation: number; readonly mail: ChannelEnds }
   | { readonly type: 'request'; readonly request: OutgoingRequest }
   /** A caller gives a request up, with the error for its outcome. */
   | { readonly type: 'cancel'; readonly request: OutgoingRequest; readonly error: Error; readonly why: string }
@@ -71,6 +73,8 @@ export type ClientMail =
   | { readonly type: 'refused'; readonly error: Error }
   | { readonly type: 'drain' }
   | { readonly type: 'late' };
+
+type ChannelEnds = Extract<ChannelMail, { readonly type: 'opened' | 'gone' }>;
 
 /** Reports of the connection to its client. */
 export type ClientEvent =
@@ -153,6 +157,12 @@ class ClientConnection implements Behaviour<ClientMail> {
   #timer: Timer | undefined;
   #waitTimer: Timer | undefined;
   #authorizing: AbortController | undefined;
+  /** The id of the last `initialize`: an earlier request belongs to an earlier session. */
+  #sessionStart = 0;
+  /** The last id that was sent before the newest token. */
+  #tokenStart = 0;
+  /** Channels that are closing: their processes and sockets end before the client reports its own end. */
+  readonly #closing = new Set<Promise<void>>();
 
   constructor(options: ClientConnectionOptions, self: Mailbox<ClientMail>) {
     this.#options = options;
@@ -217,6 +227,8 @@ class ClientConnection implements Behaviour<ClientMail> {
         return this.#post(this.#modern.result(mail.id, mail.result), 'response');
       case 'reject':
         return this.#post(this.#modern.error(mail.id, mail.code, mail.message), 'response');
+      case 'channel':
+        return mail.generation === this.#generation ? this.receive(mail.mail) : undefined;
       case 'opened':
         return this.#opened(mail.era);
       case 'gone':
@@ -236,8 +248,7 @@ class ClientConnection implements Behaviour<ClientMail> {
       case 'waited':
         return this.#waited();
       case 'authorized':
-        this.#authorizing = undefined;
-        return this.#step({ type: 'authorized', era: this.#knownEra() });
+        return this.#authorized();
       case 'refused':
         return this.#refused(mail.error);
       case 'drain':
@@ -282,6 +293,7 @@ class ClientConnection implements Behaviour<ClientMail> {
       this.#timer = system.clock.after(this.#snapshot.context.delayMs, () => this.#self.send({ type: 'due' }));
     switch (this.state()) {
       case 'connecting':
+      case 'reopening':
         return this.#connect();
       case 'negotiating.probing':
       case 'negotiating.reprobing':
@@ -302,6 +314,9 @@ class ClientConnection implements Behaviour<ClientMail> {
       }
       case 'draining':
         this.#rejectWaiting(this.#closedError());
+        this.#endSignIn();
+        // Nobody needs the outcome of a handshake any more.
+        for (const request of [...this.#requests.values()]) if (isHandshake(request)) this.#requests.take(request.id);
         this.#timer = system.clock.after(settings.drainMs, () => this.#self.send({ type: 'late' }));
         return;
       case 'closed':
@@ -317,14 +332,9 @@ class ClientConnection implements Behaviour<ClientMail> {
 
   #connect(): void {
     const { channel, system, settings } = this.#options;
-    void this.#channel?.close();
-    this.#generation += 1;
+    this.#retireChannel();
     const generation = this.#generation;
-    const opened = channel(this.#sse ? 'sse' : 'usual');
-    this.#channel = opened;
     this.#timer = system.clock.after(settings.connectMs, () => {
-      if (generation !== this.#generation || this.state() !== 'connecting') return;
-      void opened.close();
       this.#channelMail(generation, {
         type: 'gone',
         failure: {
@@ -336,14 +346,41 @@ class ClientConnection implements Behaviour<ClientMail> {
       });
     });
     const { address } = this.#options;
-    opened.open({ address, send: (mail) => this.#channelMail(generation, mail) });
+    try {
+      this.#channel = channel(this.#sse ? 'sse' : 'usual');
+      this.#channel.open({ address, send: (mail) => this.#channelMail(generation, mail) });
+    } catch (error) {
+      this.#channelMail(generation, {
+        type: 'gone',
+        failure: { reason: 'refused', message: messageOf(error), carriedOut: 'no', cause: error },
+        final: true,
+      });
+    }
   }
 
   /** Mail of a channel that was replaced is dropped. */
   #channelMail(generation: number, mail: ChannelMail): void {
     if (generation !== this.#generation) return;
+    if (mail.type === 'opened' || mail.type === 'gone') return this.#self.send({ type: 'channel', generation, mail });
     if (mail.type === 'text') this.#recordWire('in', mail.text);
     this.#self.send(mail);
+  }
+
+  /** Ends the channel, if there is one; mail that it still sends is dropped. */
+  #retireChannel(): void {
+    this.#generation += 1;
+    const channel = this.#channel;
+    this.#channel = undefined;
+    // The server can no longer receive the answers to what it asked.
+    this.#options.serverRequests.close();
+    if (!channel) return;
+    const closed: Promise<void> = channel
+      .close()
+      .catch((error: unknown) =>
+        this.#options.log('warning', `closing the connection to ${this.#options.target} failed: ${messageOf(error)}`),
+      )
+      .then(() => void this.#closing.delete(closed));
+    this.#closing.add(closed);
   }
 
   #knownEra(): Era | undefined {
@@ -359,6 +396,7 @@ class ClientConnection implements Behaviour<ClientMail> {
   #probe(): void {
     const { settings } = this.#options;
     const stream = this.#channel?.kind === 'stream';
+    this.#server = undefined;
     this.#handshake('server/discover', {}, stream ? settings.probeMs : settings.connectMs, 'discovered');
   }
 
@@ -367,6 +405,9 @@ class ClientConnection implements Behaviour<ClientMail> {
     // The tasks of 2025-11-25 are declared apart; extensions are the modern era's.
     const { extensions, ...declared } = capabilities;
     this.#server = undefined;
+    // A lost session takes the questions of its server with it.
+    this.#options.serverRequests.close();
+    this.#sessionStart = this.#requests.nextId;
     this.#handshake(
       'initialize',
       { protocolVersion: LATEST_LEGACY, capabilities: jsonOf(declared), clientInfo: jsonOf(info) },
@@ -403,6 +444,7 @@ class ClientConnection implements Behaviour<ClientMail> {
   }
 
   #discovered(result: unknown): void {
+    if (!this.#probing) return;
     if (!isObject(result) || !Array.isArray(result.supportedVersions)) return this.#legacyServer();
     const versions: readonly unknown[] = result.supportedVersions;
     if (!versions.some(isModernRevision)) {
@@ -413,7 +455,13 @@ class ClientConnection implements Behaviour<ClientMail> {
     this.#negotiated(LATEST_MODERN, 'modern', result, meta[META.serverInfo]);
   }
 
+  get #probing(): boolean {
+    const state = this.state();
+    return state === 'negotiating.probing' || state === 'negotiating.reprobing';
+  }
+
   #initialized(result: unknown): void {
+    if (this.state() !== 'negotiating.initializing') return;
     const version = isObject(result) ? result.protocolVersion : undefined;
     if (!isObject(result) || typeof version !== 'string')
       return this.#attemptFailed(
@@ -476,8 +524,7 @@ class ClientConnection implements Behaviour<ClientMail> {
   }
 
   #handshakeFailed(error: Error): void {
-    const state = this.state();
-    if (state === 'negotiating.probing' || state === 'negotiating.reprobing') {
+    if (this.#probing) {
       if (error instanceof ErrorResponse) {
         if (error.code === ErrorCode.UnsupportedProtocolVersion) return this.#otherRevision(error);
         // Any error that is not a modern one shows a legacy server (2026-07-28 stdio, "Backward Compatibility").
@@ -489,11 +536,12 @@ class ClientConnection implements Behaviour<ClientMail> {
       if (error instanceof ClientError && error.reason === 'timed out' && this.#channel?.kind === 'stream')
         return this.#legacyServer();
     }
-    if (error instanceof ErrorResponse)
-      return this.#attemptFailed(
-        error,
-        error.code === ErrorCode.InvalidParams || error.code === ErrorCode.UnsupportedProtocolVersion,
-      );
+    if (error instanceof ErrorResponse) {
+      const { code } = error;
+      const final = code === ErrorCode.InvalidParams || code === ErrorCode.UnsupportedProtocolVersion;
+      // Where the era was remembered or guessed, the next attempt asks for it.
+      return this.#attemptFailed(error, final && this.#options.settings.eras !== 'auto');
+    }
     this.#attemptFailed(
       error instanceof ClientError
         ? error
@@ -536,47 +584,88 @@ class ClientConnection implements Behaviour<ClientMail> {
   }
 
   #attemptFailed(error: ClientError, final: boolean): void {
+    if (!this.#snapshot.can({ type: 'failed', jitter: 0, final })) return;
     this.#lastFailure = error;
-    this.#endChannel();
+    this.#forgetGuesses();
+    this.#retireChannel();
+    const lost = this.#requests.drain();
     this.#options.client.send({ type: 'attempt failed', error });
     this.#step({ type: 'failed', jitter: this.#options.random(), final });
-  }
-
-  /** Ends the channel; mail that it still sends is dropped. */
-  #endChannel(): void {
-    this.#generation += 1;
-    void this.#channel?.close();
-    this.#channel = undefined;
+    this.#lose(lost, { reason: 'closed', message: `the connection ended: ${error.message}`, carriedOut: 'unknown' });
   }
 
   #gone(failure: ChannelFailure, final: boolean): void {
-    const { random, system } = this.#options;
+    const { client, random, settings, system } = this.#options;
     const error = this.#failureError(failure);
-    const state = this.state();
-    const probing = this.#snapshot.can({ type: 'probe killed' });
+    const open = this.#snapshot.can({ type: 'gone', at: 0, jitter: 0 });
+    const killed =
+      this.#snapshot.can({ type: 'probe killed' }) && settings.eras === 'auto' && error.reason === 'closed';
     this.#lastFailure = error;
-    this.#generation += 1;
-    this.#channel = undefined;
+    this.#endSignIn();
+    this.#retireChannel();
     const lost = this.#requests.drain();
-    if (state === 'connecting') {
-      this.#options.client.send({ type: 'attempt failed', error });
-      this.#step({ type: 'failed', jitter: random(), final });
-    } else if (probing && this.#options.settings.eras === 'auto' && error.reason === 'closed') {
-      // Some legacy servers end when they read a request before `initialize`: the next process gets that first.
-      if (this.#options.eraKey !== undefined) eras.set(this.#options.eraKey, 'legacy');
-      this.#step({ type: 'probe killed' });
-    } else if (this.#snapshot.can({ type: 'gone', at: 0, jitter: 0 })) {
+    // Some legacy servers end when they read a request before `initialize`: the next process gets that first.
+    if (killed) this.#step({ type: 'probe killed' });
+    else if (open) {
+      if (!this.#snapshot.hasTag('serving')) {
+        this.#forgetGuesses();
+        client.send({ type: 'attempt failed', error });
+      }
       this.#step({ type: 'gone', at: system.clock.now(), jitter: random() });
+    } else if (this.#snapshot.can({ type: 'failed', jitter: 0, final })) {
+      this.#forgetGuesses();
+      client.send({ type: 'attempt failed', error });
+      this.#step({ type: 'failed', jitter: random(), final });
     }
-    for (const request of lost) this.#retryOrReject(request, error, request.repeatable);
-    if (this.state() === 'draining') this.#settle();
+    this.#lose(lost, failure);
+    this.#settle();
+  }
+
+  /** An attempt failed: what it took for granted may be wrong, and the next attempt finds out. */
+  #forgetGuesses(): void {
+    this.#sse = false;
+    const { eraKey } = this.#options;
+    if (eraKey !== undefined) eras.delete(eraKey);
+  }
+
+  /** The requests that were in flight when the channel ended. */
+  #lose(lost: readonly OutgoingRequest[], failure: ChannelFailure): void {
+    // A handshake that is lost has no caller: the attempt has failed already.
+    for (const request of lost)
+      if (!isHandshake(request)) this.#retryOrReject(request, this.#failureError(failure), request.repeatable);
   }
 
   // Sign-in
 
-  #unauthorized(status: 401 | 403, header: string | undefined): void {
+  /** The server wants another token for a request, which waits for it or is rejected. */
+  #unauthorized(request: OutgoingRequest, status: 401 | 403, header: string | undefined, error: ClientError): void {
+    const handshake = isHandshake(request);
+    // The token was replaced while the request was under way.
+    const outdated = request.id <= this.#tokenStart;
+    if (!handshake && outdated) return this.#again(request, error);
+    if (!handshake && !this.#snapshot.hasTag('serving')) return this.#again(request, error);
+    if (!this.#snapshot.can({ type: 'unauthorized' })) return handshake ? undefined : this.#reject(request, error);
     this.#challenge = { status, header };
-    if (this.#snapshot.can({ type: 'unauthorized' })) this.#step({ type: 'unauthorized' });
+    this.#lastFailure = error;
+    if (!handshake) this.#wait(request);
+    this.#step({ type: 'unauthorized' });
+  }
+
+  #authorized(): void {
+    const at = this.#options.system.clock.now();
+    this.#authorizing = undefined;
+    this.#tokenStart = this.#requests.nextId - 1;
+    // A person who signs in may take longer than calls wait, or than they may take.
+    this.#waiting = this.#waiting.map(({ request, since }) => {
+      if (request.attempts > 0) request.lastDue += at - since;
+      return { request, since: at };
+    });
+    this.#step({ type: 'authorized', era: this.#knownEra() });
+  }
+
+  #endSignIn(): void {
+    this.#authorizing?.abort();
+    this.#authorizing = undefined;
   }
 
   #authorize(): void {
@@ -641,8 +730,25 @@ class ClientConnection implements Behaviour<ClientMail> {
     if (this.#snapshot.hasTag('serving')) return this.#transmit(request);
     this.#need();
     if (this.#snapshot.hasTag('serving')) return this.#transmit(request);
-    if (!this.#snapshot.hasTag('waiting')) return request.reject(this.#lastFailure ?? this.#closedError());
-    this.#wait(request);
+    if (this.#snapshot.hasTag('waiting')) return this.#wait(request);
+    request.reject((this.#closes ? undefined : this.#lastFailure) ?? this.#closedError());
+  }
+
+  /** Sends a request once more, now or later: the server has carried nothing out. */
+  #again(request: OutgoingRequest, error: ClientError): void {
+    if (this.#snapshot.hasTag('serving')) return this.#transmit(request);
+    if (this.#snapshot.hasTag('waiting')) return this.#wait(request);
+    this.#reject(request, error);
+  }
+
+  #reject(request: OutgoingRequest, error: Error): void {
+    request.reject(error);
+    this.#settle();
+  }
+
+  get #closes(): boolean {
+    const state = this.state();
+    return state === 'draining' || state === 'closed';
   }
 
   #wait(request: OutgoingRequest): void {
@@ -657,25 +763,29 @@ class ClientConnection implements Behaviour<ClientMail> {
     this.#waitTimer = undefined;
     const { settings, system } = this.#options;
     const patient = this.#authorizing !== undefined;
-    const latest = system.clock.now() - settings.waitMs;
+    const now = system.clock.now();
     const why = this.#lastFailure?.message;
+    let next = Number.POSITIVE_INFINITY;
     this.#waiting = this.#waiting.filter(({ request, since }) => {
-      if (patient || since > latest) return true;
+      const limit = patient ? 'maxTimeoutMs' : 'waitMs';
+      const ms = patient ? (request.maxTimeoutMs ?? settings.maxTimeoutMs) : settings.waitMs;
+      if (since + ms > now) {
+        next = Math.min(next, since + (patient ? Math.min(ms, settings.waitMs) : ms));
+        return true;
+      }
       request.reject(
         this.#error({
-          reason: 'unreachable',
-          message: `no connection within ${settings.waitMs} ms (waitMs)${why === undefined ? '' : `. The last failure: ${why}`}`,
+          reason: patient ? 'unauthorized' : 'unreachable',
+          message: `no connection within ${ms} ms (${limit})${why === undefined ? '' : `. The last failure: ${why}`}`,
           carriedOut: 'no',
         }),
       );
       return false;
     });
-    const [first] = this.#waiting;
-    if (first)
-      this.#waitTimer = system.clock.after(
-        Math.max(1, patient ? settings.waitMs : first.since + settings.waitMs - system.clock.now()),
-        () => this.#self.send({ type: 'waited' }),
-      );
+    if (next === Number.POSITIVE_INFINITY) return;
+    this.#waitTimer = system.clock.after(next > now ? next - now : settings.waitMs, () =>
+      this.#self.send({ type: 'waited' }),
+    );
   }
 
   #flush(): void {
@@ -692,7 +802,14 @@ class ClientConnection implements Behaviour<ClientMail> {
 
   #transmit(request: OutgoingRequest): void {
     const channel = this.#channel;
-    if (!channel) return request.reject(this.#closedError());
+    if (!channel)
+      return request.reject(
+        this.#error({
+          reason: 'closed',
+          message: 'the connection ended before the request was sent',
+          carriedOut: 'no',
+        }),
+      );
     this.#requests.add(request);
     const { method } = request;
     const modern = this.#server ? this.#server.era === 'modern' : method === 'server/discover';
@@ -764,16 +881,16 @@ class ClientConnection implements Behaviour<ClientMail> {
     const error = this.#failureError(failure);
     switch (failure.kind) {
       case 'session lost':
-        if (request.attempts >= MAX_ATTEMPTS) return request.reject(error);
-        if (this.#snapshot.can({ type: 'session lost' })) this.#step({ type: 'session lost' });
-        // The server carried nothing out, so each request is sent again in the new session.
-        return this.#snapshot.hasTag('waiting') ? this.#wait(request) : this.#request(request);
-      case 'unauthorized': {
-        if (request.attempts >= MAX_ATTEMPTS) return request.reject(error);
-        const handshake = request.method === 'initialize' || request.method === 'server/discover';
-        if (!handshake) this.#wait(request);
-        return this.#unauthorized(failure.status, failure.challenge);
-      }
+        if (request.attempts >= MAX_ATTEMPTS) return this.#reject(request, error);
+        // The server carried nothing out, so each request is sent again in the new session, which one of them opens.
+        if (request.id > this.#sessionStart && this.#snapshot.can({ type: 'session lost' })) {
+          this.#wait(request);
+          return this.#step({ type: 'session lost' });
+        }
+        return this.#again(request, error);
+      case 'unauthorized':
+        if (request.attempts >= MAX_ATTEMPTS) return this.#reject(request, error);
+        return this.#unauthorized(request, failure.status, failure.challenge, error);
       case 'unknown era':
         return this.#unknownEra(request, failure.status);
       case undefined:
@@ -785,9 +902,16 @@ class ClientConnection implements Behaviour<ClientMail> {
     if (request.method === 'server/discover') return this.#legacyServer();
     if (request.method === 'initialize' && !this.#sse && (status === 400 || status === 404 || status === 405)) {
       // The server may be one of 2024-11-05, with HTTP+SSE (2025-11-25 transports, "Backwards Compatibility").
+      if (!this.#snapshot.can({ type: 'other transport' })) return;
+      this.#retireChannel();
+      const lost = this.#requests.drain();
       this.#sse = true;
-      this.#endChannel();
-      return this.#step({ type: 'other transport' });
+      this.#step({ type: 'other transport' });
+      return this.#lose(lost, {
+        reason: 'closed',
+        message: 'the server forgot the session, and accepts no other over this transport',
+        carriedOut: 'unknown',
+      });
     }
     request.reject(
       this.#error({
@@ -808,8 +932,7 @@ class ClientConnection implements Behaviour<ClientMail> {
       error.retryAfterMs === undefined;
     if (again && this.#snapshot.hasTag('serving')) return this.#transmit(request);
     if (again && this.#snapshot.hasTag('waiting') && !isHandshake(request)) return this.#wait(request);
-    request.reject(error);
-    this.#settle();
+    this.#reject(request, error);
   }
 
   #cancel(request: OutgoingRequest, error: Error, why: string): void {
@@ -828,7 +951,9 @@ class ClientConnection implements Behaviour<ClientMail> {
   /** Tells the server that no caller waits any more (MCP cancellation, "Transport-Specific Cancellation"). */
   #abandon(request: OutgoingRequest, why: string): void {
     const channel = this.#channel;
-    if (!channel || request.method === 'initialize') return;
+    if (!channel) return;
+    // A server need not know yet what a notification is.
+    if (isHandshake(request)) return channel.abandon(request.id);
     const modern = this.#server?.era === 'modern';
     if (channel.kind === 'stream' || !modern)
       this.#notify('notifications/cancelled', { requestId: request.id, reason: why });
@@ -894,7 +1019,7 @@ class ClientConnection implements Behaviour<ClientMail> {
       const { code, message, data } = readError(error);
       request.reject(new ErrorResponse(this.#options.target, code, message, data));
     } else request.resolve(result);
-    if (this.#snapshot.value === 'draining') this.#settle();
+    this.#settle();
   }
 
   #notification({ method, params }: Extract<Incoming, { kind: 'notification' }>, about: RequestId | undefined): void {
@@ -967,24 +1092,21 @@ class ClientConnection implements Behaviour<ClientMail> {
   // Ends
 
   #settle(): void {
-    if (this.state() === 'draining' && this.#requests.size === 0) this.#step({ type: 'settled' });
+    if (this.#snapshot.value === 'draining' && this.#requests.size === 0) this.#step({ type: 'settled' });
   }
 
   #close(): void {
     const { client, serverRequests } = this.#options;
     this.#waitTimer?.cancel();
-    this.#authorizing?.abort();
-    this.#authorizing = undefined;
+    this.#endSignIn();
     serverRequests.close();
     for (const request of this.#requests.drain()) {
       this.#abandon(request, 'the client closes');
       request.reject(this.#closedError(request.attempts > 0));
     }
     this.#rejectWaiting(this.#closedError());
-    const channel = this.#channel;
-    this.#generation += 1;
-    this.#channel = undefined;
-    void (channel?.close() ?? Promise.resolve()).then(() => client.send({ type: 'closed' }));
+    this.#retireChannel();
+    void Promise.all(this.#closing).then(() => client.send({ type: 'closed' }));
   }
 
   // Errors

@@ -56,6 +56,11 @@ export class OutgoingRequests {
     return this.#byId.size;
   }
 
+  /** The id of the next request that is sent. */
+  get nextId(): number {
+    return this.#lastId + 1;
+  }
+
   /** Adds a request, or its next attempt, under a new id: ids are never used twice (MCP base protocol, "Requests"). */
   add(request: OutgoingRequest): void {
     const now = this.#clock.now();
@@ -118,7 +123,8 @@ export class OutgoingRequests {
     const paused = this.#paused();
     let next = Number.POSITIVE_INFINITY;
     for (const request of [...this.#byId.values()]) {
-      if (request.timeoutMs === undefined) continue;
+      // The outcome of one request may end others.
+      if (request.timeoutMs === undefined || this.#byId.get(request.id) !== request) continue;
       if (paused) {
         request.due = Math.max(request.due, now + request.timeoutMs);
         request.lastDue = Math.max(request.lastDue, request.due);
