@@ -539,7 +539,7 @@ class ClientConnection implements Behaviour<ClientMail> {
     if (error instanceof ErrorResponse) {
       const { code } = error;
       const final = code === ErrorCode.InvalidParams || code === ErrorCode.UnsupportedProtocolVersion;
-      // Where the era was remembered or guessed, the next attempt asks for it.
+      // The era may be remembered or guessed; the next attempt asks for it.
       return this.#attemptFailed(error, final && this.#options.settings.eras !== 'auto');
     }
     this.#attemptFailed(
