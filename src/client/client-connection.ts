@@ -315,7 +315,7 @@ class ClientConnection implements Behaviour<ClientMail> {
       case 'draining':
         this.#rejectWaiting(this.#closedError());
         this.#endSignIn();
-        // Nobody needs the outcome of a handshake any more.
+        // No caller needs the outcome of a handshake any more.
         for (const request of [...this.#requests.values()]) if (isHandshake(request)) this.#requests.take(request.id);
         this.#timer = system.clock.after(settings.drainMs, () => this.#self.send({ type: 'late' }));
         return;
