@@ -22,7 +22,8 @@ export type {
 } from './client/client-options.ts';
 export { ClientTask } from './client/client-task.ts';
 export { Client, type CompletionReference, type ListOptions } from './client/connected-client.ts';
-export { type OAuthOptions, oauth } from './client/oauth/oauth.ts';
+export { type FileTokensOptions, fileTokens } from './client/oauth/file-tokens.ts';
+export { type OAuthOptions, oauth, type SignedOut, signOut } from './client/oauth/oauth.ts';
 export { memoryTokens, type TokenStore } from './client/oauth/token-store.ts';
 export { connect } from './client/open-client.ts';
 export { Changes, type ChangesFilter, type ServerChange } from './client/server-changes.ts';

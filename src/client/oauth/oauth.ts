@@ -60,7 +60,9 @@ export interface OAuthOptions {
   readonly signInMs?: number;
   /** Proofs of possession (RFC 9449). `auto` (the default): where the server names DPoP. */
   readonly dpop?: 'auto' | boolean;
-  /** The store of registrations and tokens. Default: memory. */
+  /** False: no person can sign in now. A server that demands it gets no browser, and the call fails. Default true. */
+  readonly interactive?: boolean;
+  /** The store of registrations and tokens. Default: memory. See {@link fileTokens}. */
   readonly tokens?: TokenStore;
   readonly clock?: Clock;
   /** Shows the address to sign in at. Default: a line on stderr. */
@@ -77,6 +79,11 @@ interface Grant {
   /** The scopes that were requested so far: a later step-up asks for the union. */
   readonly scopes: readonly string[];
   readonly proofKey?: string | undefined;
+  /**
+   * The registration that the grant belongs to: a later sign-in at the same issuer may register again, and a refresh
+   * token works only for its own client. Absent in grants of earlier versions.
+   */
+  readonly client?: Registration | undefined;
 }
 
 /** A client's registration at one issuer, as it is stored. */
@@ -88,6 +95,7 @@ interface Registration {
 }
 
 const SIGN_IN_MS = 300_000;
+const REVOKE_MS = 15_000;
 /** Tokens are refreshed this many milliseconds before they expire. */
 const EARLY_MS = 30_000;
 /** Authorizations in a row that the server answers with another challenge. */
@@ -120,6 +128,26 @@ export function oauth(options: OAuthOptions = {}): Authorization {
     authorize: (challenge, signal) => of(challenge.resource).authorize(challenge, signal),
     observe: (url, headers) => of(url).observe(headers),
   };
+}
+
+/** The end of a grant. */
+export interface SignedOut {
+  /** False if there was no grant. */
+  readonly signedIn: boolean;
+  /** True if the authorization server has revoked the grant; false if it offers no revocation; else the reason why not. */
+  readonly revoked: boolean | string;
+}
+
+/**
+ * Removes the stored grant of a server, and revokes it at its authorization server (RFC 7009). The grant is removed even
+ * if it cannot be revoked.
+ *
+ * @param options as they were for the sign-in, with its `tokens`
+ */
+export function signOut(server: string | URL, options: OAuthOptions): Promise<SignedOut> {
+  const url = new URL(server);
+  const { clock = systemClock, tokens = memoryTokens() } = options;
+  return new ResourceGrant(url, `${url.origin}${url.pathname}`, options, clock, tokens).end();
 }
 
 class ResourceGrant {
@@ -189,6 +217,39 @@ class ResourceGrant {
     });
   }
 
+  /** Removes the grant and revokes it. */
+  end(): Promise<SignedOut> {
+    return this.#tokens.exclusive(this.#key, async () => {
+      await this.#read();
+      const grant = this.#grant;
+      const removed = this.#stored === undefined || (await this.#tokens.replace(this.#key, this.#stored, undefined));
+      if (!removed) throw new Error('another process has just replaced the token. Try again');
+      if (!grant) return { signedIn: false, revoked: false };
+      const revoked = await this.#revoke(grant).catch((error: unknown) => explained(error));
+      return { signedIn: true, revoked };
+    });
+  }
+
+  /** Revokes the refresh token, and with it the access token; else the access token (RFC 7009 section 2.1). */
+  async #revoke(grant: Grant): Promise<boolean> {
+    const oauth4webapi = await import('oauth4webapi');
+    const signal = AbortSignal.timeout(REVOKE_MS);
+    const server = await findIssuer(this.#request, grant.issuer, signal);
+    if (server.revocation_endpoint === undefined) return false;
+    this.#checkEndpoints(server);
+    const registration = grant.client ?? (await this.#registrationFor(server));
+    if (!registration) return false;
+    const auth = await this.#clientAuth(server, registration);
+    const [token, hint] =
+      grant.refreshToken === undefined ? [grant.accessToken, 'access_token'] : [grant.refreshToken, 'refresh_token'];
+    const response = await oauth4webapi.revocationRequest(server, clientOf(registration), auth, token, {
+      additionalParameters: { token_type_hint: hint },
+      ...this.#http(oauth4webapi, signal),
+    });
+    await oauth4webapi.processRevocationResponse(response);
+    return true;
+  }
+
   // Headers
 
   async #headersOf(method: string, url: URL): Promise<Readonly<Record<string, string>>> {
@@ -239,14 +300,15 @@ class ResourceGrant {
     const scopes = [...new Set([...previous, ...demanded, ...wanted])];
     const proof = dpop === true || (dpop === 'auto' && (wantsProof || resource?.dpopRequired === true));
     const key = proof ? (this.#proofKey ?? (await makeProofKey())) : undefined;
-    const response = await this.#grantBy(server, resource, scopes, key, signal);
-    await this.#keep(server.issuer, response, scopes, key, undefined);
+    const { response, client } = await this.#grantBy(server, resource, scopes, key, signal);
+    await this.#keep(server.issuer, response, scopes, key, undefined, client);
   }
 
   /** Every address of metadata is as foreign as the metadata itself. */
-  #checkEndpoints({ token_endpoint: token, authorization_endpoint: authorization }: AuthorizationServer): void {
+  #checkEndpoints(server: AuthorizationServer): void {
+    const { token_endpoint: token, authorization_endpoint: authorization, revocation_endpoint: revocation } = server;
     const local = isLoopback(this.#server.hostname);
-    for (const address of [token, authorization]) {
+    for (const address of [token, authorization, revocation]) {
       if (address === undefined) continue;
       const url = new URL(address);
       if (url.protocol === 'https:' || (url.protocol === 'http:' && local && isLoopback(url.hostname))) continue;
@@ -254,15 +316,28 @@ class ResourceGrant {
     }
   }
 
-  #grantBy(
+  async #grantBy(
     server: AuthorizationServer,
     resource: ProtectedResource | undefined,
     scopes: readonly string[],
     key: ProofKey | undefined,
     signal: AbortSignal,
-  ): Promise<TokenEndpointResponse> {
+  ): Promise<{ readonly response: TokenEndpointResponse; readonly client?: Registration }> {
     const { grant, assertion, exchange } = this.#options;
     const target = resource?.resource ?? canonical(this.#server);
+    if (!exchange && !assertion && grant !== 'client_credentials')
+      return this.#code(server, target, scopes, key, signal);
+    return { response: await this.#grantWithoutPerson(server, target, scopes, key, signal) };
+  }
+
+  #grantWithoutPerson(
+    server: AuthorizationServer,
+    target: string,
+    scopes: readonly string[],
+    key: ProofKey | undefined,
+    signal: AbortSignal,
+  ): Promise<TokenEndpointResponse> {
+    const { assertion, exchange } = this.#options;
     const scope = scopes.join(' ');
     const common = { resource: target, ...(scope === '' ? {} : { scope }) };
     if (exchange) return this.#exchange(server, target, common, exchange, key, signal);
@@ -275,9 +350,7 @@ class ResourceGrant {
         key,
         signal,
       );
-    if (grant === 'client_credentials')
-      return this.#token(server, this.#ownClient(server), 'client_credentials', () => common, key, signal);
-    return this.#code(server, target, scopes, key, signal);
+    return this.#token(server, this.#ownClient(server), 'client_credentials', () => common, key, signal);
   }
 
   async #code(
@@ -286,7 +359,9 @@ class ResourceGrant {
     scopes: readonly string[],
     key: ProofKey | undefined,
     signal: AbortSignal,
-  ): Promise<TokenEndpointResponse> {
+  ): Promise<{ readonly response: TokenEndpointResponse; readonly client: Registration }> {
+    if (this.#options.interactive === false)
+      throw new Error('the server demands a sign-in, and no person is there to sign in (the option is `interactive`)');
     const oauth4webapi = await import('oauth4webapi');
     if (server.authorization_endpoint === undefined) throw new Error(`${server.issuer} has no authorization endpoint`);
     if (server.code_challenge_methods_supported?.includes('S256') !== true)
@@ -333,7 +408,7 @@ class ResourceGrant {
         );
         return oauth4webapi.processAuthorizationCodeResponse(server, client, response);
       };
-      return await this.#proving(client, key, send);
+      return { response: await this.#proving(client, key, send), client: registration };
     } catch (error) {
       throw new Error(explained(error), { cause: error });
     } finally {
@@ -532,7 +607,7 @@ class ResourceGrant {
         resource?.issuers[0] === undefined
           ? await originIssuer(this.#request, this.#server, signal)
           : await findIssuer(this.#request, grant.issuer, signal);
-      const registration = await this.#registrationFor(server);
+      const registration = grant.client ?? (await this.#registrationFor(server));
       if (!registration) return false;
       const client = clientOf(registration);
       const auth = await this.#clientAuth(server, registration);
@@ -547,7 +622,7 @@ class ResourceGrant {
           }),
         ),
       );
-      await this.#keep(server.issuer, response, grant.scopes, this.#proofKey, refreshToken);
+      await this.#keep(server.issuer, response, grant.scopes, this.#proofKey, refreshToken, grant.client);
       return true;
     } catch (error) {
       // Only the authorization server can say that the grant is over; an outage says nothing.
@@ -571,6 +646,7 @@ class ResourceGrant {
     scopes: readonly string[],
     key: ProofKey | undefined,
     refreshBefore: string | undefined,
+    client: Registration | undefined,
   ): Promise<void> {
     const { access_token: accessToken, refresh_token: refreshToken, expires_in: seconds, token_type: type } = response;
     const bound = type.toLowerCase() === 'dpop' ? key : undefined;
@@ -581,6 +657,7 @@ class ResourceGrant {
       expiresAt: seconds === undefined ? undefined : this.#clock.date() + seconds * 1_000,
       scopes,
       proofKey: bound && (await writeProofKey(bound)),
+      client,
     };
     const text = JSON.stringify(grant);
     // Under the lease no other process writes; a program that does so anyway keeps what it wrote.
@@ -680,6 +757,7 @@ function readGrant(text: string): Grant | undefined {
 function isGrant(value: unknown): value is Grant {
   return (
     isObject(value) &&
+    (value.client === undefined || isRegistration(value.client)) &&
     typeof value.issuer === 'string' &&
     typeof value.accessToken === 'string' &&
     Array.isArray(value.scopes)
