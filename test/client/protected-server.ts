@@ -1,5 +1,5 @@
 /** An MCP server that demands a token, and its small authorization server, which rotates refresh tokens. */
-import { createServer as createHttpServer, type IncomingMessage } from 'node:http';
+import { createServer as createHttpServer, get, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'troupe';
 
@@ -24,7 +24,10 @@ export interface ProtectedServerOptions {
   readonly revocation?: boolean;
 }
 
-export async function protectedServer({ expiresIn = 3_600, revocation = true }: ProtectedServerOptions = {}): Promise<ProtectedServer> {
+export async function protectedServer({
+  expiresIn = 3_600,
+  revocation = true,
+}: ProtectedServerOptions = {}): Promise<ProtectedServer> {
   const counts = { codes: 0, refreshes: 0, reused: 0, registrations: 0 };
   const revoked: string[] = [];
   const access = new Set<string>();
@@ -99,7 +102,9 @@ export async function protectedServer({ expiresIn = 3_600, revocation = true }: 
         return void response.writeHead(302, { location: back.href }).end();
       }
       case '/token':
-        return void bodyOf(request).then(token).then(({ status, body }) => json(status, body));
+        return void bodyOf(request)
+          .then(token)
+          .then(({ status, body }) => json(status, body));
       case '/revoke':
         return void bodyOf(request).then((params) => {
           revoked.push(params.get('token') ?? '');
@@ -124,10 +129,10 @@ export async function protectedServer({ expiresIn = 3_600, revocation = true }: 
     counts,
     atOnce: () => most,
     revoked,
-    async authorize(url) {
-      const response = await fetch(url, { redirect: 'manual' });
-      return new URL(response.headers.get('location') ?? '');
-    },
+    authorize: (url) =>
+      new Promise((resolve, reject) => {
+        get(url, { agent: false }, ({ headers }) => resolve(new URL(headers.location ?? ''))).on('error', reject);
+      }),
     async close() {
       await mcp.close();
       http.closeAllConnections();

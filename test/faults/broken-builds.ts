@@ -2,6 +2,7 @@
 
 import { BROADCASTS } from './broadcasts.ts';
 import type { BrokenBuild } from './broken-build.ts';
+import { CLIENT_TOKENS } from './client-tokens.ts';
 import { COMMAND } from './command.ts';
 import { HANDLES } from './handles.ts';
 import { HTTP } from './http.ts';
@@ -27,4 +28,5 @@ export const BROKEN_BUILDS: readonly BrokenBuild[] = [
   ...BROADCASTS,
   ...LIMITS,
   ...SIMULATION,
+  ...CLIENT_TOKENS,
 ];

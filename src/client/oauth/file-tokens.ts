@@ -16,8 +16,8 @@ import {
 import { dirname, resolve } from 'node:path';
 import { type Clock, systemClock, type Timer } from '../../clock.ts';
 import type { KeyRing } from '../../input/seal.ts';
-import { checkDirectory, codeOf, isWindows } from '../../transports/socket-path.ts';
 import type { Db, SqlRow } from '../../store/sqlite/sqlite-database.ts';
+import { checkDirectory, codeOf, isWindows } from '../../transports/socket-path.ts';
 import type { TokenStore } from './token-store.ts';
 
 export interface FileTokensOptions {
@@ -260,7 +260,9 @@ function createKey(file: string, newSecret: () => string): void {
 
 function readKey(path: string): string {
   if (!statSync(`${path}.key`, { throwIfNoEntry: false }))
-    throw new Error(`fileTokens: the key ${path}.key is missing, so ${path} cannot be read. Remove it, and sign in again`);
+    throw new Error(
+      `fileTokens: the key ${path}.key is missing, so ${path} cannot be read. Remove it, and sign in again`,
+    );
   return readFileSync(`${path}.key`, 'utf8').trim();
 }
 
