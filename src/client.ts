@@ -27,3 +27,4 @@ export { type OAuthOptions, oauth, type SignedOut, signOut } from './client/oaut
 export { memoryTokens, type TokenStore } from './client/oauth/token-store.ts';
 export { connect } from './client/open-client.ts';
 export { Changes, type ChangesFilter, type ServerChange } from './client/server-changes.ts';
+export { type ListedSkillFile, Skill, type SkillEntry, type SkillFile } from './client/server-skills.ts';

@@ -36,6 +36,11 @@ export class CachedList<T> {
     return this.#elements;
   }
 
+  /** The elements, while they are fresh. */
+  get fresh(): readonly T[] | undefined {
+    return this.#options.clock.now() < this.#freshUntil ? this.#elements : undefined;
+  }
+
   /** The list has changed, or may have. */
   invalidate(): void {
     this.#changes += 1;
@@ -44,8 +49,8 @@ export class CachedList<T> {
 
   /** The fresh list; callers at the same time share one listing. */
   get(fresh: boolean): Promise<readonly T[]> {
-    if (!fresh && this.#elements && this.#options.clock.now() < this.#freshUntil)
-      return Promise.resolve(this.#elements);
+    const known = fresh ? undefined : this.fresh;
+    if (known) return Promise.resolve(known);
     this.#listing ??= this.#list().finally(() => {
       this.#listing = undefined;
     });

@@ -84,6 +84,9 @@ export interface ConnectOptions {
   /** Most pages, and most elements, of one list. Default 64 and 5,000. */
   readonly maxListPages?: number;
   readonly maxListed?: number;
+  /** Most files of one skill, and most bytes of them together. Default 512 and 16,777,216, which SEP-2640 recommends. */
+  readonly maxSkillFiles?: number;
+  readonly maxSkillBytes?: number;
   /** Checks `structuredContent` against the tool's `outputSchema`. Default true. */
   readonly validate?: boolean;
   /** The least severe log messages that the server should send. Default: none. */
@@ -152,6 +155,8 @@ export interface ClientSettings {
   readonly maxRounds: number;
   readonly maxListPages: number;
   readonly maxListed: number;
+  readonly maxSkillFiles: number;
+  readonly maxSkillBytes: number;
   readonly validate: boolean;
 }
 
@@ -167,6 +172,8 @@ const DEFAULTS = {
   maxRounds: 10,
   maxListPages: 64,
   maxListed: 5_000,
+  maxSkillFiles: 512,
+  maxSkillBytes: 16_777_216,
 } as const;
 
 /** @throws {RangeError} for a number that is not a whole number of at least 1 */
@@ -194,6 +201,8 @@ export function readSettings(options: ConnectOptions): ClientSettings {
     maxRounds: number('maxRounds'),
     maxListPages: number('maxListPages'),
     maxListed: number('maxListed'),
+    maxSkillFiles: number('maxSkillFiles'),
+    maxSkillBytes: number('maxSkillBytes'),
   };
 }
 

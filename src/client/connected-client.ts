@@ -28,6 +28,7 @@ import { type MirroredParameter, mirroredParameters, parameterHeaders } from './
 import type { OutgoingRequest } from './outgoing-requests.ts';
 import { Changes, type ChangesFilter, changeOf, listenParams, type ServerChange } from './server-changes.ts';
 import type { ServerRequests } from './server-requests.ts';
+import { loadSkill, readSkillEntry, SKILLS_EXTENSION, type Skill, type SkillEntry } from './server-skills.ts';
 
 /** The parts of a client, as `connect` makes them. */
 export interface ClientParts {
@@ -79,6 +80,7 @@ export class Client {
   readonly #resources: CachedList<Resource>;
   readonly #templates: CachedList<ResourceTemplate>;
   readonly #prompts: CachedList<Prompt>;
+  readonly #skills: CachedList<SkillEntry>;
   /** From the last listing, fresh or not. */
   #known = new Map<string, KnownTool>();
   #server: ConnectedServer | undefined;
@@ -101,6 +103,7 @@ export class Client {
     this.#resources = this.#listed('resources/list', 'resources', isResource);
     this.#templates = this.#listed('resources/templates/list', 'resourceTemplates', isTemplate, 'resources');
     this.#prompts = this.#listed('prompts/list', 'prompts', isPrompt);
+    this.#skills = this.#listed('skills/list', 'skills', (element) => this.#readSkill(element));
   }
 
   /** @internal What the connection reports. */
@@ -151,6 +154,11 @@ export class Client {
 
   prompts(options?: ListOptions): Promise<readonly Prompt[]> {
     return this.#list('prompts', this.#prompts, options);
+  }
+
+  /** The entries of all skills (SEP-2640). Reads no file of a skill. */
+  skills({ fresh = false }: ListOptions = {}): Promise<readonly SkillEntry[]> {
+    return this.#operation(async () => (this.#hasSkills ? await this.#skills.get(fresh) : []));
   }
 
   // Calls
@@ -205,6 +213,25 @@ export class Client {
       const result = await this.#rounds('resources/read', { uri }, options, { repeatable: true });
       if (isObject(result) && Array.isArray(result.contents)) return withContents(result);
       throw this.#malformed(`resources/read ${uri}: expected a result with contents`);
+    });
+  }
+
+  /**
+   * Loads a skill: reads its SKILL.md, and checks size, digest and frontmatter against the entry. Other files are read by
+   * the skill when they are needed.
+   *
+   * @param skill an entry of {@link skills}, or the address of a SKILL.md, for which the server is asked
+   * @throws {ClientError} `malformed` for a file or frontmatter that is not the listed one, and as {@link call}
+   * @example const { instructions } = await client.skill('skill://pdf-processing/SKILL.md');
+   */
+  skill(skill: string | SkillEntry, options: CallOptions = {}): Promise<Skill> {
+    return this.#operation(async () => {
+      const { target, settings } = this.#parts;
+      const entry = typeof skill === 'string' ? await this.#skillEntry(skill, options) : skill;
+      const checked = readSkillEntry(entry, settings);
+      if (typeof checked === 'string') throw this.#malformed(`the skill is not loaded: ${checked}`);
+      const parts = { server: target, read: (uri: string, given: CallOptions) => this.read(uri, given) };
+      return loadSkill(checked, parts, settings, options);
     });
   }
 
@@ -507,6 +534,31 @@ export class Client {
     }
   }
 
+  get #hasSkills(): boolean {
+    const { extensions } = this.server.capabilities;
+    return isObject(extensions) && extensions[SKILLS_EXTENSION] !== undefined;
+  }
+
+  /** One malformed entry must not hide the other skills. */
+  #readSkill(element: unknown): SkillEntry | undefined {
+    const entry = readSkillEntry(element, this.#parts.settings);
+    if (typeof entry !== 'string') return entry;
+    this.#parts.log('warning', `${this.#parts.target}: a skill is left out: ${entry}`);
+    return undefined;
+  }
+
+  /** The fresh entry of the listing, else that of `skills/get`, which also knows skills that are not listed. */
+  async #skillEntry(uri: string, options: CallOptions): Promise<unknown> {
+    if (!this.#hasSkills)
+      throw this.#error({ reason: 'refused', message: `${uri}: the server has no skills`, carriedOut: 'no' });
+    const known = this.#skills.fresh?.find((entry) => entry.uri === uri);
+    if (known) return known;
+    const result = await this.#send('skills/get', { uri }, options, { repeatable: true });
+    const entry = isObject(result) ? result.skill : undefined;
+    if (!isObject(entry) || entry.uri !== uri) throw this.#malformed(`skills/get: expected the entry of ${uri}`);
+    return entry;
+  }
+
   #readTool(element: unknown): Tool | undefined {
     const tool = isTool(element);
     if (!tool) return undefined;
@@ -714,11 +766,13 @@ export class Client {
     else if (type === 'resourceList') {
       this.#resources.invalidate();
       this.#templates.invalidate();
+      this.#skills.invalidate();
     }
   }
 
   #invalidate(): void {
-    for (const listed of [this.#tools, this.#resources, this.#templates, this.#prompts]) listed.invalidate();
+    for (const listed of [this.#tools, this.#resources, this.#templates, this.#prompts, this.#skills])
+      listed.invalidate();
   }
 
   /** Keeps the process alive while a caller waits: timers and idle sockets do not. */

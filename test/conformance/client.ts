@@ -1,5 +1,5 @@
 /** The client under test of the official conformance suite: `npm run --silent conformance:client -- URL`. */
-import { type Client, type ConnectOptions, connect, type OAuthOptions, oauth } from '../../src/client.ts';
+import { type Client, ClientError, type ConnectOptions, connect, type OAuthOptions, oauth } from '../../src/client.ts';
 import type { JsonObject } from '../../src/protocol/json.ts';
 import type { Tool } from '../../src/protocol/types.ts';
 
@@ -29,6 +29,18 @@ const listAndCall: Run = async (client) => {
 
 const listed: Run = async (client) => {
   await client.tools();
+};
+
+/** Loads each skill with its files, as a host does; a skill that fails its verification is refused. */
+const loadSkills: Run = async (client) => {
+  for (const entry of await client.skills())
+    try {
+      const skill = await client.skill(entry);
+      for (const { uri } of skill.files === 'dynamic' ? [] : skill.files) await skill.read(uri);
+    } catch (error) {
+      if (!(error instanceof ClientError) || error.reason !== 'malformed') throw error;
+      process.stderr.write(`${error.message}\n`);
+    }
 };
 
 const RUNS: Readonly<Record<string, Run>> = {
@@ -66,6 +78,10 @@ const RUNS: Readonly<Record<string, Run>> = {
   async 'http-invalid-tool-headers'(client) {
     for (const tool of await client.tools()) await client.call(tool.name, argumentsOf(tool));
   },
+  'sep-2640-client-no-prefetch': (client) => client.skills(),
+  'sep-2640-client-verify-digest': loadSkills,
+  'sep-2640-client-verify-size': loadSkills,
+  'sep-2640-client-verify-frontmatter': loadSkills,
 };
 
 function argumentsOf({ inputSchema }: Tool): JsonObject {

@@ -338,7 +338,7 @@ const ROOMS: readonly {
       'codec',
       'input',
     ],
-    packages: ['cross-spawn', 'eventsource-parser', 'node:', 'oauth4webapi', 'xstate'],
+    packages: ['cross-spawn', 'eventsource-parser', 'node:', 'oauth4webapi', 'xstate', 'yaml'],
   },
   {
     room: 'cli',
