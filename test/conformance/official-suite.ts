@@ -1,4 +1,4 @@
-/** Runs the official conformance suite against a server, and reads what it found. */
+/** Runs the official conformance suite against a server or a client, and reads what it found. */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -25,18 +25,30 @@ export type Findings = ReadonlyMap<string, readonly Check[]>;
 
 /** Its output has every message of every scenario. */
 const LIMITS = { maxBuffer: 2 ** 26, timeout: 90_000 };
-/** The scenarios for servers that the suite runs for a revision: those that it scores, and those that it only reports. */
-export function scenariosOf(revision: Revision): readonly string[] {
+/** Milliseconds for one client: all scenarios of a revision start at once, which a busy machine does slowly. */
+const CLIENT_MS = 120_000;
+const CLIENT_LIMITS = { ...LIMITS, timeout: 180_000 };
+
+/** The scenarios of a revision for one side: those that the suite requires, and those that it only reports. */
+export interface Scenarios {
+  readonly required: readonly string[];
+  readonly reported: readonly string[];
+}
+
+/** The scenarios that the suite runs for a revision, for servers or for clients. */
+export function scenariosOf(revision: Revision, side: 'server' | 'client'): Scenarios {
   const lines = readFileSync(join(suite, 'requirements', `${revision}.yaml`), 'utf8').split('\n');
-  const names: string[] = [];
+  const required: string[] = [];
+  const reported: string[] = [];
   let section = '';
   for (const [index, line] of lines.entries()) {
     section = /^(\w+):/.exec(line)?.[1] ?? section;
     const name = /^ {2}- (?:scenario: )?(\S+)$/.exec(line)?.[1];
-    const forServers = section === 'server' || (section === 'not_scored' && lines[index + 1]?.trim() === 'leg: server');
-    if (name !== undefined && forServers) names.push(name);
+    if (name === undefined) continue;
+    if (section === side) required.push(name);
+    if (section === 'not_scored' && lines[index + 1]?.trim() === `leg: ${side}`) reported.push(name);
   }
-  return names;
+  return { required, reported };
 }
 
 /**
@@ -58,6 +70,50 @@ export async function runSuite(node: string, url: string, revision: Revision): P
     }
     if (findings.size === 0) throw new Error(`the suite wrote no results: ${ran.message}\n${ran.stderr}`);
     return findings;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** One scenario for clients: its checks, and what the client under test wrote to stderr. */
+export interface ClientFinding {
+  readonly checks: readonly Check[];
+  readonly stderr: string;
+}
+
+/** The scenarios for clients that ran to their end. */
+export interface ClientFindings {
+  readonly scenarios: ReadonlyMap<string, ClientFinding>;
+  /** The number of clients that the suite stopped because they did not end by themselves. Its checks do not show them. */
+  readonly timedOut: number;
+}
+
+/**
+ * Runs scenarios against a client: all that a revision names at once, or a single one.
+ *
+ * @param node what `newerNode` found
+ * @param command the client under test; the suite appends the address of the server
+ */
+export async function runClientSuite(
+  node: string,
+  command: string,
+  what: { readonly requirements: Revision } | { readonly scenario: string },
+): Promise<ClientFindings> {
+  const folder = mkdtempSync(join(tmpdir(), 'conformance-'));
+  const chosen = 'scenario' in what ? ['--scenario', what.scenario] : ['--requirements', what.requirements];
+  const args = ['client', '--command', command, ...chosen, '--timeout', String(CLIENT_MS), '--output-dir', folder];
+  try {
+    // The exit code hides timeouts and warnings, and a scenario that is refused on purpose ends with an error.
+    const ran = await run(node, [join(suite, 'dist/index.js'), ...args], CLIENT_LIMITS).catch((exited) => exited);
+    const scenarios = new Map<string, ClientFinding>();
+    for (const file of readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort()) {
+      const found = /^(?:client-)?(.+)-\d{4}-\d\d-\d\dT[\d-]+Z\/checks\.json$/.exec(file.replaceAll('\\', '/'))?.[1];
+      if (found === undefined) continue;
+      const checks = checksIn(join(folder, file));
+      scenarios.set(found, { checks, stderr: readFileSync(join(folder, dirname(file), 'stderr.txt'), 'utf8') });
+    }
+    if (scenarios.size === 0) throw new Error(`the suite wrote no results: ${ran.message}\n${ran.stderr}`);
+    return { scenarios, timedOut: String(ran.stderr).split('Client timed out').length - 1 };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
