@@ -2,6 +2,7 @@
 
 import { BROADCASTS } from './broadcasts.ts';
 import type { BrokenBuild } from './broken-build.ts';
+import { CLIENT_SKILLS } from './client-skills.ts';
 import { CLIENT_TOKENS } from './client-tokens.ts';
 import { COMMAND } from './command.ts';
 import { HANDLES } from './handles.ts';
@@ -29,4 +30,5 @@ export const BROKEN_BUILDS: readonly BrokenBuild[] = [
   ...LIMITS,
   ...SIMULATION,
   ...CLIENT_TOKENS,
+  ...CLIENT_SKILLS,
 ];
