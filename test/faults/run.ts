@@ -3,7 +3,17 @@
  * which it must find.
  */
 import { spawn } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -24,11 +34,22 @@ const COPIED = [
   'tsconfig.json',
   'tsconfig.base.json',
 ];
-/** Longest that one broken build may take to be found, in milliseconds: some hang, and that is how they are found. */
-const LONGEST_MS = 300_000;
+/** Maximum time in milliseconds for one broken build to be found. */
+const LONGEST_MS = 150_000;
 
 const [only, ...rest] = process.argv.slice(2);
-if (rest.length > 0) throw new Error('usage: npm run test:faults [-- full | broken | ID | PART of the path of a test]');
+if (rest.length > 0)
+  throw new Error('usage: npm run test:faults [-- full | broken | ID | PART of the path of a test, or of why]');
+
+/** Ends the processes of the step in progress. */
+let endStep: (() => void) | undefined;
+let copied: string | undefined;
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+  process.once(signal, () => {
+    endStep?.();
+    if (copied !== undefined) rmSync(copied, { recursive: true, force: true });
+    process.exit(1);
+  });
 
 let failed = false;
 if (only === undefined || only === 'full') failed = !(await full());
@@ -43,11 +64,14 @@ async function full(): Promise<boolean> {
 }
 
 async function broken(id: string | undefined): Promise<boolean> {
-  const builds = BROKEN_BUILDS.filter((build) => id === undefined || build.id === id || build.test.includes(id))
+  const builds = BROKEN_BUILDS.filter(
+    (build) => id === undefined || build.id === id || build.test.includes(id) || build.why.includes(id),
+  )
     // Those that are built leave their dist behind, for the next that is built.
     .sort((a, b) => Number(a.built ?? false) - Number(b.built ?? false));
-  if (builds.length === 0) throw new Error(`no broken build has the id or the test ${String(id)}`);
+  if (builds.length === 0) throw new Error(`no broken build has the id, the test or the reason ${String(id)}`);
   const copy = mkdtempSync(join(tmpdir(), 'troupe-broken-'));
+  copied = copy;
   let good = true;
   try {
     for (const name of COPIED) cpSync(join(root, name), join(copy, name), { recursive: true, force: true });
@@ -74,10 +98,15 @@ async function findsIt(copy: string, build: BrokenBuild): Promise<'found' | 'NOT
   );
   try {
     if (build.built) {
-      await run(copy, [], {}, ['node_modules/typescript/bin/tsc', '-b', 'machines', 'src']);
       await run(copy, [], {}, ['--import', 'tsx', 'bundle.ts']);
     }
-    const { code, output } = await run(copy, [build.test], { TROUPE_SCALE: 'full' }, undefined);
+    // The test process ends at the first failed test that names the promise.
+    const { code, output } = await run(
+      copy,
+      [build.test],
+      { TROUPE_SCALE: 'full', TROUPE_PROMISE: build.id },
+      undefined,
+    );
     // Only a test that names the promise counts, or that took its whole file with it, as uvu says: a build that cannot even be
     // loaded proves nothing.
     const failed = new RegExp(`FAIL.*${build.id}\\b`).test(output) || output.includes('Exiting early');
@@ -104,11 +133,36 @@ function run(
     let output = '';
     child.stdout?.setEncoding('utf8').on('data', (text: string) => (output += text));
     child.stderr?.setEncoding('utf8').on('data', (text: string) => (output += text));
-    const timer =
-      cwd === root ? undefined : setTimeout(() => child.pid && process.kill(-child.pid, 'SIGKILL'), LONGEST_MS);
+    endStep = () => endProcesses(child.pid, cwd);
+    const timer = cwd === root ? undefined : setTimeout(endStep, LONGEST_MS);
+    // A process that a broken build left behind holds the pipes open.
+    child.on('exit', () => endStep?.());
     child.on('close', (code) => {
       clearTimeout(timer);
+      endStep = undefined;
       done({ code, output });
     });
   });
+}
+
+/** Kills the group of a process, and the processes of other groups that run in the copy: tests start detached processes, too. */
+function endProcesses(group: number | undefined, cwd: string): void {
+  if (group !== undefined) kill(-group);
+  if (cwd === root || !existsSync('/proc')) return;
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    try {
+      const directory = readlinkSync(`/proc/${pid}/cwd`);
+      if (directory === cwd || directory.startsWith(`${cwd}/`)) kill(Number(pid));
+    } catch {
+      // The process has ended, or belongs to another user.
+    }
+  }
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended.
+  }
 }

@@ -25,7 +25,11 @@ interface Registered {
 
 const registered: Registered[] = [];
 
-const USUAL_LIMIT_MS = 300_000;
+/** The promise that a broken build breaks: its tests run first, and the first of them that fails ends the process. */
+const PROMISE = process.env.TROUPE_PROMISE;
+
+/** A broken build that hangs is found by this limit. */
+const USUAL_LIMIT_MS = PROMISE === undefined ? 300_000 : 60_000;
 
 /** Longest that one test may take, in milliseconds, unless its file says otherwise with `timeLimit`. */
 let limit = USUAL_LIMIT_MS;
@@ -77,7 +81,7 @@ export interface Totals {
  */
 export async function runRegistered(): Promise<Totals> {
   const totals = { passed: 0, failed: 0, skipped: 0 };
-  const runnable = registered.splice(0);
+  const runnable = promisedFirst(registered.splice(0));
   const allowed = limit;
   // The next file of this process begins with the usual limit.
   limit = USUAL_LIMIT_MS;
@@ -101,6 +105,10 @@ export async function runRegistered(): Promise<Totals> {
         const after = index === cases.length - 1 ? await attempt(allowed, () => inTurn(hooks.after)) : undefined;
         const problem = failure ?? cleanup ?? after;
         totals[problem ? 'failed' : 'passed'] += 1;
+        if (problem && namesPromise(title)) {
+          process.stdout.write(`FAIL ${title}: ${problem.stack}\n`);
+          process.exit(1);
+        }
         if (problem) throw problem;
       });
     }
@@ -111,6 +119,19 @@ export async function runRegistered(): Promise<Totals> {
   if (totals.passed + totals.failed !== expected)
     throw new Error(`${expected} tests were registered and ${totals.passed + totals.failed} ran`);
   return totals;
+}
+
+function namesPromise(title: string): boolean {
+  return PROMISE !== undefined && new RegExp(`\\b${PROMISE}\\b`).test(title);
+}
+
+function promisedFirst(suites: readonly Registered[]): Registered[] {
+  const sorted = suites.map((mine) => ({ ...mine, cases: first(mine.cases, ({ title }) => namesPromise(title)) }));
+  return first(sorted, ({ cases }) => cases.some(({ title }) => namesPromise(title)));
+}
+
+function first<T>(list: readonly T[], comes: (item: T) => boolean): T[] {
+  return [...list.filter(comes), ...list.filter((item) => !comes(item))];
 }
 
 async function inTurn(callbacks: readonly Callback[]): Promise<void> {
