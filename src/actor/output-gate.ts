@@ -1,6 +1,6 @@
 /**
  * The output gate of an actor: commits its writes one batch at a time, in order, and holds back output until the writes
- * that it rests on are durable (docs/adr/0027).
+ * that it rests on are durable (docs/adr/0028).
  */
 import type { Timer } from '../clock.ts';
 import { messageOf } from '../protocol/json.ts';
