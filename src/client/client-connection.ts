@@ -32,7 +32,7 @@ import { type CallFailure, ClientError, ErrorResponse } from './client-errors.ts
 import type { ClientSettings, ServerLogMessage } from './client-options.ts';
 import { encodeMirrored } from './mirrored-parameters.ts';
 import { type OutgoingRequest, OutgoingRequests } from './outgoing-requests.ts';
-import type { ServerRequests } from './server-requests.ts';
+import type { ServerAnswer, ServerRequests } from './server-requests.ts';
 
 /** The server as its client knows it. */
 export interface ConnectedServer {
@@ -56,13 +56,11 @@ export type ClientMail =
   | ChannelMail
   /** The beginning or the end of one channel: mail of a channel that was replaced means nothing. */
   | { readonly type: 'channel'; readonly generation: number; readonly mail: ChannelEnds }
+  | ServerAnswer
   | { readonly type: 'request'; readonly request: OutgoingRequest }
   /** A caller gives a request up, with the error for its outcome. */
   | { readonly type: 'cancel'; readonly request: OutgoingRequest; readonly error: Error; readonly why: string }
   | { readonly type: 'notify'; readonly method: string; readonly params: JsonObject | undefined }
-  /** The answer to a request of the server. */
-  | { readonly type: 'respond'; readonly id: RequestId; readonly result: JsonObject }
-  | { readonly type: 'reject'; readonly id: RequestId; readonly code: number; readonly message: string }
   | { readonly type: 'discovered'; readonly result: unknown }
   | { readonly type: 'initialized'; readonly result: unknown }
   | { readonly type: 'handshake failed'; readonly error: Error }

@@ -10,11 +10,15 @@ import { describe, isJsonObject, isObject, type JsonObject, messageOf } from '..
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import { TASKS_EXTENSION } from '../protocol/task-params.ts';
 import type { ClientCapabilities } from '../protocol/types.ts';
-import type { ClientMail } from './client-connection.ts';
 import type { ConnectOptions, FormAnswer, ServerRequestContext } from './client-options.ts';
 
 /** The functions of the program that answer. */
 export type Answerers = Pick<ConnectOptions, 'elicit' | 'elicitUrl' | 'sample' | 'roots'>;
+
+/** The answer to a request of a server, for the connection to send. */
+export type ServerAnswer =
+  | { readonly type: 'respond'; readonly id: RequestId; readonly result: JsonObject }
+  | { readonly type: 'reject'; readonly id: RequestId; readonly code: number; readonly message: string };
 
 /** Most requests of one server that are answered at the same time. */
 const MAX_OPEN = 64;
@@ -52,7 +56,7 @@ export class ServerRequests {
   }
 
   /** Serves one request of a legacy server: its response goes to the mailbox. */
-  serve(id: RequestId, method: string, params: JsonObject, about: string | undefined, to: Mailbox<ClientMail>): void {
+  serve(id: RequestId, method: string, params: JsonObject, about: string | undefined, to: Mailbox<ServerAnswer>): void {
     if (method === 'ping') return to.send({ type: 'respond', id, result: {} });
     if (this.#open.has(id))
       return to.send({ type: 'reject', id, code: ErrorCode.InvalidRequest, message: `the id ${String(id)} is in use` });

@@ -3,9 +3,9 @@
  * and in bytes, and the newest of each subject in place of older ones.
  */
 
+import type { ChangeNotice } from '../messages/change-notices.ts';
 import type { Ask, Notification, ResultMail } from '../messages/emitter-messages.ts';
 import type { RequestView } from '../messages/request-view.ts';
-import type { ChangeNotice } from '../messages/subscription-messages.ts';
 import { retainedSize } from '../protocol/heap.ts';
 import type { Quota, Reservation } from '../quota.ts';
 

@@ -2,13 +2,13 @@
 
 import { type Actor, type ActorSystem, type Behaviour, spawn } from '../actor/actor.ts';
 import { type Timer, TimeSlice } from '../clock.ts';
+import type { Change, ChangeNotice } from '../messages/change-notices.ts';
 import type { Client } from '../messages/client-facts.ts';
 import type { Announceable, Mailbox } from '../messages/mailbox.ts';
 import type { RequestView } from '../messages/request-view.ts';
-import { EMPTY } from '../messages/results.ts';
+import { EMPTY, type TaskState } from '../messages/results.ts';
 import type { SessionMail } from '../messages/session-messages.ts';
-import type { Change, ChangeNotice, SubscriptionsMail } from '../messages/subscription-messages.ts';
-import type { TaskState } from '../messages/task-messages.ts';
+import type { SubscriptionsMail } from '../messages/subscription-messages.ts';
 import { ErrorCode, ProtocolError, toWireError } from '../protocol/errors.ts';
 import { heapBytes } from '../protocol/heap.ts';
 import type { SubscriptionFilter } from '../protocol/subscription-filter.ts';

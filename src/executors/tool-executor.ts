@@ -1,7 +1,7 @@
 /** Decides how a call of a tool runs: recovered, again, as a task, or as a request; and whether a model may answer for its client. */
 import { type ContextHost, RequestContext } from '../input/context.ts';
 import type { InteractiveRequests } from '../input/interactive-requests.ts';
-import type { RecordedReply } from '../messages/input-messages.ts';
+import type { RecordedReply } from '../messages/client-input.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import type { CallToolResult, Tool } from '../protocol/types.ts';

@@ -1,7 +1,8 @@
 /** The asking methods of a handler's context: prepare questions, wait for replies, and repeat a question whose answer is invalid. */
 
 import type { Client } from '../messages/client-facts.ts';
-import type { ByModel, InteractiveRequestMail, Question, Reply } from '../messages/input-messages.ts';
+import type { ByModel, Question, Reply } from '../messages/client-input.ts';
+import type { InteractiveRequestMail } from '../messages/input-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import { describe, isObject } from '../protocol/json.ts';
 import { CannotAsk, Unanswered } from './input-errors.ts';

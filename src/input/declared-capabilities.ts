@@ -1,5 +1,5 @@
 /** Checks the capabilities that a client must declare before it can be asked, and names a missing one. */
-import type { InputRequest } from '../messages/input-messages.ts';
+import type { InputRequest } from '../messages/client-input.ts';
 import { isObject } from '../protocol/json.ts';
 import type { ClientCapabilities } from '../protocol/types.ts';
 import { CannotAsk } from './input-errors.ts';

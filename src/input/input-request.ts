@@ -6,7 +6,7 @@ import type { Inspection } from '../inspection/inspection.ts';
 import type { Waits } from '../inspection/records.ts';
 import { step } from '../inspection/stepping.ts';
 import type { Client } from '../messages/client-facts.ts';
-import type { Question, Reply } from '../messages/input-messages.ts';
+import type { Question, Reply } from '../messages/client-input.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import type { AskMail } from '../messages/session-messages.ts';
 import { isObject } from '../protocol/json.ts';

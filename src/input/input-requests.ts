@@ -4,7 +4,7 @@ import type { Timer } from '../clock.ts';
 import { addresseeOf, nameOfQuestion } from '../inspection/display-names.ts';
 import type { Waits } from '../inspection/records.ts';
 import type { Client } from '../messages/client-facts.ts';
-import type { Question } from '../messages/input-messages.ts';
+import type { Question } from '../messages/client-input.ts';
 import type { HeldMemory, RequestView } from '../messages/request-view.ts';
 import { retainedSize } from '../protocol/heap.ts';
 import { PendingInput, refuseInput } from './input-request.ts';

@@ -1,7 +1,7 @@
 /** Asks the model that called if its client cannot be asked: the text for the model, and the tool for its answers. */
 
 import type { Client } from '../messages/client-facts.ts';
-import type { InputRequest, Question, Reply } from '../messages/input-messages.ts';
+import type { InputRequest, Question, Reply } from '../messages/client-input.ts';
 import { DIALECTS } from '../protocol/dialects/index.ts';
 import { describe, isObject } from '../protocol/json.ts';
 import { LATEST_MODERN } from '../protocol/revisions.ts';

@@ -1,7 +1,7 @@
 /** Converts an author's question to a request for the client, and the reply to an answer. Rejects questions that this client cannot be asked. */
 import { nanoid } from 'nanoid';
 import type { Client } from '../messages/client-facts.ts';
-import type { ByModel, InputRequest } from '../messages/input-messages.ts';
+import type { ByModel, InputRequest } from '../messages/client-input.ts';
 import { describe, isObject, type JsonObject } from '../protocol/json.ts';
 import type { ClientCapabilities } from '../protocol/types.ts';
 import { explain } from '../schema/problems.ts';

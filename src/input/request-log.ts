@@ -4,7 +4,7 @@
  */
 import type { ActorSystem } from '../actor/actor-system.ts';
 import type { Limits } from '../limits.ts';
-import type { RecordedReply } from '../messages/input-messages.ts';
+import type { RecordedReply } from '../messages/client-input.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import { isOutcome, type Outcome } from '../messages/results.ts';
 import { isObject, type JsonObject, type JsonValue, messageOf } from '../protocol/json.ts';

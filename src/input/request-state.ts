@@ -1,6 +1,6 @@
 /** The payload of a sealed `requestState`: the id of the interactive request, and the data to run its request again if it no longer exists. */
 
-import type { RecordedReply } from '../messages/input-messages.ts';
+import type { RecordedReply } from '../messages/client-input.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import { isObject, type JsonObject, type JsonValue, messageOf } from '../protocol/json.ts';

@@ -1,7 +1,7 @@
 /** Display names for the inspector: clients, input requests, operations and their facts. */
 
 import type { Client } from '../messages/client-facts.ts';
-import type { InputRequest } from '../messages/input-messages.ts';
+import type { InputRequest } from '../messages/client-input.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import type { Operation } from '../protocol/operations.ts';
 import type { Implementation } from '../protocol/types.ts';

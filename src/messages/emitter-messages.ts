@@ -3,13 +3,12 @@ import type { Dialect } from '../protocol/dialects/index.ts';
 import type { WireError } from '../protocol/errors.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { LogLevel } from '../protocol/types.ts';
+import type { ChangeNotice, ListKind } from './change-notices.ts';
+import type { InputRequest } from './client-input.ts';
 import type { Exchange, Reader } from './connection-events.ts';
-import type { InputRequest } from './input-messages.ts';
 import type { AnswerMail } from './request-messages.ts';
 import type { Batch, RequestView } from './request-view.ts';
-import type { ListKind } from './session-messages.ts';
-import type { ChangeNotice } from './subscription-messages.ts';
-import type { TaskState } from './task-messages.ts';
+import type { TaskState } from './results.ts';
 
 export type Notification =
   | {

@@ -1,62 +1,11 @@
-/** The mailbox of an interactive request, and the input requests that it sends. Types only. */
+/** The mailbox of an interactive request. Types only. */
+
 import type { JsonObject } from '../protocol/json.ts';
+import type { Question, Reply } from './client-input.ts';
 import type { Mailbox } from './mailbox.ts';
 import type { RequestView } from './request-view.ts';
 import type { Outcome } from './results.ts';
 import type { TaskMail } from './task-messages.ts';
-
-/** The requests that a server may send to a client. */
-export type InputMethod = 'elicitation/create' | 'sampling/createMessage' | 'roots/list';
-
-/**
- * An input request as it goes over the wire: a request of the server (legacy), or an entry of `inputRequests` (modern,
- * tasks).
- */
-export interface InputRequest {
-  readonly method: InputMethod;
-  readonly params: JsonObject;
-}
-
-/** A client's reply to an input request: its unchecked answer, or an error. */
-export type Reply =
-  | { readonly ok: true; readonly result: unknown }
-  | { readonly ok: false; readonly error: { readonly code: number; readonly message: string } };
-
-/** An input request that the calling model answers. */
-export interface ByModel {
-  /** True if the tool has an output schema, which an input request cannot fit. */
-  readonly structured: boolean;
-  /** The reason why the client cannot be asked; used if the model cannot be asked, either. */
-  readonly otherwise: Error;
-}
-
-/** One input request that a handler waits for. */
-export interface Question {
-  /** Its name within the request. It is the same in every run, so that a recorded answer is found again. */
-  readonly key: string;
-  readonly request: InputRequest;
-  /** Present if the client cannot be asked: the result of the call then asks the calling model. */
-  readonly model?: ByModel | undefined;
-  /** Called with the reply. Either this or `fail` is called, once. */
-  reply(reply: Reply): void;
-  fail(error: Error): void;
-}
-
-/** The record of an earlier run of the same request. */
-export interface RecordedReply {
-  /** The id of its interactive request; absent if the client answers without having been asked. */
-  readonly id: string | undefined;
-  /** The number of times that the client was asked. */
-  readonly round: number;
-  /** The replies, by key. */
-  readonly replies: Readonly<Record<string, unknown>>;
-  /** The results of completed steps, by name. */
-  readonly steps: JsonObject;
-  /** The last stored checkpoint of its statechart; undefined if there is none. */
-  readonly place?: string | undefined;
-  /** True if no request is in flight for it: its client may still retry. */
-  readonly waits?: boolean;
-}
 
 /** The run of a handler, as its interactive request uses it. */
 export interface HandlerRun {

@@ -2,9 +2,9 @@
 
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { LogLevel } from '../protocol/types.ts';
+import type { ChangeNotice } from './change-notices.ts';
 import type { RequestView } from './request-view.ts';
 import type { Outcome } from './results.ts';
-import type { ChangeNotice } from './subscription-messages.ts';
 
 /** A request. One object travels from the inbound codec to the registry. */
 export interface RequestMail {

@@ -6,8 +6,9 @@ import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { ServedBy } from '../protocol/methods.ts';
 import type { Operation } from '../protocol/operations.ts';
 import type { Client } from './client-facts.ts';
+import type { RecordedReply } from './client-input.ts';
 import type { Exchange } from './connection-events.ts';
-import type { InteractiveRequestMail, RecordedReply } from './input-messages.ts';
+import type { InteractiveRequestMail } from './input-messages.ts';
 import type { Mailbox } from './mailbox.ts';
 import type { RequestsMail } from './request-messages.ts';
 

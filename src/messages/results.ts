@@ -2,6 +2,7 @@
 import type { WireError } from '../protocol/errors.ts';
 import { isObject } from '../protocol/json.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
+import type { TaskStatus } from '../protocol/task-params.ts';
 import type {
   CallToolResult,
   CompleteResult,
@@ -14,8 +15,7 @@ import type {
   ServerCapabilities,
   Tool,
 } from '../protocol/types.ts';
-import type { InputRequest } from './input-messages.ts';
-import type { TaskState } from './task-messages.ts';
+import type { InputRequest } from './client-input.ts';
 
 /** One page of a list. All clients receive the same object, so that it is serialized once for each dialect. */
 export type Page =
@@ -35,6 +35,22 @@ export interface ServerDescription {
   readonly info: Implementation;
   readonly capabilities: ServerCapabilities;
   readonly instructions: string | undefined;
+}
+
+/** The current state of a task, before a dialect renders it. */
+export interface TaskState {
+  readonly id: string;
+  readonly status: TaskStatus;
+  readonly message: string | undefined;
+  /** ISO 8601. */
+  readonly createdAt: string;
+  readonly updatedAt: string;
+  readonly ttlMs: number;
+  readonly pollMs: number;
+  /** The input requests for its client. No key is used twice in the life of a task. */
+  readonly inputs: Readonly<Record<string, InputRequest>>;
+  /** The outcome of its handler; undefined until then, and for a cancelled task. */
+  readonly outcome: Outcome | undefined;
 }
 
 export type Result =

@@ -1,10 +1,12 @@
 /** The mailbox of a session. Types only. */
+
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { LogLevel } from '../protocol/types.ts';
-import type { InputRequest, Reply } from './input-messages.ts';
+import type { ListKind } from './change-notices.ts';
+import type { InputRequest, Reply } from './client-input.ts';
 import type { RequestMail } from './request-messages.ts';
 import type { RequestView } from './request-view.ts';
-import type { TaskState } from './task-messages.ts';
+import type { TaskState } from './results.ts';
 
 /** A request to the client of a session, on behalf of one of its requests. */
 export interface AskMail {
@@ -43,5 +45,3 @@ export interface SessionState {
   /** The resources that it watches. */
   readonly watches: readonly string[];
 }
-
-export type ListKind = 'tools' | 'resources' | 'prompts';

@@ -1,9 +1,4 @@
-/**
- * Persistence of a transport's session, and restoration of dormant sessions, if the server's store is durable. Types
- * only.
- */
-import type { Dialect } from '../protocol/dialects/index.ts';
-import type { ConnectionId } from './connection-events.ts';
+/** Persistence of a transport's session, if the server's store is durable. Types only. */
 
 /** The kinds of stored stream events. Only messages have an event id that clients see. */
 export type StoredEventKind =
@@ -51,22 +46,4 @@ export interface SessionStorage {
   sleep(): void;
   /** Ends the session for good: no restart restores it. */
   end(): void;
-}
-
-/** A session that is about to be restored. */
-export interface WokenSession {
-  readonly dialect: Dialect;
-  readonly keeper: SessionStorage;
-  /** Opens its connection, which makes it active. */
-  connect(): ConnectionId;
-  /** Reports that its streams cannot be read now: it hibernates again. */
-  unread(): void;
-}
-
-export interface DormantSessions {
-  /**
-   * Finds a dormant session of this principal; `damaged` if the store has invalid data for it.
-   * @throws if the store cannot be read
-   */
-  wake(id: string, principal: string): Promise<WokenSession | 'damaged' | undefined>;
 }

@@ -1,20 +1,9 @@
-/** The mailbox of the subscriptions actor, and the notifications for its listeners. Types only. */
-import type { SubscriptionFilter } from '../protocol/subscription-filter.ts';
+/** The mailbox of the subscriptions actor. Types only. */
+import type { Change } from './change-notices.ts';
 import type { Announceable, Mailbox } from './mailbox.ts';
 import type { RequestMail, RequestsMail } from './request-messages.ts';
 import type { RequestView } from './request-view.ts';
-import type { ListKind, SessionMail } from './session-messages.ts';
-import type { TaskState } from './task-messages.ts';
-
-/** A change that clients can listen for. */
-export type Change =
-  | { readonly type: 'list changed'; readonly what: ListKind }
-  /** If it belongs to one principal (a handle), other principals are not notified, even if they watch the URI. */
-  | { readonly type: 'resource updated'; readonly uri: string; readonly owner?: string }
-  | { readonly type: 'task changed'; readonly task: TaskState };
-
-/** A notification for one subscription: first its acknowledged filter, then changes. */
-export type ChangeNotice = { readonly type: 'acknowledged'; readonly filter: SubscriptionFilter } | Change;
+import type { SessionMail } from './session-messages.ts';
 
 export type SubscriptionsMail =
   /** A client begins or ends listening for changes. */

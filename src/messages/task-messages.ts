@@ -1,44 +1,11 @@
-/** The mailbox of a task, and its public state. Types only. */
-import type { TaskStatus } from '../protocol/task-params.ts';
-import type { InputRequest, InteractiveRequestMail, Reply } from './input-messages.ts';
+/** The mailbox of a task. Types only. */
+
+import type { InputRequest, Reply } from './client-input.ts';
+import type { InteractiveRequestMail } from './input-messages.ts';
 import type { Mailbox } from './mailbox.ts';
 import type { RequestMail } from './request-messages.ts';
 import type { RequestView } from './request-view.ts';
 import type { Outcome } from './results.ts';
-
-/** The current state of a task, before a dialect renders it. */
-export interface TaskState {
-  readonly id: string;
-  readonly status: TaskStatus;
-  readonly message: string | undefined;
-  /** ISO 8601. */
-  readonly createdAt: string;
-  readonly updatedAt: string;
-  readonly ttlMs: number;
-  readonly pollMs: number;
-  /** The input requests for its client. No key is used twice in the life of a task. */
-  readonly inputs: Readonly<Record<string, InputRequest>>;
-  /** The outcome of its handler; undefined until then, and for a cancelled task. */
-  readonly outcome: Outcome | undefined;
-}
-
-/** The state of a task without its call, which survives a restart. Plain data. */
-export interface TaskSnapshot {
-  readonly status: TaskStatus;
-  readonly message: string | undefined;
-  readonly createdAt: string;
-  readonly updatedAt: string;
-  readonly outcome: Outcome | undefined;
-  readonly questions: QuestionsSnapshot;
-  /** The replies, by the handler's names for the input requests. */
-  readonly replies: Readonly<Record<string, unknown>>;
-}
-
-export interface QuestionsSnapshot {
-  readonly open: readonly { readonly key: string; readonly name: string; readonly request: InputRequest }[];
-  /** All keys that were ever assigned. */
-  readonly keys: readonly string[];
-}
 
 export type TaskMail =
   /** A request about it. */

@@ -5,8 +5,9 @@
 import { type RequestEvent, type RequestTag, requestMachine } from '../../machines/request.ts';
 import { statesOf } from '../charts/state-table.ts';
 import type { Client } from '../messages/client-facts.ts';
+import type { RecordedReply } from '../messages/client-input.ts';
 import type { Exchange } from '../messages/connection-events.ts';
-import type { InteractiveRequestMail, RecordedReply } from '../messages/input-messages.ts';
+import type { InteractiveRequestMail } from '../messages/input-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { RequestsMail } from '../messages/request-messages.ts';
 import type { Batch, HeldMemory, RequestView } from '../messages/request-view.ts';

@@ -3,8 +3,8 @@
  * is ignored.
  */
 
+import type { Reply } from '../messages/client-input.ts';
 import type { EmitterMail } from '../messages/emitter-messages.ts';
-import type { Reply } from '../messages/input-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { AskMail } from '../messages/session-messages.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';

@@ -3,9 +3,10 @@
  * against their limits.
  */
 import { nanoid } from 'nanoid';
+import type { ListKind } from '../messages/change-notices.ts';
 import type { ConnectionId } from '../messages/connection-events.ts';
-import type { ListKind, SessionState } from '../messages/session-messages.ts';
-import type { DormantSessions } from '../messages/session-storage.ts';
+import type { DormantSessions } from '../messages/dormant-sessions.ts';
+import type { SessionState } from '../messages/session-messages.ts';
 import type { Dialect } from '../protocol/dialects/index.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import { heapBytes } from '../protocol/heap.ts';

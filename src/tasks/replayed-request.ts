@@ -2,7 +2,7 @@
  * Creates the request with which a stored call runs again. Its answer goes to its task, or waits for its client to return.
  */
 import type { StoredCall } from '../input/request-log.ts';
-import type { RecordedReply } from '../messages/input-messages.ts';
+import type { RecordedReply } from '../messages/client-input.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import type { Outcome } from '../messages/results.ts';
 import { DIALECTS } from '../protocol/dialects/index.ts';

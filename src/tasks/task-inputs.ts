@@ -1,10 +1,10 @@
 /** The input requests of one task. Their keys are never reused. If a session waits for the end of the task, they are also sent to it. */
 import { addresseeOf, nameOfQuestion } from '../inspection/display-names.ts';
 import type { Waits } from '../inspection/records.ts';
-import type { InputRequest, Reply } from '../messages/input-messages.ts';
+import type { InputRequest, Reply } from '../messages/client-input.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import type { AskMail } from '../messages/session-messages.ts';
-import type { QuestionsSnapshot } from '../messages/task-messages.ts';
+import type { QuestionsSnapshot } from '../messages/task-snapshot.ts';
 import { isObject } from '../protocol/json.ts';
 import { META } from '../protocol/meta.ts';
 

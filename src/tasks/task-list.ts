@@ -1,6 +1,5 @@
 /** Pages of a task list, oldest first (2025-11-25). */
-import type { Outcome } from '../messages/results.ts';
-import type { TaskState } from '../messages/task-messages.ts';
+import type { Outcome, TaskState } from '../messages/results.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 
 export interface Listed {

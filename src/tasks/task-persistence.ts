@@ -3,8 +3,8 @@
 import type { ActorSystem } from '../actor/actor.ts';
 import { type GatedWrites, OutputGate } from '../actor/output-gate.ts';
 import type { RequestView } from '../messages/request-view.ts';
-import type { Outcome } from '../messages/results.ts';
-import type { TaskSnapshot, TaskState } from '../messages/task-messages.ts';
+import type { Outcome, TaskState } from '../messages/results.ts';
+import type { TaskSnapshot } from '../messages/task-snapshot.ts';
 import { ErrorCode } from '../protocol/errors.ts';
 import { respond } from '../requests/respond.ts';
 

@@ -6,7 +6,7 @@ import type { RequestLog } from '../input/request-log.ts';
 import { callOf, isCall, type StoredCall } from '../input/request-log.ts';
 import type { Limits } from '../limits.ts';
 import type { RequestView } from '../messages/request-view.ts';
-import type { TaskSnapshot } from '../messages/task-messages.ts';
+import type { TaskSnapshot } from '../messages/task-snapshot.ts';
 import { ErrorCode } from '../protocol/errors.ts';
 import { isObject, messageOf } from '../protocol/json.ts';
 import { fromText, toText } from '../store/serialize.ts';

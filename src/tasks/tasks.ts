@@ -11,9 +11,9 @@ import type { HandlerRun, InteractiveRequestMail } from '../messages/input-messa
 import type { Announceable, Mailbox } from '../messages/mailbox.ts';
 import type { RequestMail } from '../messages/request-messages.ts';
 import type { RequestView } from '../messages/request-view.ts';
-import type { Outcome } from '../messages/results.ts';
+import type { Outcome, TaskState } from '../messages/results.ts';
 import type { SessionMail } from '../messages/session-messages.ts';
-import type { TaskSnapshot, TaskState } from '../messages/task-messages.ts';
+import type { TaskSnapshot } from '../messages/task-snapshot.ts';
 import { ErrorCode, isProtocolError, ProtocolError, toWireError } from '../protocol/errors.ts';
 import { heapBytes } from '../protocol/heap.ts';
 import { damagedTask, declaresTasks, tasksNotDeclared, unknownTask } from '../protocol/task-params.ts';

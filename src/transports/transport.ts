@@ -4,7 +4,7 @@
  */
 
 import type { Clock } from '../clock.ts';
-import type { DormantSessions } from '../messages/session-storage.ts';
+import type { DormantSessions } from '../messages/dormant-sessions.ts';
 import type { ErrorCodeValue } from '../protocol/errors.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { Quota } from '../quota.ts';

@@ -405,6 +405,66 @@ test('imports point one way', () => {
   assert.equal(wrong, []);
 });
 
+/** The files of each circle in a graph: its strongly connected components of more than one file (Tarjan). */
+function circles(graph: ReadonlyMap<string, readonly string[]>): string[][] {
+  const found: string[][] = [];
+  const index = new Map<string, number>();
+  const lowest = new Map<string, number>();
+  const open: string[] = [];
+  const visit = (file: string): number => {
+    const own = index.size;
+    index.set(file, own);
+    open.push(file);
+    let low = own;
+    for (const next of graph.get(file) ?? []) {
+      if (!index.has(next)) low = Math.min(low, visit(next));
+      else if (open.includes(next)) low = Math.min(low, lowest.get(next) ?? index.get(next) ?? own);
+      lowest.set(file, low);
+    }
+    if (low === own) {
+      const component = open.splice(open.indexOf(file));
+      if (component.length > 1) found.push(component.sort());
+    }
+    return low;
+  };
+  for (const file of graph.keys()) if (!index.has(file)) visit(file);
+  return found;
+}
+
+test('no circle of imports between files, types included, except that mail and requests name each other', () => {
+  const graph = (counts: (file: string, from: string, typeOnly: boolean) => boolean): Map<string, string[]> =>
+    new Map(
+      [...files('src'), ...files('machines')].map((file) => [
+        file,
+        [
+          ...imports(file).flatMap(({ from, typeOnly }) => (counts(file, from, typeOnly) ? [from] : [])),
+          // Loaded later, but needed all the same.
+          ...[...read(file).matchAll(/\bimport\('(\.[^']+)'\)/g)].map(([, from = '']) =>
+            posix.join(posix.dirname(file), from),
+          ),
+        ],
+      ]),
+    );
+  // A request carries the mailboxes of the actors that respond to it, and their mail carries requests (docs/adr/0024-rooms.md).
+  const mail = (file: string): boolean => file.startsWith('src/messages/');
+  assert.equal(circles(graph((file, from, typeOnly) => !(typeOnly && mail(file) && mail(from)))), []);
+  assert.equal(
+    circles(graph(() => true)).map((component) => component.every(mail)),
+    [true],
+  );
+  assert.equal(
+    circles(
+      new Map([
+        ['a', ['b']],
+        ['b', ['c', 'd']],
+        ['c', ['a']],
+        ['d', []],
+      ]),
+    ),
+    [['a', 'b', 'c']],
+  );
+});
+
 test('no file name occurs twice in src, except index.ts', () => {
   const names = files('src').map((file) => posix.basename(file));
   assert.equal(

@@ -5,9 +5,9 @@
 
 import type { ActorSystem } from '../../actor/actor-system.ts';
 import type { Client } from '../../messages/client-facts.ts';
+import type { Reply } from '../../messages/client-input.ts';
 import type { Exchange } from '../../messages/connection-events.ts';
 import type { EmitterMail } from '../../messages/emitter-messages.ts';
-import type { Reply } from '../../messages/input-messages.ts';
 import type { Mailbox } from '../../messages/mailbox.ts';
 import type { RequestsMail } from '../../messages/request-messages.ts';
 import type { Batch } from '../../messages/request-view.ts';

@@ -1,11 +1,10 @@
 /** The outbound codec, the only place where messages become text, in the dialect of the request. */
 
+import type { ChangeNotice } from '../../messages/change-notices.ts';
 import type { Bytes } from '../../messages/connection-events.ts';
 import type { Ask, Notification, ResultMail } from '../../messages/emitter-messages.ts';
 import type { RequestView } from '../../messages/request-view.ts';
-import type { Page, Result } from '../../messages/results.ts';
-import type { ChangeNotice } from '../../messages/subscription-messages.ts';
-import type { TaskState } from '../../messages/task-messages.ts';
+import type { Page, Result, TaskState } from '../../messages/results.ts';
 import type { Dialect } from '../../protocol/dialects/index.ts';
 import { toWireError, type WireError } from '../../protocol/errors.ts';
 import { isObject } from '../../protocol/json.ts';

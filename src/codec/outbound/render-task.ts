@@ -2,8 +2,7 @@
  * Renders a task in a dialect: 2025-11-25 and the extension name members differently, and treat a failed tool
  * differently. Pure.
  */
-import type { Outcome, Result } from '../../messages/results.ts';
-import type { TaskState } from '../../messages/task-messages.ts';
+import type { Outcome, Result, TaskState } from '../../messages/results.ts';
 import type { Dialect } from '../../protocol/dialects/index.ts';
 import type { WireError } from '../../protocol/errors.ts';
 import type { CallToolResult } from '../../protocol/types.ts';

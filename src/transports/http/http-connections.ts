@@ -5,10 +5,9 @@ import { ErrorCode } from '../../protocol/errors.ts';
 import type { TransportHost } from '../transport.ts';
 import { type ExchangeHost, PostExchange } from './exchange.ts';
 import { GetStream } from './get-stream.ts';
-import type { Headers, HttpRequest, HttpResponse } from './http-message.ts';
+import type { CommonHeaders, Headers, HttpRequest, HttpResponse } from './http-message.ts';
 import type { ResolvedHttpOptions } from './http-options.ts';
 import { HttpSession, type HttpSessionDeps } from './http-session.ts';
-import type { RouteAnswers } from './mcp-routes.ts';
 import { OpenList } from './open-list.ts';
 import type { PrincipalLoad } from './principal-load.ts';
 import { SessionWakeup, storedTexts, UNSAVED } from './session-wakeup.ts';
@@ -38,12 +37,7 @@ export class HttpConnections {
   readonly #sweeper: Sweeper;
   readonly waking: SessionWakeup;
 
-  constructor(
-    options: ResolvedHttpOptions,
-    tally: PrincipalLoad,
-    host: TransportHost,
-    answers: Pick<RouteAnswers, 'headers'>,
-  ) {
+  constructor(options: ResolvedHttpOptions, tally: PrincipalLoad, host: TransportHost, answers: CommonHeaders) {
     this.#options = options;
     this.#tally = tally;
     this.host = host;

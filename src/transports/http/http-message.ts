@@ -31,6 +31,11 @@ export interface HttpRequest {
   readonly response: HttpResponse;
 }
 
+/** Provides the headers that every response to a request has. */
+export interface CommonHeaders {
+  headers(request: Pick<HttpRequest, 'header'>): Headers | undefined;
+}
+
 /** Receives the events of a response. */
 export interface HttpListener {
   /** The client disconnected or has received everything: nothing more can be sent. Called once. */

@@ -6,7 +6,7 @@ import { isLegacyRevision, isModernRevision, SUPPORTED_REVISIONS } from '../../p
 import { EVENT_STREAM } from './event-stream.ts';
 import type { HostRefusal } from './host-guard.ts';
 import type { HttpConnections } from './http-connections.ts';
-import type { Body, BodyFault, Headers, HttpRequest } from './http-message.ts';
+import type { Body, BodyFault, CommonHeaders, Headers, HttpRequest } from './http-message.ts';
 import type { HttpSession } from './http-session.ts';
 import { accepts, asksForEvents, foreignCharset, isJson } from './negotiate.ts';
 import type { PrincipalLoad } from './principal-load.ts';
@@ -24,9 +24,8 @@ export function namesStream(query: string): boolean {
 }
 
 /** Rejects a request, and provides the headers of every response. */
-export interface RouteAnswers {
+export interface RouteAnswers extends CommonHeaders {
   refuse(request: HttpRequest, refusal: HostRefusal, code?: ErrorCodeValue, id?: RequestId): void;
-  headers(request: Pick<HttpRequest, 'header'>): Headers | undefined;
 }
 
 /** Callers have counted one exchange for each POST and GET; a rejection gives it back. */

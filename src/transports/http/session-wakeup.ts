@@ -1,6 +1,6 @@
 /** Restores hibernating sessions from the store, each once, even if several requests arrive for it at a time. */
 import type { ConnectionId } from '../../messages/connection-events.ts';
-import type { DormantSessions } from '../../messages/session-storage.ts';
+import type { DormantSessions } from '../../messages/dormant-sessions.ts';
 import { ErrorCode } from '../../protocol/errors.ts';
 import { messageOf } from '../../protocol/json.ts';
 import type { TransportHost } from '../transport.ts';
