@@ -300,6 +300,7 @@ export class Client {
         this.#subscribe(changes);
       },
       stop: (changes) => this.#unsubscribe(changes),
+      hold: (work) => this.#operation(work),
     });
   }
 

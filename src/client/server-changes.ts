@@ -24,6 +24,8 @@ export type ServerChange =
 export interface Subscriber {
   start(changes: Changes): void;
   stop(changes: Changes): void;
+  /** Keeps the process alive while a reader waits for a change. */
+  hold<T>(work: () => Promise<T>): Promise<T>;
 }
 
 /**
@@ -61,9 +63,10 @@ export class Changes implements AsyncIterableIterator<ServerChange> {
     }
     if (this.#ended) return Promise.resolve({ done: true, value: undefined });
     if (this.#waiting) return Promise.reject(new Error('changes: expected one `next` at a time'));
-    return new Promise((resolve, reject) => {
+    const change = new Promise<IteratorResult<ServerChange>>((resolve, reject) => {
       this.#waiting = { resolve, reject };
     });
+    return this.#subscriber.hold(() => change);
   }
 
   return(): Promise<IteratorResult<ServerChange>> {

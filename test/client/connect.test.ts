@@ -161,6 +161,32 @@ test('a list is cached until the server announces a change of it', async () => {
   await fixture.close();
 });
 
+test('a reader that waits for a change keeps the process alive, until the client closes', async () => {
+  let holds = 0;
+  class CountingClock extends SimulatedClock {
+    override hold(): { cancel(): void } {
+      const timer = super.hold();
+      holds += 1;
+      return {
+        cancel() {
+          holds -= 1;
+          timer.cancel();
+        },
+      };
+    }
+  }
+  const fixture = await reachable();
+  const client = await connect(fixture.server, { clock: new CountingClock() });
+  await client.tools();
+  assert.is(holds, 0);
+  const next = client.changes({ tools: true }).next();
+  assert.is(holds, 1);
+  await client.close();
+  assert.equal(await next, { done: true, value: undefined });
+  assert.is(holds, 0);
+  await fixture.close();
+});
+
 test('an error response has its code, and says nothing about the effect', async () => {
   const fixture = await reachable();
   const client = await connect(fixture.server);
