@@ -200,7 +200,7 @@ class ClientConnection implements Behaviour<ClientMail> {
   }
 
   waits(): readonly Waits[] {
-    return [...this.#requests.values()].map((request) => ({
+    return this.#requests.values().map((request) => ({
       what: `the response to ${request.method}${nameOf(request) === undefined ? '' : ` ${nameOf(request)}`}`,
       whom: this.#options.target,
       until: request.timeoutMs === undefined ? undefined : request.due,
@@ -255,6 +255,10 @@ class ClientConnection implements Behaviour<ClientMail> {
       case 'late':
         return this.#step({ type: 'late' });
     }
+  }
+
+  rest(): void {
+    this.#requests.rest();
   }
 
   crashed(mail: ClientMail, error: unknown): void {
@@ -314,7 +318,7 @@ class ClientConnection implements Behaviour<ClientMail> {
         this.#rejectWaiting(this.#closedError());
         this.#endSignIn();
         // No caller needs the outcome of a handshake any more.
-        for (const request of [...this.#requests.values()]) if (isHandshake(request)) this.#requests.take(request.id);
+        for (const request of this.#requests.values()) if (isHandshake(request)) this.#requests.take(request.id);
         this.#timer = system.clock.after(settings.drainMs, () => this.#self.send({ type: 'late' }));
         return;
       case 'closed':

@@ -1,5 +1,6 @@
 /** The in-flight table of a client: each request by its id, with its deadline, until its one outcome. */
 import type { Clock, Timer } from '../clock.ts';
+import { InFlightTable } from '../in-flight-table.ts';
 import type { JsonObject } from '../protocol/json.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { LogLevel } from '../protocol/types.ts';
@@ -37,7 +38,7 @@ export class OutgoingRequests {
   readonly #clock: Clock;
   readonly #late: (request: OutgoingRequest) => void;
   readonly #paused: () => boolean;
-  readonly #byId = new Map<number, OutgoingRequest>();
+  readonly #byId = new InFlightTable<OutgoingRequest>(({ id }) => id);
   #lastId = 0;
   #timer: Timer | undefined;
   #timerDue = Number.POSITIVE_INFINITY;
@@ -74,7 +75,7 @@ export class OutgoingRequests {
       request.due = Math.min(request.due, request.lastDue);
       this.#arm(request.due);
     }
-    this.#byId.set(request.id, request);
+    this.#byId.add(request);
   }
 
   get(id: RequestId): OutgoingRequest | undefined {
@@ -84,7 +85,7 @@ export class OutgoingRequests {
   /** Removes a request; the remover gives it its outcome. */
   take(id: RequestId): OutgoingRequest | undefined {
     const request = this.get(id);
-    if (request) this.#byId.delete(request.id);
+    if (request) this.#byId.delete(request);
     return request;
   }
 
@@ -94,14 +95,21 @@ export class OutgoingRequests {
     request.due = Math.min(this.#clock.now() + request.timeoutMs, request.lastDue);
   }
 
-  values(): IterableIterator<OutgoingRequest> {
-    return this.#byId.values();
+  /** All requests, in the order in which they were sent. */
+  values(): readonly OutgoingRequest[] {
+    return [...this.#byId.all()].sort((one, other) => one.id - other.id);
+  }
+
+  /** Releases memory while nothing is in flight. */
+  rest(): void {
+    this.#byId.rest();
   }
 
   /** Removes and returns all requests, in the order in which they were sent. */
   drain(): readonly OutgoingRequest[] {
-    const all = [...this.#byId.values()];
-    this.#byId.clear();
+    const all = this.values();
+    for (const request of all) this.#byId.delete(request);
+    this.#byId.rest();
     this.#timer?.cancel();
     this.#timer = undefined;
     this.#timerDue = Number.POSITIVE_INFINITY;
@@ -122,7 +130,7 @@ export class OutgoingRequests {
     const now = this.#clock.now();
     const paused = this.#paused();
     let next = Number.POSITIVE_INFINITY;
-    for (const request of [...this.#byId.values()]) {
+    for (const request of this.values()) {
       // The outcome of one request may end others.
       if (request.timeoutMs === undefined || this.#byId.get(request.id) !== request) continue;
       if (paused) {
@@ -133,7 +141,7 @@ export class OutgoingRequests {
         next = Math.min(next, request.due);
         continue;
       }
-      this.#byId.delete(request.id);
+      this.#byId.delete(request);
       this.#late(request);
     }
     if (next !== Number.POSITIVE_INFINITY) this.#arm(next);

@@ -194,7 +194,6 @@ export class Activation {
       },
     };
     const { step } = new StepLog({
-      remembersFailures: false,
       recorded: Object.fromEntries(await storage.read()),
       storage,
       memory,

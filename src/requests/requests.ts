@@ -3,6 +3,7 @@
 import type { RequestEvent } from '../../machines/request.ts';
 import { type Actor, type ActorSystem, type AfterTurn, type Behaviour, spawn } from '../actor/actor.ts';
 import type { Clock, Timer } from '../clock.ts';
+import { InFlightTable } from '../in-flight-table.ts';
 import { factsOf, waitOf } from '../inspection/display-names.ts';
 import type { Facts, Waits } from '../inspection/records.ts';
 import type { EmitterMail } from '../messages/emitter-messages.ts';
@@ -13,7 +14,6 @@ import type { RequestId } from '../protocol/jsonrpc.ts';
 import { isExcess, type Quota } from '../quota.ts';
 import { type ActiveRequest, activeRequestOf } from './active-request.ts';
 import { OpenSubscriptions, type OpenSubscriptionsOptions } from './open-subscriptions.ts';
-import { RequestTable } from './request-table.ts';
 
 interface RequestLimits {
   /** Name of the option that sets `maxInFlight`. */
@@ -64,7 +64,7 @@ class Requests implements Behaviour<RequestsMail> {
   readonly #self: Mailbox<RequestsMail>;
   readonly #afterwards: AfterTurn;
   readonly #clock: Clock;
-  readonly #table = new RequestTable();
+  readonly #table = new InFlightTable<ActiveRequest>(({ key }) => key);
   readonly #listens: OpenSubscriptions;
   /** Handlers that still run although their requests have ended. */
   #detached = 0;

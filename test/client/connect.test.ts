@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { ClientError, type ConnectTarget, connect, ErrorResponse } from 'troupe/client';
 import { SimulatedClock } from 'troupe/testing';
 import * as assert from 'uvu/assert';
+import { z } from 'zod';
 import { suite } from '../harness/door.ts';
 import { type Reachable, reachable } from './fixture.ts';
 
@@ -260,6 +261,33 @@ test('an address that is no MCP server is reported as one', async () => {
   assert.is(error.reason, 'not mcp');
   await fixture.close();
 });
+
+for (const eras of ERAS)
+  test(`a ${eras} client over HTTP sends no call that is cancelled in the turn of its beginning`, async () => {
+    const ran: unknown[] = [];
+    const fixture = await reachable((server) => {
+      server.tool('note', { input: z.object({ n: z.number() }) }, ({ n }) => {
+        ran.push(n);
+        return 'noted';
+      });
+    });
+    const client = await connect(fixture.url, { eras });
+    await client.tools();
+    // The first call leaves at once; the others leave together, at the end of the turn.
+    const first = client.call('note', { n: 1 });
+    const abort = new AbortController();
+    const cancelled = failure(client.call('note', { n: 2 }, { signal: abort.signal }));
+    const third = client.call('note', { n: 3 });
+    abort.abort(new Error('not needed'));
+    assert.is((await cancelled).reason, 'cancelled');
+    await Promise.all([first, third]);
+    assert.equal(
+      ran.toSorted((one, other) => Number(one) - Number(other)),
+      [1, 3],
+    );
+    await client.close();
+    await fixture.close();
+  });
 
 test('a closed client rejects calls, and none of them was carried out', async () => {
   const fixture = await reachable();

@@ -60,6 +60,7 @@ const ROOMS: readonly {
   { room: 'schema', may: ['protocol'], packages: ['ajv', 'node:'] },
   { room: 'store', may: ['clock', 'package-files', 'protocol'], packages: ['libsql', 'node:'] },
   { room: 'timer-queue', may: ['clock'], packages: [] },
+  { room: 'in-flight-table', may: ['protocol'], packages: [] },
   { room: 'watchdog-option', may: ['clock', 'protocol'], packages: [] },
   { room: 'inspection', may: ['clock', 'protocol', 'xstate-internals', 'charts', 'messages'], packages: ['xstate'] },
   { room: 'results', may: ['protocol', 'schema'], packages: [] },
@@ -78,7 +79,7 @@ const ROOMS: readonly {
   { room: 'launcher', may: ['global-registry', 'store', 'transports'], packages: [] },
   {
     room: 'requests',
-    may: ['clock', 'machines', 'protocol', 'quota', 'charts', 'messages', 'inspection', 'actor'],
+    may: ['clock', 'in-flight-table', 'machines', 'protocol', 'quota', 'charts', 'messages', 'inspection', 'actor'],
     packages: ['node:'],
   },
   { room: 'codec', may: ['protocol', 'messages', 'inspection', 'actor', 'requests'], packages: [] },
@@ -326,6 +327,7 @@ const ROOMS: readonly {
     room: 'client',
     may: [
       'clock',
+      'in-flight-table',
       'machines',
       'protocol',
       'messages',

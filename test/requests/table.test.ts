@@ -1,10 +1,10 @@
 /** The in-flight table's store agrees with a Map, whatever comes and goes; subscriptions end in slices. */
 import * as fc from 'fast-check';
 import * as assert from 'uvu/assert';
+import { InFlightTable } from '../../src/in-flight-table.ts';
 import type { RequestId } from '../../src/protocol/jsonrpc.ts';
 import { ActiveRequest } from '../../src/requests/active-request.ts';
 import { OpenSubscriptions } from '../../src/requests/open-subscriptions.ts';
-import { RequestTable } from '../../src/requests/request-table.ts';
 import { SimulatedClock } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';
 
@@ -53,7 +53,7 @@ test('agrees with a Map', () => {
   );
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.boolean(), id), { maxLength: 200 }), (steps) => {
-      const table = new RequestTable();
+      const table = new InFlightTable<ActiveRequest>(({ key }) => key);
       const model = new Map<RequestId, ActiveRequest>();
       for (const [adds, key] of steps) {
         const there = model.get(key);
@@ -75,7 +75,7 @@ test('agrees with a Map', () => {
 });
 
 test('a number and its text are two ids', () => {
-  const table = new RequestTable();
+  const table = new InFlightTable<ActiveRequest>(({ key }) => key);
   const [one, text] = [request(1), request('1')];
   table.add(one);
   table.add(text);

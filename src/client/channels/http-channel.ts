@@ -10,6 +10,7 @@ import {
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { createParser, type EventSourceParser } from 'eventsource-parser';
 import type { Clock, Timer } from '../../clock.ts';
+import { InFlightTable } from '../../in-flight-table.ts';
 import type { RequestId } from '../../protocol/jsonrpc.ts';
 import type { Authorization } from '../authorization.ts';
 import type { CallFailure, CarriedOut } from '../client-errors.ts';
@@ -86,13 +87,15 @@ export class HttpChannel implements Channel {
   readonly #options: HttpChannelOptions;
   readonly #agent: HttpAgent | HttpsAgent;
   readonly #request: (options: RequestOptions) => ClientRequest;
-  readonly #exchanges = new Map<RequestId, HttpExchange>();
+  readonly #exchanges = new InFlightTable<HttpExchange>(({ message }) => message.id ?? '');
   #url: URL;
   #host: ChannelHost | undefined;
   #session: string | undefined;
   #revision: string | undefined;
   #stream: SessionStream | undefined;
   #closed = false;
+  /** Messages of this turn of the event loop. */
+  readonly #unsent: HttpExchange[] = [];
 
   constructor(options: HttpChannelOptions) {
     this.#options = options;
@@ -124,9 +127,20 @@ export class HttpChannel implements Channel {
       done: false,
       began: false,
     };
-    if (message.id !== undefined) this.#exchanges.set(message.id, exchange);
-    this.#post(exchange, this.#url, 0);
+    if (message.id !== undefined) this.#exchanges.add(exchange);
+    // A single call gains nothing from the wait.
+    if (this.#exchanges.size <= 1) return this.#post(exchange, this.#url, 0);
+    this.#unsent.push(exchange);
+    if (this.#unsent.length === 1) this.#options.clock.soon(this.#sendTurn);
   }
+
+  /**
+   * Sends the messages of one turn of the event loop together: the first wakes the server, and the others find it awake.
+   * With 32 calls in flight, a call takes 0.72 to 0.83 of the client's processor time (docs/performance.md).
+   */
+  readonly #sendTurn = (): void => {
+    for (const exchange of this.#unsent.splice(0)) if (!exchange.done) this.#post(exchange, this.#url, 0);
+  };
 
   abandon(id: RequestId): void {
     const exchange = this.#exchanges.get(id);
@@ -149,10 +163,12 @@ export class HttpChannel implements Channel {
 
   async close(): Promise<void> {
     if (this.#closed) return;
+    // Messages of this turn still leave, such as a cancellation.
+    this.#sendTurn();
     this.#closed = true;
     this.#host = undefined;
     const session = this.#session;
-    for (const exchange of [...this.#exchanges.values()]) {
+    for (const exchange of this.#exchanges.all()) {
       this.#end(exchange);
       exchange.request?.destroy();
     }
@@ -482,7 +498,7 @@ export class HttpChannel implements Channel {
     exchange.done = true;
     exchange.retry?.cancel();
     const { id } = exchange.message;
-    if (id !== undefined && this.#exchanges.get(id) === exchange) this.#exchanges.delete(id);
+    if (id !== undefined) this.#exchanges.delete(exchange);
   }
 
   /** The response of a request has arrived: the rest of its stream is not needed. */

@@ -2,36 +2,41 @@
  * The store of an in-flight table: requests by key. Not a `Map`, which under this traffic keeps removed entries in
  * memory (docs/adr/0006).
  */
-import type { RequestId } from '../protocol/jsonrpc.ts';
-import type { ActiveRequest } from './active-request.ts';
+import type { RequestId } from './protocol/jsonrpc.ts';
 
 const BUCKETS = 32;
 
-export class RequestTable {
+export class InFlightTable<R> {
+  readonly #keyOf: (request: R) => RequestId;
   /** Created with the first request: most connections of a busy host are idle. */
-  #buckets: ActiveRequest[][] | undefined;
+  #buckets: R[][] | undefined;
   #size = 0;
+
+  /** @param keyOf the key of a request, which does not change while the request is in the table */
+  constructor(keyOf: (request: R) => RequestId) {
+    this.#keyOf = keyOf;
+  }
 
   get size(): number {
     return this.#size;
   }
 
-  get(key: RequestId): ActiveRequest | undefined {
+  get(key: RequestId): R | undefined {
     const bucket = this.#buckets?.[hash(key)];
-    if (bucket) for (const request of bucket) if (request.key === key) return request;
+    if (bucket) for (const request of bucket) if (this.#keyOf(request) === key) return request;
     return undefined;
   }
 
   /** The caller ensures that no request with this key is in the table. */
-  add(request: ActiveRequest): void {
+  add(request: R): void {
     this.#buckets ??= Array.from({ length: BUCKETS }, () => []);
-    this.#buckets[hash(request.key)]?.push(request);
+    this.#buckets[hash(this.#keyOf(request))]?.push(request);
     this.#size += 1;
   }
 
   /** @returns false if this request was not in the table */
-  delete(request: ActiveRequest): boolean {
-    const bucket = this.#buckets?.[hash(request.key)];
+  delete(request: R): boolean {
+    const bucket = this.#buckets?.[hash(this.#keyOf(request))];
     const at = bucket?.indexOf(request) ?? -1;
     if (!bucket || at === -1) return false;
     const last = bucket.pop();
@@ -46,7 +51,7 @@ export class RequestTable {
   }
 
   /** A snapshot of all requests. */
-  all(): readonly ActiveRequest[] {
+  all(): readonly R[] {
     return this.#buckets?.flat() ?? [];
   }
 }
