@@ -442,6 +442,7 @@ class ClientConnection implements Behaviour<ClientMail> {
       due: 0,
       lastDue: 0,
       sentAt: 0,
+      doubtful: false,
     });
   }
 
@@ -744,8 +745,23 @@ class ClientConnection implements Behaviour<ClientMail> {
   }
 
   #reject(request: OutgoingRequest, error: Error): void {
-    request.reject(error);
+    this.#rejectHonestly(request, error);
     this.#settle();
+  }
+
+  /** The error of the last attempt says nothing about the attempts before it. */
+  #rejectHonestly(request: OutgoingRequest, error: Error): void {
+    const certain = !request.doubtful || !(error instanceof ClientError) || error.carriedOut !== 'no';
+    if (certain) return request.reject(error);
+    request.reject(
+      this.#error({
+        reason: error.reason,
+        message: `the first attempt may have been carried out, and the second failed: ${error.message}`,
+        carriedOut: 'unknown',
+        retryAfterMs: error.retryAfterMs,
+        cause: error,
+      }),
+    );
   }
 
   get #closes(): boolean {
@@ -775,7 +791,8 @@ class ClientConnection implements Behaviour<ClientMail> {
         next = Math.min(next, since + (patient ? Math.min(ms, settings.waitMs) : ms));
         return true;
       }
-      request.reject(
+      this.#rejectHonestly(
+        request,
         this.#error({
           reason: patient ? 'unauthorized' : 'unreachable',
           message: `no connection within ${ms} ms (${limit})${why === undefined ? '' : `. The last failure: ${why}`}`,
@@ -799,13 +816,14 @@ class ClientConnection implements Behaviour<ClientMail> {
   #rejectWaiting(error: Error, which: (request: OutgoingRequest) => boolean = () => true): void {
     const rejected = this.#waiting.filter(({ request }) => which(request));
     this.#waiting = this.#waiting.filter(({ request }) => !which(request));
-    for (const { request } of rejected) request.reject(error);
+    for (const { request } of rejected) this.#rejectHonestly(request, error);
   }
 
   #transmit(request: OutgoingRequest): void {
     const channel = this.#channel;
     if (!channel)
-      return request.reject(
+      return this.#rejectHonestly(
+        request,
         this.#error({
           reason: 'closed',
           message: 'the connection ended before the request was sent',
@@ -932,6 +950,7 @@ class ClientConnection implements Behaviour<ClientMail> {
       request.timeoutMs !== undefined &&
       error.reason !== 'refused' &&
       error.retryAfterMs === undefined;
+    if (again && error.carriedOut !== 'no') request.doubtful = true;
     if (again && this.#snapshot.hasTag('serving')) return this.#transmit(request);
     if (again && this.#snapshot.hasTag('waiting') && !isHandshake(request)) return this.#wait(request);
     this.#reject(request, error);
@@ -1191,6 +1210,7 @@ function quiet(method: string, params: JsonObject, timeoutMs: number): OutgoingR
     due: 0,
     lastDue: 0,
     sentAt: 0,
+    doubtful: false,
   };
 }
 

@@ -461,6 +461,7 @@ export class Client {
         due: 0,
         lastDue: 0,
         sentAt: 0,
+        doubtful: false,
       };
       how.sent?.(request);
       if (signal) {

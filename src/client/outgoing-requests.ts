@@ -32,6 +32,8 @@ export interface OutgoingRequest {
   due: number;
   lastDue: number;
   sentAt: number;
+  /** An earlier attempt may have been carried out. */
+  doubtful: boolean;
 }
 
 export class OutgoingRequests {

@@ -68,7 +68,12 @@ export class ServerRequests {
         message: `this client answers at most ${MAX_OPEN} requests at a time`,
       });
     const abort = new AbortController();
-    const timer = this.#clock.after(ANSWER_MS, () => abort.abort(new Error(`no answer within ${ANSWER_MS} ms`)));
+    const timer = this.#clock.after(ANSWER_MS, () => {
+      // The function may ignore its signal, and calls of the client wait as long as the request is open.
+      this.#end(id);
+      abort.abort(new Error(`no answer within ${ANSWER_MS} ms`));
+      to.send({ type: 'reject', id, code: ErrorCode.InternalError, message: 'the client could not answer in time' });
+    });
     this.#open.set(id, { abort, timer });
     void this.answer(method, params, { signal: abort.signal, about }).then(
       (result) => {
