@@ -1,7 +1,7 @@
 /** The codec of a client: the only place where its messages become text, and the server's texts become messages. */
-import { parseText } from '../codec/inbound/parse.ts';
+import { messageEnvelopeOf, parseText } from '../codec/inbound/parse.ts';
 import { isJsonObject, isObject, type JsonObject, type JsonValue } from '../protocol/json.ts';
-import { type Incoming, type RequestId, readIncoming } from '../protocol/jsonrpc.ts';
+import { type Incoming, isRequestId, type RequestId, readIncoming } from '../protocol/jsonrpc.ts';
 import { META } from '../protocol/meta.ts';
 import type { Revision } from '../protocol/revisions.ts';
 import type { ClientCapabilities, Implementation } from '../protocol/types.ts';
@@ -39,6 +39,13 @@ export function readMessages(text: string, about?: RequestId): readonly Incoming
   if (incoming.kind === 'invalid' && about !== undefined && isObject(value) && isObject(value.error))
     return [{ kind: 'response', id: about, error: value.error }];
   return [incoming];
+}
+
+/** The id that a response answers, read from its envelope; undefined for other messages. */
+export function answeredBy(envelope: string): RequestId | undefined {
+  const read = messageEnvelopeOf(envelope);
+  if (!isObject(read) || read.method !== undefined) return undefined;
+  return isRequestId(read.id) ? read.id : undefined;
 }
 
 /** Writes the messages of one client. */

@@ -27,7 +27,7 @@ import {
 import { type ClientCapabilities, type Implementation, isLogLevel, type LogLevel } from '../protocol/types.ts';
 import type { Authorization } from './authorization.ts';
 import type { Channel, ChannelFailure, ChannelMail } from './channels/channel.ts';
-import { ClientCodec, isJsonValue, jsonParams, NAMED, readError, readMessages } from './client-codec.ts';
+import { answeredBy, ClientCodec, isJsonValue, jsonParams, NAMED, readError, readMessages } from './client-codec.ts';
 import { type CallFailure, ClientError, ErrorResponse } from './client-errors.ts';
 import type { ClientSettings, ServerLogMessage } from './client-options.ts';
 import { encodeMirrored } from './mirrored-parameters.ts';
@@ -213,6 +213,8 @@ class ClientConnection implements Behaviour<ClientMail> {
     switch (mail.type) {
       case 'text':
         return this.#text(mail.text, mail.about, mail.status);
+      case 'dropped':
+        return this.#dropped(mail.envelope, mail.bytes);
       case 'request':
         return this.#request(mail.request);
       case 'request failed':
@@ -933,7 +935,8 @@ class ClientConnection implements Behaviour<ClientMail> {
         carriedOut: 'unknown',
       });
     }
-    request.reject(
+    this.#reject(
+      request,
       this.#error({
         reason: 'not mcp',
         message: `the server responded with HTTP ${status}. Check the address`,
@@ -1006,6 +1009,22 @@ class ClientConnection implements Behaviour<ClientMail> {
         this.#unknownEra(request, status);
       } else this.#incoming(incoming, about);
     }
+  }
+
+  /** A response that is too long still ends its request. */
+  #dropped(envelope: string, bytes: number): void {
+    const id = answeredBy(envelope);
+    const request = id === undefined ? undefined : this.#requests.take(id);
+    if (!request) return;
+    const { maxMessageBytes } = this.#options.settings;
+    this.#reject(
+      request,
+      this.#error({
+        reason: 'too long',
+        message: `the response has ${bytes} bytes, more than maxMessageBytes (${maxMessageBytes})`,
+        carriedOut: 'yes',
+      }),
+    );
   }
 
   #incoming(incoming: Incoming, about: RequestId | undefined): void {

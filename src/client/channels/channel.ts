@@ -31,6 +31,8 @@ export type ChannelMail =
       /** The HTTP status, if it is an error's. */
       readonly status?: number | undefined;
     }
+  /** A message was longer than `maxMessageBytes`. Its id and method are in `envelope`, as far as they could be read. */
+  | { readonly type: 'dropped'; readonly envelope: string; readonly bytes: number }
   /** A request will get no response. */
   | { readonly type: 'request failed'; readonly id: RequestId; readonly failure: ChannelFailure }
   /** The channel could not open, or broke. Nothing follows. */

@@ -36,8 +36,21 @@ export abstract class LineChannel implements Channel {
     this.connect();
   }
 
-  send({ text }: OutgoingMessage): void {
-    this.#writer?.send(text);
+  send({ text, id }: OutgoingMessage): void {
+    const writer = this.#writer;
+    if (!writer) return;
+    // A server that does not read leaves the texts of calls that have timed out behind.
+    if (writer.pending <= PENDING_MESSAGES * this.options.maxMessageBytes) return writer.send(text);
+    if (id === undefined) return;
+    this.#host?.send({
+      type: 'request failed',
+      id,
+      failure: {
+        reason: 'overloaded',
+        message: `the server reads too slowly: ${writer.pending} characters wait for it (${PENDING_MESSAGES} times maxMessageBytes)`,
+        carriedOut: 'no',
+      },
+    });
   }
 
   abandon(_id: RequestId): void {
@@ -63,7 +76,13 @@ export abstract class LineChannel implements Channel {
   protected abstract disconnect(writer: LineWriter | undefined): Promise<void>;
 
   protected opened({ input, output }: LineStreams): void {
-    const { clock, maxMessageBytes, stray } = this.options;
+    const { clock, maxMessageBytes } = this.options;
+    let strays = 0;
+    const stray = (line: string): void => {
+      strays += 1;
+      if (strays <= MAX_STRAYS) this.options.stray(line);
+      if (strays === MAX_STRAYS) this.options.stray('(the next lines that are no messages are not reported)');
+    };
     const reader = new LineReader({
       maxBytes: maxMessageBytes,
       onLine: (text) => {
@@ -71,10 +90,12 @@ export abstract class LineChannel implements Channel {
         if (text.charCodeAt(0) !== OPENING_BRACE && text.charCodeAt(0) !== OPENING_BRACKET) return stray(text);
         this.#host?.send({ type: 'text', text, about: undefined });
       },
-      onUnreadable: (reason, bytes) =>
+      onUnreadable: (reason, bytes, head) => {
         stray(
           `a line of ${bytes} bytes was dropped: ${reason}${reason === 'too long' ? ` (the option is maxMessageBytes, ${maxMessageBytes})` : ''}`,
-        ),
+        );
+        if (reason === 'too long') this.#host?.send({ type: 'dropped', envelope: head, bytes });
+      },
     });
     this.#writer = new LineWriter({
       output,
@@ -97,5 +118,9 @@ export abstract class LineChannel implements Channel {
   }
 }
 
+/** Most lines of one channel that are no messages and are reported all the same. */
+const MAX_STRAYS = 20;
+/** Longest messages that may wait for a server that does not read. */
+const PENDING_MESSAGES = 16;
 const OPENING_BRACE = 0x7b;
 const OPENING_BRACKET = 0x5b;

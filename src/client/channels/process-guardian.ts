@@ -6,7 +6,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 
 /**
  * The shell reads `+PID` and `-PID` lines. When its input ends, children have two seconds to notice the end of theirs,
- * then get TERM, and two seconds later KILL.
+ * then get TERM, and two seconds later KILL. The built-in `kill` of dash accepts a negative id after `-s` only.
  */
 const SCRIPT = `groups=' '
 while read -r line; do
@@ -15,12 +15,12 @@ while read -r line; do
     -*) rest=\${groups#* \${line#-} }; [ "$rest" = "$groups" ] || groups="\${groups%% \${line#-} *} $rest" ;;
   esac
 done
-alive() { for group in $groups; do kill -0 -- "-$group" 2>/dev/null && return 0; done; return 1; }
+alive() { for group in $groups; do kill -s 0 -- "-$group" 2>/dev/null && return 0; done; return 1; }
 linger() { for tick in 1 2 3 4 5 6 7 8; do alive || exit 0; sleep 0.25; done; }
 linger
-for group in $groups; do kill -TERM -- "-$group" 2>/dev/null; done
+for group in $groups; do kill -s TERM -- "-$group" 2>/dev/null; done
 linger
-for group in $groups; do kill -KILL -- "-$group" 2>/dev/null; done
+for group in $groups; do kill -s KILL -- "-$group" 2>/dev/null; done
 `;
 
 /** One guardian serves all children of this process. Windows has no process groups, and no guardian. */
@@ -32,18 +32,24 @@ export function guardGroup(pid: number): void {
   if (process.platform === 'win32') return;
   if (groups.size === 0) process.on('exit', endAll);
   groups.add(pid);
-  if (!guardian || guardian.exitCode !== null) {
-    guardian = spawn('/bin/sh', ['-c', SCRIPT], { stdio: ['pipe', 'ignore', 'ignore'], detached: true });
-    guardian.on('error', () => {});
-    guardian.stdin?.on('error', () => {});
-    guardian.unref();
-    // Open pipes keep a process alive; this one only has to end with it.
-    const input = guardian.stdin;
-    if (input && 'unref' in input && typeof input.unref === 'function') input.unref();
-    for (const group of groups) input?.write(`+${group}\n`);
+  if (guardian) {
+    guardian.stdin?.write(`+${pid}\n`);
     return;
   }
-  guardian.stdin?.write(`+${pid}\n`);
+  const started = spawn('/bin/sh', ['-c', SCRIPT], { stdio: ['pipe', 'ignore', 'ignore'], detached: true });
+  guardian = started;
+  started.on('error', () => {});
+  // A guardian that was killed is replaced when the next child starts.
+  started.on('exit', () => {
+    if (guardian === started) guardian = undefined;
+  });
+  started.unref();
+  const { stdin } = started;
+  if (!stdin) return;
+  stdin.on('error', () => {});
+  // Open pipes keep a process alive; this one only has to end with it.
+  if ('unref' in stdin && typeof stdin.unref === 'function') stdin.unref();
+  for (const group of groups) stdin.write(`+${group}\n`);
 }
 
 /** The process group has ended. */
@@ -65,6 +71,17 @@ export function signalGroup(pid: number, signal: 'SIGTERM' | 'SIGKILL'): boolean
       return true;
     }
     process.kill(-pid, signal);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** True while a process of the group exists. */
+export function groupExists(pid: number): boolean {
+  if (process.platform === 'win32') return false;
+  try {
+    process.kill(-pid, 0);
     return true;
   } catch {
     return false;

@@ -1,12 +1,12 @@
 /** The channel to a server that this process starts as a child: stdin and stdout carry messages, stderr is captured. */
 import type { ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import spawn from 'cross-spawn';
+import type { Timer } from '../../clock.ts';
 import type { LineWriter } from '../../transports/line-writer.ts';
 import { LineReader } from '../../transports/lines.ts';
 import type { CarriedOut } from '../client-errors.ts';
 import { LineChannel, type LineChannelOptions } from './line-channel.ts';
-import { guardGroup, releaseGroup, signalGroup } from './process-guardian.ts';
+import { groupExists, guardGroup, releaseGroup, signalGroup } from './process-guardian.ts';
 
 /** A command to start. It is not passed through a shell. */
 export interface StdioCommand {
@@ -24,6 +24,8 @@ const STDERR_BYTES = 65_536;
 const STDERR_LINE_BYTES = 8_192;
 /** Milliseconds between the end of stdin, TERM and KILL (2025-11-25 lifecycle, "Shutdown", stdio). */
 const PATIENCE_MS = 2_000;
+/** Milliseconds between two looks at the group of a process that has ended. */
+const POLL_MS = 50;
 
 /** The variables of a minimal environment: what programs need to find files, and nothing that may be a secret. */
 const INHERITED =
@@ -56,6 +58,11 @@ export class StdioChannel extends LineChannel {
   readonly #stderrLine: (line: string) => void;
   #child: ChildProcess | undefined;
   #stderr = '';
+  /** Resolves when the process and its group have ended. */
+  #ended: Promise<void> | undefined;
+  /** The timer before the next signal. */
+  #signal: Timer | undefined;
+  #killed = false;
 
   constructor(command: StdioCommand, options: StdioChannelOptions) {
     super(options);
@@ -64,7 +71,7 @@ export class StdioChannel extends LineChannel {
   }
 
   stderr(): string {
-    return this.#stderr;
+    return this.#stderr.slice(-STDERR_BYTES);
   }
 
   protected connect(): void {
@@ -99,12 +106,13 @@ export class StdioChannel extends LineChannel {
     stderr.on('data', (chunk: Buffer) => log.push(chunk));
     stderr.on('end', () => log.end());
     stdin.on('error', () => {});
-    child.on('exit', () => {
-      // Grandchildren may outlive the child in its group; they have lost the server that they belong to.
-      signalGroup(pid, 'SIGTERM');
+    let finish = (): void => {};
+    this.#ended = new Promise((resolve) => {
+      finish = resolve;
     });
+    // Grandchildren have lost the server that they belong to. They may outlive it in its group, and hold its pipes open.
+    child.on('exit', () => this.#end(child, pid));
     child.on('close', (code, signal) => {
-      releaseGroup(pid);
       const how = signal ? `was killed by ${signal}` : `ended with code ${code ?? 'unknown'}`;
       const why = problem instanceof Error ? ` (${problem.message})` : '';
       this.gone({
@@ -112,6 +120,7 @@ export class StdioChannel extends LineChannel {
         message: `the server's process ${how}${why}.${this.#lastWords()}`,
         carriedOut: 'unknown' satisfies CarriedOut,
       });
+      this.#release(pid, finish);
     });
     child.once('spawn', () => this.opened({ input: stdout, output: stdin }));
   }
@@ -119,26 +128,40 @@ export class StdioChannel extends LineChannel {
   protected async disconnect(writer: LineWriter | undefined): Promise<void> {
     const child = this.#child;
     const pid = child?.pid;
-    if (!child || pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    const ended = once(child, 'close');
-    // Ending stdin asks the server to leave. A child that does not read must not delay that.
-    void writer?.flush().then(() => child.stdin?.end());
-    if (!writer) child.stdin?.end();
-    const late = this.options.clock.after(PATIENCE_MS, () => {
-      signalGroup(pid, 'SIGTERM');
-      kill = this.options.clock.after(PATIENCE_MS, () => {
-        signalGroup(pid, 'SIGKILL');
-        // A grandchild that left the group may hold the pipes open.
-        child.stdout?.destroy();
-        child.stderr?.destroy();
-        child.stdin?.destroy();
-      });
+    if (!child || pid === undefined) return;
+    if (child.exitCode === null && child.signalCode === null) {
+      // Ending stdin asks the server to leave. A child that does not read must not delay that.
+      void writer?.flush().then(() => child.stdin?.end());
+      if (!writer) child.stdin?.end();
+      this.#signal ??= this.options.clock.after(PATIENCE_MS, () => this.#end(child, pid));
+    }
+    await this.#ended;
+  }
+
+  /** TERM now, KILL later. */
+  #end(child: ChildProcess, pid: number): void {
+    if (this.#killed) return;
+    this.#signal?.cancel();
+    signalGroup(pid, 'SIGTERM');
+    this.#signal = this.options.clock.after(PATIENCE_MS, () => {
+      this.#killed = true;
+      signalGroup(pid, 'SIGKILL');
+      // A grandchild that left the group may hold the pipes open.
+      child.stdout?.destroy();
+      child.stderr?.destroy();
+      child.stdin?.destroy();
     });
-    let kill: { cancel(): void } | undefined;
-    await ended;
-    late.cancel();
-    kill?.cancel();
-    signalGroup(pid, 'SIGKILL');
+  }
+
+  /** The process has ended, and its pipes are closed. Its group is guarded until it is empty, or was killed. */
+  #release(pid: number, finish: () => void): void {
+    if (!this.#killed && groupExists(pid)) {
+      this.options.clock.after(POLL_MS, () => this.#release(pid, finish));
+      return;
+    }
+    this.#signal?.cancel();
+    releaseGroup(pid);
+    finish();
   }
 
   #neverStarted(error: unknown): void {
@@ -154,8 +177,9 @@ export class StdioChannel extends LineChannel {
   }
 
   #keep(line: string): void {
-    this.#stderr = `${this.#stderr}${line}\n`;
-    if (this.#stderr.length > STDERR_BYTES) this.#stderr = this.#stderr.slice(-STDERR_BYTES);
+    this.#stderr += `${line}\n`;
+    // Cutting copies the text, so it happens once for many lines.
+    if (this.#stderr.length > 2 * STDERR_BYTES) this.#stderr = this.#stderr.slice(-STDERR_BYTES);
     this.#stderrLine(line);
   }
 
