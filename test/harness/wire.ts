@@ -268,23 +268,23 @@ function errorFaults(message: Readonly<Record<string, unknown>>, revision: Revis
 }
 
 /** The faults of a request that was answered with a result: it must have been one. */
-function requestFaults(method: string, message: unknown, revision: Revision): readonly string[] {
+export function requestFaults(method: string, message: unknown, revision: Revision): readonly string[] {
   const type = TYPES[method]?.[0];
   return type === undefined ? [] : official(type, message, revision).map((fault) => `asked: ${fault}`);
 }
 
-function typed(type: ModernWireType, value: unknown, revision: Revision): readonly string[] {
+export function typed(type: ModernWireType, value: unknown, revision: Revision): readonly string[] {
   return [
     ...official(type, value, revision),
     ...packageFaults(type, value, isLegacyRevision(revision) ? 'legacy' : 'modern'),
   ];
 }
 
-function official(type: string, value: unknown, revision: Revision): readonly string[] {
+export function official(type: string, value: unknown, revision: Revision): readonly string[] {
   return officialSchema(revision)?.faults(type, value) ?? [];
 }
 
-function complain(faults: readonly string[], text: string): void {
+export function complain(faults: readonly string[], text: string): void {
   if (faults.length === 0) return;
   throw new Error(
     `the wire: ${faults.slice(0, 20).join('\n  ')}\n  in: ${text.length > 1_000 ? `${text.slice(0, 1_000)}…` : text}`,
