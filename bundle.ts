@@ -22,6 +22,8 @@ const STARTED = ['package-files', 'store/sqlite/sqlite-worker', 'workers/pool-th
 const THREADS = ['workers/watchdog-thread', 'discovery/inherit'];
 /** Entry points without a server in their process. A chunk of its own contains what they share with a server. */
 const LIGHT = [...STARTED, 'cli/commands/attach'];
+/** The modules that the client imports when it needs them. */
+const CHANNELS = ['http', 'http-sse', 'socket', 'stdio'].map((name) => `client/channels/${name}-channel`);
 /** The modules that the command imports when it needs them: one for each command, and the worker of `troupe run`. */
 const COMMANDS = [
   'commands/dev',
@@ -40,6 +42,7 @@ const KEPT_MS = 600_000;
 const core = new Set<string>();
 const light = new Set<string>();
 const worker = new Set<string>();
+const client = new Set<string>();
 
 /** Collects the modules that each group of entry points imports. */
 const reach: Plugin = {
@@ -52,6 +55,7 @@ const reach: Plugin = {
     };
     add(source('index'), core);
     for (const entry of LIGHT) add(source(entry), light);
+    for (const entry of ['client', ...CHANNELS]) add(source(entry), client);
     add(source('cli/supervisor/worker'), worker);
     // A module that is loaded by its path is a file of its own.
     worker.delete(source('cli/supervisor/worker'));
@@ -139,7 +143,9 @@ const library = await bundled(
     // Reading one more file costs as much as 20 KB.
     codeSplitting: {
       groups: [
-        { name: 'base', priority: 2, test: (id) => light.has(id) && (core.has(id) || worker.has(id)) },
+        { name: 'base', priority: 3, test: (id) => light.has(id) && (core.has(id) || worker.has(id)) },
+        // The client loads no server.
+        { name: 'actors', priority: 2, test: (id) => client.has(id) && core.has(id) },
         { name: 'core', priority: 1, test: (id) => core.has(id) },
         { name: 'serving', test: (id) => worker.has(id) },
       ],

@@ -6,11 +6,8 @@ import { guardLog, type OperatorLog, stderrLog } from '../operator-log.ts';
 import { describe, isObject } from '../protocol/json.ts';
 import type { Authorization } from './authorization.ts';
 import type { Channel } from './channels/channel.ts';
-import { HttpChannel } from './channels/http-channel.ts';
-import { HttpSseChannel } from './channels/http-sse-channel.ts';
 import { MemoryChannel } from './channels/memory-channel.ts';
-import { SocketChannel } from './channels/socket-channel.ts';
-import { StdioChannel, type StdioCommand } from './channels/stdio-channel.ts';
+import type { StdioCommand } from './channels/stdio-channel.ts';
 import { type ClientMail, spawnClientConnection } from './client-connection.ts';
 import { type ConnectOptions, type ConnectTarget, readSettings } from './client-options.ts';
 import { Client } from './connected-client.ts';
@@ -54,7 +51,7 @@ export async function connect(target: ConnectTarget | ServerInMemory, options: C
   const system = createActorSystem({ clock, log });
   if (options.inspect) system.inspection.listen(options.inspect);
   const holder: { channel?: Channel } = {};
-  const reach = reachOf(target, options, clock, settings, log);
+  const reach = await reachOf(target, options, clock, settings, log);
   const serverRequests = new ServerRequests(options, clock, log);
   count += 1;
   const address = `client/${count}`;
@@ -106,13 +103,14 @@ export async function connect(target: ConnectTarget | ServerInMemory, options: C
   return client;
 }
 
-function reachOf(
+/** Loads the channel that a target needs, and no other: `node:http` and cross-spawn take milliseconds. */
+async function reachOf(
   target: ConnectTarget | ServerInMemory,
   options: ConnectOptions,
   clock: typeof systemClock,
   settings: ReturnType<typeof readSettings>,
   log: OperatorLog,
-): Reach {
+): Promise<Reach> {
   const { maxMessageBytes, connectMs } = settings;
   if (isServerInMemory(target))
     return {
@@ -136,6 +134,7 @@ function reachOf(
   if ('socket' in target) {
     const { socket } = target;
     if (typeof socket !== 'string' || socket === '') throw invalid(target);
+    const { SocketChannel } = await import('./channels/socket-channel.ts');
     const stray = (line: string): void => log('warning', `${socket}: not a message: ${line.slice(0, 200)}`);
     return {
       name: socket,
@@ -148,7 +147,7 @@ function reachOf(
   if ('command' in target) return command(target);
   throw invalid(target);
 
-  function http({
+  async function http({
     url: address,
     headers = {},
     auth,
@@ -156,7 +155,7 @@ function reachOf(
     readonly url: string | URL;
     readonly headers?: Readonly<Record<string, string>>;
     readonly auth?: Authorization;
-  }): Reach {
+  }): Promise<Reach> {
     if (!URL.canParse(String(address))) throw invalid(address);
     const url = new URL(address);
     if (url.protocol !== 'http:' && url.protocol !== 'https:')
@@ -164,7 +163,20 @@ function reachOf(
         `connect: expected an http or https URL, got ${url.protocol}//. For a program, pass { command, args }`,
       );
     const authorization = auth ?? options.auth;
-    const channelOptions = { url, headers: lowerCase(headers), clock, maxMessageBytes, connectMs, authorization };
+    const [{ HttpChannel, nodeHttpFor }, { HttpSseChannel }] = await Promise.all([
+      import('./channels/http-channel.ts'),
+      import('./channels/http-sse-channel.ts'),
+    ]);
+    const nodeHttp = await nodeHttpFor(url);
+    const channelOptions = {
+      url,
+      nodeHttp,
+      headers: lowerCase(headers),
+      clock,
+      maxMessageBytes,
+      connectMs,
+      authorization,
+    };
     return {
       name: `${url.origin}${url.pathname}`,
       eraKey: `${url.origin}${url.pathname}`,
@@ -174,8 +186,9 @@ function reachOf(
     };
   }
 
-  function command(program: StdioCommand): Reach {
+  async function command(program: StdioCommand): Promise<Reach> {
     if (typeof program.command !== 'string' || program.command === '') throw invalid(program);
+    const { StdioChannel } = await import('./channels/stdio-channel.ts');
     const name = [program.command, ...(program.args ?? [])].join(' ').slice(0, 200);
     return {
       name,

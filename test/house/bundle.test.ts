@@ -33,6 +33,13 @@ function loadedWith(file: string): Loaded {
   return { files: [...files].map(named).sort(), packages: [...packages].sort(), builtins: [...builtins].sort() };
 }
 
+/** The packages that a chunk loads by `require`. */
+function requiredBy(name: string): readonly string[] {
+  const text = readFileSync(join(lib, latest(name)), 'utf8');
+  const found = text.matchAll(/createRequire\(import\.meta\.url\)\("([^"]+)"\)/g);
+  return Array.from(found, ([, required = '']) => required).sort();
+}
+
 /** The chunk of that name that the library imports. */
 function latest(name: string): string {
   const found = new RegExp(`"\\./(${name}-[^"]+)"`).exec(readFileSync(join(lib, 'index.js'), 'utf8'))?.[1];
@@ -41,13 +48,38 @@ function latest(name: string): string {
 }
 
 if (existsSync(lib)) {
-  test('import "troupe" loads three files, and the packages XState, eventemitter3 and nanoid', () => {
+  test('import "troupe" loads four files, and the packages XState, eventemitter3 and nanoid', () => {
     const { files, packages } = loadedWith('index.js');
-    assert.equal(files, ['chunk-base', 'chunk-core', 'index.js']);
+    assert.equal(files, ['chunk-actors', 'chunk-base', 'chunk-core', 'index.js']);
     assert.equal(packages, ['nanoid']);
-    const core = readFileSync(join(lib, latest('chunk-core')), 'utf8');
-    const required = [...core.matchAll(/createRequire\(import\.meta\.url\)\("([^"]+)"\)/g)].map(([, name]) => name);
-    assert.equal(required.sort(), ['eventemitter3', 'xstate']);
+    assert.equal(requiredBy('chunk-core'), ['eventemitter3']);
+    assert.equal(requiredBy('chunk-actors'), ['xstate']);
+  });
+
+  test('import "troupe/client" loads no server, no channel, and the packages XState and nanoid', () => {
+    const { files, packages, builtins } = loadedWith('client.js');
+    assert.equal(files, ['chunk-actors', 'chunk-base', 'client.js']);
+    assert.equal(packages, ['nanoid']);
+    assert.equal(
+      builtins.filter((name) => ['node:http', 'node:https', 'node:http2', 'node:tls', 'node:zlib'].includes(name)),
+      [],
+    );
+  });
+
+  test('each channel of the client loads the package that it needs, and no server', () => {
+    const later = Array.from(
+      readFileSync(join(lib, 'client.js'), 'utf8').matchAll(/import\("\.\/(chunk-([\w-]+)-channel-[^"]+)"\)/g),
+      ([, file = '', name = '']) => [name, loadedWith(file)] as const,
+    );
+    assert.equal(
+      later.map(([name, { packages }]) => `${name}: ${packages.filter((each) => each !== 'nanoid')}`).sort(),
+      ['http-sse: eventsource-parser', 'http: eventsource-parser', 'socket: ', 'stdio: cross-spawn'],
+    );
+    for (const [name, { files, builtins }] of later) {
+      assert.not.ok(files.includes('chunk-core'), name);
+      // The channel loads the module of the address's protocol.
+      assert.not.ok(builtins.includes('node:https'), name);
+    }
   });
 
   test('the supervisor of troupe run is one CommonJS file, and troupe attach loads no server and no package', () => {
@@ -64,9 +96,10 @@ if (existsSync(lib)) {
     assert.equal(packages, []);
   });
 
-  test('a worker of troupe run loads five files, and none before it enables the compile cache', () => {
+  test('a worker of troupe run loads six files, and none before it enables the compile cache', () => {
     assert.equal(loadedWith('worker-main.js').files, ['worker-main.js']);
     assert.equal(loadedWith('command-worker.js').files, [
+      'chunk-actors',
       'chunk-base',
       'chunk-core',
       'chunk-serving',

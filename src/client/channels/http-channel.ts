@@ -1,13 +1,6 @@
 /** The HTTP channel of a client: one POST for each message, streams for responses, and the resumption of cut streams. */
 import { Buffer } from 'node:buffer';
-import {
-  type ClientRequest,
-  Agent as HttpAgent,
-  request as httpRequest,
-  type IncomingMessage,
-  type RequestOptions,
-} from 'node:http';
-import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import type { Agent, AgentOptions, ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
 import { createParser, type EventSourceParser } from 'eventsource-parser';
 import type { Clock, Timer } from '../../clock.ts';
 import { InFlightTable } from '../../in-flight-table.ts';
@@ -16,8 +9,21 @@ import type { Authorization } from '../authorization.ts';
 import type { CallFailure, CarriedOut } from '../client-errors.ts';
 import type { Channel, ChannelFailure, ChannelHost, OutgoingMessage } from './channel.ts';
 
+/** `node:http` or `node:https`, as far as a channel uses it. */
+export interface NodeHttp {
+  readonly Agent: new (options: AgentOptions) => Agent;
+  request(options: RequestOptions): ClientRequest;
+}
+
+/** The module for the addresses of one origin. Only the one that is needed is loaded. */
+export function nodeHttpFor({ protocol }: URL): Promise<NodeHttp> {
+  return protocol === 'https:' ? import('node:https') : import('node:http');
+}
+
 export interface HttpChannelOptions {
   readonly url: URL;
+  /** The module for the origin of `url`, to which every address of the channel belongs. */
+  readonly nodeHttp: NodeHttp;
   /** Sent with every request to the origin of `url`, and to no other. */
   readonly headers: Readonly<Record<string, string>>;
   readonly clock: Clock;
@@ -85,8 +91,7 @@ interface SessionStream {
 export class HttpChannel implements Channel {
   readonly kind = 'http';
   readonly #options: HttpChannelOptions;
-  readonly #agent: HttpAgent | HttpsAgent;
-  readonly #request: (options: RequestOptions) => ClientRequest;
+  readonly #agent: Agent;
   readonly #exchanges = new InFlightTable<HttpExchange>(({ message }) => message.id ?? '');
   #url: URL;
   #host: ChannelHost | undefined;
@@ -100,12 +105,9 @@ export class HttpChannel implements Channel {
   constructor(options: HttpChannelOptions) {
     this.#options = options;
     this.#url = options.url;
-    const secure = options.url.protocol === 'https:';
     // Node's agent closes idle sockets a second before the server's announced keep-alive time, so that few requests
     // meet a socket that the server closes at the same moment.
-    const settings = { keepAlive: true, scheduling: 'lifo', maxFreeSockets: 64 } as const;
-    this.#agent = secure ? new HttpsAgent(settings) : new HttpAgent(settings);
-    this.#request = secure ? (options) => httpsRequest(options) : (options) => httpRequest(options);
+    this.#agent = new options.nodeHttp.Agent({ keepAlive: true, scheduling: 'lifo', maxFreeSockets: 64 });
   }
 
   /** HTTP has no connection of its own: the first request finds out whether the server is there. */
@@ -221,7 +223,7 @@ export class HttpChannel implements Channel {
   }
 
   #start(method: string, url: URL, headers: Record<string, string | number>): ClientRequest {
-    return this.#request({
+    return this.#options.nodeHttp.request({
       ...addressOf(url),
       method,
       headers,

@@ -1,12 +1,5 @@
 /** The channel of HTTP+SSE (2024-11-05): one stream from the server, whose first event names the address for POSTs. */
-import {
-  type ClientRequest,
-  Agent as HttpAgent,
-  request as httpRequest,
-  type IncomingMessage,
-  type RequestOptions,
-} from 'node:http';
-import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import type { Agent, ClientRequest, IncomingMessage } from 'node:http';
 import { createParser } from 'eventsource-parser';
 import type { RequestId } from '../../protocol/jsonrpc.ts';
 import type { CallFailure } from '../client-errors.ts';
@@ -16,8 +9,7 @@ import { addressOf, type HttpChannelOptions } from './http-channel.ts';
 export class HttpSseChannel implements Channel {
   readonly kind = 'stream';
   readonly #options: HttpChannelOptions;
-  readonly #agent: HttpAgent | HttpsAgent;
-  readonly #request: (options: RequestOptions) => ClientRequest;
+  readonly #agent: Agent;
   #host: ChannelHost | undefined;
   #stream: ClientRequest | undefined;
   /** The address for POSTs, as the server named it. */
@@ -25,9 +17,7 @@ export class HttpSseChannel implements Channel {
 
   constructor(options: HttpChannelOptions) {
     this.#options = options;
-    const secure = options.url.protocol === 'https:';
-    this.#agent = secure ? new HttpsAgent({ keepAlive: true }) : new HttpAgent({ keepAlive: true });
-    this.#request = secure ? (options) => httpsRequest(options) : (options) => httpRequest(options);
+    this.#agent = new options.nodeHttp.Agent({ keepAlive: true });
   }
 
   open(host: ChannelHost): void {
@@ -174,7 +164,7 @@ export class HttpSseChannel implements Channel {
   }
 
   #start(method: string, url: URL, headers: Record<string, string | number>): ClientRequest {
-    return this.#request({ ...addressOf(url), method, headers, agent: this.#agent });
+    return this.#options.nodeHttp.request({ ...addressOf(url), method, headers, agent: this.#agent });
   }
 
   #gone(failure: CallFailure, final = false): void {

@@ -3,8 +3,7 @@
  * was checked is connected to.
  */
 import { lookup as resolveName } from 'node:dns';
-import { request as httpRequest, type IncomingMessage } from 'node:http';
-import { request as httpsRequest } from 'node:https';
+import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP, type LookupFunction } from 'node:net';
 import type { Clock } from '../../clock.ts';
 import { isLoopback } from '../../transports/http/host-guard.ts';
@@ -64,12 +63,13 @@ export interface GuardedInit {
  */
 export function guardedFetch({ clock, trusted }: GuardedFetchOptions): GuardedFetch {
   const local = isLoopback(trusted.hostname);
-  return (address, init = {}) => {
+  return async (address, init = {}) => {
     const url = new URL(address);
     checkAddress(url, local);
+    const { request: start } = url.protocol === 'https:' ? await import('node:https') : await import('node:http');
+    if (init.signal?.aborted) throw new Error('cancelled');
     return new Promise((resolve, reject) => {
       const body = init.body === undefined || init.body === null ? undefined : String(init.body);
-      const start = url.protocol === 'https:' ? httpsRequest : httpRequest;
       const request = start({
         protocol: url.protocol,
         hostname: unbracketed(url.hostname),

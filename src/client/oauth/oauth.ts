@@ -14,7 +14,7 @@ import { type Clock, systemClock } from '../../clock.ts';
 import { isObject, messageOf } from '../../protocol/json.ts';
 import { isLoopback } from '../../transports/http/host-guard.ts';
 import type { Authorization, Challenge } from '../authorization.ts';
-import { browserSignIn, type SignIn } from './browser-sign-in.ts';
+import type { SignIn } from './browser-sign-in.ts';
 import { readChallenges } from './challenges.ts';
 import { type GuardedFetch, guardedFetch } from './guarded-fetch.ts';
 import { findIssuer, findResource, originIssuer, type ProtectedResource } from './metadata.ts';
@@ -567,13 +567,15 @@ class ResourceGrant {
     return chosen === 'client_secret_post' ? oauth4webapi.ClientSecretPost(clientSecret) : basic(clientSecret);
   }
 
-  #openSignIn(): Promise<SignIn> {
+  async #openSignIn(): Promise<SignIn> {
     const { authorize, redirectUrl, openBrowser = true, signInMs = SIGN_IN_MS, show = showOnStderr } = this.#options;
-    if (authorize === undefined)
+    if (authorize === undefined) {
+      const { browserSignIn } = await import('./browser-sign-in.ts');
       return browserSignIn({ clock: this.#clock, show, open: openBrowser, timeoutMs: signInMs });
+    }
     if (redirectUrl === undefined)
       throw new Error('oauth: redirectUrl: expected the address that `authorize` waits for, got nothing');
-    return Promise.resolve({ redirectUrl, authorize: (url) => authorize.call(this.#options, url), close: () => {} });
+    return { redirectUrl, authorize: (url) => authorize.call(this.#options, url), close: () => {} };
   }
 
   // Tokens
