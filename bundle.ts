@@ -31,6 +31,10 @@ const COMMANDS = [
   'commands/attach',
   'commands/graph',
   'commands/top',
+  'commands/call',
+  'commands/inspect',
+  'commands/login',
+  'commands/logout',
   'supervisor/worker',
 ];
 /** The command with its supervisor: one file. */

@@ -6,6 +6,8 @@ import { suggestion, UsageError } from './usage.ts';
 export interface CommandLine {
   /** The value of each option: the empty string for a flag, undefined if it is absent. */
   readonly values: Readonly<Record<string, string | undefined>>;
+  /** The values of each option that may occur several times. */
+  readonly lists: Readonly<Record<string, readonly string[]>>;
   readonly positionals: readonly string[];
   /** The arguments after `--`. */
   readonly rest: readonly string[];
@@ -14,7 +16,8 @@ export interface CommandLine {
 /**
  * Parses a command line such as `--socket PATH`.
  *
- * @param options the options of the command, each with the placeholder of its value; the empty string for a flag
+ * @param options the options of the command, each with the placeholder of its value; the empty string for a flag. A
+ *   placeholder that ends with `…` marks an option that may occur several times
  * @returns undefined for `--help`
  * @throws {UsageError} for an unknown option, or an option without its value
  */
@@ -27,7 +30,10 @@ export function readOptions(
   const ours = split === -1 ? args : args.slice(0, split);
   const rest = split === -1 ? [] : args.slice(split + 1);
   const known = Object.fromEntries(
-    Object.entries(options).map(([name, value]) => [name, { type: value === '' ? 'boolean' : 'string' } as const]),
+    Object.entries(options).map(([name, value]) => [
+      name,
+      { type: value === '' ? 'boolean' : 'string', multiple: value.endsWith('…') } as const,
+    ]),
   );
   try {
     const { values, positionals } = parseArgs({
@@ -36,8 +42,12 @@ export function readOptions(
       allowPositionals: true,
     });
     if (values.help) return undefined;
-    const entries = Object.entries(values).map(([name, value]) => [name, typeof value === 'boolean' ? '' : value]);
-    return { values: Object.fromEntries(entries), positionals, rest };
+    const single: Record<string, string> = {};
+    const lists: Record<string, readonly string[]> = {};
+    for (const [name, value] of Object.entries(values))
+      if (Array.isArray(value)) lists[name] = value.filter((each) => typeof each === 'string');
+      else if (value !== undefined) single[name] = typeof value === 'string' ? value : '';
+    return { values: single, lists, positionals, rest };
   } catch (error) {
     const all = Object.entries(options).map(([name, value]) => `--${name} ${value}`.trimEnd());
     const [why = ''] = messageOf(error).split('. ');

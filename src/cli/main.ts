@@ -14,6 +14,10 @@ const commands: Readonly<Record<string, () => Promise<{ main(args: readonly stri
   attach: () => import('./commands/attach.ts'),
   graph: () => import('./commands/graph.ts'),
   top: () => import('./commands/top.ts'),
+  call: () => import('./commands/call.ts'),
+  inspect: () => import('./commands/inspect.ts'),
+  login: () => import('./commands/login.ts'),
+  logout: () => import('./commands/logout.ts'),
 };
 
 enableCompileCache();

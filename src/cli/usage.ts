@@ -46,6 +46,14 @@ export const USAGE = `Usage: troupe <command>
       show the activity of an inspected server in the terminal
   troupe graph FILE|DIR [MACHINE]
       print a statechart as an SVG picture, as Mermaid or as a table
+  troupe call TARGET [TOOL [KEY=VALUE…]]
+      list what any MCP server offers, or call one of its tools
+  troupe inspect TARGET --json
+      print everything that an MCP server offers as JSON
+  troupe login URL
+      sign in to a server, and store the grant for troupe call
+  troupe logout URL
+      remove the grant, and revoke it
 
 Options of run, dev and serve:
 

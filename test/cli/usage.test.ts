@@ -34,6 +34,10 @@ test('--help and --version answer on stdout', async () => {
     'attach PATH',
     'graph FILE|DIR [MACHINE]',
     'top [URL|PID]',
+    'call TARGET [TOOL [KEY=VALUE…]]',
+    'inspect TARGET',
+    'login URL',
+    'logout URL',
   ]) {
     const { code, out, err } = await run(command.split(' ')[0] ?? '', '--help');
     assert.equal({ code, err }, { code: 0, err: '' });

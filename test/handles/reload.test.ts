@@ -34,7 +34,7 @@ interface Bench {
 async function onBench(run: (bench: Bench) => Promise<void>): Promise<void> {
   const clock = new SimulatedClock();
   const options = { name: 'edited', version: '1.0.0', clock, log: () => {} };
-  const endpoints = new Endpoints('dev', { values: {}, positionals: [], rest: [] });
+  const endpoints = new Endpoints('dev', { values: {}, lists: {}, positionals: [], rest: [] });
   const host = new ReloadHost(options, endpoints, async () => {});
   const { transport, connect } = memory();
   await host.open([transport]);

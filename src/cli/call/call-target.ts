@@ -1,0 +1,99 @@
+/** Parses the TARGET of `troupe call` and `troupe inspect`: a URL, a file, a directory, a socket, or a command after `--`. */
+import { realpathSync, statSync } from 'node:fs';
+import { basename, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { ConnectOptions, ConnectTarget } from '../../client/client-options.ts';
+import { isModule, MODULE_KINDS } from '../../discovery/module-files.ts';
+import { ownFile } from '../../package-files.ts';
+import { isWindows } from '../../transports/socket-path.ts';
+import { UsageError } from '../usage.ts';
+
+export interface CallTarget {
+  readonly target: ConnectTarget;
+  /** The target as the person wrote it. */
+  readonly name: string;
+  /** The address of a server that is reached over HTTP. */
+  readonly url: URL | undefined;
+  /** Options of the connection: a program that this command starts may be slow to start. */
+  readonly patience: Pick<ConnectOptions, 'connectMs' | 'probeMs'>;
+  /** The words after the target. */
+  readonly words: readonly string[];
+}
+
+/** `npx` may download the program first. A legacy program may leave the probe without an answer. */
+const COMMAND_PATIENCE = { connectMs: 60_000, probeMs: 5_000 };
+/** A program of Troupe answers the probe as soon as it has loaded. */
+const FILE_PATIENCE = { connectMs: 60_000, probeMs: 30_000 };
+
+/**
+ * Parses `TARGET WORDS…` or `WORDS… -- COMMAND ARGS…`.
+ *
+ * @param rest the words after `--`: a command, and its arguments
+ * @param headers HTTP headers as `Name: value`
+ * @throws {UsageError}
+ */
+export function readCallTarget(
+  command: string,
+  positionals: readonly string[],
+  rest: readonly string[],
+  headers: readonly string[],
+): CallTarget {
+  const [program, ...args] = rest;
+  if (program !== undefined) {
+    needsUrl(command, headers);
+    const target = { command: program, args, env: environment() };
+    return { target, name: rest.join(' '), url: undefined, patience: COMMAND_PATIENCE, words: positionals };
+  }
+  const [given, ...words] = positionals;
+  if (given === undefined)
+    throw new UsageError(`troupe ${command}: expected URL, FILE, DIR, SOCKET or -- COMMAND, got none`);
+  if (/^https?:\/\//i.test(given)) {
+    if (!URL.canParse(given)) throw new UsageError(`troupe ${command}: expected a URL, got ${given}`);
+    const url = new URL(given);
+    const target = { url, headers: readHeaders(command, headers) };
+    return { target, name: given, url, patience: {}, words };
+  }
+  needsUrl(command, headers);
+  const path = resolve(given);
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found?.isSocket() || (isWindows && given.startsWith('\\\\')))
+    return { target: { socket: found ? path : given }, name: given, url: undefined, patience: {}, words };
+  if (!found)
+    throw new UsageError(
+      `troupe ${command}: expected URL, FILE, DIR, SOCKET or -- COMMAND, got ${given}: no such file or directory`,
+    );
+  if (!found.isDirectory() && !isModule(basename(path)))
+    throw new UsageError(
+      `troupe ${command}: expected a ${MODULE_KINDS} file, a directory or a socket, got ${given}. For a program, write -- ${given}`,
+    );
+  const main = fileURLToPath(ownFile('cli/main'));
+  const target = {
+    command: process.execPath,
+    args: [...process.execArgv, main, 'run', realpathSync(path), '--no-supervisor'],
+    env: environment(),
+  };
+  return { target, name: given, url: undefined, patience: FILE_PATIENCE, words };
+}
+
+/** @throws {UsageError} for headers of a target that is not reached over HTTP */
+function needsUrl(command: string, headers: readonly string[]): void {
+  if (headers.length > 0) throw new UsageError(`troupe ${command}: --header needs a URL as TARGET`);
+}
+
+function readHeaders(command: string, headers: readonly string[]): Record<string, string> {
+  const read: Record<string, string> = {};
+  for (const header of headers) {
+    const [, name, value] = /^([!#$%&'*+.^_`|~\w-]+):[ \t]*(.*)$/.exec(header) ?? [];
+    if (name === undefined || value === undefined)
+      throw new UsageError(`troupe ${command}: --header: expected "Name: value", got ${header}`);
+    read[name] = value;
+  }
+  return read;
+}
+
+/** The environment of this process: the person started the server from this shell. */
+function environment(): Record<string, string> {
+  const all: Record<string, string> = {};
+  for (const [name, value] of Object.entries(process.env)) if (value !== undefined) all[name] = value;
+  return all;
+}

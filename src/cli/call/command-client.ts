@@ -1,0 +1,166 @@
+/** Connects a command to a server: signs in, answers questions, handles Ctrl-C, and turns failures into exit codes. */
+import type { Authorization } from '../../client/authorization.ts';
+import { ClientError, ErrorResponse } from '../../client/client-errors.ts';
+import type { ConnectOptions, ConnectTarget } from '../../client/client-options.ts';
+import type { Client } from '../../client/connected-client.ts';
+import { fileTokens } from '../../client/oauth/file-tokens.ts';
+import { oauth } from '../../client/oauth/oauth.ts';
+import { connect } from '../../client/open-client.ts';
+import { messageOf } from '../../protocol/json.ts';
+import { safe } from '../top/format.ts';
+import { say } from '../usage.ts';
+import type { CallTarget } from './call-target.ts';
+import { tokenFile } from './state-directory.ts';
+
+/** The exit codes of the commands that connect. Code 2 is a {@link UsageError}. */
+export const EXIT = { failed: 1, noConnection: 3, notSignedIn: 4, interrupted: 130 } as const;
+
+export interface CommandClientOptions {
+  readonly command: string;
+  readonly target: CallTarget;
+  /** `--data DIR`. */
+  readonly data: string | undefined;
+  /** Opens the browser to sign in. */
+  readonly open: boolean;
+  /** True if a person can sign in. */
+  readonly interactive: boolean;
+  readonly connect: Pick<ConnectOptions, 'elicit' | 'elicitUrl' | 'eras' | 'timeoutMs' | 'maxTimeoutMs'>;
+}
+
+/** The first Ctrl-C cancels, the second ends the process. */
+export class Interrupt {
+  readonly #command: string;
+  readonly #abort = new AbortController();
+  /** True while there is something to cancel. */
+  cancellable = false;
+
+  constructor(command: string) {
+    this.#command = command;
+    process.on('SIGINT', this.signalled);
+    process.on('SIGTERM', () => process.exit(EXIT.interrupted));
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  readonly signalled = (): void => {
+    if (this.#abort.signal.aborted || !this.cancellable) process.exit(EXIT.interrupted);
+    say(`troupe ${this.#command}: cancelling. Press Ctrl-C again to end`);
+    this.#abort.abort(new Error('interrupted'));
+  };
+}
+
+/**
+ * Connects, works and closes. Prints the reason of a failure on stderr.
+ *
+ * @returns the exit code
+ * @throws {UsageError} of the work
+ */
+export async function withClient(
+  options: CommandClientOptions,
+  interrupt: Interrupt,
+  work: (client: Client) => Promise<number>,
+): Promise<number> {
+  const { command, target } = options;
+  let client: Client | undefined;
+  try {
+    client = await connect(targetOf(options, interrupt), {
+      name: 'troupe',
+      title: `troupe ${command}`,
+      ...target.patience,
+      ...options.connect,
+    });
+    return await work(client);
+  } catch (error) {
+    if (!(error instanceof ClientError)) throw error;
+    return reportClientError(options, error, client !== undefined, interrupt);
+  } finally {
+    await client?.close();
+  }
+}
+
+function targetOf(
+  { target: { target, url }, data, open, interactive }: CommandClientOptions,
+  interrupt: Interrupt,
+): ConnectTarget {
+  if (url === undefined || typeof target !== 'object' || !('url' in target)) return target;
+  const headers = target.headers ?? {};
+  // A person who passes a token does not want another one.
+  if (Object.keys(headers).some((name) => name.toLowerCase() === 'authorization')) return target;
+  const auth = oauth({ tokens: fileTokens(tokenFile(data)), interactive, openBrowser: open });
+  return { url, headers, auth: interruptible(auth, interrupt) };
+}
+
+/** Lets Ctrl-C end a sign-in, so that its lease is free for the next one. */
+function interruptible(auth: Authorization, interrupt: Interrupt): Authorization {
+  return {
+    headers: (method, url) => auth.headers(method, url),
+    observe: (url, headers) => auth.observe?.(url, headers),
+    async authorize(challenge, signal) {
+      const before = interrupt.cancellable;
+      interrupt.cancellable = true;
+      try {
+        await auth.authorize(challenge, AbortSignal.any([signal, interrupt.signal]));
+      } finally {
+        interrupt.cancellable = before;
+      }
+    },
+  };
+}
+
+function reportClientError(
+  { command, target, interactive }: CommandClientOptions,
+  error: ClientError,
+  connected: boolean,
+  interrupt: Interrupt,
+): number {
+  const text = error.message.startsWith(`${error.server}: `)
+    ? error.message.slice(error.server.length + 2)
+    : error.message;
+  say(`troupe ${command}: ${target.name}: ${printable(text)}`);
+  if (interrupt.signal.aborted) return EXIT.interrupted;
+  if (error instanceof ErrorResponse) return EXIT.failed;
+  switch (error.reason) {
+    case 'unauthorized':
+    case 'forbidden':
+      if (!interactive && target.url !== undefined) say(`Sign in first: troupe login ${target.name}`);
+      return EXIT.notSignedIn;
+    case 'unreachable':
+    case 'refused':
+    case 'not mcp':
+    case 'no common revision':
+    case 'closed':
+      return EXIT.noConnection;
+    default:
+      return connected ? EXIT.failed : EXIT.noConnection;
+  }
+}
+
+/** Keeps the lines of a program's stderr apart, and removes control characters. */
+function printable(text: string): string {
+  return text
+    .split('\n')
+    .map((line) => safe(line))
+    .join('\n');
+}
+
+/** Ends the process when its output is written: a terminal or a pipe of a child must not keep it. */
+export function exit(code: number): void {
+  process.exitCode = code;
+  process.stdout.write('', () => process.stderr.write('', () => process.exit(code)));
+}
+
+/** A reader such as `head` may leave early. */
+export function tolerateClosedStdout(): void {
+  process.stdout.on('error', (error) => {
+    if ('code' in error && error.code === 'EPIPE') process.exit(0);
+    say(`stdout: ${messageOf(error)}`);
+    process.exit(EXIT.failed);
+  });
+}
+
+/** True if a person can answer. */
+export function hasTerminal(): boolean {
+  return process.stdin.isTTY === true && process.stderr.isTTY === true;
+}

@@ -1,0 +1,358 @@
+/** Answers the questions of a server: from `--answer`, field by field on a terminal, or not at all. */
+import { createInterface } from 'node:readline';
+import type { ElicitationForm, ElicitationPage, FormAnswer, PageAnswer } from '../../client/client-options.ts';
+import { openSignInPage } from '../../client/oauth/browser-sign-in.ts';
+import { isJsonObject, isObject, type JsonObject, type JsonValue } from '../../protocol/json.ts';
+import { safe } from '../top/format.ts';
+import { suggestion } from '../usage.ts';
+import { convert, readJson, type Word } from './call-arguments.ts';
+
+export interface QuestionsOptions {
+  /** The terminal; undefined if there is none. */
+  readonly terminal: { readonly input: NodeJS.ReadableStream; readonly output: NodeJS.WritableStream } | undefined;
+  /** The values of `--answer`. */
+  readonly answers: readonly Word[];
+  /** Opens pages in the browser. */
+  readonly open: boolean;
+  /** Prints a line on stderr. */
+  say(line: string): void;
+  /** Ctrl-C on the terminal while a question is open. */
+  interrupt(): void;
+}
+
+/** One field of a form, read from its schema. */
+interface Field {
+  readonly name: string;
+  readonly title: string;
+  readonly description: string | undefined;
+  readonly required: boolean;
+  readonly schema: JsonObject;
+  readonly kind: 'text' | 'number' | 'boolean' | 'choice' | 'choices';
+  /** The values to choose from, with their titles. */
+  readonly choices: readonly { readonly value: JsonValue; readonly title: string }[];
+}
+
+type Read = { readonly value: JsonValue | undefined } | { readonly problem: string };
+
+export class Questions {
+  readonly #options: QuestionsOptions;
+  /** Questions are asked one after the other, also if the server asks several at once. */
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(options: QuestionsOptions) {
+    this.#options = options;
+  }
+
+  form(form: ElicitationForm, signal: AbortSignal): Promise<FormAnswer> {
+    return this.#inTurn(() => this.#form(form, signal));
+  }
+
+  page(page: ElicitationPage, signal: AbortSignal): Promise<PageAnswer> {
+    return this.#inTurn(() => this.#page(page, signal));
+  }
+
+  #inTurn<T>(ask: () => Promise<T>): Promise<T> {
+    const asked = this.#turn.then(ask);
+    this.#turn = asked.catch(() => {});
+    return asked;
+  }
+
+  async #form({ message, requestedSchema }: ElicitationForm, signal: AbortSignal): Promise<FormAnswer> {
+    const { terminal, answers, say } = this.#options;
+    const fields = fieldsOf(requestedSchema);
+    const given: Record<string, JsonValue> = {};
+    for (const { key, text, json } of answers) {
+      const field = fields.find(({ name }) => name === key);
+      if (!field) continue;
+      const converted = json
+        ? { ok: true as const, value: readJson(`--answer ${key}`, text) }
+        : convert(text, field.schema, requestedSchema);
+      const problem = converted.ok ? problemOf(converted.value, field) : `expected ${field.kind}`;
+      if (converted.ok && problem === undefined) given[key] = converted.value;
+      else say(`troupe call: --answer ${key}: ${problem ?? 'not a value of this field'}, got ${text}`);
+    }
+    const open = fields.filter(({ name }) => !Object.hasOwn(given, name));
+    const missing = open.filter(({ required, schema }) => required && schema.default === undefined);
+    if (answers.length > 0 && missing.length === 0) return given;
+    if (!terminal) {
+      say(`troupe call: declined the form "${safe(message)}": ${whyDeclined(missing, answers, fields)}`);
+      return 'decline';
+    }
+    const lines = new Lines(terminal.input, terminal.output, () => this.#options.interrupt());
+    const abort = (): void => lines.close();
+    signal.addEventListener('abort', abort, { once: true });
+    try {
+      lines.write(`${safe(message)}\n`);
+      lines.write('  (Ctrl-D declines; an empty answer takes the default, or leaves the field out)\n');
+      for (const field of open) {
+        const value = await ask(lines, field);
+        if (value === END) return signal.aborted ? 'cancel' : 'decline';
+        if (value !== undefined) given[field.name] = value;
+      }
+      return given;
+    } finally {
+      signal.removeEventListener('abort', abort);
+      lines.close();
+    }
+  }
+
+  async #page({ message, url }: ElicitationPage, signal: AbortSignal): Promise<PageAnswer> {
+    const { terminal, say, open } = this.#options;
+    // The whole address, before anything opens it (MCP elicitation, "Safe URL Handling").
+    if (!terminal) {
+      say(`troupe call: declined to open a page, because there is no terminal: "${safe(message)}" ${safe(url)}`);
+      return 'decline';
+    }
+    const lines = new Lines(terminal.input, terminal.output, () => this.#options.interrupt());
+    const abort = (): void => lines.close();
+    signal.addEventListener('abort', abort, { once: true });
+    try {
+      lines.write(`${safe(message)}\n  ${safe(url)}\n`);
+      const answer = await lines.question(
+        open ? 'Open this page? [y/N] ' : 'Continue when you have opened this page? [y/N] ',
+      );
+      if (answer === undefined) return signal.aborted ? 'cancel' : 'decline';
+      if (!/^y(es)?$/i.test(answer.trim())) return 'decline';
+      if (open) openSignInPage(new URL(url));
+      return 'accept';
+    } finally {
+      signal.removeEventListener('abort', abort);
+      lines.close();
+    }
+  }
+}
+
+/** Lines of a person. Lines that are pasted at once answer one question each. */
+class Lines {
+  readonly #interface: ReturnType<typeof createInterface>;
+  readonly #output: NodeJS.WritableStream;
+  readonly #waiting: string[] = [];
+  #closed = false;
+  #wake: (() => void) | undefined;
+
+  constructor(input: NodeJS.ReadableStream, output: NodeJS.WritableStream, interrupt: () => void) {
+    this.#output = output;
+    this.#interface = createInterface({ input, output, terminal: 'isTTY' in output && output.isTTY === true });
+    this.#interface.on('line', (line) => {
+      this.#waiting.push(line);
+      this.#wake?.();
+    });
+    this.#interface.on('SIGINT', interrupt);
+    this.#interface.on('close', () => {
+      this.#closed = true;
+      this.#wake?.();
+    });
+  }
+
+  write(text: string): void {
+    this.#output.write(text);
+  }
+
+  /** @returns undefined at the end of the input */
+  async question(prompt: string): Promise<string | undefined> {
+    if (!this.#closed) {
+      this.#interface.setPrompt(prompt);
+      this.#interface.prompt();
+    }
+    while (this.#waiting.length === 0 && !this.#closed)
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    return this.#waiting.shift();
+  }
+
+  close(): void {
+    this.#interface.close();
+  }
+}
+
+/** The end of the input. */
+const END = Symbol('end of input');
+
+/** Asks for one field until the answer is valid. @returns {@link END} if the input ends */
+async function ask(lines: Lines, field: Field): Promise<JsonValue | undefined | typeof END> {
+  for (const [at, { title }] of field.choices.entries()) lines.write(`  ${at + 1}) ${safe(title)}\n`);
+  for (;;) {
+    const answer = await lines.question(promptOf(field));
+    if (answer === undefined) return END;
+    const read = readField(field, answer.trim());
+    if ('value' in read) return read.value;
+    lines.write(`  ${read.problem}\n`);
+  }
+}
+
+/** @example '  Size (1 to 3) [2]: ' */
+function promptOf({ title, description, kind, schema, choices, required }: Field): string {
+  const hint =
+    kind === 'boolean'
+      ? ' (y/n)'
+      : kind === 'choice'
+        ? ` (1 to ${choices.length})`
+        : kind === 'choices'
+          ? ` (1 to ${choices.length}, several with commas)`
+          : '';
+  const about = description === undefined || description === title ? '' : `: ${safe(description)}`;
+  const fallback =
+    schema.default === undefined ? (required ? '' : ' [none]') : ` [${defaultText(schema.default, kind, choices)}]`;
+  return `  ${safe(title)}${about}${hint}${fallback}: `;
+}
+
+function defaultText(value: JsonValue, kind: Field['kind'], choices: Field['choices']): string {
+  if (kind === 'boolean') return value === true ? 'y' : 'n';
+  const numbers = (Array.isArray(value) ? value : [value]).map(
+    (each) => choices.findIndex((choice) => choice.value === each) + 1,
+  );
+  if (kind === 'choice' || kind === 'choices') return numbers.filter((number) => number > 0).join(',');
+  return safe(String(value));
+}
+
+/** Reads the answer to one field. */
+export function readField(field: Field, answer: string): Read {
+  const { kind, schema, choices, required } = field;
+  if (answer === '') {
+    if (schema.default !== undefined) return { value: schema.default };
+    return required ? { problem: 'This field needs a value.' } : { value: undefined };
+  }
+  switch (kind) {
+    case 'boolean':
+      if (/^(y|yes|true)$/i.test(answer)) return { value: true };
+      if (/^(n|no|false)$/i.test(answer)) return { value: false };
+      return { problem: 'Expected y or n.' };
+    case 'number': {
+      const value = Number(answer);
+      if (!Number.isFinite(value)) return { problem: 'Expected a number.' };
+      return checked(value, field);
+    }
+    case 'choice': {
+      const chosen = choiceOf(answer, choices);
+      return chosen ? { value: chosen.value } : { problem: `Expected a number from 1 to ${choices.length}.` };
+    }
+    case 'choices': {
+      const chosen = answer.split(',').map((each) => choiceOf(each.trim(), choices));
+      if (chosen.some((choice) => !choice))
+        return { problem: `Expected numbers from 1 to ${choices.length}, with commas.` };
+      return checked([...new Set(chosen.flatMap((choice) => (choice ? [choice.value] : [])))], field);
+    }
+    case 'text':
+      return checked(answer, field);
+  }
+}
+
+function checked(value: JsonValue, field: Field): Read {
+  const problem = problemOf(value, field);
+  return problem === undefined ? { value } : { problem: `${problem[0]?.toUpperCase()}${problem.slice(1)}.` };
+}
+
+function choiceOf(answer: string, choices: Field['choices']): Field['choices'][number] | undefined {
+  return choices[Number(answer) - 1] ?? choices.find(({ value, title }) => value === answer || title === answer);
+}
+
+/** What the schema of a field does not allow, in words. */
+export function problemOf(value: JsonValue, { kind, schema, choices }: Field): string | undefined {
+  const { minimum, maximum, minLength, maxLength, minItems, maxItems, pattern, format, type } = schema;
+  switch (kind) {
+    case 'boolean':
+      return typeof value === 'boolean' ? undefined : 'expected true or false';
+    case 'choice':
+      return choices.some((choice) => choice.value === value) ? undefined : 'expected one of the choices';
+    case 'choices': {
+      if (!Array.isArray(value) || !value.every((each) => choices.some((choice) => choice.value === each)))
+        return 'expected some of the choices';
+      if (typeof minItems === 'number' && value.length < minItems) return `expected at least ${minItems}`;
+      return typeof maxItems === 'number' && value.length > maxItems ? `expected at most ${maxItems}` : undefined;
+    }
+    case 'number':
+      if (typeof value !== 'number') return 'expected a number';
+      if (type === 'integer' && !Number.isInteger(value)) return 'expected a whole number';
+      if (typeof minimum === 'number' && value < minimum) return `expected at least ${minimum}`;
+      return typeof maximum === 'number' && value > maximum ? `expected at most ${maximum}` : undefined;
+    case 'text': {
+      if (typeof value !== 'string') return 'expected a text';
+      const { length } = [...value];
+      if (typeof minLength === 'number' && length < minLength) return `expected at least ${minLength} characters`;
+      if (typeof maxLength === 'number' && length > maxLength) return `expected at most ${maxLength} characters`;
+      if (typeof pattern === 'string' && !matches(pattern, value))
+        return `expected a text that matches ${safe(pattern)}`;
+      const form = typeof format === 'string' && Object.hasOwn(FORMATS, format) ? FORMATS[format] : undefined;
+      return form?.test(value) === false ? `expected the format ${safe(String(format))}` : undefined;
+    }
+  }
+}
+
+/** The formats of MCP elicitation ("Requested Schema"). The server checks them in full. */
+const FORMATS: Readonly<Record<string, RegExp>> = {
+  email: /^[^\s@]+@[^\s@]+$/,
+  uri: /^[a-z][a-z0-9+.-]*:\S+$/i,
+  date: /^\d{4}-\d\d-\d\d$/,
+  'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d/i,
+};
+
+/** Longest pattern that is tried, and longest answer to try it on: a server could send one that takes for ever. */
+const MAX_PATTERN = 200;
+const MAX_ANSWER = 200;
+
+function matches(pattern: string, value: string): boolean {
+  if (pattern.length > MAX_PATTERN || value.length > MAX_ANSWER || /[+*}][)\]]*[+*{]/.test(pattern)) return true;
+  try {
+    return new RegExp(pattern, 'u').test(value);
+  } catch {
+    return true;
+  }
+}
+
+/** The fields of a form, in the order of its schema. */
+export function fieldsOf({ properties, required }: JsonObject): Field[] {
+  const needed: readonly unknown[] = Array.isArray(required) ? required : [];
+  return Object.entries(isObject(properties) ? properties : {}).map(([name, value]) => {
+    const schema = isJsonObject(value) ? value : {};
+    const { title, description, type } = schema;
+    const choices = choicesOf(type === 'array' && isJsonObject(schema.items) ? schema.items : schema);
+    const kind =
+      type === 'array'
+        ? 'choices'
+        : choices.length > 0
+          ? 'choice'
+          : type === 'boolean'
+            ? 'boolean'
+            : type === 'number' || type === 'integer'
+              ? 'number'
+              : 'text';
+    return {
+      name,
+      title: typeof title === 'string' ? title : name,
+      description: typeof description === 'string' ? description : undefined,
+      required: needed.includes(name),
+      schema,
+      kind,
+      choices,
+    };
+  });
+}
+
+function choicesOf({ enum: values, enumNames, oneOf, anyOf }: JsonObject): Field['choices'] {
+  if (Array.isArray(values))
+    return values.map((value, at) => {
+      const name = Array.isArray(enumNames) ? enumNames[at] : undefined;
+      return { value, title: typeof name === 'string' ? name : String(value) };
+    });
+  const list = Array.isArray(oneOf) ? oneOf : Array.isArray(anyOf) ? anyOf : [];
+  return list.flatMap((each) =>
+    isJsonObject(each) && each.const !== undefined
+      ? [{ value: each.const, title: typeof each.title === 'string' ? each.title : String(each.const) }]
+      : [],
+  );
+}
+
+function whyDeclined(missing: readonly Field[], answers: readonly Word[], fields: readonly Field[]): string {
+  if (answers.length === 0) return 'there is no terminal. Answer with --answer key=value';
+  const unused = answers.filter(({ key }) => !fields.some(({ name }) => name === key));
+  const meant = unused.map(
+    ({ key }) =>
+      `${key}${suggestion(
+        key,
+        missing.map(({ name }) => name),
+      )}`,
+  );
+  const extra = meant.length === 0 ? '' : `; it has no field ${meant.join(', ')}`;
+  return `--answer lacks ${missing.map(({ name }) => name).join(', ')}${extra}`;
+}

@@ -1,0 +1,228 @@
+/** `troupe call TARGET [TOOL [key=value…]]`: lists what a server offers, calls its tools, reads resources, gets prompts. */
+import type { CallOptions, ConnectOptions } from '../../client/client-options.ts';
+import type { Client } from '../../client/connected-client.ts';
+import { promptArguments, readWords, toolArguments, type Word } from '../call/call-arguments.ts';
+import { readCallTarget } from '../call/call-target.ts';
+import { EXIT, exit, hasTerminal, Interrupt, tolerateClosedStdout, withClient } from '../call/command-client.ts';
+import { offersOf, offersText } from '../call/offers.ts';
+import { ProgressBar } from '../call/progress-bar.ts';
+import { Questions } from '../call/questions.ts';
+import { ResultText } from '../call/result-text.ts';
+import { type CommandLine, readOptions, wholeNumber } from '../command-options.ts';
+import { safe } from '../top/format.ts';
+import { say, suggestion, UsageError } from '../usage.ts';
+
+const OPTIONS = {
+  json: '',
+  args: 'JSON|@FILE',
+  answer: 'KEY=VALUE…',
+  read: 'URI',
+  prompt: 'NAME',
+  out: 'DIR',
+  header: "'NAME: VALUE'…",
+  timeout: 'MS',
+  era: 'legacy|modern',
+  data: 'DIR',
+  'no-open': '',
+};
+
+const HELP = `Usage: troupe call TARGET [TOOL [KEY=VALUE…]]
+       troupe call [TOOL [KEY=VALUE…]] -- COMMAND [ARGS…]
+       troupe call TARGET --read URI
+       troupe call TARGET --prompt NAME [KEY=VALUE…]
+
+Lists what an MCP server offers, with its tools as TypeScript signatures. With
+TOOL, calls the tool and prints its result.
+
+TARGET is one of
+  URL                    a server over HTTP, of any revision
+  FILE, DIR              a program, as for troupe run; it is started for the call
+  SOCKET                 the path of a socket (troupe serve --socket)
+  -- COMMAND [ARGS…]     a program that speaks MCP on stdio, such as
+                         -- npx -y some-server; no TARGET stands before it
+
+KEY=VALUE is converted by the tool's schema. Repeat a KEY to fill a list.
+KEY:=JSON passes JSON as it is.
+
+  --args JSON|@FILE      all arguments as a JSON object; KEY=VALUE adds to it
+  --json                 print the result, or the list, as JSON, and nothing else
+  --read URI             read a resource
+  --prompt NAME          get a prompt
+  --out DIR              save images, audio and binary resources in DIR
+  --answer KEY=VALUE     answer forms of the server; may be repeated
+  --header 'NAME: VALUE' send an HTTP header; may be repeated
+  --timeout MS           milliseconds until the call times out (60000); progress
+                         restarts the time
+  --era legacy|modern    do not ask the server which revisions it speaks
+  --data DIR             directory of the stored tokens
+  --no-open              show the page to sign in, but open no browser
+
+Questions of the server are asked on the terminal; without one, and without
+--answer, they are declined. Ctrl-C cancels the call; pressed again, it ends.
+
+Exit codes: 0 success; 1 the tool or the server reports an error; 2 wrong
+arguments; 3 no connection; 4 not signed in; 130 interrupted.
+`;
+
+/** Runs the command. @throws {UsageError} */
+export async function main(args: readonly string[]): Promise<void> {
+  const line = readOptions('call', args, OPTIONS);
+  if (!line) return void process.stdout.write(HELP);
+  const { values, lists, positionals, rest } = line;
+  const json = values.json !== undefined;
+  const target = readCallTarget('call', positionals, rest, lists.header ?? []);
+  const request = readRequest(line, target.words);
+  const answers = readWords('troupe call: --answer', lists.answer ?? []);
+  const interactive = hasTerminal();
+  const bar = new ProgressBar(process.stderr);
+  const interrupt = new Interrupt('call');
+  const questions = new Questions({
+    terminal: interactive ? { input: process.stdin, output: process.stderr } : undefined,
+    answers,
+    open: values['no-open'] === undefined,
+    say,
+    interrupt: () => interrupt.signalled(),
+  });
+  tolerateClosedStdout();
+  const code = await withClient(
+    {
+      command: 'call',
+      target,
+      data: values.data,
+      open: values['no-open'] === undefined,
+      interactive,
+      connect: {
+        ...readEra(values.era),
+        ...readTimeout(values.timeout),
+        elicit: (form, { signal }) => {
+          bar.clear();
+          return questions.form(form, signal);
+        },
+        elicitUrl: (page, { signal }) => {
+          bar.clear();
+          return questions.page(page, signal);
+        },
+      },
+    },
+    interrupt,
+    async (client) => {
+      interrupt.cancellable = true;
+      const options: CallOptions = {
+        signal: interrupt.signal,
+        ...(process.stderr.isTTY === true ? { onProgress: (progress) => bar.show(progress) } : {}),
+      };
+      try {
+        return await run(client, request, options, json, values.out);
+      } finally {
+        bar.clear();
+      }
+    },
+  );
+  exit(code);
+}
+
+/** The request of the command line. */
+type Request =
+  | { readonly type: 'list' }
+  | { readonly type: 'read'; readonly uri: string }
+  | { readonly type: 'prompt'; readonly name: string; readonly words: readonly Word[] }
+  | {
+      readonly type: 'tool';
+      readonly name: string;
+      readonly words: readonly Word[];
+      readonly args: string | undefined;
+    };
+
+function readRequest({ values }: CommandLine, words: readonly string[]): Request {
+  const { read, prompt, args } = values;
+  if (read !== undefined && prompt !== undefined)
+    throw new UsageError('troupe call: expected --read or --prompt, got both');
+  if (args !== undefined && (read !== undefined || prompt !== undefined || words.length === 0))
+    throw new UsageError('troupe call: --args needs TOOL');
+  if (read !== undefined) {
+    if (words.length > 0) throw new UsageError(`troupe call: --read: expected no more words, got ${words.join(' ')}`);
+    return { type: 'read', uri: read };
+  }
+  if (prompt !== undefined)
+    return { type: 'prompt', name: prompt, words: readWords(`troupe call: prompt ${prompt}`, words) };
+  const [name, ...more] = words;
+  if (name === undefined) return { type: 'list' };
+  return { type: 'tool', name, words: readWords(`troupe call: ${name}`, more), args };
+}
+
+function readEra(era: string | undefined): Pick<ConnectOptions, 'eras'> {
+  if (era === undefined) return {};
+  if (era === 'legacy' || era === 'modern') return { eras: era };
+  throw new UsageError(`troupe call: --era: expected legacy or modern, got ${era}`);
+}
+
+const MAX_TIMEOUT_MS = 600_000;
+
+function readTimeout(timeout: string | undefined): Pick<ConnectOptions, 'timeoutMs' | 'maxTimeoutMs'> {
+  if (timeout === undefined) return {};
+  const timeoutMs = wholeNumber('call', 'timeout', timeout, 0);
+  return { timeoutMs, maxTimeoutMs: Math.max(timeoutMs, MAX_TIMEOUT_MS) };
+}
+
+/** @returns the exit code */
+async function run(
+  client: Client,
+  request: Request,
+  options: CallOptions,
+  json: boolean,
+  out: string | undefined,
+): Promise<number> {
+  const text = new ResultText({ out, terminal: process.stdout.isTTY === true });
+  switch (request.type) {
+    case 'list': {
+      const offers = await offersOf(client);
+      process.stdout.write(json ? jsonText({ ...offers }) : offersText(offers));
+      return 0;
+    }
+    case 'read': {
+      const result = await client.read(request.uri, options);
+      process.stdout.write(json ? jsonText(result) : text.ofRead(result));
+      return 0;
+    }
+    case 'prompt': {
+      const prompts = await client.prompts();
+      const prompt = prompts.find(({ name }) => name === request.name);
+      if (!prompt)
+        throw unknownName(
+          'prompt',
+          request.name,
+          prompts.map(({ name }) => name),
+        );
+      const result = await client.prompt(prompt.name, promptArguments(prompt, request.words), options);
+      process.stdout.write(json ? jsonText(result) : text.ofPrompt(result));
+      return 0;
+    }
+    case 'tool': {
+      const tools = await client.tools();
+      const tool = tools.find(({ name }) => name === request.name);
+      if (!tool)
+        throw unknownName(
+          'tool',
+          request.name,
+          tools.map(({ name }) => name),
+        );
+      const result = await client.call(tool.name, toolArguments(tool, request.words, request.args), options);
+      const failed = result.isError === true;
+      if (json) process.stdout.write(jsonText(result));
+      // The text of an error is not the output that a script waits for.
+      else (failed ? process.stderr : process.stdout).write(text.ofCall(result));
+      return failed ? EXIT.failed : 0;
+    }
+  }
+}
+
+function unknownName(what: string, name: string, known: readonly string[]): UsageError {
+  const names = known.map((each) => safe(each));
+  const meant = suggestion(name, names);
+  const list = names.length === 0 ? `The server has no ${what}s` : `It has ${names.join(', ')}`;
+  return new UsageError(`troupe call: unknown ${what} ${name}${meant === '' ? `. ${list}` : meant}`);
+}
+
+function jsonText(value: unknown): string {
+  return `${JSON.stringify(value, undefined, 2)}\n`;
+}

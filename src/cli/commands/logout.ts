@@ -1,0 +1,31 @@
+/** `troupe logout URL`: removes the stored grant of a server, and revokes it. */
+import { fileTokens } from '../../client/oauth/file-tokens.ts';
+import { signOut } from '../../client/oauth/oauth.ts';
+import { tokenFile } from '../call/state-directory.ts';
+import { readOptions } from '../command-options.ts';
+import { safe } from '../top/format.ts';
+import { say, UsageError } from '../usage.ts';
+
+const HELP = `Usage: troupe logout URL [--data DIR]
+
+Removes the stored grant of a server, and revokes it where its authorization
+server can.
+
+  --data DIR             directory of the stored tokens
+`;
+
+/** Runs the command. @throws {UsageError} */
+export async function main(args: readonly string[]): Promise<void> {
+  const line = readOptions('logout', args, { data: 'DIR' });
+  if (!line) return void process.stdout.write(HELP);
+  const { values, positionals } = line;
+  const [url, ...more] = positionals;
+  if (url === undefined || more.length > 0 || !/^https?:\/\//i.test(url) || !URL.canParse(url))
+    throw new UsageError(`troupe logout: expected one URL, got ${positionals.join(' ') || 'none'}`);
+  const { signedIn, revoked } = await signOut(url, { tokens: fileTokens(tokenFile(values.data)) });
+  if (!signedIn) return void process.stdout.write(`Not signed in to ${url}.\n`);
+  process.stdout.write(`Signed out of ${url}.\n`);
+  if (revoked === true) return;
+  const why = revoked === false ? 'its authorization server offers no revocation' : safe(revoked);
+  say(`troupe logout: the grant is removed here and not revoked there: ${why}. It ends by itself when it expires`);
+}

@@ -1,0 +1,506 @@
+/** `troupe call`, `inspect`, `login` and `logout`: what they print, convert, ask and store, and their exit codes. */
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { get } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import * as assert from 'uvu/assert';
+import { z } from 'zod';
+import { promptArguments, readWords, toolArguments } from '../../src/cli/call/call-arguments.ts';
+import { progressLine } from '../../src/cli/call/progress-bar.ts';
+import { Questions } from '../../src/cli/call/questions.ts';
+import { signatureOf, typeOf } from '../../src/cli/call/signature.ts';
+import type { FormAnswer } from '../../src/client/client-options.ts';
+import type { JsonObject } from '../../src/protocol/json.ts';
+import { type Reachable, reachable } from '../client/fixture.ts';
+import { protectedServer } from '../client/protected-server.ts';
+import { suite } from '../harness/door.ts';
+import { Cli, isBuilt, TROUPE } from './cli.ts';
+
+const test = suite('troupe call: signatures, arguments and questions');
+const cli = suite('troupe call: the command');
+const BUILT = fileURLToPath(new URL('../../dist/lib/cli/main.js', import.meta.url));
+
+test('a tool is a TypeScript signature', () => {
+  const inputSchema = {
+    type: 'object',
+    properties: {
+      q: { type: 'string' },
+      limit: { type: 'integer' },
+      kind: { enum: ['a', "b's"] },
+      'x-y': { type: ['string', 'null'] },
+      tags: { type: 'array', items: { anyOf: [{ type: 'string' }, { type: 'number' }] } },
+      node: { $ref: '#/$defs/node' },
+      any: true,
+    },
+    required: ['q'],
+    $defs: { node: { type: 'object', properties: { next: { $ref: '#/$defs/node' } } } },
+  };
+  const outputSchema = {
+    type: 'object',
+    properties: { hits: { type: 'array', items: { type: 'string' } } },
+    required: ['hits'],
+  };
+  assert.is(
+    signatureOf({
+      name: 'search',
+      inputSchema: { ...inputSchema, properties: { q: { type: 'string' }, limit: { type: 'number' } } },
+      outputSchema,
+    }),
+    'search(q: string, limit?: number): { hits: string[] }',
+  );
+  const long = signatureOf({ name: 'search', inputSchema });
+  assert.match(long, "  kind?: 'a' | 'b\\'s',\n");
+  assert.match(long, "  'x-y'?: string | null,\n");
+  assert.match(long, '  tags?: (string | number)[],\n');
+  assert.match(long, /node\?: \{ next\?: .*unknown/);
+  assert.match(long, '  any?: unknown,\n');
+  assert.is(typeOf({ allOf: [{ type: 'string' }, { $ref: 'https://example.com/schema.json' }] }), 'string & unknown');
+  assert.is(typeOf({ type: 'object', additionalProperties: { type: 'number' } }), 'Record<string, number>');
+  assert.is(typeOf({ type: 'array', items: { const: 1 } }), '1[]');
+});
+
+const TOOL = {
+  name: 'order',
+  inputSchema: {
+    type: 'object',
+    properties: {
+      name: { type: 'string' },
+      count: { type: 'integer' },
+      price: { anyOf: [{ type: 'number' }, { type: 'null' }] },
+      gift: { type: 'boolean' },
+      tags: { type: 'array', items: { type: 'number' } },
+      where: { type: 'object' },
+      size: { enum: ['small', 1] },
+      either: { type: ['string', 'number'] },
+    },
+    required: ['name'],
+  },
+} as const;
+
+const order = (...words: string[]): JsonObject =>
+  toolArguments(TOOL, readWords('troupe call: order', words), undefined);
+
+test('values are converted by the schema of the tool', () => {
+  assert.equal(
+    order(
+      'name=5',
+      'count=-3',
+      'price=1.5e2',
+      'gift=true',
+      'tags=1',
+      'tags=2',
+      'where={"a":[1]}',
+      'size=1',
+      'either=7',
+    ),
+    { name: '5', count: -3, price: 150, gift: true, tags: [1, 2], where: { a: [1] }, size: 1, either: 7 },
+  );
+  assert.equal(order('name=', 'tags=[1,2]', 'price=null', 'either:="7"'), {
+    name: '',
+    tags: [1, 2],
+    price: null,
+    either: '7',
+  });
+  assert.equal(order('name=a=b:=c'), { name: 'a=b:=c' });
+  const open = { name: 'open', inputSchema: { type: 'object', additionalProperties: true } };
+  assert.equal(toolArguments(open, readWords('', ['a=1', 'b:=1']), '{"c":2}'), { c: 2, a: '1', b: 1 });
+});
+
+for (const [words, message] of [
+  [['name=a', 'count=1.5'], 'troupe call: order: count: expected number, got 1.5'],
+  [['name=a', 'gift=yes'], 'gift: expected boolean, got yes'],
+  [['name=a', 'where={'], 'where: expected object, got {'],
+  [['name=a', 'size=large'], "size: expected 'small' | 1, got large"],
+  [['name=a', 'conut=1'], 'unknown key conut (did you mean count?). The tool is order('],
+  [['name=a', 'name=b'], 'name: expected one value, got several'],
+  [['count=1'], 'missing name. The tool is order('],
+  [['name'], 'expected key=value or key:=JSON, got name'],
+  [['name=a', 'tags:=['], 'tags: expected JSON, got ['],
+] as const)
+  test(`${words.join(' ')} is rejected`, () => {
+    assert.throws(
+      () => order(...words),
+      (error: Error) => error.name === 'UsageError' && error.message.includes(message),
+    );
+  });
+
+test('the keys of a prompt are checked', () => {
+  const prompt = { name: 'review', arguments: [{ name: 'code', required: true }, { name: 'style' }] };
+  assert.equal(promptArguments(prompt, readWords('', ['code=5'])), { code: '5' });
+  assert.throws(() => promptArguments(prompt, readWords('', ['cod=5'])), /unknown key cod \(did you mean code\?\)/);
+  assert.throws(
+    () => promptArguments(prompt, []),
+    /missing code\. The prompt is review\(code: string, style\?: string\)/,
+  );
+});
+
+test('progress is a bar if the total is known, and its message controls no terminal', () => {
+  assert.is(progressLine({ progress: 1, total: 4, message: 'a\u001b[2Jb' }), '[######------------------] 25 % a·[2Jb');
+  assert.is(progressLine({ progress: 9, total: 4, message: undefined }), `[${'#'.repeat(24)}] 100 %`);
+  assert.is(progressLine({ progress: 7, total: undefined, message: undefined }), '7');
+});
+
+const FORM: JsonObject = {
+  type: 'object',
+  properties: {
+    size: {
+      type: 'string',
+      title: 'Size',
+      oneOf: [
+        { const: 's', title: 'Small' },
+        { const: 'l', title: 'Large' },
+      ],
+    },
+    gift: { type: 'boolean', default: true },
+    count: { type: 'integer', minimum: 1, maximum: 5 },
+    mail: { type: 'string', format: 'email' },
+    tags: { type: 'array', items: { enum: ['a', 'b', 'c'] }, minItems: 1 },
+    note: { type: 'string', maxLength: 3 },
+  },
+  required: ['size', 'count', 'mail', 'tags'],
+};
+
+/** Answers a form on a terminal of the test: each line is written when its prompt is there. */
+async function onTerminal(
+  lines: readonly (string | null)[],
+  answers: readonly string[] = [],
+  schema = FORM,
+): Promise<{ answer: FormAnswer; shown: string; said: readonly string[] }> {
+  const [input, output] = [new PassThrough(), new PassThrough()];
+  const said: string[] = [];
+  let shown = '';
+  const rest = [...lines];
+  output.setEncoding('utf8').on('data', (text: string) => {
+    shown += text;
+    if (!/: $/.test(shown)) return;
+    const line = rest.shift();
+    if (line === null) input.end();
+    else if (line !== undefined) input.write(`${line}\n`);
+  });
+  const questions = new Questions({
+    terminal: { input, output },
+    answers: readWords('--answer', answers),
+    open: false,
+    say: (line) => said.push(line),
+    interrupt() {},
+  });
+  const answer = await questions.form(
+    { message: 'Your order\u001b[2J', requestedSchema: schema },
+    new AbortController().signal,
+  );
+  return { answer, shown, said };
+}
+
+test('a form is asked field by field, with defaults, numbered choices, and repeated validation', async () => {
+  const { answer, shown } = await onTerminal([
+    '3',
+    '2',
+    '',
+    'six',
+    '6',
+    '5',
+    'ada',
+    'ada@example.com',
+    '1, 3',
+    'long',
+    '',
+  ]);
+  assert.equal(answer, { size: 'l', gift: true, count: 5, mail: 'ada@example.com', tags: ['a', 'c'] });
+  assert.match(shown, 'Your order·[2J\n');
+  assert.match(shown, '  1) Small\n  2) Large\n');
+  assert.match(shown, '  Size (1 to 2): ');
+  assert.match(shown, 'Expected a number from 1 to 2.');
+  assert.match(shown, '  gift (y/n) [y]: ');
+  assert.match(shown, 'Expected a number.');
+  assert.match(shown, 'Expected at most 5.');
+  assert.match(shown, 'Expected the format email.');
+  assert.match(shown, 'Expected at most 3 characters.');
+});
+
+test('the end of the input declines a form', async () => {
+  assert.is((await onTerminal(['1', null])).answer, 'decline');
+});
+
+test('--answer fills the fields that it names, and the terminal asks for the rest', async () => {
+  const { answer, shown } = await onTerminal(['1', 'n', ''], ['count=2', 'mail=a@b', 'tags:=["b"]']);
+  assert.equal(answer, { size: 's', gift: false, count: 2, mail: 'a@b', tags: ['b'] });
+  assert.not.match(shown, 'mail');
+  const { answer: whole, shown: nothing } = await onTerminal([], ['size=s', 'count=2', 'mail=a@b', 'tags:=["b"]']);
+  assert.equal(whole, { size: 's', count: 2, mail: 'a@b', tags: ['b'] });
+  assert.is(nothing, '');
+});
+
+test('several questions at once are asked one after the other', async () => {
+  const [input, output] = [new PassThrough(), new PassThrough()];
+  let shown = '';
+  output.setEncoding('utf8').on('data', (text: string) => {
+    shown += text;
+    if (/: $/.test(shown)) input.write('x\n');
+  });
+  const questions = new Questions({ terminal: { input, output }, answers: [], open: false, say() {}, interrupt() {} });
+  const schema = { type: 'object', properties: { a: { type: 'string' } } };
+  const ask = (message: string): Promise<FormAnswer> =>
+    questions.form({ message, requestedSchema: schema }, new AbortController().signal);
+  assert.equal(await Promise.all([ask('one'), ask('two')]), [{ a: 'x' }, { a: 'x' }]);
+  assert.ok(shown.indexOf('two') > shown.indexOf('a [none]'));
+});
+
+let fixture: Reachable | undefined;
+const root = mkdtempSync(join(tmpdir(), 'call-'));
+cli.before(async () => {
+  fixture = await reachable((server) => {
+    server.tool('fail', {}, () => {
+      throw new Error('it broke');
+    });
+    server.tool('picture', {}, () => ({
+      content: [{ type: 'image', mimeType: 'image/png', data: Buffer.from('png').toString('base64') }],
+    }));
+    server.tool(
+      'tags',
+      { description: 'Joins tags.\nMore text.', input: z.object({ tags: z.array(z.string()) }) },
+      ({ tags }) => tags.join('+'),
+    );
+  });
+});
+cli.after(async () => {
+  await fixture?.close();
+  rmSync(root, { recursive: true, force: true });
+});
+
+interface Ran {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** Runs a command until it ends. */
+async function troupe(...args: readonly string[]): Promise<Ran> {
+  const command = started(...args);
+  command.process.stdin?.end();
+  const code = await command.exit;
+  return { code, out: command.out(), err: command.err };
+}
+
+function started(...args: readonly string[]): Cli & { out(): string } {
+  const command = new Cli(args);
+  let out = '';
+  command.process.stdout?.removeAllListeners('data').on('data', (text: string) => {
+    out += text;
+  });
+  return Object.assign(command, { out: () => out });
+}
+
+function url(): string {
+  return fixture?.url ?? '';
+}
+
+function built(title: string, body: () => Promise<void>): void {
+  if (isBuilt) cli(title, body);
+  else cli.skip(title, 'dist is not built: npm run build');
+}
+
+built('without TOOL it lists what the server offers', async () => {
+  const { code, out } = await troupe('call', url());
+  assert.is(code, 0);
+  assert.match(out, /^fixture 1\.2\.3 \(2026-07-28\)\n/);
+  assert.match(out, '  add(a: number, b: number): { sum: number }\n');
+  assert.match(out, '  tags(tags: string[])\n      Joins tags.\n');
+  assert.not.match(out, 'More text');
+  assert.match(out, '1 resource template\n  notes://{id}  notes\n');
+  assert.match(out, '1 prompt\n  review(code: string)\n');
+});
+
+built('a call prints structured content once, and --json the whole result', async () => {
+  assert.equal(await troupe('call', url(), 'add', 'a=2', 'b=3'), { code: 0, out: '{\n  "sum": 5\n}\n', err: '' });
+  const { code, out, err } = await troupe(
+    'call',
+    fixture?.socket ?? '',
+    'add',
+    'a=2',
+    'b=3',
+    '--json',
+    '--era',
+    'legacy',
+  );
+  assert.equal({ code, err }, { code: 0, err: '' });
+  assert.equal(JSON.parse(out).structuredContent, { sum: 5 });
+  const tags = await troupe('call', url(), 'tags', 'tags=a', 'tags=b');
+  assert.equal(tags, { code: 0, out: 'a+b\n', err: '' });
+});
+
+built('--args is read from a file', async () => {
+  const file = join(root, 'args.json');
+  writeFileSync(file, '{"a":1,"b":1}');
+  assert.is((await troupe('call', url(), 'add', '--args', `@${file}`, 'b=9')).out, '{\n  "sum": 10\n}\n');
+  const missing = await troupe('call', url(), 'add', '--args', '@gone.json');
+  assert.is(missing.code, 2);
+  assert.match(missing.err, '--args: expected @FILE that can be read, got @gone.json');
+});
+
+built('an error result goes to stderr, with exit code 1, and with --json to stdout', async () => {
+  const { code, out, err } = await troupe('call', url(), 'fail');
+  assert.equal({ code, out }, { code: 1, out: '' });
+  assert.match(err, 'it broke');
+  const json = await troupe('call', url(), 'fail', '--json');
+  assert.is(json.code, 1);
+  assert.is(JSON.parse(json.out).isError, true);
+});
+
+built('an image is named with its size, and --out saves it', async () => {
+  assert.is((await troupe('call', url(), 'picture')).out, '[image image/png, 3 bytes; --out DIR saves it]\n');
+  const out = join(root, 'pictures');
+  assert.match((await troupe('call', url(), 'picture', '--out', out)).out, `in ${join(out, '1.png')}]`);
+  assert.equal(readdirSync(out), ['1.png']);
+  assert.is(readFileSync(join(out, '1.png'), 'utf8'), 'png');
+});
+
+built('resources are read and prompts are got', async () => {
+  assert.is((await troupe('call', url(), '--read', 'notes://7')).out, 'note 7');
+  assert.is((await troupe('call', url(), '--prompt', 'review', 'code=x')).out, 'user:\nReview x\n');
+});
+
+built('without a terminal a form is declined in one line, and --answer answers it', async () => {
+  const declined = await troupe('call', url(), 'ask');
+  assert.is(declined.out, 'declined\n');
+  assert.is(
+    declined.err,
+    'troupe call: declined the form "Which size?": there is no terminal. Answer with --answer key=value\n',
+  );
+  assert.is(
+    (await troupe('call', url(), 'ask', '--answer', 'size=small', '--answer', 'gift=true')).out,
+    'small true\n',
+  );
+});
+
+for (const [title, args, code, message] of [
+  ['a misspelled tool', ['ad'], 2, 'unknown tool ad (did you mean add?)'],
+  ['a misspelled key', ['add', 'a=1', 'bb=1'], 2, 'unknown key bb. The tool is add(a: number, b: number)'],
+  ['a misspelled option', ['add', '--jsn'], 2, "Unknown option '--jsn' (did you mean --json?)"],
+  ['a misspelled prompt', ['--prompt', 'reviw'], 2, 'unknown prompt reviw (did you mean review?)'],
+  ['an unknown resource', ['--read', 'other://1'], 1, 'code -32602'],
+  ['a wrong era', ['--era', 'old'], 2, '--era: expected legacy or modern, got old'],
+  ['a malformed header', ['--header', 'x'], 2, '--header: expected "Name: value", got x'],
+] as const)
+  built(`${title} ends with code ${code}`, async () => {
+    const result = await troupe('call', url(), ...args);
+    assert.match(result.err, message);
+    assert.equal({ code: result.code, out: result.out }, { code, out: '' });
+  });
+
+built('a server that cannot be reached is exit code 3', async () => {
+  const { code, err } = await troupe('call', 'http://127.0.0.1:9/mcp');
+  assert.is(code, 3);
+  assert.match(err, 'troupe call: http://127.0.0.1:9/mcp: ');
+  const command = await troupe('call', '--', join(root, 'no-such-program'));
+  assert.is(command.code, 3);
+  assert.match(command.err, 'cannot start');
+  assert.is((await troupe('call', 'gone.ts')).code, 2);
+  assert.is((await troupe('call')).code, 2);
+});
+
+built('a program is started as a file, and as a command after --', async () => {
+  const file = join(root, 'server.mjs');
+  writeFileSync(
+    file,
+    `import { createServer } from '${TROUPE}';
+const server = createServer({ name: 'small', version: '1.0.0' });
+server.tool('env', {}, () => process.env.CALL_TEST ?? 'none');
+export default server;`,
+  );
+  process.env.CALL_TEST = 'inherited';
+  assert.equal(await troupe('call', file, 'env'), { code: 0, out: 'inherited\n', err: '' });
+  delete process.env.CALL_TEST;
+  assert.equal(await troupe('call', 'env', '--', process.execPath, BUILT, 'run', file), {
+    code: 0,
+    out: 'none\n',
+    err: '',
+  });
+});
+
+built('inspect prints everything as one JSON document', async () => {
+  const { code, out, err } = await troupe('inspect', url(), '--json');
+  assert.equal({ code, err }, { code: 0, err: '' });
+  const document = JSON.parse(out);
+  assert.equal(Object.keys(document), ['server', 'capabilities', 'tools', 'resources', 'templates', 'prompts']);
+  assert.is(document.server.name, 'fixture');
+  assert.is(document.tools[0].name, 'add');
+});
+
+built('the first Ctrl-C cancels the call on the server', async () => {
+  let command: Cli | undefined;
+  let cancelled = false;
+  fixture?.server.tool('interrupted', {}, (_args, ctx) => {
+    command?.process.kill('SIGINT');
+    return new Promise((resolve) =>
+      ctx.signal.addEventListener('abort', () => {
+        cancelled = true;
+        resolve('cancelled');
+      }),
+    );
+  });
+  command = started('call', url(), 'interrupted');
+  assert.is(await command.exit, 130);
+  assert.ok(cancelled);
+  assert.match(command.err, 'troupe call: cancelling. Press Ctrl-C again to end');
+});
+
+built('login signs in and keeps the grant, call uses it, logout revokes it', async () => {
+  const server = await protectedServer();
+  const data = ['--data', join(root, 'state')];
+  const refused = await troupe('call', server.url, 'whoami', ...data);
+  assert.is(refused.code, 4);
+  assert.match(refused.err, `Sign in first: troupe login ${server.url}`);
+  assert.is(server.counts.registrations, 0);
+
+  const login = started('login', server.url, '--no-open', ...data);
+  await login.said('&resource=');
+  const [, address = ''] = /^(http\S+)$/m.exec(login.err) ?? [];
+  const redirected = await server.authorize(new URL(address));
+  await new Promise<void>(
+    (resolve) => void get(redirected, { agent: false }, (response) => void response.resume().on('end', resolve)),
+  );
+  assert.is(await login.exit, 0, login.err);
+  assert.match(login.out(), `Signed in to ${server.url}.`);
+
+  assert.equal(await troupe('call', server.url, 'whoami', ...data), { code: 0, out: 'ada\n', err: '' });
+  const token = await troupe(
+    'call',
+    server.url,
+    'whoami',
+    '--header',
+    'Authorization: Bearer access-2',
+    '--data',
+    join(root, 'none'),
+  );
+  assert.equal(token, { code: 0, out: 'ada\n', err: '' });
+  assert.not(existsSync(join(root, 'none')));
+
+  assert.is((await troupe('logout', server.url, ...data)).out, `Signed out of ${server.url}.\n`);
+  assert.is(server.revoked.length, 1);
+  assert.is((await troupe('logout', server.url, ...data)).out, `Not signed in to ${server.url}.\n`);
+  assert.is((await troupe('call', server.url, ...data)).code, 4);
+  await server.close();
+});
+
+const script = spawnSync('script', ['--version']).status === 0;
+if (!script) cli.skip('on a terminal a form is asked', 'there is no util-linux script on this machine');
+else
+  built('on a terminal a form is asked', async () => {
+    const { spawn } = await import('node:child_process');
+    const command = `'${process.execPath}' '${BUILT}' call '${url()}' ask`;
+    const child = spawn('script', ['-qec', command, '/dev/null'], { stdio: ['pipe', 'pipe', 'inherit'] });
+    let shown = '';
+    const lines = ['1\n', 'y\n'];
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      shown += text;
+      const prompts = shown.split(/\[[\d]\]: |\[[yn]\]: /).length - 1;
+      if (prompts > 2 - lines.length) child.stdin.write(lines.shift() ?? '');
+    });
+    const code = await new Promise((resolve) => void child.on('close', resolve));
+    assert.is(code, 0, shown);
+    assert.match(shown, 'Which size?');
+    assert.match(shown, 'small true');
+  });
