@@ -89,14 +89,14 @@ export function promptArguments(prompt: Prompt, words: readonly Word[]): Record<
   for (const { key, text } of words) {
     if (!names.includes(key))
       throw new UsageError(
-        `${what}: unknown key ${key}${suggestion(key, names)}. The prompt is ${safe(promptSignatureOf(prompt))}`,
+        `${what}: unknown key ${key}${suggestion(key, names)}. The prompt is ${oneLine(promptSignatureOf(prompt))}`,
       );
     args[key] = text;
   }
   const missing = list.filter(({ name, required }) => required === true && !Object.hasOwn(args, name));
   if (missing.length > 0)
     throw new UsageError(
-      `${what}: missing ${missing.map(({ name }) => name).join(', ')}. The prompt is ${safe(promptSignatureOf(prompt))}`,
+      `${what}: missing ${missing.map(({ name }) => name).join(', ')}. The prompt is ${oneLine(promptSignatureOf(prompt))}`,
     );
   return args;
 }
