@@ -10,8 +10,8 @@ import * as assert from 'uvu/assert';
 import { z } from 'zod';
 import { promptArguments, readWords, toolArguments } from '../../src/cli/call/call-arguments.ts';
 import { progressLine } from '../../src/cli/call/progress-bar.ts';
-import { Questions } from '../../src/cli/call/questions.ts';
 import { signatureOf, typeOf } from '../../src/cli/call/signature.ts';
+import { TerminalForms } from '../../src/cli/call/terminal-forms.ts';
 import type { FormAnswer } from '../../src/client/client-options.ts';
 import type { JsonObject } from '../../src/protocol/json.ts';
 import { type Reachable, reachable } from '../client/fixture.ts';
@@ -180,7 +180,7 @@ async function onTerminal(
     if (line === null) input.end();
     else if (line !== undefined) input.write(`${line}\n`);
   });
-  const questions = new Questions({
+  const questions = new TerminalForms({
     terminal: { input, output },
     answers: readWords('--answer', answers),
     open: false,
@@ -240,7 +240,13 @@ test('several questions at once are asked one after the other', async () => {
     shown += text;
     if (/: $/.test(shown)) input.write('x\n');
   });
-  const questions = new Questions({ terminal: { input, output }, answers: [], open: false, say() {}, interrupt() {} });
+  const questions = new TerminalForms({
+    terminal: { input, output },
+    answers: [],
+    open: false,
+    say() {},
+    interrupt() {},
+  });
   const schema = { type: 'object', properties: { a: { type: 'string' } } };
   const ask = (message: string): Promise<FormAnswer> =>
     questions.form({ message, requestedSchema: schema }, new AbortController().signal);

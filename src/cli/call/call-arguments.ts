@@ -53,7 +53,7 @@ export function toolArguments(
         ? inputSchema.properties[key]
         : undefined;
     if (json) {
-      args[key] = readJson(`${what}: ${key}`, text);
+      args[key] = readJsonWord(`${what}: ${key}`, text);
       continue;
     }
     if (schema === undefined && !open)
@@ -179,13 +179,13 @@ function readArgs(given: string): JsonObject {
     } catch (error) {
       throw new UsageError(`${what}: expected @FILE that can be read, got ${given}: ${messageOf(error)}`);
     }
-  const value = readJson(what, text);
+  const value = readJsonWord(what, text);
   if (!isJsonObject(value)) throw new UsageError(`${what}: expected a JSON object, got ${text.slice(0, 100)}`);
   return value;
 }
 
 /** @throws {UsageError} */
-export function readJson(what: string, text: string): JsonValue {
+export function readJsonWord(what: string, text: string): JsonValue {
   try {
     const value: JsonValue = JSON.parse(text);
     return value;

@@ -4,10 +4,10 @@ import type { Client } from '../../client/connected-client.ts';
 import { promptArguments, readWords, toolArguments, type Word } from '../call/call-arguments.ts';
 import { readCallTarget } from '../call/call-target.ts';
 import { EXIT, exit, hasTerminal, Interrupt, tolerateClosedStdout, withClient } from '../call/command-client.ts';
-import { offersOf, offersText } from '../call/offers.ts';
 import { ProgressBar } from '../call/progress-bar.ts';
-import { Questions } from '../call/questions.ts';
 import { ResultText } from '../call/result-text.ts';
+import { listingText, listServer } from '../call/server-listing.ts';
+import { TerminalForms } from '../call/terminal-forms.ts';
 import { type CommandLine, readOptions, wholeNumber } from '../command-options.ts';
 import { safe } from '../top/format.ts';
 import { say, suggestion, UsageError } from '../usage.ts';
@@ -57,7 +57,7 @@ KEY:=JSON passes JSON as it is.
   --data DIR             directory of the stored tokens
   --no-open              show the page to sign in, but open no browser
 
-Questions of the server are asked on the terminal; without one, and without
+TerminalForms of the server are asked on the terminal; without one, and without
 --answer, they are declined. Ctrl-C cancels the call; pressed again, it ends.
 
 Exit codes: 0 success; 1 the tool or the server reports an error; 2 wrong
@@ -76,7 +76,7 @@ export async function main(args: readonly string[]): Promise<void> {
   const interactive = hasTerminal();
   const bar = new ProgressBar(process.stderr);
   const interrupt = new Interrupt('call');
-  const questions = new Questions({
+  const questions = new TerminalForms({
     terminal: interactive ? { input: process.stdin, output: process.stderr } : undefined,
     answers,
     open: values['no-open'] === undefined,
@@ -175,8 +175,8 @@ async function run(
   const text = new ResultText({ out, terminal: process.stdout.isTTY === true });
   switch (request.type) {
     case 'list': {
-      const offers = await offersOf(client);
-      process.stdout.write(json ? jsonText({ ...offers }) : offersText(offers));
+      const offers = await listServer(client);
+      process.stdout.write(json ? jsonText({ ...offers }) : listingText(offers));
       return 0;
     }
     case 'read': {

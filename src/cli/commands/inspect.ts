@@ -1,7 +1,7 @@
 /** `troupe inspect TARGET`: prints everything that a server offers as one JSON document. */
 import { readCallTarget } from '../call/call-target.ts';
 import { exit, hasTerminal, Interrupt, tolerateClosedStdout, withClient } from '../call/command-client.ts';
-import { offersOf } from '../call/offers.ts';
+import { listServer } from '../call/server-listing.ts';
 import { readOptions } from '../command-options.ts';
 import { UsageError } from '../usage.ts';
 
@@ -43,7 +43,7 @@ export async function main(args: readonly string[]): Promise<void> {
     },
     new Interrupt('inspect'),
     async (client) => {
-      process.stdout.write(`${JSON.stringify(await offersOf(client), undefined, 2)}\n`);
+      process.stdout.write(`${JSON.stringify(await listServer(client), undefined, 2)}\n`);
       return 0;
     },
   );

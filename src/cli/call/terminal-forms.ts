@@ -5,9 +5,9 @@ import { openSignInPage } from '../../client/oauth/browser-sign-in.ts';
 import { isJsonObject, isObject, type JsonObject, type JsonValue } from '../../protocol/json.ts';
 import { safe } from '../top/format.ts';
 import { suggestion } from '../usage.ts';
-import { convert, readJson, type Word } from './call-arguments.ts';
+import { convert, readJsonWord, type Word } from './call-arguments.ts';
 
-export interface QuestionsOptions {
+export interface TerminalFormsOptions {
   /** The terminal; undefined if there is none. */
   readonly terminal: { readonly input: NodeJS.ReadableStream; readonly output: NodeJS.WritableStream } | undefined;
   /** The values of `--answer`. */
@@ -34,12 +34,12 @@ interface Field {
 
 type Read = { readonly value: JsonValue | undefined } | { readonly problem: string };
 
-export class Questions {
-  readonly #options: QuestionsOptions;
-  /** Questions are asked one after the other, also if the server asks several at once. */
+export class TerminalForms {
+  readonly #options: TerminalFormsOptions;
+  /** TerminalForms are asked one after the other, also if the server asks several at once. */
   #turn: Promise<unknown> = Promise.resolve();
 
-  constructor(options: QuestionsOptions) {
+  constructor(options: TerminalFormsOptions) {
     this.#options = options;
   }
 
@@ -65,7 +65,7 @@ export class Questions {
       const field = fields.find(({ name }) => name === key);
       if (!field) continue;
       const converted = json
-        ? { ok: true as const, value: readJson(`--answer ${key}`, text) }
+        ? { ok: true as const, value: readJsonWord(`--answer ${key}`, text) }
         : convert(text, field.schema, requestedSchema);
       const problem = converted.ok ? problemOf(converted.value, field) : `expected ${field.kind}`;
       if (converted.ok && problem === undefined) given[key] = converted.value;
@@ -175,7 +175,7 @@ async function ask(lines: Lines, field: Field): Promise<JsonValue | undefined | 
   for (;;) {
     const answer = await lines.question(promptOf(field));
     if (answer === undefined) return END;
-    const read = readField(field, answer.trim());
+    const read = readAnswer(field, answer.trim());
     if ('value' in read) return read.value;
     lines.write(`  ${read.problem}\n`);
   }
@@ -207,7 +207,7 @@ function defaultText(value: JsonValue, kind: Field['kind'], choices: Field['choi
 }
 
 /** Reads the answer to one field. */
-export function readField(field: Field, answer: string): Read {
+export function readAnswer(field: Field, answer: string): Read {
   const { kind, schema, choices, required } = field;
   if (answer === '') {
     if (schema.default !== undefined) return { value: schema.default };
@@ -247,7 +247,7 @@ function choiceOf(answer: string, choices: Field['choices']): Field['choices'][n
   return choices[Number(answer) - 1] ?? choices.find(({ value, title }) => value === answer || title === answer);
 }
 
-/** What the schema of a field does not allow, in words. */
+/** Describes why the schema of a field does not allow a value; undefined if it does. */
 export function problemOf(value: JsonValue, { kind, schema, choices }: Field): string | undefined {
   const { minimum, maximum, minLength, maxLength, minItems, maxItems, pattern, format, type } = schema;
   switch (kind) {

@@ -6,7 +6,7 @@ import { plural, safe } from '../top/format.ts';
 import { promptSignatureOf, signatureOf } from './signature.ts';
 
 /** The document of `troupe inspect --json`. */
-export interface Offers {
+export interface ServerListing {
   readonly server: {
     readonly name: string;
     readonly version: string;
@@ -22,7 +22,7 @@ export interface Offers {
   readonly prompts: readonly Prompt[];
 }
 
-export async function offersOf(client: Client): Promise<Offers> {
+export async function listServer(client: Client): Promise<ServerListing> {
   const [tools, resources, templates, prompts] = await Promise.all([
     client.tools(),
     client.resources(),
@@ -51,7 +51,7 @@ export async function offersOf(client: Client): Promise<Offers> {
 const LONGEST = 160;
 
 /** Formats the offers for a person. */
-export function offersText({ server, tools, resources, templates, prompts }: Offers): string {
+export function listingText({ server, tools, resources, templates, prompts }: ServerListing): string {
   const lines = [`${safe(server.title ?? server.name)} ${safe(server.version)} (${server.revision})`];
   const section = (title: string, count: number, entries: readonly string[]): void => {
     if (count > 0) lines.push('', plural(count, title), ...entries);
