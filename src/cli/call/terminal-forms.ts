@@ -207,7 +207,7 @@ function defaultText(value: JsonValue, kind: Field['kind'], choices: Field['choi
 }
 
 /** Reads the answer to one field. */
-export function readAnswer(field: Field, answer: string): Read {
+function readAnswer(field: Field, answer: string): Read {
   const { kind, schema, choices, required } = field;
   if (answer === '') {
     if (schema.default !== undefined) return { value: schema.default };
@@ -248,7 +248,7 @@ function choiceOf(answer: string, choices: Field['choices']): Field['choices'][n
 }
 
 /** Describes why the schema of a field does not allow a value; undefined if it does. */
-export function problemOf(value: JsonValue, { kind, schema, choices }: Field): string | undefined {
+function problemOf(value: JsonValue, { kind, schema, choices }: Field): string | undefined {
   const { minimum, maximum, minLength, maxLength, minItems, maxItems, pattern, format, type } = schema;
   switch (kind) {
     case 'boolean':
@@ -301,7 +301,7 @@ function matches(pattern: string, value: string): boolean {
 }
 
 /** The fields of a form, in the order of its schema. */
-export function fieldsOf({ properties, required }: JsonObject): Field[] {
+function fieldsOf({ properties, required }: JsonObject): Field[] {
   const needed: readonly unknown[] = Array.isArray(required) ? required : [];
   return Object.entries(isObject(properties) ? properties : {}).map(([name, value]) => {
     const schema = isJsonObject(value) ? value : {};
