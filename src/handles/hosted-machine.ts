@@ -6,6 +6,7 @@ import {
   type AnyMachineSnapshot,
   type AnyStateMachine,
   createActor,
+  type InspectionEvent,
   type Actor as XStateActor,
 } from 'xstate';
 import { actorAt, actorPath, isActor, isLifecycle } from '../charts/system-actors.ts';
@@ -22,7 +23,10 @@ type InstanceLogic = ActorLogic<AnyMachineSnapshot, AnyEventObject, unknown>;
 export interface HostedMachineDeps {
   readonly timers: XStateTimers;
   readonly asking: Invoked;
-  steps(actor: AnyActorRef): StepProvider | Promise<StepProvider>;
+  /** Absent if steps are recorded for one run only. */
+  readonly steps?: (actor: AnyActorRef) => StepProvider | Promise<StepProvider>;
+  /** False if nothing waits for durability: effects run at once, and neither events nor starts are counted. */
+  readonly defers?: boolean;
   log(message: unknown): void;
   /** Runs a step that no call has caused. */
   withoutCall?<T>(step: () => T): T;
@@ -63,24 +67,19 @@ export class HostedMachine {
     this.machine = machine;
     this.#host = host;
     this.entries = 'entries' in start ? { ...start.entries } : {};
+    const defers = host.defers ?? true;
     this.#root = createActor(this.#logic(machine), {
       ...('input' in start ? { input: start.input } : { snapshot: restorable(start.snapshot) }),
       id: machine.id,
       clock: host.timers,
       logger: (...messages: unknown[]) => host.log(messages.length === 1 ? messages[0] : messages),
-      inspect: (event) => {
-        const { actorRef } = event;
-        if (event.type === '@xstate.actor' && isActor(actorRef)) this.#adopt(actorRef);
-        // XState creates the root only after it has inspected the root's start.
-        if (event.type === '@xstate.event' && isRoot(actorRef) && !isLifecycle(event.event))
-          this.#events.push(event.event);
-        if (event.type === '@xstate.snapshot') this.#changed();
-      },
+      ...(defers ? { inspect: (event: InspectionEvent) => this.#inspect(event) } : {}),
     });
     provideInput(this.#root, host.asking);
-    withSteps(this.#root, host.steps);
-    // Without this listener, the error of a failed actor would end the process.
-    this.#root.subscribe({ error: () => this.#changed() });
+    if (host.steps) withSteps(this.#root, host.steps);
+    const changed = (): void => this.#changed();
+    // Without an error listener, the error of a failed actor would end the process.
+    this.#root.subscribe(defers ? { error: changed } : { error: changed, complete: changed });
     const { status, error } = this.snapshot;
     if (status === 'error' && !('snapshot' in start && start.snapshot.status === 'error')) this.#thrown = { error };
     this.#inTurn = false;
@@ -202,6 +201,14 @@ export class HostedMachine {
       restoreSnapshot: (snapshot, scope) => machine.restoreSnapshot(snapshot, scope),
       start: (snapshot) => machine.start(snapshot),
     };
+  }
+
+  #inspect(event: InspectionEvent): void {
+    const { actorRef } = event;
+    if (event.type === '@xstate.actor' && isActor(actorRef)) this.#adopt(actorRef);
+    // XState creates the root only after it has inspected the root's start.
+    if (event.type === '@xstate.event' && isRoot(actorRef) && !isLifecycle(event.event)) this.#events.push(event.event);
+    if (event.type === '@xstate.snapshot') this.#changed();
   }
 
   #adopt(actor: AnyActorRef): void {

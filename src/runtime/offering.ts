@@ -1,10 +1,9 @@
 /** Creates the registries, the executors, and the registrations through which authors reach them. */
 import type { ActorSystem } from '../actor/actor.ts';
 import type { PromptImplementation, ResourceImplementation, ToolImplementation } from '../executors/execution.ts';
-import { statechartRunner } from '../executors/statechart-call.ts';
 import { endlessCycle } from '../handles/cycles.ts';
-import { durableCalls } from '../handles/durable-call.ts';
 import type { Handles } from '../handles/handles.ts';
+import { statechartRunner } from '../handles/statechart-call.ts';
 import type { CompiledTool } from '../handles/tools/handle-tools.ts';
 import type { InteractiveRequests } from '../input/interactive-requests.ts';
 import { ANSWER_DEFINITION, ANSWER_TOOL } from '../input/model-fallback.ts';
@@ -110,10 +109,7 @@ export function spawnOffering(host: OfferingOptions): Offering {
 
   let refs = 0;
   const nextRef = (): number => ++refs;
-  const runMachine = statechartRunner({
-    system,
-    ...(host.tasks.recovery ? { outliving: durableCalls({ ...system, limits }) } : {}),
-  });
+  const runMachine = statechartRunner({ ...system, limits, durable: host.tasks.recovery !== undefined });
   const pool = new Pool(host);
   const completable = (completers: object): void => {
     if (Object.keys(completers).length > 0) introducer.add('completions');

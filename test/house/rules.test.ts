@@ -539,7 +539,6 @@ test('actors are made in one place', () => {
   const authors = [
     'src/xstate-internals.ts',
     'src/inspection/stepping.ts',
-    'src/executors/statechart-call.ts',
     'src/handles/hosted-machine.ts',
     'src/handles/restore.ts',
   ];

@@ -1,15 +1,14 @@
 /**
- * Runs a statechart for one call and resumes it in another process at its last checkpoint. Its effects and questions wait
- * until the checkpoint that led to them is durable.
+ * Runs a statechart for one call, from its initial state or its last checkpoint to a final state. With a store, its effects and
+ * questions wait until the checkpoint that led to them is durable, and another process resumes it there.
  */
 import { createHash } from 'node:crypto';
-import type { AnyActorRef } from 'xstate';
+import type { AnyActorRef, AnyStateMachine } from 'xstate';
 import type { ActorSystem } from '../actor/actor-system.ts';
 import { type GatedWrites, OutputGate } from '../actor/output-gate.ts';
 import { actorPath } from '../charts/system-actors.ts';
 import { steadyDate, timersOf, type XStateTimers } from '../clock.ts';
-import type { StatechartCall } from '../executors/statechart-call.ts';
-import { type Checkpoints, checkpointsOf } from '../input/context.ts';
+import { type Checkpoints, type Context, checkpointsOf } from '../input/context.ts';
 import type { Invoked } from '../input/invocations.ts';
 import type { Answers, Questions } from '../input/questions.ts';
 import { liveMachine } from '../inspection/inspected-machine.ts';
@@ -20,29 +19,44 @@ import type { Effect } from './deferred-effects.ts';
 import type { StepProvider } from './durable-steps.ts';
 import { HostedMachine } from './hosted-machine.ts';
 
-export interface DurableCallsOptions extends ActorSystem {
+export interface StatechartCallOptions extends ActorSystem {
   readonly limits: Pick<Limits, 'maxDepth' | 'maxHandleLength'>;
+  /** Calls may survive the process: the store is durable. */
+  readonly durable: boolean;
 }
 
-interface CallRunDeps extends DurableCallsOptions {
+interface StatechartCallDeps extends StatechartCallOptions {
   readonly timers: XStateTimers;
   /** Milliseconds since 1970, unaffected by changes of the wall clock. */
   date(): number;
 }
 
+/** A machine that runs for one call, with its address in the inspector. */
+interface CallOfMachine {
+  readonly name: string;
+  readonly machine: AnyStateMachine;
+  readonly input: unknown;
+  readonly ctx: Context;
+  readonly address: string;
+}
+
+/** Makes a tool's handler from a machine. */
+type StatechartRunner = (name: string, machine: AnyStateMachine) => (args: unknown, ctx: Context) => Promise<unknown>;
+
 /**
- * Runs machines whose calls outlive the process.
- *
- * @returns a function that runs one; it returns undefined for a call that does not outlive the process
+ * The handler passes the checked arguments to the machine as its input, and returns the machine's output. If the
+ * machine fails, the handler throws the machine's error. `ctx.signal` and the deadline of the call stop the machine, so
+ * a machine need not end.
  */
-export function durableCalls(options: DurableCallsOptions): (run: StatechartCall) => Promise<unknown> | undefined {
-  const host = { ...options, timers: timersOf(options.clock), date: steadyDate(options.clock) };
-  return (run) => {
-    const checkpoints = checkpointsOf(run.ctx);
-    return (
-      checkpoints && new Promise((resolve, reject) => new CallRun(run, checkpoints, host, resolve, reject).begin())
-    );
-  };
+export function statechartRunner(options: StatechartCallOptions): StatechartRunner {
+  const deps = { ...options, timers: timersOf(options.clock), date: steadyDate(options.clock) };
+  let runs = 0;
+  return (name, machine) => (input, ctx) =>
+    new Promise((resolve, reject) => {
+      runs += 1;
+      const call = { name, machine, input, ctx, address: `machine/${name}/${runs}` };
+      new StatechartCall(call, deps, resolve, reject).begin();
+    });
 }
 
 /** A checkpoint as text, and the earliest due date of its timers. */
@@ -53,10 +67,10 @@ interface Pending {
 
 /** Writes the checkpoint of a run. A run whose checkpoint cannot be made durable fails. */
 class CheckpointWrites implements GatedWrites<Pending | undefined> {
-  readonly #checkpoints: Checkpoints;
+  readonly #checkpoints: Checkpoints | undefined;
   next: Pending | undefined;
 
-  constructor(checkpoints: Checkpoints) {
+  constructor(checkpoints: Checkpoints | undefined) {
     this.#checkpoints = checkpoints;
   }
 
@@ -65,7 +79,7 @@ class CheckpointWrites implements GatedWrites<Pending | undefined> {
   }
 
   async commit(pending: Pending | undefined): Promise<void> {
-    if (pending) await this.#checkpoints.storage()?.saveCheckpoint(pending.text, pending.due);
+    if (pending) await this.#checkpoints?.storage()?.saveCheckpoint(pending.text, pending.due);
   }
 
   durable(): void {}
@@ -75,10 +89,11 @@ class CheckpointWrites implements GatedWrites<Pending | undefined> {
   }
 }
 
-class CallRun {
-  readonly #run: StatechartCall;
-  readonly #checkpoints: Checkpoints;
-  readonly #host: CallRunDeps;
+class StatechartCall {
+  readonly #run: CallOfMachine;
+  /** Undefined for a call that ends with its process. */
+  readonly #checkpoints: Checkpoints | undefined;
+  readonly #host: StatechartCallDeps;
   readonly #resolve: (output: unknown) => void;
   readonly #reject: (error: unknown) => void;
   readonly #hosted: HostedMachine;
@@ -100,12 +115,14 @@ class CallRun {
   #over = false;
 
   constructor(
-    run: StatechartCall,
-    checkpoints: Checkpoints,
-    host: CallRunDeps,
+    run: CallOfMachine,
+    host: StatechartCallDeps,
     resolve: (output: unknown) => void,
     reject: (error: unknown) => void,
   ) {
+    const { name, machine, input, ctx } = run;
+    ctx.signal.throwIfAborted();
+    const checkpoints = host.durable ? checkpointsOf(ctx) : undefined;
     this.#run = run;
     this.#checkpoints = checkpoints;
     this.#host = host;
@@ -113,15 +130,13 @@ class CallRun {
     this.#reject = reject;
     this.#writes = new CheckpointWrites(checkpoints);
     this.#output = new OutputGate(this.#writes, host);
-    const { name, machine, input, ctx } = run;
-    ctx.signal.throwIfAborted();
-    const before = checkpoints.before === undefined ? undefined : readCheckpoint(checkpoints.before, machine, name);
-    this.#checkpointing = checkpoints.lasting;
-    if (checkpoints.lasting) this.#firstCheckpoint = Promise.resolve();
+    const before = checkpoints?.before === undefined ? undefined : readCheckpoint(checkpoints.before, machine, name);
+    this.#checkpointing = checkpoints?.lasting ?? false;
+    if (checkpoints?.lasting) this.#firstCheckpoint = Promise.resolve();
     this.#hosted = new HostedMachine(machine, before ?? { input }, {
       timers: host.timers,
-      asking: this.#asking,
-      steps: (actor) => this.#steps(actor),
+      asking: checkpoints ? this.#asking : ctx,
+      ...(checkpoints ? { steps: (actor: AnyActorRef) => this.#steps(actor, checkpoints) } : { defers: false }),
       log: (message) => ctx.log.debug(message),
       changed: () => this.#markChanged(),
     });
@@ -133,7 +148,12 @@ class CallRun {
     const { inspection, clock } = this.#host;
     const hosted = this.#hosted;
     ctx.signal.addEventListener('abort', this.#aborted, { once: true });
-    const facts = () => ({ tool: name, arguments: input, principal: ctx.principal, kept: this.#checkpointing });
+    const facts = () => ({
+      tool: name,
+      arguments: input,
+      principal: ctx.principal,
+      ...(this.#checkpoints ? { kept: this.#checkpointing } : {}),
+    });
     const { actor } = hosted;
     inspection.born(address, liveMachine({ actor, address, label: name, inspection, now: () => clock.now(), facts }));
     hosted.start();
@@ -160,7 +180,7 @@ class CallRun {
 
   readonly #aborted = (): void => {
     const reason: unknown = this.#run.ctx.signal.reason;
-    this.#end('its call ended', () => this.#reject(reason));
+    this.#end('the call ended', () => this.#reject(reason));
   };
 
   /** Handles all changes in one turn of the event loop together. */
@@ -181,7 +201,7 @@ class CallRun {
     const checkpoint = this.#checkpointing ? this.#checkpoint() : undefined;
     const due = Math.min(...[...this.#timers.values()].map((timer) => timer.due));
     const effects = hosted.takeEffects();
-    if (checkpoint === undefined || !this.#checkpoints.storage()) return this.#runEffects(effects);
+    if (checkpoint === undefined || !this.#checkpoints?.storage()) return this.#runEffects(effects);
     this.#writes.next = { text: checkpoint, due: Number.isFinite(due) ? due : undefined };
     this.#output.add(true);
     this.#output.after(
@@ -199,11 +219,11 @@ class CallRun {
     // The effects may have changed the machine, or it has changed in the meantime.
     if (this.#stirred) return queueMicrotask(() => this.#turn());
     const { status, output } = this.#hosted.snapshot;
-    if (status === 'done') this.#end('it reached its final state', () => this.#resolve(output));
+    if (status === 'done') this.#end('reached its final state', () => this.#resolve(output));
   }
 
   #fail(error: unknown): void {
-    this.#end('it failed', () => this.#reject(error));
+    this.#end('failed', () => this.#reject(error));
   }
 
   #end(why: string, settle: () => void): void {
@@ -282,12 +302,12 @@ class CallRun {
     return entry > 1 ? `${path}.${entry}` : path;
   }
 
-  #steps(actor: AnyActorRef): StepProvider {
+  #steps(actor: AnyActorRef, checkpoints: Checkpoints): StepProvider {
     const entry = this.#entryOf(actor);
     const { ctx } = this.#run;
-    const request = this.#checkpoints.storage()?.key ?? ctx.requestId;
+    const call = checkpoints.storage()?.key ?? ctx.requestId;
     return {
-      key: createHash('sha256').update(`${request} ${entry}`).digest('base64url'),
+      key: createHash('sha256').update(`${call} ${entry}`).digest('base64url'),
       step: (name, fn) => ctx.step(`${entry}/${name}`, fn),
     };
   }
