@@ -194,6 +194,7 @@ export class Activation {
       },
     };
     const { step } = new StepLog({
+      remembersFailures: false,
       recorded: Object.fromEntries(await storage.read()),
       storage,
       memory,

@@ -70,6 +70,7 @@ export function fromSteps<Input extends NonReducibleUnknown, Output>(
 /** Steps of one run of the work, without a store. */
 function stepsInMemory(): StepProvider {
   const { step } = new StepLog({
+    remembersFailures: false,
     recorded: undefined,
     storage: undefined,
     memory: { hold: () => undefined, free: () => {} },

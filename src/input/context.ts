@@ -67,8 +67,8 @@ export interface Context extends Asking {
    * Runs `fn` once for this request and records its result. Another call with the same name returns the recorded result,
    * also if the request runs again because the process that asked the client has ended; the result is then a JSON copy. With
    * a durable store, the result is persisted before the promise resolves, so the step runs only once even if the process
-   * ends right afterwards. The promise rejects if the result cannot be persisted. A step whose function fails has no result and
-   * may run again.
+   * ends right afterwards. The promise rejects if the result cannot be persisted. A step whose function fails stays failed in this
+   * run; if the request runs again, the step does, too.
    *
    * @param name unique among the steps of the request
    * @example const charge = await ctx.step('charge', () => pay(order))
@@ -256,6 +256,7 @@ export class RequestContext implements Context, HandlerRun {
 
   get step(): Context['step'] {
     this.#steps ??= new StepLog({
+      remembersFailures: true,
       recorded: this.#first.recorded?.steps,
       storage: this.#host.storageOf?.(this.#first, this),
       memory: this.#host.memoryOf(this.#first),

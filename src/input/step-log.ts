@@ -43,6 +43,8 @@ export interface StepLogOptions {
   readonly memory: Pick<HeldMemory, 'hold' | 'free'>;
   /** Most characters of JSON of all results. The storage checks its own limit. */
   readonly maxLength: number;
+  /** True: a step whose function failed stays failed in this run, as `ctx.step` promises. False: it may run again. */
+  readonly remembersFailures: boolean;
   /** Returns the name of a step in errors. */
   label(name: string): string;
   /** Returns what is recorded of a result: a copy, if the work may modify it. @throws {Error} for a result that cannot be recorded */
@@ -73,8 +75,9 @@ export class StepLog {
   }
 
   /**
-   * A step whose function fails has no result and may run again. A step that has run and whose result could not be recorded
-   * stays failed in this run, because its effects may have happened.
+   * A step whose function fails has no result, and another run of the work runs it again; within this run, the owner of the
+   * log decides. A step that has run and whose result could not be recorded stays failed in this run, because its effects
+   * may have happened.
    */
   readonly step = <T>(name: string, fn: () => T | Promise<T>): Promise<T> => {
     const known = this.#steps.get(name);
@@ -126,13 +129,13 @@ export class StepLog {
     });
   }
 
-  /** If this fails, the step has not run to its end, and another call may run it again. */
+  /** If this fails, the step has not run to its end. */
   async #attempt<T>(name: string, run: () => T | Promise<T>): Promise<T> {
     try {
       return await run();
     } catch (error) {
       // A function that throws at once fails before its promise is in the map.
-      queueMicrotask(() => this.#steps.delete(name));
+      if (!this.#options.remembersFailures) queueMicrotask(() => this.#steps.delete(name));
       throw error;
     }
   }

@@ -75,7 +75,15 @@ function logOf(storage: StepStorage | undefined): { readonly step: StepLog['step
     },
   };
   const label = (name: string): string => `step "${name}"`;
-  const { step } = new StepLog({ recorded: undefined, storage, memory, maxLength: 1_000, label, copy: copyOf });
+  const { step } = new StepLog({
+    recorded: undefined,
+    storage,
+    memory,
+    maxLength: 1_000,
+    remembersFailures: false,
+    label,
+    copy: copyOf,
+  });
   return { step, held: () => held };
 }
 

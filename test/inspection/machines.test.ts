@@ -193,8 +193,9 @@ test('a question is an actor of its own, below the request that asks it', async 
   await result;
   assert.equal(linesOf(seen, 'ask/', 4), [
     'it created as ask Which size?',
-    'it state asked',
-    'it step decline [asked#1]',
+    'it state pending',
+    'it step send [pending#0]',
+    'it step decline [sent#1]',
     'it state declined',
     'it gone: it was declined',
   ]);
