@@ -122,6 +122,8 @@ async function bundled(input: Readonly<Record<string, string>>, plugins: Plugin[
           entryFileNames: '[name].js',
           // Beside each other, so that all of them find src/package-files.ts at the same distance.
           chunkFileNames: 'chunk-[name]-[hash].js',
+          // An author's editor reads the comments in the declarations; Node reads every character of these files.
+          comments: false,
           // Stack traces show names, and Node prints the line that threw above an uncaught error: names and lines stay.
           minify: {
             compress: false,
