@@ -214,6 +214,7 @@ export function openConnection(id: ConnectionId, kind: ConnectionKind, host: Con
     maxBatch: limits.maxBatch,
     maxMessageBytes: limits.maxMessageBytes,
     maxClientInfoBytes: limits.maxClientInfoBytes,
+    retained: host.quotas.retained,
     connection: id,
     system,
     requests: requests.mailbox,

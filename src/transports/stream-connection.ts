@@ -9,6 +9,7 @@ import { LineWriter, type WriteBatch } from './line-writer.ts';
 import { LineReader } from './lines.ts';
 import { RelayedClient } from './relayed-client.ts';
 import type { TransportHost } from './transport.ts';
+import { LARGE_LENGTH, serveAlone } from './turn-batch.ts';
 
 export interface StreamConnectionOptions {
   readonly host: TransportHost;
@@ -38,6 +39,10 @@ export class StreamConnection {
   readonly #reader: LineReader;
   readonly #writer: LineWriter;
   readonly #relayed: RelayedClient;
+  /** Lines that wait for the turn of a large line; the first is large. The input is paused, so they are of one chunk. */
+  #waiting: string[] = [];
+  /** The client does not read. */
+  #slow = false;
   #reading = false;
   #ended = false;
   #closed = false;
@@ -51,9 +56,10 @@ export class StreamConnection {
     this.#reader = new LineReader({
       maxBytes: host.maxMessageBytes,
       onLine: (text) => {
-        if (this.#reading) this.#relayed.line(text);
+        if (this.#reading) this.#line(text);
       },
       onUnreadable: (reason, bytes, head) => {
+        this.#passAll();
         if (this.#reading) this.#relayed.unreadable(reason, bytes, head);
       },
     });
@@ -63,15 +69,17 @@ export class StreamConnection {
       ...(write ? { write } : {}),
       clock: host.clock,
       onSlow: () => {
+        this.#slow = true;
         this.#relayed.slow();
         host.bus.emit('connection.slow', { connection });
         // Stop reading while the peer does not read: its own writes then block in turn.
         if (this.#reading) input.pause();
       },
       onDrained: () => {
+        this.#slow = false;
         this.#relayed.drained();
         host.bus.emit('connection.drained', { connection });
-        if (this.#reading) input.resume();
+        this.#resume();
       },
       onClosed: (reason) => this.#finish(reason),
     });
@@ -98,6 +106,7 @@ export class StreamConnection {
   endInput(reason: string): void {
     if (this.#ended || this.#closed) return;
     this.#ended = true;
+    this.#passAll();
     this.#stopReading();
     this.#options.host.bus.emit('connection.ended', { connection: this.id });
     this.#options.onEnded(reason);
@@ -162,6 +171,37 @@ export class StreamConnection {
   readonly #data = (chunk: Buffer | string): void => {
     this.#reader.push(typeof chunk === 'string' ? Buffer.from(chunk) : chunk);
   };
+
+  /** Passes a line on. A large line has a turn of the event loop for itself, and later lines wait behind it. */
+  #line(text: string): void {
+    if (this.#waiting.length > 0) this.#waiting.push(text);
+    else if (text.length <= LARGE_LENGTH) this.#relayed.line(text);
+    else this.#await(text);
+  }
+
+  #await(text: string): void {
+    this.#waiting.push(text);
+    serveAlone({ serve: () => this.#passLarge() });
+    if (this.#waiting.length > 0) this.#options.input.pause();
+  }
+
+  /** Passes the waiting large line on, and the lines behind it up to the next large one. */
+  #passLarge(): void {
+    const [large, ...others] = this.#waiting.splice(0);
+    if (large === undefined || !this.#reading) return;
+    this.#relayed.line(large);
+    for (const text of others) this.#line(text);
+    this.#resume();
+  }
+
+  /** Passes all waiting lines on at once, before something that must not overtake them. */
+  #passAll(): void {
+    for (const text of this.#waiting.splice(0)) if (this.#reading) this.#relayed.line(text);
+  }
+
+  #resume(): void {
+    if (this.#reading && !this.#slow && this.#waiting.length === 0) this.#options.input.resume();
+  }
 
   readonly #inputEnded = (): void => {
     if (!this.#reading) return;

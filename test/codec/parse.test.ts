@@ -132,3 +132,33 @@ test('never throws, whatever comes', () => {
     { numRuns: 5_000 },
   );
 });
+
+test('S-46: a long message that does not fit is rejected with its id before it is parsed, by a lower bound of its memory', () => {
+  const bodies: readonly unknown[] = [
+    'x'.repeat(20_000),
+    Array.from({ length: 10_000 }, () => ({})),
+    Array.from({ length: 10_000 }, () => []),
+    Object.fromEntries(Array.from({ length: 3_000 }, (_, index) => [`key${index}`, { a: 1 }])),
+  ];
+  for (const params of bodies) {
+    const text = JSON.stringify({ jsonrpc: '2.0', id: 7, method: 'tools/call', params });
+    const asked: number[] = [];
+    const full = parseText(text, limits, (bytes) => {
+      asked.push(bytes);
+      return 'no room';
+    });
+    if (full.ok) throw new Error('expected a rejection');
+    assert.is(full.error.code, ErrorCode.Overloaded);
+    assert.is(full.error.message, 'no room');
+    assert.equal(full.value, { jsonrpc: '2.0', id: 7, method: 'tools/call' });
+    const parsed = parseText(text, limits);
+    if (!parsed.ok) throw parsed.error;
+    const [bytes = 0] = asked;
+    assert.ok(bytes <= parsed.bytes && bytes > 0.8 * parsed.bytes, `expected about ${parsed.bytes}, got ${bytes}`);
+  }
+});
+
+test('a short message is parsed without a check of the room', () => {
+  const parsed = parseText('{"jsonrpc":"2.0"}', limits, () => 'no room');
+  assert.ok(parsed.ok);
+});

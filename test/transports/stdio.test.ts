@@ -32,6 +32,49 @@ test('says what comes in, message by message', async () => {
   ]);
 });
 
+test('S-46: large lines of two connections are passed on in different turns of the event loop, and each connection keeps its order', async () => {
+  const host = new RecordingHost(1_000_000);
+  const large = 'x'.repeat(300_000);
+  const inputs = [new PassThrough({ highWaterMark: 1_000_000 }), new PassThrough({ highWaterMark: 1_000_000 })];
+  for (const input of inputs) void stdio({ input, output: new Sink() }).open(host);
+  let turn = 0;
+  const passed: (readonly [turn: number, line: string])[] = [];
+  const done = new Promise<void>((resolve) => {
+    host.bus.on('connection.text', ({ connection, text }) => {
+      passed.push([turn, `${connection} ${text.length > 10 ? 'large' : text}`]);
+      if (passed.length === 6) resolve();
+    });
+  });
+  const count = (): void => {
+    turn += 1;
+    if (passed.length < 6) setImmediate(count);
+  };
+  setImmediate(count);
+  for (const input of inputs) input.write(`before\n${large}\nafter\n`);
+  await done;
+  for (const connection of ['c1', 'c2'])
+    assert.equal(
+      passed.map(([, line]) => line).filter((line) => line.startsWith(connection)),
+      [`${connection} before`, `${connection} large`, `${connection} after`],
+    );
+  const turns = passed.filter(([, line]) => line.endsWith('large')).map(([at]) => at);
+  assert.is(new Set(turns).size, 2, `both in turn ${turns.join(' and ')}`);
+  for (const input of inputs) input.end();
+});
+
+test('S-46: lines that wait for their turns are passed on before the end of the input', async () => {
+  const host = new RecordingHost(1_000_000);
+  const large = 'x'.repeat(300_000);
+  const input = new PassThrough({ highWaterMark: 1_000_000 });
+  void stdio({ input, output: new Sink() }).open(host);
+  input.end(`${large}\n${large}\nlast\n`);
+  await new Promise<void>((resolve) => host.bus.on('connection.ended', () => resolve()));
+  assert.equal(
+    host.heard.slice(0, 5).map((line) => line.slice(0, 9)),
+    ['opened c1', 'text c1 x', 'text c1 x', 'text c1 l', 'ended c1'],
+  );
+});
+
 test('sends what is for its connection and nothing else', () => {
   const { host, output } = opened();
   host.send('c1', 'mine');

@@ -69,6 +69,8 @@ export interface InboundOptions extends ParseLimits {
   rejected(id: RequestId | undefined): void;
   /** Called when an exchange contained nothing that needs a response. */
   accepted(exchange: Exchange): void;
+  /** Quota in bytes for messages from clients. */
+  readonly retained: { excess(principal: string, bytes: number, session?: string): Pick<Error, 'message'> | undefined };
   /** True if the server currently has a capability. */
   offers(capability: keyof ServerCapabilities): boolean;
 }
@@ -125,12 +127,18 @@ export class Inbound {
   }
 
   #read(text: string): void {
-    const parsed = parseText(text, this.#options);
+    const parsed = parseText(text, this.#options, this.#full);
     if (!parsed.ok) return this.#unparsed(parsed.value, parsed.error);
     this.#bytes = parsed.bytes;
     if (Array.isArray(parsed.value)) return this.#batch(parsed.value);
     this.#dispatch(readIncoming(parsed.value), undefined);
   }
+
+  /** Checks a long message, which the in-flight table counts until its handler has ended. */
+  readonly #full = (bytes: number): string | undefined => {
+    const excess = this.#options.retained.excess(this.#principal(), bytes, this.#options.session()?.session?.id);
+    return excess && `${excess.message}: send less at once, or retry later`;
+  };
 
   /** Rejects a whole text: a request gets its error; a notification or response gets none. */
   #unparsed(value: unknown, error: ProtocolError): void {

@@ -13,6 +13,9 @@ export interface ParseLimits {
   readonly maxDepth: number;
 }
 
+/** Decides whether there is room for a message of so many bytes in memory. @returns the reason if there is none */
+export type MessageRoom = (bytes: number) => string | undefined;
+
 export type Parsed =
   /** `bytes`: approximate memory of the value. */
   | { readonly ok: true; readonly value: unknown; readonly bytes: number }
@@ -25,13 +28,23 @@ export type Parsed =
 /** Texts up to this length are parsed before they are measured: their values use little memory, however they nest. */
 const SHORT = 16_384;
 
-/** Never throws. Linear in the length of the text. */
-export function parseText(text: string, { maxDepth }: ParseLimits): Parsed {
+/**
+ * Never throws. Linear in the length of the text.
+ *
+ * @param room checked with a lower bound before a long text is parsed: a rejected message then costs a twentieth of its
+ *   processing and leaves nothing to the garbage collector
+ */
+export function parseText(text: string, { maxDepth }: ParseLimits, room?: MessageRoom): Parsed {
   const depth = () => ({
     ...refused(ErrorCode.InvalidRequest, `nested deeper than ${maxDepth} levels (the server's option is maxDepth)`),
     value: messageEnvelopeOf(text),
   });
-  if (text.length > SHORT && scan(text, maxDepth).tooDeep) return depth();
+  if (text.length > SHORT) {
+    const { tooDeep, bytes } = scan(text, maxDepth);
+    if (tooDeep) return depth();
+    const full = room?.(bytes);
+    if (full !== undefined) return { ...refused(ErrorCode.Overloaded, full), value: messageEnvelopeOf(text) };
+  }
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -78,7 +91,7 @@ export function idIn(text: string): RequestId | undefined {
 }
 
 function refused(
-  code: typeof ErrorCode.InvalidRequest | typeof ErrorCode.ParseError,
+  code: typeof ErrorCode.InvalidRequest | typeof ErrorCode.ParseError | typeof ErrorCode.Overloaded,
   message: string,
 ): Extract<Parsed, { ok: false }> {
   return { ok: false, error: new ProtocolError(code, message) };
@@ -87,13 +100,22 @@ function refused(
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COLON = 0x3a;
+const OBJECT = 0x7b;
+
+interface Scanned {
+  readonly keys: number;
+  readonly tooDeep: boolean;
+  /** As {@link Found.bytes}, without the items of lists. */
+  readonly bytes: number;
+}
 
 /**
- * Counts the keys of a JSON text (colons outside of strings) and detects excessive nesting, before anything is
- * allocated for it.
+ * Counts the keys of a JSON text (colons outside of strings) and the memory of its value, and detects excessive nesting,
+ * before anything is allocated for it.
  */
-function scan(text: string, maxDepth: number): { readonly keys: number; readonly tooDeep: boolean } {
+function scan(text: string, maxDepth: number): Scanned {
   let keys = 0;
+  let bytes = text.length;
   let depth = 0;
   for (let i = 0; i < text.length; i += 1) {
     const code = text.charCodeAt(i);
@@ -103,13 +125,14 @@ function scan(text: string, maxDepth: number): { readonly keys: number; readonly
       keys += 1;
     } else if ((code | 0x20) === 0x7b) {
       // `{` or `[`
+      bytes += code === OBJECT ? HEAP_BYTES.object : HEAP_BYTES.array;
       depth += 1;
-      if (depth > maxDepth) return { keys, tooDeep: true };
+      if (depth > maxDepth) return { keys, tooDeep: true, bytes };
     } else if ((code | 0x20) === 0x7d) {
       depth -= 1;
     }
   }
-  return { keys, tooDeep: false };
+  return { keys, tooDeep: false, bytes: bytes + keys * HEAP_BYTES.key };
 }
 
 /** The index of the quote that closes the string opened at `start`, or the end of the text. */

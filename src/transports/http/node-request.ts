@@ -7,6 +7,7 @@ import { Buffer, isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Bytes } from '../../messages/connection-events.ts';
+import { type CompleteRequest, LARGE_LENGTH, serveAtEndOfTurn } from '../turn-batch.ts';
 import {
   type Body,
   type Headers,
@@ -16,7 +17,6 @@ import {
   MAX_START,
 } from './http-message.ts';
 import type { LingeringClose } from './lingering.ts';
-import { type CompleteRequest, serveAtEndOfTurn } from './turn-batch.ts';
 
 export interface NodeOptions {
   /** Ends the connection if the request is rejected before its body was read. */
@@ -34,6 +34,8 @@ export interface NodeOptions {
 export class NodeRequest extends AsyncResource implements HttpRequest, HttpResponse, CompleteRequest {
   listener: HttpListener | undefined;
   gone = false;
+  /** Its body is large, or it must wait for a large request of its socket. */
+  large = false;
   readonly method: string;
   readonly url: string;
   readonly #request: IncomingMessage;
@@ -119,7 +121,15 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
       else if (Array.isArray(this.#chunks)) this.#chunks.push(chunk);
       else this.#chunks = [this.#chunks, chunk];
     });
-    request.on('end', () => serveAtEndOfTurn(this));
+    request.on('end', () => {
+      const { socket } = request;
+      // A client that pipelines its requests may send a small one after a large one.
+      if (length > LARGE_LENGTH || (lastLarge.size > 0 && lastLarge.has(socket))) {
+        this.large = true;
+        lastLarge.set(socket, this);
+      }
+      serveAtEndOfTurn(this);
+    });
   }
 
   /** The start of the body: the chunks before this one, or else this one. */
@@ -133,6 +143,8 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
   }
 
   #serve(): void {
+    const { socket } = this.#request;
+    if (this.large && lastLarge.get(socket) === this) lastLarge.delete(socket);
     const chunks = this.#chunks;
     const bytes = Array.isArray(chunks) ? Buffer.concat(chunks) : (chunks ?? NOTHING);
     this.#finish(isUtf8(bytes) ? { text: bytes.toString('utf8') } : { fault: 'not UTF-8' });
@@ -285,6 +297,9 @@ function chunkOf(text: string, length: number): string {
 }
 
 const NOTHING = Buffer.alloc(0);
+
+/** The last request of each socket that waits for a turn of its own. Later requests of that socket wait behind it. */
+const lastLarge = new Map<Socket, NodeRequest>();
 
 function lengthOf(pieces: readonly Uint8Array[]): number {
   let length = 0;

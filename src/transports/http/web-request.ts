@@ -1,4 +1,5 @@
 /** Web standard requests and responses, as the endpoint sees them: for `server.fetch`. */
+import { LARGE_LENGTH, serveAlone } from '../turn-batch.ts';
 import {
   type Body,
   type Headers,
@@ -43,7 +44,13 @@ export class WebRequest implements HttpRequest {
   }
 
   body(maxBytes: number, done: (body: Body) => void): void {
-    void this.#read(maxBytes).then(done, () => done({ fault: 'cut' }));
+    void this.#read(maxBytes).then(
+      (body) => {
+        if ('text' in body && body.text.length > LARGE_LENGTH) serveAlone({ serve: () => done(body) });
+        else done(body);
+      },
+      () => done({ fault: 'cut' }),
+    );
   }
 
   async #read(maxBytes: number): Promise<Body> {
