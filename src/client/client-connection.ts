@@ -212,7 +212,7 @@ class ClientConnection implements Behaviour<ClientMail> {
   receive(mail: ClientMail): void {
     switch (mail.type) {
       case 'text':
-        return this.#text(mail.text, mail.about, mail.status);
+        return this.#text(mail.text, mail.about, mail.status, mail.whole === true);
       case 'dropped':
         return this.#dropped(mail.envelope, mail.bytes);
       case 'request':
@@ -1000,15 +1000,25 @@ class ClientConnection implements Behaviour<ClientMail> {
 
   // Messages of the server
 
-  #text(text: string, about: RequestId | undefined, status: number | undefined): void {
+  #text(text: string, about: RequestId | undefined, status: number | undefined, whole: boolean): void {
     for (const incoming of readMessages(text, about)) {
       // An address that is no MCP endpoint may respond to everything with an error, even as JSON-RPC.
       const request = status === undefined || about === undefined ? undefined : this.#requests.get(about);
       if (request?.method === 'initialize' && incoming.kind === 'response' && (status === 404 || status === 405)) {
         this.#requests.take(request.id);
         this.#unknownEra(request, status);
-      } else this.#incoming(incoming, about);
+      } else this.#incoming(incoming, about, whole);
     }
+    const unanswered = whole && about !== undefined ? this.#requests.take(about) : undefined;
+    if (unanswered)
+      this.#reject(
+        unanswered,
+        this.#error({
+          reason: 'malformed',
+          message: `expected a response with the id of the request, ${unanswered.id}, got another message`,
+          carriedOut: 'yes',
+        }),
+      );
   }
 
   /** A response that is too long still ends its request. */
@@ -1027,7 +1037,7 @@ class ClientConnection implements Behaviour<ClientMail> {
     );
   }
 
-  #incoming(incoming: Incoming, about: RequestId | undefined): void {
+  #incoming(incoming: Incoming, about: RequestId | undefined, whole: boolean): void {
     switch (incoming.kind) {
       case 'response':
         return this.#response(incoming);
@@ -1037,7 +1047,8 @@ class ClientConnection implements Behaviour<ClientMail> {
         return this.#serverRequest(incoming, about);
       case 'invalid': {
         const { why } = incoming;
-        const id = incoming.id ?? about;
+        // A stream may still bring the response after a message that cannot be read.
+        const id = incoming.id ?? (whole ? about : undefined);
         const request = id === undefined ? undefined : this.#requests.take(id);
         if (id !== undefined) this.#channel?.answered(id);
         if (!request)

@@ -28,6 +28,8 @@ export type ChannelMail =
       readonly type: 'text';
       readonly text: string;
       readonly about: RequestId | undefined;
+      /** The text is all that responds to `about`; nothing follows. */
+      readonly whole?: true | undefined;
       /** The HTTP status, if it is an error's. */
       readonly status?: number | undefined;
     }

@@ -42,6 +42,8 @@ const DEFAULT_RETRY_MS = 1_000;
 const LONGEST_RETRY_MS = 30_000;
 /** Bytes of a response that is no message, read for the error message. */
 const EXCERPT_BYTES = 2_048;
+/** Longest body without meaning that is read to its end. */
+const DISCARDED_BYTES = 65_536;
 /** Milliseconds for the end of a session to reach the server. */
 const DELETE_MS = 2_000;
 
@@ -77,6 +79,8 @@ interface HttpExchange {
   done: boolean;
   /** The response began, so the server received the request. */
   began: boolean;
+  /** The session of the request; undefined for a request of none. */
+  session: string | undefined;
 }
 
 /** The stream of a legacy session for messages outside of any request. */
@@ -118,7 +122,10 @@ export class HttpChannel implements Channel {
 
   send(message: OutgoingMessage): void {
     this.#revision = message.revision ?? this.#revision;
-    if (message.method === 'initialize') this.#session = undefined;
+    if (message.method === 'initialize') {
+      this.#session = undefined;
+      this.#closeStream();
+    }
     const exchange: HttpExchange = {
       message,
       request: undefined,
@@ -128,6 +135,7 @@ export class HttpChannel implements Channel {
       resumes: 0,
       done: false,
       began: false,
+      session: undefined,
     };
     if (message.id !== undefined) this.#exchanges.add(exchange);
     // A single call gains nothing from the wait.
@@ -200,6 +208,7 @@ export class HttpChannel implements Channel {
     redirects: number,
     authorization: Readonly<Record<string, string>> | undefined,
   ): void {
+    if (this.#closed) return;
     const { message } = exchange;
     const headers: Record<string, string | number> = {
       ...this.#options.headers,
@@ -210,7 +219,10 @@ export class HttpChannel implements Channel {
       ...message.headers,
     };
     if (message.revision !== undefined) headers['mcp-protocol-version'] = message.revision;
-    if (this.#session !== undefined && !message.sessionless) headers['mcp-session-id'] = this.#session;
+    if (this.#session !== undefined && !message.sessionless) {
+      headers['mcp-session-id'] = this.#session;
+      exchange.session = this.#session;
+    }
     const request = this.#start('POST', url, headers);
     exchange.request = request;
     request.on('response', (response) => {
@@ -218,8 +230,14 @@ export class HttpChannel implements Channel {
       this.#options.authorization?.observe?.(url, response.headers);
       this.#receive(exchange, response, url, redirects);
     });
-    request.on('error', (error) => this.#fail(exchange, unreachable(error, carriedOutBy(error, exchange.began))));
+    request.on('error', (error) =>
+      this.#fail(exchange, unreachable(error, carriedOutBy(error, request, exchange.began))),
+    );
     request.end(message.text);
+    // A notification has no caller whose deadline would end it.
+    if (message.id !== undefined) return;
+    const late = this.#options.clock.after(this.#options.connectMs, () => request.destroy());
+    request.on('close', () => late.cancel());
   }
 
   #start(method: string, url: URL, headers: Record<string, string | number>): ClientRequest {
@@ -235,20 +253,14 @@ export class HttpChannel implements Channel {
     const { message } = exchange;
     const status = response.statusCode ?? 0;
     response.on('error', () => {});
-    if (exchange.done) {
-      response.resume();
-      return;
-    }
+    if (exchange.done) return discard(response);
     if (status >= 300 && status < 400) return this.#redirect(exchange, response, url, redirects);
     const session = response.headers['mcp-session-id'];
     if (message.method === 'initialize' && typeof session === 'string' && status < 300) this.#session = session;
     const type = mediaType(response);
     if (status < 300 && message.id !== undefined && type === 'text/event-stream')
       return this.#readStream(exchange, response);
-    if (status < 300 && message.id === undefined) {
-      response.resume();
-      return;
-    }
+    if (status < 300 && message.id === undefined) return discard(response);
     if (status === 401 || status === 403) return this.#unauthorized(exchange, response, status);
     this.#readBody(exchange, response, status, type);
   }
@@ -262,13 +274,13 @@ export class HttpChannel implements Channel {
     let bytes = 0;
     response.on('data', (chunk: Buffer) => {
       bytes += chunk.length;
-      if (bytes <= limit) chunks.push(chunk);
-      else if (json) {
-        response.destroy();
-        this.#fail(exchange, tooLong(maxMessageBytes));
-      }
+      if (bytes <= limit) return void chunks.push(chunk);
+      response.destroy();
+      // The beginning of an explanation explains enough, and the rest may have no end.
+      if (json) this.#fail(exchange, tooLong(maxMessageBytes));
+      else finish();
     });
-    response.on('end', () => {
+    const finish = (): void => {
       if (exchange.done) return;
       const text = chunks.length === 1 ? String(chunks[0]) : Buffer.concat(chunks).toString('utf8');
       const { id, sessionless } = exchange.message;
@@ -276,19 +288,19 @@ export class HttpChannel implements Channel {
         if (id === undefined) return;
         if (!json) return this.#fail(exchange, notMcp(status, type, text));
         this.#end(exchange);
-        return this.#tell((host) => host.send({ type: 'text', text, about: id }));
+        return this.#tell((host) => host.send({ type: 'text', text, about: id, whole: true }));
       }
-      if (status === 404 && !sessionless && this.#session !== undefined)
-        return this.#fail(exchange, { kind: 'session lost' });
+      if (status === 404 && exchange.session !== undefined) return this.#fail(exchange, { kind: 'session lost' });
       // A JSON-RPC error explains the status better than the status does.
       if (id !== undefined && json && hasError(text)) {
         this.#end(exchange);
-        return this.#tell((host) => host.send({ type: 'text', text, about: id, status }));
+        return this.#tell((host) => host.send({ type: 'text', text, about: id, whole: true, status }));
       }
       if (sessionless && id !== undefined && [400, 404, 405, 406, 415, 422, 501].includes(status))
         return this.#fail(exchange, { kind: 'unknown era', status });
       this.#fail(exchange, rejected(status, response, text, this.#options.clock.date()));
-    });
+    };
+    response.on('end', finish);
     response.on('close', () => {
       if (!exchange.done && !response.complete && exchange.message.id !== undefined)
         this.#fail(exchange, cut('unknown'));
@@ -296,7 +308,7 @@ export class HttpChannel implements Channel {
   }
 
   #unauthorized(exchange: HttpExchange, response: IncomingMessage, status: 401 | 403): void {
-    response.resume();
+    discard(response);
     const challenge = response.headers['www-authenticate'];
     if (status === 401 || challenge?.includes('insufficient_scope'))
       return this.#fail(exchange, { kind: 'unauthorized', status, challenge });
@@ -308,7 +320,7 @@ export class HttpChannel implements Channel {
   }
 
   #redirect(exchange: HttpExchange, response: IncomingMessage, url: URL, redirects: number): void {
-    response.resume();
+    discard(response);
     const status = response.statusCode ?? 0;
     const location = response.headers.location;
     const target = location === undefined ? undefined : parseUrl(location, url);
@@ -360,10 +372,10 @@ export class HttpChannel implements Channel {
       exchange.request = request;
       request.on('response', (response) => {
         response.on('error', () => {});
-        if (exchange.done) return void response.resume();
+        if (exchange.done) return discard(response);
         if (response.statusCode === 200 && mediaType(response) === 'text/event-stream')
           return this.#readStream(exchange, response);
-        response.resume();
+        discard(response);
         if (response.statusCode === 404) return this.#fail(exchange, cut('unknown'));
         this.#streamCut(exchange);
       });
@@ -387,7 +399,7 @@ export class HttpChannel implements Channel {
       request.on('response', (response) => {
         response.on('error', () => {});
         if (response.statusCode !== 200 || mediaType(response) !== 'text/event-stream') {
-          response.resume();
+          discard(response);
           // 405: the server offers no such stream. 404: the session has ended, which the next request reports.
           if ((response.statusCode ?? 0) < 500) return;
           return again();
@@ -436,26 +448,26 @@ export class HttpChannel implements Channel {
 
   async #deleteSession(): Promise<void> {
     const url = this.#url;
-    try {
-      const authorization = await this.#options.authorization?.headers('DELETE', url);
-      await new Promise<void>((resolve) => {
-        const request = this.#start('DELETE', url, {
-          ...this.#options.headers,
-          ...authorization,
-          ...this.#sessionHeaders(),
-        });
-        const late = this.#options.clock.after(DELETE_MS, () => request.destroy());
-        request.on('response', (response) => response.resume());
-        request.on('error', () => {});
-        request.on('close', () => {
-          late.cancel();
-          resolve();
-        });
-        request.end();
+    const { clock, authorization, headers } = this.#options;
+    await new Promise<void>((resolve) => {
+      let request: ClientRequest | undefined;
+      const end = (): void => {
+        late.cancel();
+        resolve();
+      };
+      const late = clock.after(DELETE_MS, () => {
+        request?.destroy();
+        resolve();
       });
-    } catch {
       // Without a token there is nothing to say to the server; it ends the session by itself.
-    }
+      Promise.resolve(authorization?.headers('DELETE', url)).then((authorized) => {
+        request = this.#start('DELETE', url, { ...headers, ...authorized, ...this.#sessionHeaders() });
+        request.on('response', discard);
+        request.on('error', () => {});
+        request.on('close', end);
+        request.end();
+      }, end);
+    });
   }
 
   #sessionHeaders(): Record<string, string> {
@@ -545,8 +557,23 @@ function parseUrl(location: string, base: URL): URL | undefined {
   return URL.canParse(location, base.href) ? new URL(location, base) : undefined;
 }
 
-function carriedOutBy(error: Error, began: boolean): CarriedOut {
-  return !began && 'code' in error && NOT_SENT.has(String(error.code)) ? 'no' : 'unknown';
+/** Reads a body that means nothing, so that its socket can be used again, unless it is long. */
+function discard(response: IncomingMessage): void {
+  let bytes = 0;
+  response.on('data', (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes > DISCARDED_BYTES) response.destroy();
+  });
+}
+
+/** A request that no socket could carry was not sent: no address, no connection, or no agreement on encryption. */
+function carriedOutBy(error: Error, request: ClientRequest, began: boolean): CarriedOut {
+  if (began) return 'unknown';
+  const code = 'code' in error ? String(error.code) : '';
+  const syscall = 'syscall' in error ? error.syscall : undefined;
+  const { socket } = request;
+  const shaking = socket !== null && 'secureConnecting' in socket && socket.secureConnecting === true;
+  return NOT_SENT.has(code) || syscall === 'connect' || syscall === 'getaddrinfo' || shaking ? 'no' : 'unknown';
 }
 
 function unreachable(error: unknown, carriedOut: CarriedOut): CallFailure {

@@ -52,6 +52,7 @@ export class HttpSseChannel implements Channel {
     } catch (error) {
       return this.#gone({ reason: 'unauthorized', message: String(error), carriedOut: 'no' });
     }
+    if (!this.#host) return;
     const stream = this.#start('GET', url, { ...headers, ...authorization, accept: 'text/event-stream' });
     this.#stream = stream;
     const late = clock.after(connectMs, () => {
@@ -137,6 +138,7 @@ export class HttpSseChannel implements Channel {
     if (!endpoint) return fail({ reason: 'closed', message: 'the event stream is not open', carriedOut: 'no' });
     try {
       const authorization = await signIn?.headers('POST', endpoint);
+      if (!this.#host) return;
       const request = this.#start('POST', endpoint, {
         ...headers,
         ...authorization,
