@@ -48,8 +48,9 @@ export const USAGE = `Usage: troupe <command>
       print a statechart as an SVG picture, as Mermaid or as a table
   troupe call TARGET [TOOL [KEY=VALUE…]]
       list what any MCP server offers, or call one of its tools
-  troupe inspect TARGET --json
-      print everything that an MCP server offers as JSON
+  troupe inspect TARGET [--json]
+      open the inspector on a connection to any MCP server, or print all that
+      the server offers as JSON
   troupe login URL
       sign in to a server, and store the grant for troupe call
   troupe logout URL

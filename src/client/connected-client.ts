@@ -318,6 +318,11 @@ export class Client {
     return this.#parts.inspection.listen(listener);
   }
 
+  /** @internal For the inspector. */
+  get inside(): Pick<ClientParts, 'inspection' | 'clock' | 'log'> {
+    return this.#parts;
+  }
+
   /**
    * Lets calls in flight finish within `drainMs`, cancels the rest, ends the session and the server's process. Resolves
    * when all of that is done. Idempotent.

@@ -1,5 +1,6 @@
 /** Opens an inspector: connects the observation of a server, the viewers, and the HTTP listener. */
 
+import type { Clock } from '../clock.ts';
 import { describe, isObject, stackOf } from '../protocol/json.ts';
 import { INTERNALS, type Internals } from '../runtime/internals.ts';
 import { isServer, type Server } from '../server.ts';
@@ -72,10 +73,32 @@ export async function openInspector(server: Server, options: InspectorOptions = 
   const inside = insideOf(server, 'openInspector');
   const { port = 0, token = newToken(), control = false, maxViewers = 16 } = options;
   checkOptions(options);
-  const open = new Inspecting(server, inside, { port, token, control, maxViewers, redact: options.redact ?? {} });
+  const controller: ControllerOf | undefined = control
+    ? (redactor, end) => new Controller({ inside, redactor, version: packageVersion(), end })
+    : undefined;
+  const settings = { port, token, maxViewers, redact: options.redact ?? {} };
+  const open = new Inspecting({ ...inside, info: server.info }, controller, settings);
   await inside.open(open);
   return open;
 }
+
+/** A program that an inspector shows: a server, or a client. */
+export interface InspectedProgram extends Omit<Internals, 'open'> {
+  readonly info: { readonly name: string; readonly version: string; readonly title?: string | undefined };
+}
+
+/**
+ * Opens a page on 127.0.0.1 that shows a program that is no server, such as a client. Viewers may only view it.
+ *
+ * @throws {Error} if the port is in use
+ */
+export async function openInspectorOn(program: InspectedProgram): Promise<OpenInspector> {
+  const open = new Inspecting(program, undefined, { port: 0, token: newToken(), maxViewers: 16, redact: {} });
+  await open.listen(program.clock, () => {});
+  return open;
+}
+
+type ControllerOf = (redactor: Redactor, end: (connection: string, reason: string) => void) => Controller;
 
 /**
  * Records a server into a file until the recorder or the server closes. The page opens the file, also after the process
@@ -91,7 +114,7 @@ export async function record(server: Server, file: string, options: RecordingOpt
   const recorder = await recordInto(file, {
     ...kept,
     observation,
-    hello: helloOf(server, inside, false),
+    hello: helloOf({ ...inside, info: server.info }, false),
     stopped: (why) => inside.log('warning', `${file}: ${why}`),
   });
   let closing: Promise<void> | undefined;
@@ -110,9 +133,9 @@ export async function record(server: Server, file: string, options: RecordingOpt
 
 class Inspecting implements OpenInspector, Transport {
   readonly name = 'inspector';
-  readonly #server: Server;
-  readonly #inside: Internals;
-  readonly #options: Required<InspectorOptions>;
+  readonly #program: InspectedProgram;
+  readonly #controller: ControllerOf | undefined;
+  readonly #options: Required<Omit<InspectorOptions, 'control'>>;
   /**
    * Shared by all: it collects the secrets that statecharts declare, and also redacts the results of controlled calls.
    */
@@ -122,17 +145,21 @@ class Inspecting implements OpenInspector, Transport {
   #listener: InspectorListener | undefined;
   #closing: Promise<void> | undefined;
 
-  constructor(server: Server, inside: Internals, options: Required<InspectorOptions>) {
-    this.#server = server;
-    this.#inside = inside;
+  constructor(
+    program: InspectedProgram,
+    controller: ControllerOf | undefined,
+    options: Required<Omit<InspectorOptions, 'control'>>,
+  ) {
+    this.#program = program;
+    this.#controller = controller;
     this.#options = options;
     this.#redactor = new Redactor(options.redact);
-    this.#observation = observe(inside, this.#redactor);
+    this.#observation = observe(program, this.#redactor);
     this.#viewers = new Viewers({
       observation: this.#observation,
-      clock: inside.clock,
+      clock: program.clock,
       max: options.maxViewers,
-      hello: helloOf(server, inside, options.control),
+      hello: helloOf(program, controller !== undefined),
     });
   }
 
@@ -141,21 +168,22 @@ class Inspecting implements OpenInspector, Transport {
   }
 
   /** The inspector is a transport of the server, so it learns when the server closes and can end connections. */
-  async open({ bus, clock }: TransportHost): Promise<void> {
-    const { port, token, control } = this.#options;
-    const hello = helloOf(this.#server, this.#inside, control);
+  open({ bus, clock }: TransportHost): Promise<void> {
+    return this.listen(clock, (connection, reason) => bus.emit('connection.end', { connection, reason }));
+  }
+
+  /** @param end ends a connection of the program */
+  async listen(clock: Clock, end: (connection: string, reason: string) => void): Promise<void> {
+    const { port, token } = this.#options;
+    const hello = helloOf(this.#program, this.#controller !== undefined);
     const files = new PageFiles();
-    const version = packageVersion();
-    const log = (message: string): void => this.#inside.log('warning', `inspector: ${message}`);
-    const end = (connection: string, reason: string): void => bus.emit('connection.end', { connection, reason });
+    const log = (message: string): void => this.#program.log('warning', `inspector: ${message}`);
     const routes = new InspectorRoutes({
       observation: this.#observation,
       viewers: this.#viewers,
       files,
-      name: this.#server.info.name,
-      controller: control
-        ? new Controller({ inside: this.#inside, redactor: this.#redactor, version, end })
-        : undefined,
+      name: this.#program.info.name,
+      controller: this.#controller?.(this.#redactor, end),
       recording: () => recordingOf(this.#observation, hello),
       log,
     });
@@ -175,7 +203,7 @@ class Inspecting implements OpenInspector, Transport {
   }
 }
 
-function observe({ inspection, clock, machines, log }: Internals, redactor: Redactor): Observation {
+function observe({ inspection, clock, machines, log }: Omit<Internals, 'open'>, redactor: Redactor): Observation {
   let faults = 0;
   const failed = (error: unknown): void => {
     faults += 1;
@@ -185,8 +213,8 @@ function observe({ inspection, clock, machines, log }: Internals, redactor: Reda
   return new Observation({ inspection, clock, redactor, machines, failed });
 }
 
-function helloOf(server: Server, { clock }: Internals, control: boolean): () => HelloFrame {
-  const { name, version, title } = server.info;
+function helloOf({ info, clock }: InspectedProgram, control: boolean): () => HelloFrame {
+  const { name, version, title } = info;
   const epoch = clock.date() - clock.now();
   const troupe = packageVersion();
   return () => ({

@@ -435,6 +435,31 @@ built('inspect prints everything as one JSON document', async () => {
   assert.is(document.tools[0].name, 'add');
 });
 
+built('inspect shows the chart and the wire of its connection in the inspector, until Ctrl-C', async () => {
+  const command = started('inspect', url(), '--no-open');
+  await command.said('inspector at http');
+  const [, base = '', token = ''] = /inspector at (http:\/\/127\.0\.0\.1:\d+)\/#([\w-]+)/.exec(command.err) ?? [];
+  let stream = '';
+  await new Promise<void>((resolve, reject) => {
+    const options = { agent: false, headers: { authorization: `Bearer ${token}` } };
+    const request = get(`${base}/api/stream?viewer=test`, options, (response) => {
+      response.setEncoding('utf8').on('data', (text: string) => {
+        stream += text;
+        if (!stream.includes('prompts/list') || !stream.includes('"review"')) return;
+        request.destroy();
+        resolve();
+      });
+    });
+    request.on('error', reject);
+  });
+  assert.match(stream, '"name":"fixture"');
+  assert.match(stream, '"connection"');
+  assert.match(stream, /"type":"wire"/);
+  assert.match(stream, '"ready"');
+  command.process.kill('SIGINT');
+  assert.is(await command.exit, 0, command.err);
+});
+
 built('the first Ctrl-C cancels the call on the server', async () => {
   let command: Cli | undefined;
   let cancelled = false;

@@ -30,12 +30,15 @@ export interface CommandClientOptions {
 /** The first Ctrl-C cancels, the second ends the process. */
 export class Interrupt {
   readonly #command: string;
+  readonly #action: string;
   readonly #abort = new AbortController();
   /** True while there is something to cancel. */
   cancellable = false;
 
-  constructor(command: string) {
+  /** @param action the effect of the first Ctrl-C, for the message about it */
+  constructor(command: string, action = 'cancelling') {
     this.#command = command;
+    this.#action = action;
     process.on('SIGINT', this.signalled);
     process.on('SIGTERM', () => process.exit(EXIT.interrupted));
   }
@@ -46,7 +49,7 @@ export class Interrupt {
 
   readonly signalled = (): void => {
     if (this.#abort.signal.aborted || !this.cancellable) process.exit(EXIT.interrupted);
-    say(`troupe ${this.#command}: cancelling. Press Ctrl-C again to end`);
+    say(`troupe ${this.#command}: ${this.#action}. Press Ctrl-C again to end`);
     this.#abort.abort(new Error('interrupted'));
   };
 }

@@ -1,5 +1,5 @@
 /** Lists what a server offers: for people as signatures, for programs as one JSON document. */
-import type { Client } from '../../client/connected-client.ts';
+import type { Client, ListOptions } from '../../client/connected-client.ts';
 import type { JsonObject } from '../../protocol/json.ts';
 import type { Prompt, Resource, ResourceTemplate, Tool } from '../../protocol/types.ts';
 import { plural, safe } from '../top/format.ts';
@@ -22,12 +22,12 @@ export interface ServerListing {
   readonly prompts: readonly Prompt[];
 }
 
-export async function listServer(client: Client): Promise<ServerListing> {
+export async function listServer(client: Client, options?: ListOptions): Promise<ServerListing> {
   const [tools, resources, templates, prompts] = await Promise.all([
-    client.tools(),
-    client.resources(),
-    client.templates(),
-    client.prompts(),
+    client.tools(options),
+    client.resources(options),
+    client.templates(options),
+    client.prompts(options),
   ]);
   const { name, version, title, revision, era, instructions, capabilities } = client.server;
   return {

@@ -1,26 +1,41 @@
-/** `troupe inspect TARGET`: prints everything that a server offers as one JSON document. */
+/** `troupe inspect TARGET`: shows the connection to a server in the inspector, or prints everything that it offers as JSON. */
+import type { Client } from '../../client/connected-client.ts';
+import { systemClock } from '../../clock.ts';
+import { openInspectorOn } from '../../inspector/open-inspector.ts';
+import { messageOf } from '../../protocol/json.ts';
 import { readCallTarget } from '../call/call-target.ts';
 import { exit, hasTerminal, Interrupt, tolerateClosedStdout, withClient } from '../call/command-client.ts';
 import { listServer } from '../call/server-listing.ts';
 import { readOptions } from '../command-options.ts';
-import { UsageError } from '../usage.ts';
+import { openBrowser } from '../serving/browser.ts';
+import { safe } from '../top/format.ts';
+import { say, UsageError } from '../usage.ts';
 
 const OPTIONS = { json: '', header: "'NAME: VALUE'…", data: 'DIR', 'no-open': '' };
 
-const HELP = `Usage: troupe inspect TARGET --json
-       troupe inspect --json -- COMMAND [ARGS…]
+const HELP = `Usage: troupe inspect TARGET [--json]
+       troupe inspect [--json] -- COMMAND [ARGS…]
 
-Prints everything that an MCP server offers as one JSON document: server,
-capabilities, tools, resources, templates and prompts.
+Connects to an MCP server and opens the inspector, a local web page, on the
+connection: its statechart, and each message on the wire. Lists what the server
+offers when the page opens, and again whenever you press Enter. Ctrl-C ends it.
 
-TARGET is a URL, FILE, DIR or SOCKET (see troupe call --help).
+With --json, prints everything that the server offers as one JSON document:
+server, capabilities, tools, resources, templates and prompts.
 
+TARGET is a URL, FILE, DIR or SOCKET (see troupe call --help). To see the actors
+of your own program, use troupe dev FILE instead.
+
+  --json                 print one JSON document, and open nothing
   --header 'NAME: VALUE' send an HTTP header; may be repeated
   --data DIR             directory of the stored tokens
   --no-open              open no browser
 
 Exit codes: as of troupe call.
 `;
+
+/** Milliseconds between two looks for the first viewer. */
+const LOOK_MS = 100;
 
 /** Runs the command. @throws {UsageError} */
 export async function main(args: readonly string[]): Promise<void> {
@@ -30,8 +45,8 @@ export async function main(args: readonly string[]): Promise<void> {
   const target = readCallTarget('inspect', positionals, rest, lists.header ?? []);
   if (target.words.length > 0)
     throw new UsageError(`troupe inspect: expected one TARGET, got ${positionals.join(' ')}`);
-  if (values.json === undefined) throw new UsageError('troupe inspect: expected --json');
   tolerateClosedStdout();
+  const interrupt = new Interrupt('inspect', 'closing');
   const code = await withClient(
     {
       command: 'inspect',
@@ -41,11 +56,42 @@ export async function main(args: readonly string[]): Promise<void> {
       interactive: hasTerminal(),
       connect: {},
     },
-    new Interrupt('inspect'),
+    interrupt,
     async (client) => {
+      if (values.json === undefined) return show(client, interrupt, values['no-open'] === undefined);
       process.stdout.write(`${JSON.stringify(await listServer(client), undefined, 2)}\n`);
       return 0;
     },
   );
   exit(code);
+}
+
+/** Shows the connection until it is interrupted. @returns the exit code */
+async function show(client: Client, interrupt: Interrupt, open: boolean): Promise<number> {
+  const { name, version, title } = client.server;
+  const { inspection } = client.inside;
+  // A chart is that of an actor; a client registers none besides.
+  const inspector = await openInspectorOn({
+    ...client.inside,
+    machines: () => [],
+    info: { name, version, ...(title === undefined ? {} : { title }) },
+  });
+  say(`troupe inspect: inspector at ${inspector.url}`);
+  if (open) openBrowser('inspect', inspector.url);
+  const list = (): void => {
+    listServer(client, { fresh: true }).catch((error: unknown) => say(`troupe inspect: ${safe(messageOf(error))}`));
+  };
+  const whenViewed = (): void => {
+    // Without a viewer nothing is recorded.
+    if (inspection.full) list();
+    else systemClock.after(LOOK_MS, whenViewed);
+  };
+  whenViewed();
+  if (process.stdin.isTTY === true) process.stdin.on('data', list);
+  const hold = systemClock.hold();
+  interrupt.cancellable = true;
+  await new Promise<void>((resolve) => interrupt.signal.addEventListener('abort', () => resolve(), { once: true }));
+  hold.cancel();
+  await inspector.close();
+  return 0;
 }
