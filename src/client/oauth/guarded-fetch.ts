@@ -77,8 +77,8 @@ export function guardedFetch({ clock, trusted }: GuardedFetchOptions): GuardedFe
     const url = new URL(address);
     const named = hosts.has(url.hostname);
     checkAddress(url, local, named);
-    if (init.signal?.aborted) throw new TypeError(`${url.origin}${url.pathname}: cancelled`);
     const { request: start } = url.protocol === 'https:' ? await import('node:https') : await import('node:http');
+    if (init.signal?.aborted) throw new TypeError(`${url.origin}${url.pathname}: cancelled`);
     return new Promise((resolve, reject) => {
       const body = init.body === undefined || init.body === null ? undefined : String(init.body);
       const request = start({
