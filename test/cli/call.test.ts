@@ -403,6 +403,8 @@ built('a server that cannot be reached is exit code 3', async () => {
   const command = await troupe('call', '--', join(root, 'no-such-program'));
   assert.is(command.code, 3);
   assert.match(command.err, 'cannot start');
+  const echo = await troupe('call', '--', process.execPath, '-e', 'process.stdin.pipe(process.stdout)');
+  assert.is(echo.code, 3, echo.err);
   assert.is((await troupe('call', 'gone.ts')).code, 2);
   assert.is((await troupe('call')).code, 2);
 });

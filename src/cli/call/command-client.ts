@@ -123,7 +123,8 @@ function reportClientError(
     : error.message;
   say(`troupe ${command}: ${target.name}: ${printable(text)}`);
   if (interrupt.signal.aborted) return EXIT.interrupted;
-  if (error instanceof ErrorResponse) return EXIT.failed;
+  // A program that answers the handshake with an error is no server to talk to.
+  if (error instanceof ErrorResponse) return connected ? EXIT.failed : EXIT.noConnection;
   switch (error.reason) {
     case 'unauthorized':
     case 'forbidden':

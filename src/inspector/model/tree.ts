@@ -91,7 +91,7 @@ class Tree {
     const of = (...kinds: readonly ActorKind[]): ActorLine[] => this.#loose.filter(({ kind }) => kinds.includes(kind));
     const clients = [...of('session'), ...of('requests', 'emitter'), ...of('request', 'ask')];
     return [
-      ...of('server').map((line) => this.#node(line)),
+      ...of('server', 'client').map((line) => this.#node(line)),
       ...this.#group('clients', clients),
       ...this.#byName('handles', of('handle')),
       ...this.#group('tasks', of('task')),

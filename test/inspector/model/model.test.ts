@@ -112,6 +112,19 @@ test('an event that no state takes is flagged, and so is mail to one that has go
   );
 });
 
+test('the tree has the connection of a client to a server', () => {
+  const shopping = shop();
+  shopping.record({
+    type: 'created',
+    actor: 'client/1',
+    kind: 'client',
+    connection: 'client/1',
+    label: 'https://mcp.example.com/mcp',
+  });
+  const [root] = actorTree(shopping.model, LIVE).filter(({ kind }) => kind === 'client');
+  assert.is(root?.label, 'https://mcp.example.com/mcp');
+});
+
 test('the tree has the client with its open call and question, the handle, and the tombstone of what has gone', () => {
   const shopping = shop();
   const before = shopping.seq;
