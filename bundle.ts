@@ -35,6 +35,10 @@ const COMMANDS = [
   'commands/inspect',
   'commands/login',
   'commands/logout',
+  'commands/init',
+  'commands/install',
+  'commands/uninstall',
+  'setup/connect-lines',
   'supervisor/worker',
 ];
 /** The command with its supervisor: one file. */

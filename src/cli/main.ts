@@ -18,6 +18,9 @@ const commands: Readonly<Record<string, () => Promise<{ main(args: readonly stri
   inspect: () => import('./commands/inspect.ts'),
   login: () => import('./commands/login.ts'),
   logout: () => import('./commands/logout.ts'),
+  init: () => import('./commands/init.ts'),
+  install: () => import('./commands/install.ts'),
+  uninstall: () => import('./commands/uninstall.ts'),
 };
 
 enableCompileCache();

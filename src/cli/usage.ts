@@ -32,6 +32,8 @@ export function reportFailure(what: string, error: unknown, path?: string): numb
 
 export const USAGE = `Usage: troupe <command>
 
+  troupe init [DIR]
+      create a small project: a server, its test, package.json
   troupe run FILE|DIR [-- ARGS]
       serve FILE, or all modules in DIR, on stdio; restart after a crash
   troupe dev FILE|DIR [--http PORT] [--socket PATH] [-- ARGS]
@@ -42,6 +44,8 @@ export const USAGE = `Usage: troupe <command>
       connect stdio to a server on a socket
   troupe attach --spawn FILE|DIR [PATH] [-- ARGS]
       the same, and start the server if it is not running
+  troupe install FILE|DIR [--client NAME] [--print]
+      add the server to the configuration of MCP clients; uninstall removes it
   troupe top [URL|PID]
       show the activity of an inspected server in the terminal
   troupe graph FILE|DIR [MACHINE]

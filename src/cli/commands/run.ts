@@ -36,6 +36,10 @@ export async function main(args: readonly string[]): Promise<void> {
   const target = line && readTarget('run', [...line.positionals, '--', ...line.rest]);
   if (!target) return void process.stdout.write(HELP);
   const { data, 'no-supervisor': alone } = line.values;
+  if (process.stdin.isTTY && process.stdout.isTTY) {
+    const { connectLines } = await import('../setup/connect-lines.ts');
+    process.stderr.write(connectLines(target.path, line.rest));
+  }
   const work: WorkerServer = { target, data, inspecting: readInspecting('run', line) };
   // A debugger attaches to this process, so the server must run in it.
   if (alone !== undefined || process.execArgv.some((option) => option.startsWith('--inspect'))) {

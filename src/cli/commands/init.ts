@@ -1,0 +1,50 @@
+/** `troupe init [DIR]`: creates a small project that runs and passes its test. It changes no file that exists. */
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { basename, join, relative, resolve } from 'node:path';
+import { ownFile } from '../../package-files.ts';
+import { readOptions } from '../command-options.ts';
+import { packageName, projectFiles } from '../setup/project-files.ts';
+import { UsageError } from '../usage.ts';
+
+const HELP = `Usage: troupe init [DIR]
+
+Creates a project in DIR (default: this directory): server.ts with one tool,
+server.test.ts, package.json and tsconfig.json. It changes no file that exists.
+`;
+
+/** Runs the command. @throws {UsageError} if a file of the project exists */
+export function main(args: readonly string[]): Promise<void> {
+  const line = readOptions('init', args, {});
+  if (!line) return Promise.resolve(void process.stdout.write(HELP));
+  const [directory = '.', ...more] = line.positionals;
+  if (more.length > 0)
+    throw new UsageError(
+      `troupe init: expected one DIR, got ${line.positionals.length}: ${line.positionals.join(' ')}`,
+    );
+  const target = resolve(directory);
+  const { version }: { version: string } = createRequire(ownFile('package-files'))('troupe/package.json');
+  const files = projectFiles(packageName(basename(target)), version);
+  const present = Object.keys(files).filter((file) => existsSync(join(target, file)));
+  // A repository has a .gitignore before it has a project.
+  const taken = present.filter((file) => file !== '.gitignore');
+  if (taken.length > 0)
+    throw new UsageError(
+      `troupe init: expected a directory without ${taken.join(', ')}, and ${directory} contains ${taken.length === 1 ? 'it' : 'them'}. Choose another directory`,
+    );
+  mkdirSync(target, { recursive: true });
+  const created = Object.entries(files).filter(([file]) => !present.includes(file));
+  for (const [file, text] of created) writeFileSync(join(target, file), text, { flag: 'wx' });
+  const here = relative(process.cwd(), target);
+  const others = readdirSync(target).length - created.length;
+  process.stdout.write(
+    `Created ${created.map(([file]) => file).join(', ')} in ${here === '' ? 'this directory' : here}${others > 0 ? ` (other files there are unchanged)` : ''}.
+
+${here === '' ? '' : `  cd ${here}\n`}  npm install
+  npm test                        run the test
+  npx troupe dev server.ts        serve, reload on save, open the inspector
+  npx troupe install server.ts    give the server to an MCP client
+`,
+  );
+  return Promise.resolve();
+}

@@ -1,0 +1,167 @@
+/** The configuration files of MCP clients: where each client reads its servers, and how an entry is added or removed. */
+import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { basename, dirname, extname, join } from 'node:path';
+import { isObject, type JsonObject } from '../../protocol/json.ts';
+
+/** A client that reads its servers from a JSON file. */
+export interface ConfiguredClient {
+  readonly id: string;
+  readonly title: string;
+  /** The member that contains the servers. */
+  readonly member: 'mcpServers' | 'servers';
+  /** The file; undefined where the client does not exist on this platform. */
+  file(): string | undefined;
+  /** The next step of the person after a change. */
+  readonly next: string;
+}
+
+const home = (...path: string[]): string => join(homedir(), ...path);
+/** The directory in which desktop programs keep their settings. */
+function settings(...path: string[]): string {
+  if (process.platform === 'darwin') return home('Library', 'Application Support', ...path);
+  if (process.platform === 'win32') return join(process.env.APPDATA ?? home('AppData', 'Roaming'), ...path);
+  return join(process.env.XDG_CONFIG_HOME ?? home('.config'), ...path);
+}
+
+export const CLIENTS: readonly ConfiguredClient[] = [
+  {
+    id: 'claude-desktop',
+    title: 'Claude Desktop',
+    member: 'mcpServers',
+    file: () => settings('Claude', 'claude_desktop_config.json'),
+    next: 'Restart Claude Desktop',
+  },
+  {
+    id: 'claude-code',
+    title: 'Claude Code, in this directory',
+    member: 'mcpServers',
+    file: () => join(process.cwd(), '.mcp.json'),
+    next: 'Start claude in this directory, and approve the server',
+  },
+  {
+    id: 'cursor',
+    title: 'Cursor',
+    member: 'mcpServers',
+    file: () => home('.cursor', 'mcp.json'),
+    next: 'Enable the server in the settings of Cursor',
+  },
+  {
+    id: 'vscode',
+    title: 'VS Code, in this directory',
+    member: 'servers',
+    file: () => join(process.cwd(), '.vscode', 'mcp.json'),
+    next: 'Run "MCP: List Servers" in VS Code, and start the server',
+  },
+  {
+    id: 'windsurf',
+    title: 'Windsurf',
+    member: 'mcpServers',
+    file: () => home('.codeium', 'windsurf', 'mcp_config.json'),
+    next: 'Refresh the servers in the settings of Windsurf',
+  },
+];
+
+/** An entry that starts a server. Clients start it in another directory, so every path is absolute. */
+export interface ServerEntry {
+  readonly command: string;
+  readonly args: readonly string[];
+}
+
+/** The name of a program's entry: that of its package, else of its file or directory. */
+export function entryName(program: string): string {
+  try {
+    const text: unknown = JSON.parse(readFileSync(join(dirname(program), 'package.json'), 'utf8'));
+    if (isObject(text) && typeof text.name === 'string' && text.name !== '') return text.name.replace(/^@[^/]*\//, '');
+  } catch {
+    // There is no package.json beside the program, or it is damaged: the file's name remains.
+  }
+  const name = basename(program, extname(program));
+  return name === 'server' || name === 'index' ? basename(dirname(program)) : name;
+}
+
+/** An entry as text, in the shape that the client reads. */
+export function entryText({ member }: Pick<ConfiguredClient, 'member'>, name: string, entry: ServerEntry): string {
+  return JSON.stringify({ [member]: { [name]: shaped(member, entry) } }, undefined, 2);
+}
+
+/** VS Code names the transport of an entry. */
+function shaped(member: ConfiguredClient['member'], { command, args }: ServerEntry): JsonObject {
+  return { ...(member === 'servers' ? { type: 'stdio' } : {}), command, args };
+}
+
+/** A change of a file, before it is made. */
+export interface ConfigChange {
+  readonly file: string;
+  readonly text: string;
+  /** True if the file exists, so that a backup is made. */
+  readonly exists: boolean;
+  /** The entry of that name that the change replaces or removes. */
+  readonly before: JsonObject | undefined;
+}
+
+/**
+ * Prepares a change of a client's file. `entry` undefined removes the entry.
+ *
+ * @throws {Error} for a file that is not plain JSON (VS Code accepts comments, which a rewrite would lose)
+ */
+export function prepareChange(
+  client: ConfiguredClient,
+  name: string,
+  entry: ServerEntry | undefined,
+): ConfigChange | undefined {
+  const file = client.file();
+  if (file === undefined) return undefined;
+  const exists = existsSync(file);
+  const config = exists ? readConfig(file) : {};
+  const servers = config[client.member];
+  if (servers !== undefined && !isObject(servers))
+    throw new Error(
+      `${file}: ${client.member}: expected an object. Correct the file, or add the entry by hand (--print)`,
+    );
+  const { [name]: before, ...others } = { ...servers };
+  if (entry === undefined && before === undefined) return undefined;
+  const after = entry === undefined ? others : { ...servers, [name]: shaped(client.member, entry) };
+  return {
+    file,
+    text: `${JSON.stringify({ ...config, [client.member]: after }, undefined, 2)}\n`,
+    exists,
+    before: isObject(before) ? (before as JsonObject) : undefined,
+  };
+}
+
+function readConfig(file: string): Readonly<Record<string, unknown>> {
+  const text = readFileSync(file, 'utf8').replace(/^\uFEFF/, '');
+  if (text.trim() === '') return {};
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new Error(
+      `${file}: expected plain JSON. Remove comments and trailing commas, or add the entry by hand (--print)`,
+    );
+  }
+  if (isObject(value)) return value;
+  throw new Error(`${file}: expected a JSON object. Correct the file, or add the entry by hand (--print)`);
+}
+
+/**
+ * Makes a change, and keeps the file as it was beside it. The file is replaced as a whole, so that a client never reads a
+ * part of it.
+ *
+ * @returns the backup's path; undefined if the file did not exist
+ */
+export function applyChange({ file, text, exists }: ConfigChange): string | undefined {
+  mkdirSync(dirname(file), { recursive: true });
+  const backup = exists ? freeName(`${file}.troupe-backup`) : undefined;
+  if (backup !== undefined) copyFileSync(file, backup);
+  const draft = freeName(`${file}.troupe-new`);
+  writeFileSync(draft, text, { flag: 'wx' });
+  renameSync(draft, file);
+  return backup;
+}
+
+function freeName(path: string): string {
+  if (!existsSync(path)) return path;
+  for (let number = 1; ; number += 1) if (!existsSync(`${path}-${number}`)) return `${path}-${number}`;
+}

@@ -1,0 +1,157 @@
+/** `troupe init`, `troupe install` and `troupe uninstall`, in empty folders with a home of their own. */
+import { execFile } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import * as assert from 'uvu/assert';
+import { suite } from '../harness/door.ts';
+
+const test = suite('troupe init and install');
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const MAIN = join(ROOT, 'dist/lib/cli/main.js');
+const folders: string[] = [];
+
+interface Ran {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+function folder(): string {
+  const made = mkdtempSync(join(tmpdir(), 'troupe-init-'));
+  folders.push(made);
+  return made;
+}
+
+function run(command: string, args: readonly string[], cwd: string, home = cwd): Promise<Ran> {
+  const env = { ...process.env, HOME: home, USERPROFILE: home, APPDATA: home, XDG_CONFIG_HOME: join(home, '.config') };
+  return new Promise((resolve) => {
+    const child = execFile(command, [...args], { cwd, env }, (error, out, err) =>
+      resolve({ code: typeof error?.code === 'number' ? error.code : error ? 1 : 0, out, err }),
+    );
+    child.stdin?.end();
+  });
+}
+
+const troupe = (args: readonly string[], cwd: string, home?: string): Promise<Ran> =>
+  run(process.execPath, [MAIN, ...args], cwd, home);
+
+/** A JSON file of a client. */
+const config = (file: string): unknown => JSON.parse(readFileSync(file, 'utf8'));
+
+test('the project of troupe init passes its test and its type check', async () => {
+  const cwd = folder();
+  const created = await troupe(['init', 'my server'], cwd);
+  assert.equal([created.code, created.err], [0, '']);
+  assert.match(created.out, 'npx troupe dev server.ts');
+  const project = join(cwd, 'my server');
+  assert.match(readFileSync(join(project, 'package.json'), 'utf8'), '"name": "my-server"');
+  // The packages of this clone stand for `npm install`.
+  mkdirSync(join(project, 'node_modules/@types'), { recursive: true });
+  symlinkSync(ROOT, join(project, 'node_modules/troupe'), 'dir');
+  for (const name of ['zod', 'tsx', 'typescript', '@types/node'])
+    symlinkSync(join(ROOT, 'node_modules', name), join(project, 'node_modules', name), 'dir');
+  const tested = await run(process.execPath, ['--import', 'tsx', '--test', 'server.test.ts'], project);
+  assert.is(tested.code, 0, tested.out + tested.err);
+  assert.match(tested.out, /pass 1/);
+  const checked = await run(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '--noEmit'], project);
+  assert.is(checked.code, 0, checked.out);
+});
+
+test('troupe init changes no file that exists', async () => {
+  const cwd = folder();
+  writeFileSync(join(cwd, 'server.ts'), 'mine');
+  const { code, err } = await troupe(['init'], cwd);
+  assert.is(code, 2);
+  assert.match(err, 'expected a directory without server.ts');
+  assert.equal(readdirSync(cwd), ['server.ts']);
+  assert.is(readFileSync(join(cwd, 'server.ts'), 'utf8'), 'mine');
+});
+
+test('an entry is added beside the others, and removed again; each change keeps a backup', async () => {
+  const cwd = folder();
+  const file = join(cwd, '.cursor/mcp.json');
+  mkdirSync(join(cwd, '.cursor'));
+  const before = '{ "mcpServers": { "other": { "command": "x" } }, "theme": "dark" }';
+  writeFileSync(file, before);
+  writeFileSync(join(cwd, 'server.ts'), '');
+  writeFileSync(join(cwd, 'package.json'), '{ "name": "@me/notes" }');
+  const installed = await troupe(['install', 'server.ts', '--client', 'cursor', '--yes', '--', '--fast'], cwd);
+  assert.equal([installed.code, installed.err], [0, '']);
+  assert.equal(config(file), {
+    mcpServers: {
+      other: { command: 'x' },
+      notes: { command: 'node', args: [MAIN, 'run', join(cwd, 'server.ts'), '--', '--fast'] },
+    },
+    theme: 'dark',
+  });
+  assert.is(readFileSync(`${file}.troupe-backup`, 'utf8'), before);
+  const removed = await troupe(['uninstall', 'server.ts', '--yes'], cwd);
+  assert.is(removed.code, 0);
+  assert.equal(config(file), { mcpServers: { other: { command: 'x' } }, theme: 'dark' });
+  assert.ok(existsSync(`${file}.troupe-backup-1`));
+});
+
+test('VS Code reads the transport of an entry, in a file of the directory', async () => {
+  const cwd = folder();
+  writeFileSync(join(cwd, 'tools.ts'), '');
+  await troupe(['install', 'tools.ts', '--client', 'vscode', '--yes'], cwd);
+  assert.equal(config(join(cwd, '.vscode/mcp.json')), {
+    servers: { tools: { type: 'stdio', command: 'node', args: [MAIN, 'run', join(cwd, 'tools.ts')] } },
+  });
+});
+
+test('--print prints the entry, and changes nothing', async () => {
+  const cwd = folder();
+  writeFileSync(join(cwd, 'tools.ts'), '');
+  const { code, out } = await troupe(
+    ['install', 'tools.ts', '--print', '--client', 'claude-desktop', '--name', 'kit'],
+    cwd,
+  );
+  assert.is(code, 0);
+  assert.equal(Object.keys(Object(JSON.parse(out)).mcpServers), ['kit']);
+  assert.equal(readdirSync(cwd), ['tools.ts']);
+});
+
+test('without a terminal nothing is changed unless --yes allows it', async () => {
+  const cwd = folder();
+  writeFileSync(join(cwd, 'tools.ts'), '');
+  const { code, err } = await troupe(['install', 'tools.ts', '--client', 'cursor'], cwd);
+  assert.is(code, 2);
+  assert.match(err, 'pass --yes, or --print');
+  assert.equal(readdirSync(cwd), ['tools.ts']);
+});
+
+test('a file with comments is left alone, in words', async () => {
+  const cwd = folder();
+  writeFileSync(join(cwd, 'tools.ts'), '');
+  mkdirSync(join(cwd, '.cursor'));
+  writeFileSync(join(cwd, '.cursor/mcp.json'), '{ // mine\n "mcpServers": {} }');
+  const { code, err } = await troupe(['install', 'tools.ts', '--client', 'cursor', '--yes'], cwd);
+  assert.is(code, 1);
+  assert.match(err, 'expected plain JSON');
+  assert.match(readFileSync(join(cwd, '.cursor/mcp.json'), 'utf8'), '// mine');
+});
+
+test('a misspelled client gets a suggestion', async () => {
+  const cwd = folder();
+  writeFileSync(join(cwd, 'tools.ts'), '');
+  const { code, err } = await troupe(['install', 'tools.ts', '--client', 'curser'], cwd);
+  assert.is(code, 2);
+  assert.match(err, 'did you mean cursor?');
+});
+
+test.after(() => {
+  for (const made of folders) rmSync(made, { recursive: true, force: true });
+});
