@@ -150,6 +150,17 @@ test('a system error is reported in one line', async () => {
   assert.match(cli.err, /^troupe serve: --data: .*EACCES.* \(see troupe --help\)\n$/);
 });
 
+test('a directory that its file system refuses to create is reported in one line, not waited for', async () => {
+  if (process.platform !== 'linux') return;
+  const tree = new Tree({ 'package.json': FILES['package.json'], 'server.ts': 'export const x = 1;\n' });
+  for (const command of ['run', 'serve --socket s.sock', 'dev']) {
+    const [name, ...options] = command.split(' ');
+    const cli = new Cli([name ?? '', 'server.ts', ...options, '--data', '/proc/troupe/data'], { cwd: tree.path });
+    assert.is(await cli.exit, 2);
+    assert.match(cli.err, new RegExp(`^troupe ${name}: --data: .*cannot create /proc/troupe: ENOENT`));
+  }
+});
+
 test('attach prints in one line why its server fails to start', async () => {
   if (process.platform === 'win32') return;
   const tree = new Tree(FILES);

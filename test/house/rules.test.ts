@@ -48,6 +48,7 @@ const ROOMS: readonly {
   { room: 'clock', may: [], packages: [] },
   { room: 'global-registry', may: [], packages: [] },
   { room: 'machines', may: [], packages: ['xstate'] },
+  { room: 'make-directory', may: [], packages: ['node:'] },
   { room: 'package-files', may: [], packages: ['node:'] },
   { room: 'poison-registry', may: [], packages: [] },
   { room: 'protocol', may: [], packages: [] },
@@ -58,7 +59,7 @@ const ROOMS: readonly {
   { room: 'messages', may: ['protocol'], packages: [] },
   { room: 'operator-log', may: ['protocol'], packages: [] },
   { room: 'schema', may: ['protocol'], packages: ['ajv', 'node:'] },
-  { room: 'store', may: ['clock', 'package-files', 'protocol'], packages: ['libsql', 'node:'] },
+  { room: 'store', may: ['clock', 'make-directory', 'package-files', 'protocol'], packages: ['libsql', 'node:'] },
   { room: 'timer-queue', may: ['clock'], packages: [] },
   { room: 'in-flight-table', may: ['protocol'], packages: [] },
   { room: 'watchdog-option', may: ['clock', 'protocol'], packages: [] },
@@ -326,6 +327,7 @@ const ROOMS: readonly {
   {
     room: 'client',
     may: [
+      'make-directory',
       'clock',
       'in-flight-table',
       'machines',
@@ -345,6 +347,7 @@ const ROOMS: readonly {
   {
     room: 'cli',
     may: [
+      'make-directory',
       'clock',
       'package-files',
       'protocol',

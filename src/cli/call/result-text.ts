@@ -1,7 +1,8 @@
 /** Formats results for a person, and saves images, sounds and files. */
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
+import { makeDirectory } from '../../make-directory.ts';
 import type { JsonValue } from '../../protocol/json.ts';
 import type {
   CallToolResult,
@@ -74,7 +75,7 @@ export class ResultText {
     const size = `${bytes.length.toLocaleString('en')} bytes`;
     if (out === undefined) return `[${safe(what)} ${safe(mimeType)}, ${size}; --out DIR saves it]`;
     this.#saved += 1;
-    mkdirSync(out, { recursive: true });
+    makeDirectory(out);
     const path = join(out, `${this.#saved}.${extensionOf(mimeType)}`);
     writeFileSync(path, bytes);
     return `[${safe(what)} ${safe(mimeType)}, ${size}, in ${path}]`;

@@ -1,6 +1,6 @@
 /** `--data DIR`: the directory for the durable state of servers without a store of their own. */
-import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { makeDirectory } from '../../make-directory.ts';
 import { messageOf } from '../../protocol/json.ts';
 import type { Store } from '../../store/store.ts';
 import { UsageError } from '../usage.ts';
@@ -15,7 +15,7 @@ export async function dataDirectory(command: string, directory: string | undefin
   if (directory === undefined) return undefined;
   const path = resolve(directory);
   try {
-    mkdirSync(path, { recursive: true, mode: 0o700 });
+    makeDirectory(path, 0o700);
   } catch (error) {
     throw new UsageError(
       `troupe ${command}: --data: expected a directory that exists or can be created, got ${directory}: ${messageOf(error)}`,

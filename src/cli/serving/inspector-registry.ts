@@ -1,6 +1,7 @@
 /** The registry of open inspectors: each process with an inspector writes a file that only its user can read. `troupe top` reads these files. */
-import { lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { lstatSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeDirectory } from '../../make-directory.ts';
 import { isObject } from '../../protocol/json.ts';
 import { checkDirectory, codeOf, isWindows } from '../../transports/socket-path.ts';
 import { runtimeDirectory } from './runtime-directory.ts';
@@ -54,7 +55,7 @@ export function registeredInspectors(): readonly RegisteredInspector[] {
 
 function directoryOf(): string {
   const directory = join(runtimeDirectory(), 'inspectors');
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  makeDirectory(directory, 0o700);
   checkDirectory(directory);
   return directory;
 }

@@ -1,7 +1,8 @@
 /** The user's runtime directory: it contains the sockets of shared servers and the registry of open inspectors. */
-import { lstatSync, mkdirSync, statSync } from 'node:fs';
+import { lstatSync, statSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { isAbsolute, join } from 'node:path';
+import { makeDirectory } from '../../make-directory.ts';
 import { checkDirectory, isWindows } from '../../transports/socket-path.ts';
 
 /**
@@ -11,7 +12,7 @@ import { checkDirectory, isWindows } from '../../transports/socket-path.ts';
  */
 export function runtimeDirectory(): string {
   const directory = defaultDirectory();
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  makeDirectory(directory, 0o700);
   checkDirectory(directory);
   // In a world-writable parent, another user could have created a symbolic link first.
   if (lstatSync(directory).isSymbolicLink())

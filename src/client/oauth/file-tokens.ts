@@ -6,7 +6,6 @@ import {
   existsSync,
   linkSync,
   lstatSync,
-  mkdirSync,
   openSync,
   readFileSync,
   rmSync,
@@ -16,6 +15,7 @@ import {
 import { dirname, resolve } from 'node:path';
 import { type Clock, systemClock, type Timer } from '../../clock.ts';
 import type { KeyRing } from '../../input/seal.ts';
+import { makeDirectory } from '../../make-directory.ts';
 import type { Db, SqlRow } from '../../store/sqlite/sqlite-database.ts';
 import { checkDirectory, codeOf, isWindows } from '../../transports/socket-path.ts';
 import type { TokenStore } from './token-store.ts';
@@ -218,7 +218,7 @@ class FileTokens implements TokenStore {
 /** Creates the directory, the key and the file, and checks that no other user may write or read them. @throws {Error} */
 function createFiles(path: string, newSecret: () => string): void {
   const directory = dirname(path);
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  makeDirectory(directory, 0o700);
   try {
     checkDirectory(directory);
   } catch (error) {

@@ -1,16 +1,7 @@
 /** Opens the file of a store: checks its owner, format and tables, and creates a new one. */
-import {
-  chmodSync,
-  closeSync,
-  existsSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, closeSync, existsSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { makeDirectory } from '../../make-directory.ts';
 import { KnownKeys } from '../known-keys.ts';
 import { StoreError } from '../store.ts';
 import { CommitMark, type Marked } from './commit-mark.ts';
@@ -118,7 +109,7 @@ export function openFile({ path, options, readOnly }: ThreadStart): OpenedDataba
 }
 
 function create(file: string): void {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  makeDirectory(dirname(file), 0o700);
   // Log and index get the same mode. Never open an existing file here: closing it would drop SQLite's locks on it.
   closeSync(openSync(file, 'ax', 0o600));
 }
