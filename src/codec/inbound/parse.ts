@@ -100,12 +100,13 @@ function refused(
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COLON = 0x3a;
+const COMMA = 0x2c;
 const OBJECT = 0x7b;
 
 interface Scanned {
   readonly keys: number;
   readonly tooDeep: boolean;
-  /** As {@link Found.bytes}, without the items of lists. */
+  /** As {@link Found.bytes}: a lower bound, nearly exact. */
   readonly bytes: number;
 }
 
@@ -116,6 +117,8 @@ interface Scanned {
 function scan(text: string, maxDepth: number): Scanned {
   let keys = 0;
   let bytes = text.length;
+  let commas = 0;
+  let objects = 0;
   let depth = 0;
   for (let i = 0; i < text.length; i += 1) {
     const code = text.charCodeAt(i);
@@ -123,16 +126,22 @@ function scan(text: string, maxDepth: number): Scanned {
       i = endOfString(text, i);
     } else if (code === COLON) {
       keys += 1;
+    } else if (code === COMMA) {
+      commas += 1;
     } else if ((code | 0x20) === 0x7b) {
       // `{` or `[`
       bytes += code === OBJECT ? HEAP_BYTES.object : HEAP_BYTES.array;
+      // Not `}` and not a space: the object has a key.
+      if (code === OBJECT && text.charCodeAt(i + 1) === QUOTE) objects += 1;
       depth += 1;
       if (depth > maxDepth) return { keys, tooDeep: true, bytes };
     } else if ((code | 0x20) === 0x7d) {
       depth -= 1;
     }
   }
-  return { keys, tooDeep: false, bytes: bytes + keys * HEAP_BYTES.key };
+  // An object has one comma less than keys; all other commas separate the items of lists.
+  const items = Math.max(0, commas - keys + objects);
+  return { keys, tooDeep: false, bytes: bytes + keys * HEAP_BYTES.key + items * HEAP_BYTES.item };
 }
 
 /** The index of the quote that closes the string opened at `start`, or the end of the text. */
