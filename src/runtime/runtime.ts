@@ -25,7 +25,7 @@ import { ANONYMOUS } from '../quota.ts';
 import { knower } from '../registry/resolve.ts';
 import { running } from '../requests/running.ts';
 import { quotasOf } from '../server-quotas.ts';
-import { openConnectionTable } from '../sessions/connections.ts';
+import { OpenConnections, openConnectionTable } from '../sessions/connections.ts';
 import { isRepeatable, ReplyCache } from '../sessions/reply-cache.ts';
 import { openSessionRepository } from '../sessions/session-repository.ts';
 import { memoryStore } from '../store/memory-store.ts';
@@ -153,14 +153,14 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
   });
 
   // The server actor.
+  const connections = new OpenConnections();
+  const lasting = new Set<string>();
   const server = spawnServer({
     system,
     graceMs: limits.graceMs,
     introduction: introducer.tell,
     facts: () => ({ hibernating: handles.hibernating() }),
-    drainConnections() {
-      for (const connection of directory.connections.values()) connection.drain();
-    },
+    connections,
     stop: (reason) => void stop(reason),
   });
 
@@ -172,10 +172,10 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
       system,
       store: keeping.store,
       limits,
-      kept: (session) => kept.awake(session),
-      lasts: (session) => directory.lasts(session),
+      sessions: kept,
+      lasting,
       definitionOf: (tool) => offering.tools.catalogue.get(tool)?.definition,
-      route: (mail) => registries.tools.send(mail),
+      tools: registries.tools,
     });
   const serve: Readonly<Record<RequestView['servedBy'], (mail: RequestMail) => void>> = {
     tools: replies?.route ?? ((mail) => registries.tools.send(mail)),
@@ -203,9 +203,9 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
     subscriptions: subscriptions.mailbox,
     introduction: introducer.tell,
     offers: introducer.offers,
-    closing: () => closing,
-    idle: (connection) => server.mailbox.send({ type: 'connection idle', connection }),
-    gone: (connection) => server.mailbox.send({ type: 'connection idle', connection }),
+    connections,
+    lasting,
+    server: server.mailbox,
   });
   bus.on('fault', ({ where, error }) => void incident(where, error));
 
@@ -214,19 +214,18 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
   const ownsProcess = (): boolean =>
     transports.some((transport) => transport.ownsProcess === true && !failed.has(transport));
   let unguard: (() => void) | undefined;
-  let closing = false;
   let hold: Timer | undefined;
   let resolveStopped = (): void => {};
   const stopped = new Promise<void>((resolve) => {
     resolveStopped = resolve;
   });
   const close = (reason: string): Promise<void> => {
-    closing = true;
+    connections.close();
     // A handler may wait for something that does not keep the event loop alive: the process must not exit before the
     // response.
     hold ??= clock.hold();
     for (const transport of transports) stopAccepting(transport);
-    server.mailbox.send({ type: 'drain', reason, connections: [...directory.connections.keys()] });
+    server.mailbox.send({ type: 'drain', reason, connections: connections.ids });
     return stopped;
   };
   const stopAccepting = (transport: Transport): void => {
@@ -240,7 +239,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
   const stop = async (reason: string): Promise<void> => {
     asks.leave();
     subscriptions.mailbox.send({ type: 'flush all' });
-    for (const connection of directory.connections.values()) connection.giveUp(reason);
+    connections.giveUp(reason);
     tasks.stop(reason);
     asks.stop(reason);
     const results = await Promise.allSettled(transports.map((transport) => closed(transport, clock)));
@@ -276,7 +275,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
     },
     resourceUpdated: (uri) => subscriptions.mailbox.send({ type: 'resource updated', uri }),
     async open(transport) {
-      if (closing)
+      if (connections.draining)
         throw new Error(`this server is closed and cannot open a transport (${transport.name}): create another server`);
       unguard ??= guardProcess({
         ownsProcess,

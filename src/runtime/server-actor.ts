@@ -10,6 +10,7 @@ import { EMPTY, type Outcome, type ServerDescription } from '../messages/results
 import type { ServerMail } from '../messages/server-messages.ts';
 import { toWireError } from '../protocol/errors.ts';
 import { misrouted, respond } from '../requests/respond.ts';
+import type { OpenConnections } from '../sessions/connections.ts';
 
 export interface ServerActorOptions {
   readonly system: ActorSystem;
@@ -17,8 +18,8 @@ export interface ServerActorOptions {
   introduction(): ServerDescription;
   /** Facts about the server for the inspector. */
   facts(): Facts;
-  /** Asks every connection to accept no new requests and to send `connection idle` when none is in flight. */
-  drainConnections(): void;
+  /** Each sends `connection idle` when it drains and none of its requests is in flight. */
+  readonly connections: Pick<OpenConnections, 'drain'>;
   /** Nothing is in flight, or the grace time is over: close every transport, then send `stopped`. */
   stop(reason: string): void;
 }
@@ -103,7 +104,7 @@ class ServerActor implements Behaviour<ServerMail> {
     this.#grace = this.#options.system.clock.after(this.#options.graceMs, () =>
       this.#self.send({ type: 'grace over' }),
     );
-    this.#options.drainConnections();
+    this.#options.connections.drain();
     if (this.#busy.size === 0) this.#step({ type: 'idle' });
   }
 

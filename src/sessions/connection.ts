@@ -12,6 +12,7 @@ import type { ConnectionId, Exchange, Reader } from '../messages/connection-even
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { RequestMail } from '../messages/request-messages.ts';
 import type { ServerDescription } from '../messages/results.ts';
+import type { ServerMail } from '../messages/server-messages.ts';
 import type { SessionState } from '../messages/session-messages.ts';
 import type { SubscriptionsMail } from '../messages/subscription-messages.ts';
 import type { Dialect } from '../protocol/dialects/index.ts';
@@ -45,8 +46,8 @@ export interface ConnectionHost {
   sessionClosed(connection: ConnectionId): void;
   /** Stores replies before they are sent. Absent if the server stores none. */
   readonly replies?: Pick<ReplyCache, 'says'> | undefined;
-  /** Called while draining, when no request of this connection is in flight any more. */
-  idle(connection: ConnectionId): void;
+  /** While draining, gets `connection idle` when no request of a connection is in flight any more. */
+  readonly server: Mailbox<ServerMail>;
 }
 
 /** The properties of a connection, besides its id. */
@@ -163,7 +164,7 @@ export function openConnection(id: ConnectionId, kind: ConnectionKind, host: Con
         letGo('the client ended its input');
         bus.emit('connection.end', { connection: id, reason: 'the client ended its input' });
       }
-      host.idle(id);
+      host.server.send({ type: 'connection idle', connection: id });
     },
   });
   let session: OpenSession | undefined;

@@ -28,10 +28,9 @@ export interface ConnectionTableOptions
   readonly bus: Bus;
   /** The durable HTTP sessions; undefined if none are durable. */
   readonly kept: SessionRepository | undefined;
-  /** True if the server accepts no new requests. A connection that opens in that state is notified at once. */
-  closing(): boolean;
-  /** Called when a connection is finished for good. */
-  gone(connection: ConnectionId): void;
+  readonly connections: OpenConnections;
+  /** The ids of sessions that outlive their connections, because the supervisor of this process says so. */
+  readonly lasting: Set<string>;
 }
 
 /** The initial state of a session. */
@@ -47,19 +46,56 @@ interface Entry extends OpenSession {
 /** Memory of an idle session in bytes, without what its client declared; `npm run bench` measures it. */
 const SESSION_BYTES = 6_000;
 
+/** The open connections of a server. */
+export class OpenConnections {
+  readonly #connections = new Map<ConnectionId, Connection>();
+  #draining = false;
+
+  get ids(): readonly ConnectionId[] {
+    return [...this.#connections.keys()];
+  }
+
+  get(id: ConnectionId): Connection | undefined {
+    return this.#connections.get(id);
+  }
+
+  add(id: ConnectionId, connection: Connection): void {
+    this.#connections.set(id, connection);
+  }
+
+  delete(id: ConnectionId): void {
+    this.#connections.delete(id);
+  }
+
+  /** True if the server accepts no new requests. */
+  get draining(): boolean {
+    return this.#draining;
+  }
+
+  /** From now on, a connection that opens accepts no requests. The connections that are open continue until `drain`. */
+  close(): void {
+    this.#draining = true;
+  }
+
+  /** Asks every connection to accept no new requests. */
+  drain(): void {
+    for (const connection of this.#connections.values()) connection.drain();
+  }
+
+  /** Ends the requests in flight with a response, and sends nothing afterwards. */
+  giveUp(reason: string): void {
+    for (const connection of this.#connections.values()) connection.giveUp(reason);
+  }
+}
+
 export interface ConnectionTable extends DormantSessions {
-  readonly connections: ReadonlyMap<ConnectionId, Connection>;
-  /** True if a session of this id outlives its connection, because the supervisor of this process says so. */
-  lasts(session: string): boolean;
   /** Closes all connections without sending anything. */
   closeAll(reason: string): void;
 }
 
 export function openConnectionTable(options: ConnectionTableOptions): ConnectionTable {
-  const { bus, quotas, kept } = options;
-  const connections = new Map<ConnectionId, Connection>();
+  const { bus, quotas, kept, connections } = options;
   const sessions = new Map<ConnectionId, Entry>();
-  const lasting = new Set<string>();
 
   const host: ConnectionHost = {
     ...options,
@@ -73,10 +109,10 @@ export function openConnectionTable(options: ConnectionTableOptions): Connection
           dialect,
           kept && keep(kept, opening, dialect),
         );
-        connections.set(id, connection);
+        connections.add(id, connection);
         const keeper = kept?.open(session, principal, { opening, dialect }, NEW);
         bus.emit('connection.session', { connection: shared, exchange, opened: id, session, dialect, keeper });
-        if (options.closing()) connection.drain();
+        if (connections.draining) connection.drain();
         return opened;
       } catch (error) {
         connection.close('its session could not be opened');
@@ -105,10 +141,10 @@ export function openConnectionTable(options: ConnectionTableOptions): Connection
 
   // Events from transports.
   bus.on('connection.opened', ({ connection: id, principal = ANONYMOUS, shared = false, session }) => {
-    if (session !== undefined) lasting.add(session);
+    if (session !== undefined) options.lasting.add(session);
     const connection = openConnection(id, { principal, shared, sessionId: session }, host);
-    connections.set(id, connection);
-    if (options.closing()) connection.drain();
+    connections.add(id, connection);
+    if (connections.draining) connection.drain();
   });
   bus.on('connection.text', ({ connection, text, exchange }) =>
     connections.get(connection)?.inbound.text(text, exchange),
@@ -123,12 +159,11 @@ export function openConnectionTable(options: ConnectionTableOptions): Connection
   bus.on('connection.closed', ({ connection, reason, hibernates }) => {
     connections.get(connection)?.close(reason, hibernates);
     connections.delete(connection);
-    options.gone(connection);
+    // Nothing of it is in flight any more.
+    options.server.send({ type: 'connection idle', connection });
   });
 
   return {
-    connections,
-    lasts: (session) => lasting.has(session),
     async wake(id, principal) {
       const found = await kept?.find(id, principal);
       if (!found || found === 'damaged') return found;
@@ -143,8 +178,8 @@ export function openConnectionTable(options: ConnectionTableOptions): Connection
           const changed = (now: SessionState): void => keeper.changed({ dialect, opening }, now);
           const { client } = connection.openSession(opening, dialect, { id, was: state, changed });
           opened();
-          connections.set(name, connection);
-          if (options.closing()) connection.drain();
+          connections.add(name, connection);
+          if (connections.draining) connection.drain();
           // A new version of the server may offer different elements: ask the client to list again.
           const session = client.session?.mailbox;
           if (survived && session)
@@ -160,8 +195,8 @@ export function openConnectionTable(options: ConnectionTableOptions): Connection
       };
     },
     closeAll(reason) {
-      for (const [id, connection] of connections) {
-        connection.close(reason);
+      for (const id of connections.ids) {
+        connections.get(id)?.close(reason);
         connections.delete(id);
       }
     },

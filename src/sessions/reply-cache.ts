@@ -19,22 +19,22 @@ import { fromText, toText } from '../store/serialize.ts';
 import type { ReplyWrite, Store, Write } from '../store/store.ts';
 import { StoreError } from '../store/store.ts';
 import type { SessionRecord } from './session-record.ts';
+import type { SessionRepository } from './session-repository.ts';
 
 export interface ReplyCacheOptions {
   readonly store: Store;
   readonly system: ActorSystem;
   readonly limits: Pick<Limits, 'replyTtlMs' | 'maxRepliesPerSession'>;
-  /** The record of a durable session that is in memory; undefined for other sessions. */
-  kept(session: string): SessionRecord | undefined;
+  /** The durable sessions. */
+  readonly sessions: Pick<SessionRepository, 'awake'>;
   /**
-   * True if the id of a session that is not durable outlives this process: its supervisor then repeats requests in
-   * flight.
+   * The ids of sessions that are not durable and outlive this process: its supervisor then repeats requests in flight.
    */
-  lasts(session: string): boolean;
+  readonly lasting: ReadonlySet<string>;
   /** A tool's definition as clients see it; undefined if there is no such tool. */
   definitionOf(tool: string): unknown;
-  /** Passes a call on to the actor that runs it. */
-  route(mail: RequestMail): void;
+  /** The actor that runs calls. */
+  readonly tools: Pick<Mailbox<RequestMail>, 'send'>;
 }
 
 /** Identifies one call for as long as its outcome is stored. */
@@ -107,13 +107,13 @@ export class ReplyCache {
   readonly route = (mail: RequestMail): void => {
     const { request } = mail;
     const { operation } = request;
-    if (operation.method !== 'tools/call') return this.#options.route(mail);
+    if (operation.method !== 'tools/call') return this.#options.tools.send(mail);
     try {
       const tool = this.#options.definitionOf(operation.name);
       const key = keyIn(request);
-      if (leavesNothing(tool, request, operation)) return this.#options.route(mail);
+      if (leavesNothing(tool, request, operation)) return this.#options.tools.send(mail);
       const identity = this.#identityOf(request, operation, key);
-      if (!identity) return this.#options.route(mail);
+      if (!identity) return this.#options.tools.send(mail);
       this.#take(mail, identity, isRepeatable(tool)).catch((error: unknown) => {
         this.#leave(request, identity);
         this.#fail(request, error);
@@ -138,8 +138,8 @@ export class ReplyCache {
   }
 
   #identityOf({ id, client }: RequestView, operation: CallTool, key: string | undefined): Identity | undefined {
-    const session = client.session && this.#options.kept(client.session.id);
-    const lasts = client.session !== undefined && this.#options.lasts(client.session.id);
+    const session = client.session && this.#options.sessions.awake(client.session.id);
+    const lasts = client.session !== undefined && this.#options.lasting.has(client.session.id);
     if (key === undefined && !session && !lasts) return undefined;
     const digest = hash(toText([operation.name, operation.arguments]));
     if (key !== undefined) {
@@ -155,7 +155,7 @@ export class ReplyCache {
 
   async #take(mail: RequestMail, identity: Identity, repeatable: boolean): Promise<void> {
     const { request } = mail;
-    const { route, system, limits } = this.#options;
+    const { tools, system, limits } = this.#options;
     const { request: name, digest, session } = identity;
     if (!session) this.#enter(request, identity);
     const expires = system.clock.date() + limits.replyTtlMs + Math.floor(limits.replyTtlMs / SLACK);
@@ -182,11 +182,11 @@ export class ReplyCache {
         `${identity.name}: this call started before, and its outcome is unknown, because the server restarted or the call was cancelled. It may have run and will not run again. Check its effects before you send a new call`,
       );
     // If the store is failing, repeatable calls still run (R-18); storing them has no benefit.
-    if (repeatable && session?.failing) return route(mail);
+    if (repeatable && session?.failing) return tools.send(mail);
     if (!repeatable && !marked) await this.#store([marker]);
     if (request.settled) return this.#leave(request, identity);
     this.#calls.set(request, { ...identity, repeatable, expires });
-    route(mail);
+    tools.send(mail);
   }
 
   /** Reads the stored reply of a call, and claims its marker if it has none. */
