@@ -129,15 +129,17 @@ const TABLES: readonly Table[] = [
   {
     part: 'client',
     title: 'Clients',
-    note: 'Echo, each client in a process of its own, all against the same server: over HTTP Troupe’s, over stdio a bare loop that speaks both eras. The floor is a loop over `node:http` with keep-alive, or over the pipes of the child, with `JSON.parse` and `JSON.stringify`. Each answer is compared with the text of its call.',
+    note: 'Echo, each client in a process of its own, all against the same server: over HTTP Troupe’s, over stdio a bare loop that speaks both eras. The floor is a loop over `node:http` with keep-alive, or over the pipes of the child, with `JSON.parse` and `JSON.stringify`. Each answer is compared with the text of its call. The last rows weigh idle clients; in memory, each with its session of the server in the same process.',
     who: 'client',
-    size: 'in flight',
+    size: 'in flight, or clients',
     columns: [
       { title: 'calls/s', measure: 'calls' },
       SHARE,
       ...TIMES.slice(0, 2),
       { title: "client's µs a call", measure: 'cpu' },
       { title: 'that × the floor', measure: 'cpu', beside: FLOOR },
+      { title: 'heap of an idle one, bytes', measure: 'heap' },
+      { title: 'resident, bytes', measure: 'resident' },
     ],
   },
 ];

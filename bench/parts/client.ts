@@ -5,6 +5,7 @@ import { inTurns, type Runner, warmUp } from '../rounds.ts';
 import type { Scale } from '../scale.ts';
 import { Gathering, type Series } from '../series.ts';
 import { type Serving, serve } from '../serving.ts';
+import { STEADY, weigh } from './sessions.ts';
 
 export const OFFICIAL_CLIENT = '@modelcontextprotocol/client 2.4';
 
@@ -21,6 +22,10 @@ const CLIENTS = [
   [OURS, 'troupe'],
   [OFFICIAL_CLIENT, 'official'],
 ] as const;
+
+/** Idle clients that are weighed, and how many come before them. */
+const MOST_IDLE = 1_000;
+const WARM_UP = 20;
 
 /** The clients are processes of their own, so that the processor time of each is known. */
 export async function measureClient(_: readonly Contender[], scale: Scale): Promise<readonly Series[]> {
@@ -48,10 +53,43 @@ export async function measureClient(_: readonly Contender[], scale: Scale): Prom
           return { calls: perSecond, p50, p99, cpu };
         },
       });
+    await weighIdle(gathering, server.url, scale);
   } finally {
     await server.stop();
   }
   return gathering.all;
+}
+
+/** Weighs idle clients, once they are at rest. In memory, each is weighed with its session of the server. */
+async function weighIdle(gathering: Gathering, url: URL, scale: Scale): Promise<void> {
+  const count = Math.min(MOST_IDLE, scale.sessions);
+  const ways = CLIENT_WAYS.filter(({ http }) => http).flatMap(({ way, era }) => [
+    { way, era, target: url.href },
+    { way: `memory, ${era}`, era, target: 'memory' },
+  ]);
+  const idle = await Promise.all(
+    ways.map(async ({ way, era, target }) => ({
+      way,
+      client: await serve(...STEADY, 'clients/idle.mjs', target, era),
+    })),
+  );
+  try {
+    const before = [];
+    for (const { client } of idle) {
+      await client.ask(`open ${WARM_UP}`);
+      before.push(await weigh(client));
+      await client.ask(`open ${count}`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, scale.restMs));
+    for (const [at, { way, client }] of idle.entries()) {
+      const [was, is] = [before[at], await weigh(client)];
+      const what = { unit: 'B', who: OURS, way, size: count };
+      gathering.add({ ...what, measure: 'heap' }, was ? (is.heap - was.heap) / count : null);
+      gathering.add({ ...what, measure: 'resident' }, was ? (is.rss - was.rss) / count : null);
+    }
+  } finally {
+    await Promise.all(idle.map(({ client }) => client.stop()));
+  }
 }
 
 /** Lets a client call for a while. @throws {Error} if an answer is not the echo */

@@ -11,7 +11,7 @@ import { inEachWay } from '../serving-ways.ts';
 import { undisturbed } from '../stolen.ts';
 
 /** The young generation has all its room at once: Node would enlarge it in steps, and a session would seem to weigh that. */
-const STEADY = ['--expose-gc', '--min-semi-space-size=16', '--max-semi-space-size=16'];
+export const STEADY = ['--expose-gc', '--min-semi-space-size=16', '--max-semi-space-size=16'];
 const TEXT = 'x'.repeat(64);
 const CATALOGUES = [1, 200];
 const AT_ONCE = 8;
@@ -213,7 +213,7 @@ interface Weight {
   readonly rss: number;
 }
 
-async function weigh(serving: Serving): Promise<Weight> {
+export async function weigh(serving: Serving): Promise<Weight> {
   const weight = await serving.ask('weight');
   if (typeof weight !== 'object' || weight === null || !('heap' in weight) || !('rss' in weight))
     throw new Error(`expected bytes of heap and resident memory, got ${JSON.stringify(weight)}`);

@@ -68,16 +68,24 @@ export class ClientCodec {
    */
   request(request: OutgoingRequest, modern: boolean): string {
     const { id, method, params, meta, logLevel } = request;
-    const own: Record<string, JsonValue | undefined> = { ...meta };
-    if (request.timeoutMs !== undefined) own[META.progressToken] = id;
-    if (modern && logLevel !== undefined) own[META.logLevel] = logLevel;
-    const rest = JSON.stringify(own);
-    const members = rest === '{}' ? '' : rest.slice(1, -1);
+    const level = modern ? logLevel : undefined;
+    const token = request.timeoutMs === undefined ? undefined : id;
+    // Nearly every call has its token alone, whose text needs no object.
+    const members =
+      meta === undefined && level === undefined
+        ? token === undefined
+          ? ''
+          : `"${META.progressToken}":${token}`
+        : JSON.stringify({
+            ...meta,
+            ...(token === undefined ? {} : { [META.progressToken]: token }),
+            ...(level === undefined ? {} : { [META.logLevel]: level }),
+          }).slice(1, -1);
     const metaText = modern
       ? `${this.#described}${members === '' ? '' : `,${members}`}}`
       : members === ''
         ? undefined
-        : rest;
+        : `{${members}}`;
     const head = `{"jsonrpc":"2.0","id":${id},"method":"${method}"`;
     if (metaText === undefined)
       return params === undefined ? `${head}}` : `${head},"params":${JSON.stringify(params)}}`;

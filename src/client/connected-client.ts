@@ -170,8 +170,9 @@ export class Client {
    * @throws {ErrorResponse} for a JSON-RPC error; {@link ClientError} with `carriedOut` for every other failure
    * @example const result = await client.call('search', { q: 'tea' }, { timeoutMs: 10_000 });
    */
-  call(name: string, args: JsonObject = {}, options: CallOptions = {}): Promise<CallToolResult> {
-    return this.#operation(async () => {
+  async call(name: string, args: JsonObject = {}, options: CallOptions = {}): Promise<CallToolResult> {
+    this.#begin();
+    try {
       const result = await this.#callTool(name, args, options, false);
       const created = createdTask(result);
       const final = created ? await this.#newTask(created).result(options.signal) : result;
@@ -179,7 +180,9 @@ export class Client {
       const { structuredContent, isError } = final;
       if (structuredContent !== undefined && isError !== true) await this.#checkOutput(name, structuredContent);
       return final;
-    });
+    } finally {
+      this.#end();
+    }
   }
 
   /**
@@ -784,17 +787,24 @@ export class Client {
 
   /** Keeps the process alive while a caller waits: timers and idle sockets do not. */
   async #operation<T>(work: () => Promise<T>): Promise<T> {
-    this.#operations += 1;
-    this.#hold ??= this.#parts.clock.hold();
+    this.#begin();
     try {
       return await work();
     } finally {
-      this.#operations -= 1;
-      if (this.#operations === 0) {
-        this.#hold?.cancel();
-        this.#hold = undefined;
-      }
+      this.#end();
     }
+  }
+
+  #begin(): void {
+    this.#operations += 1;
+    this.#hold ??= this.#parts.clock.hold();
+  }
+
+  #end(): void {
+    this.#operations -= 1;
+    if (this.#operations > 0) return;
+    this.#hold?.cancel();
+    this.#hold = undefined;
   }
 
   #error(failure: CallFailure): ClientError {
