@@ -98,6 +98,8 @@ export interface ClientConnectionOptions {
   readonly target: string;
   /** The key under which the server's era is remembered; undefined: never. */
   readonly eraKey: string | undefined;
+  /** The id of the first request. Default 1. */
+  readonly firstId?: number;
   readonly settings: ClientSettings;
   readonly info: Implementation;
   readonly capabilities: ClientCapabilities;
@@ -170,6 +172,7 @@ class ClientConnection implements Behaviour<ClientMail> {
       options.system.clock,
       (request) => this.#timedOut(request),
       () => options.serverRequests.size > 0,
+      options.firstId ?? 1,
     );
   }
 

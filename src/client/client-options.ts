@@ -139,7 +139,12 @@ export type ConnectTarget =
   | { readonly url: string | URL; readonly headers?: Readonly<Record<string, string>>; readonly auth?: Authorization }
   | StdioCommand
   | { readonly socket: string }
-  | { readonly channel: () => Channel; readonly name: string };
+  | {
+      readonly channel: () => Channel;
+      readonly name: string;
+      /** The id of the first request, for a channel that carries requests of another sender, too. Default 1. */
+      readonly firstId?: number;
+    };
 
 /** The options with their defaults. */
 export interface ClientSettings {

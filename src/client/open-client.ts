@@ -72,6 +72,7 @@ export async function connect(target: ConnectTarget | ServerInMemory, options: C
     address,
     target: reach.name,
     eraKey: reach.eraKey,
+    firstId: firstIdOf(target),
     settings,
     info: {
       name: options.name ?? 'troupe-client',
@@ -101,6 +102,10 @@ export async function connect(target: ConnectTarget | ServerInMemory, options: C
     throw error;
   }
   return client;
+}
+
+function firstIdOf(target: ConnectTarget | ServerInMemory): number {
+  return isObject(target) && 'channel' in target && typeof target.firstId === 'number' ? target.firstId : 1;
 }
 
 /** Loads the channel that a target needs, and no other: `node:http` and cross-spawn take milliseconds. */

@@ -48,8 +48,10 @@ export class OutgoingRequests {
   /**
    * @param late receives each request whose deadline has passed; it is removed already
    * @param paused true while a person answers a question of the server: no request then times out
+   * @param firstId the id of the first request
    */
-  constructor(clock: Clock, late: (request: OutgoingRequest) => void, paused: () => boolean) {
+  constructor(clock: Clock, late: (request: OutgoingRequest) => void, paused: () => boolean, firstId: number) {
+    this.#lastId = firstId - 1;
     this.#clock = clock;
     this.#late = late;
     this.#paused = paused;

@@ -1,12 +1,18 @@
 /** A client for tests: supports both eras, records every message, and never sleeps. */
+import { ClientError, ErrorResponse } from '../client/client-errors.ts';
+import type { CallOptions, ConnectOptions } from '../client/client-options.ts';
+import type { Client, CompletionReference, ListOptions } from '../client/connected-client.ts';
+import type { Clock } from '../clock.ts';
 import type { JsonObject, JsonValue } from '../protocol/json.ts';
 import { META } from '../protocol/meta.ts';
 import { LATEST_LEGACY, LATEST_MODERN } from '../protocol/revisions.ts';
-import type { CallToolResult } from '../protocol/types.ts';
+import type { CallToolResult, CompleteResult, GetPromptResult, ReadResourceResult, Tool } from '../protocol/types.ts';
 import { listArrivals, type PendingArrival, wait } from './arrivals.ts';
+import { SharedWireChannel } from './shared-wire.ts';
 import { isJsonArray, isObjectInTest, readJson } from './test-json.ts';
 import {
   asNotification,
+  ErrorAnswer,
   isCallToolResult,
   readAnswer,
   type SeenMessage,
@@ -17,6 +23,8 @@ import {
 export interface TestClientOptions {
   /** Milliseconds of real time after which a wait fails. Default 5,000. */
   readonly deadlineMs?: number;
+  /** The clock of the typed methods: their timeouts, and the lifetime of their lists. Default: the real time. */
+  readonly clock?: Clock;
   /**
    * Receives each message before any waiting call does. If it throws, all later waits and `close()` fail with that
    * error.
@@ -29,9 +37,25 @@ interface Next extends PendingArrival<JsonValue> {
 }
 
 const CLIENT_INFO = { name: 'troupe-test-client', version: '1.0.0' };
+const TARGET = 'the server under test';
+/** The first id of the first typed client, and the distance to the next: raw requests have the ids below. */
+const TYPED_IDS = 1_000_000;
+
+/** The functions that answer what the server asks. */
+type Answerers = { -readonly [K in 'elicit' | 'elicitUrl' | 'sample' | 'roots']?: NonNullable<ConnectOptions[K]> };
+
+/** The typed client, and its end of the wire. */
+interface TypedClient {
+  readonly channel: SharedWireChannel;
+  readonly client: Promise<Client>;
+}
 
 /**
  * A client on any {@link Wire}; `connect(server)` creates one for a server inside the process.
+ *
+ * Its raw methods (`request`, `modern`, `notify`, `raw`, `next`) put on the wire what the test says, and nothing else.
+ * Its typed methods (`listTools`, `readResource`, `getPrompt`, `complete`, and `callTool` once a function answers) are
+ * those of `troupe/client`, on the same wire: in the session if {@link initialize} opened one, otherwise modern.
  *
  * @example
  * const client = await connect(server);
@@ -53,17 +77,24 @@ export class TestClient {
   /** Set once the connection is closed. */
   #gone: Error | undefined;
   #lastId = 0;
-  #legacy = false;
+  /** The result of `initialize`. */
+  #session: JsonObject | undefined;
+  readonly #clock: Clock | undefined;
+  readonly #answerers: Answerers = {};
+  #typed: TypedClient | undefined;
+  #typedIds = 0;
 
-  constructor(wire: Wire, { deadlineMs = 5_000, onMessage }: TestClientOptions = {}) {
+  constructor(wire: Wire, { deadlineMs = 5_000, onMessage, clock }: TestClientOptions = {}) {
     this.messages = this.#seen;
     this.#wire = wire;
     this.#deadlineMs = deadlineMs;
     this.#onMessage = onMessage;
+    this.#clock = clock;
     wire.onText((text) => this.#receive(text));
     void wire.closed.then((reason) => {
       this.#gone = new Error(`the connection is closed (${reason})`);
       this.#abandon(this.#gone);
+      this.#dropTyped(`the connection is closed (${reason})`);
     });
   }
 
@@ -84,15 +115,25 @@ export class TestClient {
    * Opens a session: sends `initialize` and, after its response, `notifications/initialized`.
    *
    * @param revision the requested revision; the server may respond with another
+   * @param capabilities besides those that {@link onElicit} and its siblings declare
    * @returns the result of `initialize`
    */
   async initialize(revision: string = LATEST_LEGACY, capabilities: JsonObject = {}): Promise<JsonObject> {
+    const { elicit, elicitUrl, sample, roots } = this.#answerers;
     const result = await this.request('initialize', {
       protocolVersion: revision,
-      capabilities,
+      capabilities: {
+        ...(elicit || elicitUrl
+          ? { elicitation: { ...(elicit ? { form: {} } : {}), ...(elicitUrl ? { url: {} } : {}) } }
+          : {}),
+        ...(sample ? { sampling: {} } : {}),
+        ...(roots ? { roots: { listChanged: true } } : {}),
+        ...capabilities,
+      },
       clientInfo: CLIENT_INFO,
     });
-    this.#legacy = true;
+    this.#session = result;
+    this.#dropTyped('the test opened a session');
     this.notify('notifications/initialized');
     return result;
   }
@@ -134,13 +175,61 @@ export class TestClient {
     return this.request(method, { ...params, _meta: described });
   }
 
+  // Typed methods
+
+  /** Answers the server's forms, from the next {@link initialize} or the first typed method on. @returns this client */
+  onElicit(answer: NonNullable<ConnectOptions['elicit']>): this {
+    return this.#answerWith('elicit', answer);
+  }
+
+  /** Answers the pages that the server wants opened, as {@link onElicit} answers forms. */
+  onElicitUrl(answer: NonNullable<ConnectOptions['elicitUrl']>): this {
+    return this.#answerWith('elicitUrl', answer);
+  }
+
+  /** Answers the server's sampling requests, as {@link onElicit} answers forms. */
+  onSample(answer: NonNullable<ConnectOptions['sample']>): this {
+    return this.#answerWith('sample', answer);
+  }
+
+  /** Answers the server's requests for roots, as {@link onElicit} answers forms. */
+  onRoots(answer: NonNullable<ConnectOptions['roots']>): this {
+    return this.#answerWith('roots', answer);
+  }
+
+  /** All tools, of all pages. Cached as in `troupe/client`. @throws as {@link request} does */
+  listTools(options?: ListOptions): Promise<readonly Tool[]> {
+    return this.#typedCall('listTools()', (client) => client.tools(options));
+  }
+
+  readResource(uri: string, options?: CallOptions): Promise<ReadResourceResult> {
+    return this.#typedCall(`readResource("${uri}")`, (client) => client.read(uri, options));
+  }
+
+  getPrompt(name: string, args?: Readonly<Record<string, string>>, options?: CallOptions): Promise<GetPromptResult> {
+    return this.#typedCall(`getPrompt("${name}")`, (client) => client.prompt(name, args, options));
+  }
+
+  /** Completes an argument of a prompt (`{ prompt }`), or a variable of a template (`{ resource }`). */
+  complete(
+    reference: CompletionReference,
+    argument: { readonly name: string; readonly value: string },
+    known?: Readonly<Record<string, string>>,
+  ): Promise<CompleteResult['completion']> {
+    return this.#typedCall('complete()', (client) => client.complete(reference, argument, known));
+  }
+
   /**
-   * Calls a tool: in the session if {@link initialize} opened one, otherwise as a modern request. @throws as {@link
-   * request} does
+   * Calls a tool: in the session if {@link initialize} opened one, otherwise as a modern request. With {@link onElicit}
+   * or its siblings, or with options, input requests are answered, and a task is waited for.
+   *
+   * @throws as {@link request} does
    */
-  async callTool(name: string, args: JsonObject = {}): Promise<CallToolResult> {
+  async callTool(name: string, args: JsonObject = {}, options?: CallOptions): Promise<CallToolResult> {
+    if (options || Object.keys(this.#answerers).length > 0)
+      return this.#typedCall(`callTool("${name}")`, (client) => client.call(name, args, options));
     const params = { name, arguments: args };
-    const result = await (this.#legacy ? this.request('tools/call', params) : this.modern('tools/call', params));
+    const result = await (this.#session ? this.request('tools/call', params) : this.modern('tools/call', params));
     if (!isCallToolResult(result))
       throw new Error(`tools/call: expected a result with content blocks, got ${JSON.stringify(result)}`);
     return result;
@@ -214,6 +303,7 @@ export class TestClient {
   #receive(text: string): void {
     const parsed = readJson(text);
     this.#see({ direction: 'out', text, parsed });
+    if (this.#forTyped(parsed)) return this.#typed?.channel.receive(text);
     if (parsed === undefined) {
       this.#failure ??= new Error(`the server sent text that is not JSON: ${text.slice(0, 400)}`);
       return this.#abandon(this.#failure);
@@ -222,7 +312,99 @@ export class TestClient {
       // A batch belongs to the requests that it answers; its other messages go to the waiting calls.
       const left = parsed.filter((message) => !this.#answer(message));
       if (left.length > 0) this.#offer(left.length === parsed.length ? parsed : left);
-    } else if (!this.#answer(parsed)) this.#offer(parsed);
+    } else if (!this.#answer(parsed)) {
+      // Notifications belong to the test, and to the typed client: progress, changes of lists.
+      if (asNotification(parsed)) this.#typed?.channel.receive(text);
+      this.#offer(parsed);
+    }
+  }
+
+  /** @returns whether only the typed client needs the message: its response, or a request that a function answers */
+  #forTyped(message: JsonValue | undefined): boolean {
+    if (!isObjectInTest(message)) return false;
+    const { id, method, params } = message;
+    if (method === undefined) return typeof id === 'number' && id >= TYPED_IDS && !this.#requests.has(id);
+    if (id === undefined || !this.#session) return false;
+    const { elicit, elicitUrl, sample, roots } = this.#answerers;
+    const page = isObjectInTest(params) && params.mode === 'url';
+    const answers =
+      (method === 'elicitation/create' && (page ? elicitUrl : elicit)) ||
+      (method === 'sampling/createMessage' && sample) ||
+      (method === 'roots/list' && roots);
+    if (!answers) return false;
+    // A raw request may be the first that leads to a request of the server.
+    void this.#openTyped();
+    return true;
+  }
+
+  #answerWith<K extends keyof Answerers>(kind: K, answer: NonNullable<Answerers[K]>): this {
+    if (this.#typed)
+      throw new Error(
+        'set onElicit, onElicitUrl, onSample and onRoots before the first typed method: they are capabilities',
+      );
+    this.#answerers[kind] = answer;
+    return this;
+  }
+
+  #openTyped(): TypedClient {
+    if (this.#typed) return this.#typed;
+    this.#typedIds += TYPED_IDS;
+    const firstId = this.#typedIds;
+    const channel = new SharedWireChannel(this, this.#session);
+    const client = import('../client/open-client.ts').then(({ connect }) =>
+      connect(
+        { channel: () => channel, name: TARGET, firstId },
+        {
+          ...CLIENT_INFO,
+          ...this.#answerers,
+          eras: this.#session ? 'legacy' : 'modern',
+          ...(this.#clock ? { clock: this.#clock } : {}),
+        },
+      ),
+    );
+    // Each typed method reports the failure.
+    client.catch(() => {});
+    this.#typed = { channel, client };
+    return this.#typed;
+  }
+
+  /** Ends the typed client; the wire stays open. */
+  #dropTyped(why: string): void {
+    const typed = this.#typed;
+    this.#typed = undefined;
+    if (!typed) return;
+    typed.channel.end(why);
+    void typed.client.then((client) => client.close()).catch(() => {});
+  }
+
+  /** Runs a typed method, with the deadline of the test. Its errors show what was received. */
+  async #typedCall<T>(what: string, call: (client: Client) => Promise<T>): Promise<T> {
+    if (this.#failure) throw this.#failure;
+    if (this.#gone) throw this.#gone;
+    const waiting = this.#wait<T>(`the end of ${what}`, () => this.#nexts.delete(failing));
+    // A failure of the connection, or of `onMessage`, ends the wait, as it does for `next`.
+    const failing: Next = { promise: Promise.resolve(null), settle: () => {}, fail: waiting.fail, fits: () => false };
+    this.#nexts.add(failing);
+    this.#openTyped()
+      .client.then(call)
+      .then(waiting.settle, (error: unknown) => waiting.fail(this.#shown(error)));
+    return waiting.promise;
+  }
+
+  /** The error of a typed method as the raw methods report it. */
+  #shown(error: unknown): Error {
+    if (error instanceof ErrorResponse) {
+      const { code, data, message } = error;
+      return new ErrorAnswer(code, message.slice(`${TARGET}: `.length, -` (code ${code})`.length), data);
+    }
+    if (error instanceof ClientError) return new Error(`${error.message}; ${this.#arrived()}`, { cause: error });
+    return error instanceof Error ? error : new Error(String(error));
+  }
+
+  /** What the server has sent, for an error. */
+  #arrived(): string {
+    const texts = this.#seen.flatMap(({ direction, text }) => (direction === 'out' ? [text] : []));
+    return texts.length === 0 ? 'received nothing' : `received:${listArrivals(texts)}`;
   }
 
   /** @returns whether the message is the response to a request of this client */
@@ -246,10 +428,7 @@ export class TestClient {
       {
         what,
         ms: this.#deadlineMs,
-        arrived: () => {
-          const texts = this.#seen.flatMap(({ direction, text }) => (direction === 'out' ? [text] : []));
-          return texts.length === 0 ? 'received nothing' : `received:${listArrivals(texts)}`;
-        },
+        arrived: () => this.#arrived(),
       },
       ended,
     );

@@ -370,7 +370,7 @@ const ROOMS: readonly {
   },
   {
     room: 'testing',
-    may: ['clock', 'protocol', 'results', 'transports', 'inspector/model', 'server', 'inspector'],
+    may: ['clock', 'protocol', 'results', 'transports', 'inspector/model', 'server', 'inspector', 'client'],
     packages: [],
   },
   { room: 'worker-main', may: ['cli'], packages: [] },
