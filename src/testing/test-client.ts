@@ -1,5 +1,4 @@
 /** A client for tests: supports both eras, records every message, and never sleeps. */
-import { ClientError, ErrorResponse } from '../client/client-errors.ts';
 import type { CallOptions, ConnectOptions } from '../client/client-options.ts';
 import type { Client, CompletionReference, ListOptions } from '../client/connected-client.ts';
 import type { Clock } from '../clock.ts';
@@ -351,7 +350,7 @@ export class TestClient {
     this.#typedIds += TYPED_IDS;
     const firstId = this.#typedIds;
     const channel = new SharedWireChannel(this, this.#session);
-    const client = import('../client/open-client.ts').then(({ connect }) =>
+    const client = import('../client.ts').then(({ connect }) =>
       connect(
         { channel: () => channel, name: TARGET, firstId },
         {
@@ -387,12 +386,13 @@ export class TestClient {
     this.#nexts.add(failing);
     this.#openTyped()
       .client.then(call)
-      .then(waiting.settle, (error: unknown) => waiting.fail(this.#shown(error)));
+      .then(waiting.settle, async (error: unknown) => waiting.fail(await this.#shown(error)));
     return waiting.promise;
   }
 
   /** The error of a typed method as the raw methods report it. */
-  #shown(error: unknown): Error {
+  async #shown(error: unknown): Promise<Error> {
+    const { ClientError, ErrorResponse } = await import('../client.ts');
     if (error instanceof ErrorResponse) {
       const { code, data, message } = error;
       return new ErrorAnswer(code, message.slice(`${TARGET}: `.length, -` (code ${code})`.length), data);
@@ -401,7 +401,7 @@ export class TestClient {
     return error instanceof Error ? error : new Error(String(error));
   }
 
-  /** What the server has sent, for an error. */
+  /** Lists the messages of the server for an error. */
   #arrived(): string {
     const texts = this.#seen.flatMap(({ direction, text }) => (direction === 'out' ? [text] : []));
     return texts.length === 0 ? 'received nothing' : `received:${listArrivals(texts)}`;
