@@ -9,6 +9,7 @@ import type { Channel } from './channels/channel.ts';
 import { MemoryChannel } from './channels/memory-channel.ts';
 import type { StdioCommand } from './channels/stdio-channel.ts';
 import { type ClientMail, spawnClientConnection } from './client-connection.ts';
+import { ClientError } from './client-errors.ts';
 import { type ConnectOptions, type ConnectTarget, readSettings } from './client-options.ts';
 import { Client } from './connected-client.ts';
 import { isServerInMemory, openInMemory, type ServerInMemory } from './in-memory.ts';
@@ -90,11 +91,28 @@ export async function connect(target: ConnectTarget | ServerInMemory, options: C
     authorization: reach.authorization,
     resource: reach.resource,
     serverRequests,
-    client: client.events,
+    client: {
+      address: 'client',
+      send: (event) => {
+        if (event.type === 'closed') end();
+        client.events.send(event);
+      },
+    },
     onLog: options.onLog?.bind(options),
     random: () => randomInt(RANDOM_STEPS) / RANDOM_STEPS,
   });
   outbox.send = connection.mailbox.send;
+  /** Releases the actor and its timers. The outbox answers for it from now on. */
+  const end = (): void => {
+    outbox.send = (mail) => {
+      if (mail.type === 'request')
+        mail.request.reject(
+          new ClientError(reach.name, { reason: 'closed', message: 'the client is closed', carriedOut: 'no' }),
+        );
+    };
+    connection.stop('the client is closed');
+    system.resting.end();
+  };
   try {
     await client.open();
   } catch (error) {

@@ -359,6 +359,6 @@ async function live(world: World): Promise<void> {
   );
 }
 
-test(`U-21 each request has one outcome in ${SEEDS} interleavings, and none that may have run is sent twice`, async () => {
+test(`U-23 each request has one outcome in ${SEEDS} interleavings, and none that may have run is sent twice`, async () => {
   for (let seed = 1; seed <= SEEDS; seed += 1) await run(seed);
 });
