@@ -13,10 +13,13 @@ export interface Authorization {
   /**
    * The headers that authorize one HTTP request: a bearer token, or a token with a proof for this method and address.
    * Undefined while there is no token. A promise that rejects fails the request.
+   *
+   * @param resource the address of the server, if the request goes to another address of it (a redirect, an endpoint)
    */
   headers(
     method: string,
     url: URL,
+    resource?: URL,
   ): Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>> | undefined;
   /**
    * Obtains a token that satisfies the challenge. A connection calls it once at a time, and its calls wait.
@@ -25,5 +28,10 @@ export interface Authorization {
    */
   authorize(challenge: Challenge, signal: AbortSignal): Promise<void>;
   /** Reads what the response of the server says, such as a nonce for the next proof. */
-  observe?(url: URL, headers: Readonly<Record<string, string | readonly string[] | undefined>>): void;
+  observe?(
+    url: URL,
+    headers: Readonly<Record<string, string | readonly string[] | undefined>>,
+    status?: number,
+    resource?: URL,
+  ): void;
 }

@@ -1,12 +1,11 @@
 /** Loads the modules below files and directories, and registers what they export. */
 import { statSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { systemClock } from '../clock.ts';
 import { launcher } from '../launcher.ts';
 import type { OperatorLog } from '../operator-log.ts';
 import { loading, nextGeneration } from './generation.ts';
-import { reasonOf } from './load-failure.ts';
 import { loadModule } from './load-module.ts';
 import { type Offers, readExports } from './module-exports.ts';
 import { findModules, isBelow } from './module-files.ts';
@@ -183,4 +182,34 @@ function baseOf(from: string | URL = process.cwd()): string {
 function shown(path: string): string {
   const short = relative(process.cwd(), path);
   return short === '' || short.startsWith('..') ? path : short;
+}
+
+/**
+ * @param path the module's path
+ * @example reasonOf(new Error('no database'), '/tools/a.ts') // no database (at line 3, column 7)
+ */
+function reasonOf(error: unknown, path: string): string {
+  if (!(error instanceof Error)) return `it threw ${String(error)}`;
+  // Our own errors and those of schemas need no class name in front.
+  const message = ['Error', 'DefinitionError', 'SchemaError', 'TemplateError'].includes(error.name)
+    ? error.message
+    : `${error.name}: ${error.message}`;
+  const said = message.trim().replace(/\s*\n\s*/g, ' ');
+  if (said.includes(path)) return said;
+  const place = placeIn(error.stack ?? '', path);
+  if (place !== undefined) return `${said} (at ${place})`;
+  // For a syntax error in JavaScript, Node names neither the position nor the module.
+  return error instanceof SyntaxError ? `${said} (in this module or in one that it imports)` : said;
+}
+
+/** The line and column in the module itself, if the stack contains them. */
+function placeIn(stack: string, path: string): string | undefined {
+  for (const name of [pathToFileURL(path).href, path]) {
+    for (const line of stack.split('\n')) {
+      const at = line.indexOf(name);
+      const [, place] = (at === -1 ? null : /^(?:\?[^:]*)?:(\d+(?::\d+)?)/.exec(line.slice(at + name.length))) ?? [];
+      if (place !== undefined) return `line ${place.replace(':', ', column ')}`;
+    }
+  }
+  return undefined;
 }

@@ -1,8 +1,10 @@
 /** The actor of a handle: its mailbox, its lifecycle, and its handling of crashes and of failures of the store. */
+
 import { type AnyEventObject, initialTransition, transition } from 'xstate';
 import type { HandleLifeEvent } from '../../machines/handle.ts';
 import { supervisorMachine } from '../../machines/supervisor.ts';
 import { pathOf } from '../charts/paths.ts';
+import type { Context } from '../input/context.ts';
 import type { HandleView } from '../messages/handle-messages.ts';
 import { heapBytes } from '../protocol/heap.ts';
 import { StoreError, type Write } from '../store/store.ts';
@@ -14,7 +16,6 @@ import { HandleError } from './handle-error.ts';
 import { type HandleRecord, handleAddress } from './handle-record.ts';
 import { InspectableInstance } from './inspectable-instance.ts';
 import type { InstanceDeps } from './instance-deps.ts';
-import { callInteractively } from './interactive-call.ts';
 import { InstanceLifecycle } from './lifecycle.ts';
 import { Deactivating, loadInstance, storageError } from './load-instance.ts';
 import type { Caller } from './machine-definition.ts';
@@ -312,5 +313,16 @@ export class Instance implements TurnLoopOwner {
     const taken = this.life.take(event);
     if (taken) this.#inspectable.changed();
     return taken;
+  }
+}
+
+/** Resolves when this call can ask no further question. An instance that crashes in the meantime asks again. */
+async function callInteractively(call: QueuedCall, ctx: Context, turns: TurnLoop): Promise<void> {
+  for (let last: Activation | undefined; ; ) {
+    await turns.settled();
+    const { activation } = turns;
+    if (!activation || activation === last || ctx.signal.aborted) return;
+    last = activation;
+    await activation.inputs.askAll(ctx, call.asked, () => turns.settled());
   }
 }

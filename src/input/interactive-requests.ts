@@ -1,4 +1,5 @@
 /** The interactive requests of a server: creates them, suspends them, and routes returning requests to them. */
+
 import { nanoid } from 'nanoid';
 import type { ActorSystem } from '../actor/actor.ts';
 import type { Clock } from '../clock.ts';
@@ -9,6 +10,7 @@ import type { HeldMemory, RequestView } from '../messages/request-view.ts';
 import type { Outcome } from '../messages/results.ts';
 import { ErrorCode, isProtocolError, ProtocolError, toWireError } from '../protocol/errors.ts';
 import { heapBytes } from '../protocol/heap.ts';
+import type { Quota, Reservation } from '../quota.ts';
 import { makeInteractive, setMemory, setRecorded, settleUnsent } from '../requests/active-request.ts';
 import type { Quotas } from '../server-quotas.ts';
 import { Unanswered } from './input-errors.ts';
@@ -16,7 +18,6 @@ import { refuseInput } from './input-request.ts';
 import { spawnInteractiveRequest } from './interactive-request.ts';
 import { ModelAnswers } from './model-answers.ts';
 import type { Consumed, RequestLog } from './request-log.ts';
-import { RequestMemory } from './request-memory.ts';
 import type { RequestStorage } from './request-record.ts';
 import { openState, type RequestState, sealState } from './request-state.ts';
 import type { KeyRing } from './seal.ts';
@@ -347,4 +348,26 @@ function refused(why: string): ProtocolError {
     ErrorCode.InvalidParams,
     `params.requestState: ${why}. Send the request again without requestState and inputResponses`,
   );
+}
+
+class RequestMemory implements HeldMemory {
+  readonly #taken: Reservation;
+  #released = false;
+
+  constructor(retained: Quota, { client }: RequestView) {
+    this.#taken = retained.take(client.principal, 0, client.session?.id);
+  }
+
+  hold(bytes: number, forced?: 'forced'): string | undefined {
+    return this.#released ? undefined : this.#taken.resize(this.#taken.amount + bytes, forced)?.message;
+  }
+
+  free(bytes: number): void {
+    if (!this.#released) this.#taken.resize(Math.max(0, this.#taken.amount - bytes));
+  }
+
+  release(): void {
+    this.#released = true;
+    this.#taken.release();
+  }
 }

@@ -1,4 +1,5 @@
 /** Seals `requestState`, which a client carries between two requests and can neither read, change nor use elsewhere. */
+
 import {
   createCipheriv,
   createDecipheriv,
@@ -8,7 +9,10 @@ import {
   type KeyObject,
   randomBytes,
 } from 'node:crypto';
+import type { Clock } from '../clock.ts';
 import { isObject, type JsonValue } from '../protocol/json.ts';
+import { fromText, toText } from '../store/serialize.ts';
+import { type Store, StoreError } from '../store/store.ts';
 
 /** The payload; or the reason why no key of this ring sealed the text for this scope. */
 export type OpenedSeal =
@@ -167,4 +171,32 @@ function additional(id: Buffer, bound: readonly string[]): Buffer {
 function decoded(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64url');
   return bytes.toString('base64url') === text ? bytes : undefined;
+}
+
+/** The actor that holds the generated secret of a server without configured keys in a durable store. */
+const SECRET_ACTOR = 'server/secret';
+
+/**
+ * Loads the keys that seal request states from the secret in the store, and creates it if needed.
+ *
+ * @throws {StoreError}
+ */
+export async function loadKeyRing(store: Store, clock: Clock): Promise<KeyRing> {
+  const stored = await store.load(SECRET_ACTOR);
+  if (stored?.snapshot) return new KeyRing([secretIn(fromText(stored.snapshot.data, SECRET_ACTOR))]);
+  const secret = KeyRing.randomSecret();
+  const row = { kind: 'server', name: 'secret', principal: '', status: 'live' } as const;
+  await store.commit([
+    { type: 'actor', actor: { ...row, id: SECRET_ACTOR, created: clock.date(), expires: undefined } },
+    { type: 'snapshot', actor: SECRET_ACTOR, version: '1', data: toText({ secret }) },
+  ]);
+  return new KeyRing([secret]);
+}
+
+function secretIn(value: unknown): string {
+  if (isObject(value) && typeof value.secret === 'string') return value.secret;
+  throw new StoreError(
+    'corrupt',
+    `${SECRET_ACTOR}: expected the secret of this server, got something else. Restore a backup`,
+  );
 }

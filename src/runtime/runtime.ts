@@ -1,6 +1,7 @@
 /**
  * The composition root: creates the actors in the order in which a message reaches them; opens and closes transports.
  */
+import { getHeapStatistics } from 'node:v8';
 import { nanoid } from 'nanoid';
 import { createActorSystem } from '../actor/actor-system.ts';
 import { type Clock, systemClock, type Timer } from '../clock.ts';
@@ -11,8 +12,7 @@ import { Handles } from '../handles/handles.ts';
 import { chartUri, handleUri } from '../handles/tools/handle-resources.ts';
 import { InteractiveRequests } from '../input/interactive-requests.ts';
 import { RequestLog } from '../input/request-log.ts';
-import { KeyRing } from '../input/seal.ts';
-import { loadKeyRing } from '../input/stored-keys.ts';
+import { KeyRing, loadKeyRing } from '../input/seal.ts';
 import type { Inspection } from '../inspection/inspection.ts';
 import { launcher } from '../launcher.ts';
 import { resolveLimits } from '../limits.ts';
@@ -35,7 +35,6 @@ import { Tasks } from '../tasks/tasks.ts';
 import { Bus } from '../transports/bus.ts';
 import type { Transport } from '../transports/transport.ts';
 import { describeServer } from './capabilities.ts';
-import { maxActiveActors } from './heap-budget.ts';
 import { createCatalogues, type Offering, spawnOffering } from './offering.ts';
 import { spawnServer } from './server-actor.ts';
 import { StoreLifecycle } from './store-lifecycle.ts';
@@ -332,4 +331,18 @@ async function closed(transport: Transport, clock: Clock): Promise<void> {
   } finally {
     timer?.cancel();
   }
+}
+
+/** Bytes that XState uses for one active actor (docs/adr/0009). */
+const AWAKE_BYTES = 6_000;
+/** Their share of the heap. */
+const AWAKE_SHARE = 1 / 8;
+const LEAST_ACTIVE = 300;
+
+/**
+ * The most active actors. Above it, those that were idle longest are passivated early: a burst of clients must not end
+ * the process (R-22).
+ */
+function maxActiveActors(): number {
+  return Math.max(LEAST_ACTIVE, Math.floor((getHeapStatistics().heap_size_limit * AWAKE_SHARE) / AWAKE_BYTES));
 }

@@ -24,7 +24,6 @@ import type { Quotas } from '../server-quotas.ts';
 import { type CallMode, callModeOf, type TaskSupport, unfit } from './call-mode.ts';
 import { DelayedCalls } from './delayed-calls.ts';
 import { spawnTask } from './task.ts';
-import { pageOf } from './task-list.ts';
 import { expiryOf, firstOf, type TaskRecord, type TaskRecords } from './task-records.ts';
 import { TaskRecovery } from './task-recovery.ts';
 import { ENDED_TASK_BYTES, ownerOf, type Place, release, type TaskEntry, TaskTable } from './task-table.ts';
@@ -345,4 +344,35 @@ function noRoom({ message }: Excess): ProtocolError {
     ErrorCode.Overloaded,
     `no task was created: ${message}. Try again when older tasks have expired`,
   );
+}
+
+interface Listed {
+  readonly task: { look(): TaskState };
+  /** Its position in lists; later tasks have greater numbers. */
+  readonly record: { readonly ordinal: number };
+}
+
+/**
+ * @param newest the greatest ordinal so far
+ * @throws {ProtocolError} for an unknown cursor
+ */
+function pageOf(all: Iterable<Listed>, cursor: string | undefined, pageSize: number, newest: number): Outcome {
+  const after = cursor === undefined ? 0 : readCursor(cursor, newest);
+  const tasks: TaskState[] = [];
+  let last = after;
+  for (const { task, record } of all) {
+    if (record.ordinal <= after) continue;
+    if (tasks.length === pageSize)
+      return { ok: true, result: { kind: 'tasks', tasks, nextCursor: `t${last.toString(36)}` } };
+    tasks.push(task.look());
+    last = record.ordinal;
+  }
+  return { ok: true, result: { kind: 'tasks', tasks, nextCursor: undefined } };
+}
+
+function readCursor(cursor: string, newest: number): number {
+  const [, digits] = /^t([0-9a-z]{1,10})$/.exec(cursor) ?? [];
+  const ordinal = digits === undefined ? Number.NaN : Number.parseInt(digits, 36);
+  if (ordinal <= newest) return ordinal;
+  throw new ProtocolError(ErrorCode.InvalidParams, 'params.cursor: unknown cursor. Start again without one.');
 }

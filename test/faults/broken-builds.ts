@@ -2,6 +2,7 @@
 
 import { BROADCASTS } from './broadcasts.ts';
 import type { BrokenBuild } from './broken-build.ts';
+import { CLIENT_SIGN_IN } from './client-sign-in.ts';
 import { CLIENT_SKILLS } from './client-skills.ts';
 import { CLIENT_TOKENS } from './client-tokens.ts';
 import { COMMAND } from './command.ts';
@@ -31,4 +32,5 @@ export const BROKEN_BUILDS: readonly BrokenBuild[] = [
   ...SIMULATION,
   ...CLIENT_TOKENS,
   ...CLIENT_SKILLS,
+  ...CLIENT_SIGN_IN,
 ];

@@ -13,6 +13,7 @@ const PROMISED = [
   'R-47 R-48 R-49 R-50 R-51',
   'S-01 S-02 S-04 S-12',
   'U-14',
+  'U-15 U-19',
   'U-21 U-22',
 ].flatMap((line) => line.split(' '));
 

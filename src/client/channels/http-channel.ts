@@ -191,7 +191,7 @@ export class HttpChannel implements Channel {
   // Requests
 
   #post(exchange: HttpExchange, url: URL, redirects: number): void {
-    const authorized = this.#options.authorization?.headers('POST', url);
+    const authorized = this.#options.authorization?.headers('POST', url, this.#options.url);
     if (authorized instanceof Promise) {
       authorized.then(
         (headers) => {
@@ -227,7 +227,7 @@ export class HttpChannel implements Channel {
     exchange.request = request;
     request.on('response', (response) => {
       exchange.began = true;
-      this.#options.authorization?.observe?.(url, response.headers);
+      this.#options.authorization?.observe?.(url, response.headers, response.statusCode, this.#options.url);
       this.#receive(exchange, response, url, redirects);
     });
     request.on('error', (error) =>
@@ -429,7 +429,7 @@ export class HttpChannel implements Channel {
     const url = this.#url;
     let authorization: Readonly<Record<string, string>> | undefined;
     try {
-      authorization = await this.#options.authorization?.headers('GET', url);
+      authorization = await this.#options.authorization?.headers('GET', url, this.#options.url);
     } catch {
       // The next request of the session reports what is wrong with the sign-in.
       return;
@@ -460,7 +460,7 @@ export class HttpChannel implements Channel {
         resolve();
       });
       // Without a token there is nothing to say to the server; it ends the session by itself.
-      Promise.resolve(authorization?.headers('DELETE', url)).then((authorized) => {
+      Promise.resolve(authorization?.headers('DELETE', url, this.#options.url)).then((authorized) => {
         request = this.#start('DELETE', url, { ...headers, ...authorized, ...this.#sessionHeaders() });
         request.on('response', discard);
         request.on('error', () => {});

@@ -137,7 +137,7 @@ export class HttpSseChannel implements Channel {
     };
     if (!endpoint) return fail({ reason: 'closed', message: 'the event stream is not open', carriedOut: 'no' });
     try {
-      const authorization = await signIn?.headers('POST', endpoint);
+      const authorization = await signIn?.headers('POST', endpoint, this.#options.url);
       if (!this.#host) return;
       const request = this.#start('POST', endpoint, {
         ...headers,

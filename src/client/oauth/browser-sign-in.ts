@@ -6,40 +6,65 @@ import type { Clock } from '../../clock.ts';
 /** Receives the redirect of one sign-in. */
 export interface SignIn {
   readonly redirectUrl: string;
-  /** Shows the address to the person. @returns the address that the browser was redirected to */
-  authorize(url: URL, signal: AbortSignal): Promise<URL>;
+  /**
+   * Shows the address to the person.
+   *
+   * @param state the value that the redirect must have: a request without it belongs to another sign-in
+   * @returns the address that the browser was redirected to
+   */
+  authorize(url: URL, state: string, signal: AbortSignal): Promise<URL>;
   close(): void;
 }
 
-export interface BrowserSignInOptions {
+export interface SignInTime {
   readonly clock: Clock;
-  /** Shows the full address, before the browser opens it. */
-  readonly show: (address: string) => void;
-  /** Opens the browser. Default true. */
-  readonly open: boolean;
   /** Milliseconds for the person. */
   readonly timeoutMs: number;
 }
 
+export interface BrowserSignInOptions extends SignInTime {
+  /** Shows the full address, before the browser opens it. */
+  readonly show: (address: string) => void;
+  /** Opens the browser. Default true. */
+  readonly open: boolean;
+}
+
 const PATH = '/oauth/callback';
+// The page shows nothing of the request, so that no link can write into it.
 const PAGE = (text: string): string =>
   `<!doctype html><meta charset="utf-8"><title>Troupe</title><body style="font:16px system-ui;margin:4em auto;max-width:30em">${text}`;
+const HEADERS = {
+  'content-type': 'text/html; charset=utf-8',
+  connection: 'close',
+  'cache-control': 'no-store',
+  'referrer-policy': 'no-referrer',
+  'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+};
 
 /** Opens the loopback port. Its number is part of the redirect address, so the port comes first. */
 export function browserSignIn({ clock, show, open, timeoutMs }: BrowserSignInOptions): Promise<SignIn> {
   return new Promise((resolve, reject) => {
+    let expected: string | undefined;
     let arrived: (url: URL) => void = () => {};
     const server: Server = createServer((request, response) => {
+      const page = (status: number, text: string): void => {
+        response.writeHead(status, HEADERS).end(PAGE(text));
+      };
+      if (!URL.canParse(request.url ?? '/', base)) return page(400, 'This is no address.');
       const url = new URL(request.url ?? '/', base);
-      if (url.pathname !== PATH) {
-        response.writeHead(404).end();
-        return;
-      }
-      response.writeHead(200, { 'content-type': 'text/html; charset=utf-8', connection: 'close' });
-      response.end(PAGE('Signed in. You can close this page.'));
+      if (url.pathname !== PATH || request.method !== 'GET') return page(404, 'There is no such page.');
+      // Any program and any web page can send a request to this port, but only the browser of the sign-in knows the state.
+      if (expected === undefined || url.searchParams.get('state') !== expected)
+        return page(400, 'This page belongs to no sign-in that waits here. Please start again from the program.');
+      page(
+        200,
+        url.searchParams.has('error')
+          ? 'The sign-in failed. The program shows the reason. You can close this page.'
+          : 'Signed in. You can close this page.',
+      );
       arrived(url);
     });
-    let base = '';
+    let base = 'http://127.0.0.1';
     server.on('error', reject);
     server.listen(0, '127.0.0.1', () => {
       const address = server.address();
@@ -47,24 +72,41 @@ export function browserSignIn({ clock, show, open, timeoutMs }: BrowserSignInOpt
       server.unref();
       resolve({
         redirectUrl: `${base}${PATH}`,
-        authorize: (url, signal) =>
-          new Promise((done, failed) => {
-            const late = clock.after(timeoutMs, () =>
-              failed(new Error(`no sign-in within ${Math.round(timeoutMs / 1_000)} s`)),
-            );
-            const abort = (): void => failed(new Error('cancelled'));
-            signal.addEventListener('abort', abort, { once: true });
-            arrived = (redirected) => {
-              late.cancel();
-              signal.removeEventListener('abort', abort);
-              done(redirected);
-            };
-            show(url.href);
-            if (open) openSignInPage(url);
-          }),
+        authorize(url, state, signal) {
+          const redirected = new Promise<URL>((done) => {
+            arrived = done;
+          });
+          expected = state;
+          show(url.href);
+          if (open) openSignInPage(url);
+          return untilSignedIn(redirected, { clock, timeoutMs }, signal);
+        },
         close: () => server.close(),
       });
     });
+  });
+}
+
+/** Waits for the person, until the signal or the time ends the wait. @throws {Error} */
+export function untilSignedIn(
+  redirected: Promise<URL>,
+  { clock, timeoutMs }: SignInTime,
+  signal: AbortSignal,
+): Promise<URL> {
+  return new Promise((resolve, reject) => {
+    const settle = (act: () => void): void => {
+      late.cancel();
+      signal.removeEventListener('abort', abort);
+      act();
+    };
+    const fail = (error: unknown): void => settle(() => reject(error));
+    const abort = (): void => fail(new Error('the sign-in was cancelled'));
+    const late = clock.after(timeoutMs, () =>
+      fail(new Error(`no sign-in within ${Math.round(timeoutMs / 1_000)} s. The option is signInMs`)),
+    );
+    signal.addEventListener('abort', abort, { once: true });
+    if (signal.aborted) abort();
+    redirected.then((url) => settle(() => resolve(url)), fail);
   });
 }
 

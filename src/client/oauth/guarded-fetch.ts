@@ -6,6 +6,7 @@ import { lookup as resolveName } from 'node:dns';
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP, type LookupFunction } from 'node:net';
 import type { Clock } from '../../clock.ts';
+import { messageOf } from '../../protocol/json.ts';
 import { isLoopback } from '../../transports/http/host-guard.ts';
 
 /** Longest response: metadata and tokens are small. */
@@ -22,6 +23,7 @@ for (const [network, prefix] of [
   ['169.254.0.0', 16],
   ['172.16.0.0', 12],
   ['192.0.0.0', 24],
+  ['192.88.99.0', 24],
   ['192.168.0.0', 16],
   ['198.18.0.0', 15],
   ['224.0.0.0', 4],
@@ -29,11 +31,15 @@ for (const [network, prefix] of [
 ] as const)
   PRIVATE.addSubnet(network, prefix, 'ipv4');
 for (const [network, prefix] of [
-  ['::', 128],
-  ['::1', 128],
+  // Unspecified, loopback, and IPv4 addresses inside of IPv6 ones: compatible, translated, Teredo, 6to4.
+  ['::', 96],
   ['64:ff9b::', 96],
+  ['64:ff9b:1::', 48],
+  ['2001::', 32],
+  ['2002::', 16],
   ['fc00::', 7],
   ['fe80::', 10],
+  ['fec0::', 10],
   ['ff00::', 8],
 ] as const)
   PRIVATE.addSubnet(network, prefix, 'ipv6');
@@ -44,8 +50,11 @@ LOOPBACK.addAddress('::1', 'ipv6');
 
 export interface GuardedFetchOptions {
   readonly clock: Clock;
-  /** The address that the program named. Servers on this machine may name other addresses on this machine. */
-  readonly trusted: URL;
+  /**
+   * The addresses that the program itself named. Their hosts may be private. If the first is on this machine, it may name
+   * other addresses on this machine.
+   */
+  readonly trusted: readonly [URL, ...URL[]];
 }
 
 /** A `fetch` for {@link oauth4webapi}: GET and POST, without redirects. */
@@ -62,12 +71,14 @@ export interface GuardedInit {
  * @throws {TypeError} for an address that is not allowed, a response that is too long, and a redirect
  */
 export function guardedFetch({ clock, trusted }: GuardedFetchOptions): GuardedFetch {
-  const local = isLoopback(trusted.hostname);
+  const local = isLoopback(trusted[0].hostname);
+  const hosts = new Set(trusted.map(({ hostname }) => hostname));
   return async (address, init = {}) => {
     const url = new URL(address);
-    checkAddress(url, local);
+    const named = hosts.has(url.hostname);
+    checkAddress(url, local, named);
     const { request: start } = url.protocol === 'https:' ? await import('node:https') : await import('node:http');
-    if (init.signal?.aborted) throw new Error('cancelled');
+    if (init.signal?.aborted) throw new TypeError(`${url.origin}${url.pathname}: cancelled`);
     return new Promise((resolve, reject) => {
       const body = init.body === undefined || init.body === null ? undefined : String(init.body);
       const request = start({
@@ -81,10 +92,16 @@ export function guardedFetch({ clock, trusted }: GuardedFetchOptions): GuardedFe
           ...(body === undefined ? {} : { 'content-length': Buffer.byteLength(body) }),
         },
         agent: false,
-        lookup: checkedLookup(local),
+        ...(named ? {} : { lookup: checkedLookup(local) }),
       });
-      const late = clock.after(TIMEOUT_MS, () => request.destroy(new Error(`no response within ${TIMEOUT_MS} ms`)));
-      const abort = (): void => void request.destroy(new Error('cancelled'));
+      let why: string | undefined;
+      const end = (reason: string): void => {
+        // Destroying a request whose response has begun ends the response with "aborted".
+        why = reason;
+        request.destroy(new Error(reason));
+      };
+      const late = clock.after(TIMEOUT_MS, () => end(`no complete response within ${TIMEOUT_MS} ms`));
+      const abort = (): void => end('cancelled');
       init.signal?.addEventListener('abort', abort, { once: true });
       const done = (): void => {
         late.cancel();
@@ -98,7 +115,7 @@ export function guardedFetch({ clock, trusted }: GuardedFetchOptions): GuardedFe
           },
           (error: unknown) => {
             done();
-            reject(error);
+            reject(new TypeError(`${url.origin}${url.pathname}: ${why ?? messageOf(error)}`, { cause: error }));
           },
         );
       });
@@ -111,12 +128,18 @@ export function guardedFetch({ clock, trusted }: GuardedFetchOptions): GuardedFe
   };
 }
 
-/** @throws {TypeError} for an address that a server must not name */
-export function checkAddress(url: URL, local: boolean): void {
-  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && local && isLoopback(url.hostname)))
-    throw new TypeError(`${url.href}: expected an https address. Plain http is allowed on this machine only`);
+/**
+ * @param named whether the program itself named the host
+ * @throws {TypeError} for an address that a server must not name
+ */
+function checkAddress(url: URL, local: boolean, named: boolean): void {
   if (url.username !== '' || url.password !== '')
     throw new TypeError(`${url.origin}: credentials in an address are not allowed`);
+  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && local && isLoopback(url.hostname)))
+    throw new TypeError(
+      `${url.origin}${url.pathname}: expected an https address. Plain http is allowed on this machine only`,
+    );
+  if (named) return;
   const host = unbracketed(url.hostname);
   const family = isIP(host);
   if (family !== 0) checkIp(host, family, local);
@@ -126,7 +149,9 @@ function checkIp(address: string, family: number, local: boolean): void {
   const type = family === 6 ? 'ipv6' : 'ipv4';
   if (local && LOOPBACK.check(address, type)) return;
   if (PRIVATE.check(address, type))
-    throw new TypeError(`the address ${address} is private: a server must not lead its clients there`);
+    throw new TypeError(
+      `the address ${address} is private, and a server must not lead its clients there. If you trust the authorization server, pass its issuer to oauth()`,
+    );
 }
 
 /** Resolves a name and checks every address, so that the connection goes where the check looked. */

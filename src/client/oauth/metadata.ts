@@ -15,6 +15,8 @@ export interface ProtectedResource {
 /**
  * Finds the metadata of a resource: at the address in the challenge, else below the path, else at the root.
  *
+ * @param named the address that the server has just named
+ * @param remembered an address that it named before, and that may be gone
  * @returns undefined if the server has none (2025-03-26: it is its own authorization server)
  * @throws {Error} for metadata of another resource: its tokens could be used there
  * @see 2026-07-28 authorization "Protected Resource Metadata Discovery Requirements"
@@ -24,12 +26,17 @@ export async function findResource(
   server: URL,
   named: string | undefined,
   signal: AbortSignal,
+  remembered?: string,
 ): Promise<ProtectedResource | undefined> {
   const path = server.pathname === '/' ? '' : server.pathname.replace(/\/$/, '');
   const known = '/.well-known/oauth-protected-resource';
   const places =
     named === undefined
-      ? [...(path === '' ? [] : [`${server.origin}${known}${path}`]), `${server.origin}${known}`]
+      ? [
+          ...(remembered === undefined ? [] : [remembered]),
+          ...(path === '' ? [] : [`${server.origin}${known}${path}`]),
+          `${server.origin}${known}`,
+        ]
       : [named];
   for (const place of places) {
     const found = await getJson(http, place, signal);
@@ -71,6 +78,10 @@ export async function findIssuer(
   issuer: string,
   signal: AbortSignal,
 ): Promise<AuthorizationServer> {
+  if (!URL.canParse(issuer) || !/^https?:/i.test(issuer))
+    throw new Error(
+      `expected the https address of an authorization server, the resource names "${issuer.slice(0, 200)}"`,
+    );
   const url = new URL(issuer);
   const path = url.pathname.replace(/\/$/, '');
   const places =
@@ -86,7 +97,7 @@ export async function findIssuer(
     if (found === undefined) continue;
     if (!isAuthorizationServer(found)) throw new Error(`${place}: expected metadata with an issuer, got none`);
     // The issuer is an identifier. Only the slash of an empty path may differ, because URLs of both forms are one text to most software.
-    if (found.issuer !== issuer && found.issuer !== issuer.replace(/\/$/, '') && `${found.issuer}` !== `${issuer}/`)
+    if (found.issuer !== issuer && (path !== '' || withoutSlash(found.issuer) !== withoutSlash(issuer)))
       throw new Error(
         `${place}: expected the issuer ${issuer}, got ${found.issuer.slice(0, 200)}. No token is requested there`,
       );
@@ -124,6 +135,10 @@ function isAuthorizationServer(
   value: Readonly<Record<string, unknown>>,
 ): value is AuthorizationServer & Readonly<Record<string, unknown>> {
   return typeof value.issuer === 'string';
+}
+
+function withoutSlash(issuer: string): string {
+  return issuer.replace(/\/$/, '');
 }
 
 function strings(value: unknown): readonly string[] | undefined {

@@ -50,9 +50,9 @@ export interface OAuthOptions {
   };
   /**
    * Shows an address to the person and resolves with the address that the browser was redirected to. Needs
-   * `redirectUrl`. Default: opens the browser, and listens on a loopback port.
+   * `redirectUrl`. Default: opens the browser, and listens on a loopback port. The signal ends with the sign-in.
    */
-  authorize?(url: URL): Promise<URL>;
+  authorize?(url: URL, signal: AbortSignal): Promise<URL>;
   readonly redirectUrl?: string;
   /** Opens the browser by default; false only shows the address on stderr. */
   readonly openBrowser?: boolean;
@@ -78,6 +78,8 @@ interface Grant {
   readonly expiresAt?: number | undefined;
   /** The scopes that were requested so far: a later step-up asks for the union. */
   readonly scopes: readonly string[];
+  /** The address of the resource's metadata, as the server named it. A refresh looks there again. */
+  readonly metadata?: string | undefined;
   readonly proofKey?: string | undefined;
   /**
    * The registration that the grant belongs to: a later sign-in at the same issuer may register again, and a refresh
@@ -100,6 +102,8 @@ const REVOKE_MS = 15_000;
 const EARLY_MS = 30_000;
 /** Authorizations in a row that the server answers with another challenge. */
 const MAX_IN_A_ROW = 3;
+/** Milliseconds after a failed refresh in which a token that is still valid is used as it is. */
+const REFRESH_AGAIN_MS = 5_000;
 const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
 const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
 
@@ -124,9 +128,11 @@ export function oauth(options: OAuthOptions = {}): Authorization {
     return made;
   };
   return {
-    headers: (method, url) => of(url).headers(method, url),
+    // A token belongs to the origin of its resource, and is never sent to another one.
+    headers: (method, url, resource = url) =>
+      url.origin === resource.origin ? of(resource).headers(method, url) : undefined,
     authorize: (challenge, signal) => of(challenge.resource).authorize(challenge, signal),
-    observe: (url, headers) => of(url).observe(headers),
+    observe: (url, headers, status, resource = url) => of(resource).observe(headers, status),
   };
 }
 
@@ -166,6 +172,8 @@ class ResourceGrant {
   #nonce: string | undefined;
   #usedNonce: string | undefined;
   #renewing: Promise<void> | undefined;
+  /** The time of the clock before which no refresh is tried for a token that is still valid. */
+  #renewAfter = 0;
   /** Authorizations since the last response that was no challenge. */
   #inARow = 0;
 
@@ -175,7 +183,9 @@ class ResourceGrant {
     this.#options = options;
     this.#clock = clock;
     this.#tokens = tokens;
-    this.#request = guardedFetch({ clock, trusted: server });
+    const { issuer } = options;
+    const named = issuer !== undefined && URL.canParse(issuer) ? [new URL(issuer)] : [];
+    this.#request = guardedFetch({ clock, trusted: [server, ...named] });
   }
 
   headers(
@@ -185,21 +195,23 @@ class ResourceGrant {
     if (!this.#loaded) return this.#load().then(() => this.headers(method, url) ?? {});
     const grant = this.#grant;
     if (!grant) return undefined;
-    if (this.#expiresSoon(grant) && grant.refreshToken !== undefined)
-      return this.#renew().then(() => this.#headersOf(method, url));
+    if (grant.refreshToken !== undefined && this.#expiresSoon(grant))
+      return this.#renewInTime().then(() => this.#headersOf(method, url));
     return this.#headersOf(method, url);
   }
 
-  observe(headers: Readonly<Record<string, string | readonly string[] | undefined>>): void {
+  observe(headers: Readonly<Record<string, string | readonly string[] | undefined>>, status?: number): void {
     const nonce = headers['dpop-nonce'];
     if (typeof nonce === 'string') this.#nonce = nonce;
-    if (headers['www-authenticate'] === undefined) this.#inARow = 0;
+    // Some servers send a 401 without a challenge.
+    if (headers['www-authenticate'] === undefined && status !== 401) this.#inARow = 0;
   }
 
   async authorize({ status, header }: Challenge, signal: AbortSignal): Promise<void> {
     await this.#load();
-    const params = Object.assign({}, ...readChallenges(header ?? '').map((challenge) => challenge.params));
-    const wantsProof = readChallenges(header ?? '').some(({ scheme }) => scheme === 'dpop');
+    const challenges = readChallenges(header ?? '').filter(({ scheme }) => scheme === 'bearer' || scheme === 'dpop');
+    const params: Readonly<Record<string, string>> = Object.assign({}, ...challenges.map((each) => each.params));
+    const wantsProof = challenges.some(({ scheme }) => scheme === 'dpop');
     // The server only wants its nonce in the proof: `observe` has read it (RFC 9449 section 9).
     if (params.error === 'use_dpop_nonce' && this.#proofKey && this.#nonce !== this.#usedNonce) return;
     const refused = this.#grant?.accessToken;
@@ -207,12 +219,13 @@ class ResourceGrant {
       // Another process may have signed in, or refreshed, while this one waited.
       await this.#read();
       if (status === 401 && this.#grant && this.#grant.accessToken !== refused) return;
-      if (status === 401 && this.#grant?.refreshToken !== undefined && (await this.#refresh(this.#grant))) return;
+      // A refreshed token that the server rejects counts like one of a sign-in: else the two would go on forever.
       this.#inARow += 1;
       if (this.#inARow > MAX_IN_A_ROW)
         throw new Error(
           `the server rejected ${MAX_IN_A_ROW} new tokens in a row. It may demand rights that the authorization server does not grant`,
         );
+      if (status === 401 && this.#grant && (await this.#refresh(this.#grant, params.resource_metadata))) return;
       await this.#signIn(status, params, wantsProof, signal);
     });
   }
@@ -283,7 +296,7 @@ class ResourceGrant {
   ): Promise<void> {
     const { scopes: wanted = [], dpop = 'auto' } = this.#options;
     const resource = await findResource(this.#request, this.#server, params.resource_metadata, signal);
-    const [named] = resource?.issuers ?? [];
+    const named = resource?.issuers.find((issuer) => issuer === this.#options.issuer) ?? resource?.issuers[0];
     const server =
       resource === undefined || named === undefined
         ? await originIssuer(this.#request, this.#server, signal)
@@ -301,7 +314,10 @@ class ResourceGrant {
     const proof = dpop === true || (dpop === 'auto' && (wantsProof || resource?.dpopRequired === true));
     const key = proof ? (this.#proofKey ?? (await makeProofKey())) : undefined;
     const { response, client } = await this.#grantBy(server, resource, scopes, key, signal);
-    await this.#keep(server.issuer, response, scopes, key, undefined, client);
+    if (dpop === true && response.token_type.toLowerCase() !== 'dpop')
+      throw new Error(`${server.issuer}: expected a token that is bound to a key (DPoP), got a bearer token`);
+    const grant = { issuer: server.issuer, scopes, client, metadata: params.resource_metadata };
+    await this.#keep(grant, response, key);
   }
 
   /** Every address of metadata is as foreign as the metadata itself. */
@@ -388,7 +404,7 @@ class ResourceGrant {
         ...(offline ? { prompt: 'consent' } : {}),
       }))
         url.searchParams.set(name, value);
-      const redirected = await signIn.authorize(url, signal);
+      const redirected = await signIn.authorize(url, state, signal);
       // Compares `iss` as text, before anything else of the response is believed (RFC 9207 section 2.4).
       const callback = oauth4webapi.validateAuthResponse(server, client, redirected, state);
       const auth = await this.#clientAuth(server, registration);
@@ -410,7 +426,9 @@ class ResourceGrant {
       };
       return { response: await this.#proving(client, key, send), client: registration };
     } catch (error) {
-      throw new Error(explained(error), { cause: error });
+      // The authorization server has forgotten the client: the next sign-in registers it again.
+      if (errorCode(error) === 'invalid_client') await this.#forgetRegistration(server);
+      throw new Error(explained(error));
     } finally {
       signIn.close();
     }
@@ -461,7 +479,7 @@ class ResourceGrant {
         return oauth4webapi.processGenericTokenEndpointResponse(server, client, response);
       });
     } catch (error) {
-      throw new Error(explained(error), { cause: error });
+      throw new Error(explained(error));
     }
   }
 
@@ -485,7 +503,7 @@ class ResourceGrant {
       ...(common.scope === undefined ? {} : { scope: common.scope }),
     });
     // The program named the identity provider, so its address needs no guard but TLS.
-    const toProvider = guardedFetch({ clock: this.#clock, trusted: new URL(tokenEndpoint) });
+    const toProvider = guardedFetch({ clock: this.#clock, trusted: [new URL(tokenEndpoint)] });
     const response = await toProvider(tokenEndpoint, {
       method: 'POST',
       headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' },
@@ -535,7 +553,7 @@ class ResourceGrant {
       body: JSON.stringify({
         client_name: clientName,
         redirect_uris: [redirectUrl],
-        grant_types: ['authorization_code', 'refresh_token'],
+        grant_types: grantTypes(server),
         response_types: ['code'],
         token_endpoint_auth_method: registrationMethod(server),
         application_type: isLoopback(new URL(redirectUrl).hostname) ? 'native' : 'web',
@@ -555,6 +573,12 @@ class ResourceGrant {
     return made;
   }
 
+  async #forgetRegistration({ issuer }: AuthorizationServer): Promise<void> {
+    const key = `client ${issuer}`;
+    const text = await this.#tokens.get(key);
+    if (text !== undefined) await this.#tokens.replace(key, text, undefined);
+  }
+
   async #clientAuth(server: AuthorizationServer, { clientSecret, method }: Registration): Promise<ClientAuth> {
     const oauth4webapi = await import('oauth4webapi');
     const { privateKey, algorithm = 'ES256' } = this.#options;
@@ -569,16 +593,35 @@ class ResourceGrant {
 
   async #openSignIn(): Promise<SignIn> {
     const { authorize, redirectUrl, openBrowser = true, signInMs = SIGN_IN_MS, show = showOnStderr } = this.#options;
-    if (authorize === undefined) {
-      const { browserSignIn } = await import('./browser-sign-in.ts');
+    const { browserSignIn, untilSignedIn } = await import('./browser-sign-in.ts');
+    if (authorize === undefined)
       return browserSignIn({ clock: this.#clock, show, open: openBrowser, timeoutMs: signInMs });
-    }
     if (redirectUrl === undefined)
       throw new Error('oauth: redirectUrl: expected the address that `authorize` waits for, got nothing');
-    return { redirectUrl, authorize: (url) => authorize.call(this.#options, url), close: () => {} };
+    const clock = this.#clock;
+    return {
+      redirectUrl,
+      authorize: (url, _state, signal) =>
+        untilSignedIn(authorize.call(this.#options, url, signal), { clock, timeoutMs: signInMs }, signal),
+      close: () => {},
+    };
   }
 
   // Tokens
+
+  /** Refreshes a token before it expires. While it is valid, a failed refresh is no failure of the call. */
+  async #renewInTime(): Promise<void> {
+    const expiresAt = this.#grant?.expiresAt ?? 0;
+    const now = this.#clock.date();
+    if (now < expiresAt && now < this.#renewAfter) return;
+    try {
+      await this.#renew();
+    } catch (error) {
+      this.#renewAfter = now + REFRESH_AGAIN_MS;
+      if (now < expiresAt) return;
+      throw new Error(`the token has expired, and cannot be refreshed now: ${explained(error)}`);
+    }
+  }
 
   #renew(): Promise<void> {
     const refused = this.#grant?.accessToken;
@@ -587,7 +630,7 @@ class ResourceGrant {
         await this.#read();
         const grant = this.#grant;
         // A token that cannot be refreshed is sent as it is: the server's challenge then starts a sign-in.
-        if (grant && grant.accessToken === refused) await this.#refresh(grant);
+        if (grant && grant.accessToken === refused) await this.#refresh(grant, undefined);
       })
       .finally(() => {
         this.#renewing = undefined;
@@ -595,20 +638,24 @@ class ResourceGrant {
     return this.#renewing;
   }
 
-  /** @returns false if the refresh token is not valid any more */
-  async #refresh(grant: Grant): Promise<boolean> {
-    const { refreshToken } = grant;
+  /**
+   * @param named the address of the resource's metadata, if the server has just named it
+   * @returns false if the grant is over, or belongs to an authorization server that the resource does not name any more
+   */
+  async #refresh(grant: Grant, named: string | undefined): Promise<boolean> {
+    const { refreshToken, metadata = named } = grant;
     if (refreshToken === undefined) return false;
     const oauth4webapi = await import('oauth4webapi');
     const signal = AbortSignal.timeout(SIGN_IN_MS);
     try {
-      const resource = await findResource(this.#request, this.#server, undefined, signal);
-      // The resource has moved to another authorization server: the old grant is worth nothing there.
-      if (resource && resource.issuers[0] !== undefined && resource.issuers[0] !== grant.issuer) return false;
-      const server =
-        resource?.issuers[0] === undefined
-          ? await originIssuer(this.#request, this.#server, signal)
-          : await findIssuer(this.#request, grant.issuer, signal);
+      const resource = await findResource(this.#request, this.#server, named, signal, metadata);
+      if (resource && resource.issuers.length > 0 && !resource.issuers.includes(grant.issuer)) return false;
+      // A refresh token is sent to no other server than the one that issued it.
+      const own = new URL(grant.issuer).origin === this.#server.origin && !resource?.issuers.length;
+      const server = own
+        ? await originIssuer(this.#request, this.#server, signal)
+        : await findIssuer(this.#request, grant.issuer, signal);
+      if (server.issuer !== grant.issuer) return false;
       const registration = grant.client ?? (await this.#registrationFor(server));
       if (!registration) return false;
       const client = clientOf(registration);
@@ -624,11 +671,15 @@ class ResourceGrant {
           }),
         ),
       );
-      await this.#keep(server.issuer, response, grant.scopes, this.#proofKey, refreshToken, grant.client);
+      const { issuer, scopes } = grant;
+      await this.#keep({ issuer, scopes, client: grant.client, metadata, refreshToken }, response, this.#proofKey);
       return true;
     } catch (error) {
       // Only the authorization server can say that the grant is over; an outage says nothing.
-      if (errorCode(error) === undefined) throw error;
+      if (errorCode(error) === undefined || isOutage(error)) throw new Error(explained(error));
+      // The token is used up. A sign-in follows when the server rejects the access token.
+      if (errorCode(error) === 'invalid_grant')
+        await this.#write({ ...grant, refreshToken: undefined }, this.#proofKey);
       return false;
     }
   }
@@ -642,29 +693,29 @@ class ResourceGrant {
     return text === undefined ? undefined : readRegistration(text);
   }
 
+  /** Stores a new token. A response without a refresh token leaves the one before valid (RFC 6749 section 6). */
   async #keep(
-    issuer: string,
+    grant: Pick<Grant, 'issuer' | 'scopes' | 'client' | 'metadata' | 'refreshToken'>,
     response: TokenEndpointResponse,
-    scopes: readonly string[],
     key: ProofKey | undefined,
-    refreshBefore: string | undefined,
-    client: Registration | undefined,
   ): Promise<void> {
     const { access_token: accessToken, refresh_token: refreshToken, expires_in: seconds, token_type: type } = response;
     const bound = type.toLowerCase() === 'dpop' ? key : undefined;
-    const grant: Grant = {
-      issuer,
+    const made: Grant = {
+      ...grant,
       accessToken,
-      refreshToken: refreshToken ?? refreshBefore,
+      refreshToken: refreshToken ?? grant.refreshToken,
       expiresAt: seconds === undefined ? undefined : this.#clock.date() + seconds * 1_000,
-      scopes,
       proofKey: bound && (await writeProofKey(bound)),
-      client,
     };
+    await this.#write(made, bound);
+  }
+
+  async #write(grant: Grant, key: ProofKey | undefined): Promise<void> {
     const text = JSON.stringify(grant);
     // Under the lease no other process writes; a program that does so anyway keeps what it wrote.
     await this.#tokens.replace(this.#key, this.#stored, text);
-    this.#adopt(grant, text, bound);
+    this.#adopt(grant, text, key);
   }
 
   #load(): Promise<void> {
@@ -729,6 +780,12 @@ function registrationMethod({ token_endpoint_auth_methods_supported: supported }
   );
 }
 
+/** The grants to register for. A server that lists its grants without refresh tokens could reject a client that wants one. */
+function grantTypes({ grant_types_supported: supported }: AuthorizationServer): readonly string[] {
+  const refreshes = supported === undefined || supported.includes('refresh_token');
+  return ['authorization_code', ...(refreshes ? ['refresh_token'] : [])];
+}
+
 const ALGORITHMS = {
   ES256: { name: 'ECDSA', namedCurve: 'P-256' },
   RS256: { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' },
@@ -784,15 +841,35 @@ function errorCode(error: unknown): string | undefined {
 function errorIn(answer: unknown): string | undefined {
   if (!isObject(answer) || typeof answer.error !== 'string') return undefined;
   const { error, error_description: description } = answer;
-  return typeof description === 'string' ? `${error} (${description.slice(0, 200)})` : error;
+  return plain(typeof description === 'string' ? `${error} (${description.slice(0, 200)})` : error);
 }
 
-/** An error of the library in words: its own text names the code and what the server said. */
+/** True if the authorization server fails, instead of rejecting the request. */
+function isOutage(error: unknown): boolean {
+  const status = isObject(error) && typeof error.status === 'number' ? error.status : 0;
+  const code = errorCode(error);
+  return status >= 500 || status === 429 || code === 'server_error' || code === 'temporarily_unavailable';
+}
+
+/**
+ * An error of the library in words. The error itself is not passed on as a cause: it contains requests and responses, and
+ * with them codes and tokens, which a program may log.
+ */
 function explained(error: unknown): string {
   const code = errorCode(error);
-  const description =
-    isObject(error) && typeof error.error_description === 'string' ? ` (${error.error_description.slice(0, 200)})` : '';
-  return code === undefined ? messageOf(error) : `the authorization server responded with ${code}${description}`;
+  if (code !== undefined) {
+    const description = isObject(error) && typeof error.error_description === 'string' ? error.error_description : '';
+    const detail = description === '' ? '' : ` (${description.slice(0, 200)})`;
+    return plain(`the authorization server responded with ${code}${detail}`);
+  }
+  const status = isObject(error) && error.cause instanceof Response ? ` (HTTP ${error.cause.status})` : '';
+  return plain(`${messageOf(error)}${status}`);
+}
+
+/** The text without control characters, which could change a terminal. */
+function plain(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it removes
+  return text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ').slice(0, 1_000);
 }
 
 function showOnStderr(address: string): void {
