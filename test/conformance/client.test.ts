@@ -64,7 +64,13 @@ const RECORDS = [
   'server-info',
 ];
 
-timeLimit(400_000);
+/**
+ * Signs that the machine was too slow for that many clients at once: the suite's servers close connections that are idle
+ * for 5 s, and requests have deadlines. Such a scenario runs again alone, and only that run is judged.
+ */
+const LATE = /ECONNRESET|socket hang up|timed out|no response within/;
+
+timeLimit(600_000);
 const test = suite('official conformance suite, client side');
 
 test('`npm run --silent conformance:client -- URL` connects, lists, and calls a tool', async () => {
@@ -89,8 +95,16 @@ else {
   test.before(async () => {
     const node = await newerNode();
     // One after the other: each starts up to 39 clients at once.
-    for (const revision of REVISIONS)
-      found.set(revision, await runClientSuite(node, COMMAND, { requirements: revision }));
+    for (const revision of REVISIONS) {
+      const { scenarios, timedOut } = await runClientSuite(node, COMMAND, { requirements: revision });
+      const judged = new Map(scenarios);
+      for (const [scenario, { stderr }] of scenarios) {
+        if (!LATE.test(stderr)) continue;
+        const alone = await runClientSuite(node, COMMAND, { scenario, revision });
+        for (const [name, finding] of alone.scenarios) judged.set(name, finding);
+      }
+      found.set(revision, { scenarios: judged, timedOut });
+    }
     for (const scenario of SINGLE) found.set(scenario, await runClientSuite(node, COMMAND, { scenario }));
   });
 

@@ -97,10 +97,12 @@ export interface ClientFindings {
 export async function runClientSuite(
   node: string,
   command: string,
-  what: { readonly requirements: Revision } | { readonly scenario: string },
+  what: { readonly requirements: Revision } | { readonly scenario: string; readonly revision?: Revision },
 ): Promise<ClientFindings> {
   const folder = mkdtempSync(join(tmpdir(), 'conformance-'));
-  const chosen = 'scenario' in what ? ['--scenario', what.scenario] : ['--requirements', what.requirements];
+  // Extensions belong to no revision, and run at a chosen one only by force.
+  const at = 'revision' in what && what.revision ? ['--spec-version', what.revision, '--force'] : [];
+  const chosen = 'scenario' in what ? ['--scenario', what.scenario, ...at] : ['--requirements', what.requirements];
   const args = ['client', '--command', command, ...chosen, '--timeout', String(CLIENT_MS), '--output-dir', folder];
   try {
     // The exit code hides timeouts and warnings, and a scenario that is refused on purpose ends with an error.
