@@ -304,7 +304,8 @@ function url(): string {
 }
 
 function built(title: string, body: () => Promise<void>): void {
-  if (isBuilt) cli(title, body);
+  if (process.platform === 'win32') cli.skip(title, 'the sockets and signals of this file are those of POSIX');
+  else if (isBuilt) cli(title, body);
   else cli.skip(title, 'dist is not built: npm run build');
 }
 

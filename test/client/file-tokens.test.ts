@@ -147,24 +147,27 @@ all('a holder that works for long keeps its lease, and the others wait a bounded
   await holder;
 });
 
-all('a refresh belongs to the client that signed in, also after another sign-in has registered again', async () => {
-  const server = await protectedServer({ expiresIn: 1 });
-  const path = place();
-  const signIn = async (address: URL, redirectUrl: string): Promise<void> => {
-    const auth = oauth({ tokens: fileTokens(path), authorize: server.authorize, redirectUrl });
-    await auth.authorize({ status: 401, header: undefined, resource: address }, never);
-  };
-  await signIn(new URL(server.url), 'http://127.0.0.1:1111/callback');
-  await signIn(new URL(`${server.url}?second`), 'http://127.0.0.1:1111/callback');
-  // The other port registers a second client at the same issuer, for another server.
-  await signIn(new URL(`${server.issuer}/other`), 'http://127.0.0.1:2222/callback').catch(() => {});
-  const later = oauth({ tokens: fileTokens(path), interactive: false });
-  const headers = await later.headers('POST', new URL(server.url));
-  assert.match(String(headers?.authorization), /^Bearer access-/);
-  assert.is(server.counts.reused, 0);
-  assert.ok(server.counts.refreshes >= 1);
-  await server.close();
-});
+all(
+  'U-14 a refresh belongs to the client that signed in, also after another sign-in has registered again',
+  async () => {
+    const server = await protectedServer({ expiresIn: 1 });
+    const path = place();
+    const signIn = async (address: URL, redirectUrl: string): Promise<void> => {
+      const auth = oauth({ tokens: fileTokens(path), authorize: server.authorize, redirectUrl });
+      await auth.authorize({ status: 401, header: undefined, resource: address }, never);
+    };
+    await signIn(new URL(server.url), 'http://127.0.0.1:1111/callback');
+    await signIn(new URL(`${server.url}?second`), 'http://127.0.0.1:1111/callback');
+    // The other port registers a second client at the same issuer, for another server.
+    await signIn(new URL(`${server.issuer}/other`), 'http://127.0.0.1:2222/callback').catch(() => {});
+    const later = oauth({ tokens: fileTokens(path), interactive: false });
+    const headers = await later.headers('POST', new URL(server.url));
+    assert.match(String(headers?.authorization), /^Bearer access-/);
+    assert.is(server.counts.reused, 0);
+    assert.ok(server.counts.refreshes >= 1);
+    await server.close();
+  },
+);
 
 all('signing out removes the grant and revokes it', async () => {
   const server = await protectedServer();
