@@ -131,7 +131,13 @@ export class Inbound {
     if (!parsed.ok) return this.#unparsed(parsed.value, parsed.error);
     this.#bytes = parsed.bytes;
     if (Array.isArray(parsed.value)) return this.#batch(parsed.value);
-    this.#dispatch(readIncoming(parsed.value), undefined);
+    const incoming = readIncoming(parsed.value);
+    // A message that is not a valid request may still name its revision, which decides whether its error has an id.
+    if (incoming.kind === 'invalid' && isObject(parsed.value)) {
+      const { params } = parsed.value;
+      if (isObject(params) && isModern(params)) this.#heard = DIALECTS[LATEST_MODERN];
+    }
+    this.#dispatch(incoming, undefined);
   }
 
   /** Checks a long message, which the in-flight table counts until its handler has ended. */
