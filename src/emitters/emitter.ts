@@ -50,7 +50,7 @@ class Emitter implements Behaviour<EmitterMail> {
   #snapshot = INITIAL;
   #flowing = true;
   /** The queue while the whole connection is slow. */
-  #held: EmitterQueue | undefined;
+  #queue: EmitterQueue | undefined;
   /** The queues of readers that are slow while others are not. Created with the first. */
   #slow: Map<Reader, EmitterQueue> | undefined;
 
@@ -71,7 +71,7 @@ class Emitter implements Behaviour<EmitterMail> {
   }
 
   get #waiting(): number {
-    return (this.#held?.size ?? 0) + [...(this.#slow ?? NONE).values()].reduce((sum, { size }) => sum + size, 0);
+    return (this.#queue?.size ?? 0) + [...(this.#slow ?? NONE).values()].reduce((sum, { size }) => sum + size, 0);
   }
 
   state(): string {
@@ -124,8 +124,8 @@ class Emitter implements Behaviour<EmitterMail> {
 
   #deliver(mail: ResultMail | Ask | Notification): void {
     if (!this.#flowing) {
-      this.#held ??= new EmitterQueue(this.#options);
-      return this.#held.add(mail);
+      this.#queue ??= new EmitterQueue(this.#options);
+      return this.#queue.add(mail);
     }
     const waiting = this.#slow?.get(readerOf(mail));
     if (waiting) waiting.add(mail);
@@ -181,7 +181,7 @@ class Emitter implements Behaviour<EmitterMail> {
 
   #unanswered(request: RequestView): void {
     const { batch, exchange } = request;
-    this.#held?.forget(request);
+    this.#queue?.forget(request);
     this.#slow?.get(exchange ?? 'session')?.forget(request);
     if (batch) this.#batch(batch, undefined);
     else if (exchange) this.#options.unanswered(exchange);
@@ -190,7 +190,7 @@ class Emitter implements Behaviour<EmitterMail> {
   /** Flushes the queue after the connection has caught up. Readers that are slow themselves still wait. */
   #releaseAll(): void {
     this.#reportDropped(
-      this.#held?.release((mail) => {
+      this.#queue?.release((mail) => {
         const waiting = this.#slow?.get(readerOf(mail));
         if (waiting) waiting.add(mail);
         else this.#pass(mail);

@@ -4,7 +4,7 @@
  */
 
 /** Listeners in the order in which they joined, each with the number at which it joined. Numbers only increase. */
-export type Hearers<H> = ReadonlyMap<H, number>;
+export type Listeners<H> = ReadonlyMap<H, number>;
 
 /**
  * One subject's latest change on its way around the listeners, like the hand of a clock: a newer change continues at
@@ -13,7 +13,7 @@ export type Hearers<H> = ReadonlyMap<H, number>;
  */
 class Round<H, C> {
   #change: C;
-  #hearers: Hearers<H>;
+  #listeners: Listeners<H>;
   #left: Iterator<readonly [H, number]>;
   /** Listeners that joined at or before this number have been notified in this lap. */
   #at = 0;
@@ -22,10 +22,10 @@ class Round<H, C> {
   /** The next lap ends at listeners that joined at or before this number. 0: there is no next lap. */
   #next = 0;
 
-  constructor(hearers: Hearers<H>, change: C, number: number) {
+  constructor(listeners: Listeners<H>, change: C, number: number) {
     this.#change = change;
-    this.#hearers = hearers;
-    this.#left = hearers.entries();
+    this.#listeners = listeners;
+    this.#left = listeners.entries();
     this.#until = number;
   }
 
@@ -34,54 +34,54 @@ class Round<H, C> {
   }
 
   /** Replaces the change by a newer one. */
-  replace(hearers: Hearers<H>, change: C, number: number): void {
+  replace(listeners: Listeners<H>, change: C, number: number): void {
     this.#change = change;
     this.#until = number;
     this.#next = this.#at;
-    if (hearers === this.#hearers) return;
+    if (listeners === this.#listeners) return;
     // All of the earlier listeners have left.
-    this.#hearers = hearers;
-    this.#left = hearers.entries();
+    this.#listeners = listeners;
+    this.#left = listeners.entries();
     this.#at = 0;
     this.#next = 0;
   }
 
   /** Notifies the next listener. @returns false if this lap is over */
-  step(tell: (hearer: H, change: C) => void): boolean {
+  step(notify: (listener: H, change: C) => void): boolean {
     const { value, done } = this.#left.next();
     if (done || value[1] > this.#until) return false;
     this.#at = value[1];
-    tell(value[0], this.#change);
+    notify(value[0], this.#change);
     return true;
   }
 
   /** Begins the next lap. @returns false if all listeners have been notified */
   again(): boolean {
     if (this.#next === 0) return false;
-    this.#left = this.#hearers.entries();
+    this.#left = this.#listeners.entries();
     this.#at = 0;
     this.#until = this.#next;
     this.#next = 0;
     return true;
   }
 
-  owes(hearer: H): boolean {
-    const joined = this.#hearers.get(hearer);
+  owes(listener: H): boolean {
+    const joined = this.#listeners.get(listener);
     return joined !== undefined && ((joined > this.#at && joined <= this.#until) || joined <= this.#next);
   }
 }
 
 /** Uses memory for one round for each changed subject, not for a list of pending listeners. */
 export class FanOut<H, C> {
-  readonly #tell: (hearer: H, change: C) => void;
+  readonly #notify: (listener: H, change: C) => void;
   /** By subject. The first round is in progress. */
   readonly #rounds = new Map<string, Round<H, C>>();
   /** An iterator from the first round on. Kept between calls: a new iterator would have to skip all deleted entries. */
   #rest: Iterator<readonly [string, Round<H, C>]> | undefined;
   #first: readonly [string, Round<H, C>] | undefined;
 
-  constructor(tell: (hearer: H, change: C) => void) {
-    this.#tell = tell;
+  constructor(notify: (listener: H, change: C) => void) {
+    this.#notify = notify;
   }
 
   /** True if no listener is left to notify. */
@@ -94,10 +94,10 @@ export class FanOut<H, C> {
    * @param key the subject: a newer change of the same subject replaces one that is in progress
    * @param number the number of the change; listeners that join later do not receive it
    */
-  add(key: string, hearers: Hearers<H>, change: C, number: number): void {
+  add(key: string, listeners: Listeners<H>, change: C, number: number): void {
     const round = this.#rounds.get(key);
-    if (round) round.replace(hearers, change, number);
-    else this.#rounds.set(key, new Round(hearers, change, number));
+    if (round) round.replace(listeners, change, number);
+    else this.#rounds.set(key, new Round(listeners, change, number));
   }
 
   /** Notifies one listener of one change. @returns false if no listener is left */
@@ -107,7 +107,7 @@ export class FanOut<H, C> {
       this.#first ??= this.#rest.next().value;
       if (!this.#first) break;
       const [key, round] = this.#first;
-      if (round.step(this.#tell)) return true;
+      if (round.step(this.#notify)) return true;
       this.#rounds.delete(key);
       this.#first = undefined;
       // At the end of the queue, so that a subject that changes constantly does not delay the others.
@@ -118,7 +118,7 @@ export class FanOut<H, C> {
   }
 
   /** The changes that a listener has not received yet, in order. */
-  owed(hearer: H): readonly C[] {
-    return [...this.#rounds.values()].flatMap((round) => (round.owes(hearer) ? [round.change] : []));
+  pendingFor(listener: H): readonly C[] {
+    return [...this.#rounds.values()].flatMap((round) => (round.owes(listener) ? [round.change] : []));
   }
 }

@@ -16,7 +16,7 @@ import { declaresTasks, tasksNotDeclared } from '../protocol/task-params.ts';
 import type { ServerCapabilities } from '../protocol/types.ts';
 import type { Quota, Reservation } from '../quota.ts';
 import { misrouted, respond } from '../requests/respond.ts';
-import { FanOut, type Hearers } from './fan-out.ts';
+import { FanOut, type Listeners } from './fan-out.ts';
 import { belongsToOther, Topics } from './topics.ts';
 
 export interface SubscriptionsOptions {
@@ -48,7 +48,7 @@ export function spawnSubscriptions(options: SubscriptionsOptions): Actor<Subscri
 type Session = Announceable<SessionMail>;
 
 /** A coalesced change: the latest of its subject. */
-interface Gathered {
+interface CollectedChange {
   readonly change: Change;
   /** Listeners that join later do not receive it. */
   readonly number: number;
@@ -69,16 +69,16 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
   /** The resources that sessions watch. */
   readonly #watching = new Topics<Session>();
   /** The bytes of the watched URIs, by session. */
-  readonly #held = new Map<Session, Reservation>();
+  readonly #reservations = new Map<Session, Reservation>();
   /** Changes that are being coalesced, by subject. */
-  readonly #gathering = new Map<string, Gathered>();
+  readonly #collecting = new Map<string, CollectedChange>();
   /** Changes that are being sent. */
   readonly #fanOut = new FanOut<Session | RequestView, Change>(announce);
   /** Numbers changes and listeners in order of arrival. */
   #number = 0;
   #timer: Timer | undefined;
   /** True if the next slice is scheduled. */
-  #telling = false;
+  #notifying = false;
 
   constructor(options: SubscriptionsOptions, self: Mailbox<SubscriptionsMail>) {
     this.#options = options;
@@ -97,17 +97,17 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
       case 'list changed':
       case 'resource updated':
       case 'task changed':
-        if (this.#listening.hearers(topicOf(mail)).size + this.#sessionsFor(mail).size > 0) this.#gather(mail);
+        if (this.#listening.listeners(topicOf(mail)).size + this.#sessionsFor(mail).size > 0) this.#collect(mail);
         return;
       case 'session changed':
-        return this.#gather(mail.change, mail.session);
+        return this.#collect(mail.change, mail.session);
       case 'flush':
         this.#timer = undefined;
         this.#release();
-        return this.#telling ? undefined : this.#tell();
+        return this.#notifying ? undefined : this.#notifySlice();
       case 'next slice':
-        this.#telling = false;
-        return this.#tell();
+        this.#notifying = false;
+        return this.#notifySlice();
       case 'flush all':
         this.#release();
         while (this.#fanOut.step());
@@ -124,13 +124,13 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
         for (const uri of mail.watches) {
           const change = { type: 'resource updated', uri } as const;
           this.#watching.add(mail.session, topicOf(change), this.#next());
-          this.#gather(change, mail.session);
+          this.#collect(change, mail.session);
         }
         return;
       case 'session closed':
         this.#sessions.delete(mail.session);
-        this.#held.get(mail.session)?.release();
-        this.#held.delete(mail.session);
+        this.#reservations.get(mail.session)?.release();
+        this.#reservations.delete(mail.session);
         return this.#watching.forget(mail.session);
       case 'connection closed':
         for (const request of this.#open) if (request.requests === mail.requests) this.#forget(request);
@@ -235,16 +235,17 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
 
   /** Reserves the bytes of a URI that a session begins to watch. @throws {ProtocolError} if there is no room */
   #hold({ client }: RequestView, session: Session, uri: string): void {
-    const held = this.#held.get(session) ?? this.#options.retained.take(client.principal, 0, client.session?.id);
-    const excess = held.resize(held.amount + bytesOf(uri));
+    const reservation =
+      this.#reservations.get(session) ?? this.#options.retained.take(client.principal, 0, client.session?.id);
+    const excess = reservation.resize(reservation.amount + bytesOf(uri));
     if (excess) throw new ProtocolError(ErrorCode.Overloaded, `${excess.message}: unsubscribe from a resource`);
-    this.#held.set(session, held);
+    this.#reservations.set(session, reservation);
   }
 
   #unwatch(session: Session, uri: string): void {
     const topic = topicOf({ type: 'resource updated', uri });
-    const held = this.#watching.of(session).has(topic) ? this.#held.get(session) : undefined;
-    held?.resize(Math.max(0, held.amount - bytesOf(uri)));
+    const reservation = this.#watching.of(session).has(topic) ? this.#reservations.get(session) : undefined;
+    reservation?.resize(Math.max(0, reservation.amount - bytesOf(uri)));
     this.#watching.remove(session, topic);
   }
 
@@ -254,56 +255,56 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
   }
 
   /** The sessions that listen for a change that is not limited to one session. */
-  #sessionsFor(change: Change): Hearers<Session> {
+  #sessionsFor(change: Change): Listeners<Session> {
     switch (change.type) {
       case 'list changed':
         return this.#sessions;
       case 'resource updated':
-        return this.#watching.hearers(topicOf(change));
+        return this.#watching.listeners(topicOf(change));
       case 'task changed':
         return NO_HEARERS;
     }
   }
 
   /** @param only the one session that the change concerns */
-  #gather(change: Change, only?: Session): void {
+  #collect(change: Change, only?: Session): void {
     const key = only ? `${only.address} ${topicOf(change)}` : topicOf(change);
-    this.#gathering.set(key, { change, number: this.#next(), only });
+    this.#collecting.set(key, { change, number: this.#next(), only });
     this.#timer ??= this.#options.system.clock.after(this.#options.gatherMs, () => this.#self.send({ type: 'flush' }));
   }
 
   /** Ends the coalescing time and starts sending. */
   #release(): void {
-    for (const [key, { change, number, only }] of this.#gathering) {
+    for (const [key, { change, number, only }] of this.#collecting) {
       if (only) this.#fanOut.add(key, new Map([[only, number]]), change, number);
       else {
         this.#fanOut.add(`sessions: ${key}`, this.#sessionsFor(change), change, number);
-        this.#fanOut.add(`subscriptions: ${key}`, this.#listening.hearers(key), change, number);
+        this.#fanOut.add(`subscriptions: ${key}`, this.#listening.listeners(key), change, number);
       }
     }
-    this.#gathering.clear();
+    this.#collecting.clear();
   }
 
   /** Notifies as many listeners as one slice has time for. The rest follow in later turns of the event loop. */
-  #tell(): void {
+  #notifySlice(): void {
     const { clock } = this.#options.system;
     const slice = new TimeSlice(clock);
     while (this.#fanOut.step()) {
       if (!slice.over()) continue;
-      this.#telling = true;
+      this.#notifying = true;
       return clock.soon(() => this.#self.send({ type: 'next slice' }));
     }
   }
 
   /** The changes that a subscription has not received: the latest of each subject. */
-  #owed(request: RequestView): readonly Change[] {
-    const owed = new Map(this.#fanOut.owed(request).map((change) => [topicOf(change), change]));
+  #pendingFor(request: RequestView): readonly Change[] {
+    const pending = new Map(this.#fanOut.pendingFor(request).map((change) => [topicOf(change), change]));
     for (const topic of this.#listening.of(request)) {
-      const gathered = this.#gathering.get(topic);
-      const joined = this.#listening.hearers(topic).get(request) ?? 0;
-      if (gathered && gathered.number > joined) owed.set(topic, gathered.change);
+      const collected = this.#collecting.get(topic);
+      const joined = this.#listening.listeners(topic).get(request) ?? 0;
+      if (collected && collected.number > joined) pending.set(topic, collected.change);
     }
-    return [...owed.values()];
+    return [...pending.values()];
   }
 
   /**
@@ -311,7 +312,7 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
    * without a result (2026-07-28 subscriptions, "Graceful Closure").
    */
   #end(request: RequestView): void {
-    for (const change of this.#owed(request)) announce(request, change);
+    for (const change of this.#pendingFor(request)) announce(request, change);
     this.#forget(request);
     respond(request, { ok: true, result: { kind: 'subscription ended', id: request.id } });
   }
@@ -323,7 +324,7 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
 
   crashed(mail: SubscriptionsMail, error: unknown): void {
     const incident = this.#options.system.incident('subscriptions', error);
-    if (mail.type === 'next slice' || mail.type === 'flush') this.#tell();
+    if (mail.type === 'next slice' || mail.type === 'flush') this.#notifySlice();
     if (!('request' in mail)) return;
     this.#forget(mail.request);
     respond(mail.request, { ok: false, error: toWireError(error, incident) });
@@ -342,12 +343,12 @@ function topicOf(change: Change): string {
   }
 }
 
-const NO_HEARERS: Hearers<never> = new Map<never, number>();
+const NO_HEARERS: Listeners<never> = new Map<never, number>();
 
 /** Sends a change to one listener. */
-function announce(hearer: Session | RequestView, change: Change): void {
-  if ('announce' in hearer) return hearer.announce(change);
-  if (!belongsToOther(change, hearer.client.principal)) notify(hearer, change);
+function announce(listener: Session | RequestView, change: Change): void {
+  if ('announce' in listener) return listener.announce(change);
+  if (!belongsToOther(change, listener.client.principal)) notify(listener, change);
 }
 
 function sessionOf(request: RequestView): Session {

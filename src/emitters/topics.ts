@@ -2,10 +2,10 @@
  * A two-way index of listeners and topics: a change costs as much as it has listeners, and a departing listener as much
  * as it has topics.
  */
-import type { Hearers } from './fan-out.ts';
+import type { Listeners } from './fan-out.ts';
 
 export class Topics<Hearer> {
-  readonly #hearers = new Map<string, Map<Hearer, number>>();
+  readonly #listeners = new Map<string, Map<Hearer, number>>();
   readonly #topics = new Map<Hearer, Set<string>>();
 
   /** The number of listeners. */
@@ -14,37 +14,37 @@ export class Topics<Hearer> {
   }
 
   /** @param number at which it joins: greater than that of every earlier listener */
-  add(hearer: Hearer, topic: string, number: number): void {
-    const hearers = this.#hearers.get(topic);
-    if (!hearers) this.#hearers.set(topic, new Map([[hearer, number]]));
-    else if (!hearers.has(hearer)) hearers.set(hearer, number);
-    const topics = this.#topics.get(hearer);
+  add(listener: Hearer, topic: string, number: number): void {
+    const listeners = this.#listeners.get(topic);
+    if (!listeners) this.#listeners.set(topic, new Map([[listener, number]]));
+    else if (!listeners.has(listener)) listeners.set(listener, number);
+    const topics = this.#topics.get(listener);
     if (topics) topics.add(topic);
-    else this.#topics.set(hearer, new Set([topic]));
+    else this.#topics.set(listener, new Set([topic]));
   }
 
-  remove(hearer: Hearer, topic: string): void {
-    leave(this.#hearers, topic, hearer);
-    leave(this.#topics, hearer, topic);
+  remove(listener: Hearer, topic: string): void {
+    leave(this.#listeners, topic, listener);
+    leave(this.#topics, listener, topic);
   }
 
-  forget(hearer: Hearer): void {
-    for (const topic of this.of(hearer)) leave(this.#hearers, topic, hearer);
-    this.#topics.delete(hearer);
+  forget(listener: Hearer): void {
+    for (const topic of this.of(listener)) leave(this.#listeners, topic, listener);
+    this.#topics.delete(listener);
   }
 
   /** The listeners of a topic. */
-  hearers(topic: string): Hearers<Hearer> {
-    return this.#hearers.get(topic) ?? NO_HEARERS;
+  listeners(topic: string): Listeners<Hearer> {
+    return this.#listeners.get(topic) ?? NO_HEARERS;
   }
 
   /** The topics of a listener. */
-  of(hearer: Hearer): ReadonlySet<string> {
-    return this.#topics.get(hearer) ?? NOTHING;
+  of(listener: Hearer): ReadonlySet<string> {
+    return this.#topics.get(listener) ?? NOTHING;
   }
 }
 
-const NO_HEARERS: Hearers<never> = new Map<never, number>();
+const NO_HEARERS: Listeners<never> = new Map<never, number>();
 const NOTHING: ReadonlySet<never> = new Set<never>();
 
 function leave<K, V>(index: Map<K, { delete(value: V): boolean; readonly size: number }>, key: K, value: V): void {

@@ -28,11 +28,15 @@ export interface DelayedCallsOptions {
 
 export class DelayedCalls {
   readonly #options: DelayedCallsOptions;
-  readonly #wakes: TimerQueue;
+  readonly #timers: TimerQueue;
 
   constructor(options: DelayedCallsOptions) {
     this.#options = options;
-    this.#wakes = new TimerQueue(options.system.clock, steadyDate(options.system.clock), (id) => void this.#wake(id));
+    this.#timers = new TimerQueue(
+      options.system.clock,
+      steadyDate(options.system.clock),
+      (id) => void this.#resume(id),
+    );
   }
 
   /** Restores the timers from the store. Overdue ones fire after all other parts of the server are restored. */
@@ -40,15 +44,15 @@ export class DelayedCalls {
     const { ledger, limits, system } = this.#options;
     const due = await ledger.due(limits.maxParked + limits.maxTasks);
     system.clock.soon(() => {
-      for (const { id, due: at } of due) if (!ledger.leaving) this.#wakes.add(id, at);
+      for (const { id, due: at } of due) if (!ledger.leaving) this.#timers.add(id, at);
     });
   }
 
   stop(): void {
-    this.#wakes.stop();
+    this.#timers.stop();
   }
 
-  async #wake(id: string): Promise<void> {
+  async #resume(id: string): Promise<void> {
     const { asks, ledger, route, task, system } = this.#options;
     try {
       if (task(id)) return;

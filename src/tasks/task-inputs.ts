@@ -107,7 +107,7 @@ export class TaskInputs {
   }
 
   /** Sends the open questions to the session of a waiting request (2025-11-25 tasks, "Input Required Status"). */
-  put(about: RequestView | undefined): void {
+  sendToSession(about: RequestView | undefined): void {
     const session = about?.client.session;
     if (!about || !session) return;
     for (const [key, asked] of this.#open) {

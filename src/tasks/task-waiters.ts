@@ -20,13 +20,13 @@ export class TaskWaiters {
     this.#waiting.add(request);
     request.signal.addEventListener('abort', left, { once: true });
     request.requests.send({ type: 'extend deadline', request, timeoutMs: this.#ttlMs + 1_000 });
-    this.put();
+    this.sendToSession();
   }
 
   /** Sends the task's questions to the session that has waited longest. */
-  put(): void {
+  sendToSession(): void {
     const [first] = this.#waiting;
-    this.#questions.put(first);
+    this.#questions.sendToSession(first);
   }
 
   left(request: RequestView): void {
@@ -34,7 +34,7 @@ export class TaskWaiters {
     // No client receives this response; it frees the request.
     respond(request, EMPTY);
     this.#questions.left(request);
-    this.put();
+    this.sendToSession();
   }
 
   /** Removes and returns all waiting requests. */

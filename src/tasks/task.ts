@@ -245,7 +245,7 @@ class Task implements Behaviour<TaskMail> {
     this.#questions.add(name, request);
     delete this.#replies[name];
     this.#step({ type: 'ask' });
-    this.#waiters.put();
+    this.#waiters.sendToSession();
   }
 
   /** Returns the reply of a session's client, or an error if there is no room for it. */

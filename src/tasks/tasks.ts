@@ -51,14 +51,14 @@ const TASK_ID_LENGTH = 22;
 
 export class Tasks {
   readonly #options: TasksOptions;
-  readonly #shelf: TaskTable;
+  readonly #table: TaskTable;
   /** Runs calls again after a restart; undefined without a durable store. */
   readonly recovery: TaskRecovery | undefined;
   readonly #waiting: DelayedCalls | undefined;
 
   constructor(options: TasksOptions) {
     this.#options = options;
-    this.#shelf = new TaskTable(options.quotas);
+    this.#table = new TaskTable(options.quotas);
     const { records } = options;
     this.recovery = records && new TaskRecovery({ ...options, records });
     this.#waiting = records && new DelayedCalls({ ...options, task: (identity) => this.#wake(identity) });
@@ -80,12 +80,12 @@ export class Tasks {
     if (!records) return;
     const working: TaskEntry[] = [];
     for (const { record, task } of await records.restore()) {
-      const kept = this.#keep(record, undefined, task, this.#shelf.take(record, heapBytes(task)));
-      if (kept.stood === 'working') working.push(kept);
+      const entry = this.#keep(record, undefined, task, this.#table.take(record, heapBytes(task)));
+      if (entry.stood === 'working') working.push(entry);
     }
     await this.#waiting?.restore();
     system.clock.soon(async () => {
-      for (const kept of working) await this.recovery?.recover(kept);
+      for (const entry of working) await this.recovery?.recover(entry);
     });
   }
 
@@ -148,7 +148,7 @@ export class Tasks {
   /** The server stops: cancels all working tasks. */
   stop(reason: string): void {
     this.#waiting?.stop();
-    for (const { task, timer } of this.#shelf.all()) {
+    for (const { task, timer } of this.#table.all()) {
       timer.cancel();
       // With a durable store, another process continues the tasks.
       if (this.#options.records) task.leave(new Error(reason));
@@ -170,9 +170,9 @@ export class Tasks {
       case 'tasks/update':
       case 'tasks/cancel':
       case 'tasks/result': {
-        const kept = this.#own(client, operation.taskId);
-        if (!kept) throw this.#none(operation.taskId);
-        return kept.task.mailbox.send(mail);
+        const entry = this.#own(client, operation.taskId);
+        if (!entry) throw this.#none(operation.taskId);
+        return entry.task.mailbox.send(mail);
       }
       default:
         throw new Error(`no task handler for ${operation.method}, although the methods table routes it to tasks`);
@@ -180,33 +180,33 @@ export class Tasks {
   }
 
   #none(id: string): ProtocolError {
-    const damaged = this.#shelf.get(id) === undefined && this.#options.records?.isDamaged(id);
+    const damaged = this.#table.get(id) === undefined && this.#options.records?.isDamaged(id);
     return damaged ? damagedTask(id) : unknownTask(id);
   }
 
   #own(client: Client, id: string): TaskEntry | undefined {
-    const kept = this.#shelf.get(id);
-    if (kept?.record.owner !== ownerOf(client)) return undefined;
+    const entry = this.#table.get(id);
+    if (entry?.record.owner !== ownerOf(client)) return undefined;
     // The task may have been restored in the meantime.
-    if (client.session?.id === kept.record.session) kept.session = client.session;
-    return kept;
+    if (client.session?.id === entry.record.session) entry.session = client.session;
+    return entry;
   }
 
   #list(client: Client, cursor: string | undefined): Outcome {
-    const own = this.#shelf.of(ownerOf(client));
-    return pageOf(own, cursor, this.#options.limits.pageSize, this.#shelf.newest);
+    const own = this.#table.of(ownerOf(client));
+    return pageOf(own, cursor, this.#options.limits.pageSize, this.#table.newest);
   }
 
   /** Turns a call into a task because it ran longer than a request may. If there is no room for a task, it stays a request. */
   #outlasted(request: RequestView, carrier: HandlerRun): void {
-    if (request.settled || !declaresTasks(request.client.capabilities) || this.#shelf.full(request)) return;
+    if (request.settled || !declaresTasks(request.client.capabilities) || this.#table.full(request)) return;
     this.#create(request, carrier, this.#options.limits.taskTtlMs)?.catch((error: unknown) => {
       if (!request.settled) this.#options.system.incident('turning a call into a task; it stays a request', error);
     });
   }
 
   #makeRoom(request: RequestView): void {
-    const full = this.#shelf.full(request);
+    const full = this.#table.full(request);
     if (full) throw noRoom(full);
   }
 
@@ -219,7 +219,7 @@ export class Tasks {
     const { system, limits, asks, records, ledger } = this.#options;
     const conversation = asks.interact(request, carrier);
     const { id: identity, round } = asks.identityOf(conversation) ?? { id: '', round: 0 };
-    this.#shelf.newest += 1;
+    this.#table.newest += 1;
     const record: TaskRecord = {
       id: nanoid(TASK_ID_LENGTH),
       tool: 'name' in request.operation ? request.operation.name : '',
@@ -227,18 +227,18 @@ export class Tasks {
       session: request.client.session?.id,
       identity,
       round,
-      ordinal: this.#shelf.newest,
+      ordinal: this.#table.newest,
       ttlMs,
       created: system.clock.date(),
     };
     request.held?.release();
-    const place = this.#shelf.take(record, request.bytes);
+    const place = this.#table.take(record, request.bytes);
     const begin = (): void => {
       asks.tasked(conversation);
-      const kept = this.#keep(record, conversation, undefined, place);
-      kept.running = true;
-      kept.session = request.client.session;
-      conversation.send({ type: 'detach', task: kept.task.mailbox });
+      const entry = this.#keep(record, conversation, undefined, place);
+      entry.running = true;
+      entry.session = request.client.session;
+      conversation.send({ type: 'detach', task: entry.task.mailbox });
     };
     if (!records) {
       begin();
@@ -276,51 +276,51 @@ export class Tasks {
         ...{ system, id, tool, ttlMs, was, pollMs: limits.taskPollMs },
         changed: (look) => {
           changed(look);
-          if (look.status !== kept.notified && kept.session) notifySession(kept.session.mailbox, look);
-          kept.notified = look.status;
+          if (look.status !== entry.notified && entry.session) notifySession(entry.session.mailbox, look);
+          entry.notified = look.status;
         },
-        handlerEnded: () => this.#handlerEnded(kept),
+        handlerEnded: () => this.#handlerEnded(entry),
         room: (bytes) => place.bytes.resize(place.bytes.amount + bytes)?.message,
-        result: (outcome) => this.#result(kept, outcome),
-        revive: () => void this.recovery?.recover(kept),
+        result: (outcome) => this.#result(entry, outcome),
+        revive: () => void this.recovery?.recover(entry),
         ...(records ? { keep: (snapshot: TaskSnapshot) => records.save(record, snapshot) } : {}),
       },
       conversation,
     );
-    const timer = clock.after(Math.max(0, expiryOf(record) - clock.date()), () => this.#forget(kept));
-    const kept: TaskEntry = {
+    const timer = clock.after(Math.max(0, expiryOf(record) - clock.date()), () => this.#forget(entry));
+    const entry: TaskEntry = {
       ...{ task, record, timer, place, running: false, forgotten: false, session: undefined },
       stood: was?.status === 'working' || was?.status === 'input_required' ? was.status : undefined,
       notified: was?.status ?? 'working',
     };
-    this.#shelf.add(kept);
-    return kept;
+    this.#table.add(entry);
+    return entry;
   }
 
   #wake(identity: string): boolean {
-    const kept = this.#shelf.all().find(({ record }) => record.identity === identity);
-    if (kept) void this.recovery?.recover(kept);
-    return kept !== undefined;
+    const entry = this.#table.all().find(({ record }) => record.identity === identity);
+    if (entry) void this.recovery?.recover(entry);
+    return entry !== undefined;
   }
 
-  #forget(kept: TaskEntry): void {
-    kept.forgotten = true;
-    this.#shelf.remove(kept);
-    kept.task.leave(new Error('its time to live has passed'));
-    this.#options.records?.forget(kept.record);
-    kept.task.mailbox.send({ type: 'cancel', reason: 'its time to live has passed' });
+  #forget(entry: TaskEntry): void {
+    entry.forgotten = true;
+    this.#table.remove(entry);
+    entry.task.leave(new Error('its time to live has passed'));
+    this.#options.records?.forget(entry.record);
+    entry.task.mailbox.send({ type: 'cancel', reason: 'its time to live has passed' });
     // A handler that continues keeps its place.
-    if (kept.running) return;
-    release(kept.place);
-    kept.task.stop('its time to live has passed');
+    if (entry.running) return;
+    release(entry.place);
+    entry.task.stop('its time to live has passed');
   }
 
-  #handlerEnded(kept: TaskEntry): void {
-    if (!kept.running) return;
-    kept.running = false;
-    if (!kept.forgotten) return;
-    release(kept.place);
-    kept.task.stop('its handler has ended');
+  #handlerEnded(entry: TaskEntry): void {
+    if (!entry.running) return;
+    entry.running = false;
+    if (!entry.forgotten) return;
+    release(entry.place);
+    entry.task.stop('its handler has ended');
   }
 
   /** Releases the call of a task whose handler has ended, and stores its result if there is room for it. */

@@ -295,13 +295,16 @@ test('what a hearer is owed is what has not reached it', () => {
   ]);
   fanOut.add('x', hearers, 'x', 5);
   assert.equal(
-    [fanOut.owed('a'), fanOut.owed('b'), fanOut.owed('late'), fanOut.owed('nobody')],
+    [fanOut.pendingFor('a'), fanOut.pendingFor('b'), fanOut.pendingFor('late'), fanOut.pendingFor('nobody')],
     [['x'], ['x'], [], []],
   );
   fanOut.step();
-  assert.equal([fanOut.owed('a'), fanOut.owed('b')], [[], ['x']]);
+  assert.equal([fanOut.pendingFor('a'), fanOut.pendingFor('b')], [[], ['x']]);
   fanOut.add('x', hearers, 'x again', 6);
-  assert.equal([fanOut.owed('a'), fanOut.owed('b'), fanOut.owed('late')], [['x again'], ['x again'], []]);
+  assert.equal(
+    [fanOut.pendingFor('a'), fanOut.pendingFor('b'), fanOut.pendingFor('late')],
+    [['x again'], ['x again'], []],
+  );
   while (fanOut.step());
   assert.equal(told, ['a x', 'b x again', 'a x again']);
 });

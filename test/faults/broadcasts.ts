@@ -64,7 +64,7 @@ export const BROADCASTS: readonly BrokenBuild[] = [
     id: 'R-44',
     test,
     file: 'src/emitters/subscriptions.ts',
-    find: 'for (const change of this.#owed(request)) announce(request, change);',
+    find: 'for (const change of this.#pendingFor(request)) announce(request, change);',
     replace: '',
     why: 'a subscription that the server ends does not get its pending notifications',
   },

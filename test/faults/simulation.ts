@@ -14,8 +14,8 @@ export const SIMULATION: readonly BrokenBuild[] = [
     id: 'R-32',
     test: 'test/simulation/simulation.test.ts',
     file: 'src/tasks/tasks.ts',
-    find: 'if (kept?.record.owner !== ownerOf(client)) return undefined;',
-    replace: 'if (!kept) return undefined;',
+    find: 'if (entry?.record.owner !== ownerOf(client)) return undefined;',
+    replace: 'if (!entry) return undefined;',
     why: 'a task answers another principal',
   },
   {

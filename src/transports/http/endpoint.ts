@@ -20,7 +20,7 @@ export interface EndpointOptions extends ResolvedHttpOptions {
 export class Endpoint implements RouteAnswers {
   readonly #options: EndpointOptions;
   readonly #guard: HostGuard;
-  readonly #tally: PrincipalLoad;
+  readonly #load: PrincipalLoad;
   /** The path at which a GET opens HTTP+SSE whatever its headers are; undefined if it equals the endpoint's path. */
   readonly #ssePath: string | undefined;
   #open:
@@ -34,14 +34,14 @@ export class Endpoint implements RouteAnswers {
     this.#options = options;
     const { loopback, allowedHosts, allowedOrigins, rate } = options;
     this.#guard = new HostGuard({ loopback, allowedHosts, allowedOrigins });
-    this.#tally = new PrincipalLoad({ ...options, rate });
+    this.#load = new PrincipalLoad({ ...options, rate });
     const beside = options.path.replace(/[^/]*$/, 'sse');
     this.#ssePath = beside === options.path ? undefined : beside;
   }
 
   open(host: TransportHost): void {
-    const connections = new HttpConnections(this.#options, this.#tally, host, this);
-    this.#open = { host, connections, routes: new McpRoutes(connections, this.#tally, this) };
+    const connections = new HttpConnections(this.#options, this.#load, host, this);
+    this.#open = { host, connections, routes: new McpRoutes(connections, this.#load, this) };
   }
 
   /** Makes `/readyz` fail and asks clients to close their connections. */
@@ -178,8 +178,8 @@ export class Endpoint implements RouteAnswers {
     if (!open || request.response.gone) return;
     const { host, routes } = open;
     const excess =
-      (this.#options.rate && this.#tally.tooOften(this.#who(request, principal), host.clock.now())) ??
-      (request.method === 'DELETE' ? undefined : this.#tally.begin(principal));
+      (this.#options.rate && this.#load.tooOften(this.#who(request, principal), host.clock.now())) ??
+      (request.method === 'DELETE' ? undefined : this.#load.begin(principal));
     if (excess) return this.#tooMuch(request, excess);
     switch (request.method) {
       case 'POST':

@@ -23,7 +23,7 @@ export type EndedConnection = 'the rest' | 'no more' | 'unknown';
 export class HttpConnections {
   readonly host: TransportHost;
   readonly #options: ResolvedHttpOptions;
-  readonly #tally: PrincipalLoad;
+  readonly #load: PrincipalLoad;
   readonly #open = new OpenList();
   readonly #sessions = new Map<string, HttpSession>();
   readonly #sessionOf = new Map<ConnectionId, HttpSession>();
@@ -37,9 +37,9 @@ export class HttpConnections {
   readonly #sweeper: Sweeper;
   readonly waking: SessionWakeup;
 
-  constructor(options: ResolvedHttpOptions, tally: PrincipalLoad, host: TransportHost, answers: CommonHeaders) {
+  constructor(options: ResolvedHttpOptions, load: PrincipalLoad, host: TransportHost, answers: CommonHeaders) {
     this.#options = options;
-    this.#tally = tally;
+    this.#load = load;
     this.host = host;
     const now = (): number => host.clock.now();
     const pace = (connection: ConnectionId, reader: Reader, slow: boolean): void =>
@@ -271,7 +271,7 @@ export class HttpConnections {
 
   #over(exchange: PostExchange): void {
     this.#open.remove(exchange);
-    this.#tally.end(exchange.principal);
+    this.#load.end(exchange.principal);
   }
 
   #read(stream: GetStream): void {
@@ -281,7 +281,7 @@ export class HttpConnections {
 
   readonly #readerGone = (stream: GetStream): void => {
     this.#open.remove(stream);
-    this.#tally.end(stream.principal);
+    this.#load.end(stream.principal);
     this.#unused(stream.session);
   };
 
@@ -292,7 +292,7 @@ export class HttpConnections {
 
   #oldGone(stream: SseStream): void {
     this.#open.remove(stream);
-    this.#tally.end(stream.principal);
+    this.#load.end(stream.principal);
     this.#old.delete(stream.id);
     this.#oldOf.delete(stream.connection);
     this.host.bus.emit('connection.closed', { connection: stream.connection, reason: 'the client disconnected' });

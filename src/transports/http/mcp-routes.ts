@@ -31,18 +31,18 @@ export interface RouteAnswers extends CommonHeaders {
 /** Callers have counted one exchange for each POST and GET; a rejection gives it back. */
 export class McpRoutes {
   readonly #connections: HttpConnections;
-  readonly #tally: PrincipalLoad;
+  readonly #load: PrincipalLoad;
   readonly #answers: RouteAnswers;
 
-  constructor(connections: HttpConnections, tally: PrincipalLoad, answers: RouteAnswers) {
+  constructor(connections: HttpConnections, load: PrincipalLoad, answers: RouteAnswers) {
     this.#connections = connections;
-    this.#tally = tally;
+    this.#load = load;
     this.#answers = answers;
   }
 
   post(request: HttpRequest, query: string, principal: string): void {
     const refuse = (status: number, message: string, code?: ErrorCodeValue): void => {
-      this.#tally.end(principal);
+      this.#load.end(principal);
       this.#answers.refuse(request, { status, message }, code);
     };
     const type = request.header('content-type');
@@ -64,7 +64,7 @@ export class McpRoutes {
     request.body(maxMessageBytes, (body: Body) => {
       if ('fault' in body) return this.#unread(request, body.fault, principal, body.start);
       if (old !== undefined) {
-        this.#tally.end(principal);
+        this.#load.end(principal);
         if (this.#connections.oldText(old, principal, body.text))
           return request.response.send(202, this.#answers.headers(request) ?? {}, undefined);
         return this.#answers.refuse(request, { status: 404, message: 'unknown stream. Open one with GET' });
@@ -96,7 +96,7 @@ export class McpRoutes {
     const revision = request.header('mcp-protocol-version');
     if (revision === undefined || isLegacyRevision(revision))
       return this.#connections.post(request, text, accepted, principal, session);
-    this.#tally.end(principal);
+    this.#load.end(principal);
     this.#answers.refuse(request, { status: 400, message: unsupported(revision) });
   }
 
@@ -137,7 +137,7 @@ export class McpRoutes {
   }
 
   #unread(request: HttpRequest, fault: BodyFault, principal: string, start: string | undefined): void {
-    this.#tally.end(principal);
+    this.#load.end(principal);
     const { maxMessageBytes } = this.#connections.host;
     switch (fault) {
       case 'cut':
@@ -173,7 +173,7 @@ export class McpRoutes {
 
   get(request: HttpRequest, principal: string): void {
     const refuse = (status: number, message: string, headers?: Headers): void => {
-      this.#tally.end(principal);
+      this.#load.end(principal);
       this.#answers.refuse(request, { status, message, ...(headers ? { headers } : {}) });
     };
     const id = request.header('mcp-session-id');
@@ -204,7 +204,7 @@ export class McpRoutes {
   getOld(request: HttpRequest, principal: string): void {
     const accept = request.header('accept');
     if (asksForEvents(accept)) return this.#openOld(request, principal);
-    this.#tally.end(principal);
+    this.#load.end(principal);
     this.#answers.refuse(request, { status: 406, message: expectedEvents(accept) });
   }
 
@@ -257,7 +257,7 @@ export class McpRoutes {
       case 'no more':
         // WHATWG HTML, "Server-sent events": 204 stops a client from reconnecting, which it would do after a stream
         // without events.
-        this.#tally.end(principal);
+        this.#load.end(principal);
         return request.response.send(204, this.#answers.headers(request) ?? {}, undefined);
       case 'unknown':
         return refuse(
