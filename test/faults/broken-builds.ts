@@ -2,6 +2,7 @@
 
 import { BROADCASTS } from './broadcasts.ts';
 import type { BrokenBuild } from './broken-build.ts';
+import { CLIENT_FAULTS } from './client-connection.ts';
 import { CLIENT_SIGN_IN } from './client-sign-in.ts';
 import { CLIENT_SKILLS } from './client-skills.ts';
 import { CLIENT_TOKENS } from './client-tokens.ts';
@@ -30,6 +31,7 @@ export const BROKEN_BUILDS: readonly BrokenBuild[] = [
   ...BROADCASTS,
   ...LIMITS,
   ...SIMULATION,
+  ...CLIENT_FAULTS,
   ...CLIENT_TOKENS,
   ...CLIENT_SKILLS,
   ...CLIENT_SIGN_IN,
