@@ -514,6 +514,7 @@ test('it does not load the server or any package', () => {
     'cli',
     'clock.ts',
     'discovery',
+    'make-directory.ts',
     'package-files.ts',
     'protocol',
     'transports',

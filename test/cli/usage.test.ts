@@ -93,7 +93,7 @@ for (const [title, args, expected] of [
   [
     'a file to keep data in',
     ['run', 'a.ts', '--data', 'b.ts', '--no-supervisor'],
-    'troupe run: --data: expected a directory that exists or can be created, got b.ts: EEXIST',
+    'troupe run: --data: expected a directory that exists or can be created, got b.ts: cannot create',
   ],
 ] as const) {
   test(`${title} is rejected with the expected and the actual value, and exit code 2`, async () => {

@@ -5,7 +5,7 @@ import { Fixture, nodeCommand } from '../transports/support.ts';
 export interface Child {
   readonly fixture: Fixture;
   readonly client: TestClient;
-  /** The last weights that the child told, in bytes of resident memory. */
+  /** The bytes that the child holds, at each of its reports. */
   readonly weights: readonly number[];
 }
 
