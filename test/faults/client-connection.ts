@@ -3,8 +3,36 @@ import type { BrokenBuild } from './broken-build.ts';
 
 const CHILD = 'test/client/child-faults.test.ts';
 const HTTP = 'test/client/http-faults.test.ts';
+const HOSTILE = 'test/client/hostile.test.ts';
 
 export const CLIENT_FAULTS: readonly BrokenBuild[] = [
+  {
+    id: 'U-01',
+    test: CHILD,
+    file: 'src/client/client-connection.ts',
+    find: 'this.#retryOrReject(request, this.#failureError(failure), request.repeatable);',
+    replace: 'this.#retryOrReject(request, this.#failureError(failure), true);',
+    why: 'a call that may have run is sent to the next process',
+    built: true,
+  },
+  {
+    id: 'U-02',
+    test: CHILD,
+    file: 'src/client/channels/line-channel.ts',
+    find: 'if (strays <= MAX_STRAYS) this',
+    replace: 'this',
+    why: 'every line that is no message is logged',
+    built: true,
+  },
+  {
+    id: 'U-03',
+    test: CHILD,
+    file: 'src/client/channels/stdio-channel.ts',
+    find: "signalGroup(pid, 'SIGKILL');",
+    replace: "child.kill('SIGKILL');",
+    why: 'the child of a child outlives it',
+    built: true,
+  },
   {
     id: 'U-04',
     test: CHILD,
@@ -12,6 +40,15 @@ export const CLIENT_FAULTS: readonly BrokenBuild[] = [
     find: 'kill -s 0 -- ',
     replace: 'kill -0 -- ',
     why: 'dash does not find the groups that the guardian ends',
+    built: true,
+  },
+  {
+    id: 'U-05',
+    test: CHILD,
+    file: 'src/client/client-connection.ts',
+    find: 'if (isHandshake(request)) return channel.abandon(request.id);',
+    replace: '',
+    why: 'a server that ignores the probe gets a notification before `initialize`',
     built: true,
   },
   {
@@ -24,11 +61,65 @@ export const CLIENT_FAULTS: readonly BrokenBuild[] = [
     built: true,
   },
   {
+    id: 'U-07',
+    test: HTTP,
+    file: 'src/client/channels/http-channel.ts',
+    find: 'this.#options.clock.after(exchange.retryMs, () => this.#resume(exchange))',
+    replace: 'this.#options.clock.after(0, () => this.#resume(exchange))',
+    why: 'a stream is resumed before its server allows it',
+    built: true,
+  },
+  {
+    id: 'U-08',
+    test: HTTP,
+    file: 'src/client/channels/http-channel.ts',
+    find: "syscall === 'getaddrinfo' || shaking ?",
+    replace: "syscall === 'getaddrinfo' ?",
+    why: 'a handshake of TLS that fails counts as a request that was sent',
+    built: true,
+  },
+  {
+    id: 'U-09',
+    test: HOSTILE,
+    file: 'src/client/client-connection.ts',
+    find: 'this.#timer = system.clock.after(settings.connectMs, () => {',
+    replace: 'this.#timer = system.clock.after(100 * settings.connectMs, () => {',
+    why: 'a channel that never opens holds its callers',
+    built: true,
+  },
+  {
+    id: 'U-10',
+    test: HOSTILE,
+    file: 'machines/connection.ts',
+    find: "on: { need: 'connecting', due: 'connecting' },",
+    replace: "on: { need: 'connecting' },",
+    why: 'a suspended connection makes no trial by itself',
+    built: true,
+  },
+  {
+    id: 'U-11',
+    test: HTTP,
+    file: 'src/client/client-connection.ts',
+    find: 'const unanswered = whole && about !== undefined ?',
+    replace: 'const unanswered = whole && about === undefined ?',
+    why: 'a call waits for its deadline after a response to another one',
+    built: true,
+  },
+  {
     id: 'U-23',
     test: 'test/client/interleavings.test.ts',
     file: 'src/client/client-connection.ts',
     find: 'const lost = this.#requests.drain();\n    this.#options.client.send(',
     replace: 'const lost = this.#requests.drain().slice(0, 0);\n    this.#options.client.send(',
     why: 'the calls of a session whose renewal fails have no outcome',
+  },
+  {
+    id: 'U-24',
+    test: HOSTILE,
+    file: 'src/client/open-client.ts',
+    find: '    system.resting.end();\n',
+    replace: '',
+    why: 'each closed client leaves a timer',
+    built: true,
   },
 ];
