@@ -6,7 +6,7 @@ export interface Quotas {
   readonly sessions: Quota;
   readonly tasks: Quota;
   readonly handles: Quota;
-  readonly parked: Quota;
+  readonly suspended: Quota;
   /** Bytes of everything that clients make the server hold. */
   readonly retained: Quota;
   /** Called if a transport authenticates clients: anonymous clients are then limited to their share. */
@@ -27,7 +27,7 @@ export function quotasOf(limits: Limits): Quotas {
     sessions: quota('sessions', 'maxSessions', 'maxSessionsPerPrincipal'),
     tasks: quota('tasks', 'maxTasks', 'maxTasksPerPrincipal'),
     handles: quota('handles', 'maxHandles', 'maxHandlesPerPrincipal'),
-    parked: quota('suspended requests', 'maxParked', 'maxParkedPerPrincipal'),
+    suspended: quota('suspended requests', 'maxParked', 'maxParkedPerPrincipal'),
     retained: quota('bytes in memory', 'maxRetainedBytes', 'maxRetainedBytesPerPrincipal'),
     authenticates() {
       anonymous.percent = limits.anonymousPercent;

@@ -1,5 +1,5 @@
 /** Decides how a call of a tool runs: recovered, again, as a task, or as a request; and whether a model may answer for its client. */
-import { type ContextHost, RequestContext } from '../input/context.ts';
+import { RequestContext, type RunOptions } from '../input/context.ts';
 import type { InteractiveRequests } from '../input/interactive-requests.ts';
 import type { RecordedReply } from '../messages/client-input.ts';
 import type { RequestView } from '../messages/request-view.ts';
@@ -12,8 +12,6 @@ import type { ToolCall, ToolExecution, ToolImplementation } from './execution.ts
 export interface ToolExecutorOptions {
   /** Runs the handlers: the default execution, or the author's. */
   readonly execution: ToolExecution;
-  /** Dependencies of the calls' contexts. */
-  readonly contexts: ContextHost;
   readonly interactive: InteractiveRequests;
   readonly tasks: Tasks;
   /** True if a model can currently answer input requests that its client cannot. */
@@ -45,33 +43,34 @@ export class ToolExecutor {
     implementation: ToolImplementation,
     { tool, arguments: args }: Omit<ToolCall, 'implementation'>,
   ): CallToolResult | Promise<CallToolResult> => {
-    const { execution, contexts, tasks, modelAnswers } = this.#options;
+    const { execution, interactive, tasks, modelAnswers } = this.#options;
     const { timeoutMs } = implementation;
     const call: ToolCall = { tool, arguments: args, implementation };
     const status = tasks.recovery?.statusOf(request);
     if (status) {
       checkRerun(status, request.recorded, implementation, tool);
-      const ctx = new RequestContext(request, { ...contexts, lasting: true }, timeoutMs);
+      const ctx = new RequestContext(request, interactive, timeoutMs, LASTING);
       tasks.recovery?.attach(request, ctx);
       return execution.execute(call, ctx);
     }
     if (request.recorded?.id !== undefined && implementation.rerun === false) throw notAgain(tool.name);
     const mode = tasks.modeOf(request, implementation.task, tool.name);
     // Only its client can provide input for a task.
-    const host = modelAnswers() && mode.as !== 'task' ? withModel(contexts, implementation) : contexts;
-    if (mode.as === 'request') return execution.execute(call, new RequestContext(request, host, timeoutMs));
-    return tasks.run(
-      request,
-      mode,
-      host,
-      (lasting) => new RequestContext(request, { ...lasting, lasting: true }, timeoutMs),
-      (ctx) => execution.execute(call, ctx),
-    );
+    const model = mode.as !== 'task' && modelAnswers() ? modelFor(implementation) : undefined;
+    if (mode.as === 'request')
+      return execution.execute(call, new RequestContext(request, interactive, timeoutMs, model && { model }));
+    return tasks.run(request, mode, { call, execution, timeoutMs, model });
   };
 }
 
-function withModel(contexts: ContextHost, { output }: ToolImplementation): ContextHost {
-  return { ...contexts, model: { structured: output !== undefined } };
+/** A call that another process may continue. */
+const LASTING: RunOptions = Object.freeze({ lasting: true });
+const STRUCTURED = Object.freeze({ structured: true });
+const UNSTRUCTURED = Object.freeze({ structured: false });
+
+/** Describes how to ask the model that calls this tool. */
+function modelFor({ output }: ToolImplementation): RunOptions['model'] {
+  return output === undefined ? UNSTRUCTURED : STRUCTURED;
 }
 
 /** The error for a tool that must not run twice for one call, although its process ended. */

@@ -1,14 +1,14 @@
 /** The context of a handler: signal, progress, log, client, recorded steps, and the questions that it may ask. */
 
-import { type Clock, LONGEST_TIMER_MS } from '../clock.ts';
-import type { HandlerRun, InteractiveRequestMail } from '../messages/input-messages.ts';
-import type { Mailbox } from '../messages/mailbox.ts';
-import type { HeldMemory, RequestView } from '../messages/request-view.ts';
+import { LONGEST_TIMER_MS } from '../clock.ts';
+import type { HandlerRun } from '../messages/input-messages.ts';
+import type { RequestView } from '../messages/request-view.ts';
 import { describe, isJsonObject, type JsonObject } from '../protocol/json.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { Era, Revision } from '../protocol/revisions.ts';
 import { type ClientCapabilities, type Implementation, LOG_LEVELS, type LogLevel } from '../protocol/types.ts';
 import { type AskerOptions, makeAsking } from './asker.ts';
+import type { InteractiveRequests } from './interactive-requests.ts';
 import type { Asking } from './questions.ts';
 import { type RequestStorage, stepLabel } from './request-record.ts';
 import { copyOf, StepLog } from './step-log.ts';
@@ -76,24 +76,15 @@ export interface Context extends Asking {
   step<T>(name: string, fn: () => T | Promise<T>): Promise<T>;
 }
 
-/** The services that a context uses. */
-export interface ContextHost {
-  readonly clock: Clock;
-  /** Returns the interactive request of a request that asks its client. */
-  interact(request: RequestView, run: HandlerRun): Mailbox<InteractiveRequestMail>;
-  /** Returns its durable record; undefined if its steps end with the process. */
-  storageOf?(request: RequestView, run: HandlerRun): RequestStorage | undefined;
-  /** Counts the memory that the handler of a request makes the server retain. */
-  memoryOf(request: RequestView): HeldMemory;
-  /** Most characters of JSON of all step results of one request. */
-  readonly maxStepsLength: number;
+/** The run of a handler, where it differs from a request that ends with its process. */
+export interface RunOptions {
   /** Set if the model that called is asked when the client cannot be. */
   readonly model?: AskerOptions['model'];
   /** The call is a task or may become one: another process may continue it, even if it has asked nothing. */
   readonly lasting?: boolean;
-  /** Called when the handler continues for another request. */
-  carried?(request: RequestView): void;
 }
+
+const AS_REQUEST: RunOptions = Object.freeze({});
 
 /** The checkpoints of a statechart that runs for a call. */
 export interface Checkpoints {
@@ -115,7 +106,8 @@ export class RequestContext implements Context, HandlerRun {
   /** The current request. A client that was asked something continues with a new request. */
   #request: RequestView;
   readonly #first: RequestView;
-  readonly #host: ContextHost;
+  readonly #interactive: InteractiveRequests;
+  readonly #options: RunOptions;
   readonly #timeoutMs: number | undefined;
   #progress: Context['progress'] | undefined;
   #step: Context['step'] | undefined;
@@ -128,22 +120,25 @@ export class RequestContext implements Context, HandlerRun {
   /** The time at which it last continued; undefined while it waits. */
   #since: number | undefined;
 
-  /** @param timeoutMs milliseconds, if the handler needs another timeout than the server's default */
-  constructor(request: RequestView, host: ContextHost, timeoutMs?: number) {
+  /**
+   * @param interactive holds the requests that ask, and their durable records
+   * @param timeoutMs milliseconds, if the handler needs another timeout than the server's default
+   */
+  constructor(request: RequestView, interactive: InteractiveRequests, timeoutMs?: number, options = AS_REQUEST) {
     this.#request = request;
     this.#first = request;
     this.#since = request.admitted;
-    this.#host = host;
+    this.#interactive = interactive;
+    this.#options = options;
     this.#timeoutMs = timeoutMs;
     this.#allow();
     // Continues a request of another process, or one that was evicted. From now on no other request may continue it.
-    if (request.recorded?.id !== undefined) host.interact(request, this);
+    if (request.recorded?.id !== undefined) interactive.interact(request, this);
   }
 
   continueFor(request: RequestView): void {
     this.#request = request;
     this.#allow();
-    this.#host.carried?.(request);
   }
 
   steps(): JsonObject {
@@ -157,7 +152,7 @@ export class RequestContext implements Context, HandlerRun {
   }
 
   waits(waiting: boolean): void {
-    const now = this.#host.clock.now();
+    const now = this.#interactive.clock.now();
     if (!waiting) {
       this.#since ??= now;
       return;
@@ -167,7 +162,7 @@ export class RequestContext implements Context, HandlerRun {
   }
 
   get elapsedMs(): number {
-    return this.#ran + (this.#since === undefined ? 0 : this.#host.clock.now() - this.#since);
+    return this.#ran + (this.#since === undefined ? 0 : this.#interactive.clock.now() - this.#since);
   }
 
   get signal(): AbortSignal {
@@ -196,9 +191,9 @@ export class RequestContext implements Context, HandlerRun {
 
   get #ask(): Asking {
     this.#asking ??= makeAsking({
-      conversation: () => this.#host.interact(this.#first, this),
+      conversation: () => this.#interactive.interact(this.#first, this),
       client: () => this.#request.client,
-      model: this.#host.model,
+      model: this.#options.model,
     });
     return this.#asking;
   }
@@ -245,12 +240,12 @@ export class RequestContext implements Context, HandlerRun {
   /** The checkpoints of its statechart; undefined for a call that ends with its process. */
   get places(): Checkpoints | undefined {
     const { client, recorded } = this.#first;
-    const { storageOf, lasting = false } = this.#host;
-    if (!storageOf || (client.session && !lasting)) return undefined;
+    const { lasting = false } = this.#options;
+    if (client.session && !lasting) return undefined;
     return {
       before: recorded?.place,
       lasting: lasting || recorded?.id !== undefined,
-      storage: () => storageOf(this.#first, this),
+      storage: () => this.#interactive.storageOf(this.#first, this),
     };
   }
 
@@ -258,9 +253,9 @@ export class RequestContext implements Context, HandlerRun {
     this.#steps ??= new StepLog({
       remembersFailures: true,
       recorded: this.#first.recorded?.steps,
-      storage: this.#host.storageOf?.(this.#first, this),
-      memory: this.#host.memoryOf(this.#first),
-      maxLength: this.#host.maxStepsLength,
+      storage: this.#interactive.storageOf(this.#first, this),
+      memory: this.#interactive.memoryOf(this.#first),
+      maxLength: this.#interactive.maxStepsLength,
       label: stepLabel,
       copy: copyOf,
     });

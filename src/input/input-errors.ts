@@ -22,6 +22,11 @@ export class Unanswered extends Error {
   override readonly name = 'Unanswered';
 }
 
+/** The error for a question whose answer did not arrive in time. @param askMs milliseconds that the client had */
+export function tooLate(askMs: number): Unanswered {
+  return new Unanswered(`nobody answered within ${askMs} ms (the server's option is limits.askMs)`);
+}
+
 function namesOf(missing: Readonly<Record<string, unknown>>, prefix = ''): string {
   return Object.entries(missing)
     .map(([name, inner]) =>

@@ -7,6 +7,8 @@ import type { Waits } from '../inspection/records.ts';
 import { step } from '../inspection/stepping.ts';
 import type { Client } from '../messages/client-facts.ts';
 import type { Question, Reply } from '../messages/client-input.ts';
+import type { InteractiveRequestMail } from '../messages/input-messages.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import type { AskMail } from '../messages/session-messages.ts';
 import { isObject } from '../protocol/json.ts';
@@ -119,4 +121,18 @@ function eventOf(reply: Reply): InputRequestEvent {
   const action = reply.ok && isObject(reply.result) ? reply.result.action : undefined;
   if (!reply.ok || action === 'cancel') return { type: 'cancel' };
   return { type: action === 'decline' ? 'decline' : 'answer' };
+}
+
+/**
+ * Creates the mailbox of a request that cannot ask: it rejects every question.
+ *
+ * @param reason makes the error, which costs 10 µs, for a handler that asks
+ */
+export function rejectingMailbox(reason: () => Error, clock: Clock): Mailbox<InteractiveRequestMail> {
+  return {
+    address: 'request/ended',
+    send(mail) {
+      if (mail.type === 'ask') refuseInput(mail.questions, reason(), clock);
+    },
+  };
 }

@@ -5,8 +5,11 @@ import { addresseeOf, nameOfQuestion } from '../inspection/display-names.ts';
 import type { Waits } from '../inspection/records.ts';
 import type { Client } from '../messages/client-facts.ts';
 import type { Question } from '../messages/client-input.ts';
+import type { InteractiveRequestMail } from '../messages/input-messages.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
 import type { HeldMemory, RequestView } from '../messages/request-view.ts';
 import { retainedSize } from '../protocol/heap.ts';
+import { tooLate } from './input-errors.ts';
 import { PendingInput, refuseInput } from './input-request.ts';
 
 export interface PendingInputsOptions {
@@ -99,15 +102,15 @@ export class PendingInputs {
    * Restarts the time limit for the client's answers and extends the deadline of the request by it. The request's own
    * timeout is for the handler.
    *
-   * @param expired called when the time is over
+   * @param owner gets `expired` when the time is over
    */
-  startTimeout(request: RequestView, expired: () => void): void {
+  startTimeout(request: RequestView, owner: Mailbox<InteractiveRequestMail>): void {
     // Restore the request's own timeout before it is read.
     this.stopTimeout();
     const { askMs, system } = this.#options;
     const { timeoutMs } = request;
     request.requests.send({ type: 'extend deadline', request, timeoutMs: askMs + MARGIN_MS });
-    const timer = system.clock.after(askMs, expired);
+    const timer = system.clock.after(askMs, () => owner.send({ type: 'expired', reason: tooLate(askMs) }));
     this.#timeout = {
       cancel() {
         timer.cancel();

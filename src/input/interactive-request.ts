@@ -5,16 +5,15 @@
  */
 import { initialTransition } from 'xstate';
 import { type InteractiveRequestEvent, interactiveRequestMachine } from '../../machines/interactive-request.ts';
-import { type Actor, type Behaviour, spawn } from '../actor/actor.ts';
-import type { ActorSystem } from '../actor/actor-system.ts';
+import { type Behaviour, spawn } from '../actor/actor.ts';
 import { counted, factsOf, nameOfOperation } from '../inspection/display-names.ts';
 import type { Charted, Facts, Waits } from '../inspection/records.ts';
 import { step } from '../inspection/stepping.ts';
-import type { Question, RecordedReply, Reply } from '../messages/client-input.ts';
-import type { HandlerRun, InteractiveRequestMail } from '../messages/input-messages.ts';
+import type { Question, Reply } from '../messages/client-input.ts';
+import type { InteractiveRequestMail } from '../messages/input-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
-import type { HeldMemory, RequestView } from '../messages/request-view.ts';
-import type { Outcome, Result } from '../messages/results.ts';
+import type { RequestView } from '../messages/request-view.ts';
+import type { Outcome } from '../messages/results.ts';
 import type { TaskMail } from '../messages/task-messages.ts';
 import { ErrorCode, toWireError, wireError } from '../protocol/errors.ts';
 import { retainedSize } from '../protocol/heap.ts';
@@ -23,67 +22,29 @@ import { respond } from '../requests/respond.ts';
 import { Unanswered } from './input-errors.ts';
 import { type PendingInput, refuseInput } from './input-request.ts';
 import { PendingInputs } from './input-requests.ts';
+import type { InteractiveRequestEntry } from './interactive-request-entry.ts';
 import { RecordedReplies } from './recorded-replies.ts';
-
-export interface InteractiveRequestOptions {
-  readonly system: ActorSystem;
-  /** Its id in sealed states, known only to this server. */
-  readonly id: string;
-  readonly request: RequestView;
-  readonly recorded: RecordedReply | undefined;
-  readonly run: HandlerRun;
-  /** Counts its open input requests and the replies to them. */
-  readonly memory: HeldMemory;
-  /** Milliseconds that a client has to answer. */
-  readonly askMs: number;
-  /**
-   * Suspends it until its client returns.
-   *
-   * @returns the request state that the client sends with its next request
-   */
-  suspend(round: number, replies: Readonly<Record<string, unknown>>, request: RequestView): string;
-  /** Suspends it again: the client has not received the answer and must repeat its last request. */
-  suspendAgain(round: number, request: RequestView): void;
-  /**
-   * The same for the model of its client.
-   *
-   * @returns the result that asks the model
-   */
-  askModel(round: number, questions: readonly Question[], request: RequestView): Result;
-  /** Ends its suspension: its client has returned, or will not return. */
-  resume(): void;
-  /**
-   * Stores the answer to the current request: the next input requests, or the final result.
-   *
-   * @param round the round of the state that the request brought
-   * @returns a promise that resolves when the answer may be sent; undefined if it may be sent immediately
-   */
-  store(round: number, outcome: Outcome, ends: boolean): Promise<void> | undefined;
-  /** It has ended and must not be continued. */
-  ended(): void;
-  /** Its handler has ended. */
-  handlerEnded(): void;
-  readonly expired: () => Error;
-}
 
 /** The initial snapshot, shared by all because snapshots are immutable. */
 const INITIAL = initialTransition(interactiveRequestMachine)[0];
 
-export function spawnInteractiveRequest(options: InteractiveRequestOptions): Actor<InteractiveRequestMail> {
-  return spawn(
+/** Starts to track the request of an entry. */
+export function spawnInteractiveRequest(entry: InteractiveRequestEntry): void {
+  const actor = spawn(
     {
       kind: 'request',
-      address: `request/${options.id.slice(0, 8)}`,
-      parent: options.request.requests.address,
-      label: nameOfOperation(options.request.operation),
+      address: `request/${entry.id.slice(0, 8)}`,
+      parent: entry.request.requests.address,
+      label: nameOfOperation(entry.request.operation),
     },
-    options.system,
-    (self) => new InteractiveRequest(options, self),
+    entry.system,
+    (self) => new InteractiveRequest(entry, self),
   );
+  entry.begin(actor);
 }
 
 class InteractiveRequest implements Behaviour<InteractiveRequestMail> {
-  readonly #options: InteractiveRequestOptions;
+  readonly #entry: InteractiveRequestEntry;
   readonly #self: Mailbox<InteractiveRequestMail>;
   readonly #open: PendingInputs;
   readonly #replies: RecordedReplies;
@@ -92,20 +53,22 @@ class InteractiveRequest implements Behaviour<InteractiveRequestMail> {
   #round: number;
   /** The outcome of a handler that has ended, until it is sent. */
   #outcome: Outcome | undefined;
-  /** Makes the error for later questions. Most calls ask none, and an error costs 10 µs. */
-  #reason = (): Error => new Unanswered('the handler has ended');
+  /** The reason why it ended without its handler. */
+  #reason: Error | undefined;
   /** The task that the request has become. */
   #task: Mailbox<TaskMail> | undefined;
 
-  constructor(options: InteractiveRequestOptions, self: Mailbox<InteractiveRequestMail>) {
-    this.#options = options;
+  constructor(entry: InteractiveRequestEntry, self: Mailbox<InteractiveRequestMail>) {
+    const { request, memory } = entry;
+    const { recorded } = request;
+    this.#entry = entry;
     this.#self = self;
-    this.#request = options.request;
-    this.#round = options.recorded?.round ?? 0;
-    this.#replies = new RecordedReplies(options.recorded?.replies ?? {}, options.memory);
-    this.#open = new PendingInputs(options, self.address, () => this.#request.client);
-    if (options.recorded?.waits) this.#step({ type: 'restore' });
-    options.request.signal.addEventListener('abort', () => this.#aborted(options.request), { once: true });
+    this.#request = request;
+    this.#round = entry.round;
+    this.#replies = new RecordedReplies(recorded?.replies ?? {}, memory);
+    this.#open = new PendingInputs(entry, self.address, () => this.#request.client);
+    if (recorded?.waits) this.#step({ type: 'restore' });
+    request.signal.addEventListener('abort', () => this.#aborted(request), { once: true });
   }
 
   state(): string {
@@ -163,11 +126,11 @@ class InteractiveRequest implements Behaviour<InteractiveRequestMail> {
   #answer(outcome: Outcome): void {
     if (this.#task) this.#task.send({ type: 'done', outcome });
     else respond(this.#request, outcome);
-    this.#options.handlerEnded();
+    this.#entry.handlerEnded();
   }
 
   #refuse(questions: readonly Question[]): void {
-    refuseInput(questions, this.#reason(), this.#options.system.clock);
+    refuseInput(questions, this.#reason ?? new Unanswered('the handler has ended'), this.#entry.system.clock);
   }
 
   #ask(questions: readonly Question[]): void {
@@ -193,10 +156,7 @@ class InteractiveRequest implements Behaviour<InteractiveRequestMail> {
     if (this.#open.size === 0) return;
     this.#step({ type: this.#open.streaming ? 'ask' : 'collect' });
     // The user of a session gets the full time from each question on.
-    if (this.#snapshot.value === 'asking')
-      this.#open.startTimeout(this.#request, () =>
-        this.#self.send({ type: 'expired', reason: this.#options.expired() }),
-      );
+    if (this.#snapshot.value === 'asking') this.#open.startTimeout(this.#request, this.#self);
   }
 
   #detach(task: Mailbox<TaskMail>): void {
@@ -204,7 +164,7 @@ class InteractiveRequest implements Behaviour<InteractiveRequestMail> {
     // Its handler ended while the request became a task.
     if (this.#outcome) return this.#finish(this.#outcome);
     this.#open.stopTimeout();
-    this.#options.resume();
+    this.#entry.resume();
     this.#step({ type: 'detach' });
     this.#closed();
   }
@@ -235,15 +195,15 @@ class InteractiveRequest implements Behaviour<InteractiveRequestMail> {
     const byClient = open.filter(({ model }) => !model);
     const request = this.#request;
     if (byClient.length > 0) return this.#requireInput(byClient, request);
-    const result = this.#options.askModel(this.#round, open, request);
+    const result = this.#entry.askModel(this.#round, open, request);
     respond(request, { ok: true, result });
   }
 
   #requireInput(questions: readonly Question[], request: RequestView): void {
     const requests = Object.fromEntries(questions.map(({ key, request: input }) => [key, input]));
-    const state = this.#options.suspend(this.#round, this.#replies.all, request);
+    const state = this.#entry.suspend(this.#round, this.#replies.all, request);
     const outcome: Outcome = { ok: true, result: { kind: 'input', requests, state } };
-    const storing = this.#options.store(this.#round - 1, outcome, false);
+    const storing = this.#entry.store(this.#round - 1, outcome, false);
     if (storing) this.#reportStored(storing, request, outcome);
     else respond(request, outcome);
   }
@@ -263,19 +223,19 @@ class InteractiveRequest implements Behaviour<InteractiveRequestMail> {
     if (final) this.#step({ type: 'unsaved' });
     // The client has not received these questions.
     else this.#round -= 1;
-    if (this.#snapshot.hasTag('suspended')) this.#options.suspendAgain(this.#round, request);
-    const incident = this.#options.system.incident(this.#self.address, error);
+    if (this.#snapshot.hasTag('suspended')) this.#entry.wait(this.#round, {}, request);
+    const incident = this.#entry.system.incident(this.#self.address, error);
     respond(request, { ok: false, error: toWireError(error, incident) });
   }
 
   #resume(request: RequestView, responses: Readonly<Record<string, unknown>>): void {
-    this.#options.resume();
+    this.#entry.resume();
     this.#request = request;
     makeInteractive(request, this.#self);
     this.#step({ type: 'resume' });
     if (this.#outcome) return this.#deliver(this.#outcome);
     request.signal.addEventListener('abort', () => this.#aborted(request), { once: true });
-    this.#options.run.continueFor(request);
+    this.#entry.run.continueFor(request);
     for (const [key, result] of Object.entries(responses)) this.#replied(key, { ok: true, result });
     for (const [key, why] of this.#open.unaskable(request.client)) this.#open.fail([key], why);
     // Questions that are still open are asked again (2026-07-28 MRTR, "Error Handling").
@@ -321,10 +281,11 @@ class InteractiveRequest implements Behaviour<InteractiveRequestMail> {
     this.#open.stopTimeout();
     // The client of a session still waits for the result of the handler.
     if (this.#snapshot.status !== 'done') return;
-    this.#end(() => reason);
-    const { request } = this.#options;
+    this.#reason = reason;
+    this.#end();
+    const { request } = this.#entry;
     if (!request.signal.aborted) abortRequest(request, reason);
-    if (before.hasTag('ended')) return this.#options.handlerEnded();
+    if (before.hasTag('ended')) return this.#entry.handlerEnded();
     // Counts against `maxRunning` until the handler returns, although no response will be sent.
     if (this.#request.settled && !this.#task) this.#request.requests.send({ type: 'detached', request: this.#request });
   }
@@ -334,12 +295,12 @@ class InteractiveRequest implements Behaviour<InteractiveRequestMail> {
     // The handler continued without its client's answer. Its result waits for the client.
     this.#outcome = outcome;
     this.#step({ type: 'hold' });
-    this.#options.memory.hold(retainedSize(outcome).bytes, 'forced');
+    this.#entry.memory.hold(retainedSize(outcome).bytes, 'forced');
   }
 
   /** Sends the outcome of the handler once it is durable. */
   #deliver(outcome: Outcome): void {
-    const storing = this.#task ? undefined : this.#options.store(this.#round, outcome, true);
+    const storing = this.#task ? undefined : this.#entry.store(this.#round, outcome, true);
     if (!storing) return this.#finish(outcome);
     this.#outcome = outcome;
     if (!this.#snapshot.hasTag('ended')) this.#step({ type: 'hold' });
@@ -348,37 +309,30 @@ class InteractiveRequest implements Behaviour<InteractiveRequestMail> {
 
   #finish(outcome: Outcome): void {
     this.#step({ type: outcome.ok ? 'succeed' : 'fail' });
-    this.#end(this.#options.expired);
+    this.#end();
     this.#answer(outcome);
   }
 
-  #end(reason: () => Error): void {
-    this.#reason = reason;
+  #end(): void {
     // A handler may end without waiting for an answer to its questions.
     this.#open.withdrawAll('the call has ended');
     this.#open.stopTimeout();
-    this.#options.resume();
-    this.#options.ended();
+    this.#entry.resume();
+    this.#entry.end();
   }
 
   #step(event: InteractiveRequestEvent): void {
     const before = this.#snapshot;
-    this.#snapshot = step(
-      this.#options.system.inspection,
-      this.#self.address,
-      interactiveRequestMachine,
-      before,
-      event,
-    );
+    this.#snapshot = step(this.#entry.system.inspection, this.#self.address, interactiveRequestMachine, before, event);
     const awaiting = this.#snapshot.hasTag('awaiting');
-    if (awaiting !== before.hasTag('awaiting')) this.#options.run.waits(awaiting);
+    if (awaiting !== before.hasTag('awaiting')) this.#entry.run.waits(awaiting);
     // Collects the other questions that the handler asks in the same turn.
     if (this.#snapshot.value === 'collecting' && before.value !== 'collecting')
-      this.#options.system.clock.soon(() => this.#self.send({ type: 'collected' }));
+      this.#entry.system.clock.soon(() => this.#self.send({ type: 'collected' }));
   }
 
   crashed(mail: InteractiveRequestMail, error: unknown): void {
-    const incident = this.#options.system.incident(`request/${this.#options.id.slice(0, 8)}`, error);
+    const incident = this.#entry.system.incident(`request/${this.#entry.id.slice(0, 8)}`, error);
     const reason = new Error(`the server could not continue this request (incident ${incident})`);
     if (mail.type === 'ask') for (const question of mail.questions) question.fail(reason);
     if (this.#snapshot.status !== 'done') this.#fail({ type: 'cancel' }, reason);

@@ -7,112 +7,84 @@ import type { Limits } from '../limits.ts';
 import type { HandlerRun, InteractiveRequestMail } from '../messages/input-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { HeldMemory, RequestView } from '../messages/request-view.ts';
-import type { Outcome } from '../messages/results.ts';
 import { ErrorCode, isProtocolError, ProtocolError, toWireError } from '../protocol/errors.ts';
-import { heapBytes } from '../protocol/heap.ts';
 import type { Quota, Reservation } from '../quota.ts';
 import { makeInteractive, setMemory, setRecorded, settleUnsent } from '../requests/active-request.ts';
 import type { Quotas } from '../server-quotas.ts';
 import { Unanswered } from './input-errors.ts';
-import { refuseInput } from './input-request.ts';
+import { rejectingMailbox } from './input-request.ts';
 import { spawnInteractiveRequest } from './interactive-request.ts';
+import {
+  InteractiveRequestEntry,
+  type InteractiveRequestServices,
+  REQUEST_ENDED,
+} from './interactive-request-entry.ts';
 import { ModelAnswers } from './model-answers.ts';
 import type { Consumed, RequestLog } from './request-log.ts';
 import type { RequestStorage } from './request-record.ts';
-import { openState, type RequestState, sealState } from './request-state.ts';
-import type { KeyRing } from './seal.ts';
-import { type SuspendedRequest, SuspendedRequests, tooLate } from './suspended.ts';
+import { openState, type RequestState } from './request-state.ts';
+import type { StateKeys } from './seal.ts';
+import { SuspendedRequests } from './suspended.ts';
 
 export interface InteractiveRequestsOptions {
   readonly system: ActorSystem;
-  /** Returns the keys that seal states. With a durable store they are available once the store is open. */
-  keys(): KeyRing;
+  /** The keys that seal states. With a durable store they are available once the store is open. */
+  readonly keys: StateKeys;
   readonly ledger: RequestLog;
   readonly limits: Limits;
   readonly quotas: Quotas;
 }
 
-const ENDED = 'the request has ended, so its questions are withdrawn';
-
 export class InteractiveRequests {
   readonly #options: InteractiveRequestsOptions;
-  readonly #live = new Map<string, SuspendedRequest>();
-  readonly #suspended: SuspendedRequests;
+  readonly #services: InteractiveRequestServices;
   readonly #ids = new WeakMap<Mailbox<InteractiveRequestMail>, string>();
-  readonly #models: ModelAnswers;
 
   constructor(options: InteractiveRequestsOptions) {
+    const { limits, quotas, system } = options;
     this.#options = options;
-    this.#suspended = new SuspendedRequests(options.system.clock, options.limits, options.quotas);
-    this.#models = new ModelAnswers(options.limits.askMs);
+    this.#services = {
+      ...options,
+      suspended: new SuspendedRequests(system.clock, limits, quotas),
+      models: new ModelAnswers(limits.askMs),
+      entries: new Map(),
+    };
+  }
+
+  get clock(): Clock {
+    return this.#options.system.clock;
   }
 
   /** Finds out if an interactive request with this id exists. */
   has(id: string): boolean {
-    return this.#live.has(id);
+    return this.#services.entries.has(id);
   }
 
   /** Number of suspended requests. */
   get suspended(): number {
-    return this.#suspended.size;
+    return this.#services.suspended.size;
   }
 
   /** Returns the interactive request of a request; creates it if needed. */
   interact(request: RequestView, run: HandlerRun): Mailbox<InteractiveRequestMail> {
     if (request.conversation) return request.conversation;
-    const { system, ledger, limits } = this.#options;
+    const { system, ledger } = this.#options;
     const { clock } = system;
     const refusal = refusalFor(request);
-    if (refusal) return refusing(() => refusal, clock);
+    if (refusal) return rejectingMailbox(() => refusal, clock);
     const id = request.recorded?.id ?? nanoid();
-    const actor = spawnInteractiveRequest({
-      system,
-      id,
-      request,
-      recorded: request.recorded,
-      run,
-      askMs: limits.askMs,
-      memory: this.memoryOf(request),
-      suspend: (round, replies, current) => this.#suspend(id, round, replies, current, run),
-      suspendAgain: (round, current) => this.#wait(id, round, {}, current),
-      askModel: (round, questions, current) => {
-        this.#wait(id, round, questions, current);
-        return { kind: 'call', result: this.#models.ask(actor.mailbox, questions, current) };
-      },
-      resume: () => this.#resume(id),
-      store: (round, outcome, ends) => this.#store(id, round, outcome, ends),
-      ended: () => this.#ended(id),
-      handlerEnded: () => {
-        actor.stop('its handler has ended');
-        request.memory?.release();
-        // Code that the handler left running may still ask.
-        makeInteractive(
-          request,
-          refusing(() => new Unanswered(ENDED), clock),
-        );
-      },
-      expired: () => tooLate(limits.askMs),
-    });
-    const { principal } = request.client;
-    const round = request.recorded?.round ?? 0;
-    this.#live.set(id, {
-      actor,
-      principal,
-      round,
-      request,
-      until: undefined,
-      length: 0,
-      place: undefined,
-      kept: undefined,
-    });
-    this.#ids.set(actor.mailbox, id);
+    const memory = this.memoryOf(request);
+    const entry = new InteractiveRequestEntry({ id, request, run, memory }, this.#services);
+    spawnInteractiveRequest(entry);
+    const { mailbox } = entry;
+    this.#ids.set(mailbox, id);
     if (ledger.durable && request.recorded?.id !== undefined) ledger.recordOf(id, false, request);
-    makeInteractive(request, actor.mailbox);
+    makeInteractive(request, mailbox);
     if (request.recorded?.waits) {
-      this.#wait(id, round, {}, request);
+      entry.wait(entry.round, {}, request);
       settleUnsent(request);
     }
-    return actor.mailbox;
+    return mailbox;
   }
 
   /** Returns the durable record of a request, which has the id of its interactive request; undefined without a durable store. */
@@ -141,12 +113,12 @@ export class InteractiveRequests {
     conversation: Mailbox<InteractiveRequestMail>,
   ): { readonly id: string; readonly round: number } | undefined {
     const id = this.#ids.get(conversation);
-    return id === undefined ? undefined : { id, round: this.#live.get(id)?.round ?? 0 };
+    return id === undefined ? undefined : { id, round: this.#services.entries.get(id)?.round ?? 0 };
   }
 
   /** The request has become a task, which now persists its records. */
   tasked(conversation: Mailbox<InteractiveRequestMail>): void {
-    const live = this.#live.get(this.#ids.get(conversation) ?? '');
+    const live = this.#services.entries.get(this.#ids.get(conversation) ?? '');
     if (live) live.kept = 'task';
   }
 
@@ -156,7 +128,7 @@ export class InteractiveRequests {
    * @returns false for any other request
    */
   answers(request: RequestView): boolean {
-    return this.#models.takes(request);
+    return this.#services.models.takes(request);
   }
 
   /**
@@ -185,7 +157,7 @@ export class InteractiveRequests {
       return false;
     }
     const { keys, ledger } = this.#options;
-    const state = openState(keys(), text, request);
+    const state = openState(keys.ring, text, request);
     if (this.#passOn(state, request, responses)) return true;
     if (!ledger.durable) {
       this.#record(state, request, responses);
@@ -206,12 +178,12 @@ export class InteractiveRequests {
    */
   #passOn(state: RequestState, request: RequestView, responses: Responses): boolean {
     const { system, ledger, limits } = this.#options;
-    const live = this.#live.get(state.id);
+    const live = this.#services.entries.get(state.id);
     if (state.until <= system.clock.date() || (!live && ledger.isForgotten(state.until)))
       throw refused(`its question expired after ${limits.askMs} ms`);
     if (live) {
       if (live.until === undefined || live.round !== state.round) throw answeredAlready();
-      live.actor.mailbox.send({ type: 'resumed', request, responses });
+      live.mailbox.send({ type: 'resumed', request, responses });
       return true;
     }
     if (ledger.isSpent(state.id)) throw answeredAlready();
@@ -257,66 +229,13 @@ export class InteractiveRequests {
 
   /** Ends all interactive requests. */
   stop(reason: string): void {
-    this.#suspended.stop();
-    for (const { actor } of [...this.#live.values()])
-      actor.mailbox.send({ type: 'aborted', reason: new Unanswered(reason) });
-  }
-
-  #suspend(id: string, round: number, replies: Responses, request: RequestView, run: HandlerRun): string {
-    const { keys, limits, system } = this.#options;
-    const { clock, log } = system;
-    const { askMs, maxStateLength } = limits;
-    this.#wait(id, round, replies, request);
-    const state = { id, round, until: clock.date() + askMs, whole: true, replies, steps: run.steps() };
-    const { text, without } = sealState(keys(), state, request, maxStateLength);
-    if (without !== undefined)
-      log(
-        'warning',
-        `the requestState of ${nameOf(request)} cannot survive a restart of this process: ${without}. Return less from its steps, such as ids`,
-      );
-    return text;
-  }
-
-  /** @param kept the data to hold in memory besides the current request; the memory of the first request counts its bytes */
-  #wait(id: string, round: number, kept: unknown, current: RequestView): void {
-    const live = this.#live.get(id);
-    if (!live) return;
-    live.round = round;
-    // While it is suspended, its memory counts as suspended and no longer as in flight.
-    current.held?.release();
-    const first = live.request === current ? 0 : live.request.bytes;
-    const bytes = first + Math.max(current.bytes, heapBytes(current.operation));
-    this.#suspended.add(id, live, [current.operation, kept], bytes);
-  }
-
-  #resume(id: string): void {
-    const live = this.#live.get(id);
-    if (live && this.#suspended.remove(id)) this.#models.forget(live.actor.mailbox);
-  }
-
-  #store(id: string, round: number, outcome: Outcome, ends: boolean): Promise<void> | undefined {
-    const kept = this.#options.ledger.keep(id, round, outcome, ends);
-    const live = this.#live.get(id);
-    if (!kept || !live || !ends) return kept;
-    return kept.then(() => {
-      live.kept = 'answered';
-    });
-  }
-
-  #ended(id: string): void {
-    const live = this.#live.get(id);
-    if (!live) return;
-    this.#live.delete(id);
-    this.#options.ledger.over(id, live.round, live.kept);
+    this.#services.suspended.stop();
+    for (const { mailbox } of [...this.#services.entries.values()])
+      mailbox.send({ type: 'aborted', reason: new Unanswered(reason) });
   }
 }
 
 type Responses = Readonly<Record<string, unknown>>;
-
-function nameOf({ operation }: RequestView): string {
-  const name = 'name' in operation ? operation.name : 'uri' in operation ? operation.uri : '';
-  return `${operation.method} ${name}`;
-}
 
 /** Returns the reason why a request cannot ask its client; undefined if it can. */
 function refusalFor(request: RequestView): Error | undefined {
@@ -326,17 +245,7 @@ function refusalFor(request: RequestView): Error | undefined {
     return new Unanswered(`${operation.method} cannot ask its client anything in revision ${client.dialect.revision}`);
   if (!settled) return undefined;
   const reason: unknown = signal.reason;
-  return reason instanceof Error ? reason : new Unanswered(ENDED);
-}
-
-/** A mailbox that rejects every question of a handler that cannot ask. */
-function refusing(reason: () => Error, clock: Clock): Mailbox<InteractiveRequestMail> {
-  return {
-    address: 'request/ended',
-    send(mail) {
-      if (mail.type === 'ask') refuseInput(mail.questions, reason(), clock);
-    },
-  };
+  return reason instanceof Error ? reason : new Unanswered(REQUEST_ENDED);
 }
 
 function answeredAlready(): ProtocolError {

@@ -176,12 +176,32 @@ function decoded(text: string): Buffer | undefined {
 /** The actor that holds the generated secret of a server without configured keys in a durable store. */
 const SECRET_ACTOR = 'server/secret';
 
-/**
- * Loads the keys that seal request states from the secret in the store, and creates it if needed.
- *
- * @throws {StoreError}
- */
-export async function loadKeyRing(store: Store, clock: Clock): Promise<KeyRing> {
+/** The keys that seal the request states of a server: configured, stored, or random. */
+export class StateKeys {
+  #ring: KeyRing | undefined;
+
+  /** @param secrets the configured secrets; see {@link KeyRing} */
+  constructor(secrets: readonly string[] | undefined) {
+    this.#ring = secrets && new KeyRing(secrets);
+  }
+
+  /** The keys of this server. Random ones if none are configured or stored. */
+  get ring(): KeyRing {
+    this.#ring ??= KeyRing.random();
+    return this.#ring;
+  }
+
+  /**
+   * Loads the stored secret of a server without configured keys from its durable store, and creates it if needed.
+   *
+   * @throws {StoreError}
+   */
+  async load(store: Store, clock: Clock): Promise<void> {
+    if (!this.#ring && store.durable) this.#ring = await loadKeyRing(store, clock);
+  }
+}
+
+async function loadKeyRing(store: Store, clock: Clock): Promise<KeyRing> {
   const stored = await store.load(SECRET_ACTOR);
   if (stored?.snapshot) return new KeyRing([secretIn(fromText(stored.snapshot.data, SECRET_ACTOR))]);
   const secret = KeyRing.randomSecret();

@@ -1,55 +1,58 @@
 /** The suspended requests: limited in number, per principal, in memory, and in time. */
-import type { Actor } from '../actor/actor.ts';
 import type { Clock, Timer } from '../clock.ts';
 import type { Limits } from '../limits.ts';
 import type { InteractiveRequestMail } from '../messages/input-messages.ts';
-import type { RequestView } from '../messages/request-view.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
 import type { Excess, Quota, Reservation } from '../quota.ts';
 import { jsonLength } from '../results/size.ts';
 import type { Quotas } from '../server-quotas.ts';
-import { Unanswered } from './input-errors.ts';
+import { tooLate, Unanswered } from './input-errors.ts';
+
+/** The reservations of a suspended request in the server's quotas. */
+export interface Reserved {
+  readonly request: Reservation;
+  readonly bytes: Reservation;
+}
 
 /** An interactive request that has not ended. */
 export interface SuspendedRequest {
-  readonly actor: Actor<InteractiveRequestMail>;
+  readonly mailbox: Mailbox<InteractiveRequestMail>;
   readonly principal: string;
   /** The round whose answer is expected. */
   round: number;
   /** The time by which its client must return, in milliseconds of the server's clock; undefined while its handler runs. */
   until: number | undefined;
-  /** The first request, which is retained as long as the handler. */
-  readonly request: RequestView;
   /** The memory of its data while it is suspended, in characters of JSON. */
   length: number;
   /** Its reservations in the server's quotas while it is suspended. */
-  place: { readonly parked: Reservation; readonly bytes: Reservation } | undefined;
+  reserved: Reserved | undefined;
   /** The outcome of its last answer, once it is known. */
   kept: 'answered' | 'gave way' | 'task' | undefined;
 }
 
 /** Bytes of a suspended handler, without its request and replies. Measured with Node 20. */
-const PARKED_BYTES = 16_000;
+const SUSPENDED_BYTES = 16_000;
 
 export class SuspendedRequests {
   readonly #clock: Clock;
   readonly #limits: Limits;
-  readonly #quotas: Pick<Quotas, 'parked' | 'retained'>;
+  readonly #quotas: Pick<Quotas, 'suspended' | 'retained'>;
   /** The suspended requests, oldest first. */
-  readonly #parked = new Map<string, SuspendedRequest>();
+  readonly #suspended = new Map<string, SuspendedRequest>();
   /** The same by principal. */
   readonly #of = new Map<string, Set<string>>();
   /** The memory of all suspended requests, in characters of JSON. */
   #length = 0;
   #timer: Timer | undefined;
 
-  constructor(clock: Clock, limits: Limits, quotas: Pick<Quotas, 'parked' | 'retained'>) {
+  constructor(clock: Clock, limits: Limits, quotas: Pick<Quotas, 'suspended' | 'retained'>) {
     this.#clock = clock;
     this.#limits = limits;
     this.#quotas = quotas;
   }
 
   get size(): number {
-    return this.#parked.size;
+    return this.#suspended.size;
   }
 
   /**
@@ -61,19 +64,19 @@ export class SuspendedRequests {
    */
   add(id: string, live: SuspendedRequest, kept: unknown, bytes: number): void {
     const { askMs, maxParkedBytes } = this.#limits;
-    const { parked, retained } = this.#quotas;
+    const { suspended, retained } = this.#quotas;
     const { principal } = live;
-    this.#makeRoom(parked, principal, 1);
-    const full = this.#makeRoom(retained, principal, PARKED_BYTES + bytes);
+    this.#makeRoom(suspended, principal, 1);
+    const full = this.#makeRoom(retained, principal, SUSPENDED_BYTES + bytes);
     live.until = this.#clock.now() + askMs;
     live.length = jsonLength(kept, maxParkedBytes);
-    live.place = { parked: parked.take(principal), bytes: retained.take(principal, PARKED_BYTES + bytes) };
+    live.reserved = { request: suspended.take(principal), bytes: retained.take(principal, SUSPENDED_BYTES + bytes) };
     this.#length += live.length;
-    this.#parked.set(id, live);
+    this.#suspended.set(id, live);
     const own = this.#of.get(principal) ?? new Set();
     this.#of.set(principal, own.add(id));
     if (full) this.#evict(id, full.message);
-    for (const oldest of this.#parked.keys()) {
+    for (const oldest of this.#suspended.keys()) {
       if (this.#length <= maxParkedBytes || oldest === id) break;
       this.#evict(oldest, "the server's option is limits.maxParkedBytes");
     }
@@ -82,13 +85,13 @@ export class SuspendedRequests {
 
   /** @returns false if it is not suspended */
   remove(id: string): boolean {
-    const live = this.#parked.get(id);
+    const live = this.#suspended.get(id);
     if (!live) return false;
     live.until = undefined;
-    live.place?.parked.release();
-    live.place?.bytes.release();
+    live.reserved?.request.release();
+    live.reserved?.bytes.release();
     this.#length -= live.length;
-    this.#parked.delete(id);
+    this.#suspended.delete(id);
     const own = this.#of.get(live.principal);
     own?.delete(id);
     if (own?.size === 0) this.#of.delete(live.principal);
@@ -105,7 +108,7 @@ export class SuspendedRequests {
       const excess = quota.excess(principal, amount);
       if (!excess) return undefined;
       const own = excess.limit === 'total' ? undefined : this.#of.get(principal)?.values();
-      const [oldest] = own ?? (excess.limit === 'total' ? this.#parked.keys() : []);
+      const [oldest] = own ?? (excess.limit === 'total' ? this.#suspended.keys() : []);
       if (oldest === undefined) return excess;
       this.#evict(oldest, excess.message);
     }
@@ -113,10 +116,10 @@ export class SuspendedRequests {
 
   /** Evicts a request. Its client may still return; the request then runs again. */
   #evict(id: string, why: string): void {
-    const live = this.#parked.get(id);
+    const live = this.#suspended.get(id);
     if (!live) return;
     live.kept = 'gave way';
-    live.actor.mailbox.send({
+    live.mailbox.send({
       type: 'expired',
       reason: new Unanswered(`evicted as the oldest of too many open questions: ${why}`),
     });
@@ -126,21 +129,17 @@ export class SuspendedRequests {
 
   #watch(): void {
     if (this.#timer) return;
-    const [first] = this.#parked.values();
+    const [first] = this.#suspended.values();
     if (first?.until === undefined) return;
     this.#timer = this.#clock.after(Math.max(0, Math.ceil(first.until - this.#clock.now())), () => {
       this.#timer = undefined;
       const now = this.#clock.now();
       const reason = tooLate(this.#limits.askMs);
-      for (const { actor, until } of [...this.#parked.values()]) {
+      for (const { mailbox, until } of [...this.#suspended.values()]) {
         if (until === undefined || until > now) break;
-        actor.mailbox.send({ type: 'expired', reason });
+        mailbox.send({ type: 'expired', reason });
       }
       this.#watch();
     });
   }
-}
-
-export function tooLate(askMs: number): Unanswered {
-  return new Unanswered(`nobody answered within ${askMs} ms (the server's option is limits.askMs)`);
 }

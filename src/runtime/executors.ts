@@ -14,7 +14,7 @@ import { promptExecution } from '../executors/prompts.ts';
 import { resourceExecution } from '../executors/resources.ts';
 import { ToolExecutor } from '../executors/tool-executor.ts';
 import { type ToolPolicy, toolExecution } from '../executors/tools.ts';
-import { type ContextHost, RequestContext } from '../input/context.ts';
+import { RequestContext } from '../input/context.ts';
 import type { InteractiveRequests } from '../input/interactive-requests.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import type { CallToolResult, CompleteResult, GetPromptResult, ReadResourceResult } from '../protocol/types.ts';
@@ -38,19 +38,11 @@ export interface ExecutorsOptions {
 export type CompletableImplementation = Completable & Labelled;
 
 export function spawnExecutors(options: ExecutorsOptions) {
-  const { executions, asks, system, tasks, answerable } = options;
-  const base: ContextHost = {
-    clock: system.clock,
-    maxStepsLength: asks.maxStepsLength,
-    interact: asks.interact.bind(asks),
-    storageOf: asks.storageOf.bind(asks),
-    memoryOf: asks.memoryOf.bind(asks),
-  };
+  const { executions, asks, tasks, answerable } = options;
   const resumes = (request: RequestView, again: () => void): boolean =>
     request.continues && asks.continues(request, again);
   const tools = new ToolExecutor({
     execution: chooseExecution(executions.tools, toolExecution(options.policy)),
-    contexts: base,
     interactive: asks,
     tasks,
     modelAnswers: answerable,
@@ -71,7 +63,7 @@ export function spawnExecutors(options: ExecutorsOptions) {
       resumes,
       address: 'executor/resources',
       run: (request, implementation, target) =>
-        resources.execute({ ...target, implementation }, new RequestContext(request, base)),
+        resources.execute({ ...target, implementation }, new RequestContext(request, asks)),
       wrap: (result) => ({ kind: 'read', result }),
     }),
     prompts: spawnExecutor<PromptImplementation, PromptTarget, GetPromptResult>({
@@ -79,7 +71,7 @@ export function spawnExecutors(options: ExecutorsOptions) {
       resumes,
       address: 'executor/prompts',
       run: (request, implementation, target) =>
-        prompts.execute({ ...target, implementation }, new RequestContext(request, base)),
+        prompts.execute({ ...target, implementation }, new RequestContext(request, asks)),
       wrap: (result) => ({ kind: 'prompt', result }),
     }),
     completions: spawnExecutor<CompletableImplementation, CompletionTarget, CompleteResult>({
@@ -90,7 +82,7 @@ export function spawnExecutors(options: ExecutorsOptions) {
         // An argument without a completer has no suggestions; that is not an error.
         const completer = Object.hasOwn(completers, argument.name) ? completers[argument.name] : undefined;
         if (!completer) return { completion: { values: [], total: 0, hasMore: false } };
-        return completions.execute({ argument, chosen, completer }, new RequestContext(request, base));
+        return completions.execute({ argument, chosen, completer }, new RequestContext(request, asks));
       },
       wrap: (result) => ({ kind: 'completion', result }),
     }),

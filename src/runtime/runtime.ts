@@ -12,7 +12,7 @@ import { Handles } from '../handles/handles.ts';
 import { chartUri, handleUri } from '../handles/tools/handle-resources.ts';
 import { InteractiveRequests } from '../input/interactive-requests.ts';
 import { RequestLog } from '../input/request-log.ts';
-import { KeyRing, loadKeyRing } from '../input/seal.ts';
+import { StateKeys } from '../input/seal.ts';
 import type { Inspection } from '../inspection/inspection.ts';
 import { launcher } from '../launcher.ts';
 import { resolveLimits } from '../limits.ts';
@@ -81,18 +81,10 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
   const kept = openSessionRepository(keeping, { system, limits, quotas });
 
   // Requests that wait for input.
-  let keys = options.keys && new KeyRing(options.keys);
-  keeping.restoring(async () => {
-    if (!options.keys && keeping.store.durable) keys = await loadKeyRing(keeping.store, clock);
-  });
+  const keys = new StateKeys(options.keys);
+  keeping.restoring(() => keys.load(keeping.store, clock));
   const ledger = new RequestLog({ system, limits, store: keeping.store });
-  const asks = new InteractiveRequests({
-    system,
-    keys: () => (keys ??= KeyRing.random()),
-    ledger,
-    limits,
-    quotas,
-  });
+  const asks = new InteractiveRequests({ system, keys, ledger, limits, quotas });
 
   // Tasks and handles, which outlive their request.
   const introducer = describeServer(options, info);

@@ -2,7 +2,7 @@
 import { nanoid } from 'nanoid';
 import type { ActorSystem } from '../actor/actor.ts';
 import type { Timer } from '../clock.ts';
-import type { Context, ContextHost, RequestContext } from '../input/context.ts';
+import { type Context, RequestContext, type RunOptions } from '../input/context.ts';
 import type { InteractiveRequests } from '../input/interactive-requests.ts';
 import type { RequestLog } from '../input/request-log.ts';
 import type { Limits } from '../limits.ts';
@@ -49,6 +49,44 @@ export interface TasksOptions {
 /** Length of a task id: 132 random bits, because the id is the only protection of an anonymous task. */
 const TASK_ID_LENGTH = 22;
 
+/** A call of a tool that is a task or may become one. */
+export interface LastingCall<C, R> {
+  readonly call: C;
+  readonly execution: { execute(call: C, ctx: Context): R | Promise<R> };
+  readonly timeoutMs: number | undefined;
+  readonly model: RunOptions['model'];
+}
+
+/** The context of a call that becomes a task if it runs too long for a request. */
+class PromotableContext extends RequestContext {
+  readonly #tasks: Tasks;
+  #timer: Timer;
+
+  constructor(
+    request: RequestView,
+    interactive: InteractiveRequests,
+    tasks: Tasks,
+    timeoutMs: number | undefined,
+    options: RunOptions,
+  ) {
+    super(request, interactive, timeoutMs, options);
+    this.#tasks = tasks;
+    this.#timer = tasks.promoteLater(request, this);
+  }
+
+  /** The time that its client takes to answer does not count: each request of the call gets the full time. */
+  override continueFor(request: RequestView): void {
+    super.continueFor(request);
+    this.#timer.cancel();
+    this.#timer = this.#tasks.promoteLater(request, this);
+  }
+
+  /** The handler has ended. */
+  end(): void {
+    this.#timer.cancel();
+  }
+}
+
 export class Tasks {
   readonly #options: TasksOptions;
   readonly #table: TaskTable;
@@ -94,39 +132,37 @@ export class Tasks {
    *
    * @throws {ProtocolError} if there are too many tasks
    */
-  run<R>(
+  run<C, R>(
     request: RequestView,
-    way: Exclude<CallMode, { readonly as: 'request' }>,
-    base: ContextHost,
-    contextOf: (base: ContextHost) => RequestContext,
-    execute: (ctx: Context) => R | Promise<R>,
+    mode: Exclude<CallMode, { readonly as: 'request' }>,
+    { call, execution, timeoutMs, model }: LastingCall<C, R>,
   ): R | Promise<R> {
-    if (way.as === 'task') {
+    const { asks } = this.#options;
+    if (mode.as === 'task') {
       this.#makeRoom(request);
-      const ctx = contextOf(base);
-      const created = this.#create(request, ctx, way.ttlMs);
-      return created ? created.then(() => execute(ctx)) : execute(ctx);
+      const ctx = new RequestContext(request, asks, timeoutMs, { lasting: true });
+      const created = this.#create(request, ctx, mode.ttlMs);
+      return created ? created.then(() => execution.execute(call, ctx)) : execution.execute(call, ctx);
     }
-    const { limits, system } = this.#options;
-    let timer: Timer | undefined;
-    const stop = (): void => timer?.cancel();
-    // The time that its client takes to answer does not count: each request of the call gets the full time.
-    const watch = (current: RequestView): void => {
-      stop();
-      timer = system.clock.after(limits.taskAfterMs, () => this.#outlasted(current, ctx));
-    };
-    const ctx = contextOf({ ...base, carried: watch });
-    watch(request);
+    const ctx = new PromotableContext(request, asks, this, timeoutMs, { model, lasting: true });
     let running: R | Promise<R>;
     try {
-      running = execute(ctx);
+      running = execution.execute(call, ctx);
     } catch (error) {
-      stop();
+      ctx.end();
       throw error;
     }
-    if (isThenable(running)) Promise.resolve(running).then(stop, stop);
-    else stop();
+    if (isThenable(running)) {
+      const end = (): void => ctx.end();
+      Promise.resolve(running).then(end, end);
+    } else ctx.end();
     return running;
+  }
+
+  /** Turns a call into a task if the request that carries it now is still running after `limits.taskAfterMs`. */
+  promoteLater(request: RequestView, run: HandlerRun): Timer {
+    const { limits, system } = this.#options;
+    return system.clock.after(limits.taskAfterMs, () => this.#outlasted(request, run));
   }
 
   /** Serves a request about tasks. */

@@ -1,0 +1,177 @@
+/** The entry of an interactive request in its table: its round, its suspension, its durable answers, and its end. */
+import type { Actor } from '../actor/actor.ts';
+import type { ActorSystem } from '../actor/actor-system.ts';
+import { nameOfOperation } from '../inspection/display-names.ts';
+import type { Limits } from '../limits.ts';
+import type { Question } from '../messages/client-input.ts';
+import type { HandlerRun, InteractiveRequestMail } from '../messages/input-messages.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
+import type { HeldMemory, RequestView } from '../messages/request-view.ts';
+import type { Outcome, Result } from '../messages/results.ts';
+import { heapBytes } from '../protocol/heap.ts';
+import { makeInteractive } from '../requests/active-request.ts';
+import { Unanswered } from './input-errors.ts';
+import { rejectingMailbox } from './input-request.ts';
+import type { ModelAnswers } from './model-answers.ts';
+import type { RequestLog } from './request-log.ts';
+import { sealState } from './request-state.ts';
+import type { StateKeys } from './seal.ts';
+import type { Reserved, SuspendedRequest, SuspendedRequests } from './suspended.ts';
+
+/** The services that all interactive requests of a server share. */
+export interface InteractiveRequestServices {
+  readonly system: ActorSystem;
+  readonly limits: Limits;
+  /** The keys that seal states. */
+  readonly keys: StateKeys;
+  readonly ledger: RequestLog;
+  readonly suspended: SuspendedRequests;
+  readonly models: ModelAnswers;
+  /** The interactive requests that have not ended, by id. */
+  readonly entries: Map<string, InteractiveRequestEntry>;
+}
+
+/** The run of a handler that needs input, as its interactive request begins. */
+export interface InteractiveRun {
+  /** Its id in sealed states, known only to this server. */
+  readonly id: string;
+  /** The first request, which is retained as long as the handler. */
+  readonly request: RequestView;
+  readonly run: HandlerRun;
+  /** Counts its open input requests and the replies to them. */
+  readonly memory: HeldMemory;
+}
+
+export const REQUEST_ENDED = 'the request has ended, so its questions are withdrawn';
+
+export class InteractiveRequestEntry implements SuspendedRequest, InteractiveRun {
+  readonly id: string;
+  readonly request: RequestView;
+  readonly run: HandlerRun;
+  readonly memory: HeldMemory;
+  round: number;
+  until: number | undefined;
+  length = 0;
+  reserved: Reserved | undefined;
+  kept: SuspendedRequest['kept'];
+  readonly #services: InteractiveRequestServices;
+  #actor: Actor<InteractiveRequestMail> | undefined;
+
+  constructor({ id, request, run, memory }: InteractiveRun, services: InteractiveRequestServices) {
+    this.id = id;
+    this.request = request;
+    this.run = run;
+    this.memory = memory;
+    this.round = request.recorded?.round ?? 0;
+    this.#services = services;
+  }
+
+  /** Adds the entry to its table. @param actor the actor that tracks the request */
+  begin(actor: Actor<InteractiveRequestMail>): void {
+    this.#actor = actor;
+    this.#services.entries.set(this.id, this);
+  }
+
+  get system(): ActorSystem {
+    return this.#services.system;
+  }
+
+  /** Milliseconds that a client has to answer. */
+  get askMs(): number {
+    return this.#services.limits.askMs;
+  }
+
+  get principal(): string {
+    return this.request.client.principal;
+  }
+
+  get mailbox(): Mailbox<InteractiveRequestMail> {
+    if (!this.#actor) throw new Error('expected an interactive request that has begun');
+    return this.#actor.mailbox;
+  }
+
+  /**
+   * Suspends it until its client returns.
+   *
+   * @param replies the replies so far, which the state carries
+   * @returns the request state that the client sends with its next request
+   */
+  suspend(round: number, replies: Readonly<Record<string, unknown>>, request: RequestView): string {
+    const { keys, limits, system } = this.#services;
+    const { clock, log } = system;
+    this.wait(round, replies, request);
+    const until = clock.date() + limits.askMs;
+    const state = { id: this.id, round, until, whole: true, replies, steps: this.run.steps() };
+    const { text, without } = sealState(keys.ring, state, request, limits.maxStateLength);
+    if (without !== undefined)
+      log(
+        'warning',
+        `the requestState of ${nameOfOperation(request.operation)} cannot survive a restart of this process: ${without}. Return less from its steps, such as ids`,
+      );
+    return text;
+  }
+
+  /**
+   * Suspends it until the model of its client answers.
+   *
+   * @returns the result that asks the model
+   */
+  askModel(round: number, questions: readonly Question[], request: RequestView): Result {
+    this.wait(round, questions, request);
+    return { kind: 'call', result: this.#services.models.ask(this.mailbox, questions, request) };
+  }
+
+  /**
+   * Suspends it without a new state: its client repeats its last request.
+   *
+   * @param kept the data to hold in memory besides the current request; the memory of the first request counts its bytes
+   */
+  wait(round: number, kept: unknown, current: RequestView): void {
+    const { entries, suspended } = this.#services;
+    if (!entries.has(this.id)) return;
+    this.round = round;
+    // While it is suspended, its memory counts as suspended and no longer as in flight.
+    current.held?.release();
+    const first = this.request === current ? 0 : this.request.bytes;
+    const bytes = first + Math.max(current.bytes, heapBytes(current.operation));
+    suspended.add(this.id, this, [current.operation, kept], bytes);
+  }
+
+  /** Ends its suspension: its client has returned, or will not return. */
+  resume(): void {
+    const { models, suspended } = this.#services;
+    if (suspended.remove(this.id)) models.forget(this.mailbox);
+  }
+
+  /**
+   * Stores the answer to the current request: the next input requests, or the final result.
+   *
+   * @param round the round of the state that the request brought
+   * @returns a promise that resolves when the answer may be sent; undefined if it may be sent immediately
+   */
+  store(round: number, outcome: Outcome, ends: boolean): Promise<void> | undefined {
+    const stored = this.#services.ledger.keep(this.id, round, outcome, ends);
+    if (!stored || !ends) return stored;
+    return stored.then(() => {
+      this.kept = 'answered';
+    });
+  }
+
+  /** It has ended and must not be continued. */
+  end(): void {
+    const { entries, ledger } = this.#services;
+    if (entries.delete(this.id)) ledger.over(this.id, this.round, this.kept);
+  }
+
+  /** Its handler has ended. */
+  handlerEnded(): void {
+    const { request } = this;
+    this.#actor?.stop('its handler has ended');
+    request.memory?.release();
+    // Code that the handler left running may still ask.
+    makeInteractive(
+      request,
+      rejectingMailbox(() => new Unanswered(REQUEST_ENDED), this.system.clock),
+    );
+  }
+}
