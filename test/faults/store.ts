@@ -115,6 +115,22 @@ export const STORE: readonly BrokenBuild[] = [
     why: 'the file is checked through a connection that replays a damaged log when it closes',
   },
   {
+    id: 'R-52',
+    test: 'test/store/displaced.test.ts',
+    file: 'src/store/sqlite/group-commit.ts',
+    find: 'this.#mustBeInPlace();\n      this.#keys.keep();',
+    replace: 'this.#keys.keep();',
+    why: 'a transaction in a removed file is acknowledged',
+  },
+  {
+    id: 'R-52',
+    test: 'test/store/displaced.test.ts',
+    file: 'src/store/sqlite/database-file.ts',
+    find: "if (database !== there) throw new Displaced(displacedText(path, '', there));",
+    replace: '',
+    why: 'after a failure of the disk, the store opens the file that replaced its own',
+  },
+  {
     id: 'R-18',
     test: 'test/store/faults.test.ts',
     file: 'src/store/sqlite/sqlite-database.ts',

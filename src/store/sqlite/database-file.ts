@@ -5,6 +5,7 @@ import { makeDirectory } from '../../make-directory.ts';
 import { KnownKeys } from '../known-keys.ts';
 import { StoreError } from '../store.ts';
 import { CommitMark, type Marked } from './commit-mark.ts';
+import { displacedText, FileIdentity, fileIdOf } from './file-identity.ts';
 import { type CheckedFile, checkFile } from './sqlite-check.ts';
 import { columns, Db, isDisk, number, type SqlRow, storeFaultOf } from './sqlite-database.ts';
 import type { ThreadStart } from './sqlite-protocol.ts';
@@ -62,15 +63,30 @@ const STORE_ID = 'INSERT INTO opened SELECT times + 1 + abs(random() % 281474976
 export interface OpenedDatabase extends CheckedFile {
   readonly db: Db;
   readonly mark: CommitMark;
+  readonly identity: FileIdentity;
   /** Messages for the operator, such as the previous process. */
   readonly notes: readonly string[];
   /** Closes the file. */
   release(): void;
 }
 
-/** Opens the file, or creates it. @throws {StoreError} `locked`, `foreign`, `corrupt`; otherwise SQLite's error */
-export function openFile({ path, options, readOnly }: ThreadStart): OpenedDatabase {
+/** A file of the store was removed or replaced while this process had it open. */
+export class Displaced extends StoreError {
+  constructor(message: string) {
+    super('failed', message);
+  }
+}
+
+/**
+ * Opens the file, or creates it.
+ *
+ * @throws {Displaced} if the file is not the one that the previous thread had open
+ * @throws {StoreError} `locked`, `foreign`, `corrupt`; otherwise SQLite's error
+ */
+export function openFile({ path, options, readOnly, database }: ThreadStart): OpenedDatabase {
   const file = resolve(path);
+  const there = database === undefined ? undefined : fileIdOf(file);
+  if (database !== there) throw new Displaced(displacedText(path, '', there));
   const lock = `${file}.lock`;
   const mark = new CommitMark(`${file}-mark`);
   mustNotBeCut(file, path, mark);
@@ -84,7 +100,7 @@ export function openFile({ path, options, readOnly }: ThreadStart): OpenedDataba
     if (readOnly) {
       db.pragma('query_only=ON');
       const checked = before ?? checkFile(db, path, false);
-      return { db, mark, ...checked, notes: [], release: () => {} };
+      return { db, mark, identity: new FileIdentity(file, path), ...checked, notes: [], release: () => {} };
     }
     chmodSync(file, 0o600);
     if (isNew) db.pragma('auto_vacuum=INCREMENTAL');
@@ -100,7 +116,7 @@ export function openFile({ path, options, readOnly }: ThreadStart): OpenedDataba
       mark.close();
       rmSync(lock, { force: true });
     };
-    return { db, mark, ...owned, release };
+    return { db, mark, identity: new FileIdentity(file, path), ...owned, release };
   } catch (error) {
     mark.close();
     db.close();

@@ -6,7 +6,8 @@
 import type { KnownKeys } from '../known-keys.ts';
 import type { ReplyWrite, Write } from '../store.ts';
 import type { CommitMark } from './commit-mark.ts';
-import { COUNT_COMMIT, type OpenedDatabase } from './database-file.ts';
+import { COUNT_COMMIT, Displaced, type OpenedDatabase } from './database-file.ts';
+import type { FileIdentity } from './file-identity.ts';
 import { SqliteJournal } from './journal.ts';
 import { type Db, damaged, explainFault, isDisk, type Statement, storeFaultOf } from './sqlite-database.ts';
 import type { SqliteOptions } from './sqlite-options.ts';
@@ -39,6 +40,7 @@ export class GroupCommit {
   readonly #report: (what: string) => void;
   readonly #keys: KnownKeys;
   readonly #mark: CommitMark;
+  readonly #identity: FileIdentity;
   readonly #count: Statement;
   readonly #rows: StateRows;
   readonly #journal: SqliteJournal;
@@ -48,7 +50,7 @@ export class GroupCommit {
 
   /** @param report receives damage, for the operator */
   constructor(
-    { db, keys, mark }: OpenedDatabase,
+    { db, keys, mark, identity }: OpenedDatabase,
     path: string,
     options: SqliteOptions,
     report: (what: string) => void,
@@ -59,12 +61,17 @@ export class GroupCommit {
     this.#report = report;
     this.#keys = keys;
     this.#mark = mark;
+    this.#identity = identity;
     this.#count = db.prepare(COUNT_COMMIT);
     this.#rows = new StateRows(db, keys, report);
     this.#journal = new SqliteJournal(db, keys, options);
   }
 
-  /** Runs the jobs in order. A job without a response runs again later. */
+  /**
+   * Runs the jobs in order. A job without a response runs again later.
+   *
+   * @throws {Displaced} if the transaction went to a file that its path no longer leads to: nothing is acknowledged
+   */
   run(jobs: readonly StoreJob[]): StoreAnswer[] {
     if (!jobs.some(({ question }) => changes(question))) return jobs.map((job) => this.#attempt(job));
     const answers: StoreAnswer[] = [];
@@ -84,13 +91,21 @@ export class GroupCommit {
       this.#settle();
       this.#count.run();
       this.#db.run('COMMIT');
+      this.#mustBeInPlace();
       this.#keys.keep();
       this.#mark.count();
       for (const id of swept) this.#sweeps.delete(id);
       return answers;
     } catch (error) {
+      if (error instanceof Displaced) throw error;
       return this.#failed(jobs, error);
     }
+  }
+
+  /** After the transaction, so that a file that was removed during it is noticed. @throws {Displaced} */
+  #mustBeInPlace(): void {
+    const displaced = this.#identity.displaced();
+    if (displaced !== undefined) throw new Displaced(displaced);
   }
 
   #failed(jobs: readonly StoreJob[], error: unknown): StoreAnswer[] {

@@ -20,6 +20,8 @@ export interface ThreadStart {
   readonly options: SqliteOptions;
   /** The disk has failed too often: the store is read-only. */
   readonly readOnly: boolean;
+  /** The device and inode of the file that the previous thread had open; undefined for the first thread. */
+  readonly database: string | undefined;
 }
 
 export type StoreQuery =
@@ -121,9 +123,11 @@ export type StoreAnswer =
   | { readonly id: number; readonly fault: StoreFault; readonly message: string };
 
 export type FromThread =
-  | { readonly type: 'open' }
+  | { readonly type: 'open'; readonly database: string | undefined }
   /** The file could not be opened; the thread ends. */
   | { readonly type: 'refused'; readonly fault: StoreFault; readonly message: string }
+  /** A file of the store was removed or replaced: the thread ends, and no other thread may open what is there now. */
+  | { readonly type: 'displaced'; readonly message: string }
   /** The disk failed: the thread accepts no more jobs, sends the remaining responses, and ends. */
   | { readonly type: 'ending' }
   /** In the order of the jobs; of a job whose result is `done`, as that of most is, only the id. */

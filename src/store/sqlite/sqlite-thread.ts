@@ -30,7 +30,7 @@ type State =
   /** The disk has failed too often: only reads are possible. */
   | 'open, read-only'
   | 'reopening, read-only'
-  /** The file could not be opened, or can no longer be read. */
+  /** The file could not be opened, can no longer be read, or was removed or replaced. */
   | 'failed'
   | 'closed';
 
@@ -97,6 +97,8 @@ export class StoreThread {
   #lateness: Timer | undefined;
   #restart: Timer | undefined;
   #why = '';
+  /** The device and inode of the file, once it was open. */
+  #database: string | undefined;
   #ended = Promise.resolve();
 
   constructor(path: string, options: SqliteOptions, host: StoreHost) {
@@ -158,7 +160,8 @@ export class StoreThread {
   }
 
   #start(): void {
-    const start: ThreadStart = { path: this.#path, options: this.#options, readOnly: isReadOnly(this.#state) };
+    const readOnly = isReadOnly(this.#state);
+    const start: ThreadStart = { path: this.#path, options: this.#options, readOnly, database: this.#database };
     const worker = createWorker(start);
     this.#worker = worker;
     let over = false;
@@ -188,9 +191,13 @@ export class StoreThread {
       case 'open':
         if (this.#state === 'closed') return;
         this.#state = OPENED[this.#state];
+        this.#database ??= mail.database;
         this.#opened.resolve();
         if (this.#waiting.size === 0) this.#worker?.unref();
         return this.#flush();
+      case 'displaced':
+        this.#host.log('error', mail.message);
+        return this.#giveUp('failed', mail.message);
       case 'ending':
         this.#state = ENDED[this.#state];
         return;
@@ -232,7 +239,7 @@ export class StoreThread {
         ),
       );
     }
-    if (this.#state === 'closed') return;
+    if (this.#state === 'closed' || this.#state === 'failed') return;
     if (this.#state === 'opening' || isReadOnly(this.#state)) return this.#giveUp(fault, message);
     this.#state = 'reopening';
     const now = this.#host.clock.now();
@@ -252,7 +259,7 @@ export class StoreThread {
   }
 
   #giveUp(fault: StoreFault, message: string): void {
-    this.#state = 'failed';
+    if (this.#state !== 'closed') this.#state = 'failed';
     this.#why = message;
     this.#opened.reject(new StoreError(fault, message));
     this.#rejectAll('failed', message);

@@ -2,7 +2,7 @@
  * The thread of a store in a file: makes all waiting writes durable in one transaction while the next group collects.
  */
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
-import { type OpenedDatabase, openFile } from './database-file.ts';
+import { Displaced, type OpenedDatabase, openFile } from './database-file.ts';
 import { GroupCommit } from './group-commit.ts';
 import { explainFault, storeFaultOf } from './sqlite-database.ts';
 import {
@@ -44,7 +44,8 @@ function open(): OpenedDatabase | undefined {
     for (const message of opened.damage) report(message);
     return opened;
   } catch (error) {
-    tell({ type: 'refused', fault: storeFaultOf(error), message: explainFault(error, start.path) });
+    if (error instanceof Displaced) tell({ type: 'displaced', message: error.message });
+    else tell({ type: 'refused', fault: storeFaultOf(error), message: explainFault(error, start.path) });
     return undefined;
   }
 }
@@ -67,7 +68,7 @@ function group(): StoreJob[] {
 }
 
 function serve(opened: OpenedDatabase): void {
-  const { db, release } = opened;
+  const { db, identity, release } = opened;
   const groups = new GroupCommit(opened, start.path, start.options, report);
   let ended = false;
   const end = (): void => {
@@ -76,6 +77,21 @@ function serve(opened: OpenedDatabase): void {
     db.close();
     port?.close();
   };
+  // When files were displaced, the mark and the lock stay as they are: another process may use them by now.
+  const close = (): void => {
+    const message = start.readOnly ? undefined : identity.displaced();
+    if (message === undefined) release();
+    else tell({ type: 'displaced', message });
+  };
+  const answersTo = (jobs: readonly StoreJob[]): StoreAnswer[] | undefined => {
+    try {
+      return groups.run(jobs);
+    } catch (error) {
+      if (!(error instanceof Displaced)) throw error;
+      tell({ type: 'displaced', message: error.message });
+      return undefined;
+    }
+  };
   port?.on('message', (first: PostedJobs) => {
     queue.push(...unpackJobs(first));
     while (queue.length > 0 && !ended) {
@@ -83,9 +99,10 @@ function serve(opened: OpenedDatabase): void {
       for (let more = receiveMessageOnPort(port); more; more = receiveMessageOnPort(port))
         queue.push(...unpackJobs(more.message));
       const jobs = group();
-      const answers: StoreAnswer[] = groups.run(jobs);
+      const answers = answersTo(jobs);
+      if (!answers) return end();
       const closing = jobs.find(({ question }) => question.type === 'close');
-      if (closing) release();
+      if (closing) close();
       if (groups.broken) tell({ type: 'ending' });
       if (answers.length > 0) respond(answers);
       if (closing || groups.broken) return end();
@@ -93,7 +110,7 @@ function serve(opened: OpenedDatabase): void {
       queue.push(...jobs.filter(({ id }) => !answered.has(id)));
     }
   });
-  tell({ type: 'open' });
+  tell({ type: 'open', database: identity.database });
 }
 
 const opened = open();
