@@ -4,6 +4,7 @@ import { messageOf } from '../protocol/json.ts';
 import type { Excess } from '../quota.ts';
 import type { ActorRow, Write } from '../store/store.ts';
 import { TimerQueue } from '../timer-queue.ts';
+import { type CountedReply, CreationReplies } from './creation-replies.ts';
 import { Footprint, type NewReplies } from './footprint.ts';
 import { HandleError } from './handle-error.ts';
 import { deadlineOf, type HandleRecord, handleAddress, lifetimeOf, recordOf } from './handle-record.ts';
@@ -40,6 +41,7 @@ export class HandleDirectory {
   /** The instances in memory; the least recently used first. */
   readonly #loaded = new Map<HandleRecord, Instance>();
   readonly #timerQueue: TimerQueue;
+  readonly #creationReplies: CreationReplies;
   #timers: Timer[] = [];
   #restored = false;
   #stopped = false;
@@ -48,6 +50,7 @@ export class HandleDirectory {
   constructor(host: InstanceDeps, kind: (name: string) => MachineKind | undefined) {
     this.#host = host;
     this.#kind = kind;
+    this.#creationReplies = new CreationReplies(host.quotas.retained);
     this.#timerQueue = new TimerQueue(host.clock, host.date, (id) => this.#activate(id));
   }
 
@@ -85,6 +88,21 @@ export class HandleDirectory {
       footprint = Footprint.reserve(retained, principal, session, bytes);
     if ('limit' in footprint) throw tooMany(footprint);
     return footprint;
+  }
+
+  /**
+   * Reserves memory for the reply to the idempotency key of a new handle. Idle instances hibernate if that makes room.
+   *
+   * @param bytes of the reply in memory, without its key
+   * @throws {HandleError} `busy` if there is no room
+   */
+  reserveReply(principal: string, session: string | undefined, bytes: number, expires: number): CountedReply {
+    this.#creationReplies.expire(this.#host.date());
+    let counted = this.#creationReplies.reserve(principal, session, bytes, expires);
+    if ('limit' in counted && this.#hibernateIdle(undefined))
+      counted = this.#creationReplies.reserve(principal, session, bytes, expires);
+    if ('limit' in counted) throw tooMany(counted);
+    return counted;
   }
 
   /**
@@ -316,6 +334,7 @@ export class HandleDirectory {
 
   #expireAll(): void {
     const now = this.#host.date();
+    this.#creationReplies.expire(now);
     for (const entry of this.#entries.values()) {
       if (this.#isExpired(entry)) this.expire(entry);
       if (this.#expired.has(entry) && entry.forgotten <= now) this.#remove(entry);

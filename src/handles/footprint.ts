@@ -8,7 +8,7 @@ import { type Excess, isExcess, type Quota, type Reservation } from '../quota.ts
 export const ENTRY_BYTES = 1_600;
 export const AWAKE_BYTES = 4_000;
 /** Bytes of an idempotency key, without its reply. */
-const KEY_BYTES = 400;
+export const KEY_BYTES = 400;
 
 /** A stored reply for an idempotency key. */
 interface Reply {

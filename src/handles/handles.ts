@@ -8,6 +8,7 @@ import { ANONYMOUS } from '../quota.ts';
 import { warnOfUntestedXState } from '../registry/xstate-copy.ts';
 import type { Write } from '../store/store.ts';
 import type { QueuedKind } from './bounded-mailbox.ts';
+import type { CountedReply } from './creation-replies.ts';
 import { HandleDirectory, type HibernatingHandle } from './directory.ts';
 import { HandleError } from './handle-error.ts';
 import { actorId, deadlineOf, type HandleRecord, handleAddress, isStale, lifetimeOf, rowOf } from './handle-record.ts';
@@ -100,8 +101,27 @@ export class Handles {
 
   async #create(kind: MachineKind, input: unknown, caller: Caller, reply: readonly ReplyOf[]): Promise<HandleView> {
     if (this.#stopped) throw new Deactivating();
-    const footprint = this.#directory.reserveHandle(caller.principal, caller.ctx?.session?.id, heapBytes(input));
     const handle = nanoid(HANDLE_LENGTH);
+    if (reply.length === 0) return this.#createInstance(kind, handle, input, caller, []);
+    const expires = this.#host.date() + this.#options.limits.replyTtlMs;
+    const counted = this.#reserveReply(caller, handle, expires);
+    try {
+      const more = reply.map((writeOf): Write => writeOf(handle, expires));
+      return await this.#createInstance(kind, handle, input, caller, more);
+    } catch (error) {
+      counted.release();
+      throw error;
+    }
+  }
+
+  async #createInstance(
+    kind: MachineKind,
+    handle: string,
+    input: unknown,
+    caller: Caller,
+    more: readonly Write[],
+  ): Promise<HandleView> {
+    const footprint = this.#directory.reserveHandle(caller.principal, caller.ctx?.session?.id, heapBytes(input));
     const now = this.#host.date();
     const entry: HandleRecord = {
       handle,
@@ -116,7 +136,6 @@ export class Handles {
       forgotten: 0,
       footprint,
     };
-    const more = reply.map((writeOf): Write => writeOf(handle, now + this.#options.limits.replyTtlMs));
     const instance = new Instance(entry, this.#host);
     this.#directory.add(entry, instance);
     try {
@@ -125,6 +144,11 @@ export class Handles {
       this.#directory.remove(entry);
       throw error;
     }
+  }
+
+  #reserveReply({ principal, ctx }: Caller, reply: string, expires: number): CountedReply {
+    const bytes = this.#options.store.durable ? 0 : heapBytes(reply);
+    return this.#directory.reserveReply(principal, ctx?.session?.id, bytes, expires);
   }
 
   /**

@@ -195,8 +195,10 @@ class MemoryStore implements Store {
 
   sweep(now: number): Promise<number> {
     let gone = 0;
-    for (const [id, { actor, replies }] of this.#actors) {
+    for (const [id, { actor, snapshot, replies, timers, streams }] of this.#actors) {
       for (const [request, { expires }] of replies) if (expires <= now) replies.delete(request);
+      // Replies may belong to no actor, such as those to keys of a principal.
+      if (!actor && !snapshot && replies.size + timers.size + streams.size === 0) this.#actors.delete(id);
       if (actor?.expires === undefined || actor.expires > now) continue;
       this.#actors.delete(id);
       gone += 1;

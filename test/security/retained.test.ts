@@ -25,6 +25,13 @@ const KB = 1_024;
 const authenticate = ({ header }: { header(name: string): string | undefined }): string | undefined =>
   header('authorization');
 
+function collector(): () => void {
+  setFlagsFromString('--expose-gc');
+  const collect: unknown = runInNewContext('gc');
+  if (typeof collect !== 'function') throw new Error('expected a garbage collector to call');
+  return () => void collect();
+}
+
 /** An `initialize` whose client has a name this long. */
 function introducing(length: number): object {
   return {
@@ -306,9 +313,7 @@ test('S-43: an event whose result exceeds maxHandleLength is rejected as that: n
 
 test('S-43: nothing refers to the input of a handle that could not begin', async () => {
   const { handles, incidents } = await handleStage([note], { limits: { maxHandleLength: KB } });
-  setFlagsFromString('--expose-gc');
-  const collect: unknown = runInNewContext('gc');
-  if (typeof collect !== 'function') throw new Error('expected a garbage collector to call');
+  const collect = collector();
   const rejected = async (): Promise<WeakRef<object>> => {
     const input = { text: 'x'.repeat(10 * KB) };
     assert.match((await refusalOf(handles.create('note', input, ALICE))).message, 'limits.maxHandleLength');
@@ -370,6 +375,58 @@ test('S-43: the replies to idempotency keys are limited in bytes: an event whose
   // Without a key there is no reply to store.
   await handles.send('note', handle, write(1), ALICE);
   await handles.stop();
+});
+
+for (const [what, store, least] of [
+  ['memory', memoryStore(), 440],
+  ['a file', disk(), 400],
+] as const)
+  test(`S-43: replies to keys of creations, with a store in ${what}, count until they expire, also after their handles have expired`, async () => {
+    const { handles, quotas, clock } = await handleStage([{ ...note, ttlMs: 60_000 }], {
+      store,
+      limits: { maxRetainedBytesPerPrincipal: 20 * KB, replyTtlMs: 86_400_000 },
+    });
+    const create = (key: string) => handles.create('note', { text: '' }, ALICE, { idempotencyKey: key });
+    let made = 0;
+    let refusal: HandleError | undefined;
+    while (!refusal && made < 100) {
+      refusal = await create(`key ${made}`).then(
+        () => undefined,
+        (error: unknown) => (error instanceof HandleError ? error : undefined),
+      );
+      if (!refusal) made += 1;
+      await clock.advance(120_000);
+    }
+    assert.is(refusal?.reason, 'busy');
+    assert.match(refusal?.message ?? '', 'limits.maxRetainedBytesPerPrincipal');
+    // All handles have expired: only the replies are left.
+    assert.ok(made > 20 && quotas.retained.all >= made * least, `${made} handles, ${quotas.retained.all} bytes`);
+    assert.match((await refusalOf(create(`key ${made - 1}`))).message, 'expired');
+    // A call that is rejected leaves nothing.
+    const before = quotas.retained.all;
+    await refusalOf(handles.create('note', { text: 'x'.repeat(KB) }, ALICE, { idempotencyKey: 'large' }));
+    assert.is(quotas.retained.all, before);
+    await clock.advance(86_400_000);
+    assert.is(quotas.retained.all, 0);
+    await create('a new key');
+    await handles.stop();
+  });
+
+test('S-43: a store in memory holds nothing for a client all of whose replies have expired', async () => {
+  const collect = collector();
+  const store = memoryStore();
+  collect();
+  const before = process.memoryUsage().heapUsed;
+  for (let n = 0; n < 20_000; n += 1)
+    void store.commit([
+      { type: 'reply', actor: `handles/note/session ${n}`, request: 'key', data: 'handle', expires: 1 },
+    ]);
+  await store.sweep(2);
+  collect();
+  const held = process.memoryUsage().heapUsed - before;
+  // 16 MB if an empty entry stayed for each session.
+  assert.ok(held < 4_000 * KB, `${held} bytes`);
+  assert.is(await store.reply('handles/note/session 1', 'key'), undefined);
 });
 
 test('S-43: results of fromSteps are limited in bytes until their invocation ends: the step that does not fit fails', async () => {
