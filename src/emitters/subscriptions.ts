@@ -5,6 +5,7 @@ import { type Timer, TimeSlice } from '../clock.ts';
 import type { Change, ChangeNotice } from '../messages/change-notices.ts';
 import type { Client } from '../messages/client-facts.ts';
 import type { Announceable, Mailbox } from '../messages/mailbox.ts';
+import type { Capabilities } from '../messages/offered-capabilities.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import { EMPTY, type TaskState } from '../messages/results.ts';
 import type { SessionMail } from '../messages/session-messages.ts';
@@ -13,7 +14,6 @@ import { ErrorCode, ProtocolError, toWireError } from '../protocol/errors.ts';
 import { heapBytes } from '../protocol/heap.ts';
 import type { SubscriptionFilter } from '../protocol/subscription-filter.ts';
 import { declaresTasks, tasksNotDeclared } from '../protocol/task-params.ts';
-import type { ServerCapabilities } from '../protocol/types.ts';
 import type { Quota, Reservation } from '../quota.ts';
 import { misrouted, respond } from '../requests/respond.ts';
 import { FanOut, type Listeners } from './fan-out.ts';
@@ -27,11 +27,11 @@ export interface SubscriptionsOptions {
   readonly retained: Quota;
   /** Milliseconds for which changes are coalesced into one notification each. */
   readonly gatherMs: number;
-  offers(capability: keyof ServerCapabilities): boolean;
+  readonly capabilities: Pick<Capabilities, 'offers'>;
   /** True if a resource has this URI or a template matches it. */
   knows(uri: string): boolean;
-  /** A task as this client sees it; undefined if it does not exist or belongs to another principal. */
-  taskOf(client: Client, id: string): TaskState | undefined;
+  /** The tasks as a client sees them; undefined if one does not exist or belongs to another principal. */
+  readonly tasks: { look(client: Client, id: string): TaskState | undefined };
 }
 
 /** Bytes for a watched resource, besides its URI. */
@@ -184,7 +184,7 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
       );
     const tasks = new Map<string, TaskState>();
     for (const id of filter.tasks ?? []) {
-      const task = this.#options.taskOf(request.client, id);
+      const task = this.#options.tasks.look(request.client, id);
       if (task) tasks.set(id, task);
     }
     const honoured = {
@@ -210,8 +210,11 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
     lists: SubscriptionFilter['lists'],
     resources: SubscriptionFilter['resources'],
   ): Omit<SubscriptionFilter, 'tasks'> {
-    const { offers, knows } = this.#options;
-    return { lists: lists.filter(offers), resources: offers('resources') ? resources?.filter(knows) : undefined };
+    const { capabilities, knows } = this.#options;
+    return {
+      lists: lists.filter((list) => capabilities.offers(list)),
+      resources: capabilities.offers('resources') ? resources?.filter(knows) : undefined,
+    };
   }
 
   #watch(request: RequestView, uri: string): void {

@@ -132,3 +132,8 @@ export interface ConnectionEvents {
   /** The core has nothing more to send: flush, then close. */
   'connection.end': { readonly connection: ConnectionId; readonly reason: string };
 }
+
+/** Emits events on the bus. */
+export interface ConnectionEventEmitter {
+  emit<K extends keyof ConnectionEvents>(name: K, event: ConnectionEvents[K]): void;
+}

@@ -3,6 +3,7 @@
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { LogLevel } from '../protocol/types.ts';
 import type { ChangeNotice } from './change-notices.ts';
+import type { Mailbox } from './mailbox.ts';
 import type { RequestView } from './request-view.ts';
 import type { Outcome } from './results.ts';
 
@@ -59,3 +60,12 @@ export type RequestsMail =
    * receive them.
    */
   | { readonly type: 'abandon'; readonly reason: string };
+
+/** The actor or service that serves requests of one kind. */
+export type RequestTarget = Pick<Mailbox<RequestMail>, 'send'>;
+
+/** Passes each admitted request to the actor or service that serves it. */
+export interface RequestRoutes {
+  /** A bound function: an in-flight table calls it at the end of a turn. */
+  readonly route: (mail: RequestMail) => void;
+}

@@ -8,7 +8,7 @@ import { factsOf, waitOf } from '../inspection/display-names.ts';
 import type { Facts, Waits } from '../inspection/records.ts';
 import type { EmitterMail } from '../messages/emitter-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
-import type { AnswerMail, RequestMail, RequestsMail } from '../messages/request-messages.ts';
+import type { AnswerMail, RequestMail, RequestRoutes, RequestsMail } from '../messages/request-messages.ts';
 import { ErrorCode, type ErrorCodeValue, toWireError, wireError } from '../protocol/errors.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import { isExcess, type Quota } from '../quota.ts';
@@ -28,8 +28,8 @@ export interface RequestsOptions extends OpenSubscriptionsOptions, RequestLimits
   readonly address: string;
   readonly connection?: string;
   readonly emitter: Mailbox<EmitterMail>;
-  /** Passes an admitted request on to the actor that serves it. */
-  route(mail: RequestMail): void;
+  /** Passes admitted requests on. */
+  readonly router: RequestRoutes;
   /** A request is rejected because its id is in flight. Called before the error is sent. */
   duplicate(id: RequestId): void;
   /** Called while draining, when no request is in flight any more. */
@@ -181,7 +181,7 @@ class Requests implements Behaviour<RequestsMail> {
       const full = this.#hold(request) ?? this.#listens.add(request, now);
       if (full === undefined) {
         request.take('admit');
-        return this.#afterwards(this.#options.route, mail);
+        return this.#afterwards(this.#options.router.route, mail);
       }
       request.held?.release();
       return this.#refuse(request, ErrorCode.Overloaded, full);
@@ -197,7 +197,7 @@ class Requests implements Behaviour<RequestsMail> {
     if (request.deadline < this.#alarm) this.#watch(request.deadline, now);
     // After this turn: log messages and progress of a handler that never awaits are then sent at once and do not pile
     // up.
-    this.#afterwards(this.#options.route, mail);
+    this.#afterwards(this.#options.router.route, mail);
   }
 
   /** Counts the bytes of a large message. @returns the reason if the quota is exhausted */

@@ -8,10 +8,10 @@ import type { CompiledTool } from '../handles/tools/handle-tools.ts';
 import type { InteractiveRequests } from '../input/interactive-requests.ts';
 import { ANSWER_DEFINITION, ANSWER_TOOL } from '../input/model-fallback.ts';
 import type { Limits } from '../limits.ts';
-import type { ListKind } from '../messages/change-notices.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
-import type { RequestMail } from '../messages/request-messages.ts';
+import type { RequestTarget } from '../messages/request-messages.ts';
 import type { RequestView } from '../messages/request-view.ts';
+import type { SubscriptionsMail } from '../messages/subscription-messages.ts';
 import type { ServerOptions } from '../options.ts';
 import type { Prompt, Resource, ResourceTemplate, Tool } from '../protocol/types.ts';
 import { Catalogue } from '../registry/catalogue.ts';
@@ -28,8 +28,9 @@ import { spawnRegistry } from '../registry/registry.ts';
 import { servePrompts, serveResources, serveTools } from '../registry/resolve.ts';
 import { warnOfUntestedXState } from '../registry/xstate-copy.ts';
 import type { Tasks } from '../tasks/tasks.ts';
+import type { Bus } from '../transports/bus.ts';
 import { Pool } from '../workers/pool.ts';
-import type { Capabilities } from './capabilities.ts';
+import type { RegisteredCapabilities } from './capabilities.ts';
 import { spawnExecutors } from './executors.ts';
 import { type MachineRegistration, machineRegistration } from './machine-registration.ts';
 
@@ -52,12 +53,13 @@ export interface OfferingOptions {
   readonly handles: Handles;
   readonly options: ServerOptions;
   readonly limits: Limits;
-  readonly introducer: Capabilities;
+  readonly capabilities: RegisteredCapabilities;
+  /** True if the store keeps the checkpoints of statecharts. */
+  readonly durable: boolean;
+  readonly bus: Bus;
+  readonly subscriptions: Mailbox<SubscriptionsMail>;
   admit(request: RequestView, label: string): void;
-  changed(what: ListKind): void;
 }
-
-type RequestMailbox = Pick<Mailbox<RequestMail>, 'send'>;
 
 export interface Offering {
   readonly tools: ToolRegistration;
@@ -65,16 +67,16 @@ export interface Offering {
   readonly resources: Registration<ResourceDefinition>;
   readonly prompts: PromptRegistration;
   readonly registries: {
-    readonly tools: RequestMailbox;
-    readonly resources: RequestMailbox;
-    readonly prompts: RequestMailbox;
+    readonly tools: RequestTarget;
+    readonly resources: RequestTarget;
+    readonly prompts: RequestTarget;
   };
   /** Stops the threads. */
   end(): void;
 }
 
 export function spawnOffering(host: OfferingOptions): Offering {
-  const { options, limits, introducer, system, catalogues } = host;
+  const { options, limits, capabilities, system, catalogues, bus, subscriptions } = host;
   const executors = spawnExecutors({
     ...host,
     executions: options.executors ?? {},
@@ -90,29 +92,32 @@ export function spawnOffering(host: OfferingOptions): Offering {
     address: 'registry/tools',
     catalogue: catalogues.tools,
     serve: serveTools(catalogues.tools, limits.pageSize, executors.tools.mailbox),
-    changed: () => host.changed('tools'),
+    changed() {
+      bus.emit('tools.changed', {});
+      subscriptions.send({ type: 'list changed', what: 'tools' });
+    },
   }).mailbox;
   const resources = spawnRegistry({
     system,
     address: 'registry/resources',
     catalogue: catalogues.resources,
     serve: serveResources(catalogues.resources, limits.pageSize, executors.resources.mailbox, completions),
-    changed: () => host.changed('resources'),
+    changed: () => subscriptions.send({ type: 'list changed', what: 'resources' }),
   }).mailbox;
   const prompts = spawnRegistry({
     system,
     address: 'registry/prompts',
     catalogue: catalogues.prompts,
     serve: servePrompts(catalogues.prompts, limits.pageSize, executors.prompts.mailbox, completions),
-    changed: () => host.changed('prompts'),
+    changed: () => subscriptions.send({ type: 'list changed', what: 'prompts' }),
   }).mailbox;
 
   let refs = 0;
   const nextRef = (): number => ++refs;
-  const runMachine = statechartRunner({ ...system, limits, durable: host.tasks.recovery !== undefined });
+  const runMachine = statechartRunner({ ...system, limits, durable: host.durable });
   const pool = new Pool(host);
   const completable = (completers: object): void => {
-    if (Object.keys(completers).length > 0) introducer.add('completions');
+    if (Object.keys(completers).length > 0) capabilities.add('completions');
   };
   const toolActors = {
     registry: tools,
@@ -120,8 +125,8 @@ export function spawnOffering(host: OfferingOptions): Offering {
     catalogue: catalogues.tools,
     nextRef,
     offered({ task }: ToolImplementation) {
-      introducer.add('tools');
-      if (task !== 'never') introducer.add('tasks');
+      capabilities.add('tools');
+      if (task !== 'never') capabilities.add('tasks');
     },
   };
   const registration = (): ToolRegistration =>
@@ -142,7 +147,7 @@ export function spawnOffering(host: OfferingOptions): Offering {
       compile: compileResource,
       nextRef,
       offered({ completers }) {
-        introducer.add('resources');
+        capabilities.add('resources');
         completable(completers);
       },
     });
@@ -162,7 +167,7 @@ export function spawnOffering(host: OfferingOptions): Offering {
       compile: compilePrompt,
       nextRef,
       offered({ completers }) {
-        introducer.add('prompts');
+        capabilities.add('prompts');
         completable(completers);
       },
     }),

@@ -16,8 +16,6 @@ import { StateKeys } from '../input/seal.ts';
 import type { Inspection } from '../inspection/inspection.ts';
 import { launcher } from '../launcher.ts';
 import { resolveLimits } from '../limits.ts';
-import type { RequestMail } from '../messages/request-messages.ts';
-import type { RequestView } from '../messages/request-view.ts';
 import { guardLog, stderrLog } from '../operator-log.ts';
 import type { ServerOptions } from '../options.ts';
 import type { Implementation } from '../protocol/types.ts';
@@ -31,11 +29,13 @@ import { openSessionRepository } from '../sessions/session-repository.ts';
 import { memoryStore } from '../store/memory-store.ts';
 import type { Store } from '../store/store.ts';
 import { TaskRecords } from '../tasks/task-records.ts';
+import { TaskTable } from '../tasks/task-table.ts';
 import { Tasks } from '../tasks/tasks.ts';
 import { Bus } from '../transports/bus.ts';
 import type { Transport } from '../transports/transport.ts';
-import { describeServer } from './capabilities.ts';
+import { RegisteredCapabilities } from './capabilities.ts';
 import { createCatalogues, type Offering, spawnOffering } from './offering.ts';
+import { RequestRouter } from './request-router.ts';
 import { spawnServer } from './server-actor.ts';
 import { StoreLifecycle } from './store-lifecycle.ts';
 import { Supervision } from './supervision.ts';
@@ -86,32 +86,31 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
   const ledger = new RequestLog({ system, limits, store: keeping.store });
   const asks = new InteractiveRequests({ system, keys, ledger, limits, quotas });
 
-  // Tasks and handles, which outlive their request.
-  const introducer = describeServer(options, info);
-  const tasks = new Tasks({
-    system,
-    limits,
-    quotas,
-    asks,
-    ledger,
-    records: keeping.store.durable ? new TaskRecords({ system, store: keeping.store, ledger, limits }) : undefined,
-    route: (mail) => offering.registries.tools.send(mail),
-    offered: () => introducer.offers('tasks'),
-    changed: (task) => subscriptions.mailbox.send({ type: 'task changed', task }),
-    notifySession: (session, task) =>
-      subscriptions.mailbox.send({ type: 'session changed', session, change: { type: 'task changed', task } }),
-  });
+  const capabilities = new RegisteredCapabilities(options, info);
+  const catalogues = createCatalogues();
 
   // Subscriptions.
-  const catalogues = createCatalogues();
+  const table = new TaskTable(quotas);
   const subscriptions = spawnSubscriptions({
     system,
     maxSubscriptions: limits.maxSubscriptions,
     retained: quotas.retained,
     gatherMs: limits.gatherMs,
-    offers: introducer.offers,
+    capabilities,
     knows: knower(catalogues.resources),
-    taskOf: (client, id) => tasks.look(client, id),
+    tasks: table,
+  });
+
+  // Tasks and handles, which outlive their request.
+  const tasks = new Tasks({
+    system,
+    limits,
+    table,
+    asks,
+    ledger,
+    records: keeping.store.durable ? new TaskRecords({ system, store: keeping.store, ledger, limits }) : undefined,
+    capabilities,
+    subscriptions: subscriptions.mailbox,
   });
 
   const previous = () => launcher()?.previous?.();
@@ -125,8 +124,6 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
       subscriptions.mailbox.send({ type: 'resource updated', uri, ...owner });
   });
 
-  keeping.restoring(() => tasks.restore());
-
   // Registries and executors.
   const offering = spawnOffering({
     system,
@@ -136,13 +133,14 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
     handles,
     options,
     limits,
-    introducer,
+    capabilities,
+    durable: keeping.store.durable,
+    bus,
+    subscriptions: subscriptions.mailbox,
     admit: supervision.admit,
-    changed(what) {
-      if (what === 'tools') bus.emit('tools.changed', {});
-      subscriptions.mailbox.send({ type: 'list changed', what });
-    },
   });
+  const { registries } = offering;
+  keeping.restoring(() => tasks.restore(registries.tools));
 
   // The server actor.
   const connections = new OpenConnections();
@@ -150,14 +148,13 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
   const server = spawnServer({
     system,
     graceMs: limits.graceMs,
-    introduction: introducer.tell,
+    capabilities,
     facts: () => ({ hibernating: handles.hibernating() }),
     connections,
     stop: (reason) => void stop(reason),
   });
 
   // Routing, and connections.
-  const { registries } = offering;
   const replies =
     kept &&
     new ReplyCache({
@@ -166,23 +163,9 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
       limits,
       sessions: kept,
       lasting,
-      definitionOf: (tool) => offering.tools.catalogue.get(tool)?.definition,
+      definitions: catalogues.tools,
       tools: registries.tools,
     });
-  const serve: Readonly<Record<RequestView['servedBy'], (mail: RequestMail) => void>> = {
-    tools: replies?.route ?? ((mail) => registries.tools.send(mail)),
-    resources: (mail) => registries.resources.send(mail),
-    prompts: (mail) => registries.prompts.send(mail),
-    completions(mail) {
-      const { operation } = mail.request;
-      const prompt = operation.method === 'completion/complete' && operation.ref.type === 'ref/prompt';
-      (prompt ? registries.prompts : registries.resources).send(mail);
-    },
-    session: ({ request }) => request.client.session?.mailbox.send({ type: 'serve', request }),
-    server: (mail) => server.mailbox.send(mail),
-    subscriptions: (mail) => subscriptions.mailbox.send(mail),
-    tasks: tasks.serve,
-  };
   const directory = openConnectionTable({
     system,
     bus,
@@ -191,10 +174,15 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
     kept,
     replies,
     outbound,
-    route: (mail) => serve[mail.request.servedBy](mail),
+    router: new RequestRouter({
+      ...registries,
+      tools: replies ?? registries.tools,
+      server: server.mailbox,
+      subscriptions: subscriptions.mailbox,
+      tasks,
+    }),
     subscriptions: subscriptions.mailbox,
-    introduction: introducer.tell,
-    offers: introducer.offers,
+    capabilities,
     connections,
     lasting,
     server: server.mailbox,

@@ -6,7 +6,8 @@ import type { Timer } from '../clock.ts';
 import type { Charted, Facts, Waits } from '../inspection/records.ts';
 import { step } from '../inspection/stepping.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
-import { EMPTY, type Outcome, type ServerDescription } from '../messages/results.ts';
+import type { Capabilities } from '../messages/offered-capabilities.ts';
+import { EMPTY, type Outcome } from '../messages/results.ts';
 import type { ServerMail } from '../messages/server-messages.ts';
 import { toWireError } from '../protocol/errors.ts';
 import { misrouted, respond } from '../requests/respond.ts';
@@ -15,7 +16,7 @@ import type { OpenConnections } from '../sessions/connections.ts';
 export interface ServerActorOptions {
   readonly system: ActorSystem;
   readonly graceMs: number;
-  introduction(): ServerDescription;
+  readonly capabilities: Pick<Capabilities, 'describe'>;
   /** Facts about the server for the inspector. */
   facts(): Facts;
   /** Each sends `connection idle` when it drains and none of its requests is in flight. */
@@ -89,7 +90,7 @@ class ServerActor implements Behaviour<ServerMail> {
       case 'ping':
         return EMPTY;
       case 'server/discover':
-        return { ok: true, result: { kind: 'discover', introduction: this.#options.introduction() } };
+        return { ok: true, result: { kind: 'discover', introduction: this.#options.capabilities.describe() } };
       default:
         return { ok: false, error: toWireError(misrouted(request, 'the server'), '') };
     }

@@ -3,29 +3,21 @@
  * against their limits.
  */
 import { nanoid } from 'nanoid';
+import type { OpenedSession, SessionOpener } from '../codec/inbound/inbound.ts';
 import type { ListKind } from '../messages/change-notices.ts';
-import type { ConnectionId } from '../messages/connection-events.ts';
+import type { ConnectionId, Exchange } from '../messages/connection-events.ts';
 import type { DormantSessions } from '../messages/dormant-sessions.ts';
 import type { SessionState } from '../messages/session-messages.ts';
 import type { Dialect } from '../protocol/dialects/index.ts';
-import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
-import { heapBytes } from '../protocol/heap.ts';
 import type { Initialize } from '../protocol/operations.ts';
-import { ANONYMOUS, type Excess } from '../quota.ts';
-import type { Bus } from '../transports/bus.ts';
-import {
-  type Connection,
-  type ConnectionHost,
-  newSessionId,
-  openConnection,
-  type SessionPersistence,
-} from './connection.ts';
-import type { OpenSession } from './session.ts';
+import { ANONYMOUS } from '../quota.ts';
+import type { Quotas } from '../server-quotas.ts';
+import { Connection, type ConnectionServices, newSessionId, type SessionPersistence } from './connection.ts';
+import { OpenSessions } from './open-sessions.ts';
 import type { SessionRepository } from './session-repository.ts';
 
-export interface ConnectionTableOptions
-  extends Omit<ConnectionHost, 'adopt' | 'sessionOpens' | 'sessionOpened' | 'sessionClosed'> {
-  readonly bus: Bus;
+export interface ConnectionTableOptions extends Omit<ConnectionServices, 'sessions'> {
+  readonly quotas: Pick<Quotas, 'sessions' | 'retained'>;
   /** The durable HTTP sessions; undefined if none are durable. */
   readonly kept: SessionRepository | undefined;
   readonly connections: OpenConnections;
@@ -36,15 +28,6 @@ export interface ConnectionTableOptions
 /** The initial state of a session. */
 const NEW: SessionState = { initialized: false, logLevel: 'info', watches: [] };
 const LISTS: readonly ListKind[] = ['tools', 'resources', 'prompts'];
-
-interface Entry extends OpenSession {
-  readonly principal: string;
-  /** The size of what the client declared, plus the fixed cost of a session. */
-  readonly bytes: number;
-}
-
-/** Memory of an idle session in bytes, without what its client declared; `npm run bench` measures it. */
-const SESSION_BYTES = 6_000;
 
 /** The open connections of a server. */
 export class OpenConnections {
@@ -94,55 +77,14 @@ export interface ConnectionTable extends DormantSessions {
 }
 
 export function openConnectionTable(options: ConnectionTableOptions): ConnectionTable {
-  const { bus, quotas, kept, connections } = options;
-  const sessions = new Map<ConnectionId, Entry>();
-
-  const host: ConnectionHost = {
-    ...options,
-    adopt(shared, exchange, opening, dialect) {
-      const { principal } = exchange;
-      const id = nanoid(8);
-      const connection = openConnection(id, { principal, shared: false, session: true }, host);
-      try {
-        const { id: session, ...opened } = connection.openSession(
-          opening,
-          dialect,
-          kept && keep(kept, opening, dialect),
-        );
-        connections.add(id, connection);
-        const keeper = kept?.open(session, principal, { opening, dialect }, NEW);
-        bus.emit('connection.session', { connection: shared, exchange, opened: id, session, dialect, keeper });
-        if (connections.draining) connection.drain();
-        return opened;
-      } catch (error) {
-        connection.close('its session could not be opened');
-        throw error;
-      }
-    },
-    sessionOpens(principal, opening) {
-      const excess = quotas.sessions.excess(principal) ?? quotas.retained.excess(principal, bytesOf(opening));
-      if (excess) throw tooMany(excess);
-    },
-    sessionOpened(connection, session, opening) {
-      const { principal } = session.client;
-      const bytes = bytesOf(opening);
-      sessions.set(connection, { ...session, principal, bytes });
-      quotas.sessions.add(principal);
-      quotas.retained.add(principal, bytes);
-    },
-    sessionClosed(connection) {
-      const entry = sessions.get(connection);
-      if (!entry) return;
-      sessions.delete(connection);
-      quotas.sessions.remove(entry.principal);
-      quotas.retained.remove(entry.principal, entry.bytes);
-    },
-  };
+  const { bus, kept, connections } = options;
+  const services: ConnectionServices = { ...options, sessions: new OpenSessions(options.quotas) };
 
   // Events from transports.
   bus.on('connection.opened', ({ connection: id, principal = ANONYMOUS, shared = false, session }) => {
     if (session !== undefined) options.lasting.add(session);
-    const connection = openConnection(id, { principal, shared, sessionId: session }, host);
+    const opener = shared ? new SharedSessions(id, services, connections, kept) : undefined;
+    const connection = new Connection(id, { principal, shared: opener, sessionId: session }, services);
     connections.add(id, connection);
     if (connections.draining) connection.drain();
   });
@@ -174,9 +116,9 @@ export function openConnectionTable(options: ConnectionTableOptions): Connection
         unread,
         connect() {
           const name = nanoid(8);
-          const connection = openConnection(name, { principal, shared: false, session: true }, host);
+          const connection = new Connection(name, { principal, session: true }, services);
           const changed = (now: SessionState): void => keeper.changed({ dialect, opening }, now);
-          const { client } = connection.openSession(opening, dialect, { id, was: state, changed });
+          const { client } = connection.beginSession(opening, dialect, { id, was: state, changed });
           opened();
           connections.add(name, connection);
           if (connections.draining) connection.drain();
@@ -184,7 +126,7 @@ export function openConnectionTable(options: ConnectionTableOptions): Connection
           const session = client.session?.mailbox;
           if (survived && session)
             for (const what of LISTS)
-              if (options.offers(what))
+              if (options.capabilities.offers(what))
                 options.subscriptions.send({
                   type: 'session changed',
                   session,
@@ -203,19 +145,56 @@ export function openConnectionTable(options: ConnectionTableOptions): Connection
   };
 }
 
+/** Opens the sessions of a shared connection, each on a connection of its own. */
+class SharedSessions implements SessionOpener {
+  /** No client has a session on a shared connection. */
+  readonly client = undefined;
+  readonly #shared: ConnectionId;
+  readonly #services: ConnectionServices;
+  readonly #connections: OpenConnections;
+  readonly #kept: SessionRepository | undefined;
+
+  constructor(
+    shared: ConnectionId,
+    services: ConnectionServices,
+    connections: OpenConnections,
+    kept: SessionRepository | undefined,
+  ) {
+    this.#shared = shared;
+    this.#services = services;
+    this.#connections = connections;
+    this.#kept = kept;
+  }
+
+  openSession(opening: Initialize, dialect: Dialect, exchange: Exchange | undefined): OpenedSession {
+    if (!exchange) throw new Error('expected an exchange with every message of a shared connection');
+    const { principal } = exchange;
+    const id = nanoid(8);
+    const connection = new Connection(id, { principal, session: true }, this.#services);
+    try {
+      const persistence = this.#kept && persistenceOf(this.#kept, opening, dialect);
+      const { id: session, ...opened } = connection.beginSession(opening, dialect, persistence);
+      this.#connections.add(id, connection);
+      const keeper = this.#kept?.open(session, principal, { opening, dialect }, NEW);
+      this.#services.bus.emit('connection.session', {
+        connection: this.#shared,
+        exchange,
+        opened: id,
+        session,
+        dialect,
+        keeper,
+      });
+      if (this.#connections.draining) connection.drain();
+      return opened;
+    } catch (error) {
+      connection.close('its session could not be opened');
+      throw error;
+    }
+  }
+}
+
 /** Makes a new session durable: its later states are stored. */
-function keep(kept: SessionRepository, opening: Initialize, dialect: Dialect): SessionPersistence {
+function persistenceOf(kept: SessionRepository, opening: Initialize, dialect: Dialect): SessionPersistence {
   const id = newSessionId();
   return { id, changed: (state) => kept.awake(id)?.changed({ opening, dialect }, state) };
-}
-
-function bytesOf({ clientInfo, capabilities }: Initialize): number {
-  return SESSION_BYTES + heapBytes(clientInfo) + heapBytes(capabilities);
-}
-
-function tooMany({ message }: Excess): ProtocolError {
-  return new ProtocolError(
-    ErrorCode.Overloaded,
-    `cannot open a session: ${message}: end one (DELETE over HTTP), or retry later`,
-  );
 }

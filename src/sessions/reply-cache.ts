@@ -7,7 +7,7 @@ import type { ActorSystem } from '../actor/actor-system.ts';
 import type { Limits } from '../limits.ts';
 import type { EmitterMail } from '../messages/emitter-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
-import type { AnswerMail, RequestMail } from '../messages/request-messages.ts';
+import type { AnswerMail, RequestMail, RequestTarget } from '../messages/request-messages.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import { isOutcome, type Outcome } from '../messages/results.ts';
 import { ErrorCode, ProtocolError, toWireError, wireError } from '../protocol/errors.ts';
@@ -31,10 +31,10 @@ export interface ReplyCacheOptions {
    * The ids of sessions that are not durable and outlive this process: its supervisor then repeats requests in flight.
    */
   readonly lasting: ReadonlySet<string>;
-  /** A tool's definition as clients see it; undefined if there is no such tool. */
-  definitionOf(tool: string): unknown;
+  /** The tools by name, with their definitions as clients see them. */
+  readonly definitions: { get(tool: string): { readonly definition: unknown } | undefined };
   /** The actor that runs calls. */
-  readonly tools: Pick<Mailbox<RequestMail>, 'send'>;
+  readonly tools: RequestTarget;
 }
 
 /** Identifies one call for as long as its outcome is stored. */
@@ -87,7 +87,7 @@ const SLACK = 16;
  */
 const MAX_COUNTED = 10_000;
 
-export class ReplyCache {
+export class ReplyCache implements RequestTarget {
   readonly #options: ReplyCacheOptions;
   /** The calls in flight whose outcome will be stored. */
   readonly #calls = new WeakMap<RequestView, Call>();
@@ -104,12 +104,12 @@ export class ReplyCache {
   }
 
   /** Runs a request for a tool, or responds with its stored outcome. */
-  readonly route = (mail: RequestMail): void => {
+  send(mail: RequestMail): void {
     const { request } = mail;
     const { operation } = request;
     if (operation.method !== 'tools/call') return this.#options.tools.send(mail);
     try {
-      const tool = this.#options.definitionOf(operation.name);
+      const tool = this.#options.definitions.get(operation.name)?.definition;
       const key = keyIn(request);
       if (leavesNothing(tool, request, operation)) return this.#options.tools.send(mail);
       const identity = this.#identityOf(request, operation, key);
@@ -121,10 +121,10 @@ export class ReplyCache {
     } catch (error) {
       this.#fail(request, error);
     }
-  };
+  }
 
   /** Wraps the emitter for an in-flight table: responses that must be stored are stored before they are sent. */
-  says(emitter: Mailbox<EmitterMail>): Mailbox<EmitterMail> {
+  storing(emitter: Mailbox<EmitterMail>): Mailbox<EmitterMail> {
     return {
       address: emitter.address,
       send: (mail) => {

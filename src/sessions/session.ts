@@ -13,9 +13,10 @@ import type { Client } from '../messages/client-facts.ts';
 import type { ConnectionId } from '../messages/connection-events.ts';
 import type { EmitterMail } from '../messages/emitter-messages.ts';
 import type { Announceable, Mailbox } from '../messages/mailbox.ts';
+import type { Capabilities } from '../messages/offered-capabilities.ts';
 import type { RequestMail, RequestsMail } from '../messages/request-messages.ts';
 import type { RequestView } from '../messages/request-view.ts';
-import { EMPTY, type Outcome, type ServerDescription } from '../messages/results.ts';
+import { EMPTY, type Outcome } from '../messages/results.ts';
 import type { SessionMail, SessionState } from '../messages/session-messages.ts';
 import type { Dialect } from '../protocol/dialects/index.ts';
 import { ErrorCode, ProtocolError, toWireError } from '../protocol/errors.ts';
@@ -48,7 +49,7 @@ export interface SessionOptions {
   readonly principal: string;
   readonly requests: Mailbox<RequestsMail>;
   readonly emitter: Announceable<EmitterMail>;
-  introduction(): ServerDescription;
+  readonly capabilities: Pick<Capabilities, 'describe'>;
   /** The stored state; undefined for a new session. */
   readonly was?: SessionState | undefined;
   /** Stores the new state. Absent if the session is not durable. */
@@ -218,7 +219,7 @@ class Session implements Behaviour<SessionMail> {
   #serve({ operation }: RequestView): Outcome {
     switch (operation.method) {
       case 'initialize':
-        return { ok: true, result: { kind: 'initialize', introduction: this.#options.introduction() } };
+        return { ok: true, result: { kind: 'initialize', introduction: this.#options.capabilities.describe() } };
       case 'logging/setLevel':
         this.#client.logLevel = operation.level;
         this.#changed();

@@ -5,25 +5,24 @@ import type { InteractiveRequests } from '../input/interactive-requests.ts';
 import type { RequestLog } from '../input/request-log.ts';
 import { isCall } from '../input/request-log.ts';
 import type { Limits } from '../limits.ts';
-import type { RequestMail } from '../messages/request-messages.ts';
+import type { RequestTarget } from '../messages/request-messages.ts';
 import type { Outcome } from '../messages/results.ts';
 import { isObject } from '../protocol/json.ts';
 import { TimerQueue } from '../timer-queue.ts';
 import { replayRequest } from './replayed-request.ts';
+import type { TaskRecovery } from './task-recovery.ts';
+import type { TaskTable } from './task-table.ts';
 
 export interface DelayedCallsOptions {
   readonly system: ActorSystem;
   readonly limits: Pick<Limits, 'maxParked' | 'maxTasks'>;
   readonly ledger: RequestLog;
   readonly asks: InteractiveRequests;
-  /** Routes the request that runs a call again. */
-  route(mail: RequestMail): void;
-  /**
-   * Resumes the task with this identity.
-   *
-   * @returns false if the identity does not belong to a task
-   */
-  task(identity: string): boolean;
+  /** The tasks, whose calls `recovery` runs again. */
+  readonly table: TaskTable;
+  readonly recovery: TaskRecovery;
+  /** Receives the requests that run other calls again. */
+  readonly tools: RequestTarget;
 }
 
 export class DelayedCalls {
@@ -53,9 +52,10 @@ export class DelayedCalls {
   }
 
   async #resume(id: string): Promise<void> {
-    const { asks, ledger, route, task, system } = this.#options;
+    const { asks, ledger, recovery, system, table, tools } = this.#options;
     try {
-      if (task(id)) return;
+      const task = table.all().find(({ record }) => record.identity === id);
+      if (task) return await recovery.recover(task);
       const left = await ledger.left(id);
       // Its client has returned in the meantime.
       if (!left || asks.has(id) || asks.leaving || ledger.isSpent(id)) return;
@@ -65,7 +65,7 @@ export class DelayedCalls {
       const refused = (outcome: Outcome): void => {
         if (!outcome.ok) system.incident(`a suspended call of tool "${tool}"`, new Error(outcome.error.message));
       };
-      route({ type: 'request', request: replayRequest({ tool, session: undefined }, call, recorded, refused) });
+      tools.send({ type: 'request', request: replayRequest({ tool, session: undefined }, call, recorded, refused) });
     } catch (error) {
       system.incident('continuing a suspended call after its delay', error);
     }

@@ -4,7 +4,7 @@ import type { ActorSystem } from '../actor/actor-system.ts';
 import type { InteractiveRequests } from '../input/interactive-requests.ts';
 import type { RequestLog } from '../input/request-log.ts';
 import type { HandlerRun } from '../messages/input-messages.ts';
-import type { RequestMail } from '../messages/request-messages.ts';
+import type { RequestTarget } from '../messages/request-messages.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import type { Outcome } from '../messages/results.ts';
 import { isProtocolError, toWireError } from '../protocol/errors.ts';
@@ -29,8 +29,8 @@ export interface TaskRecoveryOptions {
   readonly records: TaskRecords;
   readonly ledger: RequestLog;
   readonly asks: InteractiveRequests;
-  /** Routes the request that runs the call. */
-  route(mail: RequestMail): void;
+  /** Receives the requests that run calls again. */
+  readonly tools: RequestTarget;
   readonly system: ActorSystem;
 }
 
@@ -44,7 +44,7 @@ export class TaskRecovery {
 
   /** Runs the call of a task again, once. */
   async recover(left: Interrupted): Promise<void> {
-    const { asks, records, ledger, route, system } = this.#options;
+    const { asks, records, ledger, tools, system } = this.#options;
     const { task, record, stood } = left;
     if (stood === undefined || left.running) return;
     left.stood = undefined;
@@ -58,7 +58,7 @@ export class TaskRecovery {
       const recorded = { id: record.identity, round: record.round, replies: task.replies(), steps, place };
       const request = replayRequest(record, call, recorded, done);
       this.#recovering.set(request, { left, stood });
-      route({ type: 'request', request });
+      tools.send({ type: 'request', request });
     } catch (error) {
       const named = isProtocolError(error) ? '' : system.incident('running a task again after a restart', error);
       done({ ok: false, error: toWireError(error, named) });

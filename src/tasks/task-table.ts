@@ -2,6 +2,7 @@
 import type { Timer } from '../clock.ts';
 import type { Client } from '../messages/client-facts.ts';
 import type { RequestView } from '../messages/request-view.ts';
+import type { TaskState } from '../messages/results.ts';
 import type { TaskStatus } from '../protocol/task-params.ts';
 import { ANONYMOUS, type Excess, type Reservation } from '../quota.ts';
 import type { Quotas } from '../server-quotas.ts';
@@ -50,6 +51,20 @@ export class TaskTable {
 
   of(owner: string): Iterable<TaskEntry> {
     return this.#of.get(owner)?.values() ?? [];
+  }
+
+  /** Returns the task of a client with this id; undefined for an unknown task and for one of another owner. */
+  own(client: Client, id: string): TaskEntry | undefined {
+    const entry = this.#kept.get(id);
+    if (entry?.record.owner !== ownerOf(client)) return undefined;
+    // The task may have been restored in the meantime.
+    if (client.session?.id === entry.record.session) entry.session = client.session;
+    return entry;
+  }
+
+  /** Returns a task as its client sees it; undefined for an unknown task and for one of another owner. */
+  look(client: Client, id: string): TaskState | undefined {
+    return this.own(client, id)?.task.look();
   }
 
   add(kept: TaskEntry): void {

@@ -8,11 +8,12 @@ import type { RequestLog } from '../input/request-log.ts';
 import type { Limits } from '../limits.ts';
 import type { Client } from '../messages/client-facts.ts';
 import type { HandlerRun, InteractiveRequestMail } from '../messages/input-messages.ts';
-import type { Announceable, Mailbox } from '../messages/mailbox.ts';
-import type { RequestMail } from '../messages/request-messages.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
+import type { Capabilities } from '../messages/offered-capabilities.ts';
+import type { RequestMail, RequestTarget } from '../messages/request-messages.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import type { Outcome, TaskState } from '../messages/results.ts';
-import type { SessionMail } from '../messages/session-messages.ts';
+import type { SubscriptionsMail } from '../messages/subscription-messages.ts';
 import type { TaskSnapshot } from '../messages/task-snapshot.ts';
 import { ErrorCode, isProtocolError, ProtocolError, toWireError } from '../protocol/errors.ts';
 import { heapBytes } from '../protocol/heap.ts';
@@ -20,30 +21,25 @@ import { damagedTask, declaresTasks, tasksNotDeclared, unknownTask } from '../pr
 import { isThenable } from '../protocol/thenable.ts';
 import type { Excess } from '../quota.ts';
 import { respond } from '../requests/respond.ts';
-import type { Quotas } from '../server-quotas.ts';
 import { type CallMode, callModeOf, type TaskSupport, unfit } from './call-mode.ts';
 import { DelayedCalls } from './delayed-calls.ts';
 import { spawnTask } from './task.ts';
 import { expiryOf, firstOf, type TaskRecord, type TaskRecords } from './task-records.ts';
 import { TaskRecovery } from './task-recovery.ts';
-import { ENDED_TASK_BYTES, ownerOf, type Place, release, type TaskEntry, TaskTable } from './task-table.ts';
+import { ENDED_TASK_BYTES, ownerOf, type Place, release, type TaskEntry, type TaskTable } from './task-table.ts';
 
 export interface TasksOptions {
   readonly system: ActorSystem;
   readonly limits: Limits;
-  readonly quotas: Quotas;
   readonly asks: InteractiveRequests;
   readonly ledger: RequestLog;
   /** The durable tasks; undefined if tasks end with the process. */
   readonly records: TaskRecords | undefined;
-  /** Routes the request that runs a call again. */
-  route(mail: RequestMail): void;
-  /** True if the server announces tasks to clients. */
-  offered(): boolean;
-  /** Reports a change of a task's visible state. */
-  changed(task: TaskState): void;
-  /** Notifies the session of a task about its new status. */
-  notifySession(session: Announceable<SessionMail>, task: TaskState): void;
+  /** The table of all tasks; only this service changes it. */
+  readonly table: TaskTable;
+  readonly capabilities: Pick<Capabilities, 'offers'>;
+  /** Receives the changes of tasks. */
+  readonly subscriptions: Mailbox<SubscriptionsMail>;
 }
 
 /** Length of a task id: 132 random bits, because the id is the only protection of an anonymous task. */
@@ -87,19 +83,20 @@ class PromotableContext extends RequestContext {
   }
 }
 
-export class Tasks {
+export class Tasks implements RequestTarget {
   readonly #options: TasksOptions;
   readonly #table: TaskTable;
-  /** Runs calls again after a restart; undefined without a durable store. */
-  readonly recovery: TaskRecovery | undefined;
-  readonly #waiting: DelayedCalls | undefined;
+  #recovery: TaskRecovery | undefined;
+  #delayed: DelayedCalls | undefined;
 
   constructor(options: TasksOptions) {
     this.#options = options;
-    this.#table = new TaskTable(options.quotas);
-    const { records } = options;
-    this.recovery = records && new TaskRecovery({ ...options, records });
-    this.#waiting = records && new DelayedCalls({ ...options, task: (identity) => this.#wake(identity) });
+    this.#table = options.table;
+  }
+
+  /** Runs calls again after a restart; undefined without a durable store, and until the tasks are restored. */
+  get recovery(): TaskRecovery | undefined {
+    return this.#recovery;
   }
 
   /**
@@ -108,22 +105,29 @@ export class Tasks {
    * @throws {ProtocolError} for a mode that the tool or its client does not support
    */
   modeOf(request: RequestView, support: TaskSupport, tool: string): CallMode {
-    const { limits, offered } = this.#options;
-    return callModeOf(request, { support, tool, taskTtlMs: limits.taskTtlMs, offered: offered() });
+    const { limits, capabilities } = this.#options;
+    return callModeOf(request, { support, tool, taskTtlMs: limits.taskTtlMs, offered: capabilities.offers('tasks') });
   }
 
-  /** Restores the stored tasks. Working ones run again once all other parts of the server are restored; waiting ones after their answer. */
-  async restore(): Promise<void> {
+  /**
+   * Restores the stored tasks. Working ones run again once all other parts of the server are restored; waiting ones
+   * after their answer.
+   *
+   * @param tools receives the requests that run calls again
+   */
+  async restore(tools: RequestTarget): Promise<void> {
     const { records, system } = this.#options;
     if (!records) return;
+    this.#recovery = new TaskRecovery({ ...this.#options, records, tools });
+    this.#delayed = new DelayedCalls({ ...this.#options, table: this.#table, recovery: this.#recovery, tools });
     const working: TaskEntry[] = [];
     for (const { record, task } of await records.restore()) {
       const entry = this.#keep(record, undefined, task, this.#table.take(record, heapBytes(task)));
       if (entry.stood === 'working') working.push(entry);
     }
-    await this.#waiting?.restore();
+    await this.#delayed.restore();
     system.clock.soon(async () => {
-      for (const entry of working) await this.recovery?.recover(entry);
+      for (const entry of working) await this.#recovery?.recover(entry);
     });
   }
 
@@ -166,7 +170,7 @@ export class Tasks {
   }
 
   /** Serves a request about tasks. */
-  readonly serve = (mail: RequestMail): void => {
+  send(mail: RequestMail): void {
     const { request } = mail;
     try {
       this.#serve(mail);
@@ -174,16 +178,11 @@ export class Tasks {
       const incident = isProtocolError(error) ? '' : this.#options.system.incident(request.operation.method, error);
       respond(request, { ok: false, error: toWireError(error, incident) });
     }
-  };
-
-  /** Returns a task as its client sees it; undefined for an unknown task and for one of another owner. */
-  look(client: Client, id: string): TaskState | undefined {
-    return this.#own(client, id)?.task.look();
   }
 
   /** The server stops: cancels all working tasks. */
   stop(reason: string): void {
-    this.#waiting?.stop();
+    this.#delayed?.stop();
     for (const { task, timer } of this.#table.all()) {
       timer.cancel();
       // With a durable store, another process continues the tasks.
@@ -206,7 +205,7 @@ export class Tasks {
       case 'tasks/update':
       case 'tasks/cancel':
       case 'tasks/result': {
-        const entry = this.#own(client, operation.taskId);
+        const entry = this.#table.own(client, operation.taskId);
         if (!entry) throw this.#none(operation.taskId);
         return entry.task.mailbox.send(mail);
       }
@@ -218,14 +217,6 @@ export class Tasks {
   #none(id: string): ProtocolError {
     const damaged = this.#table.get(id) === undefined && this.#options.records?.isDamaged(id);
     return damaged ? damagedTask(id) : unknownTask(id);
-  }
-
-  #own(client: Client, id: string): TaskEntry | undefined {
-    const entry = this.#table.get(id);
-    if (entry?.record.owner !== ownerOf(client)) return undefined;
-    // The task may have been restored in the meantime.
-    if (client.session?.id === entry.record.session) entry.session = client.session;
-    return entry;
   }
 
   #list(client: Client, cursor: string | undefined): Outcome {
@@ -304,21 +295,23 @@ export class Tasks {
     was: TaskSnapshot | undefined,
     place: Place,
   ): TaskEntry {
-    const { system, limits, changed, notifySession, records } = this.#options;
+    const { system, limits, subscriptions, records } = this.#options;
     const { clock } = system;
     const { id, tool, ttlMs } = record;
     const task = spawnTask(
       {
         ...{ system, id, tool, ttlMs, was, pollMs: limits.taskPollMs },
         changed: (look) => {
-          changed(look);
-          if (look.status !== entry.notified && entry.session) notifySession(entry.session.mailbox, look);
+          subscriptions.send({ type: 'task changed', task: look });
+          const { mailbox: session } = entry.session ?? {};
+          if (look.status !== entry.notified && session)
+            subscriptions.send({ type: 'session changed', session, change: { type: 'task changed', task: look } });
           entry.notified = look.status;
         },
         handlerEnded: () => this.#handlerEnded(entry),
         room: (bytes) => place.bytes.resize(place.bytes.amount + bytes)?.message,
         result: (outcome) => this.#result(entry, outcome),
-        revive: () => void this.recovery?.recover(entry),
+        revive: () => void this.#recovery?.recover(entry),
         ...(records ? { keep: (snapshot: TaskSnapshot) => records.save(record, snapshot) } : {}),
       },
       conversation,
@@ -331,12 +324,6 @@ export class Tasks {
     };
     this.#table.add(entry);
     return entry;
-  }
-
-  #wake(identity: string): boolean {
-    const entry = this.#table.all().find(({ record }) => record.identity === identity);
-    if (entry) void this.recovery?.recover(entry);
-    return entry !== undefined;
   }
 
   #forget(entry: TaskEntry): void {

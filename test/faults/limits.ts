@@ -15,7 +15,7 @@ export const LIMITS: readonly BrokenBuild[] = [
   {
     id: 'S-41',
     test,
-    file: 'src/sessions/connections.ts',
+    file: 'src/sessions/open-sessions.ts',
     find: 'SESSION_BYTES + heapBytes(clientInfo) + heapBytes(capabilities)',
     replace: 'SESSION_BYTES',
     why: 'sessions count by number, and not by the size of their client information',

@@ -172,8 +172,8 @@ export const PROCESS: readonly BrokenBuild[] = [
     id: 'R-35',
     test: 'test/transports/relay.test.ts',
     file: 'src/codec/inbound/inbound.ts',
-    find: '    if (!batch || id !== undefined) this.#options.rejected(id);',
-    replace: '    if (!batch && id !== undefined) this.#options.rejected(id);',
+    find: "    if (!batch || id !== undefined) bus.emit('connection.rejected', { connection, id });",
+    replace: "    if (!batch && id !== undefined) bus.emit('connection.rejected', { connection, id });",
     why: 'a server does not report what it rejects without an id',
   },
   {
@@ -188,8 +188,8 @@ export const PROCESS: readonly BrokenBuild[] = [
   {
     id: 'R-36',
     test: 'test/cli/responses.test.ts',
-    file: 'src/runtime/runtime.ts',
-    find: "      if (what === 'tools') bus.emit('tools.changed', {});",
+    file: 'src/runtime/offering.ts',
+    find: "      bus.emit('tools.changed', {});\n",
     replace: '',
     why: 'the process that repeats calls is not notified of changed tools',
     built: true,

@@ -13,7 +13,7 @@ export const SIMULATION: readonly BrokenBuild[] = [
   {
     id: 'R-32',
     test: 'test/simulation/simulation.test.ts',
-    file: 'src/tasks/tasks.ts',
+    file: 'src/tasks/task-table.ts',
     find: 'if (entry?.record.owner !== ownerOf(client)) return undefined;',
     replace: 'if (!entry) return undefined;',
     why: 'a task answers another principal',

@@ -23,7 +23,7 @@ function table(route: (mail: RequestMail) => void = () => {}, maxRunning = 10) {
     address: 'requests/x',
     emitter,
     subscriptions: { send: () => {} },
-    route,
+    router: { route },
     duplicate: () => {},
     idle: () => {},
     failed: () => {},

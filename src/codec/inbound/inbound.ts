@@ -6,9 +6,10 @@
 import type { ActorSystem } from '../../actor/actor-system.ts';
 import type { Client } from '../../messages/client-facts.ts';
 import type { Reply } from '../../messages/client-input.ts';
-import type { Exchange } from '../../messages/connection-events.ts';
+import type { ConnectionEventEmitter, Exchange } from '../../messages/connection-events.ts';
 import type { EmitterMail } from '../../messages/emitter-messages.ts';
 import type { Mailbox } from '../../messages/mailbox.ts';
+import type { Capabilities } from '../../messages/offered-capabilities.ts';
 import type { RequestsMail } from '../../messages/request-messages.ts';
 import type { Batch } from '../../messages/request-view.ts';
 import type { SessionMail } from '../../messages/session-messages.ts';
@@ -23,7 +24,7 @@ import type { Initialize } from '../../protocol/operations.ts';
 import { type Params, readInitialize } from '../../protocol/operations.ts';
 import { isLegacyRevision, LATEST_LEGACY, LATEST_MODERN } from '../../protocol/revisions.ts';
 import { statusOfRefusal } from '../../protocol/status.ts';
-import type { ClientCapabilities, Implementation, ServerCapabilities } from '../../protocol/types.ts';
+import type { ClientCapabilities, Implementation } from '../../protocol/types.ts';
 import { IncomingRequest } from '../../requests/active-request.ts';
 import { announces, checkKnownRevision, checkRevisionHeader, checkStandardHeaders } from './mirrored-headers.ts';
 import type { ParseLimits } from './parse.ts';
@@ -43,7 +44,15 @@ export interface OpenedSession {
   readonly requests: Mailbox<RequestsMail>;
 }
 
-export interface InboundOptions extends ParseLimits {
+/** Opens sessions for a connection: on the connection itself, or for a shared connection on new ones. */
+export interface SessionOpener {
+  /** The client of the connection's open session, if any. */
+  readonly client: Client | undefined;
+  /** @throws {ProtocolError} if there are too many sessions */
+  openSession(opening: Initialize, dialect: Dialect, exchange: Exchange | undefined): OpenedSession;
+}
+
+export interface InboundSettings extends ParseLimits {
   readonly connection: string;
   readonly system: ActorSystem;
   readonly requests: Mailbox<RequestsMail>;
@@ -55,29 +64,21 @@ export interface InboundOptions extends ParseLimits {
   readonly maxBatch: number;
   readonly maxMessageBytes: number;
   readonly maxClientInfoBytes: number;
-  /** The open session of a legacy client on this connection, if any. */
-  session(): Client | undefined;
+  readonly sessions: SessionOpener;
   /**
-   * Opens a session: on this connection, which has none, or for a shared connection on a new one. @throws
-   * {ProtocolError} if there are too many sessions
+   * Receives `connection.rejected` before the error of a text or request, and `connection.accepted` for an exchange
+   * that contained nothing that needs a response.
    */
-  openSession(opening: Initialize, dialect: Dialect, exchange: Exchange | undefined): OpenedSession;
-  /**
-   * Called before the error when a whole text or one of its requests is rejected, with the id of the error if it has
-   * one.
-   */
-  rejected(id: RequestId | undefined): void;
-  /** Called when an exchange contained nothing that needs a response. */
-  accepted(exchange: Exchange): void;
+  readonly bus: ConnectionEventEmitter;
   /** Quota in bytes for messages from clients. */
   readonly retained: { excess(principal: string, bytes: number, session?: string): Pick<Error, 'message'> | undefined };
-  /** True if the server currently has a capability. */
-  offers(capability: keyof ServerCapabilities): boolean;
+  /** The current capabilities of the server. */
+  readonly capabilities: Pick<Capabilities, 'offers'>;
 }
 
 /** The inbound codec of one connection. */
 export class Inbound {
-  readonly #options: InboundOptions;
+  readonly #options: InboundSettings;
   /** The dialect of the last valid message; used for the error if a request cannot be read. */
   #heard: Dialect | undefined;
   /** The exchange of the text that is being read. */
@@ -87,7 +88,7 @@ export class Inbound {
   /** True if the exchange declares the modern era. */
   #announced = false;
 
-  constructor(options: InboundOptions) {
+  constructor(options: InboundSettings) {
     this.#options = options;
   }
 
@@ -142,7 +143,7 @@ export class Inbound {
 
   /** Checks a long message, which the in-flight table counts until its handler has ended. */
   readonly #full = (bytes: number): string | undefined => {
-    const excess = this.#options.retained.excess(this.#principal(), bytes, this.#options.session()?.session?.id);
+    const excess = this.#options.retained.excess(this.#principal(), bytes, this.#options.sessions.client?.session?.id);
     return excess && `${excess.message}: send less at once, or retry later`;
   };
 
@@ -174,7 +175,7 @@ export class Inbound {
     }
     const [only] = ids;
     if (ids.size === 0 || this.#exchange) return this.#refuse(ids.size === 1 ? only : undefined, code, why);
-    const batching = this.#options.session()?.dialect.batching;
+    const batching = this.#options.sessions.client?.dialect.batching;
     const batch: Batch | undefined = batching ? { owed: ids.size, answers: [], exchange: undefined } : undefined;
     for (const id of ids) this.#refuse(id, code, why, batch);
   }
@@ -182,7 +183,7 @@ export class Inbound {
   #batch(messages: readonly unknown[]): void {
     const { maxBatch } = this.#options;
     const incoming = messages.map(readIncoming);
-    if (!this.#options.session()?.dialect.batching)
+    if (!this.#options.sessions.client?.dialect.batching)
       return this.#refuseAll(
         incoming,
         ErrorCode.InvalidRequest,
@@ -225,7 +226,8 @@ export class Inbound {
   }
 
   #accepted(): void {
-    if (this.#exchange) this.#options.accepted(this.#exchange);
+    const { bus, connection } = this.#options;
+    if (this.#exchange) bus.emit('connection.accepted', { connection, exchange: this.#exchange });
   }
 
   #request(message: RequestMessage, batch: Batch | undefined): void {
@@ -270,7 +272,7 @@ export class Inbound {
 
   #initialize(message: RequestMessage, batch: Batch | undefined): void {
     if (batch) throw new ProtocolError(ErrorCode.InvalidRequest, '"initialize" must not be part of a batch');
-    if (this.#options.session())
+    if (this.#options.sessions.client)
       throw new ProtocolError(
         ErrorCode.InvalidRequest,
         'this connection already has a session: send "initialize" only once',
@@ -285,7 +287,7 @@ export class Inbound {
     const dialect = DIALECTS[isLegacyRevision(opening.protocolVersion) ? opening.protocolVersion : LATEST_LEGACY];
     this.#heard = dialect;
     const method = methodFor(message.method, dialect);
-    const { client, requests } = this.#options.openSession(opening, dialect, this.#exchange);
+    const { client, requests } = this.#options.sessions.openSession(opening, dialect, this.#exchange);
     this.#admit(message, method, client, undefined, requests);
   }
 
@@ -309,7 +311,7 @@ export class Inbound {
   }
 
   #legacy(message: RequestMessage, batch: Batch | undefined): void {
-    const session = this.#options.session();
+    const session = this.#options.sessions.client;
     if (session) {
       this.#heard = session.dialect;
       return this.#admit(message, methodFor(message.method, session.dialect), session, batch);
@@ -340,7 +342,7 @@ export class Inbound {
     batch: Batch | undefined,
     requests = this.#options.requests,
   ): void {
-    if (method.needs && !this.#options.offers(method.needs))
+    if (method.needs && !this.#options.capabilities.offers(method.needs))
       throw new ProtocolError(ErrorCode.MethodNotFound, `${message.method}: this server has no ${method.needs}`);
     const { system, shared } = this.#options;
     const { inspection } = system;
@@ -371,7 +373,7 @@ export class Inbound {
         // On a shared connection ids are not unique; the client cancels by closing the response.
         return this.#options.shared ? undefined : this.#cancelled(params);
       case 'notifications/initialized':
-        return this.#options.session()?.session?.mailbox.send({ type: 'initialized' });
+        return this.#options.sessions.client?.session?.mailbox.send({ type: 'initialized' });
       default:
         // Notifications get no response; unknown ones are ignored (JSON-RPC 2.0 section 4.1).
         return;
@@ -383,7 +385,11 @@ export class Inbound {
    * retry with answers.
    */
   #response(message: ResponseMessage): void {
-    this.#options.session()?.session?.mailbox.send({ type: 'response', id: message.id, reply: clientReply(message) });
+    this.#options.sessions.client?.session?.mailbox.send({
+      type: 'response',
+      id: message.id,
+      reply: clientReply(message),
+    });
   }
 
   /** Rejects an invalid response, and ends the request that waits for it. */
@@ -407,8 +413,9 @@ export class Inbound {
     data?: ProtocolError['data'],
   ): void {
     // A batch member without an id does not affect the other members.
-    if (!batch || id !== undefined) this.#options.rejected(id);
-    const heard = this.#heard ?? this.#options.session()?.dialect ?? FIRST_DIALECT;
+    const { bus, connection } = this.#options;
+    if (!batch || id !== undefined) bus.emit('connection.rejected', { connection, id });
+    const heard = this.#heard ?? this.#options.sessions.client?.dialect ?? FIRST_DIALECT;
     this.#options.emitter.send({
       type: 'refusal',
       id,
@@ -420,7 +427,7 @@ export class Inbound {
       exchange: this.#exchange,
       status: statusOfRefusal(
         code,
-        id !== undefined && this.#options.session() !== undefined && heard.era === 'legacy',
+        id !== undefined && this.#options.sessions.client !== undefined && heard.era === 'legacy',
       ),
     });
   }
