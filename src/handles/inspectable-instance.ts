@@ -4,7 +4,7 @@ import type { Charted, Facts, LiveRecord, Waits } from '../inspection/records.ts
 import { watchSystem } from '../inspection/xstate-system.ts';
 import type { Activation } from './activation.ts';
 import type { BoundedMailbox, QueuedKind } from './bounded-mailbox.ts';
-import { type HandleRecord, handleAddress } from './handle-record.ts';
+import { deadlineOf, type HandleRecord, handleAddress, lifetimeOf } from './handle-record.ts';
 import type { InstanceDeps } from './instance-deps.ts';
 import type { Caller } from './machine-definition.ts';
 
@@ -79,7 +79,17 @@ export class InspectableInstance implements LiveRecord {
 
   facts(): Facts {
     const { name, principal, status, created, used, atWork } = this.#entry;
-    return { machine: name, version: this.#activation?.version, principal, status, created, used, 'at work': atWork };
+    const expires = deadlineOf(this.#entry, lifetimeOf(this.#activation?.kind, principal, this.#host.limits));
+    return {
+      machine: name,
+      version: this.#activation?.version,
+      principal,
+      status,
+      created,
+      used,
+      expires,
+      'at work': atWork,
+    };
   }
 
   waits(): readonly Waits[] {

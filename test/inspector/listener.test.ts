@@ -16,6 +16,7 @@ const quiet: Pick<ServerOptions, 'log'> = { log: () => {} };
 const API = [
   '/api/stream?viewer=v',
   '/api/look?actor=server',
+  '/api/looks',
   '/api/recording',
   '/api/export',
   '/api/focus',
@@ -82,7 +83,7 @@ test('S-31 CVE-2025-49596 without the token nothing of the server is told', asyn
       assert.is(status, 401, `${path} ${authorization}`);
       assert.not.ok(body.includes('shown') || body.includes(token));
     }
-  for (const path of ['/api/control', '/api/what-if', '/api/focus'])
+  for (const path of ['/api/control', '/api/what-if', '/api/focus', '/api/looks'])
     assert.is((await ask(port, { path, method: 'POST', body: '{}' })).status, 401, path);
   await server.close();
 });
@@ -161,6 +162,22 @@ test('S-31 CVE-2025-58444 every answer forbids what is not its own: scripts, sty
     assert.is(headers['cross-origin-resource-policy'], 'same-origin');
     assert.is(headers['set-cookie'], undefined);
   }
+  await server.close();
+});
+
+test('views of several actors come together, without contexts and without those that do not exist', async () => {
+  const { server, post } = await opened();
+  const actors = ['server', 'nobody', ...Array.from({ length: 200 }, () => 'registry/tools')];
+  const { status, body } = await post('/api/looks', JSON.stringify({ actors }));
+  assert.is(status, 200);
+  const views: readonly object[] = JSON.parse(body);
+  assert.is(views.length, 63, 'at most 64 actors, of which one does not exist');
+  assert.equal(
+    views.slice(0, 2).map((view) => Object(view).actor),
+    ['server', 'registry/tools'],
+  );
+  assert.not.ok(views.some((view) => 'context' in view));
+  assert.is((await post('/api/looks', '{"actors": 3}')).status, 400);
   await server.close();
 });
 

@@ -2,8 +2,8 @@
 import { known, selection } from '../store/state.ts';
 import { ActorDetail } from './ActorDetail.tsx';
 import { ExchangeDetail } from './ExchangeDetail.tsx';
-import { Overview } from './Overview.tsx';
 import { RecordCard } from './RecordCard.tsx';
+import { ServerDetail } from './ServerDetail.tsx';
 import './detail.css';
 
 export function Detail() {
@@ -20,7 +20,7 @@ export function Detail() {
       ) : line ? (
         <ActorDetail line={line} />
       ) : record === undefined ? (
-        <Overview />
+        <ServerDetail />
       ) : null}
     </div>
   );

@@ -69,11 +69,11 @@ export function ActorLink({ address, most = 28 }: { readonly address: string; re
 }
 
 /** A time of the server's clock as wall-clock time. */
-export function At({ at }: { readonly at: number }) {
+export function At({ at, precise = true }: { readonly at: number; readonly precise?: boolean }) {
   const time = (known().hello?.epoch ?? 0) + at;
   return (
     <time dateTime={new Date(time).toISOString()} title={new Date(time).toISOString()}>
-      {wallClock(time)}
+      {wallClock(time, precise)}
     </time>
   );
 }

@@ -1,11 +1,28 @@
 /** Formats of times and durations. */
 
-/** @param at milliseconds since 1970 */
-export function wallClock(at: number, precise = true): string {
+/**
+ * A time of day, with the date if it is not today.
+ *
+ * @param at milliseconds since 1970
+ */
+export function wallClock(at: number, precise = true, now = Date.now()): string {
   const date = new Date(at);
-  const pad = (value: number, length = 2): string => String(value).padStart(length, '0');
   const time = `${pad(date.getHours())}:${pad(date.getMinutes())}:${pad(date.getSeconds())}`;
-  return precise ? `${time}.${pad(date.getMilliseconds(), 3)}` : time;
+  const day = dayOf(date, new Date(now));
+  return `${day === '' ? '' : `${day} `}${precise ? `${time}.${pad(date.getMilliseconds(), 3)}` : time}`;
+}
+
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+
+/** Empty for today; with the year if it is another one. */
+function dayOf(date: Date, today: Date): string {
+  if (date.toDateString() === today.toDateString()) return '';
+  const day = `${MONTHS[date.getMonth()]} ${date.getDate()}`;
+  return date.getFullYear() === today.getFullYear() ? day : `${day}, ${date.getFullYear()}`;
+}
+
+function pad(value: number, length = 2): string {
+  return String(value).padStart(length, '0');
 }
 
 /** Such as `0.4 ms`, `12 ms`, `3.4 s`, `4:41`, `2 h 05 min`, `3 d`. */

@@ -6,7 +6,7 @@ import { useEffect } from 'preact/hooks';
 import { Tree } from '../actors/Tree.tsx';
 import { Detail } from '../detail/Detail.tsx';
 import { Guarded } from '../parts/Guarded.tsx';
-import { notice, show, tab } from '../store/state.ts';
+import { known, notice, selection, show, tab } from '../store/state.ts';
 import { Compare } from './Compare.tsx';
 import { Drop } from './Drop.tsx';
 import { Header } from './Header.tsx';
@@ -24,8 +24,17 @@ export function App() {
     return () => removeEventListener('keydown', keys);
   }, []);
   const { left, right, bottom } = sizes.value;
+  const { actor, exchange, record } = selection.value;
+  const nothing = actor === undefined && exchange === undefined && record === undefined;
+  // The overview has the width of the detail while nothing is selected.
+  const wide = nothing && tab.value === 'overview' && known().hello?.control !== true;
+  // The view of the timeline has every row: the strip would be a second one.
+  const strip = tab.value !== 'timeline';
   return (
-    <div class="page" style={{ '--left': `${left}px`, '--right': `${right}px`, '--bottom': `${bottom}px` }}>
+    <div
+      class={`page${wide ? ' wide' : ''}`}
+      style={{ '--left': `${left}px`, '--right': `${right}px`, '--bottom': `${bottom}px` }}
+    >
       <Header />
       <Trouble />
       <main class="panes">
@@ -40,21 +49,27 @@ export function App() {
           <Compare />
           <Middle />
         </div>
-        <Splitter pane="right" label="width of the detail" />
-        <aside class="pane detail" aria-label="detail">
-          <Guarded what="The detail">
-            <Detail />
-          </Guarded>
-        </aside>
+        {wide ? null : (
+          <>
+            <Splitter pane="right" label="width of the detail" />
+            <aside class="pane detail" aria-label="detail">
+              <Guarded what="The detail">
+                <Detail />
+              </Guarded>
+            </aside>
+          </>
+        )}
       </main>
-      <footer class="foot">
-        <Splitter pane="bottom" label="height of the timeline" />
-        <div class="pane strip">
-          <Guarded what="The timeline">
-            <Strip />
-          </Guarded>
-        </div>
-      </footer>
+      {strip ? (
+        <footer class="foot">
+          <Splitter pane="bottom" label="height of the timeline" />
+          <div class="pane strip">
+            <Guarded what="The timeline">
+              <Strip />
+            </Guarded>
+          </div>
+        </footer>
+      ) : null}
       {helpOpen.value ? <Help /> : null}
       <Drop />
       <div class="notice" role="status" aria-live="polite">

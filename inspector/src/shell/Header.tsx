@@ -5,7 +5,19 @@ import { Icon } from '../parts/icons.tsx';
 import { At, Tool } from '../parts/parts.tsx';
 import { plural } from '../parts/time.ts';
 import { backToLive, hasServer } from '../store/source.ts';
-import { brush, connection, cursor, filterText, goLive, known, mark, now, step, togglePause } from '../store/state.ts';
+import {
+  brush,
+  connection,
+  cursor,
+  filterText,
+  goHome,
+  goLive,
+  known,
+  mark,
+  now,
+  step,
+  togglePause,
+} from '../store/state.ts';
 import { theme, toggleTheme } from '../store/theme.ts';
 import { ExportMenu } from './ExportMenu.tsx';
 import { helpOpen } from './Help.tsx';
@@ -16,9 +28,11 @@ export function Header() {
   return (
     <header class="header">
       <h1>
-        <Icon name="server" size={15} />
-        <span>{hello?.server.title ?? hello?.server.name ?? 'troupe'}</span>
-        {hello ? <small>{hello.server.version}</small> : null}
+        <button type="button" class="logo" title="Overview" onClick={goHome}>
+          <Icon name="server" size={15} />
+          <span>{hello?.server.title ?? hello?.server.name ?? 'troupe'}</span>
+          {hello ? <small>{hello.server.version}</small> : null}
+        </button>
       </h1>
       <Status />
       <Counts />

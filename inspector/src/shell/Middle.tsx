@@ -1,10 +1,11 @@
 /** The view of the chosen tab. */
+import { Overview } from '../overview/Overview.tsx';
 import { Guarded } from '../parts/Guarded.tsx';
 import { later } from '../parts/Later.tsx';
 import { tab } from '../store/state.ts';
-import { Wire } from '../wire/Wire.tsx';
 import { ChartView, MessagesView, TimelineView } from './views.tsx';
 
+const Wire = later('This view', async () => (await import('../wire/Wire.tsx')).Wire);
 const Coverage = later('This view', async () => (await import('../coverage/Coverage.tsx')).Coverage);
 
 export function Middle() {
@@ -19,6 +20,8 @@ export function Middle() {
 
 function View() {
   switch (tab.value) {
+    case 'overview':
+      return <Overview />;
     case 'chart':
       return <ChartView />;
     case 'messages':

@@ -3,6 +3,7 @@ import type { TargetedKeyboardEvent } from 'preact';
 import { TABS, type Tab } from '../store/state.ts';
 
 const NAMES: Readonly<Record<Tab, string>> = {
+  overview: 'Overview',
   chart: 'Chart',
   messages: 'Messages',
   wire: 'Wire',

@@ -10,7 +10,7 @@ import {
   type TimelineRow,
   timelineRows,
 } from '../../../src/inspector/model/index.ts';
-import { Chart, type ChartProps, type ChartSelection } from '../chart/Chart.tsx';
+import type { ChartProps, ChartSelection } from '../chart/Chart.tsx';
 import { later } from '../parts/Later.tsx';
 import { ActorLink } from '../parts/parts.tsx';
 import { wallClock } from '../parts/time.ts';
@@ -37,6 +37,7 @@ import { chainOf } from './chain.ts';
 import { charted } from './charted.ts';
 import { lanesOf, RowFeed } from './lanes.ts';
 
+const Chart = later('This view', async () => (await import('../chart/Chart.tsx')).Chart);
 const inChart = signal<{ readonly actor: string; readonly selected: ChartSelection } | undefined>(undefined);
 
 export function ChartView() {

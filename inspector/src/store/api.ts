@@ -46,6 +46,12 @@ export async function readView(actor: string): Promise<ActorView> {
   return response.json();
 }
 
+/** The views of several live actors, without their contexts. */
+export async function readViews(actors: readonly string[]): Promise<readonly ActorView[]> {
+  const response = await ask('api/looks', { body: { actors } });
+  return response.json();
+}
+
 /** @returns the server's description of the outcome */
 export async function control(body: Control | { readonly [key: string]: Plain }): Promise<string> {
   const response = await ask('api/control', { body });

@@ -3,7 +3,7 @@
  * the page.
  */
 import { effect } from '@preact/signals';
-import { FORMAT, type Frame, type Recording } from '../../../src/inspector/frames.ts';
+import { type ActorView, FORMAT, type Frame, type Recording } from '../../../src/inspector/frames.ts';
 import { type ActorLine, framesOf, holdsUnseen, LIVE, Model, tableOf } from '../../../src/inspector/model/index.ts';
 import { ask, useToken } from './api.ts';
 import { type Shared, share } from './share.ts';
@@ -210,6 +210,14 @@ export function backToLive(): void {
   goLive();
   present(last);
   version.value += 1;
+}
+
+/** The model of the server, also while a recording is shown. */
+export const liveModel = (): Model | undefined => live;
+
+/** Adds views that the page has requested. */
+export function addViews(views: readonly ActorView[]): void {
+  take(views.map((look) => ({ type: 'look', look })));
 }
 
 export const hasServer = (): boolean => live !== undefined;

@@ -3,12 +3,11 @@ import { batch, computed, signal } from '@preact/signals';
 import type { WhatIf } from '../../../src/inspector/frames.ts';
 import { actorTree, LIVE, Model } from '../../../src/inspector/model/index.ts';
 import { parseFilter } from './filter.ts';
-import { recall, remember } from './memory.ts';
 import { waitOf } from './pace.ts';
 
-export type Tab = 'chart' | 'messages' | 'wire' | 'timeline' | 'coverage';
+export type Tab = 'overview' | 'chart' | 'messages' | 'wire' | 'timeline' | 'coverage';
 
-export const TABS: readonly Tab[] = ['chart', 'messages', 'wire', 'timeline', 'coverage'];
+export const TABS: readonly Tab[] = ['overview', 'chart', 'messages', 'wire', 'timeline', 'coverage'];
 
 export interface Selection {
   readonly actor?: string;
@@ -32,7 +31,7 @@ export const model = signal(new Model());
 export const version = signal(0);
 export const cursor = signal(LIVE);
 export const selection = signal<Selection>({});
-export const tab = signal<Tab>(tabOf(recall('tab')));
+export const tab = signal<Tab>('overview');
 export const filterText = signal('');
 export const filter = computed(() => parseFilter(filterText.value));
 /** The time range of the filter, by the server's clock. */
@@ -107,7 +106,14 @@ export function select(next: Selection): void {
 
 export function show(next: Tab): void {
   tab.value = next;
-  remember('tab', next);
+}
+
+/** The home page: the overview, with nothing selected. */
+export function goHome(): void {
+  batch(() => {
+    select({});
+    show('overview');
+  });
 }
 
 /** Moves the cursor by one record; from live, back from the newest. */
@@ -141,8 +147,4 @@ export function say(text: string): void {
   fading = setTimeout(() => {
     notice.value = undefined;
   }, 5_000);
-}
-
-function tabOf(name: string | undefined): Tab {
-  return TABS.find((known) => known === name) ?? 'chart';
 }

@@ -2,13 +2,15 @@
 import type { Wait } from '../../inspector/frames.ts';
 import {
   actorTree,
-  exchangeWaits,
   flatten,
   hibernatingOf,
+  INTERNAL,
+  inTurn,
   KNOWS_HIBERNATING,
   LIVE,
   type Model,
   missing,
+  nodeWaits,
   percentile,
   sizeOf,
   type TreeNode,
@@ -16,7 +18,6 @@ import {
   type Unseen,
   unseenOf,
   type WireExchange,
-  waitsOf,
 } from '../../inspector/model/index.ts';
 import { clipLine, countdown, lasting, padTo, plural, safe } from './format.ts';
 
@@ -82,10 +83,13 @@ export function topView(model: Model, options: ViewOptions): readonly Line[] {
 
 /** The shown actors, plus the actor that reports hibernating handles: the caller requests their details. */
 export function actorsShown(model: Model): readonly string[] {
-  const actors = flatten(shown(model)).flatMap(({ actor, gone, kind }) =>
-    actor === undefined || gone !== undefined || kind === 'emitter' ? [] : [actor],
+  const actors = flatten(shown(model)).flatMap(({ actor, gone }) =>
+    actor === undefined || gone !== undefined ? [] : [actor],
   );
-  return [KNOWS_HIBERNATING, ...actors];
+  // The deadlines of requests are in the tables of their connections.
+  const tables = [...model.actors.values()].filter(({ kind }) => kind === 'requests');
+  const open = tables.filter((line) => line.aliveAt(LIVE)).map(({ address }) => address);
+  return [...new Set([KNOWS_HIBERNATING, ...actors, ...open])];
 }
 
 function header(model: Model, { now, columns, status, keys, sort }: ViewOptions): readonly Line[] {
@@ -142,7 +146,7 @@ function troubles(model: Model): readonly string[] {
 }
 
 function shown(model: Model): readonly TreeNode[] {
-  return actorTree(model, LIVE).filter(({ id, kind }) => kind !== 'server' && id !== 'group internal');
+  return actorTree(model, LIVE).filter(({ id, kind }) => kind !== 'server' && id !== INTERNAL);
 }
 
 /** The known clients of a connection without a session. */
@@ -210,9 +214,8 @@ function hibernatingRows(model: Model, depth: number): readonly Row[] {
 
 function rowsOf(model: Model, { sort, now }: ViewOptions): readonly Row[] {
   const walk = (node: TreeNode, depth: number, within: TreeNode['kind'] = 'group'): readonly Row[] => {
-    if (node.gone !== undefined || node.kind === 'emitter') return [];
-    if (node.unseen) return [unseenRow(node.unseen, sort === 'tree' ? depth : 0, within === 'requests')];
-    if (node.kind === 'requests' && within !== 'group') return [];
+    if (node.gone !== undefined) return [];
+    if (node.unseen) return [unseenRow(model, node, node.unseen, sort === 'tree' ? depth : 0, within === 'requests')];
     if (node.kind === 'requests') {
       const { shared, names } = clientsAt(model, node, now);
       const below = node.children.flatMap((child) => walk(child, depth + 1, node.kind));
@@ -240,10 +243,10 @@ function rowsOf(model: Model, { sort, now }: ViewOptions): readonly Row[] {
 }
 
 /** A row for a request that began before the inspector recorded. */
-function unseenRow({ name, client, until }: Unseen, depth: number, sessionless: boolean): Row {
+function unseenRow(model: Model, node: TreeNode, { name, client }: Unseen, depth: number, sessionless: boolean): Row {
   // The row above names the client of a session.
   const named = client === undefined || !sessionless ? name : `${name} (${client})`;
-  const waits = [{ what: 'its result', ...(until === undefined ? {} : { until }) }];
+  const waits = nodeWaits(model, node, LIVE);
   return { name: safe(`${'  '.repeat(depth)}${named}`), state: 'open', since: Number.NaN, waits, tone: 'plain' };
 }
 
@@ -266,7 +269,7 @@ function rowOf(model: Model, node: TreeNode, depth: number): Row {
     name: safe(`${'  '.repeat(depth)}${named}`),
     state: safe(trouble === undefined ? state : `${state}, ${trouble}`),
     since,
-    waits: exchange ? exchangeWaits(model, exchange, LIVE) : (waitsOf(model, actor, LIVE) ?? []),
+    waits: nodeWaits(model, node, LIVE),
     tone: trouble === undefined ? 'plain' : 'bad',
   };
 }
@@ -295,11 +298,6 @@ function listLines(
   });
   const more = rows.length - from - lines.length;
   return [head, ...lines, ...(more > 0 ? [line(`… and ${more} more`, 'faint')] : [])];
-}
-
-/** Sorts by deadline, the earliest first. */
-function inTurn(waits: readonly Wait[]): readonly Wait[] {
-  return [...waits].sort((a, b) => (a.until ?? Number.MAX_VALUE) - (b.until ?? Number.MAX_VALUE));
 }
 
 /** @example Refund 20 €? · the user of claude */

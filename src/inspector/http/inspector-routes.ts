@@ -32,6 +32,9 @@ export interface InspectorRoutesOptions {
 /** Maximum length of a request body in bytes. */
 const MAX_BODY = 1024 * 1024;
 
+/** Maximum number of views of one request. */
+const MAX_VIEWS = 64;
+
 type Route = (request: IncomingMessage, response: ServerResponse, query: URLSearchParams) => void | Promise<void>;
 
 /** Routes the paths below `/api`. */
@@ -68,6 +71,10 @@ export class InspectorRoutes {
         if (!viewers.focus(readViewer(viewer), readActors(actors)))
           throw new InputError(404, 'viewer: unknown name. Open its stream first.');
         send(response, 204);
+      },
+      '/api/looks': (body, response) => {
+        const { actors } = isObject(body) ? body : {};
+        sendJson(response, this.#views(readActors(actors)));
       },
       '/api/what-if': (body, response) => {
         const { actor, event } = isObject(body) ? body : {};
@@ -115,6 +122,14 @@ export class InspectorRoutes {
     } catch {
       throw new InputError(503, 'the page of the inspector is not built. Run "npm run build".');
     }
+  }
+
+  /** The views of those actors that are alive. Contexts are only in views of one actor. */
+  #views(actors: readonly string[]): readonly object[] {
+    return actors.slice(0, MAX_VIEWS).flatMap((actor) => {
+      const { context: _, ...view } = this.#options.observation.view(actor) ?? {};
+      return 'actor' in view ? [view] : [];
+    });
   }
 
   #view(actor: string): object {

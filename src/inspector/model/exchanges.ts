@@ -19,6 +19,8 @@ const SERVERS: readonly ActorKind[] = ['handle', 'machine', 'task', 'executor', 
 
 export class Exchanges {
   readonly all = new OrderedLog<WireExchange>();
+  /** Ended with an error, in the order of their ends. */
+  failed: WireExchange[] = [];
   /** By the sequence number of the request's record. A batch has several exchanges. */
   readonly #bySeq = new Map<number, WireExchange[]>();
   /** Open requests by connection, direction and id. Clients that share a connection may use equal ids. */
@@ -92,10 +94,12 @@ export class Exchanges {
       this.#close(exchange);
     }
     this.all.forget(seq);
+    this.failed = this.failed.filter((exchange) => exchange.seq >= seq);
   }
 
   clear(): void {
     this.all.clear();
+    this.failed = [];
     this.#bySeq.clear();
     this.#open.clear();
     this.#byToken.clear();
@@ -167,7 +171,9 @@ export class Exchanges {
     exchange.answer = message;
     exchange.answerBytes = record.bytes;
     // The response to a cancelled request: the client ignores it.
-    if (exchange.end === undefined) end(exchange, statusOf(message), record.seq, record.at);
+    if (exchange.end !== undefined) return;
+    end(exchange, statusOf(message), record.seq, record.at);
+    if (exchange.status === 'error' || exchange.status === 'isError') this.failed.push(exchange);
   }
 
   #notification(record: WireRecord, method: string, message: Plain, index: number): void {
@@ -219,6 +225,7 @@ export class Exchanges {
 
   #add(exchange: WireExchange): void {
     this.all.add(exchange);
+    if (exchange.kind === 'unreadable') this.failed.push(exchange);
     const same = this.#bySeq.get(exchange.seq);
     if (same) same.push(exchange);
     else this.#bySeq.set(exchange.seq, [exchange]);

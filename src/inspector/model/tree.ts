@@ -36,6 +36,9 @@ export interface TreeNode {
 /** The reason of the end of a handle's actor that can return (`src/handles/instance.ts`). */
 export const HIBERNATES = 'it hibernates';
 
+/** The group of the actors that are part of every server. It is collapsed until a user expands it. */
+export const INTERNAL = 'group internal';
+
 /** Maximum number of ended actors in one group: the latest ones. */
 const TOMBSTONES = 6;
 
@@ -64,6 +67,8 @@ class Tree {
   readonly #loose: ActorLine[] = [];
   readonly #open = new Map<string, WireExchange[]>();
   readonly #unseen = new Map<string, TreeNode[]>();
+  /** Internal actors of connections, such as emitters and tables of requests. */
+  readonly #machinery: ActorLine[] = [];
   /** The requests that have an actor of their own. */
   readonly #served = new Set<number>();
 
@@ -79,7 +84,9 @@ class Tree {
           push(this.#unseen, model.doorOf(line.connection), unseenNode(line.address, unseen));
       const parent = this.#parentOf(line);
       if (parent === undefined) this.#loose.push(line);
-      else push(this.#children, parent, line);
+      else if (isMachinery(line.kind)) {
+        if (line.aliveAt(seq)) this.#machinery.push(line);
+      } else push(this.#children, parent, line);
     }
     for (const exchange of model.exchanges.open(seq)) {
       if (exchange.direction === 'in' && !this.#served.has(exchange.seq))
@@ -96,7 +103,7 @@ class Tree {
       ...this.#byName('handles', of('handle')),
       ...this.#group('tasks', of('task')),
       ...this.#byName('machines', of('machine', 'invoked')),
-      ...this.#group('internal', of('registry', 'executor', 'subscriptions'), true),
+      ...this.#group('internal', [...of('registry', 'executor', 'subscriptions'), ...this.#machinery], true),
     ];
   }
 
@@ -124,10 +131,7 @@ class Tree {
     const due = alive && line.kind !== 'requests' ? dueOf(line, seq) : undefined;
     const trouble = this.#trouble(line);
     const within = this.#children.get(line.address) ?? [];
-    const { shown, more } = this.#living(within.filter(({ kind }) => !isMachinery(kind)));
-    const machinery = within.filter(
-      ({ kind, address }) => isMachinery(kind) && this.#model.actors.get(address)?.aliveAt(seq),
-    );
+    const { shown, more } = this.#living(within);
     const gone = alive ? undefined : (line.lives.before(seq)?.why ?? 'gone');
     return {
       id: line.address,
@@ -144,7 +148,6 @@ class Tree {
         ...(this.#open.get(line.address) ?? []).map((exchange) => this.#exchange(exchange)),
         ...(this.#unseen.get(line.address) ?? []),
         ...shown.map((child) => this.#node(child)),
-        ...machinery.map((child) => this.#node(child)),
       ],
       ...(gone === undefined ? {} : { closed: true }),
     };
@@ -152,7 +155,9 @@ class Tree {
 
   #labelOf(line: ActorLine): string {
     if (!isMachinery(line.kind) || line.connection === undefined) return displayName(line);
-    return this.#model.doorOf(line.connection) === line.address ? NO_SESSION : line.kind;
+    if (this.#model.doorOf(line.connection) === line.address) return NO_SESSION;
+    const kind = line.kind === 'requests' ? 'in-flight requests' : line.kind;
+    return `${kind} · ${doorName(this.#model, line.connection)}`;
   }
 
   #exchange(exchange: WireExchange): TreeNode {

@@ -86,7 +86,7 @@ test('two moments are compared: what changed between them, and how', async () =>
   await tool(claude, 'order_add_item', { handle, sku: 'kettle' });
   await tool(claude, 'order_cancel', { handle });
   await page.locator('.compare li', { hasText: short(handle) }).waitFor();
-  assert.match(await page.locator('.compare').innerText(), /cart → (cancelled|done)/);
+  await page.locator('.compare', { hasText: /cart → (cancelled|done)/ }).waitFor();
   await page.keyboard.press('m');
   await page.locator('.compare').waitFor({ state: 'detached' });
   await page.close();
@@ -157,8 +157,10 @@ test('the keys reach everything: filter, tree, tabs, help, theme', async () => {
   assert.match(await page.locator('.node[aria-selected="true"]').innerText(), /claude-code/);
   assert.match(await page.locator('.detail h2').first().innerText(), /claude-code/);
   await page.keyboard.press('ArrowLeft');
+  assert.match(await page.locator('.node[aria-selected="true"]').innerText(), /clients/);
+  await page.keyboard.press('ArrowLeft');
   assert.is(await page.locator('.node[aria-selected="true"]').getAttribute('aria-expanded'), 'false');
-  await page.keyboard.press('3');
+  await page.keyboard.press('4');
   assert.is(await page.locator('#tab-wire').getAttribute('aria-selected'), 'true');
   await page.keyboard.press('?');
   await page.locator('dialog.help[open]').waitFor();

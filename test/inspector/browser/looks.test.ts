@@ -39,7 +39,7 @@ test('axe finds nothing, in any view, light or dark', async () => {
     };
     assert.equal(await violations(), [], `${theme} with nothing selected`);
     await choose(page, short(shop.orders.Ada));
-    for (const tab of ['chart', 'messages', 'wire', 'timeline', 'coverage']) {
+    for (const tab of ['overview', 'chart', 'messages', 'wire', 'timeline', 'coverage']) {
       await page.click(`#tab-${tab}`);
       await page.waitForTimeout(250);
       assert.equal(await violations(), [], `${theme} ${tab}`);
@@ -82,9 +82,13 @@ test('the picture of the README is the page, in light and dark', async () => {
   }
   await scene.begin();
   for (const { theme, page } of pages) {
-    await choose(page, short(scene.orders.Ada));
-    await page.waitForSelector('.picture .state.active[data-path="confirming"]');
-    await page.waitForSelector('.waits .because');
+    const question = page.locator('.waiting-table tr', { hasText: 'Charge Ada 17?' });
+    await question
+      .filter({ hasText: short(scene.orders.Ada) })
+      .locator('.left-bar')
+      .waitFor();
+    await page.waitForSelector('.waiting-table [role=progressbar]');
+    await page.waitForSelector('.failure-table tr.failed');
     // The pointer is nowhere, and what glows has faded.
     await page.mouse.move(680, 849);
     await page.waitForTimeout(2_500);

@@ -65,6 +65,7 @@ test('an export opens as a file, without a server, and shows the same', async ()
   await exported.goto(`file://${file}`);
   await exported.waitForSelector('.status.recording');
   await choose(exported, short(shop.orders.Ada));
+  await exported.click('#tab-chart');
   await exported.waitForSelector('.picture .state.active');
   assert.equal(await activeOf(exported), before);
   assert.not.match((await exported.locator('.strip [role=slider]').getAttribute('aria-valuetext')) ?? 'live', /live/);

@@ -44,6 +44,13 @@ export function shopServer() {
       return answer.status === 'accepted' && answer.content.sure ? 'Paid.' : 'Nothing was paid.';
     },
   );
+  server.tool(
+    'print_label',
+    { description: 'Prints the label of a parcel.', input: z.object({ order: z.string() }) },
+    () => {
+      throw new Error('The printer is out of paper.');
+    },
+  );
   server.tool('count_stock', { description: 'Counts what is on the shelves.', input: z.object({}) }, async (_, ctx) => {
     for (let shelf = 1; shelf <= 40; shelf += 1) {
       if (ctx.signal.aborted) return 'stopped';
@@ -100,6 +107,7 @@ export async function stage({ control = false, chatter = true } = {}): Promise<S
     await nap(120);
     await zed.close();
     await tool(cursor, 'order_add_item', { handle: grace, sku: 'kettle' });
+    for (const order of ['o-4', 'o-5', 'o-6']) await tool(cursor, 'print_label', { order });
     await nap(300);
     quiet(tool(cursor, 'order_checkout', { handle: grace }));
     const question = Object(await cursor.next((message) => Object(message).method === 'elicitation/create'));

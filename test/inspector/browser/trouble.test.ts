@@ -39,7 +39,7 @@ test('an event that no state takes is flagged, with the message of the wire that
   const made = await tool(client, 'lamp_create');
   const handle = String(Object(made.structuredContent).handle);
   await tool(client, 'lamp_switch', { handle });
-  const wrong = page.locator('.detail .moment.bad', { hasText: 'did not handle dim' });
+  const wrong = page.locator('.failure-table tr.failed', { hasText: 'did not handle dim' });
   await wrong.waitFor();
   assert.ok((await page.locator('.node.handle .sign.trouble').count()) === 1, 'its sign in the tree is a triangle');
   await wrong.click();

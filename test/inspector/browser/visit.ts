@@ -3,12 +3,13 @@ import type { Page } from 'playwright-core';
 import type { Browsing, Look } from '../../harness/browser.ts';
 import type { Stage } from './stage.ts';
 
-/** The page of that shop, once it shows who is there. */
+/** The page of that shop with the view of the chart, once it shows who is there. */
 export async function open(browsing: Browsing, shop: Stage, look?: Look): Promise<Page> {
   const page = await browsing.page(look);
   await page.goto(shop.url);
   await page.waitForSelector('.status.live');
   await page.waitForSelector('.node.handle');
+  await page.click('#tab-chart');
   return page;
 }
 

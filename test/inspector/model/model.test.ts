@@ -146,16 +146,17 @@ test('the tree has the client with its open call and question, the handle, and t
     );
   const inside = ['group internal', 'executor executor tools'];
   const head = ['server server', 'group clients', 'session claude'];
-  assert.equal(show(before), [...head, 'requests requests', 'group handles · order', 'handle order_1', ...inside]);
+  const table = 'requests in-flight requests · claude';
+  assert.equal(show(before), [...head, 'group handles · order', 'handle order_1', ...inside, table]);
   assert.equal(show(then)[3], 'exchange tools/call slow');
   assert.equal(show(LIVE), [
     ...head,
     'request slow',
     'ask Sure?',
-    'requests requests',
     'group handles · order',
     'handle order_1 ✖ it expired',
     ...inside,
+    table,
   ]);
   assert.is(flatten(actorTree(shopping.model, LIVE)).find(({ label }) => label === 'Sure?')?.due, 900);
 });

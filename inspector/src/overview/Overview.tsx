@@ -1,0 +1,74 @@
+/** The home page: everything that waits, and the failures. */
+import { useEffect, useMemo } from 'preact/hooks';
+import { failuresOf, waitingList } from '../../../src/inspector/model/index.ts';
+import { plural } from '../parts/time.ts';
+import { fits } from '../store/filter.ts';
+import { cursor, filter, known, place, tree, version } from '../store/state.ts';
+import { refreshWaits } from '../store/waits.ts';
+import { Failures } from './Failures.tsx';
+import { Waiting } from './Waiting.tsx';
+import './overview.css';
+
+/** Interval of the requests for missing deadlines, in milliseconds. */
+const REFRESH_MS = 1_000;
+
+export function Overview() {
+  const data = known();
+  const rows = useMemo(
+    () =>
+      waitingList(data, cursor.value, tree.value).filter(({ who, kind, client, actor, state, wait, idle }) =>
+        fits(filter.value, {
+          types: [kind],
+          status: idle ? (state ?? 'idle') : `waiting ${state ?? ''}`,
+          actors: [who, actor, client],
+          words: [wait.what, wait.whom],
+        }),
+      ),
+    [version.value, tree.value, filter.value],
+  );
+  const failures = useMemo(
+    () =>
+      failuresOf(data, place.value).filter(({ kind, what, error, newest }) =>
+        fits(filter.value, {
+          types: [what],
+          status: `error failed ${kind}`,
+          actors: [newest.actor, newest.exchange?.client],
+          words: [error],
+        }),
+      ),
+    [version.value, place.value, filter.value, data],
+  );
+  useEffect(() => {
+    void refreshWaits();
+    const timer = setInterval(() => void refreshWaits(), REFRESH_MS);
+    return () => clearInterval(timer);
+  }, []);
+  const waiting = rows.filter(({ idle }) => !idle).length;
+  const failed = failures.reduce((sum, { count }) => sum + count, 0);
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is scrolled with the keys.
+    // biome-ignore lint/a11y/useSemanticElements: a region of the page, not a section of its text.
+    <div class="overview scroll" tabIndex={0} role="region" aria-label="overview">
+      <section aria-labelledby="overview-waiting">
+        <header class="overview-head">
+          <h2 id="overview-waiting">Waiting</h2>
+          <span class={waiting === 0 ? 'tally' : 'tally wait'}>{waiting === 0 ? 'nothing' : waiting}</span>
+        </header>
+        <Waiting rows={rows} />
+      </section>
+      <section aria-labelledby="overview-failures">
+        <header class="overview-head">
+          <h2 id="overview-failures">Failures</h2>
+          <span class={failed === 0 ? 'tally good' : 'tally bad'}>
+            {failed === 0
+              ? 'none'
+              : failures.length === failed
+                ? failed
+                : `${failed} · ${plural(failures.length, 'kind')}`}
+          </span>
+        </header>
+        <Failures groups={failures} />
+      </section>
+    </div>
+  );
+}

@@ -1,0 +1,34 @@
+/** Requests the deadlines of waiting actors that are not in the focus: the stream has only the views of focused actors. */
+import { KNOWS_HIBERNATING, LIVE, tableOf, waitingList } from '../../../src/inspector/model/index.ts';
+import { readViews } from './api.ts';
+import { addViews, liveModel } from './source.ts';
+import { connection } from './state.ts';
+
+/** Maximum number of actors of one request (`src/inspector/http/viewer-input.ts`). */
+const MOST = 64;
+
+let asking = false;
+
+/** Requests the views of waiting actors that have changed since their last view. */
+export async function refreshWaits(): Promise<void> {
+  const model = liveModel();
+  if (asking || !model || connection.value.state !== 'live' || document.hidden) return;
+  const stale = new Set<string>([KNOWS_HIBERNATING]);
+  for (const { actor, exchange, asleep } of waitingList(model, LIVE)) {
+    const connection = exchange?.connection;
+    for (const address of [actor, connection === undefined ? undefined : tableOf(connection)]) {
+      const line = address === undefined ? undefined : model.actor(address);
+      if (!line?.aliveAt(LIVE) || asleep) continue;
+      const view = line.view(LIVE);
+      if (!view || view.seq < (line.standing(LIVE)?.seq ?? 0)) stale.add(line.address);
+    }
+  }
+  asking = true;
+  try {
+    addViews(await readViews([...stale].slice(0, MOST)));
+  } catch {
+    // The stream reports a lost connection.
+  } finally {
+    asking = false;
+  }
+}

@@ -1,0 +1,271 @@
+/** The list of everything that waits: who, for what, for whom, until when and why; the earliest deadline first. */
+import type { ActorKind, Wait } from '../frames.ts';
+import type { ActorLine } from './actor-line.ts';
+import { hibernatingOf } from './hibernating.ts';
+import { isAuthored } from './message-rows.ts';
+import type { Model } from './model.ts';
+import { LIVE } from './ordered-log.ts';
+import { type Progress, progressOf } from './progress.ts';
+import { actorTree, doorName, INTERNAL, type TreeNode } from './tree.ts';
+import { exchangeWaits, type Waited, waitsOf } from './waiting-for.ts';
+import type { WireExchange } from './wire-exchange.ts';
+
+/** One wait. A question that a call, a handle and an input request wait for is one row. */
+export interface WaitingRow {
+  readonly key: string;
+  /** The kind of the waiting actor; `exchange` for a request without an actor. */
+  readonly kind: ActorKind | 'exchange';
+  /** Its display name, such as `order 9f2a1c` or `tools/call refund`. */
+  readonly who: string;
+  /** The client whose request it is. */
+  readonly client?: string;
+  /** Its state, unless the wait says as much. */
+  readonly state?: string;
+  readonly actor?: string;
+  readonly exchange?: WireExchange;
+  /** For timers: `what` is the timer. */
+  readonly wait: Waited;
+  /** The start of the wait on the server's clock, if known. */
+  readonly since?: number;
+  readonly progress?: Progress;
+  /** The record that explains the wait: the request that led to it, or the step into the current state. */
+  readonly because?: number;
+  /** True: nothing is open. It waits for its next event or request, or its lifetime ends. */
+  readonly idle: boolean;
+  /** True if it has left memory. */
+  readonly asleep?: boolean;
+}
+
+/** The waits of a node of the tree, for every viewer: the page and `troupe top`. */
+export function nodeWaits(model: Model, { actor = '', exchange, unseen }: TreeNode, seq: number): readonly Waited[] {
+  if (unseen) return [{ what: RESULT, ...(unseen.until === undefined ? {} : { until: unseen.until }) }];
+  if (exchange) return exchangeWaits(model, exchange, seq);
+  const line = model.actor(actor);
+  const served = line?.kind === 'request' ? model.exchanges.at(line.origin ?? -1)[0] : undefined;
+  return served ? exchangeWaits(model, served, seq) : (waitsOf(model, actor, seq) ?? []);
+}
+
+/** Sorts waits by deadline, the earliest first. */
+export function inTurn<W extends Pick<Wait, 'until'>>(waits: readonly W[]): readonly W[] {
+  return [...waits].sort((a, b) => untilOf(a) - untilOf(b));
+}
+
+const RESULT = 'its result';
+
+/**
+ * Everything that waits at a record: first open waits, then handles and sessions between two events.
+ *
+ * @param nodes the tree at that record, if the caller has it
+ */
+export function waitingList(
+  model: Model,
+  seq: number,
+  nodes: readonly TreeNode[] = actorTree(model, seq),
+): readonly WaitingRow[] {
+  const rows = new Map<string, WaitingRow>();
+  const add = (row: WaitingRow): void => {
+    const same = rows.get(row.key);
+    rows.set(row.key, same ? joined(same, row) : row);
+  };
+  const walk = (node: TreeNode, client: string | undefined, above: TreeNode | undefined): void => {
+    if (node.id === INTERNAL) return;
+    const within = node.kind === 'session' ? node.label : client;
+    for (const row of rowsOf(model, node, within, seq)) add(node.kind === 'ask' && above ? asked(row, above) : row);
+    for (const child of node.children) walk(child, within, node);
+  };
+  for (const node of nodes) walk(node, undefined, undefined);
+  if (seq === LIVE || seq >= model.newest) for (const row of hibernatingRows(model)) if (!rows.has(row.key)) add(row);
+  return [...rows.values()].sort(
+    (a, b) =>
+      Number(a.idle) - Number(b.idle) ||
+      untilOf(a.wait) - untilOf(b.wait) ||
+      (a.since ?? Number.MAX_VALUE) - (b.since ?? Number.MAX_VALUE) ||
+      (a.who < b.who ? -1 : 1),
+  );
+}
+
+/** Kinds of actors that are never in the list: their waits are those of others. */
+const UNLISTED: ReadonlySet<TreeNode['kind']> = new Set([
+  'group',
+  'requests',
+  'emitter',
+  'registry',
+  'executor',
+  'subscriptions',
+]);
+
+function rowsOf(model: Model, node: TreeNode, client: string | undefined, seq: number): readonly WaitingRow[] {
+  const { kind, asleep, gone, children } = node;
+  if (kind === 'group' || UNLISTED.has(kind) || (gone !== undefined && asleep !== true)) return [];
+  if (asleep === true) return [idleRow(model, node, client, seq)];
+  // A session itself never waits while a call is open: the call has a row.
+  const busy = children.some((child) => child.gone === undefined && !UNLISTED.has(child.kind));
+  const waits = kind === 'session' && busy ? [] : nodeWaits(model, node, seq);
+  const line = model.actor(node.actor ?? '');
+  const exchange = exchangeOf(model, node, line);
+  if (waits.length > 0) return waits.map((wait, index) => waitRow(model, node, { client, exchange, wait, index }, seq));
+  // A task or a statechart that runs for a call has no wait of its own: its call waits for the result.
+  if (kind === 'task') return [taskRow(model, node, exchange, client, seq)];
+  if (kind === 'handle' || (kind === 'session' && !busy)) return [idleRow(model, node, client, seq)];
+  return [];
+}
+
+/** An input request is the wait of the request, the handle or the task that asks. */
+function asked(row: WaitingRow, { kind, label, gone }: TreeNode): WaitingRow {
+  return kind === 'group' || UNLISTED.has(kind) || gone !== undefined ? row : { ...row, kind, who: label };
+}
+
+interface Waiting {
+  readonly client: string | undefined;
+  readonly exchange: WireExchange | undefined;
+  readonly wait: Waited;
+  readonly index: number;
+}
+
+function waitRow(model: Model, node: TreeNode, { client, exchange, wait, index }: Waiting, seq: number): WaitingRow {
+  const { because, after } = wait;
+  const question = because === undefined ? undefined : model.exchanges.at(because)[0];
+  // A question is one row, although its call, its handle and its input request all wait for it.
+  const key = question?.direction === 'out' ? `question ${question.key}` : `${node.id} ${index} ${wait.what}`;
+  const line = model.actor(node.actor ?? '');
+  const since = question?.at ?? (after ? line?.standing(seq)?.at : exchange?.at);
+  const progress = exchange && progressOf(exchange, seq);
+  return {
+    ...named(model, node, exchange, client),
+    key,
+    wait: lasting(wait, since),
+    ...(since === undefined ? {} : { since }),
+    ...(progress && after === undefined ? { progress } : {}),
+    ...becauseOf(model, line, because ?? exchange?.seq, seq),
+    idle: false,
+  };
+}
+
+/** A task that works has progress, but no deadline besides the end of its lifetime. */
+function taskRow(
+  model: Model,
+  node: TreeNode,
+  exchange: WireExchange | undefined,
+  client: string | undefined,
+  seq: number,
+): WaitingRow {
+  const line = model.actor(node.actor ?? '');
+  const progress = exchange && progressOf(exchange, seq);
+  return {
+    ...named(model, node, exchange, client),
+    key: node.id,
+    wait: { what: RESULT, ...(exchange ? { because: exchange.seq } : {}) },
+    ...(exchange ? { since: exchange.at } : {}),
+    ...(progress ? { progress } : {}),
+    ...becauseOf(model, line, exchange?.seq, seq),
+    idle: false,
+  };
+}
+
+/** A handle between two events, or a session between two requests: its lifetime drains. */
+function idleRow(model: Model, node: TreeNode, client: string | undefined, seq: number): WaitingRow {
+  const line = model.actor(node.actor ?? '');
+  const life = line && lifetimeOf(model, line, seq);
+  const since = line?.standing(seq)?.at;
+  return {
+    ...named(model, node, undefined, client),
+    key: node.actor ?? node.id,
+    wait: { what: node.kind === 'session' ? 'its next request' : 'its next event', ...life },
+    ...(since === undefined ? {} : { since }),
+    ...becauseOf(model, line, undefined, seq),
+    idle: true,
+    ...(node.asleep === true ? { asleep: true } : {}),
+  };
+}
+
+/** Handles that hibernated before the observation: the server lists some of them. */
+function hibernatingRows(model: Model): readonly WaitingRow[] {
+  return hibernatingOf(model).some.map((address) => {
+    const [, name = address, id = ''] = /^handle\/([^/]+)\/(.+)$/.exec(address) ?? [];
+    return {
+      key: address,
+      kind: 'handle',
+      who: `${name} ${id.slice(0, 6)}`.trim(),
+      actor: address,
+      state: 'hibernating',
+      wait: { what: 'its next event' },
+      idle: true,
+      asleep: true,
+    };
+  });
+}
+
+function named(
+  model: Model,
+  { kind, label, state, actor, asleep }: TreeNode,
+  exchange: WireExchange | undefined,
+  within: string | undefined,
+): Pick<WaitingRow, 'kind' | 'who' | 'client' | 'state' | 'actor' | 'exchange'> {
+  const client = exchange ? (exchange.client ?? within ?? doorName(model, exchange.connection)) : within;
+  const stands = asleep === true ? `${state ?? ''}`.trim() || 'hibernating' : state;
+  return {
+    kind: kind === 'group' ? 'machine' : kind,
+    who: label,
+    ...(client === undefined || client === label ? {} : { client }),
+    ...(stands === undefined || !isAuthored(kind === 'group' || kind === 'exchange' ? 'server' : kind)
+      ? {}
+      : { state: stands }),
+    ...(actor === undefined ? {} : { actor }),
+    ...(exchange ? { exchange } : {}),
+  };
+}
+
+/** The request that a node is, or that its actor serves. */
+function exchangeOf(model: Model, node: TreeNode, line: ActorLine | undefined): WireExchange | undefined {
+  if (node.exchange) return node.exchange;
+  if (line === undefined || (line.kind !== 'request' && line.kind !== 'task' && line.kind !== 'machine'))
+    return undefined;
+  return model.exchanges.at(line.origin ?? -1)[0];
+}
+
+/** The first cause of a wait; for a statechart without one, the step into its current state. */
+function becauseOf(
+  model: Model,
+  line: ActorLine | undefined,
+  because: number | undefined,
+  seq: number,
+): { readonly because?: number } {
+  const from = because ?? line?.standing(seq)?.seq;
+  return from === undefined ? {} : { because: model.causes.because(from).at(-1)?.seq ?? from };
+}
+
+/** A bar needs the whole duration: the time between the start and the deadline. */
+function lasting(wait: Waited, since: number | undefined): Waited {
+  if (wait.lasts !== undefined || wait.until === undefined || since === undefined) return wait;
+  return { ...wait, lasts: Math.max(0, wait.until - since) };
+}
+
+/** The end of a handle's lifetime, from its last view. */
+function lifetimeOf(model: Model, line: ActorLine, seq: number): Pick<Waited, 'until' | 'lasts'> | undefined {
+  const { expires, used } = line.view(seq)?.facts ?? {};
+  const epoch = model.hello?.epoch;
+  if (typeof expires !== 'number' || epoch === undefined) return undefined;
+  return { until: expires - epoch, ...(typeof used === 'number' ? { lasts: expires - used } : {}) };
+}
+
+/** The rank of the actor that a shared row names: a handle before its call, a call before its input request. */
+const RANKS: readonly WaitingRow['kind'][] = [
+  'ask',
+  'session',
+  'exchange',
+  'request',
+  'invoked',
+  'machine',
+  'task',
+  'handle',
+];
+
+/** Joins two views of one wait: the name of the more specific actor, and every known fact. */
+function joined(a: WaitingRow, b: WaitingRow): WaitingRow {
+  const [less, more] = RANKS.indexOf(a.kind) > RANKS.indexOf(b.kind) ? [b, a] : [a, b];
+  return { ...less, ...more, wait: { ...less.wait, ...more.wait } };
+}
+
+function untilOf({ until }: Pick<Wait, 'until'>): number {
+  return until ?? Number.MAX_VALUE;
+}

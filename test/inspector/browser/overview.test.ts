@@ -1,0 +1,97 @@
+/** The home page: one table of everything that waits, one of the failures, and what is folded away elsewhere. */
+import * as assert from 'uvu/assert';
+import { Browsing, browserSuite } from '../../harness/browser.ts';
+import { type Stage, stage } from './stage.ts';
+import { short } from './visit.ts';
+
+const test = browserSuite('the overview');
+const browsing = new Browsing();
+let shop: Stage;
+
+test.before(async () => {
+  shop = await stage({ chatter: false });
+});
+test.after(async () => {
+  await browsing.close();
+  await shop.close();
+});
+
+test('the page opens with it: who waits, for what, for whom, until when and why, and what failed', async () => {
+  const page = await browsing.page();
+  await page.goto(shop.url);
+  await page.waitForSelector('.status.live');
+  assert.is(await page.locator('#tab-overview').getAttribute('aria-selected'), 'true');
+  await page.getByText('No call has failed, and no actor has crashed.').waitFor();
+  await shop.begin();
+
+  const ada = `order ${short(shop.orders.Ada)}`;
+  const question = page.locator('.waiting-table tr', { hasText: '“Charge Ada 17?”' });
+  await question.getByText('the user of claude-code 2.1.4').waitFor();
+  // The page requests the views of waiting actors: they have the deadline, and the handle that asks.
+  await question.filter({ hasText: ada }).locator('.left-bar').waitFor();
+  assert.match(await question.innerText(), /confirming[\s\S]*tools\/call order_checkout/);
+  assert.is(await question.count(), 1, 'the call and the handle wait for one thing');
+  const refund = page.locator('.waiting-table tr', { hasText: 'Pay 42 € back for o-7?' });
+  assert.match(await refund.innerText(), /^tools\/call refund/);
+  const counting = page.locator('.waiting-table tr', { hasText: 'tools/call count_stock' });
+  await counting.locator('[role=progressbar]').waitFor();
+  assert.match(await counting.innerText(), /\d+ of 40 · shelf \d+/);
+
+  const lefts = await page
+    .locator('.waiting-table tr.busy time')
+    .evaluateAll((all) => all.map((each) => (each.closest('.cell-until') ? each.getAttribute('datetime') : undefined)));
+  const deadlines = lefts.filter((each) => each !== undefined);
+  assert.ok(deadlines.length >= 4);
+  assert.equal(deadlines, [...deadlines].sort(), 'the earliest deadline is first');
+
+  const labels = page.locator('.failure-table tr', { hasText: 'print_label' });
+  assert.match(await labels.innerText(), /The printer is out of paper\.\s*× 3/);
+  await labels.click();
+  await page.locator('.detail h2', { hasText: 'print_label' }).waitFor();
+  await page.close();
+});
+
+test('the logo leads home, and the table is moved through with the keys', async () => {
+  const page = await browsing.page();
+  await page.goto(shop.url);
+  await page.waitForSelector('.waiting-table .row-button');
+  assert.is(await page.locator('.detail').count(), 0, 'the tables have the width of the page');
+  await page.locator('.row-button').first().focus();
+  await page.keyboard.press('ArrowDown');
+  const name = await page.evaluate('document.activeElement.title');
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('.detail h2');
+  assert.is(await page.locator('.row-button[aria-pressed=true]').first().getAttribute('title'), name);
+  await page.keyboard.press('5');
+  await page.waitForSelector('.view .timeline.full');
+  assert.is(await page.locator('.timeline').count(), 1, 'one timeline, not two');
+  await page.click('.logo');
+  await page.waitForSelector('.overview');
+  assert.is(await page.locator('.detail').count(), 0);
+  await page.close();
+});
+
+test('emitters and tables of requests are folded away in the tree', async () => {
+  const page = await browsing.page();
+  await page.goto(shop.url);
+  await page.waitForSelector('.node.session');
+  assert.is(await page.locator('.node.emitter, .node.requests:not(:has-text("without a session"))').count(), 0);
+  await page.locator('.node.group', { hasText: 'internal' }).click();
+  await page.locator('.node.emitter', { hasText: 'emitter · claude-code 2.1.4' }).waitFor();
+  await page.locator('.node.requests', { hasText: 'in-flight requests · claude-code 2.1.4' }).waitFor();
+  await page.close();
+});
+
+test('the filter applies to both tables', async () => {
+  const page = await browsing.page();
+  await page.goto(shop.url);
+  await page.waitForSelector('.failure-table tr.failed');
+  await page.fill('#filter', 'print_label');
+  await page.locator('.waiting-table').waitFor({ state: 'detached' });
+  assert.is(await page.locator('.failure-table tr.failed').count(), 1);
+  await page.close();
+});
+
+test('no page has written an error to its console', () => {
+  assert.equal(browsing.complaints, []);
+});

@@ -1,0 +1,55 @@
+/** The list of failures: equal failures of one tool are one group. */
+import * as assert from 'uvu/assert';
+import type { Plain } from '../../../src/inspector/frames.ts';
+import { failuresOf, LIVE } from '../../../src/inspector/model/index.ts';
+import { suite } from '../../harness/door.ts';
+import { call, type FrameFeed, shop } from './frames.ts';
+
+const test = suite('model: failures');
+
+const failed = (id: number, text: string): Plain => ({
+  ...{ jsonrpc: '2.0', id },
+  result: { isError: true, content: [{ type: 'text', text }] },
+});
+const refused = (id: number, message: string): Plain => ({ jsonrpc: '2.0', id, error: { code: -32603, message } });
+
+const lines = ({ model }: FrameFeed, seq = LIVE): readonly string[] =>
+  failuresOf(model, seq).map(({ what, error, count }) => `${count} ${what}: ${error}`);
+
+test('calls of one tool with one error are one row, with the first, the last and the newest', () => {
+  const shopping = shop();
+  const text = 'The printer is out of paper.';
+  for (const id of [1, 2, 3]) {
+    shopping.wire('in', call(id, 'print'));
+    shopping.wire('out', failed(id, text));
+  }
+  const before = shopping.seq;
+  shopping.wire('in', call(4, 'print'));
+  shopping.wire('out', failed(4, 'The printer is on fire.'));
+  assert.equal(lines(shopping), ['1 tools/call print: The printer is on fire.', `3 tools/call print: ${text}`]);
+  const [group] = failuresOf(shopping.model, before);
+  assert.equal([group?.count, group?.newest.exchange?.id], [3, '3']);
+  assert.ok((group?.lastAt ?? 0) > (group?.firstAt ?? 0));
+  assert.equal(lines(shopping, before - 2), [`2 tools/call print: ${text}`], 'at an earlier record there are fewer');
+});
+
+test('errors that differ only in the id of the incident are one row', () => {
+  const shopping = shop();
+  for (const [id, incident] of [
+    [1, 'a1b2'],
+    [2, 'c3d4'],
+  ] as const) {
+    shopping.wire('in', call(id, 'boom'));
+    shopping.wire('out', refused(id, `Internal error (incident ${incident}; the server's log has the details)`));
+  }
+  assert.equal(lines(shopping), [
+    "2 tools/call boom: Internal error (incident c3d4; the server's log has the details)",
+  ]);
+});
+
+test('a crash and an event that no state handles are failures of their actors', () => {
+  const shopping = shop();
+  shopping.step('order_1', 'dim', [], ['cart']);
+  shopping.record({ type: 'crashed', actor: 'order_1', mail: 'send pay', error: 'no card', setAside: false });
+  assert.equal(lines(shopping), ['1 order_1: no card', '1 order_1: did not handle dim in cart']);
+});
