@@ -274,10 +274,12 @@ export class Server {
 
   /** @internal Access for `troupe/inspector`. */
   get [INTERNALS](): Internals {
-    const { inspection, log, machines, tools } = this.#core;
+    const { inspection, introduction, limits, log, machines, tools } = this.#core;
     return {
       inspection,
       log,
+      introduction,
+      limits,
       clock: this.options.clock ?? systemClock,
       machines: () =>
         [...machines.definitions(), ...tools.definitions()].flatMap(({ machine }) => (machine ? [machine] : [])),

@@ -241,7 +241,59 @@ export interface ByeFrame {
   readonly why: string;
 }
 
-export type Frame = HelloFrame | ChartFrame | RecordsFrame | GapFrame | ActorViewFrame | ByeFrame;
+/** Everything that the server offers. The stream has none: the page reads it when its view is opened. */
+export interface CatalogueFrame {
+  readonly type: 'catalogue';
+  readonly catalogue: ServerCatalogue;
+}
+
+export interface ServerCatalogue {
+  /** Increases with each change of a registry. */
+  readonly version: number;
+  /** Name, version, title, description, icons and website, as clients receive them. */
+  readonly server: Plain;
+  readonly instructions?: string;
+  readonly capabilities: Plain;
+  /** The supported revisions, newest first. */
+  readonly revisions: readonly string[];
+  readonly limits: Plain;
+  readonly tools: readonly CatalogueElement[];
+  readonly resources: readonly CatalogueElement[];
+  readonly templates: readonly CatalogueElement[];
+  readonly prompts: readonly CatalogueElement[];
+  readonly machines: readonly CatalogueMachine[];
+}
+
+/** A tool, a resource, a resource template or a prompt. */
+export interface CatalogueElement {
+  /** The name of a tool or a prompt; the URI or the URI template of a resource. */
+  readonly name: string;
+  /** Its source: `code`, a file, or a machine. */
+  readonly source: string;
+  /** False: hidden from clients. */
+  readonly enabled?: false;
+  /** The machine for which it was generated. */
+  readonly machine?: string;
+  /** The arguments or variables that the server completes. */
+  readonly completes?: readonly string[];
+  /** The definition, as clients of the newest revision receive it. */
+  readonly definition: Plain;
+  /** The definition is longer than what is shown. */
+  readonly cut?: boolean;
+}
+
+export interface CatalogueMachine {
+  readonly name: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly version?: string;
+  readonly ttlMs?: number;
+  readonly idleMs?: number;
+  /** The events that clients may send. */
+  readonly events: readonly string[];
+}
+
+export type Frame = HelloFrame | ChartFrame | RecordsFrame | GapFrame | ActorViewFrame | CatalogueFrame | ByeFrame;
 
 /** A recording: frames in their order; the first is the hello. */
 export interface Recording {

@@ -5,6 +5,7 @@ import { describe, isObject, stackOf } from '../protocol/json.ts';
 import { INTERNALS, type Internals } from '../runtime/internals.ts';
 import { isServer, type Server } from '../server.ts';
 import type { Transport, TransportHost } from '../transports/transport.ts';
+import { CatalogueReader } from './catalogue/server-catalogue.ts';
 import { FORMAT, type HelloFrame } from './frames.ts';
 import { InspectorRoutes } from './http/inspector-routes.ts';
 import { type InspectorListener, listen } from './http/listener.ts';
@@ -77,13 +78,14 @@ export async function openInspector(server: Server, options: InspectorOptions = 
     ? (redactor, end) => new Controller({ inside, redactor, version: packageVersion(), end })
     : undefined;
   const settings = { port, token, maxViewers, redact: options.redact ?? {} };
-  const open = new Inspecting({ ...inside, info: server.info }, controller, settings);
+  const program = { ...inside, info: server.info };
+  const open = new Inspecting(program, controller, settings, (redactor) => catalogueOf(server, inside, redactor));
   await inside.open(open);
   return open;
 }
 
 /** A program that an inspector shows: a server, or a client. */
-export interface InspectedProgram extends Omit<Internals, 'open'> {
+export interface InspectedProgram extends Pick<Internals, 'inspection' | 'clock' | 'log' | 'machines'> {
   readonly info: { readonly name: string; readonly version: string; readonly title?: string | undefined };
 }
 
@@ -110,10 +112,12 @@ type ControllerOf = (redactor: Redactor, end: (connection: string, reason: strin
 export async function record(server: Server, file: string, options: RecordingOptions = {}): Promise<Recorder> {
   const inside = insideOf(server, 'record');
   const { redact, ...kept } = options;
-  const observation = observe(inside, new Redactor(redact));
+  const redactor = new Redactor(redact);
+  const observation = observe(inside, redactor);
   const recorder = await recordInto(file, {
     ...kept,
     observation,
+    catalogue: catalogueOf(server, inside, redactor),
     hello: helloOf({ ...inside, info: server.info }, false),
     stopped: (why) => inside.log('warning', `${file}: ${why}`),
   });
@@ -141,6 +145,8 @@ class Inspecting implements OpenInspector, Transport {
    */
   readonly #redactor: Redactor;
   readonly #observation: Observation;
+  /** Undefined for a program that is no server. */
+  readonly #catalogue: CatalogueReader | undefined;
   readonly #viewers: Viewers;
   #listener: InspectorListener | undefined;
   #closing: Promise<void> | undefined;
@@ -149,12 +155,14 @@ class Inspecting implements OpenInspector, Transport {
     program: InspectedProgram,
     controller: ControllerOf | undefined,
     options: Required<Omit<InspectorOptions, 'control'>>,
+    catalogue?: (redactor: Redactor) => CatalogueReader,
   ) {
     this.#program = program;
     this.#controller = controller;
     this.#options = options;
     this.#redactor = new Redactor(options.redact);
     this.#observation = observe(program, this.#redactor);
+    this.#catalogue = catalogue?.(this.#redactor);
     this.#viewers = new Viewers({
       observation: this.#observation,
       clock: program.clock,
@@ -184,7 +192,8 @@ class Inspecting implements OpenInspector, Transport {
       files,
       name: this.#program.info.name,
       controller: this.#controller?.(this.#redactor, end),
-      recording: () => recordingOf(this.#observation, hello),
+      catalogue: this.#catalogue,
+      recording: () => recordingOf(this.#observation, hello, this.#catalogue),
       log,
     });
     this.#listener = await listen({ port, token, clock, files, routes, log });
@@ -203,7 +212,13 @@ class Inspecting implements OpenInspector, Transport {
   }
 }
 
-function observe({ inspection, clock, machines, log }: Omit<Internals, 'open'>, redactor: Redactor): Observation {
+function catalogueOf(server: Server, { introduction, limits }: Internals, redactor: Redactor): CatalogueReader {
+  return new CatalogueReader({ server, introduction, limits, redactor });
+}
+
+type Observed = Pick<Internals, 'inspection' | 'clock' | 'log' | 'machines'>;
+
+function observe({ inspection, clock, machines, log }: Observed, redactor: Redactor): Observation {
   let faults = 0;
   const failed = (error: unknown): void => {
     faults += 1;

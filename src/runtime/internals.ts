@@ -1,6 +1,8 @@
 /** Access for the inspector, which looks into a server and may act on it. Not a part of the public API. */
 import type { Clock } from '../clock.ts';
 import type { Inspection } from '../inspection/inspection.ts';
+import type { Limits } from '../limits.ts';
+import type { ServerDescription } from '../messages/results.ts';
 import type { OperatorLog } from '../operator-log.ts';
 import type { Transport } from '../transports/transport.ts';
 
@@ -13,6 +15,9 @@ export interface Internals {
   readonly log: OperatorLog;
   /** The statecharts that are currently registered. */
   machines(): readonly object[];
+  /** The server as it introduces itself to clients. */
+  introduction(): ServerDescription;
+  readonly limits: Limits;
   /**
    * Opens a transport, even if the launcher of the program serves it on the program's behalf. @throws the errors of its
    * `open`

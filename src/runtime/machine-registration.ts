@@ -53,8 +53,8 @@ export function machineRegistration({ handles, tools, resources }: MachinesOptio
   /** The last definition of each machine, including removed ones. */
   const defined = new Map<string, MachineKind>();
   const show = (name: string, toolset: Pick<Toolset, 'tools' | 'resources'> | undefined): void => {
-    tools.replaceSource(placeOf(name), toolset?.tools ?? []);
-    resources.replaceSource(placeOf(name), toolset?.resources ?? []);
+    tools.replaceSource(sourceOfMachine(name), toolset?.tools ?? []);
+    resources.replaceSource(sourceOfMachine(name), toolset?.resources ?? []);
   };
   const put = (definition: AnyMachine, source: string): void => {
     const { name } = definition;
@@ -146,7 +146,7 @@ function withEarlier(kind: MachineKind, before: MachineKind | undefined): Machin
 }
 
 /** The source name of a machine's tools in the registries. */
-function placeOf(name: string): string {
+export function sourceOfMachine(name: string): string {
   return `machine "${name}"`;
 }
 

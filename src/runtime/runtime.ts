@@ -15,7 +15,8 @@ import { RequestLog } from '../input/request-log.ts';
 import { StateKeys } from '../input/seal.ts';
 import type { Inspection } from '../inspection/inspection.ts';
 import { launcher } from '../launcher.ts';
-import { resolveLimits } from '../limits.ts';
+import { type Limits, resolveLimits } from '../limits.ts';
+import type { ServerDescription } from '../messages/results.ts';
 import { guardLog, stderrLog } from '../operator-log.ts';
 import type { ServerOptions } from '../options.ts';
 import type { Implementation } from '../protocol/types.ts';
@@ -51,6 +52,9 @@ export interface Runtime extends Pick<Offering, 'tools' | 'machines' | 'resource
   resourceUpdated(uri: string): void;
   readonly log: NonNullable<ServerOptions['log']>;
   readonly supervision: Supervision;
+  readonly limits: Limits;
+  /** The server as it introduces itself to clients. */
+  introduction(): ServerDescription;
   /** The open store. */
   kept(): Promise<Store>;
 }
@@ -248,6 +252,8 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
     inspection,
     log,
     supervision,
+    limits,
+    introduction: () => capabilities.describe(),
     kept: () => keeping.open().then(() => keeping.store),
     close(reason) {
       launcher()?.closes?.(reason, 'program');

@@ -18,6 +18,7 @@ const API = [
   '/api/look?actor=server',
   '/api/looks',
   '/api/recording',
+  '/api/catalogue',
   '/api/export',
   '/api/focus',
   '/api/none',

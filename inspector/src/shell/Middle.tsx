@@ -6,6 +6,7 @@ import { tab } from '../store/state.ts';
 import { ChartView, MessagesView, TimelineView } from './views.tsx';
 
 const Wire = later('This view', async () => (await import('../wire/Wire.tsx')).Wire);
+const Server = later('This view', async () => (await import('../server/ServerView.tsx')).ServerView);
 const Coverage = later('This view', async () => (await import('../coverage/Coverage.tsx')).Coverage);
 
 export function Middle() {
@@ -32,5 +33,7 @@ function View() {
       return <TimelineView />;
     case 'coverage':
       return <Coverage />;
+    case 'server':
+      return <Server />;
   }
 }

@@ -9,6 +9,7 @@ const NAMES: Readonly<Record<Tab, string>> = {
   wire: 'Wire',
   timeline: 'Timeline',
   coverage: 'Coverage',
+  server: 'Server',
 };
 
 export function Tabs({ chosen, onChoose }: { readonly chosen: Tab; readonly onChoose: (tab: Tab) => void }) {

@@ -9,7 +9,7 @@ export const KEYS: readonly (readonly [keys: string, what: string])[] = [
   ['L', 'live: follow the newest record'],
   ['Space', 'pause or resume'],
   ['M', 'mark this moment for comparison'],
-  ['1 … 6', 'overview, chart, messages, wire, timeline, coverage'],
+  ['1 … 7', 'overview, chart, messages, wire, timeline, coverage, server'],
   ['A D', 'focus the actors, the details'],
   ['↑ ↓', 'move in a list; ← → collapse and expand in the tree'],
   ['+ − 0', 'zoom the chart, or fit it'],

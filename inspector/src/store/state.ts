@@ -5,9 +5,9 @@ import { actorTree, LIVE, Model } from '../../../src/inspector/model/index.ts';
 import { parseFilter } from './filter.ts';
 import { waitOf } from './pace.ts';
 
-export type Tab = 'overview' | 'chart' | 'messages' | 'wire' | 'timeline' | 'coverage';
+export type Tab = 'overview' | 'chart' | 'messages' | 'wire' | 'timeline' | 'coverage' | 'server';
 
-export const TABS: readonly Tab[] = ['overview', 'chart', 'messages', 'wire', 'timeline', 'coverage'];
+export const TABS: readonly Tab[] = ['overview', 'chart', 'messages', 'wire', 'timeline', 'coverage', 'server'];
 
 export interface Selection {
   readonly actor?: string;

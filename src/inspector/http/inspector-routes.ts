@@ -5,6 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isObject, stackOf } from '../../protocol/json.ts';
 import { isJson } from '../../transports/http/negotiate.ts';
+import type { CatalogueReader } from '../catalogue/server-catalogue.ts';
 import type { Observation } from '../stream/observation.ts';
 import type { Viewers } from '../stream/viewers.ts';
 import type { Controller } from '../views/control.ts';
@@ -21,6 +22,8 @@ export interface InspectorRoutesOptions {
   readonly files: PageFiles;
   /** Undefined if the inspector was opened without control. */
   readonly controller: Controller | undefined;
+  /** Undefined for a program that is no server. */
+  readonly catalogue: CatalogueReader | undefined;
   /** The backlog as one recording. */
   recording(): string;
   /** Logs a fault of the inspector itself. */
@@ -54,6 +57,12 @@ export class InspectorRoutes {
         openStream(request, response, viewers, readViewer(query.get('viewer')), since);
       },
       '/api/look': (_, response, query) => sendJson(response, this.#view(readActor(query.get('actor')))),
+      '/api/catalogue': (_, response, query) => {
+        const { catalogue } = options;
+        if (!catalogue) throw new InputError(404, 'this program is a client: it offers nothing');
+        if (query.get('version') === String(catalogue.version)) return send(response, 204);
+        send(response, 200, 'application/json', catalogue.text());
+      },
       '/api/recording': (_, response) =>
         send(response, 200, 'application/json', options.recording(), attachment(`${this.#name}.json`)),
       '/api/export': async (_, response) =>

@@ -5,11 +5,12 @@ import { LIVE } from './ordered-log.ts';
 
 /** @param live true if more frames follow */
 export function framesOf(model: Model, live = false): readonly Frame[] {
-  const { hello, causes } = model;
+  const { hello, causes, catalogue } = model;
   if (!hello) return [];
   const oldest = causes.oldest?.seq ?? LIVE;
   const records = [...forgotten(model, oldest), ...causes.records(oldest, LIVE)];
   const frames: Frame[] = [{ ...hello, live }];
+  if (catalogue) frames.push({ type: 'catalogue', catalogue });
   for (const { id, root } of model.charts.values()) frames.push({ type: 'chart', id, chart: root });
   frames.push(...model.gaps);
   frames.push({ type: 'records', records });

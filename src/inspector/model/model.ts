@@ -10,6 +10,7 @@ import type {
   HelloFrame,
   Plain,
   RecordHeader,
+  ServerCatalogue,
   Stated,
   Stepped,
   TraceRecord,
@@ -45,6 +46,8 @@ export class Model {
   readonly causes = new Causes();
   readonly exchanges = new Exchanges();
   readonly gaps: GapFrame[] = [];
+  /** Everything that the server offers, if a frame described it. */
+  catalogue: ServerCatalogue | undefined;
   /** Ascending. New rows are appended in place; a new array replaces it when the oldest are discarded. */
   rows: MessageRow[] = [];
   /** The times of all records, ascending, appended in place. */
@@ -80,6 +83,9 @@ export class Model {
         return;
       case 'look':
         return this.#line(frame.look.actor).viewed(frame.look);
+      case 'catalogue':
+        this.catalogue = frame.catalogue;
+        return;
       case 'bye':
         this.bye = frame.why;
     }
@@ -136,6 +142,7 @@ export class Model {
   clear(): void {
     this.hello = undefined;
     this.bye = undefined;
+    this.catalogue = undefined;
     for (const kept of [
       this.charts,
       this.actors,

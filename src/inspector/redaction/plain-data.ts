@@ -6,7 +6,6 @@ import { types } from 'node:util';
 import { type Plain, REDACTED } from '../frames.ts';
 import { jsonTextOf, readText } from '../inspector-json.ts';
 import { kindOf, ownValue, previewName, previewOf } from './previews.ts';
-import type { Redactor } from './redact.ts';
 
 /** Bounds for one value. */
 export interface Bounds {
@@ -30,6 +29,13 @@ const MAX_NAME = 80;
 /** Members that name the secret in a sibling `value`. */
 const NAMING = ['name', 'key', 'header'];
 
+/** Finds secrets by the names of members and by the forms of texts. */
+export interface SecretFinder {
+  /** @param within the names of the enclosing members, the outermost first */
+  name(name: string, within: readonly string[]): { readonly shown: string; readonly hidden: boolean };
+  text(text: string): string;
+}
+
 type Shown = { [key: string]: Plain };
 
 export interface PlainOptions {
@@ -41,7 +47,7 @@ export interface PlainOptions {
 }
 
 /** Never throws. Runs no code of the value: no getter, no `toJSON`, no iterator, no trap of a proxy. */
-export function plainOf(value: unknown, redactor: Redactor, options: PlainOptions = {}): Plain {
+export function plainOf(value: unknown, redactor: SecretFinder, options: PlainOptions = {}): Plain {
   try {
     return new Walk(redactor, options).show(value) ?? null;
   } catch {
@@ -50,7 +56,7 @@ export function plainOf(value: unknown, redactor: Redactor, options: PlainOption
 }
 
 /** The members of an object as plain data; empty for a value that is shown as something else. */
-export function plainMembers(value: object, redactor: Redactor): { readonly [name: string]: Plain } {
+export function plainMembers(value: object, redactor: SecretFinder): { readonly [name: string]: Plain } {
   const plain = plainOf(value, redactor);
   return hasMembers(plain) ? plain : {};
 }
@@ -60,7 +66,7 @@ function hasMembers(plain: Plain): plain is { readonly [name: string]: Plain } {
 }
 
 class Walk {
-  readonly #redactor: Redactor;
+  readonly #redactor: SecretFinder;
   readonly #bounds: Bounds;
   #left: number;
   /** The names and the objects on the path to the current value. A repeated object is a cycle. */
@@ -73,7 +79,7 @@ class Walk {
   /** True if anything was hidden or cut. */
   #changed = false;
 
-  constructor(redactor: Redactor, { bounds = BOUNDS, parsed = false, without }: PlainOptions) {
+  constructor(redactor: SecretFinder, { bounds = BOUNDS, parsed = false, without }: PlainOptions) {
     this.#parsed = parsed;
     this.#without = without;
     this.#redactor = redactor;

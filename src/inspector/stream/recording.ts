@@ -15,13 +15,21 @@ const START = '{"format":"troupe-recording",';
 const TAIL = '\n]}\n';
 /** Maximum length of a file. Later frames are not recorded, and the operator's log has a warning. */
 const MAX_BYTES = 256 * 1024 * 1024;
+/** Share of the file's limit that all catalogues together may take: one that changes all the time must not fill the file. */
+const CATALOGUE_SHARE = 1 / 8;
 /** Longest line that is searched at the end of a file that is continued. */
 const MAX_LINE = 4 * 1024 * 1024;
 /** Maximum number of bytes that wait for the disk before the recording lags. */
 const MAX_WAITING = 4 * 1024 * 1024;
 
+/** The catalogue of a server, as a frame. */
+interface Catalogue {
+  readonly version: number;
+  text(): string;
+}
+
 /** The backlog as one recording. A server without a viewer is observed for this alone. */
-export function recordingOf(observation: Observation, hello: () => HelloFrame): string {
+export function recordingOf(observation: Observation, hello: () => HelloFrame, catalogue?: Catalogue): string {
   const frames: string[] = [];
   const viewer = new Viewer({
     observation,
@@ -36,11 +44,15 @@ export function recordingOf(observation: Observation, hello: () => HelloFrame): 
   });
   observation.flushAll();
   viewer.end();
+  // After the hello, which is the first frame of every recording.
+  if (catalogue) frames.splice(1, 0, catalogue.text());
   return `${HEAD}\n${frames.join(',\n')}${TAIL}`;
 }
 
 export interface RecordOptions {
   readonly observation: Observation;
+  /** Recorded at the start, and again after changes. */
+  readonly catalogue?: Catalogue;
   hello(): HelloFrame;
   /** Continues the recording of another process, if the file has one. */
   readonly append?: boolean;
@@ -102,6 +114,9 @@ class FileRecorder implements Sink, Recorder {
   #at: number;
   #writing: Promise<void> | undefined;
   #over = false;
+  /** The version of the last recorded catalogue, and the bytes of all of them. */
+  #catalogue = -1;
+  #catalogueBytes = 0;
 
   /** @param bytes the length of the existing file */
   constructor(file: FileHandle, options: RecordOptions, bytes: number) {
@@ -128,11 +143,25 @@ class FileRecorder implements Sink, Recorder {
     const before = this.#bytes === 0 ? `${HEAD}\n` : ',\n';
     this.#put(before);
     this.#put(frame);
+    this.#describe(maxBytes);
     this.#writing ??= this.#drain();
     return this.#waitingBytes < MAX_WAITING;
   }
 
   end(): void {}
+
+  /** Records what the server offers if that has changed. */
+  #describe(maxBytes: number): void {
+    const { catalogue } = this.#options;
+    if (!catalogue || catalogue.version === this.#catalogue) return;
+    this.#catalogue = catalogue.version;
+    const text = catalogue.text();
+    const { length } = text;
+    if (this.#catalogueBytes + length > maxBytes * CATALOGUE_SHARE || this.#bytes + length + 64 > maxBytes) return;
+    this.#catalogueBytes += length;
+    this.#put(',\n');
+    this.#put(text);
+  }
 
   async close(): Promise<void> {
     this.#options.observation.flushAll();

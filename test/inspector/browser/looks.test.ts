@@ -39,7 +39,7 @@ test('axe finds nothing, in any view, light or dark', async () => {
     };
     assert.equal(await violations(), [], `${theme} with nothing selected`);
     await choose(page, short(shop.orders.Ada));
-    for (const tab of ['overview', 'chart', 'messages', 'wire', 'timeline', 'coverage']) {
+    for (const tab of ['overview', 'chart', 'messages', 'wire', 'timeline', 'coverage', 'server']) {
       await page.click(`#tab-${tab}`);
       await page.waitForTimeout(250);
       assert.equal(await violations(), [], `${theme} ${tab}`);

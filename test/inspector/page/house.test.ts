@@ -47,6 +47,15 @@ test('before the layout worker, the scripts are at most 60 kB gzipped', () => {
   assert.ok(all <= 60_000, `${scripts.join(', ')}: ${all} bytes gzipped`);
 });
 
+test('the view of the server is loaded later, and has at most 20 kB gzipped', () => {
+  const dist = fileURLToPath(new URL('../../../dist/inspector/', import.meta.url));
+  const [chunk, ...more] = readdirSync(`${dist}assets`).filter((file) => /^ServerView-.*\.js$/.test(file));
+  assert.ok(chunk !== undefined && more.length === 0);
+  assert.not.ok(readFileSync(`${dist}index.html`, 'utf8').includes(chunk ?? ''), 'loaded with the page');
+  const size = gzipSync(readFileSync(`${dist}assets/${chunk}`)).length;
+  assert.ok(size <= 20_000, `${chunk}: ${size} bytes gzipped`);
+});
+
 test('the page is one sheet of files of its own: nothing inline, nothing from outside', () => {
   const dist = fileURLToPath(new URL('../../../dist/inspector/', import.meta.url));
   const html = readFileSync(`${dist}index.html`, 'utf8');
