@@ -64,6 +64,14 @@ interface ConnectionContext extends ConnectionInput {
   readonly signIns: number;
 }
 
+/** The transitions of a failed attempt: retry after a delay, or wait for a trial after too many failures in a row. */
+const RETRY = [
+  { guard: 'hopeless', target: 'suspended', actions: 'waitForTrial' },
+  { target: 'backingOff', actions: 'countFailure' },
+] as const;
+/** The transitions of a connection that served calls: after long service, earlier failures no longer count. */
+const AFTER_SERVICE = [{ guard: 'stable', target: 'backingOff', actions: 'restartCount' }, ...RETRY] as const;
+
 /**
  * `waiting`: calls wait for the connection. `serving`: calls are sent. Calls in any other state are rejected at once.
  * `timed`: the state ends with `due` after `context.delayMs`.
@@ -112,10 +120,7 @@ export const connectionMachine = setup({
           { guard: 'knownLegacy', target: 'negotiating.initializing', description: 'remembered as legacy' },
           { target: 'negotiating.probing' },
         ],
-        failed: [
-          { guard: 'hopeless', target: 'suspended', actions: 'waitForTrial' },
-          { target: 'backingOff', actions: 'countFailure' },
-        ],
+        failed: RETRY,
       },
     },
     reopening: {
@@ -123,10 +128,7 @@ export const connectionMachine = setup({
       tags: ['waiting'],
       on: {
         opened: 'negotiating.initializing',
-        failed: [
-          { guard: 'hopeless', target: 'suspended', actions: 'waitForTrial' },
-          { target: 'backingOff', actions: 'countFailure' },
-        ],
+        failed: RETRY,
       },
     },
     negotiating: {
@@ -157,14 +159,8 @@ export const connectionMachine = setup({
           { guard: 'tokenRejected', target: 'unauthorized', actions: 'forgetSignIns' },
           { target: 'authorizing' },
         ],
-        failed: [
-          { guard: 'hopeless', target: 'suspended', actions: 'waitForTrial' },
-          { target: 'backingOff', actions: 'countFailure' },
-        ],
-        gone: [
-          { guard: 'hopeless', target: 'suspended', actions: 'waitForTrial' },
-          { target: 'backingOff', actions: 'countFailure' },
-        ],
+        failed: RETRY,
+        gone: RETRY,
       },
     },
     authorizing: {
@@ -176,10 +172,7 @@ export const connectionMachine = setup({
           { target: 'negotiating.probing', actions: 'countSignIn' },
         ],
         refused: { target: 'unauthorized', actions: 'forgetSignIns' },
-        gone: [
-          { guard: 'hopeless', target: 'suspended', actions: 'waitForTrial' },
-          { target: 'backingOff', actions: 'countFailure' },
-        ],
+        gone: RETRY,
       },
     },
     reauthorizing: {
@@ -191,11 +184,7 @@ export const connectionMachine = setup({
           { guard: 'tokenServes', target: 'ready', description: 'only the calls that need more rights fail' },
           { target: 'unauthorized' },
         ],
-        gone: [
-          { guard: 'stable', target: 'backingOff', actions: 'restartCount' },
-          { guard: 'hopeless', target: 'suspended', actions: 'waitForTrial' },
-          { target: 'backingOff', actions: 'countFailure' },
-        ],
+        gone: AFTER_SERVICE,
       },
     },
     unauthorized: {
@@ -207,11 +196,7 @@ export const connectionMachine = setup({
       on: {
         'session lost': { target: 'negotiating.initializing', description: 'one new session for all calls' },
         unauthorized: 'reauthorizing',
-        gone: [
-          { guard: 'stable', target: 'backingOff', actions: 'restartCount' },
-          { guard: 'hopeless', target: 'suspended', actions: 'waitForTrial' },
-          { target: 'backingOff', actions: 'countFailure' },
-        ],
+        gone: AFTER_SERVICE,
       },
     },
     backingOff: {

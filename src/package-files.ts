@@ -2,6 +2,7 @@
  * Locates this package's own code: TypeScript below `src`, or bundles below `dist/lib`, where a file's own location is
  * meaningless.
  */
+import { createRequire } from 'node:module';
 import { extname } from 'node:path';
 
 /** The URL of the directory that contains the code. */
@@ -17,4 +18,11 @@ export const EXTENSION = extname(import.meta.url);
  */
 export function ownFile(path: string): URL {
   return new URL(`./${path}${EXTENSION}`, OWN);
+}
+
+/** Returns the version of this package. */
+export function packageVersion(): string {
+  // Resolved from a file of the package, because a bundle may be elsewhere (bundle.ts).
+  const { version }: { version: string } = createRequire(ownFile('package-files'))('troupe/package.json');
+  return version;
 }

@@ -6,6 +6,7 @@ import { isObject } from '../protocol/json.ts';
  * none.
  */
 export function pathOf({ status, value }: { readonly status: string; readonly value?: unknown }): string {
+  if (typeof value === 'string') return value;
   return value === undefined ? status : pathsIn(value).join(' & ');
 }
 

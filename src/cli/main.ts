@@ -1,7 +1,6 @@
 #!/usr/bin/env node
 /** The `troupe` command: dispatches to one file per subcommand. */
-import { createRequire } from 'node:module';
-import { ownFile } from '../package-files.ts';
+import { packageVersion } from '../package-files.ts';
 import { main as run } from './commands/run.ts';
 import { enableCompileCache } from './compile-cache.ts';
 import { runCommand, suggestion, USAGE, UsageError } from './usage.ts';
@@ -28,7 +27,7 @@ void runCommand(() => main(process.argv.slice(2)));
 
 async function main([first, ...rest]: readonly string[]): Promise<void> {
   if (first === '--help' || first === '-h') return void process.stdout.write(`${USAGE}\n`);
-  if (first === '--version' || first === '-v') return void process.stdout.write(`${version()}\n`);
+  if (first === '--version' || first === '-v') return void process.stdout.write(`${packageVersion()}\n`);
   const command = first !== undefined && Object.hasOwn(commands, first) ? commands[first] : undefined;
   if (!command)
     throw new UsageError(
@@ -36,10 +35,4 @@ async function main([first, ...rest]: readonly string[]): Promise<void> {
     );
   const { main } = await command();
   return main(rest);
-}
-
-function version(): string {
-  // Resolved from a file of the package: the command itself is bundled elsewhere (bundle.ts).
-  const { version }: { version: string } = createRequire(ownFile('package-files'))('troupe/package.json');
-  return version;
 }

@@ -112,3 +112,8 @@ ARGS are passed to FILE as process.argv.slice(2).`;
 export function say(line: string): void {
   process.stderr.write(`${line}\n`);
 }
+
+/** The message for `--open` if no browser starts. */
+export function noBrowser(command: string): string {
+  return `troupe ${command}: --open: cannot start a browser: open the URL yourself`;
+}

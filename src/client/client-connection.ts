@@ -7,6 +7,7 @@ import { type ConnectionEvent, connectionMachine } from '../../machines/connecti
 import { type Actor, spawn } from '../actor/actor.ts';
 import type { ActorSystem } from '../actor/actor-system.ts';
 import type { Behaviour } from '../actor/behaviour.ts';
+import { pathOf } from '../charts/paths.ts';
 import type { Timer } from '../clock.ts';
 import type { Charted, Facts, Waits } from '../inspection/records.ts';
 import { step } from '../inspection/stepping.ts';
@@ -179,12 +180,7 @@ class ClientConnection implements Behaviour<ClientMail> {
   // For the inspector
 
   state(): string {
-    const { value } = this.#snapshot;
-    return typeof value === 'string'
-      ? value
-      : Object.entries(value)
-          .map(([state, inner]) => `${state}.${String(inner)}`)
-          .join();
+    return pathOf(this.#snapshot);
   }
 
   chart(): Charted {
@@ -288,7 +284,7 @@ class ClientConnection implements Behaviour<ClientMail> {
   #step(event: ConnectionEvent): void {
     const before = this.#snapshot;
     this.#snapshot = step(this.#options.system.inspection, this.#options.address, connectionMachine, before, event);
-    if (before !== this.#snapshot && this.state() !== stateOf(before)) this.#entered();
+    if (before !== this.#snapshot && this.state() !== pathOf(before)) this.#entered();
   }
 
   /** Acts on the state that the chart has entered. */
@@ -426,28 +422,14 @@ class ClientConnection implements Behaviour<ClientMail> {
   #handshake(method: string, params: JsonObject, timeoutMs: number, then: 'discovered' | 'initialized'): void {
     const generation = this.#generation;
     this.#transmit({
-      method,
-      params,
-      meta: undefined,
-      headers: undefined,
-      logLevel: undefined,
-      timeoutMs,
-      maxTimeoutMs: timeoutMs,
+      ...quiet(method, params, timeoutMs),
       repeatable: false,
-      onProgress: undefined,
-      onLog: undefined,
       resolve: (result) => {
         if (generation === this.#generation) this.#self.send({ type: then, result });
       },
       reject: (error) => {
         if (generation === this.#generation) this.#self.send({ type: 'handshake failed', error });
       },
-      id: 0,
-      attempts: 0,
-      due: 0,
-      lastDue: 0,
-      sentAt: 0,
-      doubtful: false,
     });
   }
 
@@ -460,7 +442,7 @@ class ClientConnection implements Behaviour<ClientMail> {
       return this.#noRevision(versions);
     }
     const meta = isObject(result._meta) ? result._meta : {};
-    this.#negotiated(LATEST_MODERN, 'modern', result, meta[META.serverInfo]);
+    this.#ready(this.#describe(LATEST_MODERN, 'modern', result, meta[META.serverInfo]));
   }
 
   get #probing(): boolean {
@@ -488,10 +470,6 @@ class ClientConnection implements Behaviour<ClientMail> {
     const { logLevel } = this.#options;
     if (logLevel !== undefined && isObject(server.capabilities.logging)) this.#setLevel(logLevel);
     this.#ready(server);
-  }
-
-  #negotiated(revision: Revision, era: Era, result: Readonly<Record<string, unknown>>, info: unknown): void {
-    this.#ready(this.#describe(revision, era, result, info));
   }
 
   #describe(revision: Revision, era: Era, result: Readonly<Record<string, unknown>>, info: unknown): ConnectedServer {
@@ -1202,14 +1180,6 @@ class ClientConnection implements Behaviour<ClientMail> {
     const { inspection } = this.#options.system;
     if (inspection.full) inspection.record({ type: 'wire', connection: this.#options.address, direction, text });
   }
-}
-
-function stateOf({ value }: { readonly value: unknown }): string {
-  return typeof value === 'string'
-    ? value
-    : Object.entries(value ?? {})
-        .map(([state, inner]) => `${state}.${String(inner)}`)
-        .join();
 }
 
 function isHandshake({ method }: OutgoingRequest): boolean {

@@ -100,9 +100,9 @@ export class Client {
   constructor(parts: ClientParts) {
     this.#parts = parts;
     this.#tools = this.#listed('tools/list', 'tools', (element) => this.#readTool(element));
-    this.#resources = this.#listed('resources/list', 'resources', isResource);
-    this.#templates = this.#listed('resources/templates/list', 'resourceTemplates', isTemplate, 'resources');
-    this.#prompts = this.#listed('prompts/list', 'prompts', isPrompt);
+    this.#resources = this.#listed('resources/list', 'resources', readAs(isResource));
+    this.#templates = this.#listed('resources/templates/list', 'resourceTemplates', readAs(isTemplate), 'resources');
+    this.#prompts = this.#listed('prompts/list', 'prompts', readAs(isPrompt));
     this.#skills = this.#listed('skills/list', 'skills', (element) => this.#readSkill(element));
   }
 
@@ -214,7 +214,7 @@ export class Client {
   read(uri: string, options: CallOptions = {}): Promise<ReadResourceResult> {
     return this.#operation(async () => {
       const result = await this.#rounds('resources/read', { uri }, options, { repeatable: true });
-      if (isObject(result) && Array.isArray(result.contents)) return withContents(result);
+      if (hasContents(result)) return result;
       throw this.#malformed(`resources/read ${uri}: expected a result with contents`);
     });
   }
@@ -246,7 +246,7 @@ export class Client {
   ): Promise<GetPromptResult> {
     return this.#operation(async () => {
       const result = await this.#rounds('prompts/get', { name, arguments: args }, options, { repeatable: true });
-      if (isObject(result) && Array.isArray(result.messages)) return withMessages(result);
+      if (hasMessages(result)) return result;
       throw this.#malformed(`prompts/get ${name}: expected a result with messages`);
     });
   }
@@ -449,6 +449,16 @@ export class Client {
     const { signal, meta, idempotencyKey } = options;
     if (signal?.aborted) return Promise.reject(this.#cancelled(signal, 'no'));
     return new Promise((resolve, reject) => {
+      const abort =
+        signal &&
+        ((): void =>
+          connection.send({
+            type: 'cancel',
+            request,
+            error: this.#cancelled(signal, request.attempts === 0 ? 'no' : 'unknown'),
+            why: messageOf(signal.reason).slice(0, 200),
+          }));
+      const release = abort && ((): void => signal.removeEventListener('abort', abort));
       const request: OutgoingRequest = {
         method,
         params,
@@ -462,8 +472,18 @@ export class Client {
         repeatable: how.repeatable,
         onProgress: options.onProgress?.bind(options),
         onLog: options.onLog?.bind(options),
-        resolve,
-        reject,
+        resolve: release
+          ? (result) => {
+              release();
+              resolve(result);
+            }
+          : resolve,
+        reject: release
+          ? (error) => {
+              release();
+              reject(error);
+            }
+          : reject,
         id: 0,
         attempts: 0,
         due: 0,
@@ -472,28 +492,7 @@ export class Client {
         doubtful: false,
       };
       how.sent?.(request);
-      if (signal) {
-        const abort = (): void =>
-          connection.send({
-            type: 'cancel',
-            request,
-            error: this.#cancelled(signal, request.attempts === 0 ? 'no' : 'unknown'),
-            why: messageOf(signal.reason).slice(0, 200),
-          });
-        signal.addEventListener('abort', abort, { once: true });
-        const done = (): void => signal.removeEventListener('abort', abort);
-        const settled = { resolve: request.resolve, reject: request.reject };
-        Object.assign(request, {
-          resolve: (result: unknown) => {
-            done();
-            settled.resolve(result);
-          },
-          reject: (error: Error) => {
-            done();
-            settled.reject(error);
-          },
-        });
-      }
+      if (abort) signal.addEventListener('abort', abort, { once: true });
       connection.send({ type: 'request', request });
     });
   }
@@ -570,8 +569,8 @@ export class Client {
   }
 
   #readTool(element: unknown): Tool | undefined {
-    const tool = isTool(element);
-    if (!tool) return undefined;
+    if (!isTool(element)) return undefined;
+    const tool = element;
     const before = this.#known.get(tool.name);
     const mirrored = mirroredParameters(tool.inputSchema);
     if (typeof mirrored === 'string') {
@@ -838,39 +837,24 @@ const NEVER: AbortSignal = new AbortController().signal;
 
 // Elements of lists: the outer shape is checked, and members are passed on verbatim (SEP-1613: schemas are not changed).
 
-function isTool(element: unknown): Tool | undefined {
-  return hasTool(element) ? element : undefined;
+function readAs<T>(fits: (element: unknown) => element is T): (element: unknown) => T | undefined {
+  return (element) => (fits(element) ? element : undefined);
 }
-function hasTool(element: unknown): element is Tool {
+function isTool(element: unknown): element is Tool {
   return isObject(element) && typeof element.name === 'string' && isObject(element.inputSchema);
 }
-function isResource(element: unknown): Resource | undefined {
-  return hasUri(element) ? element : undefined;
-}
-function hasUri(element: unknown): element is Resource {
+function isResource(element: unknown): element is Resource {
   return isObject(element) && typeof element.uri === 'string' && typeof element.name === 'string';
 }
-function isTemplate(element: unknown): ResourceTemplate | undefined {
-  return hasTemplate(element) ? element : undefined;
-}
-function hasTemplate(element: unknown): element is ResourceTemplate {
+function isTemplate(element: unknown): element is ResourceTemplate {
   return isObject(element) && typeof element.uriTemplate === 'string' && typeof element.name === 'string';
 }
-function isPrompt(element: unknown): Prompt | undefined {
-  return hasPrompt(element) ? element : undefined;
-}
-function hasPrompt(element: unknown): element is Prompt {
+function isPrompt(element: unknown): element is Prompt {
   return isObject(element) && typeof element.name === 'string';
 }
 function hasContents(value: unknown): value is ReadResourceResult {
   return isObject(value) && Array.isArray(value.contents);
 }
-function withContents(value: unknown): ReadResourceResult {
-  return hasContents(value) ? value : { contents: [] };
-}
 function hasMessages(value: unknown): value is GetPromptResult {
   return isObject(value) && Array.isArray(value.messages);
-}
-function withMessages(value: unknown): GetPromptResult {
-  return hasMessages(value) ? value : { messages: [] };
 }

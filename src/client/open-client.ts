@@ -3,6 +3,7 @@ import { randomInt } from 'node:crypto';
 import { createActorSystem } from '../actor/actor-system.ts';
 import { systemClock } from '../clock.ts';
 import { guardLog, type OperatorLog, stderrLog } from '../operator-log.ts';
+import { packageVersion } from '../package-files.ts';
 import { describe, isObject } from '../protocol/json.ts';
 import type { Authorization } from './authorization.ts';
 import type { Channel } from './channels/channel.ts';
@@ -77,7 +78,7 @@ export async function connect(target: ConnectTarget | ServerInMemory, options: C
     settings,
     info: {
       name: options.name ?? 'troupe-client',
-      version: options.version ?? '0.1.0',
+      version: options.version ?? packageVersion(),
       ...(options.title === undefined ? {} : { title: options.title }),
     },
     capabilities: capabilitiesOf(options),

@@ -3,7 +3,7 @@
 import { type Actor, type ActorSystem, type Behaviour, spawn } from '../actor/actor.ts';
 import { type Timer, TimeSlice } from '../clock.ts';
 import type { Change, ChangeNotice } from '../messages/change-notices.ts';
-import type { Client } from '../messages/client-facts.ts';
+import type { ClientFacts } from '../messages/client-facts.ts';
 import type { Announceable, Mailbox } from '../messages/mailbox.ts';
 import type { Capabilities } from '../messages/offered-capabilities.ts';
 import type { RequestView } from '../messages/request-view.ts';
@@ -31,7 +31,7 @@ export interface SubscriptionsOptions {
   /** True if a resource has this URI or a template matches it. */
   knows(uri: string): boolean;
   /** The tasks as a client sees them; undefined if one does not exist or belongs to another principal. */
-  readonly tasks: { look(client: Client, id: string): TaskState | undefined };
+  readonly tasks: { look(client: ClientFacts, id: string): TaskState | undefined };
 }
 
 /** Bytes for a watched resource, besides its URI. */

@@ -1,6 +1,6 @@
 /** The asking methods of a handler's context: prepare questions, wait for replies, and repeat a question whose answer is invalid. */
 
-import type { Client } from '../messages/client-facts.ts';
+import type { ClientFacts } from '../messages/client-facts.ts';
 import type { ByModel, Question, Reply } from '../messages/client-input.ts';
 import type { InteractiveRequestMail } from '../messages/input-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
@@ -14,7 +14,7 @@ export interface AskerOptions {
   /** Returns the interactive request, which is created with the first question. */
   conversation(): Mailbox<InteractiveRequestMail>;
   /** Returns the client of the newest request, which receives the question. */
-  client(): Client;
+  client(): ClientFacts;
   /** Set if the model that called is asked when the client cannot be. */
   readonly model: Pick<ByModel, 'structured'> | undefined;
 }

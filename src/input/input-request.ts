@@ -5,7 +5,7 @@ import type { Clock } from '../clock.ts';
 import type { Inspection } from '../inspection/inspection.ts';
 import type { Waits } from '../inspection/records.ts';
 import { step } from '../inspection/stepping.ts';
-import type { Client } from '../messages/client-facts.ts';
+import type { ClientFacts } from '../messages/client-facts.ts';
 import type { Question, Reply } from '../messages/client-input.ts';
 import type { InteractiveRequestMail } from '../messages/input-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
@@ -57,7 +57,7 @@ export class PendingInput {
   }
 
   /** Returns the reason why this client cannot be asked; it may declare fewer capabilities than the client of the original request. */
-  refusedBy({ capabilities }: Client): Error | undefined {
+  refusedBy({ capabilities }: ClientFacts): Error | undefined {
     return this.question.model ? undefined : cannotAsk(this.question.request, capabilities);
   }
 
@@ -81,7 +81,7 @@ export class PendingInput {
   }
 
   /** Rejects the input request: no answer will arrive, or none is needed. */
-  fail(client: Client, reason: Error): void {
+  fail(client: ClientFacts, reason: Error): void {
     if (this.withdraw(client, reason.message)) this.question.fail(reason);
   }
 
@@ -90,7 +90,7 @@ export class PendingInput {
    *
    * @returns false if the input request had ended before
    */
-  withdraw({ session }: Client, reason: string): boolean {
+  withdraw({ session }: ClientFacts, reason: string): boolean {
     const { streamed } = this;
     if (!this.#end({ type: 'withdraw' })) return false;
     if (streamed && this.#sent) session?.mailbox.send({ type: 'withdraw', ask: this.#sent, reason });

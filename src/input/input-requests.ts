@@ -3,7 +3,7 @@ import type { ActorSystem } from '../actor/actor-system.ts';
 import type { Timer } from '../clock.ts';
 import { addresseeOf, nameOfQuestion } from '../inspection/display-names.ts';
 import type { Waits } from '../inspection/records.ts';
-import type { Client } from '../messages/client-facts.ts';
+import type { ClientFacts } from '../messages/client-facts.ts';
 import type { Question } from '../messages/client-input.ts';
 import type { InteractiveRequestMail } from '../messages/input-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
@@ -26,7 +26,7 @@ const MARGIN_MS = 1_000;
 export class PendingInputs {
   readonly #options: PendingInputsOptions;
   readonly #address: string;
-  readonly #client: () => Client;
+  readonly #client: () => ClientFacts;
   readonly #open = new Map<string, PendingInput>();
   /** The time limit for the answers. Its cancellation restores the request's own timeout. */
   #timeout: Timer | undefined;
@@ -37,7 +37,7 @@ export class PendingInputs {
    * @param address the address of the interactive request
    * @param client the current client
    */
-  constructor(options: PendingInputsOptions, address: string, client: () => Client) {
+  constructor(options: PendingInputsOptions, address: string, client: () => ClientFacts) {
     this.#options = options;
     this.#address = address;
     this.#client = client;
@@ -130,7 +130,7 @@ export class PendingInputs {
   }
 
   /** Returns the questions that this client cannot be asked, by key. It may declare fewer capabilities than the previous client. */
-  unaskable(client: Client): readonly (readonly [key: string, why: Error])[] {
+  unaskable(client: ClientFacts): readonly (readonly [key: string, why: Error])[] {
     return [...this.#open].flatMap(([key, open]) => {
       const why = open.refusedBy(client);
       return why ? [[key, why] as const] : [];

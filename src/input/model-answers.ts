@@ -1,6 +1,6 @@
 /** The calls that wait for an answer from the model that made them. Each has an id that is valid once, for its caller. */
 import { nanoid } from 'nanoid';
-import type { Client } from '../messages/client-facts.ts';
+import type { ClientFacts } from '../messages/client-facts.ts';
 import type { InteractiveRequestMail } from '../messages/input-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { RequestView } from '../messages/request-view.ts';
@@ -89,6 +89,6 @@ export class ModelAnswers {
   }
 }
 
-function boundTo({ principal, session }: Client): Pick<Waiting, 'principal' | 'session'> {
+function boundTo({ principal, session }: ClientFacts): Pick<Waiting, 'principal' | 'session'> {
   return { principal, session: principal === ANONYMOUS ? session?.id : undefined };
 }

@@ -1,6 +1,6 @@
 /** Asks the model that called if its client cannot be asked: the text for the model, and the tool for its answers. */
 
-import type { Client } from '../messages/client-facts.ts';
+import type { ClientFacts } from '../messages/client-facts.ts';
 import type { InputRequest, Question, Reply } from '../messages/client-input.ts';
 import { DIALECTS } from '../protocol/dialects/index.ts';
 import { describe, isObject } from '../protocol/json.ts';
@@ -47,7 +47,7 @@ export const ANSWER_DEFINITION = {
 export type AskedThroughModel = Pick<Question, 'key' | 'request' | 'model'>;
 
 /** A client for `prepare` that can be asked everything, in the newest revision. */
-export function modelFor(client: Client): Client {
+export function modelFor(client: ClientFacts): ClientFacts {
   return {
     ...client,
     dialect: DIALECTS[LATEST_MODERN],

@@ -1,6 +1,6 @@
 /** Converts an author's question to a request for the client, and the reply to an answer. Rejects questions that this client cannot be asked. */
 import { nanoid } from 'nanoid';
-import type { Client } from '../messages/client-facts.ts';
+import type { ClientFacts } from '../messages/client-facts.ts';
 import type { ByModel, InputRequest } from '../messages/client-input.ts';
 import { describe, isObject, type JsonObject } from '../protocol/json.ts';
 import type { ClientCapabilities } from '../protocol/types.ts';
@@ -30,7 +30,7 @@ export interface Prepared {
 }
 
 /** @throws {CannotAsk | SchemaError | TypeError} for a question that cannot be asked */
-export function prepare(question: AnyQuestion, client: Client): Prepared {
+export function prepare(question: AnyQuestion, client: ClientFacts): Prepared {
   if (!isObject(question)) throw noQuestion(describe(question));
   if ('elicit' in question) return prepareForm(required('elicit', question.elicit), client);
   if ('elicitUrl' in question) return prepareUrl(required('elicitUrl', question.elicitUrl), client);
@@ -58,7 +58,7 @@ export function askAgain(prepared: Prepared, why: string): Prepared {
   return { ...prepared, request: { method, params: { ...params, message: `${params.message}\n\n(${why})` } } };
 }
 
-function prepareForm({ message, schema }: Elicitation, { capabilities, dialect }: Client): Prepared {
+function prepareForm({ message, schema }: Elicitation, { capabilities, dialect }: ClientFacts): Prepared {
   const form = compileForm(schema, 'ctx.elicit: schema');
   demand({ method: 'elicitation/create', params: {} }, capabilities);
   const requestedSchema = form.shown(dialect);
@@ -80,7 +80,7 @@ function prepareForm({ message, schema }: Elicitation, { capabilities, dialect }
   };
 }
 
-function prepareUrl({ message, url, elicitationId }: UrlElicitation, { capabilities, dialect }: Client): Prepared {
+function prepareUrl({ message, url, elicitationId }: UrlElicitation, { capabilities, dialect }: ClientFacts): Prepared {
   if (!URL.canParse(url)) throw new TypeError(`ctx.elicitUrl: url: expected an absolute URL, got ${describe(url)}`);
   if (elicitationId !== undefined) textOf(elicitationId, 'elicitUrl', 'elicitationId');
   demand({ method: 'elicitation/create', params: { mode: 'url' } }, capabilities);
@@ -101,7 +101,7 @@ function prepareUrl({ message, url, elicitationId }: UrlElicitation, { capabilit
   };
 }
 
-function prepareSampling(sampling: Sampling, { capabilities, dialect }: Client): Prepared {
+function prepareSampling(sampling: Sampling, { capabilities, dialect }: ClientFacts): Prepared {
   const { messages, maxTokens } = sampling;
   if (!Array.isArray(messages) || messages.length === 0)
     throw new TypeError(`ctx.sample: messages: expected at least one, got ${describe(messages)}`);
@@ -123,7 +123,7 @@ function prepareSampling(sampling: Sampling, { capabilities, dialect }: Client):
   };
 }
 
-function prepareRoots({ capabilities }: Client): Prepared {
+function prepareRoots({ capabilities }: ClientFacts): Prepared {
   const request = { method: 'roots/list', params: {} } as const;
   demand(request, capabilities);
   return {

@@ -1,6 +1,6 @@
 /** Display names for the inspector: clients, input requests, operations and their facts. */
 
-import type { Client } from '../messages/client-facts.ts';
+import type { ClientFacts } from '../messages/client-facts.ts';
 import type { InputRequest } from '../messages/client-input.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import type { Operation } from '../protocol/operations.ts';
@@ -16,7 +16,7 @@ export function nameOfClient({ name, title, version }: Implementation): string {
 }
 
 /** The addressee of an input request: the user of a client, or its model. */
-export function addresseeOf(request: InputRequest, { info }: Pick<Client, 'info'>): string {
+export function addresseeOf(request: InputRequest, { info }: Pick<ClientFacts, 'info'>): string {
   const client = info ? nameOfClient(info) : 'the client';
   if (request.method === 'sampling/createMessage') return `the model of ${client}`;
   return request.method === 'roots/list' ? client : `the user of ${client}`;

@@ -1,6 +1,7 @@
 /** Opens an inspector: connects the observation of a server, the viewers, and the HTTP listener. */
 
 import type { Clock } from '../clock.ts';
+import { packageVersion } from '../package-files.ts';
 import { describe, isObject, stackOf } from '../protocol/json.ts';
 import { INTERNALS, type Internals } from '../runtime/internals.ts';
 import { isServer, type Server } from '../server.ts';
@@ -9,7 +10,7 @@ import { CatalogueReader } from './catalogue/server-catalogue.ts';
 import { FORMAT, type HelloFrame } from './frames.ts';
 import { InspectorRoutes } from './http/inspector-routes.ts';
 import { type InspectorListener, listen } from './http/listener.ts';
-import { PageFiles, packageVersion } from './http/page-files.ts';
+import { PageFiles } from './http/page-files.ts';
 import { checkToken, newToken } from './http/token-guard.ts';
 import { type RedactOptions, Redactor } from './redaction/redact.ts';
 import { Observation } from './stream/observation.ts';

@@ -6,7 +6,7 @@ import type { ClientCapabilities, Implementation, LogLevel } from '../protocol/t
 import type { Announceable } from './mailbox.ts';
 import type { SessionMail } from './session-messages.ts';
 
-export interface Client {
+export interface ClientFacts {
   readonly dialect: Dialect;
   readonly info: Implementation | undefined;
   readonly capabilities: ClientCapabilities;

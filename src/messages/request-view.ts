@@ -5,7 +5,7 @@
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { ServedBy } from '../protocol/methods.ts';
 import type { Operation } from '../protocol/operations.ts';
-import type { Client } from './client-facts.ts';
+import type { ClientFacts } from './client-facts.ts';
 import type { RecordedReply } from './client-input.ts';
 import type { Exchange } from './connection-events.ts';
 import type { InteractiveRequestMail } from './input-messages.ts';
@@ -45,7 +45,7 @@ export interface RequestView {
   readonly exchange: Exchange | undefined;
   readonly operation: Operation;
   readonly servedBy: ServedBy;
-  readonly client: Client;
+  readonly client: ClientFacts;
   /** The request's `_meta`, unchanged. */
   readonly meta: Readonly<Record<string, unknown>> | undefined;
   readonly progressToken: string | number | undefined;

@@ -4,7 +4,7 @@
  */
 import { type RequestEvent, type RequestTag, requestMachine } from '../../machines/request.ts';
 import { statesOf } from '../charts/state-table.ts';
-import type { Client } from '../messages/client-facts.ts';
+import type { ClientFacts } from '../messages/client-facts.ts';
 import type { RecordedReply } from '../messages/client-input.ts';
 import type { Exchange } from '../messages/connection-events.ts';
 import type { InteractiveRequestMail } from '../messages/input-messages.ts';
@@ -25,7 +25,7 @@ export class ActiveRequest implements RequestView {
   readonly exchange: Exchange | undefined;
   readonly operation: Operation;
   readonly servedBy: ServedBy;
-  readonly client: Client;
+  readonly client: ClientFacts;
   readonly meta: Readonly<Record<string, unknown>> | undefined;
   readonly progressToken: string | number | undefined;
   readonly batch: Batch | undefined;
@@ -53,7 +53,7 @@ export class ActiveRequest implements RequestView {
     id: RequestId,
     operation: Operation,
     servedBy: ServedBy,
-    client: Client,
+    client: ClientFacts,
     meta: Readonly<Record<string, unknown>> | undefined,
     progressToken: string | number | undefined,
     batch: Batch | undefined,

@@ -8,7 +8,7 @@ import { Inbound, type OpenedSession, type SessionOpener } from '../codec/inboun
 import type { Outbound } from '../codec/outbound/outbound.ts';
 import { spawnEmitter } from '../emitters/emitter.ts';
 import type { Limits } from '../limits.ts';
-import type { Client } from '../messages/client-facts.ts';
+import type { ClientFacts } from '../messages/client-facts.ts';
 import type { ConnectionId, Exchange, Reader } from '../messages/connection-events.ts';
 import type { EmitterMail } from '../messages/emitter-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
@@ -106,7 +106,7 @@ export class Connection implements SessionOpener {
     });
   }
 
-  get client(): Client | undefined {
+  get client(): ClientFacts | undefined {
     return this.#session?.client;
   }
 

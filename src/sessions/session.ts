@@ -9,7 +9,7 @@ import { belongsToOther } from '../emitters/topics.ts';
 import { nameOfClient } from '../inspection/display-names.ts';
 import type { Charted, Facts } from '../inspection/records.ts';
 import { step } from '../inspection/stepping.ts';
-import type { Client } from '../messages/client-facts.ts';
+import type { ClientFacts } from '../messages/client-facts.ts';
 import type { ConnectionId } from '../messages/connection-events.ts';
 import type { EmitterMail } from '../messages/emitter-messages.ts';
 import type { Announceable, Mailbox } from '../messages/mailbox.ts';
@@ -61,7 +61,7 @@ export interface SessionOptions {
 /** A session, and the description of its client for its requests. */
 export interface OpenSession {
   readonly actor: Actor<SessionMail>;
-  readonly client: Client;
+  readonly client: ClientFacts;
 }
 
 export function spawnSession(options: SessionOptions): OpenSession {
@@ -82,7 +82,7 @@ export function spawnSession(options: SessionOptions): OpenSession {
   return { actor, client: client ?? new SessionClient(options, actor.mailbox) };
 }
 
-class SessionClient implements Client {
+class SessionClient implements ClientFacts {
   readonly dialect: Dialect;
   readonly info: Implementation;
   readonly capabilities: ClientCapabilities;

@@ -1,6 +1,6 @@
 /** The tasks of a server by id and by owner, and their quotas. */
 import type { Timer } from '../clock.ts';
-import type { Client } from '../messages/client-facts.ts';
+import type { ClientFacts } from '../messages/client-facts.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import type { TaskState } from '../messages/results.ts';
 import type { TaskStatus } from '../protocol/task-params.ts';
@@ -20,7 +20,7 @@ export interface TaskEntry extends Interrupted {
   readonly place: Place;
   forgotten: boolean;
   /** The session that created it, if connected. It receives status notifications. */
-  session: Client['session'];
+  session: ClientFacts['session'];
   /** The status in its last notification. */
   notified: TaskStatus;
 }
@@ -54,7 +54,7 @@ export class TaskTable {
   }
 
   /** Returns the task of a client with this id; undefined for an unknown task and for one of another owner. */
-  own(client: Client, id: string): TaskEntry | undefined {
+  own(client: ClientFacts, id: string): TaskEntry | undefined {
     const entry = this.#kept.get(id);
     if (entry?.record.owner !== ownerOf(client)) return undefined;
     // The task may have been restored in the meantime.
@@ -63,7 +63,7 @@ export class TaskTable {
   }
 
   /** Returns a task as its client sees it; undefined for an unknown task and for one of another owner. */
-  look(client: Client, id: string): TaskState | undefined {
+  look(client: ClientFacts, id: string): TaskState | undefined {
     return this.own(client, id)?.task.look();
   }
 
@@ -107,6 +107,6 @@ const OF_PRINCIPAL = 'principal ';
  * Returns the owner of a task: its principal; if that is anonymous, its session; without a session, anyone with the id
  * (2025-11-25 tasks, "Task Isolation and Access Control").
  */
-export function ownerOf({ principal, session }: Client): string {
+export function ownerOf({ principal, session }: ClientFacts): string {
   return session && principal === ANONYMOUS ? `session ${session.id}` : OF_PRINCIPAL + principal;
 }

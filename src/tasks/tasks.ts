@@ -6,7 +6,7 @@ import { type Context, RequestContext, type RunOptions } from '../input/context.
 import type { InteractiveRequests } from '../input/interactive-requests.ts';
 import type { RequestLog } from '../input/request-log.ts';
 import type { Limits } from '../limits.ts';
-import type { Client } from '../messages/client-facts.ts';
+import type { ClientFacts } from '../messages/client-facts.ts';
 import type { HandlerRun, InteractiveRequestMail } from '../messages/input-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { Capabilities } from '../messages/offered-capabilities.ts';
@@ -219,7 +219,7 @@ export class Tasks implements RequestTarget {
     return damaged ? damagedTask(id) : unknownTask(id);
   }
 
-  #list(client: Client, cursor: string | undefined): Outcome {
+  #list(client: ClientFacts, cursor: string | undefined): Outcome {
     const own = this.#table.of(ownerOf(client));
     return pageOf(own, cursor, this.#options.limits.pageSize, this.#table.newest);
   }

@@ -1,7 +1,7 @@
 /** Answers the questions of a server: from `--answer`, field by field on a terminal, or not at all. */
 import { createInterface } from 'node:readline';
+import { openInBrowser } from '../../client/browser.ts';
 import type { ElicitationForm, ElicitationPage, FormAnswer, PageAnswer } from '../../client/client-options.ts';
-import { openSignInPage } from '../../client/oauth/browser-sign-in.ts';
 import { isJsonObject, isObject, type JsonObject, type JsonValue } from '../../protocol/json.ts';
 import { safe } from '../top/format.ts';
 import { suggestion } from '../usage.ts';
@@ -113,7 +113,7 @@ export class TerminalForms {
       );
       if (answer === undefined) return signal.aborted ? 'cancel' : 'decline';
       if (!/^y(es)?$/i.test(answer.trim())) return 'decline';
-      if (open) openSignInPage(new URL(url));
+      if (open) openInBrowser(new URL(url), () => say('troupe call: cannot start a browser: open the page yourself'));
       return 'accept';
     } finally {
       signal.removeEventListener('abort', abort);

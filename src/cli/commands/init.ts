@@ -1,8 +1,7 @@
 /** `troupe init [DIR]`: creates a small project that runs and passes its test. It changes no file that exists. */
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { basename, join, relative, resolve } from 'node:path';
-import { ownFile } from '../../package-files.ts';
+import { packageVersion } from '../../package-files.ts';
 import { readOptions } from '../command-options.ts';
 import { packageName, projectFiles } from '../setup/project-files.ts';
 import { UsageError } from '../usage.ts';
@@ -23,8 +22,7 @@ export function main(args: readonly string[]): Promise<void> {
       `troupe init: expected one DIR, got ${line.positionals.length}: ${line.positionals.join(' ')}`,
     );
   const target = resolve(directory);
-  const { version }: { version: string } = createRequire(ownFile('package-files'))('troupe/package.json');
-  const files = projectFiles(packageName(basename(target)), version);
+  const files = projectFiles(packageName(basename(target)), packageVersion());
   const present = Object.keys(files).filter((file) => existsSync(join(target, file)));
   // A repository has a .gitignore before it has a project.
   const taken = present.filter((file) => file !== '.gitignore');

@@ -1,4 +1,6 @@
 /** `troupe inspect TARGET`: shows the connection to a server in the inspector, or prints everything that it offers as JSON. */
+
+import { openInBrowser } from '../../client/browser.ts';
 import type { Client } from '../../client/connected-client.ts';
 import { systemClock } from '../../clock.ts';
 import { openInspectorOn } from '../../inspector/open-inspector.ts';
@@ -7,9 +9,8 @@ import { readCallTarget } from '../call/call-target.ts';
 import { exit, hasTerminal, Interrupt, tolerateClosedStdout, withClient } from '../call/command-client.ts';
 import { listServer } from '../call/server-listing.ts';
 import { readOptions } from '../command-options.ts';
-import { openBrowser } from '../serving/browser.ts';
 import { safe } from '../top/format.ts';
-import { say, UsageError } from '../usage.ts';
+import { noBrowser, say, UsageError } from '../usage.ts';
 
 const OPTIONS = { json: '', header: "'NAME: VALUE'…", data: 'DIR', 'no-open': '' };
 
@@ -77,7 +78,7 @@ async function show(client: Client, interrupt: Interrupt, open: boolean): Promis
     info: { name, version, ...(title === undefined ? {} : { title }) },
   });
   say(`troupe inspect: inspector at ${inspector.url}`);
-  if (open) openBrowser('inspect', inspector.url);
+  if (open) openInBrowser(new URL(inspector.url), () => say(noBrowser('inspect')));
   const list = (): void => {
     listServer(client, { fresh: true }).catch((error: unknown) => say(`troupe inspect: ${safe(messageOf(error))}`));
   };

@@ -1,9 +1,10 @@
 /** `--inspect` and `--record`: opens the inspector of a served server, prints its URL, and starts the recording. */
+
+import { openInBrowser } from '../../client/browser.ts';
 import { systemClock, type Timer } from '../../clock.ts';
 import { messageOf } from '../../protocol/json.ts';
 import type { Server } from '../../server.ts';
-import { say } from '../usage.ts';
-import { openBrowser } from './browser.ts';
+import { noBrowser, say } from '../usage.ts';
 import type { Inspecting } from './inspecting-options.ts';
 import { registerInspector } from './inspector-registry.ts';
 
@@ -71,7 +72,7 @@ async function startInspector(
   if (Number(port) !== address?.port)
     say(`troupe ${command}: inspector at ${inspector.url}${control ? ' (it can control the server)' : ''}`);
   options.onPort?.(Number(port));
-  if (options.open) openBrowser(command, inspector.url);
+  if (options.open) openInBrowser(new URL(inspector.url), () => say(noBrowser(command)));
   await attempt(`troupe ${command}: cannot register the inspector for troupe top`, async () => {
     const { name, version } = server.info;
     const unregister = registerInspector({

@@ -1,7 +1,7 @@
 /** Lets a person sign in: opens the browser, and receives its redirect on a loopback port (RFC 8252 section 7.3). */
-import { spawn } from 'node:child_process';
 import { createServer, type Server } from 'node:http';
 import type { Clock } from '../../clock.ts';
+import { openInBrowser } from '../browser.ts';
 
 /** Receives the redirect of one sign-in. */
 export interface SignIn {
@@ -78,7 +78,8 @@ export function browserSignIn({ clock, show, open, timeoutMs }: BrowserSignInOpt
           });
           expected = state;
           show(url.href);
-          if (open) openSignInPage(url);
+          // Without a browser the person opens the address that was shown.
+          if (open) openInBrowser(url, () => {});
           return untilSignedIn(redirected, { clock, timeoutMs }, signal);
         },
         close: () => server.close(),
@@ -108,19 +109,4 @@ export function untilSignedIn(
     if (signal.aborted) abort();
     redirected.then((url) => settle(() => resolve(url)), fail);
   });
-}
-
-/** Opens an http or https address. No shell reads it. */
-export function openSignInPage(url: URL): void {
-  if (url.protocol !== 'https:' && url.protocol !== 'http:') return;
-  const [command, ...args] =
-    process.platform === 'darwin'
-      ? ['open', url.href]
-      : process.platform === 'win32'
-        ? ['rundll32', 'url.dll,FileProtocolHandler', url.href]
-        : ['xdg-open', url.href];
-  const child = spawn(command ?? '', args, { stdio: 'ignore', detached: true });
-  // Without a browser the person opens the address that was shown.
-  child.on('error', () => {});
-  child.unref();
 }

@@ -4,7 +4,7 @@
  */
 
 import type { ActorSystem } from '../../actor/actor-system.ts';
-import type { Client } from '../../messages/client-facts.ts';
+import type { ClientFacts } from '../../messages/client-facts.ts';
 import type { Reply } from '../../messages/client-input.ts';
 import type { ConnectionEventEmitter, Exchange } from '../../messages/connection-events.ts';
 import type { EmitterMail } from '../../messages/emitter-messages.ts';
@@ -40,14 +40,14 @@ const MAX_REFUSED = 1_000;
 
 /** A session that was just opened, and the in-flight table of its requests. */
 export interface OpenedSession {
-  readonly client: Client;
+  readonly client: ClientFacts;
   readonly requests: Mailbox<RequestsMail>;
 }
 
 /** Opens sessions for a connection: on the connection itself, or for a shared connection on new ones. */
 export interface SessionOpener {
   /** The client of the connection's open session, if any. */
-  readonly client: Client | undefined;
+  readonly client: ClientFacts | undefined;
   /** @throws {ProtocolError} if there are too many sessions */
   openSession(opening: Initialize, dialect: Dialect, exchange: Exchange | undefined): OpenedSession;
 }
@@ -338,7 +338,7 @@ export class Inbound {
   #admit(
     message: RequestMessage,
     method: ServedMethod,
-    client: Client,
+    client: ClientFacts,
     batch: Batch | undefined,
     requests = this.#options.requests,
   ): void {

@@ -1,6 +1,6 @@
 /** The built files of the page: those that exist when the listener opens, and no others. */
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join, posix, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -99,10 +99,4 @@ function typeOf(name: string): string | undefined {
 function packageRoot(): string {
   const roots = ['../..', '../../..'].map((up) => fileURLToPath(new URL(up, import.meta.url)));
   return roots.find((root) => existsSync(join(root, 'package.json'))) ?? '.';
-}
-
-/** The version of this package. */
-export function packageVersion(): string {
-  const text = readFileSync(join(packageRoot(), 'package.json'), 'utf8');
-  return /"version": "([^"]+)"/.exec(text)?.[1] ?? 'unknown';
 }
