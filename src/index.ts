@@ -35,7 +35,7 @@ export type { ActorKind, InspectionListener, InspectionRecord } from './inspecti
 export { DEFAULT_LIMITS, type Limits } from './limits.ts';
 export type { OperatorLog } from './operator-log.ts';
 export type { ServerOptions } from './options.ts';
-export { ErrorCode, type ErrorCodeValue, ProtocolError } from './protocol/errors.ts';
+export { ErrorCode, type ErrorCodeValue, ProtocolError, ToolError } from './protocol/errors.ts';
 export type { JsonObject, JsonValue } from './protocol/json.ts';
 export { type Era, type Revision, SUPPORTED_REVISIONS } from './protocol/revisions.ts';
 export type * from './protocol/types.ts';

@@ -61,6 +61,13 @@ export interface ServerOptions extends Implementation {
    * supervisor restarts the process; the error may have left state inconsistent.
    */
   readonly afterLateError?: 'serve' | 'restart';
+  /**
+   * Decides how much a client receives of an error that a handler throws. `message`: its message. `masked`: only the id
+   * of an incident, under which the operator's log has the message and the stack. Default: `message` for tools, because
+   * the model needs it to correct its call; `masked` for resources, prompts and completions, whose errors no model
+   * reads. The messages of {@link ToolError} and {@link ProtocolError} are always sent. See docs/errors.md.
+   */
+  readonly errors?: 'message' | 'masked';
   /** Receives messages for the operator. Default: lines on stderr. */
   readonly log?: OperatorLog;
   /** A clock for tests. */
@@ -87,6 +94,7 @@ const OPTIONS: ReadonlySet<string> = new Set<keyof ServerOptions>([
   'store',
   'watchdog',
   'afterLateError',
+  'errors',
   'log',
   'clock',
 ]);
@@ -97,12 +105,14 @@ export function checkOptions(options: ServerOptions): void {
     if (!OPTIONS.has(name))
       throw new TypeError(`createServer: ${name}: no such option; there are ${[...OPTIONS].join(', ')}`);
   }
-  const { listTtlMs, askThroughModel, afterLateError } = options;
+  const { listTtlMs, askThroughModel, afterLateError, errors } = options;
   if (askThroughModel !== undefined && typeof askThroughModel !== 'boolean')
     throw new TypeError(`createServer: askThroughModel: expected true or false, got ${describe(askThroughModel)}`);
   checkWatchdog(options.watchdog);
   if (afterLateError !== undefined && afterLateError !== 'serve' && afterLateError !== 'restart')
     throw new TypeError(`createServer: afterLateError: expected "serve" or "restart", got ${describe(afterLateError)}`);
+  if (errors !== undefined && errors !== 'message' && errors !== 'masked')
+    throw new TypeError(`createServer: errors: expected "message" or "masked", got ${describe(errors)}`);
   if (listTtlMs !== undefined && !(Number.isSafeInteger(listTtlMs) && listTtlMs >= 0))
     throw new RangeError(
       `createServer: listTtlMs: expected whole milliseconds, at least 0, got ${describe(listTtlMs)}`,

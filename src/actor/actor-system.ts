@@ -1,9 +1,9 @@
 /** The services that all actors of one server share: time, inspection, passivation, quarantine, and the operator's log. */
 import { nanoid } from 'nanoid';
+import { authoredStack } from '../authored-stack.ts';
 import type { Clock } from '../clock.ts';
 import { Inspection } from '../inspection/inspection.ts';
 import type { OperatorLog } from '../operator-log.ts';
-import { stackOf } from '../protocol/json.ts';
 import { Passivator } from './passivation.ts';
 import { Quarantine } from './quarantine.ts';
 
@@ -16,7 +16,7 @@ export interface ActorSystem {
   readonly quarantine: Quarantine;
   /** Writes to the operator's log. Never throws. */
   readonly log: OperatorLog;
-  /** Logs an internal error, whose details no client receives. @returns the incident's id for the client */
+  /** Logs an error with its stack, under an id that a client may receive. @returns the incident's id for the client */
   incident(where: string, error: unknown): string;
 }
 
@@ -35,7 +35,7 @@ const INCIDENT_ID_LENGTH = 10;
 export function createActorSystem({ clock, log, causeOf, maxActive }: ActorSystemOptions): ActorSystem {
   const incident = (where: string, error: unknown): string => {
     const id = nanoid(INCIDENT_ID_LENGTH);
-    log('error', `incident ${id} in ${where}: ${stackOf(error)}`);
+    log('error', `incident ${id} in ${where}: ${authoredStack(error)}`);
     return id;
   };
   const faulty = (error: unknown): void => void incident('a listener of inspect, which was removed', error);

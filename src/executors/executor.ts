@@ -6,14 +6,16 @@ import type { ExecutorMail } from '../messages/executor-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import type { Outcome, Result } from '../messages/results.ts';
-import { ErrorCode, isProtocolError, ProtocolError, toWireError } from '../protocol/errors.ts';
+import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import { isThenable } from '../protocol/thenable.ts';
 import { respond } from '../requests/respond.ts';
 import { type Labelled, type RunningElement, running } from '../requests/running.ts';
+import type { HandlerErrors } from './handler-errors.ts';
 
 export interface ExecutorOptions<I extends Labelled, T, R> {
   readonly system: ActorSystem;
   readonly address: string;
+  readonly errors: HandlerErrors;
   /** Runs an implementation. A thrown error becomes the error response. */
   run(request: RequestView, implementation: I, target: T): R | Promise<R>;
   /** @throws {ProtocolError} if the request must not run because it blocked the process before */
@@ -78,7 +80,7 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
     if (!implementation) {
       const gone = 'this element was removed before the request reached it';
       const error = new ProtocolError(ErrorCode.InvalidParams, gone);
-      return this.#settle(request, this.#failure(this.#options.address, error), cause);
+      return this.#settle(request, this.#failure(request, this.#options.address, error, cause), cause);
     }
     const run: RunningElement = { label: implementation.label, request };
     let result: R | Promise<R>;
@@ -91,7 +93,7 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
     } catch (error) {
       // A handler that throws before its first await ends its request, not the executor.
       run.request = undefined;
-      return this.#settle(request, this.#failure(implementation.label, error), cause);
+      return this.#settle(request, this.#failure(request, implementation.label, error, cause), cause);
     }
     if (!later) {
       // Not a promise: `isThenable` returned false.
@@ -109,7 +111,7 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
       (error) => {
         run.request = undefined;
         this.#waiting -= 1;
-        this.#settle(request, this.#failure(implementation.label, error), cause);
+        this.#settle(request, this.#failure(request, implementation.label, error, cause), cause);
       },
     );
   };
@@ -132,14 +134,18 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
     if (live) inspection.markStale(live);
   }
 
-  #failure(where: string, error: unknown): Outcome {
-    const incident = isProtocolError(error) ? '' : this.#options.system.incident(where, error);
-    return { ok: false, error: toWireError(error, incident) };
+  #failure(request: RequestView, label: string, error: unknown, cause: number): Outcome {
+    const { address, errors, system } = this.#options;
+    const failed = (): Outcome => ({ ok: false, error: errors.ofRequest(address, label, error, request.signal) });
+    const { inspection } = system;
+    return inspection.on ? inspection.withCause(cause || request.cause, failed) : failed();
   }
 
   crashed(mail: ExecutorMail<I, T>, error: unknown): void {
-    if (mail.type === 'execute')
-      this.#settle(mail.request, this.#failure(this.#options.address, error), this.#options.system.inspection.cause);
+    if (mail.type !== 'execute') return;
+    const { address, system } = this.#options;
+    const { cause } = system.inspection;
+    this.#settle(mail.request, this.#failure(mail.request, address, error, cause), cause);
   }
 }
 

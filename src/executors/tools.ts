@@ -4,7 +4,6 @@ import type { Context } from '../input/context.ts';
 import { CannotAsk } from '../input/input-errors.ts';
 import { isProtocolError } from '../protocol/errors.ts';
 import type { JsonValue } from '../protocol/json.ts';
-import { messageOf } from '../protocol/json.ts';
 import { isThenable } from '../protocol/thenable.ts';
 import type { CallToolResult } from '../protocol/types.ts';
 import { wasCut } from '../results/envelope.ts';
@@ -18,12 +17,14 @@ export interface ToolPolicy {
   readonly maxResultLength: number;
   /** Logs that a tool violated its own output schema. */
   warn(message: string): void;
+  /** Records an error that a handler threw. @returns the text for the model */
+  thrown(label: string, error: unknown, signal: AbortSignal): string;
 }
 
 /**
  * Invalid arguments and handler errors produce a result that the model can read (`isError`; MCP 2025-11-25 tools,
- * "Error Handling", SEP-1303), with the error's message and never a stack. A {@link ProtocolError} stays a protocol
- * error.
+ * "Error Handling", SEP-1303), never with a stack; {@link HandlerErrors} decides the text. A {@link ProtocolError} stays
+ * a protocol error.
  */
 export function toolExecution(policy: ToolPolicy): ToolExecution {
   return {
@@ -47,9 +48,13 @@ function run(
   try {
     returned = call.implementation.handler(checked.value, ctx);
   } catch (error) {
-    return thrown(error);
+    return thrown(call, error, ctx, policy);
   }
-  if (isThenable(returned)) return Promise.resolve(returned).then((value) => shaped(call, value, ctx, policy), thrown);
+  if (isThenable(returned))
+    return Promise.resolve(returned).then(
+      (value) => shaped(call, value, ctx, policy),
+      (error: unknown) => thrown(call, error, ctx, policy),
+    );
   return shaped(call, returned, ctx, policy);
 }
 
@@ -63,8 +68,7 @@ function shaped(
   try {
     return finish(call, returned, ctx, policy);
   } catch (error) {
-    policy.warn(`cannot send the result of tool "${call.tool.name}": ${messageOf(error)}`);
-    return thrown(error);
+    return thrown(call, error, ctx, policy);
   }
 }
 
@@ -111,8 +115,8 @@ function conform(
   return failed(message);
 }
 
-function thrown(error: unknown): CallToolResult {
+function thrown(call: ToolCall, error: unknown, ctx: Context, policy: ToolPolicy): CallToolResult {
   // If the client cannot be asked, the model can still pass the answer as an argument.
   if (isProtocolError(error) && !(error instanceof CannotAsk)) throw error;
-  return failed(messageOf(error));
+  return failed(policy.thrown(call.implementation.label, error, ctx.signal));
 }

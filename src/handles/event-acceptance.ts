@@ -1,7 +1,6 @@
 /** Determines which events an instance accepts now, and explains to the model why one is rejected. */
 import { type AnyEventObject, type AnyMachineSnapshot, getNextTransitions } from 'xstate';
 import { pathsIn } from '../charts/paths.ts';
-import { messageOf } from '../protocol/json.ts';
 
 type Transition = ReturnType<typeof getNextTransitions>[number];
 
@@ -58,11 +57,4 @@ function guardName(guard: unknown): string {
 export function acceptedInWords(value: unknown): string {
   const paths = pathsIn(value);
   return paths.length === 0 ? '(none)' : paths.map((path) => `"${path}"`).join(' and ');
-}
-
-/** Explains to clients why a machine has failed. */
-export function failureOf(error: unknown): string {
-  if (typeof error === 'object' && error !== null && !(error instanceof Error) && 'message' in error)
-    return messageOf(error.message);
-  return messageOf(error);
 }

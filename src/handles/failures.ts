@@ -1,6 +1,7 @@
 /** Errors, log entries and dead letters for instances that crash. */
 import type { AnyEventObject } from 'xstate';
-import { messageOf, stackOf } from '../protocol/json.ts';
+import { isToolError } from '../protocol/errors.ts';
+import { isObject, messageOf, stackOf } from '../protocol/json.ts';
 import type { DeadLetter } from '../store/store.ts';
 import type { QueuedCall } from './bounded-mailbox.ts';
 import { historyOf } from './event-history.ts';
@@ -12,16 +13,36 @@ import { NotSerializable, type TooLarge } from './serializable.ts';
 /** Maximum length of quarantined mail, in characters. */
 const MOST_MAIL = 65_536;
 
-/** Explains a crash to clients: the cause if they can act on it, otherwise only the incident in the log. */
-function shortly(error: unknown, incident: string): string {
-  return error instanceof NotSerializable ? `${error.message} (incident ${incident})` : `incident ${incident}`;
+/** Explains a crash to clients: the cause if it was written for them, otherwise only the incident in the log. */
+function shortly(error: unknown, { errors }: InstanceDeps, incident: string): string {
+  const shown = error instanceof NotSerializable || isToolError(error) || errors === 'message';
+  return shown ? `${messageOf(error)} (incident ${incident})` : `incident ${incident}`;
+}
+
+/** A machine has failed: logs its error, unless the author wrote it for the client, and records it. */
+export function recordFailure(entry: HandleRecord, host: InstanceDeps, error: unknown): void {
+  const actor = handleAddress(entry);
+  entry.incident = isToolError(error) ? undefined : host.incident(actor, error);
+  const { inspection } = host;
+  if (inspection.on)
+    inspection.record({ type: 'failed', actor, element: `machine "${entry.name}"`, error, incident: entry.incident });
+}
+
+/** Explains to clients why a machine has failed. @param error as thrown, or as the store restores it */
+export function failureOf(entry: HandleRecord, { errors }: InstanceDeps, error: unknown): string {
+  const { name, message } = isObject(error) ? error : {};
+  if (errors === 'masked' && name !== 'ToolError') {
+    const found = entry.incident === undefined ? '' : `incident ${entry.incident}; `;
+    return `the machine failed (${found}the server's log has the details)`;
+  }
+  return message !== undefined && !(error instanceof Error) ? messageOf(message) : messageOf(error);
 }
 
 export function creationFailed(entry: HandleRecord, host: InstanceDeps, error: unknown): HandleError {
   const incident = host.incident(`starting ${handleAddress(entry)}`, error);
   return new HandleError(
     'failed',
-    `a new "${entry.name}" could not start with this input: ${shortly(error, incident)}`,
+    `a new "${entry.name}" could not start with this input: ${shortly(error, host, incident)}`,
     {
       incident,
       cause: error,
@@ -39,7 +60,7 @@ export function poisonLetter(
   const incident = host.incident(`${handleAddress(entry)} crashed ${call.attempts} times at ${nameOf(call)}`, error);
   const mail: AnyEventObject =
     call.type === 'event' ? { ...call.event.data, type: call.event.type } : { type: call.type };
-  const refusal = new HandleError('failed', quarantineText(call, call.attempts, shortly(error, incident)), {
+  const refusal = new HandleError('failed', quarantineText(call, call.attempts, shortly(error, host, incident)), {
     incident,
     cause: error,
   });

@@ -19,6 +19,8 @@ export interface HandleRecord {
   /** Date of the last use. */
   used: number;
   status: HandleStatus;
+  /** The id in the log under which its machine failed in this process. */
+  incident: string | undefined;
   /** The status in the store. */
   written: HandleStatus;
   /** Its invocations are running: the instance is activated after a restart without a call. */
@@ -110,6 +112,7 @@ export function recordOf(row: ActorRow, lifetime: Lifetime, limits: Limits, foot
     created,
     used: Math.max(created, expires - limits.handleRememberMs - idleMs),
     status: known,
+    incident: undefined,
     written: known,
     atWork: status === AT_WORK,
     forgotten: expires,

@@ -131,6 +131,7 @@ export class Handles {
       created: Math.round(now),
       used: now,
       status: 'active',
+      incident: undefined,
       written: 'active',
       atWork: false,
       forgotten: 0,

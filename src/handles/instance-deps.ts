@@ -14,6 +14,8 @@ export interface HandlesOptions extends Pick<PoisonEventsDeps, 'previous'> {
   readonly system: ActorSystem;
   readonly store: Store;
   readonly limits: Limits;
+  /** The option of the server. */
+  readonly errors?: 'message' | 'masked' | undefined;
   readonly quotas: { readonly handles: Quota; readonly retained: Quota };
 }
 

@@ -4,7 +4,8 @@ import { isoOf } from '../clock.ts';
 import type { HandleAsk, HandleView } from '../messages/handle-messages.ts';
 import type { JsonValue } from '../protocol/json.ts';
 import { jsonLength } from '../results/size.ts';
-import { acceptedBy, failureOf } from './event-acceptance.ts';
+import { acceptedBy } from './event-acceptance.ts';
+import { failureOf } from './failures.ts';
 import { deadlineOf, type HandleRecord, handleAddress, lifetimeOf } from './handle-record.ts';
 import type { InstanceDeps } from './instance-deps.ts';
 import type { MachineKind } from './machine-definition.ts';
@@ -22,7 +23,7 @@ export function instanceView(
 ): HandleView {
   const { status } = entry;
   const deadline = deadlineOf(entry, lifetimeOf(kind, entry.principal, host.limits));
-  const why = failure ?? (status === 'failed' ? failureOf(snapshot.error) : undefined);
+  const why = failure ?? (status === 'failed' ? failureOf(entry, host, snapshot.error) : undefined);
   return {
     handle: entry.handle,
     machine: entry.name,

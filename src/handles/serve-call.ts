@@ -5,8 +5,10 @@ import type { QueuedCall } from './bounded-mailbox.ts';
 import type { ServedCall } from './commit.ts';
 import { acceptedBy, acceptedInWords, refusalOf } from './event-acceptance.ts';
 import { ENDED } from './event-history.ts';
+import { recordFailure } from './failures.ts';
 import { HandleError } from './handle-error.ts';
 import type { HandleRecord } from './handle-record.ts';
+import type { InstanceDeps } from './instance-deps.ts';
 import type { MachineKind } from './machine-definition.ts';
 
 /**
@@ -19,6 +21,7 @@ export function serveCall(
   kind: MachineKind,
   activation: Activation,
   turn: number,
+  host: InstanceDeps,
   viewAt: (turn: number) => HandleView,
 ): ServedCall {
   const { hosted } = activation;
@@ -40,16 +43,19 @@ export function serveCall(
   hosted.send(event);
   const crash = hosted.takeCrash();
   if (crash) throw crash.error;
-  follow(entry, activation);
+  follow(entry, activation, host);
   return { call, answer: { view: viewAt(turn + 1) }, turn: turn + 1, events: hosted.takeEvents() };
 }
 
 /** Copies the final status of the machine to its handle. */
-export function follow(entry: HandleRecord, { hosted }: Activation): void {
+export function follow(entry: HandleRecord, { hosted }: Activation, host: InstanceDeps): void {
   if (entry.status !== 'active') return;
-  const { status } = hosted.snapshot;
+  const { status, error } = hosted.snapshot;
   if (status === 'done') entry.status = 'done';
-  if (status === 'error') entry.status = 'failed';
+  if (status === 'error') {
+    entry.status = 'failed';
+    recordFailure(entry, host, error);
+  }
 }
 
 function isOver({ status }: HandleRecord, value: unknown): HandleError {

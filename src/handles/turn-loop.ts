@@ -117,7 +117,7 @@ export class TurnLoop {
     this.#activation = activation;
     activation.start();
     throwCrash(activation);
-    follow(this.#owner.entry, activation);
+    follow(this.#owner.entry, activation, this.#host);
     activation.hosted.takeEvents();
     const { call, answer } = queuedCall({ type: 'get' }, caller);
     const own: OwnChange = { kind: 'created', turn: 1, events: [{ type: CREATED, input }] };
@@ -234,7 +234,7 @@ export class TurnLoop {
   #serve(call: QueuedCall, activation: Activation, turn: number): ServedCall {
     const { inspection } = this.#host;
     const run = (): ServedCall =>
-      serveCall(call, this.#owner.entry, activation.kind, activation, turn, (at) => this.view(at));
+      serveCall(call, this.#owner.entry, activation.kind, activation, turn, this.#host, (at) => this.view(at));
     return inspection.on ? inspection.withCause(call.cause, () => this.#watched(call, activation, run())) : run();
   }
 
@@ -271,7 +271,7 @@ export class TurnLoop {
     const { entry } = this.#owner;
     let batch: Commit;
     try {
-      follow(entry, activation);
+      follow(entry, activation, this.#host);
       batch = commitOf(entry, this.#host, activation, { served, own, turn });
     } catch (error) {
       if (own?.kind === 'created') throw error;

@@ -66,6 +66,17 @@ export type InspectionRecord = RecordHeader &
         readonly error: unknown;
         readonly setAside: boolean;
       }
+    /** A handler threw an error. The cause leads to its request. */
+    | {
+        readonly type: 'failed';
+        /** The executor that ran the handler. */
+        readonly actor: string;
+        /** The element, such as `tool "echo"`. */
+        readonly element: string;
+        readonly error: unknown;
+        /** The id in the operator's log; undefined for an error that its author wrote for the client. */
+        readonly incident?: string | undefined;
+      }
     | { readonly type: 'gone'; readonly actor: string; readonly why: string }
     /** A message crossed the wire. Text only: the inspection never parses it. */
     | {

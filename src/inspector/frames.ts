@@ -103,6 +103,19 @@ export interface Crashed {
   readonly setAside: boolean;
 }
 
+/** A handler threw an error. Its cause leads to the wire record of the request. */
+export interface Failed {
+  readonly type: 'failed';
+  /** The executor that ran the handler. */
+  readonly actor: string;
+  /** The element, such as `tool "echo"`. */
+  readonly element: string;
+  /** The message and the stack. */
+  readonly error: string;
+  /** The id in the operator's log. Absent: the author wrote the error for the client. */
+  readonly incident?: string;
+}
+
 export interface Gone {
   readonly type: 'gone';
   readonly actor: string;
@@ -134,7 +147,7 @@ export interface Controlled {
 }
 
 export type TraceRecord = RecordHeader &
-  (Created | Mailed | Stated | Stepped | Timed | Emitted | Crashed | Gone | Wired | Controlled);
+  (Created | Mailed | Stated | Stepped | Timed | Emitted | Crashed | Failed | Gone | Wired | Controlled);
 
 /** The first frame. */
 export interface HelloFrame {

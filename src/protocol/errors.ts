@@ -51,6 +51,20 @@ export class ProtocolError extends Error {
   }
 }
 
+/** Marks a tool error of any copy of this package: `troupe dev` may load another copy. */
+const TOOL_ERROR = Symbol.for('troupe.tool-error');
+
+/**
+ * An error whose message the author wrote for the model. It is sent unchanged also with `errors: 'masked'`: as an error
+ * result of a tool, or as the message of error -32603 of a resource, a prompt or a completion.
+ *
+ * @example throw new ToolError('There is no city with that name. Call "cities" to list them.');
+ */
+export class ToolError extends Error {
+  override readonly name = 'ToolError';
+  readonly [TOOL_ERROR] = true;
+}
+
 /** An error for an invalid parameter. @param where path below `params`, such as `arguments` or `_meta["…"]` */
 export function misfit(where: string, expected: string, got: unknown): ProtocolError {
   return new ProtocolError(ErrorCode.InvalidParams, `params.${where}: expected ${expected}, got ${describe(got)}`);
@@ -65,13 +79,28 @@ export function isProtocolError(thrown: unknown): thrown is ProtocolError {
   }
 }
 
+/** True if a thrown value is a {@link ToolError}. Never throws. */
+export function isToolError(thrown: unknown): thrown is ToolError {
+  try {
+    return thrown instanceof Error && TOOL_ERROR in thrown;
+  } catch {
+    return false;
+  }
+}
+
+/** True for errors whose message was written for the client. */
+export function isForClient(thrown: unknown): thrown is ProtocolError | ToolError {
+  return isProtocolError(thrown) || isToolError(thrown);
+}
+
 /**
- * Converts a thrown value into the error that the client receives. Only a {@link ProtocolError} passes unchanged. Any
- * other value was not written for a client and may contain a path, a stack or a secret: it becomes a -32603 with only
- * the incident's id.
+ * Converts a thrown value into the error that the client receives. Only a {@link ProtocolError} and the message of a
+ * {@link ToolError} pass unchanged. Any other value was not written for a client and may contain a path, a stack or a
+ * secret: it becomes a -32603 with only the incident's id.
  */
 export function toWireError(error: unknown, incident: string): WireError {
   if (isProtocolError(error)) return wireError(error.code, error.message, error.data);
+  if (isToolError(error)) return wireError(ErrorCode.InternalError, error.message);
   return wireError(ErrorCode.InternalError, `Internal error (incident ${incident}; the server's log has the details)`);
 }
 

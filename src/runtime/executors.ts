@@ -10,6 +10,7 @@ import {
   type ToolImplementation,
 } from '../executors/execution.ts';
 import { spawnExecutor } from '../executors/executor.ts';
+import type { HandlerErrors } from '../executors/handler-errors.ts';
 import { promptExecution } from '../executors/prompts.ts';
 import { resourceExecution } from '../executors/resources.ts';
 import { ToolExecutor } from '../executors/tool-executor.ts';
@@ -24,7 +25,8 @@ import type { Tasks } from '../tasks/tasks.ts';
 
 export interface ExecutorsOptions {
   readonly system: ActorSystem;
-  readonly policy: ToolPolicy;
+  readonly policy: Omit<ToolPolicy, 'thrown'>;
+  readonly errors: HandlerErrors;
   readonly executions: ExecutionOptions;
   readonly asks: InteractiveRequests;
   readonly tasks: Tasks;
@@ -38,11 +40,11 @@ export interface ExecutorsOptions {
 export type CompletableImplementation = Completable & Labelled;
 
 export function spawnExecutors(options: ExecutorsOptions) {
-  const { executions, asks, tasks, answerable } = options;
+  const { executions, asks, tasks, answerable, errors } = options;
   const resumes = (request: RequestView, again: () => void): boolean =>
     request.continues && asks.continues(request, again);
   const tools = new ToolExecutor({
-    execution: chooseExecution(executions.tools, toolExecution(options.policy)),
+    execution: chooseExecution(executions.tools, toolExecution({ ...options.policy, thrown: errors.ofTool })),
     interactive: asks,
     tasks,
     modelAnswers: answerable,

@@ -1,6 +1,7 @@
 /** Creates the registries, the executors, and the registrations through which authors reach them. */
 import type { ActorSystem } from '../actor/actor.ts';
 import type { PromptImplementation, ResourceImplementation, ToolImplementation } from '../executors/execution.ts';
+import { HandlerErrors } from '../executors/handler-errors.ts';
 import { endlessCycle } from '../handles/cycles.ts';
 import type { Handles } from '../handles/handles.ts';
 import { statechartRunner } from '../handles/statechart-call.ts';
@@ -80,6 +81,7 @@ export function spawnOffering(host: OfferingOptions): Offering {
   const executors = spawnExecutors({
     ...host,
     executions: options.executors ?? {},
+    errors: new HandlerErrors(system, options.errors),
     answerable: () => options.askThroughModel === true && catalogues.tools.get(ANSWER_TOOL) !== undefined,
     policy: {
       maxResultLength: limits.maxResultLength,

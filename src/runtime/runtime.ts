@@ -118,7 +118,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
   });
 
   const previous = () => launcher()?.previous?.();
-  const handles = new Handles({ system, store: keeping.store, limits, quotas, previous });
+  const handles = new Handles({ system, store: keeping.store, limits, quotas, errors: options.errors, previous });
   supervision.releases(handles);
   keeping.restoring(() => handles.restore());
   handles.onChange(({ view: { machine, handle }, principal }) => {

@@ -16,6 +16,8 @@ export interface Thrown {
   /** The code of a `ProtocolError`, which is sent to the client unchanged. */
   readonly code: number | undefined;
   readonly data: JsonValue | undefined;
+  /** True for a `ToolError`, whose message is for the model. */
+  readonly forModel: boolean;
 }
 
 /** The result of a call or step. */

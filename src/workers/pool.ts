@@ -6,7 +6,7 @@ import { initialTransition, transition } from 'xstate';
 import { supervisorMachine } from '../../machines/supervisor.ts';
 import type { ActorSystem } from '../actor/actor-system.ts';
 import type { Context } from '../input/context.ts';
-import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
+import { ErrorCode, ProtocolError, ToolError } from '../protocol/errors.ts';
 import { messageOf } from '../protocol/json.ts';
 import type { ThreadSource } from '../registry/define.ts';
 import { type PoolCall, PoolWorker } from './pool-worker.ts';
@@ -67,7 +67,7 @@ export class Pool {
     const { maxCpuQueue, cpuThreads } = this.#options.limits;
     ctx.signal.throwIfAborted();
     if (this.#supervisors.get(label)?.value === 'quarantined')
-      throw new Error(`${label} crashed its threads too often and is quarantined: the operator can release it`);
+      throw new ToolError(`${label} crashed its threads too often and is quarantined: the operator can release it`);
     if (this.#ended) throw new Error('the server has stopped');
     if (this.#queue.length >= maxCpuQueue)
       throw new ProtocolError(
@@ -134,8 +134,8 @@ export class Pool {
 
   /** Handles a thread that crashed in a call. */
   #crashed({ label, reject }: PoolCall, why: string): void {
-    const { clock, quarantine, log } = this.#options.system;
-    log('error', `${label} crashed its thread: ${why}`);
+    const { clock, quarantine } = this.#options.system;
+    // Its executor logs the error.
     reject(new Error(`${label} crashed the thread that it ran in: ${why}`));
     const before = this.#supervisors.get(label) ?? initialTransition(supervisorMachine, POLICY)[0];
     const [now] = transition(supervisorMachine, before, { type: 'crash', at: clock.now() });

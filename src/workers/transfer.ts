@@ -1,5 +1,12 @@
 /** Converts results and errors into a form that can be cloned between threads, and back. */
-import { ErrorCode, type ErrorCodeValue, isProtocolError, ProtocolError } from '../protocol/errors.ts';
+import {
+  ErrorCode,
+  type ErrorCodeValue,
+  isProtocolError,
+  isToolError,
+  ProtocolError,
+  ToolError,
+} from '../protocol/errors.ts';
 import { messageOf, stackOf } from '../protocol/json.ts';
 import { isEnvelope, toolResult } from '../results/envelope.ts';
 import type { Thrown, TransferredResult } from './pool-protocol.ts';
@@ -17,6 +24,7 @@ export function encodeError(error: unknown): TransferredResult {
     stack: stackOf(error),
     code: isForClient ? error.code : undefined,
     data: isForClient ? error.data : undefined,
+    forModel: isToolError(error),
   };
   return { ok: false, thrown };
 }
@@ -29,9 +37,9 @@ export function decodeResult(result: TransferredResult): unknown {
   return toolResult(result.value as Parameters<typeof toolResult>[0]);
 }
 
-function errorOf({ message, stack, code, data }: Thrown): Error {
+function errorOf({ message, stack, code, data, forModel }: Thrown): Error {
   if (code !== undefined && isCode(code)) return new ProtocolError(code, message, data);
-  const error = new Error(message);
+  const error = forModel ? new ToolError(message) : new Error(message);
   error.stack = stack;
   return error;
 }

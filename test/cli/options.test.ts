@@ -64,11 +64,13 @@ export const server = createServer({
   store: sqlite(here + 'own.db'),
   watchdog: { softMs: 100 },
   afterLateError: 'restart',
+  errors: 'masked',
   log: (level, message) => appendFileSync(here + 'log.txt', level + ': ' + message + '\\n'),
   clock,
 });
 server.tool('plain', {}, () => 'not executed');
 server.tool('looks', {}, () => String(looks));
+server.tool('fail', {}, () => { throw new Error('disk full'); });
 server.tool('pid', {}, () => String(process.pid));
 server.tool('who', {}, (_, ctx) => ctx.principal);
 server.tool('ask', {}, async (_, ctx) => (await ctx.elicit({ message: 'Well?', schema: { type: 'object', properties: {} } })).status);
@@ -507,6 +509,11 @@ const CHECKS: { readonly [O in keyof Required<ServerOptions>]: Check } = {
     if (error === undefined) return;
     await served.modern('tools/call', { name: 'late', arguments: {} });
     await until(() => logOf(served).includes(error));
+  },
+  async errors(served) {
+    const text = textOf(await served.modern('tools/call', { name: 'fail', arguments: {} }));
+    const [, incident = ''] = /^The tool failed \(incident (\S+);/.exec(text) ?? [];
+    assert.match(logOf(served), `error: incident ${incident} in tool "fail": Error: disk full\n    at `);
   },
   async afterLateError(served) {
     const before = textOf(await served.modern('tools/call', { name: 'late', arguments: {} }));

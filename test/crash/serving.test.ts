@@ -2,6 +2,7 @@
 import * as assert from 'uvu/assert';
 import { createActorSystem } from '../../src/actor/actor-system.ts';
 import { spawnExecutor } from '../../src/executors/executor.ts';
+import { HandlerErrors } from '../../src/executors/handler-errors.ts';
 import { ErrorCode } from '../../src/index.ts';
 import type { RequestsMail } from '../../src/messages/request-messages.ts';
 import type { RequestView } from '../../src/messages/request-view.ts';
@@ -85,9 +86,11 @@ test('an executor actor that fails answers with -32603 and runs the next', () =>
     return String(incidents.push(where));
   };
   let broken = true;
+  const system = { ...createActorSystem({ clock, log: () => {} }), incident };
   const { mailbox } = spawnExecutor<{ label: string }, string, Record<string, never>>({
-    system: { ...createActorSystem({ clock, log: () => {} }), incident },
+    system,
     address: 'executor/tools',
+    errors: new HandlerErrors(system, undefined),
     run() {
       if (broken) throw new Error('secret');
       return {};

@@ -52,6 +52,7 @@ const ROOMS: readonly {
   { room: 'package-files', may: [], packages: ['node:'] },
   { room: 'poison-registry', may: [], packages: [] },
   { room: 'protocol', may: [], packages: [] },
+  { room: 'authored-stack', may: ['package-files', 'protocol'], packages: ['node:'] },
   { room: 'quota', may: [], packages: [] },
   { room: 'xstate-internals', may: ['protocol'], packages: ['xstate'] },
   { room: 'charts', may: ['protocol', 'xstate-internals'], packages: ['node:', 'xstate'] },
@@ -73,7 +74,7 @@ const ROOMS: readonly {
   },
   {
     room: 'actor',
-    may: ['clock', 'machines', 'protocol', 'messages', 'operator-log', 'inspection'],
+    may: ['clock', 'authored-stack', 'machines', 'protocol', 'messages', 'operator-log', 'inspection'],
     packages: ['nanoid', 'xstate'],
   },
   { room: 'inspector/model', may: ['charts', 'inspection'], packages: [] },
@@ -322,6 +323,7 @@ const ROOMS: readonly {
   {
     room: 'inspector',
     may: [
+      'authored-stack',
       'clock',
       'package-files',
       'protocol',
@@ -519,6 +521,8 @@ test('only the doors turn text into values and values into text', () => {
   inside.push('src/inspector/inspector-json.ts');
   // Stored grants and proofs are no messages of MCP.
   inside.push('src/client/oauth/oauth.ts', 'src/client/oauth/proof.ts');
+  // A source map lies beside the author's code.
+  inside.push('src/authored-stack.ts');
   // The command line and discovery read package.json, which is no message.
   const others = /^src\/(cli|discovery|testing)(\/|\.ts)/;
   const wrong = files('src').filter(

@@ -58,6 +58,7 @@ test('what is said in words is bounded, and has no secret', () => {
   for (const record of [
     encode({ type: 'gone', actor: 'a', why }),
     encode({ type: 'crashed', actor: 'a', mail: 'm', error: new Error(why), setAside: true }),
+    encode({ type: 'failed', actor: 'a', element: why, error: new Error(why, { cause: new Error(why) }) }),
     encode({ type: 'created', actor: 'a', kind: 'task', label: why }),
     encode({ type: 'state', actor: 'a', state: why }),
     encode({ type: 'mail', actor: 'a', mail: Object.assign({ type: 'm' }, { why, error: new Error(why) }) }),

@@ -149,7 +149,7 @@ test('R-16: a tool whose threads die is set aside alone, and an operator can rel
   assert.match(say(await client.callTool('other', { what: 'fine' })), /fine/);
   const [setAside] = server.supervision().setAside;
   assert.is(setAside?.address, 'cpu/tool "heavy"');
-  assert.is(told.filter((line) => line.includes('crashed its thread')).length, 4);
+  assert.is(told.filter((line) => line.includes('crashed the thread')).length, 4);
   assert.is(server.release('cpu/tool "heavy"'), true);
   assert.match(say(await client.callTool('heavy', { what: 'fine' })), /"fine"/);
   await server.close();

@@ -13,10 +13,11 @@ export function ExchangeDetail({ exchange }: { readonly exchange: WireExchange }
   const data = known();
   const at = place.value;
   const open = statusAt(exchange, at) === 'open';
-  const { message, answer, text, notices, asks } = exchange;
+  const { message, answer, text, notices, asks, failures } = exchange;
   const until = open ? now.value : (exchange.endAt ?? exchange.at);
   const door = data.doorOf(exchange.connection);
   const shown = notices.filter(({ seq }) => seq <= at);
+  const failed = failures.filter(({ seq }) => seq <= at);
   const asked = asks.filter(({ seq }) => seq <= at);
   return (
     <article class="what">
@@ -95,6 +96,16 @@ export function ExchangeDetail({ exchange }: { readonly exchange: WireExchange }
           Effects
         </button>
       </p>
+      {failed.length === 0 ? null : (
+        <Section title="Failure">
+          {failed.map(({ seq, error, incident }) => (
+            <div key={seq} class="failure">
+              <pre>{error}</pre>
+              {incident === undefined ? null : <p class="beside">incident {incident} in the log</p>}
+            </div>
+          ))}
+        </Section>
+      )}
       {message === undefined ? null : (
         <Section title={exchange.kind === 'request' ? 'Request' : 'Message'}>
           <Json value={message} open={4} />

@@ -85,6 +85,12 @@ function Entry({ record }: { readonly record: TraceRecord }) {
       return <span>emitted {record.event}</span>;
     case 'crashed':
       return <span class="bad">crashed: {record.error}</span>;
+    case 'failed':
+      return (
+        <span class="bad">
+          {record.element} failed: {record.error.split('\n', 1)}
+        </span>
+      );
     case 'gone':
       return <span>ended: {record.why}</span>;
     case 'created':

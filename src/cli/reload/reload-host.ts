@@ -38,6 +38,7 @@ const COMPARED: Readonly<Record<keyof ServerOptions, boolean>> = {
   store: false,
   watchdog: true,
   afterLateError: true,
+  errors: true,
   log: false,
   clock: false,
 };

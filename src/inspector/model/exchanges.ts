@@ -4,6 +4,7 @@ import { LIVE, OrderedLog } from './ordered-log.ts';
 import {
   cancels,
   clientOf,
+  type HandlerFailure,
   type Message,
   progressToken,
   statusOf,
@@ -70,6 +71,11 @@ export class Exchanges {
       this.#ranks.set(exchange, rank);
       exchange.servedBy = actor;
     }
+  }
+
+  /** The handler of an exchange threw an error. @param seq the record of the request */
+  handlerFailed(seq: number, failure: HandlerFailure): void {
+    for (const exchange of this.at(seq)) exchange.failures.push(failure);
   }
 
   /** A connection has ended: its open requests get no response. */
@@ -253,6 +259,7 @@ function base(record: WireRecord, index: number) {
     bytes,
     notices: [],
     asks: [],
+    failures: [],
     end: undefined,
     endAt: undefined,
     answer: undefined,

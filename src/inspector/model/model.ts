@@ -213,6 +213,15 @@ export class Model {
         return this.#step(line, record);
       case 'timer':
         return line.timers.add(record);
+      case 'failed': {
+        const { seq, element, error, incident } = record;
+        return this.exchanges.handlerFailed(root, {
+          seq,
+          element,
+          error,
+          ...(incident === undefined ? {} : { incident }),
+        });
+      }
       case 'gone':
         return this.#ended(line, record.seq, record.at, record.why);
     }

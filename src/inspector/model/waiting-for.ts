@@ -183,6 +183,8 @@ export function lineOf(model: Model, record: TraceRecord): string {
       return `${name(record.actor)} emitted ${record.event}`;
     case 'crashed':
       return `${name(record.actor)} crashed on ${record.mail}: ${record.error}`;
+    case 'failed':
+      return `${record.element} failed: ${record.error.split('\n', 1)[0] ?? ''}`;
     case 'gone':
       return `${name(record.actor)} ended: ${record.why}`;
     case 'control':

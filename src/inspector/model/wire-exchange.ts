@@ -1,5 +1,5 @@
 /** Wire messages: a request, its response, or a notification. */
-import type { Plain } from '../frames.ts';
+import type { Failed, Plain } from '../frames.ts';
 import { isList, isRecord, member, textOfValue } from './plain-values.ts';
 
 /**
@@ -15,6 +15,9 @@ export interface Notice {
   readonly direction: 'in' | 'out';
   readonly message: Plain;
 }
+
+/** An error that a handler threw. */
+export type HandlerFailure = Pick<Failed, 'element' | 'error' | 'incident'> & { readonly seq: number };
 
 /**
  * One request with its response and its notifications; or a notification without a request; or a text that is no
@@ -50,6 +53,8 @@ export interface WireExchange {
   endAt: number | undefined;
   answer: Plain | undefined;
   answerBytes: number | undefined;
+  /** The errors that its handler threw. */
+  readonly failures: HandlerFailure[];
   /** The actor that served it: a handle, a task, an executor, or a registry. */
   servedBy: string | undefined;
 }

@@ -1,6 +1,7 @@
 /** Encodes live records for viewers: plain data without secrets, bounded in size. */
 import { Buffer } from 'node:buffer';
 import type { AnyStateMachine } from 'xstate';
+import { authoredStack } from '../../authored-stack.ts';
 import { fingerprint, readChart } from '../../charts/chart.ts';
 import { pathsIn } from '../../charts/paths.ts';
 import type { InspectionRecord } from '../../inspection/records.ts';
@@ -102,6 +103,17 @@ export class FrameEncoder {
       case 'crashed': {
         const { type, actor, mail, error, setAside } = record;
         return { ...header, type, actor, mail, error: this.#words(messageOf(error)), setAside };
+      }
+      case 'failed': {
+        const { type, actor, element, error, incident } = record;
+        return {
+          ...header,
+          type,
+          actor,
+          element: this.#words(element, MAX_LABEL),
+          error: this.#words(authoredStack(error)),
+          ...(incident === undefined ? {} : { incident }),
+        };
       }
       case 'gone':
         return { ...header, type: record.type, actor: record.actor, why: this.#words(record.why) };

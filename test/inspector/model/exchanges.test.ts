@@ -133,3 +133,19 @@ test('percentiles are told for each method, and for each tool', () => {
     { method: 'tools/call a', count: 100, failed: 0, p50: 50, p99: 99, slowest: 100 },
   ]);
 });
+
+test('the error that a handler threw belongs to the exchange of its call', () => {
+  const feed = new FrameFeed();
+  const asked = feed.wire('in', call(1, 'pay'));
+  const other = feed.wire('in', call(2, 'pay'));
+  const mail = feed.record({ type: 'mail', actor: 'executor/tools', name: 'execute', data: {} }, asked);
+  const error = 'Error: declined\n    at pay (/home/ada/server.ts:3:9)';
+  const failed = feed.record(
+    { type: 'failed', actor: 'executor/tools', element: 'tool "pay"', error, incident: 'x7' },
+    mail,
+  );
+  assert.equal(feed.model.exchanges.at(asked)[0]?.failures, [
+    { seq: failed, element: 'tool "pay"', error, incident: 'x7' },
+  ]);
+  assert.equal(feed.model.exchanges.at(other)[0]?.failures, []);
+});
