@@ -1,21 +1,22 @@
 /**
- * The output queue of one slow reader, in order: results without loss, notifications bounded in number
- * and in bytes, and the newest of each subject in place of older ones.
+ * The output queue of one slow reader, in order: one response for each request, notifications bounded in number, all
+ * bounded in bytes, and the newest of each subject in place of older ones.
  */
 
 import type { ChangeNotice } from '../messages/change-notices.ts';
 import type { Ask, Notification, ResultMail } from '../messages/emitter-messages.ts';
 import type { RequestView } from '../messages/request-view.ts';
+import { ErrorCode, wireError } from '../protocol/errors.ts';
 import { retainedSize } from '../protocol/heap.ts';
-import type { Quota, Reservation } from '../quota.ts';
+import type { Excess, Quota, Reservation } from '../quota.ts';
 
-/** Bytes of a queued notification, without its data. */
+/** Bytes of a queued notification or response, without its data. */
 const NOTE_BYTES = 300;
 
 export interface EmitterQueueOptions {
   /** Most queued notifications; the oldest log messages are dropped first. */
   readonly maxHeld: number;
-  /** Quota in bytes; the data of queued log and progress messages counts. */
+  /** Quota in bytes; the data of queued responses, and of log and progress messages, counts. */
   readonly retained: Quota;
   /** The principal of messages that belong to no request. */
   readonly principal: string;
@@ -28,7 +29,7 @@ export class EmitterQueue {
   #seq = 0;
   #notes = 0;
   #dropped = 0;
-  /** The bytes of queued log and progress messages, by key. */
+  /** The bytes of queued responses, log and progress messages, by key. */
   readonly #sizes = new Map<string, number>();
   #bytes = 0;
   #reservation: Reservation | undefined;
@@ -46,17 +47,26 @@ export class EmitterQueue {
     // A newer notification of the same subject moves to the end, so that it overtakes nothing.
     this.#remove(key);
     this.#mail.set(key, mail);
-    if (isKept(mail)) return;
-    this.#notes += 1;
+    if (!isKept(mail)) this.#notes += 1;
     this.#count(key, mail);
     // Changes must be delivered, and each subject has at most one notification. Only log and progress messages can be
     // dropped.
-    while (this.#notes > this.#options.maxHeld || this.#reservation?.resize(this.#bytes)) {
+    for (;;) {
+      const excess = this.#reservation?.resize(this.#bytes);
+      if (!excess && this.#notes <= this.#options.maxHeld) return;
       const oldest = this.#oldest('log') ?? this.#oldest('progress');
-      if (oldest === undefined) return;
+      if (oldest === undefined) return excess && this.#shorten(key, mail, excess);
       this.#remove(oldest);
       this.#dropped += 1;
     }
+  }
+
+  /** Replaces a response that does not fit by an error. Its request has ended, so it must have one response. */
+  #shorten(key: string, mail: ResultMail | Ask | Notification, { message }: Excess): void {
+    if (mail.type !== 'answer' || !this.#sizes.has(key)) return;
+    this.#remove(key);
+    const why = `the request has ended, but its result is lost because this client reads too slowly: ${message}. Read responses faster, or request less at once`;
+    this.#mail.set(key, { ...mail, outcome: { ok: false, error: wireError(ErrorCode.Overloaded, why) } });
   }
 
   /** Empties the queue in order. @returns the number of dropped notifications */
@@ -99,11 +109,12 @@ export class EmitterQueue {
   }
 
   #count(key: string, mail: ResultMail | Ask | Notification): void {
-    if (mail.type !== 'log' && mail.type !== 'progress') return;
+    const data = dataOf(mail);
+    if (data === undefined) return;
     const { retained, principal } = this.#options;
-    const client = mail.about?.client;
+    const client = mail.type === 'answer' ? mail.request.client : 'about' in mail ? mail.about?.client : undefined;
     this.#reservation ??= retained.take(client?.principal ?? principal, 0, client?.session?.id);
-    const bytes = NOTE_BYTES + retainedSize(mail.type === 'log' ? mail.data : mail.message).bytes;
+    const bytes = NOTE_BYTES + retainedSize(data).bytes;
     this.#sizes.set(key, bytes);
     this.#bytes += bytes;
   }
@@ -117,6 +128,20 @@ export class EmitterQueue {
 /** True if the message must reach the client, however slow it is. */
 function isKept({ type }: ResultMail | Ask | Notification): boolean {
   return type === 'answer' || type === 'refusal' || type === 'ask' || type === 'withdrawn';
+}
+
+/** The data of a message that only the queue refers to. All clients share the pages of lists. */
+function dataOf(mail: ResultMail | Ask | Notification): unknown {
+  switch (mail.type) {
+    case 'answer':
+      return mail.outcome.ok && mail.outcome.result.kind === 'list' ? undefined : mail.outcome;
+    case 'log':
+      return mail.data ?? null;
+    case 'progress':
+      return mail.message ?? null;
+    default:
+      return undefined;
+  }
 }
 
 /**

@@ -127,7 +127,7 @@ test('holds everything while the peer is slow: progress keeps its latest, result
   assert.equal(short(sent), ['progress 1000', 'answer 1', 'progress 7', 'answer 2']);
 });
 
-test('S-44: log messages for a slow client are limited in bytes: the oldest are dropped and counted; results are not', () => {
+test('S-44: log messages for a slow client are limited in bytes: the oldest are dropped and counted, also for a result', () => {
   const { mailbox, sent, dropped, retained } = make(100, 10_000);
   mailbox.send({ type: 'slow', reader: 'connection' });
   for (let count = 0; count < 20; count += 1) mailbox.send(log(`${count} ${'x'.repeat(2_000)}`));
@@ -137,9 +137,26 @@ test('S-44: log messages for a slow client are limited in bytes: the oldest are 
   assert.is(retained.all, 0);
   assert.equal(
     short(sent).map((text) => text.slice(0, 10)),
-    ['message 16', 'message 16', 'message 17', 'message 18', 'message 19', 'answer 1'],
+    ['message 17', 'message 17', 'message 18', 'message 19', 'answer 1'],
   );
-  assert.equal(dropped, [16]);
+  assert.equal(dropped, [17]);
+});
+
+test('S-47: results for a slow client are limited in bytes: a request whose result does not fit gets an error that names the option', () => {
+  const { mailbox, sent, retained } = make(100, 10_000);
+  mailbox.send({ type: 'slow', reader: 'connection' });
+  mailbox.send(log('a log message'));
+  for (let id = 1; id <= 6; id += 1) mailbox.send(answer(id, 'x'.repeat(3_000)));
+  mailbox.send(progress('a', 1));
+  assert.ok(retained.all > 6_000 && retained.all <= 10_000, String(retained.all));
+  assert.equal(sent, []);
+  mailbox.send({ type: 'drained', reader: 'connection' });
+  assert.is(retained.all, 0);
+  // In order, and each request has one response.
+  assert.equal(short(sent), ['answer 1', 'answer 2', 'answer 3', 'answer 4', 'answer 5', 'answer 6', 'progress 1']);
+  const whole = sent.map((text) => text.includes('x'.repeat(3_000)));
+  assert.equal(whole, [true, true, false, false, false, false, false]);
+  assert.match(sent[2] ?? '', /"code":-31001,.*reads too slowly: .*limits\.maxRetainedBytes/);
 });
 
 test('S-44: a queued progress message replaces the one before it in the bytes, too; a connection that closes frees them', () => {

@@ -1,6 +1,8 @@
 /** One POST and the response that carries its answers, as one JSON body or as an event stream. */
 import type { Bytes, ConnectionId, Exchange } from '../../messages/connection-events.ts';
+import { heapBytes } from '../../protocol/heap.ts';
 import type { RequestId } from '../../protocol/jsonrpc.ts';
+import { isExcess, type Quota, type Reservation } from '../../quota.ts';
 import { type ClientStream, EVENT_STREAM, EventStream } from './event-stream.ts';
 import type { Headers, HttpListener, HttpRequest, HttpResponse } from './http-message.ts';
 import type { HttpSession } from './http-session.ts';
@@ -10,6 +12,8 @@ import { StallDetector } from './stall-detector.ts';
 /** The services that an exchange uses. */
 export interface ExchangeHost {
   readonly response: 'auto' | 'json' | 'sse';
+  /** The byte quota, in which a long answer counts until its client has read it. */
+  readonly retained: Quota;
   now(): number;
   /** Reports that the client of an exchange reads slowly, or that it has caught up. */
   pace(connection: ConnectionId, reader: Exchange, slow: boolean): void;
@@ -17,6 +21,8 @@ export interface ExchangeHost {
   left(exchange: PostExchange): void;
   /** The answer was written to the response, or will never exist. */
   settled(exchange: PostExchange): void;
+  /** The text of the error for an answer that the byte quota has no room for. */
+  tooLong(why: string, request: RequestId | undefined): string;
   /** The text of the error for a response that the store could not persist. */
   unsaved(why: string, request: RequestId | undefined): string;
   /** The store could not persist the session that this exchange was to open. */
@@ -37,7 +43,11 @@ export interface IncomingPost {
   readonly session: HttpSession | undefined;
 }
 
+/** The status of an answer that the byte quota has no room for. */
+const TOO_LONG_STATUS = 503;
 const JSON_BODY = { 'content-type': 'application/json' } as const;
+/** Answers of up to this number of characters count by the number of exchanges alone. */
+const SMALL_ANSWER = 65_536;
 /** The statuses after which a later retry can succeed (RFC 9110 section 10.2.3). */
 const RETRY_AFTER: ReadonlySet<number> = new Set([429, 503]);
 
@@ -66,6 +76,8 @@ export class PostExchange implements Exchange, HttpListener, Open {
   /** The client disconnected. */
   #gone = false;
   #stall: StallDetector | undefined;
+  /** The bytes of a long answer, until the response has closed. */
+  #unread: Reservation | undefined;
   #ended = false;
 
   constructor({ id, principal, request, accepts, connection, session }: IncomingPost, host: ExchangeHost) {
@@ -101,6 +113,11 @@ export class PostExchange implements Exchange, HttpListener, Open {
   /** Sends one message. `status` marks it as the answer; `stays` means that it needs a stream. */
   receive(text: string, status: number | undefined, stays = false, bytes?: Bytes): void {
     if (this.settled) return;
+    if (status !== undefined && text.length > SMALL_ANSWER && !this.#gone) {
+      // A body whose bytes are cached is shared by all clients.
+      const excess = bytes && this.#json && !this.#stream ? undefined : this.#reserve(text);
+      if (excess !== undefined) return this.receive(this.host.tooLong(excess, this.request), TOO_LONG_STATUS);
+    }
     if (!this.#stream && !this.#gone) {
       if (status !== undefined && (this.#json || status >= 400 || !this.#sse)) return this.#whole(status, text, bytes);
       if (this.#sse || (stays && this.streams)) this.#begin();
@@ -182,11 +199,21 @@ export class PostExchange implements Exchange, HttpListener, Open {
 
   closed(): void {
     this.#gone = true;
+    this.#unread?.release();
+    this.#unread = undefined;
     if (this.#stream && this.session) this.session.left(this.#response, this.#stream, this.host.now());
     if (this.settled) return this.#over();
     this.host.left(this);
     // Release messages that were held back for a slow reader: the reader has disconnected.
     if (!this.session) this.#stream?.drained();
+  }
+
+  /** Counts an answer until its client has read it. @returns the exceeded limit */
+  #reserve(text: string): string | undefined {
+    const taken = this.host.retained.reserve(this.principal, heapBytes(text), this.session?.id);
+    if (isExcess(taken)) return taken.message;
+    this.#unread = taken;
+    return undefined;
   }
 
   #begin(retryMs?: number): void {

@@ -17,6 +17,10 @@ import { Sweeper } from './sweeper.ts';
 /** Length of the id of a 2024-11-05 stream: 132 random bits. */
 const OLD_ID_LENGTH = 22;
 
+/** The request may have had effects, so its client must learn that it has run. */
+const UNREAD =
+  'the request has ended, but its response does not fit beside those that clients have not read. Read responses faster, or request less at once';
+
 /** The state of a stream after a given event. */
 export type EndedConnection = 'the rest' | 'no more' | 'unknown';
 
@@ -53,8 +57,10 @@ export class HttpConnections {
     };
     this.#exchanges = {
       response: options.response,
+      retained: host.retained,
       now,
       pace,
+      tooLong: (why, request) => host.refusal(ErrorCode.Overloaded, `${UNREAD}: ${why}`, request),
       left: (exchange) => this.#left(exchange),
       settled: (exchange) => this.#settled(exchange),
       over: (exchange) => this.#over(exchange),

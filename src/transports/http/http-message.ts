@@ -1,14 +1,28 @@
 /** One HTTP request and its response as the endpoint sees them, from `node:http` or the web standard. Types only. */
 
 import type { Bytes } from '../../messages/connection-events.ts';
+import type { Quota } from '../../quota.ts';
 
 export type Headers = Readonly<Record<string, string>>;
 
-/** The reason why a body is not available. */
-export type BodyFault = 'too long' | 'not UTF-8' | 'cut' | 'read already';
+/**
+ * The reason why a body is not available. `start` is the beginning of a body that is too long, if any of it was read. It may
+ * contain an id.
+ */
+export type BodyFault =
+  | { readonly fault: 'too long'; readonly start?: string }
+  /** The server's byte quota has no room for it; `why` names the option. */
+  | { readonly fault: 'no room'; readonly why: string }
+  | { readonly fault: 'not UTF-8' | 'cut' | 'read already' };
 
-/** `start` is the beginning of a body that is too long, if any of it was read. It may contain an id. */
-export type Body = { readonly text: string } | { readonly fault: BodyFault; readonly start?: string };
+export type Body = { readonly text: string } | BodyFault;
+
+/** The limits of a body while it is received. */
+export interface BodyLimits {
+  readonly maxMessageBytes: number;
+  /** The byte quota in which the received part counts. */
+  readonly retained: Quota;
+}
 
 /** Maximum length of such a start, in bytes. */
 export const MAX_START = 65_536;
@@ -26,8 +40,8 @@ export interface HttpRequest {
   readonly version: string | undefined;
   /** True if a header occurs more than once, as far as is known. */
   repeats(name: string): boolean;
-  /** Reads the whole body, up to a maximum of bytes, and calls `done` once. */
-  body(maxBytes: number, done: (body: Body) => void): void;
+  /** Reads the whole body within the limits, counted for this principal, and calls `done` once. */
+  body(limits: BodyLimits, principal: string, done: (body: Body) => void): void;
   readonly response: HttpResponse;
 }
 

@@ -60,9 +60,8 @@ export class McpRoutes {
         `Accept: expected application/json and text/event-stream, got ${shown(request.header('accept'))}`,
       );
     const old = STREAM.exec(query)?.[1];
-    const { maxMessageBytes } = this.#connections.host;
-    request.body(maxMessageBytes, (body: Body) => {
-      if ('fault' in body) return this.#unread(request, body.fault, principal, body.start);
+    request.body(this.#connections.host, principal, (body: Body) => {
+      if ('fault' in body) return this.#unread(request, body, principal);
       if (old !== undefined) {
         this.#load.end(principal);
         if (this.#connections.oldText(old, principal, body.text))
@@ -136,10 +135,10 @@ export class McpRoutes {
       });
   }
 
-  #unread(request: HttpRequest, fault: BodyFault, principal: string, start: string | undefined): void {
+  #unread(request: HttpRequest, body: BodyFault, principal: string): void {
     this.#load.end(principal);
     const { maxMessageBytes } = this.#connections.host;
-    switch (fault) {
+    switch (body.fault) {
       case 'cut':
         return request.response.destroy();
       case 'too long':
@@ -151,7 +150,13 @@ export class McpRoutes {
             headers: { connection: 'close' },
           },
           ErrorCode.InvalidRequest,
-          start === undefined ? undefined : this.#connections.host.idIn(start),
+          body.start === undefined ? undefined : this.#connections.host.idIn(body.start),
+        );
+      case 'no room':
+        return this.#answers.refuse(
+          request,
+          { status: 503, message: `${body.why}. Retry later, or send less`, headers: { 'retry-after': '1' } },
+          ErrorCode.Overloaded,
         );
       case 'not UTF-8':
         return this.#answers.refuse(

@@ -10,6 +10,7 @@ import type { Bytes } from '../../messages/connection-events.ts';
 import { type CompleteRequest, LARGE_LENGTH, serveAtEndOfTurn } from '../turn-batch.ts';
 import {
   type Body,
+  type BodyLimits,
   type Headers,
   type HttpListener,
   type HttpRequest,
@@ -17,6 +18,7 @@ import {
   MAX_START,
 } from './http-message.ts';
 import type { LingeringClose } from './lingering.ts';
+import { lengthFault, ReceivedBytes, SMALL_BODY } from './received-bytes.ts';
 
 export interface NodeOptions {
   /** Ends the connection if the request is rejected before its body was read. */
@@ -53,6 +55,8 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
   #full = false;
   /** The received part of the body: nearly always one chunk. */
   #chunks: Buffer | Buffer[] | undefined;
+  /** The received part in the byte quota, if it is large. */
+  #received: ReceivedBytes | undefined;
 
   constructor(request: IncomingMessage, response: ServerResponse, { lingering, url, expects = false }: NodeOptions) {
     super('TROUPE_HTTP_REQUEST');
@@ -103,11 +107,12 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
     return times > 1;
   }
 
-  body(maxBytes: number, done: (body: Body) => void): void {
+  body(limits: BodyLimits, principal: string, done: (body: Body) => void): void {
     const request = this.#request;
     if (request.readableEnded) return done({ fault: 'read already' });
     if (this.gone) return done({ fault: 'cut' });
-    if (Number(this.header('content-length') ?? 0) > maxBytes) return done({ fault: 'too long' });
+    const refused = lengthFault(Number(this.header('content-length') ?? 0), principal, limits);
+    if (refused) return done(refused);
     if (this.#expects) {
       this.#expects = false;
       this.#response.writeContinue();
@@ -115,13 +120,21 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
     let length = 0;
     this.#done = done;
     request.on('data', (chunk: Buffer) => {
+      // A rejected body is read on and discarded.
+      if (!this.#done) return;
       length += chunk.length;
-      if (length > maxBytes) this.#finish({ fault: 'too long', start: this.#start(chunk) });
-      else if (!this.#chunks) this.#chunks = chunk;
+      if (length > limits.maxMessageBytes) return this.#finish({ fault: 'too long', start: this.#start(chunk) });
+      if (length > SMALL_BODY) {
+        this.#received ??= new ReceivedBytes(limits, principal);
+        const full = this.#received.grow(length);
+        if (full) return this.#finish(full);
+      }
+      if (!this.#chunks) this.#chunks = chunk;
       else if (Array.isArray(this.#chunks)) this.#chunks.push(chunk);
       else this.#chunks = [this.#chunks, chunk];
     });
     request.on('end', () => {
+      if (!this.#done) return;
       const { socket } = request;
       // A client that pipelines its requests may send a small one after a large one.
       if (length > LARGE_LENGTH || (lastLarge.size > 0 && lastLarge.has(socket))) {
@@ -154,6 +167,9 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
     const done = this.#done;
     this.#done = undefined;
     this.#chunks = undefined;
+    // From here the message counts as a request.
+    this.#received?.release();
+    this.#received = undefined;
     done?.(body);
   }
 

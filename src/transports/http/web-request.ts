@@ -2,12 +2,14 @@
 import { LARGE_LENGTH, serveAlone } from '../turn-batch.ts';
 import {
   type Body,
+  type BodyLimits,
   type Headers,
   type HttpListener,
   type HttpRequest,
   type HttpResponse,
   MAX_START,
 } from './http-message.ts';
+import { lengthFault, ReceivedBytes, SMALL_BODY } from './received-bytes.ts';
 
 /** Number of bytes that may wait for a client before it counts as slow. */
 const HIGH_WATER = 64 * 1024;
@@ -22,6 +24,8 @@ export class WebRequest implements HttpRequest {
   readonly response: WebResponse;
   readonly #request: Request;
   readonly #host: string;
+  /** The received part of a large body in the byte quota. */
+  #received: ReceivedBytes | undefined;
 
   constructor(request: Request) {
     const { pathname, search, host } = new URL(request.url);
@@ -43,19 +47,25 @@ export class WebRequest implements HttpRequest {
     return false;
   }
 
-  body(maxBytes: number, done: (body: Body) => void): void {
-    void this.#read(maxBytes).then(
+  body(limits: BodyLimits, principal: string, done: (body: Body) => void): void {
+    void this.#read(limits, principal).then(
       (body) => {
-        if ('text' in body && body.text.length > LARGE_LENGTH) serveAlone({ serve: () => done(body) });
-        else done(body);
+        if ('text' in body && body.text.length > LARGE_LENGTH) serveAlone({ serve: () => this.#finish(body, done) });
+        else this.#finish(body, done);
       },
-      () => done({ fault: 'cut' }),
+      () => this.#finish({ fault: 'cut' }, done),
     );
   }
 
-  async #read(maxBytes: number): Promise<Body> {
+  #finish(body: Body, done: (body: Body) => void): void {
+    this.#received?.release();
+    done(body);
+  }
+
+  async #read(limits: BodyLimits, principal: string): Promise<Body> {
     if (this.#request.bodyUsed) return { fault: 'read already' };
-    if (Number(this.header('content-length') ?? 0) > maxBytes) return { fault: 'too long' };
+    const refused = lengthFault(Number(this.header('content-length') ?? 0), principal, limits);
+    if (refused) return refused;
     const reader = this.#request.body?.getReader();
     const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
     let text = '';
@@ -64,12 +74,20 @@ export class WebRequest implements HttpRequest {
       const { done, value } = await reader.read();
       if (done) break;
       length += value.byteLength;
-      if (length > maxBytes) {
+      if (length > limits.maxMessageBytes) {
         await reader.cancel();
         return {
           fault: 'too long',
           start: text.slice(0, MAX_START) || new TextDecoder().decode(value.subarray(0, MAX_START)),
         };
+      }
+      if (length > SMALL_BODY) {
+        this.#received ??= new ReceivedBytes(limits, principal);
+        const full = this.#received.grow(length);
+        if (full) {
+          await reader.cancel();
+          return full;
+        }
       }
       const decoded = decode(() => decoder.decode(value, { stream: true }));
       if (decoded === undefined) return { fault: 'not UTF-8' };

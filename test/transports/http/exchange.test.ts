@@ -1,5 +1,6 @@
 /** One POST by itself: what it says to the core when its client is slow, or gone. */
 import * as assert from 'uvu/assert';
+import { Quota } from '../../../src/quota.ts';
 import { PostExchange } from '../../../src/transports/http/exchange.ts';
 import type { HttpRequest, HttpResponse } from '../../../src/transports/http/http-message.ts';
 import { suite } from '../../harness/door.ts';
@@ -43,6 +44,8 @@ function make(takes: boolean) {
     },
     {
       response: 'auto',
+      retained: new Quota({ what: 'bytes', max: 1_000, option: 'limits.maxRetainedBytes' }),
+      tooLong: () => 'too long',
       now: () => 0,
       pace: (_connection, _reader, slow) => void said.push(slow ? 'slow' : 'drained'),
       left: () => void said.push('left'),
