@@ -1,6 +1,7 @@
 /**
  * The layout of the page: a header, actors on the left, the view in the middle, details on the right, the timeline at
- * the bottom.
+ * the bottom. The bar for problems appears above the timeline: above the panes it would move the buttons under the
+ * pointer, and a click would miss.
  */
 import { useEffect } from 'preact/hooks';
 import { Tree } from '../actors/Tree.tsx';
@@ -36,7 +37,6 @@ export function App() {
       style={{ '--left': `${left}px`, '--right': `${right}px`, '--bottom': `${bottom}px` }}
     >
       <Header />
-      <Trouble />
       <main class="panes">
         <nav class="pane actors" aria-label="actors">
           <Guarded what="The tree of actors">
@@ -60,6 +60,7 @@ export function App() {
           </>
         )}
       </main>
+      <Trouble />
       {strip ? (
         <footer class="foot">
           <Splitter pane="bottom" label="height of the timeline" />
