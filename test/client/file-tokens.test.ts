@@ -120,9 +120,9 @@ all('U-14 the lease of a process that died expires, also if the wall clock was s
     const waiting = fileTokens(path, { clock, leaseMs: 1_000 }).exclusive('a', async () => {
       entered = true;
     });
-    await ticks(clock, 900);
+    await ticks(clock, 900, 1, () => entered);
     assert.not(entered);
-    await ticks(clock, 300);
+    await ticks(clock, 300, 1, () => entered);
     assert.ok(entered);
     await waiting;
     killed.resolve();
@@ -137,11 +137,17 @@ all('a holder that works for long keeps its lease, and the others wait a bounded
   const holder = fileTokens(path, { clock, leaseMs: 1_000 }).exclusive('a', () => work.promise);
   await until(() => existsSync(path) && statSync(path).size > 0);
   const waiting = fileTokens(path, { clock, leaseMs: 1_000, waitMs: 5_000 }).exclusive('a', async () => {});
-  const outcome = waiting.then(
-    () => 'entered',
-    (error: unknown) => String(error),
-  );
-  await ticks(clock, 6_000);
+  let ended = false;
+  const outcome = waiting
+    .then(
+      () => 'entered',
+      (error: unknown) => String(error),
+    )
+    .finally(() => {
+      ended = true;
+    });
+  // The renewal of the holder, and the next look of the other.
+  await ticks(clock, 6_000, 2, () => ended);
   assert.match(await outcome, 'did not finish within 5000 ms');
   work.resolve();
   await holder;
@@ -239,10 +245,17 @@ async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((turn) => setImmediate(turn));
 }
 
-/** Advances the clock in steps, and lets the file be read after each of them. */
-async function ticks(clock: SimulatedClock, ms: number): Promise<void> {
+/**
+ * Advances the clock in steps. Before each of them, every process has read the file, and its next timer runs.
+ *
+ * @param timers the number of timers that run while nobody reads the file
+ * @param ended true if no more timers follow
+ */
+async function ticks(clock: SimulatedClock, ms: number, timers: number, ended: () => boolean): Promise<void> {
+  const ready = (): boolean => clock.timers >= timers || ended();
   for (let passed = 0; passed < ms; passed += 25) {
+    await until(ready);
     await clock.advance(25);
-    for (let turn = 0; turn < 5; turn += 1) await new Promise((next) => setImmediate(next));
   }
+  await until(ready);
 }

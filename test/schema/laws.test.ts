@@ -125,7 +125,10 @@ test('a check says what ajv says', async () => {
     const validate = ajv.compile(source);
     const compiled = output(source);
     for (const each of values) {
-      const checked = await compiled.check(each);
+      let checked = await compiled.check(each);
+      // A check has 250 ms by the wall clock, which another process may take from it.
+      while (!checked.ok && checked.problems[0]?.expected.includes('checked within'))
+        checked = await compiled.check(each);
       assert.is(checked.ok, validate(each));
       if (checked.ok) assert.is(checked.value, each);
       else assert.ok(checked.problems.length > 0);
