@@ -1194,7 +1194,7 @@ function nameOf({ method, params }: OutgoingRequest): string | undefined {
 }
 
 /** A request of the connection itself, without a caller. */
-function quiet(method: string, params: JsonObject, timeoutMs: number): OutgoingRequest {
+export function quiet(method: string, params: JsonObject, timeoutMs: number): OutgoingRequest {
   return {
     method,
     params,

@@ -1,11 +1,11 @@
 /** A client of each era over each transport: lists, calls, input, progress, cancellation, changes, and the end. */
 import { fileURLToPath } from 'node:url';
-import { ClientError, type ConnectTarget, connect, ErrorResponse } from 'troupe/client';
+import { type ConnectTarget, connect, ErrorResponse } from 'troupe/client';
 import { SimulatedClock } from 'troupe/testing';
 import * as assert from 'uvu/assert';
 import { z } from 'zod';
 import { suite } from '../harness/door.ts';
-import { type Reachable, reachable } from './fixture.ts';
+import { failure, type Reachable, reachable } from './fixture.ts';
 
 const test = suite('the client');
 
@@ -16,17 +16,6 @@ const WAYS: Readonly<Record<string, Way>> = {
   HTTP: ({ url }) => url,
   'a socket': ({ socket }) => ({ socket }),
 };
-
-/** The error of a promise that must be rejected. */
-async function failure(promise: Promise<unknown>): Promise<ClientError> {
-  try {
-    await promise;
-  } catch (error) {
-    if (error instanceof ClientError) return error;
-    throw error;
-  }
-  throw new Error('expected a ClientError, got a result');
-}
 
 for (const eras of ERAS)
   for (const [way, target] of Object.entries(WAYS)) {

@@ -3,7 +3,18 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createServer, http, type Server, socket } from 'troupe';
+import { ClientError } from 'troupe/client';
 import { z } from 'zod';
+
+/** The failure of a call that must not have a result. @throws if there is a result, or an error of another kind */
+export async function failure(promise: Promise<unknown>): Promise<ClientError> {
+  const error = await promise.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  if (error instanceof ClientError) return error;
+  throw new Error(`expected a ClientError, got ${error === undefined ? 'a result' : String(error)}`, { cause: error });
+}
 
 export interface Reachable {
   readonly server: Server;

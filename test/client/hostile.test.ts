@@ -1,10 +1,10 @@
 /** A server that hangs, flaps and answers in bad faith, as a channel that the test plays; and what 1,000 connections leave behind. */
-import { type Channel, type ChannelHost, type Client, ClientError, connect, type OutgoingMessage } from 'troupe/client';
+import { type Channel, type ChannelHost, type Client, connect, type OutgoingMessage } from 'troupe/client';
 import { SimulatedClock } from 'troupe/testing';
 import * as assert from 'uvu/assert';
 import { suite, timeLimit } from '../harness/door.ts';
 import { atScale } from '../harness/scale.ts';
-import { reachable } from './fixture.ts';
+import { failure, reachable } from './fixture.ts';
 import { until } from './programs.ts';
 
 timeLimit(120_000);
@@ -78,15 +78,6 @@ class Stage {
       { eras: 'legacy', log: () => {}, ...(clock ? { clock } : {}), ...options },
     );
   }
-}
-
-async function failure(promise: Promise<unknown>): Promise<ClientError> {
-  const error = await promise.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  if (error instanceof ClientError) return error;
-  throw new Error(`expected a ClientError, got ${String(error)}`);
 }
 
 test('U-09 a channel never opens: connect fails after connectMs, and the channel is closed', async () => {

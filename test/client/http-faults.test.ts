@@ -2,10 +2,11 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
-import { type Client, ClientError, connect } from 'troupe/client';
+import { type Client, connect } from 'troupe/client';
 import { SimulatedClock } from 'troupe/testing';
 import * as assert from 'uvu/assert';
 import { suite, timeLimit } from '../harness/door.ts';
+import { failure } from './fixture.ts';
 import { until } from './programs.ts';
 
 timeLimit(30_000);
@@ -98,15 +99,6 @@ async function peer(
       await new Promise((resolve) => server.close(resolve));
     },
   };
-}
-
-async function failure(promise: Promise<unknown>): Promise<ClientError> {
-  const error = await promise.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  if (error instanceof ClientError) return error;
-  throw new Error(`expected a ClientError, got ${String(error)}`);
 }
 
 function times(server: Peer, what: string): number {

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { createActorSystem } from '../../src/actor/actor-system.ts';
 import type { Authorization } from '../../src/client/authorization.ts';
 import type { Channel, ChannelFailure, ChannelHost, OutgoingMessage } from '../../src/client/channels/channel.ts';
-import { type ClientEvent, spawnClientConnection } from '../../src/client/client-connection.ts';
+import { type ClientEvent, quiet, spawnClientConnection } from '../../src/client/client-connection.ts';
 import { ClientError } from '../../src/client/client-errors.ts';
 import { readSettings } from '../../src/client/client-options.ts';
 import type { OutgoingRequest } from '../../src/client/outgoing-requests.ts';
@@ -231,25 +231,14 @@ class World {
     const outcomes: Call['outcomes'] = [];
     const repeatable = this.random.chance(0.5);
     const open = this.random.chance(0.05);
+    const method = open ? 'subscriptions/listen' : repeatable ? 'resources/read' : 'tools/call';
     const request: OutgoingRequest = {
-      method: open ? 'subscriptions/listen' : repeatable ? 'resources/read' : 'tools/call',
-      params: { name: 'x', uri: 'x' },
-      meta: undefined,
-      headers: undefined,
-      logLevel: undefined,
+      ...quiet(method, { name: 'x', uri: 'x' }, 120_000),
       timeoutMs: open ? undefined : this.random.pick([1_000, 60_000]),
       maxTimeoutMs: open ? undefined : 120_000,
       repeatable: repeatable && !open,
-      onProgress: undefined,
-      onLog: undefined,
       resolve: () => void outcomes.push('result'),
       reject: (error) => void outcomes.push(error),
-      id: 0,
-      attempts: 0,
-      due: 0,
-      lastDue: 0,
-      sentAt: 0,
-      doubtful: false,
     };
     this.calls.push({ request, attempts: [], outcomes });
     this.#connection.mailbox.send({ type: 'request', request });

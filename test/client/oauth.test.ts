@@ -6,7 +6,7 @@ import { createServer } from 'node:http';
 import { inspect } from 'node:util';
 import {
   type Client,
-  ClientError,
+  type ClientError,
   type ConnectOptions,
   connect,
   memoryTokens,
@@ -16,6 +16,7 @@ import {
 import { SimulatedClock } from 'troupe/testing';
 import * as assert from 'uvu/assert';
 import { suite } from '../harness/door.ts';
+import { failure } from './fixture.ts';
 import { isSigned, SignInFixture } from './sign-in-fixture.ts';
 
 const test = suite('sign-in of a client');
@@ -43,22 +44,12 @@ function scene(title: string, work: (scene: Scene) => Promise<void>): void {
       return made;
     };
     try {
-      await work({ servers, client: open, failure: (auth) => failureOf(open(auth)) });
+      await work({ servers, client: open, failure: (auth) => failure(open(auth)) });
     } finally {
       for (const client of clients) await client.close();
       await servers.close();
     }
   });
-}
-
-async function failureOf(promise: Promise<unknown>): Promise<ClientError> {
-  try {
-    await promise;
-  } catch (error) {
-    if (error instanceof ClientError) return error;
-    throw error;
-  }
-  throw new Error('expected a ClientError, got a result');
 }
 
 // Discovery
@@ -284,7 +275,7 @@ scene(
       status: 200,
       body: { access_token: 'access-weak', token_type: 'Bearer', scope: 'read' },
     });
-    const error = await failureOf(connected.call('admin'));
+    const error = await failure(connected.call('admin'));
     assert.ok(['forbidden', 'unauthorized'].includes(error.reason));
     assert.ok(asked().length <= 5, String(asked()));
     assert.is(error.carriedOut, 'no');
@@ -350,7 +341,7 @@ for (const outage of ['gone', 'failing', 'overloaded', 'failing at its token end
         const status = outage === 'overloaded' ? 429 : 503;
         servers.settings.token = () => ({ status, body: { error: 'temporarily_unavailable' } });
       } else servers.settings.outage = outage;
-      const error = await failureOf(connected.call('whoami'));
+      const error = await failure(connected.call('whoami'));
       assert.is(error.reason, 'unauthorized');
       assert.is(error.carriedOut, 'no');
       assert.match(error.message, outage === 'gone' ? servers.issuer : /HTTP 503|temporarily_unavailable/);
@@ -374,7 +365,7 @@ scene(
     assert.is(servers.requests.slice(before).filter(({ at }) => at === 'issuer').length, 1);
     await clock.advance(30_000);
     assert.match(
-      (await failureOf(connected.call('whoami'))).message,
+      (await failure(connected.call('whoami'))).message,
       'the token has expired, and cannot be refreshed now',
     );
     servers.settings.outage = undefined;
@@ -400,7 +391,7 @@ scene(
     servers.settings.resourceMetadata = { authorization_servers: [other.issuer] };
     servers.revokeAccess();
     // The tokens of the other server are not known here, so that the call fails in the end.
-    await failureOf(connected.call('whoami'));
+    await failure(connected.call('whoami'));
     assert.is(servers.tokenRequests().length, before);
     assert.ok(other.paths('issuer').includes('/register'));
     for (const { params } of other.tokenRequests()) assert.match(params.get('refresh_token') ?? 'other-', /^other-/);
@@ -543,7 +534,7 @@ scene(
     const address = thief.address();
     const connected = await client();
     servers.settings.redirectTo = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/mcp`;
-    assert.match((await failureOf(connected.call('whoami'))).message, 'got a redirect (HTTP 307)');
+    assert.match((await failure(connected.call('whoami'))).message, 'got a redirect (HTTP 307)');
     assert.equal(stolen, []);
     servers.settings.redirectTo = '/moved/mcp';
     const before = servers.requests.length;

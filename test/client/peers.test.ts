@@ -3,9 +3,10 @@ import { mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { type Client, ClientError, type ConnectOptions, connect, ErrorResponse } from 'troupe/client';
+import { type Client, type ConnectOptions, connect, ErrorResponse } from 'troupe/client';
 import * as assert from 'uvu/assert';
 import { suite } from '../harness/door.ts';
+import { failure } from './fixture.ts';
 import { havePeers, peerCommand, processesOf, serveEverything, servePeer } from './peers.ts';
 
 const test = suite('the client with other servers');
@@ -20,16 +21,6 @@ function textOf({ content }: { readonly content: readonly object[] }): string {
   if (!first || !('text' in first) || typeof first.text !== 'string')
     throw new Error(`expected a text, got ${JSON.stringify(content)}`);
   return first.text;
-}
-
-async function failure(promise: Promise<unknown>): Promise<ClientError> {
-  try {
-    await promise;
-  } catch (error) {
-    if (error instanceof ClientError) return error;
-    throw error;
-  }
-  throw new Error('expected a ClientError, got a result');
 }
 
 /** The properties of a peer that are not those of all. */
