@@ -4,9 +4,10 @@ import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import { hasPeers } from '../../bench/contenders.ts';
 import { judge } from '../../bench/goals.ts';
-import { ratio, type Series } from '../../bench/series.ts';
+import { PARTS, type Part, ratio, type Series } from '../../bench/series.ts';
 import { compiled } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
+import { atScale } from '../harness/scale.ts';
 
 const test = suite('the benchmark');
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -21,24 +22,29 @@ function run(...args: readonly string[]): {
   return { status, out: stdout, said: stderr };
 }
 
-test('every part measures the floor and Troupe, whose answers are right', () => {
-  const { status, out, said } = run('--no-peers');
+const TITLES: Readonly<Record<Part, string>> = {
+  http: 'Echo over HTTP',
+  stdio: 'Echo over stdio',
+  sessions: 'Sessions',
+  lists: '`tools/list` over HTTP',
+  start: 'Cold start over stdio',
+  streams: 'Progress events over HTTP',
+  broadcast: 'A change told to every open stream',
+  large: 'An argument of 10 MB over HTTP',
+  durable: 'A store in a file, beside none',
+  client: 'Clients',
+};
+/** These parts take three quarters of the time: they start many processes or open many connections. */
+const SLOW: readonly Part[] = ['start', 'broadcast', 'durable', 'client'];
+const QUICK = PARTS.filter((part) => !SLOW.includes(part));
+
+test('its parts measure the floor and Troupe, whose answers are right', () => {
+  const parts = atScale<readonly Part[]>({ quick: QUICK, full: PARTS, proof: PARTS });
+  const { status, out, said } = run('--no-peers', ...parts.flatMap((part) => ['--only', part]));
   assert.is(status, 0, said);
   assert.is(said.match(/failed/)?.[0], undefined, said);
   const titles = Array.from(out.matchAll(/^### (.*)$/gm), ([, title]) => title);
-  assert.equal(titles, [
-    'The goals',
-    'Echo over HTTP',
-    'Echo over stdio',
-    'Sessions',
-    '`tools/list` over HTTP',
-    'Cold start over stdio',
-    'Progress events over HTTP',
-    'A change told to every open stream',
-    'An argument of 10 MB over HTTP',
-    'A store in a file, beside none',
-    'Clients',
-  ]);
+  assert.equal(titles, ['The goals', ...parts.map((part) => TITLES[part])]);
   assert.ok(!/ failed \|/.test(out), out);
 });
 

