@@ -96,9 +96,9 @@ function checkRerun(
   { name, annotations = {} }: Tool,
 ): void {
   if (rerun === true) return;
-  const { steps = {}, place } = recorded ?? {};
-  const goesOn = Object.keys(steps).length > 0 || place !== undefined;
-  const harmless = annotations.readOnlyHint === true || annotations.idempotentHint === true || goesOn;
+  const { steps = {}, checkpoint } = recorded ?? {};
+  const resumes = Object.keys(steps).length > 0 || checkpoint !== undefined;
+  const harmless = annotations.readOnlyHint === true || annotations.idempotentHint === true || resumes;
   if (rerun === undefined && (status === 'input_required' || harmless)) return;
   throw new ProtocolError(
     ErrorCode.InternalError,

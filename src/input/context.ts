@@ -98,7 +98,7 @@ export interface Checkpoints {
 
 /** Works only for a context of this package: an author's executor may pass its handlers another. */
 export function checkpointsOf(ctx: Context): Checkpoints | undefined {
-  return ctx instanceof RequestContext ? ctx.places : undefined;
+  return ctx instanceof RequestContext ? ctx.checkpoints : undefined;
 }
 
 /** The context of one request. Expensive members are created on first use. */
@@ -238,12 +238,12 @@ export class RequestContext implements Context, HandlerRun {
   }
 
   /** The checkpoints of its statechart; undefined for a call that ends with its process. */
-  get places(): Checkpoints | undefined {
+  get checkpoints(): Checkpoints | undefined {
     const { client, recorded } = this.#first;
     const { lasting = false } = this.#options;
     if (client.session && !lasting) return undefined;
     return {
-      before: recorded?.place,
+      before: recorded?.checkpoint,
       lasting: lasting || recorded?.id !== undefined,
       storage: () => this.#interactive.storageOf(this.#first, this),
     };

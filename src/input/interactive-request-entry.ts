@@ -24,7 +24,7 @@ export interface InteractiveRequestServices {
   readonly limits: Limits;
   /** The keys that seal states. */
   readonly keys: StateKeys;
-  readonly ledger: RequestLog;
+  readonly requestLog: RequestLog;
   readonly suspended: SuspendedRequests;
   readonly models: ModelAnswers;
   /** The interactive requests that have not ended, by id. */
@@ -53,7 +53,7 @@ export class InteractiveRequestEntry implements SuspendedRequest, InteractiveRun
   until: number | undefined;
   length = 0;
   reserved: Reserved | undefined;
-  kept: SuspendedRequest['kept'];
+  ending: SuspendedRequest['ending'];
   readonly #services: InteractiveRequestServices;
   #actor: Actor<InteractiveRequestMail> | undefined;
 
@@ -150,17 +150,17 @@ export class InteractiveRequestEntry implements SuspendedRequest, InteractiveRun
    * @returns a promise that resolves when the answer may be sent; undefined if it may be sent immediately
    */
   store(round: number, outcome: Outcome, ends: boolean): Promise<void> | undefined {
-    const stored = this.#services.ledger.keep(this.id, round, outcome, ends);
+    const stored = this.#services.requestLog.recordAnswer(this.id, round, outcome, ends);
     if (!stored || !ends) return stored;
     return stored.then(() => {
-      this.kept = 'answered';
+      this.ending = 'answered';
     });
   }
 
   /** It has ended and must not be continued. */
   end(): void {
-    const { entries, ledger } = this.#services;
-    if (entries.delete(this.id)) ledger.over(this.id, this.round, this.kept);
+    const { entries, requestLog } = this.#services;
+    if (entries.delete(this.id)) requestLog.ended(this.id, this.round, this.ending);
   }
 
   /** Its handler has ended. */

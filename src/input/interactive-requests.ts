@@ -30,7 +30,7 @@ export interface InteractiveRequestsOptions {
   readonly system: ActorSystem;
   /** The keys that seal states. With a durable store they are available once the store is open. */
   readonly keys: StateKeys;
-  readonly ledger: RequestLog;
+  readonly requestLog: RequestLog;
   readonly limits: Limits;
   readonly quotas: Quotas;
 }
@@ -68,7 +68,7 @@ export class InteractiveRequests {
   /** Returns the interactive request of a request; creates it if needed. */
   interact(request: RequestView, run: HandlerRun): Mailbox<InteractiveRequestMail> {
     if (request.conversation) return request.conversation;
-    const { system, ledger } = this.#options;
+    const { system, requestLog } = this.#options;
     const { clock } = system;
     const refusal = refusalFor(request);
     if (refusal) return rejectingMailbox(() => refusal, clock);
@@ -78,7 +78,7 @@ export class InteractiveRequests {
     spawnInteractiveRequest(entry);
     const { mailbox } = entry;
     this.#ids.set(mailbox, id);
-    if (ledger.durable && request.recorded?.id !== undefined) ledger.recordOf(id, false, request);
+    if (requestLog.durable && request.recorded?.id !== undefined) requestLog.recordOf(id, false, request);
     makeInteractive(request, mailbox);
     if (request.recorded?.waits) {
       entry.wait(entry.round, {}, request);
@@ -89,11 +89,11 @@ export class InteractiveRequests {
 
   /** Returns the durable record of a request, which has the id of its interactive request; undefined without a durable store. */
   storageOf(request: RequestView, run: HandlerRun): RequestStorage | undefined {
-    const { ledger } = this.#options;
-    if (!ledger.durable) return undefined;
+    const { requestLog } = this.#options;
+    if (!requestLog.durable) return undefined;
     const id = this.#ids.get(this.interact(request, run));
     // A request that cannot ask is never continued.
-    return id === undefined ? undefined : ledger.recordOf(id, request.recorded?.id === undefined, request);
+    return id === undefined ? undefined : requestLog.recordOf(id, request.recorded?.id === undefined, request);
   }
 
   get maxStepsLength(): number {
@@ -119,7 +119,7 @@ export class InteractiveRequests {
   /** The request has become a task, which now persists its records. */
   tasked(conversation: Mailbox<InteractiveRequestMail>): void {
     const live = this.#services.entries.get(this.#ids.get(conversation) ?? '');
-    if (live) live.kept = 'task';
+    if (live) live.ending = 'task';
   }
 
   /**
@@ -156,15 +156,15 @@ export class InteractiveRequests {
       setRecorded(request, { id: undefined, round: 0, replies: responses, steps: {} });
       return false;
     }
-    const { keys, ledger } = this.#options;
+    const { keys, requestLog } = this.#options;
     const state = openState(keys.ring, text, request);
     if (this.#passOn(state, request, responses)) return true;
-    if (!ledger.durable) {
+    if (!requestLog.durable) {
       this.#record(state, request, responses);
       return false;
     }
-    Promise.all([ledger.taken(state.id, state.round), ledger.place(state.id)]).then(
-      ([taken, place]) => this.#look({ ...state, place }, taken, request, responses, again),
+    Promise.all([requestLog.statusOf(state.id, state.round), requestLog.checkpoint(state.id)]).then(
+      ([taken, checkpoint]) => this.#look({ ...state, checkpoint }, taken, request, responses, again),
       (error: unknown) => this.#refuse(request, error),
     );
     return true;
@@ -177,16 +177,16 @@ export class InteractiveRequests {
    * @throws {ProtocolError} for a state that is no longer valid
    */
   #passOn(state: RequestState, request: RequestView, responses: Responses): boolean {
-    const { system, ledger, limits } = this.#options;
+    const { system, requestLog, limits } = this.#options;
     const live = this.#services.entries.get(state.id);
-    if (state.until <= system.clock.date() || (!live && ledger.isForgotten(state.until)))
+    if (state.until <= system.clock.date() || (!live && requestLog.isExpired(state.until)))
       throw refused(`its question expired after ${limits.askMs} ms`);
     if (live) {
       if (live.until === undefined || live.round !== state.round) throw answeredAlready();
       live.mailbox.send({ type: 'resumed', request, responses });
       return true;
     }
-    if (ledger.isSpent(state.id)) throw answeredAlready();
+    if (requestLog.isConsumed(state.id)) throw answeredAlready();
     return false;
   }
 
@@ -205,7 +205,7 @@ export class InteractiveRequests {
   }
 
   #record(state: RequestState, request: RequestView, responses: Responses): void {
-    if (!state.whole && state.place === undefined)
+    if (!state.whole && state.checkpoint === undefined)
       throw refused(
         'its question is no longer open, and the request cannot be run again because its recorded steps did not fit into the state',
       );
@@ -220,11 +220,11 @@ export class InteractiveRequests {
 
   /** The server is stopping: with a durable store, another process continues the requests that end now. */
   leave(): void {
-    this.#options.ledger.leave();
+    this.#options.requestLog.leave();
   }
 
   get leaving(): boolean {
-    return this.#options.ledger.leaving;
+    return this.#options.requestLog.leaving;
   }
 
   /** Ends all interactive requests. */

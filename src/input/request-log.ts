@@ -27,14 +27,14 @@ export type Consumed =
   | Outcome;
 
 /** Maximum number of ended requests to remember in memory. States older than the oldest of them are rejected. */
-const MAX_SPENT = 100_000;
+const MAX_CONSUMED = 100_000;
 /** Maximum length of a stored answer, in characters. */
 const MAX_LENGTH = 1024 * 1024;
 
 export class RequestLog {
   readonly #options: RequestLogOptions;
   /** The ended requests, and the dates until which their states could be returned. */
-  readonly #spent = new Map<string, number>();
+  readonly #consumed = new Map<string, number>();
   readonly #records = new Map<string, RequestRecord>();
   /** The dates until which the records of tasks are stored. */
   readonly #lasting = new Map<string, number>();
@@ -82,17 +82,17 @@ export class RequestLog {
   }
 
   /** True if this process knows that a state was consumed. */
-  isSpent(id: string): boolean {
-    return this.#spent.has(id);
+  isConsumed(id: string): boolean {
+    return this.#consumed.has(id);
   }
 
   /** True if a state is so old that this process may have forgotten it. */
-  isForgotten(until: number): boolean {
+  isExpired(until: number): boolean {
     return until <= this.#forgottenUntil;
   }
 
   /** Returns the status of a state in the store. */
-  async taken(id: string, round: number): Promise<Consumed> {
+  async statusOf(id: string, round: number): Promise<Consumed> {
     const { store } = this.#options;
     const stored = await store.load(actorOf(id));
     const last = stored?.snapshot ? roundIn(fromText(stored.snapshot.data, actorOf(id))) : 0;
@@ -108,7 +108,7 @@ export class RequestLog {
    *
    * @returns a promise that resolves when the answer may be sent; undefined if there was no state, or nothing is durable
    */
-  keep(id: string, round: number, outcome: Outcome, ends: boolean): Promise<void> | undefined {
+  recordAnswer(id: string, round: number, outcome: Outcome, ends: boolean): Promise<void> | undefined {
     if (!this.durable || round === 0) return undefined;
     const { limits, store, system } = this.#options;
     const actor = actorOf(id);
@@ -148,17 +148,17 @@ export class RequestLog {
   /**
    * Ends an interactive request.
    *
-   * @param kept whether its answer is durable, or it was evicted and its request may run again
+   * @param ending whether its answer is durable, or it was evicted and its request may run again
    */
-  over(id: string, round: number, kept: 'answered' | 'gave way' | 'task' | undefined): void {
+  ended(id: string, round: number, ending: 'answered' | 'evicted' | 'task' | undefined): void {
     const { limits, system } = this.#options;
     // If it was never suspended, no `requestState` exists to replay. If it was evicted, the client may still retry.
-    if (round > 0 && kept !== 'gave way') {
-      this.#spent.delete(id);
-      this.#spent.set(id, system.clock.date() + limits.askMs);
-      for (const [oldest, until] of this.#spent) {
-        if (this.#spent.size <= MAX_SPENT && until > system.clock.date()) break;
-        this.#spent.delete(oldest);
+    if (round > 0 && ending !== 'evicted') {
+      this.#consumed.delete(id);
+      this.#consumed.set(id, system.clock.date() + limits.askMs);
+      for (const [oldest, until] of this.#consumed) {
+        if (this.#consumed.size <= MAX_CONSUMED && until > system.clock.date()) break;
+        this.#consumed.delete(oldest);
         if (!this.durable) this.#forgottenUntil = Math.max(this.#forgottenUntil, until);
       }
     }
@@ -166,7 +166,7 @@ export class RequestLog {
     this.#records.delete(id);
     this.#lasting.delete(id);
     record?.end(this.#leaving);
-    if (!this.durable || this.#leaving || kept !== undefined) return;
+    if (!this.durable || this.#leaving || ending !== undefined) return;
     if (round === 0 && !record?.begun) return;
     // Deferred, because the answer of its request is persisted first.
     system.clock.soon(() => this.#forget(id, round));
@@ -202,22 +202,22 @@ export class RequestLog {
   }
 
   /** Returns the stored call of a suspended request, so that it can run again; undefined if there is none. */
-  async left(id: string): Promise<{ readonly call: JsonValue; readonly recorded: RecordedReply } | undefined> {
+  async suspendedCall(id: string): Promise<{ readonly call: JsonValue; readonly recorded: RecordedReply } | undefined> {
     const { store } = this.#options;
-    const [call, place, stored] = await Promise.all([
+    const [call, checkpoint, stored] = await Promise.all([
       RequestRecord.call(store, actorOf(id)),
-      this.place(id),
+      this.checkpoint(id),
       store.load(actorOf(id)),
     ]);
-    if (call === undefined || place === undefined) return undefined;
+    if (call === undefined || checkpoint === undefined) return undefined;
     // The request was asked once more than it was answered.
     const last = stored?.snapshot ? roundIn(fromText(stored.snapshot.data, actorOf(id))) : 0;
-    const recorded = { id, round: last + 1, replies: {}, steps: await this.steps(id), place, waits: true };
+    const recorded = { id, round: last + 1, replies: {}, steps: await this.steps(id), checkpoint, waits: true };
     return { call, recorded };
   }
 
   /** Returns the last checkpoint of a request's statechart; undefined if there is none. */
-  place(id: string): Promise<string | undefined> {
+  checkpoint(id: string): Promise<string | undefined> {
     return RequestRecord.checkpoint(this.#options.store, actorOf(id));
   }
 
@@ -226,12 +226,12 @@ export class RequestLog {
    *
    * @returns the writes for that, if it has steps
    */
-  lasts(id: string, expires: number): readonly Write[] {
+  retain(id: string, expires: number): readonly Write[] {
     this.#lasting.set(id, expires);
     return this.#records.get(id)?.begun ? [{ type: 'actor', actor: this.#row(id, 'task', expires) }] : [];
   }
 
-  forgotten(id: string): Write {
+  deletion(id: string): Write {
     return { type: 'forget', actor: actorOf(id) };
   }
 

@@ -34,13 +34,13 @@ export interface RequestRecordOptions {
 /** The event stream with the steps of an actor. */
 export const STEPS = 'steps';
 /** The event stream whose last event is the checkpoint of a statechart. */
-const PLACES = 'places';
+const CHECKPOINTS = 'places';
 /** The stream of one event: the data to run a request again whose client has not returned. */
 const CALL = 'call';
 /** The only timer of a request: the first one of its statechart. */
-const PLACE_TIMER = 'place';
+const CHECKPOINT_TIMER = 'place';
 /** More than a stream of checkpoints ever holds, because each commit deletes the previous one. */
-const MOST_PLACES = 8;
+const MOST_CHECKPOINTS = 8;
 
 /** Names a step of a request in errors. */
 export function stepLabel(name: string): string {
@@ -63,10 +63,10 @@ export class RequestRecord implements RequestStorage {
   readonly #steps: StepStream;
   #ended = false;
   /** Another process continues the request. */
-  #left = false;
+  #continuedElsewhere = false;
   #begun = false;
   /** The number of the last checkpoint; undefined until it is known. */
-  #placed: number | undefined;
+  #lastCheckpoint: number | undefined;
   #timed = true;
 
   constructor(options: RequestRecordOptions) {
@@ -85,7 +85,7 @@ export class RequestRecord implements RequestStorage {
       more: () => (this.begun ? [] : [{ type: 'actor', actor: row() }]),
     });
     if (!fresh) return;
-    this.#placed = 0;
+    this.#lastCheckpoint = 0;
     this.#timed = false;
   }
 
@@ -101,7 +101,7 @@ export class RequestRecord implements RequestStorage {
 
   /** Reads the last checkpoint of a request's statechart from the store; undefined if there is none. */
   static async checkpoint(store: Store, actor: string): Promise<string | undefined> {
-    return (await store.events(actor, PLACES, 0, MOST_PLACES)).at(-1)?.data;
+    return (await store.events(actor, CHECKPOINTS, 0, MOST_CHECKPOINTS)).at(-1)?.data;
   }
 
   /** Reads the stored call of the request. */
@@ -122,20 +122,20 @@ export class RequestRecord implements RequestStorage {
   /**
    * Ends the record: steps that still run are no longer recorded.
    *
-   * @param left another process runs the request again, so no step may start here or return its result
+   * @param continuedElsewhere another process runs the request again, so no step may start here or return its result
    */
-  end(left = false): void {
+  end(continuedElsewhere = false): void {
     this.#ended = true;
-    this.#left ||= left;
+    this.#continuedElsewhere ||= continuedElsewhere;
   }
 
   async before(name: string): Promise<StepResult | undefined> {
-    if (!this.#left) return this.#steps.before(name);
+    if (!this.#continuedElsewhere) return this.#steps.before(name);
     throw new Error(`${stepLabel(name)} was not run: this server is stopping, and the next process continues the call`);
   }
 
   async record(name: string, result: StepResult): Promise<void> {
-    if (this.#left)
+    if (this.#continuedElsewhere)
       throw new Error(
         `${stepLabel(name)} has run, but its result could not be persisted: this server is stopping, and the next process continues the call`,
       );
@@ -154,22 +154,22 @@ export class RequestRecord implements RequestStorage {
   async saveCheckpoint(checkpoint: string, due: number | undefined): Promise<void> {
     if (this.#ended) return;
     const { actor, store, row, call } = this.#options;
-    this.#placed ??= (await store.streams(actor)).find(({ stream }) => stream === PLACES)?.last ?? 0;
-    const seq = this.#placed + 1;
+    this.#lastCheckpoint ??= (await store.streams(actor)).find(({ stream }) => stream === CHECKPOINTS)?.last ?? 0;
+    const seq = this.#lastCheckpoint + 1;
     const writes: Write[] = [
       { type: 'actor', actor: row() },
-      { type: 'event', actor, stream: PLACES, seq, kind: 'place', data: checkpoint },
+      { type: 'event', actor, stream: CHECKPOINTS, seq, kind: 'place', data: checkpoint },
     ];
     const data = seq === 1 ? call() : undefined;
     if (data !== undefined) writes.push({ type: 'event', actor, stream: CALL, seq: 1, kind: CALL, data });
-    if (seq > 1) writes.push({ type: 'trim', actor, stream: PLACES, upto: seq - 1 });
-    if (due !== undefined) writes.push({ type: 'timer', timer: { actor, timer: PLACE_TIMER, due, data: 'null' } });
-    else if (this.#timed) writes.push({ type: 'timer off', actor, timer: PLACE_TIMER });
+    if (seq > 1) writes.push({ type: 'trim', actor, stream: CHECKPOINTS, upto: seq - 1 });
+    if (due !== undefined) writes.push({ type: 'timer', timer: { actor, timer: CHECKPOINT_TIMER, due, data: 'null' } });
+    else if (this.#timed) writes.push({ type: 'timer off', actor, timer: CHECKPOINT_TIMER });
     this.#timed = due !== undefined;
     // No later commit may use this number, whether or not this one succeeds.
-    this.#placed = undefined;
+    this.#lastCheckpoint = undefined;
     this.#begun = true;
     await store.commit(writes);
-    this.#placed = seq;
+    this.#lastCheckpoint = seq;
   }
 }

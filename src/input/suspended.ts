@@ -27,7 +27,7 @@ export interface SuspendedRequest {
   /** Its reservations in the server's quotas while it is suspended. */
   reserved: Reserved | undefined;
   /** The outcome of its last answer, once it is known. */
-  kept: 'answered' | 'gave way' | 'task' | undefined;
+  ending: 'answered' | 'evicted' | 'task' | undefined;
 }
 
 /** Bytes of a suspended handler, without its request and replies. Measured with Node 20. */
@@ -118,7 +118,7 @@ export class SuspendedRequests {
   #evict(id: string, why: string): void {
     const live = this.#suspended.get(id);
     if (!live) return;
-    live.kept = 'gave way';
+    live.ending = 'evicted';
     live.mailbox.send({
       type: 'expired',
       reason: new Unanswered(`evicted as the oldest of too many open questions: ${why}`),

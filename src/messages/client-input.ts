@@ -49,7 +49,7 @@ export interface RecordedReply {
   /** The results of completed steps, by name. */
   readonly steps: JsonObject;
   /** The last stored checkpoint of its statechart; undefined if there is none. */
-  readonly place?: string | undefined;
+  readonly checkpoint?: string | undefined;
   /** True if no request is in flight for it: its client may still retry. */
   readonly waits?: boolean;
 }

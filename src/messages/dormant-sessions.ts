@@ -4,7 +4,7 @@ import type { ConnectionId } from './connection-events.ts';
 import type { SessionStorage } from './session-storage.ts';
 
 /** A session that is about to be restored. */
-export interface WokenSession {
+export interface RestorableSession {
   readonly dialect: Dialect;
   readonly keeper: SessionStorage;
   /** Opens its connection, which makes it active. */
@@ -18,5 +18,5 @@ export interface DormantSessions {
    * Finds a dormant session of this principal; `damaged` if the store has invalid data for it.
    * @throws if the store cannot be read
    */
-  wake(id: string, principal: string): Promise<WokenSession | 'damaged' | undefined>;
+  wake(id: string, principal: string): Promise<RestorableSession | 'damaged' | undefined>;
 }

@@ -28,7 +28,7 @@ export interface ExecutorsOptions {
   readonly policy: Omit<ToolPolicy, 'thrown'>;
   readonly errors: HandlerErrors;
   readonly executions: ExecutionOptions;
-  readonly asks: InteractiveRequests;
+  readonly interactive: InteractiveRequests;
   readonly tasks: Tasks;
   /** True if a model can answer input requests that its client cannot. */
   answerable(): boolean;
@@ -40,12 +40,12 @@ export interface ExecutorsOptions {
 export type CompletableImplementation = Completable & Labelled;
 
 export function spawnExecutors(options: ExecutorsOptions) {
-  const { executions, asks, tasks, answerable, errors } = options;
+  const { executions, interactive, tasks, answerable, errors } = options;
   const resumes = (request: RequestView, again: () => void): boolean =>
-    request.continues && asks.continues(request, again);
+    request.continues && interactive.continues(request, again);
   const tools = new ToolExecutor({
     execution: chooseExecution(executions.tools, toolExecution({ ...options.policy, thrown: errors.ofTool })),
-    interactive: asks,
+    interactive,
     tasks,
     modelAnswers: answerable,
   });
@@ -65,7 +65,7 @@ export function spawnExecutors(options: ExecutorsOptions) {
       resumes,
       address: 'executor/resources',
       run: (request, implementation, target) =>
-        resources.execute({ ...target, implementation }, new RequestContext(request, asks)),
+        resources.execute({ ...target, implementation }, new RequestContext(request, interactive)),
       wrap: (result) => ({ kind: 'read', result }),
     }),
     prompts: spawnExecutor<PromptImplementation, PromptTarget, GetPromptResult>({
@@ -73,7 +73,7 @@ export function spawnExecutors(options: ExecutorsOptions) {
       resumes,
       address: 'executor/prompts',
       run: (request, implementation, target) =>
-        prompts.execute({ ...target, implementation }, new RequestContext(request, asks)),
+        prompts.execute({ ...target, implementation }, new RequestContext(request, interactive)),
       wrap: (result) => ({ kind: 'prompt', result }),
     }),
     completions: spawnExecutor<CompletableImplementation, CompletionTarget, CompleteResult>({
@@ -84,7 +84,7 @@ export function spawnExecutors(options: ExecutorsOptions) {
         // An argument without a completer has no suggestions; that is not an error.
         const completer = Object.hasOwn(completers, argument.name) ? completers[argument.name] : undefined;
         if (!completer) return { completion: { values: [], total: 0, hasMore: false } };
-        return completions.execute({ argument, chosen, completer }, new RequestContext(request, asks));
+        return completions.execute({ argument, chosen, completer }, new RequestContext(request, interactive));
       },
       wrap: (result) => ({ kind: 'completion', result }),
     }),

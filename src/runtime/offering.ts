@@ -49,7 +49,7 @@ export function createCatalogues(): Catalogues {
 export interface OfferingOptions {
   readonly catalogues: Catalogues;
   readonly system: ActorSystem;
-  readonly asks: InteractiveRequests;
+  readonly interactive: InteractiveRequests;
   readonly tasks: Tasks;
   readonly handles: Handles;
   readonly options: ServerOptions;

@@ -87,8 +87,8 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
   // Requests that wait for input.
   const keys = new StateKeys(options.keys);
   keeping.restoring(() => keys.load(keeping.store, clock));
-  const ledger = new RequestLog({ system, limits, store: keeping.store });
-  const asks = new InteractiveRequests({ system, keys, ledger, limits, quotas });
+  const requestLog = new RequestLog({ system, limits, store: keeping.store });
+  const interactive = new InteractiveRequests({ system, keys, requestLog, limits, quotas });
 
   const capabilities = new RegisteredCapabilities(options, info);
   const catalogues = createCatalogues();
@@ -110,9 +110,9 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
     system,
     limits,
     table,
-    asks,
-    ledger,
-    records: keeping.store.durable ? new TaskRecords({ system, store: keeping.store, ledger, limits }) : undefined,
+    interactive,
+    requestLog,
+    records: keeping.store.durable ? new TaskRecords({ system, store: keeping.store, requestLog, limits }) : undefined,
     capabilities,
     subscriptions: subscriptions.mailbox,
   });
@@ -132,7 +132,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
   const offering = spawnOffering({
     system,
     catalogues,
-    asks,
+    interactive,
     tasks,
     handles,
     options,
@@ -221,11 +221,11 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
   };
   /** Aborts what did not finish in time, then closes every transport. */
   const stop = async (reason: string): Promise<void> => {
-    asks.leave();
+    interactive.leave();
     subscriptions.mailbox.send({ type: 'flush all' });
     connections.giveUp(reason);
     tasks.stop(reason);
-    asks.stop(reason);
+    interactive.stop(reason);
     const results = await Promise.allSettled(transports.map((transport) => closed(transport, clock)));
     for (const result of results) if (result.status === 'rejected') incident('closing a transport', result.reason);
     directory.closeAll(reason);

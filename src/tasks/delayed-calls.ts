@@ -16,8 +16,8 @@ import type { TaskTable } from './task-table.ts';
 export interface DelayedCallsOptions {
   readonly system: ActorSystem;
   readonly limits: Pick<Limits, 'maxParked' | 'maxTasks'>;
-  readonly ledger: RequestLog;
-  readonly asks: InteractiveRequests;
+  readonly requestLog: RequestLog;
+  readonly interactive: InteractiveRequests;
   /** The tasks, whose calls `recovery` runs again. */
   readonly table: TaskTable;
   readonly recovery: TaskRecovery;
@@ -40,10 +40,10 @@ export class DelayedCalls {
 
   /** Restores the timers from the store. Overdue ones fire after all other parts of the server are restored. */
   async restore(): Promise<void> {
-    const { ledger, limits, system } = this.#options;
-    const due = await ledger.due(limits.maxParked + limits.maxTasks);
+    const { requestLog, limits, system } = this.#options;
+    const due = await requestLog.due(limits.maxParked + limits.maxTasks);
     system.clock.soon(() => {
-      for (const { id, due: at } of due) if (!ledger.leaving) this.#timers.add(id, at);
+      for (const { id, due: at } of due) if (!requestLog.leaving) this.#timers.add(id, at);
     });
   }
 
@@ -52,14 +52,14 @@ export class DelayedCalls {
   }
 
   async #resume(id: string): Promise<void> {
-    const { asks, ledger, recovery, system, table, tools } = this.#options;
+    const { interactive, requestLog, recovery, system, table, tools } = this.#options;
     try {
       const task = table.all().find(({ record }) => record.identity === id);
       if (task) return await recovery.recover(task);
-      const left = await ledger.left(id);
+      const suspended = await requestLog.suspendedCall(id);
       // Its client has returned in the meantime.
-      if (!left || asks.has(id) || asks.leaving || ledger.isSpent(id)) return;
-      const { call, recorded } = left;
+      if (!suspended || interactive.has(id) || interactive.leaving || requestLog.isConsumed(id)) return;
+      const { call, recorded } = suspended;
       const tool = isObject(call) ? call.tool : undefined;
       if (!isCall(call) || typeof tool !== 'string') throw new Error('expected a stored call');
       const refused = (outcome: Outcome): void => {

@@ -34,7 +34,7 @@ export interface TaskRecord {
 export interface TaskRecordsOptions {
   readonly system: ActorSystem;
   readonly store: Store;
-  readonly ledger: RequestLog;
+  readonly requestLog: RequestLog;
   readonly limits: Pick<Limits, 'maxTasks'>;
 }
 
@@ -64,18 +64,18 @@ export class TaskRecords {
 
   /** Resolves when the current state is durable. The records of its call are deleted when it ends. */
   save(record: TaskRecord, task: TaskSnapshot): Promise<void> {
-    const { ledger, store } = this.#options;
+    const { requestLog, store } = this.#options;
     const ended = task.status !== 'working' && task.status !== 'input_required';
     // If the call asked for input before it became a task, its request states may still be replayed. Keep the step log, so that
     // they are rejected.
-    const steps = ended && record.round === 0 ? [ledger.forgotten(record.identity)] : [];
+    const steps = ended && record.round === 0 ? [requestLog.deletion(record.identity)] : [];
     return store.commit([...this.#writes(record, task), ...steps]);
   }
 
   forget({ id, identity, round }: TaskRecord): void {
-    const { ledger, store, system } = this.#options;
+    const { requestLog, store, system } = this.#options;
     const writes: Write[] = [{ type: 'forget', actor: actorOf(id) }];
-    if (round === 0) writes.push(ledger.forgotten(identity));
+    if (round === 0) writes.push(requestLog.deletion(identity));
     store
       .commit(writes)
       .catch((error: unknown) =>

@@ -20,15 +20,15 @@ export interface Interrupted {
   readonly task: RunningTask;
   readonly record: TaskRecord;
   /** Its status at the restore; undefined if its call had ended. */
-  stood: StatusAtCrash | undefined;
+  statusAtCrash: StatusAtCrash | undefined;
   /** Its handler has not ended. */
   running: boolean;
 }
 
 export interface TaskRecoveryOptions {
   readonly records: TaskRecords;
-  readonly ledger: RequestLog;
-  readonly asks: InteractiveRequests;
+  readonly requestLog: RequestLog;
+  readonly interactive: InteractiveRequests;
   /** Receives the requests that run calls again. */
   readonly tools: RequestTarget;
   readonly system: ActorSystem;
@@ -36,28 +36,31 @@ export interface TaskRecoveryOptions {
 
 export class TaskRecovery {
   readonly #options: TaskRecoveryOptions;
-  readonly #recovering = new WeakMap<RequestView, { readonly left: Interrupted; readonly stood: StatusAtCrash }>();
+  readonly #recovering = new WeakMap<
+    RequestView,
+    { readonly interrupted: Interrupted; readonly statusAtCrash: StatusAtCrash }
+  >();
 
   constructor(options: TaskRecoveryOptions) {
     this.#options = options;
   }
 
   /** Runs the call of a task again, once. */
-  async recover(left: Interrupted): Promise<void> {
-    const { asks, records, ledger, tools, system } = this.#options;
-    const { task, record, stood } = left;
-    if (stood === undefined || left.running) return;
-    left.stood = undefined;
+  async recover(interrupted: Interrupted): Promise<void> {
+    const { interactive, records, requestLog, tools, system } = this.#options;
+    const { task, record, statusAtCrash } = interrupted;
+    if (statusAtCrash === undefined || interrupted.running) return;
+    interrupted.statusAtCrash = undefined;
     const done = (outcome: Outcome): void => task.mailbox.send({ type: 'done', outcome });
     try {
       const call = await records.call(record);
-      const steps = await ledger.steps(record.identity);
-      const place = await ledger.place(record.identity);
-      if (asks.leaving) return;
-      ledger.lasts(record.identity, expiryOf(record));
-      const recorded = { id: record.identity, round: record.round, replies: task.replies(), steps, place };
+      const steps = await requestLog.steps(record.identity);
+      const checkpoint = await requestLog.checkpoint(record.identity);
+      if (interactive.leaving) return;
+      requestLog.retain(record.identity, expiryOf(record));
+      const recorded = { id: record.identity, round: record.round, replies: task.replies(), steps, checkpoint };
       const request = replayRequest(record, call, recorded, done);
-      this.#recovering.set(request, { left, stood });
+      this.#recovering.set(request, { interrupted, statusAtCrash });
       tools.send({ type: 'request', request });
     } catch (error) {
       const named = isProtocolError(error) ? '' : system.incident('running a task again after a restart', error);
@@ -67,18 +70,18 @@ export class TaskRecovery {
 
   /** The status at the crash of the recovered task whose call a request runs; undefined for any other request. */
   statusOf(request: RequestView): StatusAtCrash | undefined {
-    return this.#recovering.get(request)?.stood;
+    return this.#recovering.get(request)?.statusAtCrash;
   }
 
   /** Connects the run of a recovered call with its task. */
   attach(request: RequestView, run: HandlerRun): void {
-    const { asks } = this.#options;
+    const { interactive } = this.#options;
     const recovering = this.#recovering.get(request);
     if (!recovering) return;
-    const { task } = recovering.left;
-    const conversation = asks.interact(request, run);
-    asks.tasked(conversation);
-    recovering.left.running = true;
+    const { task } = recovering.interrupted;
+    const conversation = interactive.interact(request, run);
+    interactive.tasked(conversation);
+    recovering.interrupted.running = true;
     task.mailbox.send({ type: 'revived', conversation });
     conversation.send({ type: 'detach', task: task.mailbox });
   }

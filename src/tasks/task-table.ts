@@ -10,14 +10,14 @@ import type { TaskRecord } from './task-records.ts';
 import type { Interrupted } from './task-recovery.ts';
 
 /** The quotas that a task holds: until it is deleted, and as long as its handler runs. */
-export interface Place {
+export interface TaskReservation {
   readonly task: Reservation;
   readonly bytes: Reservation;
 }
 
 export interface TaskEntry extends Interrupted {
   readonly timer: Timer;
-  readonly place: Place;
+  readonly reservation: TaskReservation;
   forgotten: boolean;
   /** The session that created it, if connected. It receives status notifications. */
   session: ClientFacts['session'];
@@ -31,7 +31,7 @@ export const ENDED_TASK_BYTES = 14_000;
 
 export class TaskTable {
   readonly #quotas: Pick<Quotas, 'tasks' | 'retained'>;
-  readonly #kept = new Map<string, TaskEntry>();
+  readonly #byId = new Map<string, TaskEntry>();
   /** The tasks by owner, oldest first. */
   readonly #of = new Map<string, Map<string, TaskEntry>>();
   /** The greatest ordinal so far. */
@@ -42,11 +42,11 @@ export class TaskTable {
   }
 
   all(): readonly TaskEntry[] {
-    return [...this.#kept.values()];
+    return [...this.#byId.values()];
   }
 
   get(id: string): TaskEntry | undefined {
-    return this.#kept.get(id);
+    return this.#byId.get(id);
   }
 
   of(owner: string): Iterable<TaskEntry> {
@@ -55,7 +55,7 @@ export class TaskTable {
 
   /** Returns the task of a client with this id; undefined for an unknown task and for one of another owner. */
   own(client: ClientFacts, id: string): TaskEntry | undefined {
-    const entry = this.#kept.get(id);
+    const entry = this.#byId.get(id);
     if (entry?.record.owner !== ownerOf(client)) return undefined;
     // The task may have been restored in the meantime.
     if (client.session?.id === entry.record.session) entry.session = client.session;
@@ -67,16 +67,16 @@ export class TaskTable {
     return this.own(client, id)?.task.look();
   }
 
-  add(kept: TaskEntry): void {
-    const { id, owner, ordinal } = kept.record;
-    this.#kept.set(id, kept);
+  add(entry: TaskEntry): void {
+    const { id, owner, ordinal } = entry.record;
+    this.#byId.set(id, entry);
     const own = this.#of.get(owner) ?? new Map<string, TaskEntry>();
-    this.#of.set(owner, own.set(id, kept));
+    this.#of.set(owner, own.set(id, entry));
     this.newest = Math.max(this.newest, ordinal);
   }
 
   remove({ record: { id, owner } }: TaskEntry): void {
-    this.#kept.delete(id);
+    this.#byId.delete(id);
     const own = this.#of.get(owner);
     own?.delete(id);
     if (own?.size === 0) this.#of.delete(owner);
@@ -89,14 +89,14 @@ export class TaskTable {
   }
 
   /** Counts a task that exists or is about to be created. */
-  take({ owner, session }: Pick<TaskRecord, 'owner' | 'session'>, bytes: number): Place {
+  take({ owner, session }: Pick<TaskRecord, 'owner' | 'session'>, bytes: number): TaskReservation {
     const { tasks, retained } = this.#quotas;
     const principal = owner.startsWith(OF_PRINCIPAL) ? owner.slice(OF_PRINCIPAL.length) : ANONYMOUS;
     return { task: tasks.take(principal), bytes: retained.take(principal, TASK_BYTES + bytes, session) };
   }
 }
 
-export function release({ task, bytes }: Place): void {
+export function release({ task, bytes }: TaskReservation): void {
   task.release();
   bytes.release();
 }

@@ -26,13 +26,20 @@ import { DelayedCalls } from './delayed-calls.ts';
 import { spawnTask } from './task.ts';
 import { expiryOf, firstOf, type TaskRecord, type TaskRecords } from './task-records.ts';
 import { TaskRecovery } from './task-recovery.ts';
-import { ENDED_TASK_BYTES, ownerOf, type Place, release, type TaskEntry, type TaskTable } from './task-table.ts';
+import {
+  ENDED_TASK_BYTES,
+  ownerOf,
+  release,
+  type TaskEntry,
+  type TaskReservation,
+  type TaskTable,
+} from './task-table.ts';
 
 export interface TasksOptions {
   readonly system: ActorSystem;
   readonly limits: Limits;
-  readonly asks: InteractiveRequests;
-  readonly ledger: RequestLog;
+  readonly interactive: InteractiveRequests;
+  readonly requestLog: RequestLog;
   /** The durable tasks; undefined if tasks end with the process. */
   readonly records: TaskRecords | undefined;
   /** The table of all tasks; only this service changes it. */
@@ -123,7 +130,7 @@ export class Tasks implements RequestTarget {
     const working: TaskEntry[] = [];
     for (const { record, task } of await records.restore()) {
       const entry = this.#keep(record, undefined, task, this.#table.take(record, heapBytes(task)));
-      if (entry.stood === 'working') working.push(entry);
+      if (entry.statusAtCrash === 'working') working.push(entry);
     }
     await this.#delayed.restore();
     system.clock.soon(async () => {
@@ -141,14 +148,14 @@ export class Tasks implements RequestTarget {
     mode: Exclude<CallMode, { readonly as: 'request' }>,
     { call, execution, timeoutMs, model }: LastingCall<C, R>,
   ): R | Promise<R> {
-    const { asks } = this.#options;
+    const { interactive } = this.#options;
     if (mode.as === 'task') {
       this.#makeRoom(request);
-      const ctx = new RequestContext(request, asks, timeoutMs, { lasting: true });
+      const ctx = new RequestContext(request, interactive, timeoutMs, { lasting: true });
       const created = this.#create(request, ctx, mode.ttlMs);
       return created ? created.then(() => execution.execute(call, ctx)) : execution.execute(call, ctx);
     }
-    const ctx = new PromotableContext(request, asks, this, timeoutMs, { model, lasting: true });
+    const ctx = new PromotableContext(request, interactive, this, timeoutMs, { model, lasting: true });
     let running: R | Promise<R>;
     try {
       running = execution.execute(call, ctx);
@@ -243,9 +250,9 @@ export class Tasks implements RequestTarget {
    * @returns a promise that resolves when it is durable and rejects if there is no task; undefined without a durable store
    */
   #create(request: RequestView, carrier: HandlerRun, ttlMs: number): Promise<void> | undefined {
-    const { system, limits, asks, records, ledger } = this.#options;
-    const conversation = asks.interact(request, carrier);
-    const { id: identity, round } = asks.identityOf(conversation) ?? { id: '', round: 0 };
+    const { system, limits, interactive, records, requestLog } = this.#options;
+    const conversation = interactive.interact(request, carrier);
+    const { id: identity, round } = interactive.identityOf(conversation) ?? { id: '', round: 0 };
     this.#table.newest += 1;
     const record: TaskRecord = {
       id: nanoid(TASK_ID_LENGTH),
@@ -259,10 +266,10 @@ export class Tasks implements RequestTarget {
       created: system.clock.date(),
     };
     request.held?.release();
-    const place = this.#table.take(record, request.bytes);
+    const reservation = this.#table.take(record, request.bytes);
     const begin = (): void => {
-      asks.tasked(conversation);
-      const entry = this.#keep(record, conversation, undefined, place);
+      interactive.tasked(conversation);
+      const entry = this.#keep(record, conversation, undefined, reservation);
       entry.running = true;
       entry.session = request.client.session;
       conversation.send({ type: 'detach', task: entry.task.mailbox });
@@ -274,15 +281,20 @@ export class Tasks implements RequestTarget {
     const first = firstOf(record.created);
     const look = { ...first, id: record.id, ttlMs, pollMs: limits.taskPollMs, inputs: {} };
     const expires = expiryOf(record);
-    const more = ledger.answered(identity, round, { ok: true, result: { kind: 'task created', task: look } }, expires);
+    const more = requestLog.answered(
+      identity,
+      round,
+      { ok: true, result: { kind: 'task created', task: look } },
+      expires,
+    );
     return records
-      .create(record, first, request, [...ledger.lasts(identity, expires), ...more])
+      .create(record, first, request, [...requestLog.retain(identity, expires), ...more])
       .then(() => {
         if (!request.settled) return begin();
         throw new ProtocolError(ErrorCode.InvalidRequest, 'the request ended before it became a task');
       })
       .catch((error: unknown) => {
-        release(place);
+        release(reservation);
         // The commit may have succeeded after all.
         records.forget(record);
         throw error;
@@ -293,7 +305,7 @@ export class Tasks implements RequestTarget {
     record: TaskRecord,
     conversation: Mailbox<InteractiveRequestMail> | undefined,
     was: TaskSnapshot | undefined,
-    place: Place,
+    reservation: TaskReservation,
   ): TaskEntry {
     const { system, limits, subscriptions, records } = this.#options;
     const { clock } = system;
@@ -309,7 +321,7 @@ export class Tasks implements RequestTarget {
           entry.notified = look.status;
         },
         handlerEnded: () => this.#handlerEnded(entry),
-        room: (bytes) => place.bytes.resize(place.bytes.amount + bytes)?.message,
+        room: (bytes) => reservation.bytes.resize(reservation.bytes.amount + bytes)?.message,
         result: (outcome) => this.#result(entry, outcome),
         revive: () => void this.#recovery?.recover(entry),
         ...(records ? { keep: (snapshot: TaskSnapshot) => records.save(record, snapshot) } : {}),
@@ -318,8 +330,8 @@ export class Tasks implements RequestTarget {
     );
     const timer = clock.after(Math.max(0, expiryOf(record) - clock.date()), () => this.#forget(entry));
     const entry: TaskEntry = {
-      ...{ task, record, timer, place, running: false, forgotten: false, session: undefined },
-      stood: was?.status === 'working' || was?.status === 'input_required' ? was.status : undefined,
+      ...{ task, record, timer, reservation, running: false, forgotten: false, session: undefined },
+      statusAtCrash: was?.status === 'working' || was?.status === 'input_required' ? was.status : undefined,
       notified: was?.status ?? 'working',
     };
     this.#table.add(entry);
@@ -332,9 +344,9 @@ export class Tasks implements RequestTarget {
     entry.task.leave(new Error('its time to live has passed'));
     this.#options.records?.forget(entry.record);
     entry.task.mailbox.send({ type: 'cancel', reason: 'its time to live has passed' });
-    // A handler that continues keeps its place.
+    // A handler that continues keeps its reservation.
     if (entry.running) return;
-    release(entry.place);
+    release(entry.reservation);
     entry.task.stop('its time to live has passed');
   }
 
@@ -342,16 +354,16 @@ export class Tasks implements RequestTarget {
     if (!entry.running) return;
     entry.running = false;
     if (!entry.forgotten) return;
-    release(entry.place);
+    release(entry.reservation);
     entry.task.stop('its handler has ended');
   }
 
   /** Releases the call of a task whose handler has ended, and stores its result if there is room for it. */
-  #result({ place, record }: TaskEntry, outcome: Outcome): Outcome {
-    const excess = place.bytes.resize(ENDED_TASK_BYTES + heapBytes(outcome));
+  #result({ reservation, record }: TaskEntry, outcome: Outcome): Outcome {
+    const excess = reservation.bytes.resize(ENDED_TASK_BYTES + heapBytes(outcome));
     if (!excess) return outcome;
     this.#options.system.log('warning', `dropped the result of a task of tool "${record.tool}": ${excess.message}`);
-    place.bytes.resize(ENDED_TASK_BYTES, 'forced');
+    reservation.bytes.resize(ENDED_TASK_BYTES, 'forced');
     return {
       ok: false,
       error: {

@@ -117,7 +117,7 @@ export class HttpChannel implements Channel {
   /** HTTP has no connection of its own: the first request finds out whether the server is there. */
   open(host: ChannelHost): void {
     this.#host = host;
-    this.#options.clock.soon(() => this.#tell(() => host.send({ type: 'opened' })));
+    this.#options.clock.soon(() => this.#toHost(() => host.send({ type: 'opened' })));
   }
 
   send(message: OutgoingMessage): void {
@@ -288,13 +288,13 @@ export class HttpChannel implements Channel {
         if (id === undefined) return;
         if (!json) return this.#fail(exchange, notMcp(status, type, text));
         this.#end(exchange);
-        return this.#tell((host) => host.send({ type: 'text', text, about: id, whole: true }));
+        return this.#toHost((host) => host.send({ type: 'text', text, about: id, whole: true }));
       }
       if (status === 404 && exchange.session !== undefined) return this.#fail(exchange, { kind: 'session lost' });
       // A JSON-RPC error explains the status better than the status does.
       if (id !== undefined && json && hasError(text)) {
         this.#end(exchange);
-        return this.#tell((host) => host.send({ type: 'text', text, about: id, whole: true, status }));
+        return this.#toHost((host) => host.send({ type: 'text', text, about: id, whole: true, status }));
       }
       if (sessionless && id !== undefined && [400, 404, 405, 406, 415, 422, 501].includes(status))
         return this.#fail(exchange, { kind: 'unknown era', status });
@@ -343,7 +343,7 @@ export class HttpChannel implements Channel {
     const reader = this.#reader(
       (text) => {
         exchange.resumes = 0;
-        this.#tell((host) => host.send({ type: 'text', text, about: id }));
+        this.#toHost((host) => host.send({ type: 'text', text, about: id }));
       },
       exchange,
       () => {
@@ -404,10 +404,10 @@ export class HttpChannel implements Channel {
           if ((response.statusCode ?? 0) < 500) return;
           return again();
         }
-        if (stream.failures > 0 && stream.lastEventId === '') this.#tell((host) => host.send({ type: 'gap' }));
+        if (stream.failures > 0 && stream.lastEventId === '') this.#toHost((host) => host.send({ type: 'gap' }));
         stream.failures = 0;
         const reader = this.#reader(
-          (text) => this.#tell((host) => host.send({ type: 'text', text, about: undefined })),
+          (text) => this.#toHost((host) => host.send({ type: 'text', text, about: undefined })),
           stream,
           () => response.destroy(),
         );
@@ -525,10 +525,10 @@ export class HttpChannel implements Channel {
     if (exchange.done) return;
     this.#end(exchange);
     const { id } = exchange.message;
-    if (id !== undefined) this.#tell((host) => host.send({ type: 'request failed', id, failure }));
+    if (id !== undefined) this.#toHost((host) => host.send({ type: 'request failed', id, failure }));
   }
 
-  #tell(send: (host: ChannelHost) => void): void {
+  #toHost(send: (host: ChannelHost) => void): void {
     if (this.#host && !this.#closed) send(this.#host);
   }
 }

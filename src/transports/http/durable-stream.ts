@@ -49,7 +49,7 @@ export class DurableStream implements ClientStream {
       resumable,
       (slow) => {
         this.#readerSlow = slow;
-        this.#tell();
+        this.#notify();
       },
       {
         seq: before.at(-1)?.kind === 'end' ? this.#seq - 1 : this.#seq,
@@ -190,11 +190,11 @@ export class DurableStream implements ClientStream {
   #wait(events: number, length: number): void {
     this.#waiting += events;
     this.#waitingLength += length;
-    this.#tell();
+    this.#notify();
   }
 
   /** A slow store slows the sender down, like a slow reader. */
-  #tell(): void {
+  #notify(): void {
     const { maxEvents, maxLength } = this.#options.resumable;
     const slow = this.#readerSlow || this.#waiting >= maxEvents || this.#waitingLength >= maxLength;
     if (slow === this.#slow) return;

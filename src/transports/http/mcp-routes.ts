@@ -79,7 +79,7 @@ export class McpRoutes {
       this.#wake(
         request,
         principal,
-        (woken) => this.#postTo(woken, request, body.text, accepted),
+        (restored) => this.#postTo(restored, request, body.text, accepted),
         (status, message, code) => refuse(status, message, code),
       );
     });
@@ -115,7 +115,7 @@ export class McpRoutes {
     waking
       .then(
         // Two requests at once both restore it; and a session in memory is not stored as hibernating.
-        (woken) => woken ?? this.#connections.session(request.header('mcp-session-id') ?? '', principal),
+        (restored) => restored ?? this.#connections.session(request.header('mcp-session-id') ?? '', principal),
         (error: unknown) => {
           // The store is closed by then, too.
           if (all.closed) return undefined;
@@ -199,7 +199,7 @@ export class McpRoutes {
     const session = this.#connections.session(id, principal);
     if (session) return this.#getOf(session, request, refuse);
     const none = (status: number, message: string): void => refuse(status, message);
-    this.#wake(request, principal, (woken) => this.#getOf(woken, request, refuse), none);
+    this.#wake(request, principal, (restored) => this.#getOf(restored, request, refuse), none);
   }
 
   /**

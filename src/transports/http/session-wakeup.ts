@@ -48,9 +48,9 @@ export class SessionWakeup {
 
   async #wake(sleepers: DormantSessions, id: string, principal: string): Promise<HttpSession | 'damaged' | undefined> {
     const { host, streams, enter } = this.#options;
-    const woken = await sleepers.wake(id, principal);
-    if (!woken || woken === 'damaged') return woken;
-    const { dialect, keeper, connect, unread } = woken;
+    const restored = await sleepers.wake(id, principal);
+    if (!restored || restored === 'damaged') return restored;
+    const { dialect, keeper, connect, unread } = restored;
     const now = host.clock.now();
     const session = new HttpSession({ id, principal, dialect, keeper }, streams, now);
     try {
