@@ -164,6 +164,27 @@ export interface HelloFrame {
   readonly control: boolean;
   /** True if live records follow; false in a recording. */
   readonly live: boolean;
+  /** How a client is connected; only for viewers. */
+  readonly connect?: ConnectHelp;
+}
+
+/** How a client is connected to the server. */
+export interface ConnectHelp {
+  /** One or two sentences. */
+  readonly note: string;
+  readonly ways: readonly ConnectWay[];
+}
+
+/** How one client is connected. */
+export interface ConnectWay {
+  /** The client's name, such as `Cursor`. */
+  readonly client: string;
+  /** An entry of its configuration, or a command. */
+  readonly text: string;
+  /** The file that contains the entry. */
+  readonly file?: string;
+  /** The next step of the person. */
+  readonly next?: string;
 }
 
 /** A statechart. It precedes the first actor that it governs. */

@@ -7,7 +7,7 @@ import { INTERNALS, type Internals } from '../runtime/internals.ts';
 import { isServer, type Server } from '../server.ts';
 import type { Transport, TransportHost } from '../transports/transport.ts';
 import { CatalogueReader } from './catalogue/server-catalogue.ts';
-import { FORMAT, type HelloFrame } from './frames.ts';
+import { type ConnectHelp, FORMAT, type HelloFrame } from './frames.ts';
 import { InspectorRoutes } from './http/inspector-routes.ts';
 import { type InspectorListener, listen } from './http/listener.ts';
 import { PageFiles } from './http/page-files.ts';
@@ -35,6 +35,11 @@ export interface InspectorOptions {
   readonly redact?: RedactOptions;
   /** Maximum number of viewers at once. Default 16. */
   readonly maxViewers?: number;
+  /**
+   * Returns how a client is connected: the page shows it while no client is. Called for each viewer. Default: the page
+   * shows nothing.
+   */
+  readonly connect?: () => ConnectHelp | undefined;
 }
 
 export interface RecordingOptions
@@ -52,6 +57,8 @@ export interface OpenInspector {
   close(): Promise<void>;
 }
 
+/** Maximum length of a client's entry in characters. */
+const MAX_ENTRY = 4_000;
 /** Maximum number of logged faults of the inspector itself. */
 const MAX_FAULTS = 5;
 
@@ -61,6 +68,7 @@ const OPTIONS: ReadonlySet<string> = new Set<keyof InspectorOptions>([
   'control',
   'redact',
   'maxViewers',
+  'connect',
 ]);
 
 /**
@@ -73,12 +81,12 @@ const OPTIONS: ReadonlySet<string> = new Set<keyof InspectorOptions>([
  */
 export async function openInspector(server: Server, options: InspectorOptions = {}): Promise<OpenInspector> {
   const inside = insideOf(server, 'openInspector');
-  const { port = 0, token = newToken(), control = false, maxViewers = 16 } = options;
+  const { port = 0, token = newToken(), control = false, maxViewers = 16, connect = () => undefined } = options;
   checkOptions(options);
   const controller: ControllerOf | undefined = control
     ? (redactor, end) => new Controller({ inside, redactor, version: packageVersion(), end })
     : undefined;
-  const settings = { port, token, maxViewers, redact: options.redact ?? {} };
+  const settings = { port, token, maxViewers, redact: options.redact ?? {}, connect };
   const program = { ...inside, info: server.info };
   const open = new Inspecting(program, controller, settings, (redactor) => catalogueOf(server, inside, redactor));
   await inside.open(open);
@@ -96,7 +104,8 @@ export interface InspectedProgram extends Pick<Internals, 'inspection' | 'clock'
  * @throws {Error} if the port is in use
  */
 export async function openInspectorOn(program: InspectedProgram): Promise<OpenInspector> {
-  const open = new Inspecting(program, undefined, { port: 0, token: newToken(), maxViewers: 16, redact: {} });
+  const settings = { port: 0, token: newToken(), maxViewers: 16, redact: {}, connect: () => undefined };
+  const open = new Inspecting(program, undefined, settings);
   await open.listen(program.clock, () => {});
   return open;
 }
@@ -164,11 +173,12 @@ class Inspecting implements OpenInspector, Transport {
     this.#redactor = new Redactor(options.redact);
     this.#observation = observe(program, this.#redactor);
     this.#catalogue = catalogue?.(this.#redactor);
+    const hello = helloOf(program, controller !== undefined);
     this.#viewers = new Viewers({
       observation: this.#observation,
       clock: program.clock,
       max: options.maxViewers,
-      hello: helloOf(program, controller !== undefined),
+      hello: () => withConnect(hello(), options.connect(), this.#redactor),
     });
   }
 
@@ -246,6 +256,13 @@ function helloOf({ info, clock }: InspectedProgram, control: boolean): () => Hel
   });
 }
 
+/** A recording has no {@link HelloFrame.connect}: paths of this machine are of no use to its readers. */
+function withConnect(hello: HelloFrame, help: ConnectHelp | undefined, redactor: Redactor): HelloFrame {
+  if (!help) return hello;
+  const ways = help.ways.map((way) => ({ ...way, text: redactor.words(way.text, MAX_ENTRY) }));
+  return { ...hello, connect: { note: help.note, ways } };
+}
+
 function insideOf(server: unknown, caller: string): Internals {
   if (isServer(server)) return server[INTERNALS];
   throw new TypeError(`${caller}: expected a server from createServer, got ${describe(server)}`);
@@ -255,7 +272,9 @@ function checkOptions(options: InspectorOptions): void {
   for (const name of Object.keys(isObject(options) ? options : {}))
     if (!OPTIONS.has(name))
       throw new TypeError(`openInspector: ${name}: no such option; there are ${[...OPTIONS].join(', ')}`);
-  const { port, token, control, maxViewers } = options;
+  const { port, token, control, maxViewers, connect } = options;
+  if (connect !== undefined && typeof connect !== 'function')
+    throw new TypeError(`openInspector: connect: expected a function, got ${describe(connect)}`);
   if (port !== undefined && !(Number.isSafeInteger(port) && port >= 0 && port < 65_536))
     throw new RangeError(`openInspector: port: expected a whole number from 0 to 65535, got ${describe(port)}`);
   if (token !== undefined) checkToken(token);

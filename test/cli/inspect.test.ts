@@ -107,7 +107,15 @@ test('troupe dev opens the inspector unless --no-inspect is given, and only --in
   while (!existsSync(join(root, 'opened')) || readFileSync(join(root, 'opened'), 'utf8') === '') await delay();
   assert.is(readFileSync(join(root, 'opened'), 'utf8'), place.url);
   assert.match(cli.err, '(it can control the server)');
-  assert.is((await hello(place)).control, true);
+  const { control, connect } = await hello(place);
+  assert.is(control, true);
+  // The page shows the entries that `troupe install --print` prints.
+  const cursor = connect?.ways.find(({ client }) => client === 'Cursor');
+  const printed = await run('install', SERVER, '--client', 'cursor', '--print');
+  const [entry, shown] = [printed.out, cursor?.text ?? '{}'].map((text) => Object.values(JSON.parse(text).mcpServers)[0]);
+  assert.equal(Object(shown).args.slice(0, 3), Object(entry).args);
+  assert.match(cursor?.file ?? '', /mcp\.json$/);
+  assert.match(connect?.note ?? '', `troupe install ${SERVER}`);
   assert.is(await cli.end(), 0);
   const without = start('dev', '--no-inspect');
   await without.initialize();
@@ -146,6 +154,7 @@ test('a page finds the next worker at the same URL after a crash and after a dep
   assert.is(cli.err.split('inspector at').length, 2, 'the address is said once');
 
   // It is one recording of three processes, of which the first was killed.
+  assert.not.match(readFileSync(file, 'utf8'), '"connect":', 'the paths of this machine are in no recording');
   assert.is(statSync(file).mode & 0o777, 0o600);
   const text = readFileSync(file, 'utf8');
   JSON.parse(text);

@@ -1,10 +1,11 @@
 /** The home page: everything that waits, and the failures. */
 import { useEffect, useMemo } from 'preact/hooks';
-import { failuresOf, waitingList } from '../../../src/inspector/model/index.ts';
+import { failuresOf, hasClient, waitingList } from '../../../src/inspector/model/index.ts';
 import { plural } from '../parts/time.ts';
 import { fits } from '../store/filter.ts';
-import { cursor, filter, known, place, tree, version } from '../store/state.ts';
+import { connection, cursor, filter, known, place, tree, version } from '../store/state.ts';
 import { refreshWaits } from '../store/waits.ts';
+import { Connect } from './Connect.tsx';
 import { Failures } from './Failures.tsx';
 import { Waiting } from './Waiting.tsx';
 import './overview.css';
@@ -43,12 +44,14 @@ export function Overview() {
     const timer = setInterval(() => void refreshWaits(), REFRESH_MS);
     return () => clearInterval(timer);
   }, []);
+  const help = connection.value.state === 'live' && !hasClient(data) ? data.hello?.connect : undefined;
   const waiting = rows.filter(({ idle }) => !idle).length;
   const failed = failures.reduce((sum, { count }) => sum + count, 0);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is scrolled with the keys.
     // biome-ignore lint/a11y/useSemanticElements: a region of the page, not a section of its text.
     <div class="overview scroll" tabIndex={0} role="region" aria-label="overview">
+      {help ? <Connect help={help} /> : null}
       <section aria-labelledby="overview-waiting">
         <header class="overview-head">
           <h2 id="overview-waiting">Waiting</h2>

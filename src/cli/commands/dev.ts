@@ -51,7 +51,8 @@ export async function main(args: readonly string[]): Promise<void> {
     if (coverage !== undefined) await reportCoverage(server);
     if (!inspecting.inspect && inspecting.record === undefined) return;
     const { inspect } = await import('../serving/inspecting.ts');
-    await inspect(server, { ...inspecting, command: 'dev', target: target.path });
+    const connect = () => endpoints.connectHelp(server);
+    await inspect(server, { ...inspecting, command: 'dev', target: target.path, connect });
   };
   await new Reloader(target, endpoints, watch, await dataDirectory('dev', data)).load();
 }

@@ -1,5 +1,6 @@
 /** `troupe serve FILE|DIR --http PORT --socket PATH`: serves a program or modules to many clients at once. */
 import { systemClock, type Timer } from '../../clock.ts';
+import type { ConnectHelp } from '../../inspector/frames.ts';
 import type { Server } from '../../server.ts';
 import { watchSignals } from '../../transports/signals.ts';
 import type { Transport } from '../../transports/transport.ts';
@@ -65,7 +66,8 @@ export async function main(args: readonly string[]): Promise<void> {
   const service = new Service(line, async (server) => {
     if (!inspecting.inspect && inspecting.record === undefined) return;
     const { inspect } = await import('../serving/inspecting.ts');
-    await inspect(server, { ...inspecting, command: 'serve', target: target.path });
+    const connect = () => service.connectHelp(server);
+    await inspect(server, { ...inspecting, command: 'serve', target: target.path, connect });
   });
   await serveTarget(target, {
     command: 'serve',
@@ -133,6 +135,11 @@ class Service {
     process.exitCode = 1;
     this.#end(why);
     return Promise.reject(new Error(`troupe serve: --http: ${why}`));
+  }
+
+  /** How clients are connected, for the page of the inspector. */
+  connectHelp(server: Server): ConnectHelp | undefined {
+    return this.#endpoints.connectHelp(server);
   }
 
   #count(connected: number): void {

@@ -1,4 +1,5 @@
 /** `--http`, `--socket` and their options: where `troupe serve` and `troupe dev` serve many clients. */
+import type { ConnectHelp, ConnectWay } from '../../inspector/frames.ts';
 import type { Server } from '../../server.ts';
 import type { HttpTransport } from '../../transports/http/http.ts';
 import { type SocketOptions, socket } from '../../transports/socket.ts';
@@ -62,7 +63,23 @@ export class Endpoints {
     if (!this.#http) return;
     const { url } = this.#http;
     say(`${server} at ${url}; connect clients with:`);
-    for (const line of clientConfig(plainName(info.name), url)) say(`  ${line}`);
+    const ways = httpWays(plainName(info.name), url);
+    const wide = Math.max(...ways.map(({ client }) => client.length));
+    for (const { client, file, text } of ways)
+      say(`  ${client.padEnd(wide)}  ${file === undefined ? '' : `in ${file}: `}${text}`);
+  }
+
+  /** How clients are connected, once the transports are open; undefined without `--http` and `--socket`. */
+  connectHelp({ info }: Server): ConnectHelp | undefined {
+    if (this.none) return undefined;
+    const attach: readonly ConnectWay[] =
+      this.#path === undefined
+        ? []
+        : [{ client: 'Any client that starts a command', text: `troupe attach ${this.#path}` }];
+    return {
+      note: 'Clients connect to this process.',
+      ways: [...(this.#http ? httpWays(plainName(info.name), this.#http.url) : []), ...attach],
+    };
   }
 
   /** Names the command in usage errors. */
@@ -77,17 +94,18 @@ export class Endpoints {
 }
 
 /**
- * Describes how MCP clients connect to a server over HTTP, one line for each client.
+ * How MCP clients connect to a server over HTTP.
  *
  * @param name the name of the server in the configuration of the clients
  */
-function clientConfig(name: string, url: string): readonly string[] {
+function httpWays(name: string, url: string): readonly ConnectWay[] {
   const config = (entry: object): string => JSON.stringify({ mcpServers: { [name]: entry } });
+  const remote = { command: 'npx', args: ['-y', 'mcp-remote', url] };
   return [
-    `Claude Code     claude mcp add --transport http ${name} ${url}`,
-    `VS Code         code --add-mcp '${JSON.stringify({ name, type: 'http', url })}'`,
-    `Cursor          in ~/.cursor/mcp.json: ${config({ url })}`,
-    `Claude Desktop  in claude_desktop_config.json: ${config({ command: 'npx', args: ['-y', 'mcp-remote', url] })}`,
+    { client: 'Claude Code', text: `claude mcp add --transport http ${name} ${url}` },
+    { client: 'VS Code', text: `code --add-mcp '${JSON.stringify({ name, type: 'http', url })}'` },
+    { client: 'Cursor', text: config({ url }), file: '~/.cursor/mcp.json' },
+    { client: 'Claude Desktop', text: config(remote), file: 'claude_desktop_config.json' },
   ];
 }
 

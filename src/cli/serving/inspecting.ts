@@ -2,6 +2,7 @@
 
 import { openInBrowser } from '../../client/browser.ts';
 import { systemClock, type Timer } from '../../clock.ts';
+import type { ConnectHelp } from '../../inspector/frames.ts';
 import { messageOf } from '../../protocol/json.ts';
 import type { Server } from '../../server.ts';
 import { noBrowser, say } from '../usage.ts';
@@ -26,6 +27,8 @@ export interface InspectOptions extends Inspecting {
   readonly target: string;
   /** The address under `troupe run`; resolves when the previous worker has released it. */
   readonly address?: Promise<InspectorAddress> | undefined;
+  /** Returns how clients are connected; undefined for stdio. */
+  connect?(): ConnectHelp | undefined;
   /** Receives the port of the inspector. */
   onPort?(port: number): void;
 }
@@ -65,8 +68,10 @@ async function startInspector(
 ): Promise<void> {
   const { command, control, target } = options;
   const { openInspector } = await import('../../inspector/open-inspector.ts');
+  const { connectHelp } = await import('../setup/connect-lines.ts');
+  const connect = () => options.connect?.() ?? connectHelp(target, process.argv.slice(2));
   const open = (port: number) =>
-    openInspector(server, { port, control, ...(address === undefined ? {} : { token: address.token }) });
+    openInspector(server, { port, control, connect, ...(address === undefined ? {} : { token: address.token }) });
   const inspector = await openAt(address?.port ?? 0, open);
   const { port } = new URL(inspector.url);
   if (Number(port) !== address?.port)

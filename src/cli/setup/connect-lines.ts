@@ -1,8 +1,9 @@
-/** The command of an entry for MCP clients, and the lines that `troupe run` prints in a terminal. */
+/** The command of an entry for MCP clients: for the terminal of `troupe run`, and for the page of the inspector. */
 import { realpathSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import type { ConnectHelp } from '../../inspector/frames.ts';
 import { ownFile } from '../../package-files.ts';
-import { entryName, entryText, type ServerEntry } from './client-config.ts';
+import { CLIENTS, entryName, entryText, type ServerEntry } from './client-config.ts';
 
 /** The entry that runs a program with this copy of Troupe. */
 export function entryFor(program: string, rest: readonly string[] = []): ServerEntry {
@@ -20,4 +21,18 @@ ${entry}
 
 \`troupe install ${program}\` writes it. To try the server, use \`troupe dev\`. Ctrl-C ends.
 `;
+}
+
+/** How each known client is connected to a stdio server, for the page of the inspector. */
+export function connectHelp(program: string, rest: readonly string[]): ConnectHelp {
+  const entry = entryFor(program, rest);
+  const name = entryName(program);
+  return {
+    note: `The client starts the server itself, in another process. \`troupe install ${program}\` writes the entry. To inspect that process, replace "run" by "dev" in the entry.`,
+    ways: CLIENTS.flatMap((client) => {
+      const file = client.file();
+      const { title, next } = client;
+      return file === undefined ? [] : [{ client: title, text: entryText(client, name, entry), file, next }];
+    }),
+  };
 }

@@ -5,6 +5,7 @@
 export { type ActorLife, ActorLine, type PendingTimer, type Standing } from './actor-line.ts';
 export { type ActorChange, changes } from './changes.ts';
 export { type Coverage, KnownChart, type Visits } from './chart-coverage.ts';
+export { hasClient } from './clients.ts';
 export { errorOf, type FailureGroup, failuresOf } from './failure-groups.ts';
 export { type Hibernating, hibernatingOf, KNOWS_HIBERNATING } from './hibernating.ts';
 export { type Idle, idleTimes } from './idle.ts';

@@ -1,7 +1,9 @@
 /** The home page: one table of everything that waits, one of the failures, and what is folded away elsewhere. */
+import { createServer } from 'troupe';
+import { openInspector } from 'troupe/inspector';
 import * as assert from 'uvu/assert';
 import { Browsing, browserSuite } from '../../harness/browser.ts';
-import { type Stage, stage } from './stage.ts';
+import { join, type Stage, stage } from './stage.ts';
 import { short } from './visit.ts';
 
 const test = browserSuite('the overview');
@@ -90,6 +92,24 @@ test('the filter applies to both tables', async () => {
   await page.locator('.waiting-table').waitFor({ state: 'detached' });
   assert.is(await page.locator('.failure-table tr.failed').count(), 1);
   await page.close();
+});
+
+test('while no client is connected, the page shows how to connect one', async () => {
+  const server = createServer({ name: 'alone', version: '1.0.0' });
+  const entry = (client: string) => `{ "mcpServers": { "alone": "${client}" } }`;
+  const ways = ['Cursor', 'VS Code'].map((client) => ({ client, text: entry(client), file: `~/${client}.json` }));
+  const inspector = await openInspector(server, { connect: () => ({ note: 'Give it this entry.', ways }) });
+  const page = await browsing.page();
+  await page.goto(inspector.url);
+  await page.getByText('No client is connected. Give it this entry.').waitFor();
+  await page.getByRole('button', { name: 'VS Code' }).click();
+  assert.is(await page.locator('.connect pre').innerText(), entry('VS Code'));
+  await page.locator('.connect code', { hasText: '~/VS Code.json' }).waitFor();
+  await join(server, 'claude-code', '2.1.4');
+  await page.locator('.connect').waitFor({ state: 'detached' });
+  await page.close();
+  await inspector.close();
+  await server.close();
 });
 
 test('no page has written an error to its console', () => {
