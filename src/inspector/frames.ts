@@ -164,18 +164,18 @@ export interface HelloFrame {
   readonly control: boolean;
   /** True if live records follow; false in a recording. */
   readonly live: boolean;
-  /** How a client is connected; only for viewers. */
+  /** Instructions for connecting a client; only for viewers. */
   readonly connect?: ConnectHelp;
 }
 
-/** How a client is connected to the server. */
+/** Instructions for connecting a client to the server. */
 export interface ConnectHelp {
   /** One or two sentences. */
   readonly note: string;
   readonly ways: readonly ConnectWay[];
 }
 
-/** How one client is connected. */
+/** Instructions for one client. */
 export interface ConnectWay {
   /** The client's name, such as `Cursor`. */
   readonly client: string;

@@ -112,7 +112,9 @@ test('troupe dev opens the inspector unless --no-inspect is given, and only --in
   // The page shows the entries that `troupe install --print` prints.
   const cursor = connect?.ways.find(({ client }) => client === 'Cursor');
   const printed = await run('install', SERVER, '--client', 'cursor', '--print');
-  const [entry, shown] = [printed.out, cursor?.text ?? '{}'].map((text) => Object.values(JSON.parse(text).mcpServers)[0]);
+  const [entry, shown] = [printed.out, cursor?.text ?? '{}'].map(
+    (text) => Object.values(JSON.parse(text).mcpServers)[0],
+  );
   assert.equal(Object(shown).args.slice(0, 3), Object(entry).args);
   assert.match(cursor?.file ?? '', /mcp\.json$/);
   assert.match(connect?.note ?? '', `troupe install ${SERVER}`);

@@ -1,4 +1,4 @@
-/** How a client is connected, while none is: the entry of each client's configuration, to copy. */
+/** Instructions for connecting a client, while none is connected: the entry of each client's configuration, to copy. */
 import { useState } from 'preact/hooks';
 import type { ConnectHelp } from '../../../src/inspector/frames.ts';
 import { Icon } from '../parts/icons.tsx';
@@ -11,7 +11,9 @@ export function Connect({ help: { note, ways } }: { readonly help: ConnectHelp }
   return (
     <section class="connect" aria-labelledby="overview-connect">
       <h2 id="overview-connect">Connect a client</h2>
-      <p>No client is connected. {note}</p>
+      <p>
+        No client is connected. <Note text={note} />
+      </p>
       {way ? (
         <>
           <fieldset class="switch">
@@ -43,4 +45,9 @@ export function Connect({ help: { note, ways } }: { readonly help: ConnectHelp }
       ) : null}
     </section>
   );
+}
+
+/** A text with commands between backticks. */
+function Note({ text }: { readonly text: string }) {
+  return text.split('`').map((part, index) => (index % 2 === 1 ? <code key={part}>{part}</code> : part));
 }

@@ -137,7 +137,7 @@ class Service {
     return Promise.reject(new Error(`troupe serve: --http: ${why}`));
   }
 
-  /** How clients are connected, for the page of the inspector. */
+  /** Instructions for connecting clients, for the page of the inspector. */
   connectHelp(server: Server): ConnectHelp | undefined {
     return this.#endpoints.connectHelp(server);
   }

@@ -69,7 +69,7 @@ export class Endpoints {
       say(`  ${client.padEnd(wide)}  ${file === undefined ? '' : `in ${file}: `}${text}`);
   }
 
-  /** How clients are connected, once the transports are open; undefined without `--http` and `--socket`. */
+  /** Instructions for connecting clients, once the transports are open; undefined without `--http` and `--socket`. */
   connectHelp({ info }: Server): ConnectHelp | undefined {
     if (this.none) return undefined;
     const attach: readonly ConnectWay[] =
@@ -94,7 +94,7 @@ export class Endpoints {
 }
 
 /**
- * How MCP clients connect to a server over HTTP.
+ * Instructions for connecting MCP clients to a server over HTTP.
  *
  * @param name the name of the server in the configuration of the clients
  */

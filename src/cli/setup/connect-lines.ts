@@ -23,7 +23,7 @@ ${entry}
 `;
 }
 
-/** How each known client is connected to a stdio server, for the page of the inspector. */
+/** Instructions for connecting each known client to a stdio server, for the page of the inspector. */
 export function connectHelp(program: string, rest: readonly string[]): ConnectHelp {
   const entry = entryFor(program, rest);
   const name = entryName(program);

@@ -9,7 +9,9 @@ export function framesOf(model: Model, live = false): readonly Frame[] {
   if (!hello) return [];
   const oldest = causes.oldest?.seq ?? LIVE;
   const records = [...forgotten(model, oldest), ...causes.records(oldest, LIVE)];
-  const frames: Frame[] = [{ ...hello, live }];
+  // The paths of the recorded machine are of no use to the readers of a recording.
+  const { connect, ...rest } = hello;
+  const frames: Frame[] = [{ ...rest, live, ...(live && connect ? { connect } : {}) }];
   if (catalogue) frames.push({ type: 'catalogue', catalogue });
   for (const { id, root } of model.charts.values()) frames.push({ type: 'chart', id, chart: root });
   frames.push(...model.gaps);

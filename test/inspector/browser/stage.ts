@@ -1,5 +1,5 @@
 /** A tea shop in the middle of its day: real clients of both eras, a question that is open, a parcel that waits, a call that runs. */
-import { createServer } from 'troupe';
+import { createServer, ToolError } from 'troupe';
 import { openInspector } from 'troupe/inspector';
 import { connect, type TestClient } from 'troupe/testing';
 import * as z from 'zod';
@@ -48,7 +48,7 @@ export function shopServer() {
     'print_label',
     { description: 'Prints the label of a parcel.', input: z.object({ order: z.string() }) },
     () => {
-      throw new Error('The printer is out of paper.');
+      throw new ToolError('The printer is out of paper.');
     },
   );
   server.tool('count_stock', { description: 'Counts what is on the shelves.', input: z.object({}) }, async (_, ctx) => {

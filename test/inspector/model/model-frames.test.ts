@@ -2,7 +2,7 @@
 import * as assert from 'uvu/assert';
 import { actorTree, framesOf, LIVE, Model, recordingOfModel } from '../../../src/inspector/model/index.ts';
 import { suite } from '../../harness/door.ts';
-import { call, result, shop } from './frames.ts';
+import { call, hello, result, shop } from './frames.ts';
 
 const test = suite('model: retelling');
 
@@ -17,6 +17,15 @@ test('another model knows the same', () => {
   assert.equal(other.rows, shopping.model.rows);
   assert.equal(other.actor('order_1')?.context(LIVE), { items: [] });
   assert.is(other.hello?.live, false);
+});
+
+test('another tab knows how a client is connected, and a recording does not contain these paths', () => {
+  const { model } = shop();
+  const connect = { note: 'Do this.', ways: [{ client: 'Cursor', text: '{}' }] };
+  model.take({ ...hello, connect });
+  const [tab, file] = [framesOf(model, true)[0], recordingOfModel(model).frames[0]];
+  assert.equal(Object(tab).connect, connect);
+  assert.not.ok('connect' in Object(file));
 });
 
 test('what began before the oldest record that is kept is told as it stands', () => {
