@@ -1,5 +1,6 @@
 /** Determines which events an instance accepts now, and explains to the model why one is rejected. */
 import { type AnyEventObject, type AnyMachineSnapshot, getNextTransitions } from 'xstate';
+import { guardWithoutData } from '../charts/guard.ts';
 import { pathsIn } from '../charts/paths.ts';
 
 type Transition = ReturnType<typeof getNextTransitions>[number];
@@ -11,6 +12,17 @@ export function acceptedBy(snapshot: AnyMachineSnapshot, listed: readonly string
   return listed.filter((type) => transitions.some((transition) => leadsOn(transition) && matches(transition, type)));
 }
 
+/** Returns whether the current states can be left without an event of a client: by a timer, an invocation or another event. */
+export function continuesAlone(snapshot: AnyMachineSnapshot): boolean {
+  return snapshot.status === 'active' && getNextTransitions(snapshot).some(leadsOn);
+}
+
+/** The reason of a rejection, and the events that are accepted instead. */
+export interface Refusal {
+  readonly why: string;
+  readonly accepts: readonly string[];
+}
+
 /**
  * Explains why the event is rejected; undefined if it is accepted.
  *
@@ -20,17 +32,30 @@ export function refusalOf(
   snapshot: AnyMachineSnapshot,
   event: AnyEventObject,
   listed: readonly string[],
-): string | undefined {
+): Refusal | undefined {
   if (snapshot.can(event)) return undefined;
+  const { type } = event;
   const state = acceptedInWords(snapshot.value);
   const accepted = acceptedBy(snapshot, listed);
-  const others = accepted.filter((type) => type !== event.type);
-  const now = others.length === 0 ? 'No other event is accepted now.' : `Accepted now: ${others.join(', ')}.`;
-  if (!accepted.includes(event.type)) return `"${event.type}" is not accepted in state ${state}. ${now}`;
-  const guards = getNextTransitions(snapshot)
-    .filter((transition) => matches(transition, event.type))
-    .flatMap(({ guard }) => (guard === undefined ? [] : [guardName(guard)]));
-  return `"${event.type}" is not accepted now in state ${state}: ${[...new Set(guards)].join(' and ')} rejected it. ${now}`;
+  if (!accepted.includes(type))
+    return { why: `"${type}" is not accepted in state ${state}. ${inWords(accepted)}`, accepts: accepted };
+  const guarded = getNextTransitions(snapshot).filter((transition) => matches(transition, type));
+  const guards = guarded.flatMap(({ guard }) => (guard === undefined ? [] : [guardName(guard)]));
+  const rejected = `${[...new Set(guards)].join(' and ')} rejected it`;
+  // A guard that reads the event may accept other data: then the event is still among the accepted ones.
+  if (guarded.some(({ guard }) => guard !== undefined && guardWithoutData(guard, snapshot, type) === 'unknown'))
+    return {
+      why: `"${type}" is not accepted with this data in state ${state}: ${rejected}. ${inWords(accepted, type)}`,
+      accepts: accepted,
+    };
+  const others = accepted.filter((other) => other !== type);
+  return { why: `"${type}" is not accepted now in state ${state}: ${rejected}. ${inWords(others)}`, accepts: others };
+}
+
+/** @param again the rejected event, if other data may be accepted */
+function inWords(accepted: readonly string[], again?: string): string {
+  if (accepted.length === 0) return 'No other event is accepted now.';
+  return `Accepted now: ${accepted.map((type) => (type === again ? `${type} with other data` : type)).join(', ')}.`;
 }
 
 /** A transition without target and actions only forbids its event. */

@@ -4,7 +4,7 @@ import { isoOf } from '../clock.ts';
 import type { HandleAsk, HandleView } from '../messages/handle-messages.ts';
 import type { JsonValue } from '../protocol/json.ts';
 import { jsonLength } from '../results/size.ts';
-import { acceptedBy } from './event-acceptance.ts';
+import { acceptedBy, continuesAlone } from './event-acceptance.ts';
 import { failureOf } from './failures.ts';
 import { deadlineOf, type HandleRecord, handleAddress, lifetimeOf } from './handle-record.ts';
 import type { InstanceDeps } from './instance-deps.ts';
@@ -24,13 +24,15 @@ export function instanceView(
   const { status } = entry;
   const deadline = deadlineOf(entry, lifetimeOf(kind, entry.principal, host.limits));
   const why = failure ?? (status === 'failed' ? failureOf(entry, host, snapshot.error) : undefined);
+  const accepts = status === 'active' ? acceptedBy(snapshot, kind.events) : [];
   return {
     handle: entry.handle,
     machine: entry.name,
     status,
     state: snapshot.value ?? null,
     view: shown(entry, kind, host, snapshot),
-    accepts: status === 'active' ? acceptedBy(snapshot, kind.events) : [],
+    accepts,
+    ...(status === 'active' && accepts.length === 0 && !continuesAlone(snapshot) ? { deadEnd: true } : {}),
     ...(asks.length === 0 ? {} : { asks }),
     version: turn,
     // The output was checked when it was stored.

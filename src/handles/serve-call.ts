@@ -3,7 +3,7 @@ import type { HandleView } from '../messages/handle-messages.ts';
 import type { Activation } from './activation.ts';
 import type { QueuedCall } from './bounded-mailbox.ts';
 import type { ServedCall } from './commit.ts';
-import { acceptedBy, acceptedInWords, refusalOf } from './event-acceptance.ts';
+import { acceptedInWords, refusalOf } from './event-acceptance.ts';
 import { ENDED } from './event-history.ts';
 import { recordFailure } from './failures.ts';
 import { HandleError } from './handle-error.ts';
@@ -35,9 +35,9 @@ export function serveCall(
   if (entry.status !== 'active')
     return { call, answer: { refusal: isOver(entry, hosted.snapshot.value) }, turn, events: [] };
   const event = { ...call.event.data, type: call.event.type };
-  const why = refusalOf(hosted.snapshot, event, kind.events);
-  if (why !== undefined) {
-    const accepts = acceptedBy(hosted.snapshot, kind.events);
+  const refused = refusalOf(hosted.snapshot, event, kind.events);
+  if (refused) {
+    const { why, accepts } = refused;
     return { call, answer: { refusal: new HandleError('refused', why, { accepts }) }, turn, events: [] };
   }
   hosted.send(event);

@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../clock.ts';
 import type { Mail } from '../messages/mailbox.ts';
-import type { InspectionListener, InspectionRecord, LiveRecord, NewRecord } from './records.ts';
+import type { ActorKind, InspectionListener, InspectionRecord, LiveRecord, NewRecord } from './records.ts';
 
 /** Returns true if a listener omits the mail that a record causes. */
 type Omits = (seq: number) => boolean;
@@ -25,7 +25,7 @@ export class Inspection {
   readonly #behind: () => number;
   /** Each listener with its filter. */
   readonly #listeners = new Map<InspectionListener, Omits>();
-  readonly #live = new Map<string, LiveRecord>();
+  readonly #live = new Map<string, { readonly live: LiveRecord; readonly since: number }>();
   /** Ends the observation of each actor that is observed from inside. */
   readonly #watches = new Map<string, () => void>();
   readonly #mailed = new WeakMap<Mail, number>();
@@ -59,7 +59,18 @@ export class Inspection {
 
   /** A live actor in its current state. */
   live(actor: string): LiveRecord | undefined {
-    return this.#live.get(actor);
+    return this.#live.get(actor)?.live;
+  }
+
+  /** The addresses of the live actors of some kinds, the newest last. @param most maximum number: the newest */
+  living(kinds: ReadonlySet<ActorKind>, most: number): readonly string[] {
+    const found: string[] = [];
+    for (const [actor, { live }] of this.#live) {
+      if (!kinds.has(live.kind)) continue;
+      found.push(actor);
+      if (found.length >= 2 * most) found.splice(0, most);
+    }
+    return found.slice(-most);
   }
 
   /**
@@ -75,8 +86,8 @@ export class Inspection {
     this.on = true;
     this.full = true;
     const living = [...this.#live];
-    for (const [actor, live] of living) {
-      for (const record of introductionOf(actor, live)) this.#notify(listener, this.#stamp(record));
+    for (const [actor, { live, since }] of living) {
+      for (const record of introductionOf(actor, live, since)) this.#notify(listener, this.#stamp(record));
       this.#states.set(actor, live.state());
     }
     if (first) for (const [actor] of living) this.#watch(actor);
@@ -84,9 +95,10 @@ export class Inspection {
   }
 
   born(actor: string, live: LiveRecord): void {
-    this.#live.set(actor, live);
+    const since = this.#clock.now();
+    this.#live.set(actor, { live, since });
     if (!this.on) return;
-    for (const record of introductionOf(actor, live)) this.record(record);
+    for (const record of introductionOf(actor, live, since)) this.record(record);
     this.#states.set(actor, live.state());
     this.#watch(actor);
   }
@@ -177,7 +189,7 @@ export class Inspection {
   #watch(actor: string): void {
     this.#unwatch(actor);
     try {
-      const end = this.#live.get(actor)?.watch?.();
+      const end = this.#live.get(actor)?.live.watch?.();
       if (end) this.#watches.set(actor, end);
     } catch (error) {
       this.#faulty(error);
@@ -201,10 +213,10 @@ export class Inspection {
   }
 }
 
-function introductionOf(actor: string, live: LiveRecord): readonly NewRecord[] {
+function introductionOf(actor: string, live: LiveRecord, since: number): readonly NewRecord[] {
   const { kind, parent, connection, label } = live;
   return [
-    { type: 'created', actor, kind, parent, connection, label, machine: live.chart?.()?.machine },
+    { type: 'created', actor, kind, parent, connection, label, machine: live.chart?.()?.machine, since },
     { type: 'state', actor, state: live.state() },
   ];
 }

@@ -22,6 +22,8 @@ export type InspectionRecord = RecordHeader &
         readonly label?: string | undefined;
         /** The statechart that governs it. */
         readonly machine?: AnyStateMachine | undefined;
+        /** The time of its creation: earlier than the record if it existed before the listener. */
+        readonly since?: number | undefined;
       }
     | {
         readonly type: 'mail';

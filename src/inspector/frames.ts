@@ -30,6 +30,11 @@ export interface Created {
   readonly label?: string;
   /** The {@link ChartFrame.id} of the statechart that governs it. */
   readonly chart?: string;
+  /**
+   * The time of its creation, in milliseconds of the server's clock: earlier than the record if it existed before the
+   * observation. Absent in recordings of earlier versions.
+   */
+  readonly since?: number;
 }
 
 export interface Mailed {

@@ -25,6 +25,8 @@ export interface HandleView {
   readonly view: JsonValue | undefined;
   /** The listed events that the instance accepts now. A guard may still reject an event because of its data. */
   readonly accepts: readonly string[];
+  /** True: no event, timer or invocation leads out of the current state. It stays until it is ended or expires. */
+  readonly deadEnd?: true;
   /** The open input requests of its machine; the next call on the handle asks the client. Absent if there are none. */
   readonly asks?: readonly HandleAsk[];
   /** Increases with each change. */

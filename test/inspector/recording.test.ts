@@ -8,8 +8,10 @@ import * as assert from 'uvu/assert';
 import { createServer } from '../../src/index.ts';
 import type { Frame, TraceRecord } from '../../src/inspector/frames.ts';
 import { exportPage } from '../../src/inspector/http/export-page.ts';
+import { actorTree, exchangeWaits, flatten, Model, waitsOf } from '../../src/inspector/model/index.ts';
 import { openInspector, readRecording, record } from '../../src/inspector.ts';
-import { connect } from '../../src/testing.ts';
+import { INTERNALS } from '../../src/runtime/internals.ts';
+import { connect, SimulatedClock } from '../../src/testing.ts';
 import { compiled } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
 
@@ -75,6 +77,67 @@ test('S-33 a process that is killed leaves a recording that can be read, and tha
   const { frames } = readRecording(readFileSync(file('killed.json'), 'utf8'));
   assert.is(frames.filter(({ type }) => type === 'hello').length, 3);
   await server.close();
+});
+
+test('a recording lists each call once, with its addressee and its deadline, whenever the call began', async () => {
+  const clock = new SimulatedClock();
+  const server = createServer({ name: 'recorded', version: '1.0.0', log: () => {}, clock });
+  let release = (_: string): void => {};
+  const held = new Promise<string>((resolve) => {
+    release = resolve;
+  });
+  const schema = { type: 'object', properties: { sure: { type: 'boolean' } } } as const;
+  server.tool('count', {}, () => held);
+  server.tool('refund', {}, async (_, ctx) => {
+    await ctx.elicit({ message: 'Pay 42 € back?', schema });
+    return held;
+  });
+  server.tool('charge', {}, async (_, ctx) => {
+    await ctx.elicit({ message: 'Charge 42 €?', schema });
+    return 'charged';
+  });
+  await record(server, file('early.json'));
+  const claude = await connect(server);
+  await claude.initialize();
+  const goose = await connect(server);
+  const meta = {
+    'io.modelcontextprotocol/clientInfo': { name: 'goose', version: '1.4.0' },
+    'io.modelcontextprotocol/clientCapabilities': { elicitation: {} },
+  };
+  const open: Promise<unknown>[] = [
+    claude.request('tools/call', { name: 'count' }),
+    goose.modern('tools/call', { name: 'count' }, meta),
+  ];
+  await goose.modern('tools/call', { name: 'charge' }, meta);
+  const { requestState = '', inputRequests } = await goose.modern('tools/call', { name: 'refund' }, meta);
+  await record(server, file('late.json'));
+  const inputResponses = Object.fromEntries(
+    Object.keys(Object(inputRequests)).map((id) => [id, { action: 'accept', content: { sure: true } }]),
+  );
+  open.push(goose.modern('tools/call', { name: 'refund', requestState, inputResponses }, meta));
+  await clock.advance(1_100);
+  const { seq } = server[INTERNALS].inspection;
+  release('12');
+  await Promise.all(open);
+  await server.close();
+  for (const name of ['early', 'late']) {
+    const model = new Model();
+    for (const frame of readRecording(readFileSync(file(`${name}.json`), 'utf8')).frames) model.take(frame);
+    const calls = flatten(actorTree(model, seq)).filter(({ label, gone }) => label.startsWith('tools/call') && !gone);
+    const listed = calls.map(({ label, exchange, unseen, actor = '' }) => {
+      const waits = unseen ? [unseen] : exchange ? exchangeWaits(model, exchange, seq) : waitsOf(model, actor, seq);
+      return `${label} ${waits?.[0]?.until === undefined ? 'for ever' : 'until'}`;
+    });
+    assert.equal(
+      listed.sort(),
+      ['tools/call charge until', 'tools/call count until', 'tools/call count until', 'tools/call refund until'],
+      name,
+    );
+    const question = [...model.actors.values()].find(({ label }) => label === 'Charge 42 €?');
+    const [wait] = waitsOf(model, question?.address ?? '', seq) ?? [];
+    assert.is(wait?.whom, 'the user of goose 1.4.0', name);
+    assert.ok(Number(wait?.until) > 60_000, name);
+  }
 });
 
 test('a recording has a longest length, and says that it ended', async () => {

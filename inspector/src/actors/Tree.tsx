@@ -23,13 +23,18 @@ const turned = signal<ReadonlySet<string>>(new Set());
 export function Tree() {
   const nodes = tree.value;
   const rows = useMemo(() => rowsOf(nodes, filter.value, turned.value), [nodes, filter.value, turned.value]);
-  const { actor, exchange } = selection.value;
+  const { actor, exchange, unseen } = selection.value;
   const chosen = rows.findIndex(({ node }) =>
-    node.exchange ? node.exchange.key === exchange : node.actor !== undefined && node.id === actor,
+    node.exchange
+      ? node.exchange.key === exchange
+      : node.unseen
+        ? node.actor === unseen?.table && node.unseen.key === unseen?.key
+        : node.actor !== undefined && node.id === actor,
   );
   const choose = (index: number): void => {
     const node = rows[index]?.node;
     if (node?.exchange) select({ exchange: node.exchange.key });
+    else if (node?.unseen && node.actor !== undefined) select({ unseen: { table: node.actor, key: node.unseen.key } });
     else if (node?.actor !== undefined) select({ actor: node.actor });
     else if (node) here.value = node.id;
   };
@@ -188,7 +193,12 @@ export function shapeOf(node: TreeNode): Shape {
   if (node.gone !== undefined) return node.asleep === true ? 'asleep' : 'gone';
   if (node.trouble === 'crashed') return 'trouble';
   if (node.kind === 'exchange' || WAITING.has((node.state ?? '').replace(/ \(\d+\)$/, ''))) return 'waiting';
-  if (node.due !== undefined || node.children.some(({ kind, gone }) => kind === 'ask' && gone === undefined))
+  // An actor that has rejected an event still waits.
+  if (
+    node.due !== undefined ||
+    node.waits === true ||
+    node.children.some(({ kind, gone }) => kind === 'ask' && gone === undefined)
+  )
     return 'waiting';
   return node.trouble === undefined ? 'here' : 'trouble';
 }

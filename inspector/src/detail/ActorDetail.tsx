@@ -7,6 +7,7 @@ import {
   displayName,
   HIBERNATES,
   LIVE,
+  type Since,
   waitsOf,
 } from '../../../src/inspector/model/index.ts';
 import { Icon } from '../parts/icons.tsx';
@@ -43,7 +44,7 @@ export function ActorDetail({ line }: { readonly line: ActorLine }) {
         {alive ? (
           <p class="stands">
             <span class="state-word">{standing?.state ?? 'unknown'}</span>
-            {standing === undefined ? null : <span class="beside">for {lasting(standing.at)}</span>}
+            <Lasting since={data.since(line, 'state', at)} before="for " />
           </p>
         ) : (
           <p class="stands">
@@ -66,7 +67,11 @@ export function ActorDetail({ line }: { readonly line: ActorLine }) {
         <dl class="facts">
           {fresh && view.mailbox > 0 ? <Fact name="mailbox">{plural(view.mailbox, 'message')} waiting</Fact> : null}
           <Fact name="rate">{line.rate(now.value, 10_000).toFixed(1)} records/s</Fact>
-          {life === undefined ? null : <Fact name="age">{lasting(life.at, life.endAt)}</Fact>}
+          {life === undefined ? null : (
+            <Fact name="age">
+              <Lasting since={data.since(line, 'life', at)} {...(alive ? {} : { until: life.endAt })} />
+            </Fact>
+          )}
           {line.parent === undefined ? null : (
             <Fact name="parent">
               <ActorLink address={line.parent} />
@@ -92,9 +97,16 @@ export function ActorDetail({ line }: { readonly line: ActorLine }) {
   );
 }
 
-/** An actor that existed before this page was opened may be older than its first record. */
-function lasting(at: number, until = now.value): string {
-  return `${duration(until - at)}${at < (known().hello?.now ?? 0) ? ' or longer' : ''}`;
+interface LastingProps {
+  readonly since: Since | undefined;
+  readonly until?: number | undefined;
+  readonly before?: string;
+}
+
+/** A state that began before the observation may have lasted longer. */
+function Lasting({ since, until = now.value, before = '' }: LastingProps) {
+  if (since === undefined) return null;
+  return <span class="beside">{`${before}${duration(until - since.at)}${since.earlier ? ' or longer' : ''}`}</span>;
 }
 
 function Fact({ name, children }: { readonly name: string; readonly children: preact.ComponentChildren }) {

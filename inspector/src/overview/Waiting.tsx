@@ -46,10 +46,16 @@ export function Waiting({ rows }: { readonly rows: readonly WaitingRow[] }) {
 }
 
 function WaitingLine({ row }: { readonly row: WaitingRow }) {
-  const { kind, who, client, state, wait, idle, asleep, actor, exchange, progress } = row;
-  const chosen = actor === undefined ? selection.value.exchange === exchange?.key : selection.value.actor === actor;
+  const { kind, who, client, state, wait, idle, asleep, actor, exchange, unseen, progress } = row;
+  const at = selection.value;
+  const chosen = unseen
+    ? at.unseen?.table === unseen.table && at.unseen.key === unseen.key
+    : actor === undefined
+      ? at.exchange === exchange?.key
+      : at.actor === actor;
   const choose = (): void => {
-    if (actor !== undefined && known().actor(actor)) select({ actor });
+    if (unseen) select({ unseen });
+    else if (actor !== undefined && known().actor(actor)) select({ actor });
     else if (exchange) select({ exchange: exchange.key });
   };
   const beside = [state, client].filter((text) => text !== undefined).join(' · ');

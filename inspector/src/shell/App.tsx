@@ -25,8 +25,8 @@ export function App() {
     return () => removeEventListener('keydown', keys);
   }, []);
   const { left, right, bottom } = sizes.value;
-  const { actor, exchange, record } = selection.value;
-  const nothing = actor === undefined && exchange === undefined && record === undefined;
+  const { actor, exchange, unseen, record } = selection.value;
+  const nothing = [actor, exchange, unseen, record].every((chosen) => chosen === undefined);
   // The overview has the width of the detail while nothing is selected.
   const wide = nothing && tab.value === 'overview' && known().hello?.control !== true;
   // The view of the timeline has every row: the strip would be a second one.

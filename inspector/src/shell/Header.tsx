@@ -136,6 +136,10 @@ function Filter() {
         onInput={({ currentTarget }) => {
           filterText.value = currentTarget.value;
         }}
+        onKeyDown={({ key }) => {
+          // Chromium empties a search box without an input event.
+          if (key === 'Escape') filterText.value = '';
+        }}
       />
       {brush.value === undefined ? (
         <span class="key">/</span>

@@ -82,11 +82,12 @@ export function begin(): void {
   let sent = '';
   effect(() => {
     version.value;
-    const { actor, exchange } = selection.value;
+    const { actor, exchange, unseen } = selection.value;
     const { connection } = (exchange === undefined ? live?.actor(actor ?? '') : live?.exchanges.find(exchange)) ?? {};
     const actors = [
       ...(actor === undefined ? [] : [actor]),
       ...(connection === undefined ? [] : [tableOf(connection)]),
+      ...(unseen === undefined ? [] : [unseen.table]),
       ...tables(),
       ...questions(),
     ];

@@ -13,6 +13,8 @@ export interface Selection {
   readonly actor?: string;
   /** The key of a wire exchange. */
   readonly exchange?: string;
+  /** A request that arrived before the observation: its table of requests, and its key there. */
+  readonly unseen?: { readonly table: string; readonly key: string };
   /** The sequence number of a record with its chain of causes. */
   readonly record?: number;
 }

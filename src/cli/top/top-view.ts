@@ -12,6 +12,7 @@ import {
   missing,
   nodeWaits,
   percentile,
+  type Since,
   sizeOf,
   type TreeNode,
   timings,
@@ -52,8 +53,8 @@ export interface Line {
 interface Row {
   readonly name: string;
   readonly state: string;
-  /** The time of its creation on the server's clock, in milliseconds; NaN if unknown. */
-  readonly since: number;
+  /** The time of its creation on the server's clock, in milliseconds; undefined if unknown. */
+  readonly since: Since | undefined;
   readonly waits: readonly Wait[];
   readonly tone: Tone;
 }
@@ -73,12 +74,10 @@ export function topView(model: Model, options: ViewOptions): readonly Line[] {
   const top = [...header(model, options), line('')];
   const methods = methodLines(model, options);
   const room = Math.max(3, options.rows - top.length - methods.length - 1);
-  return [...top, ...listLines(rowsOf(model, options), options, room, model.hello?.now ?? 0), ...methods].map(
-    ({ text, tone }) => ({
-      text: clipLine(text, options.columns),
-      tone,
-    }),
-  );
+  return [...top, ...listLines(rowsOf(model, options), options, room), ...methods].map(({ text, tone }) => ({
+    text: clipLine(text, options.columns),
+    tone,
+  }));
 }
 
 /** The shown actors, plus the actor that reports hibernating handles: the caller requests their details. */
@@ -190,7 +189,7 @@ function connectionRow(model: Model, node: TreeNode, depth: number, now: number)
   return {
     name: safe(`${'  '.repeat(depth)}${[name, ...more].join(', ')}`),
     state: node.state?.startsWith('admitting') === false ? safe(node.state) : 'no session',
-    since: model.actor(node.actor ?? '')?.lives.last?.at ?? Number.NaN,
+    since: bornAt(model, node.actor),
     waits: [],
     tone: 'plain',
   };
@@ -202,7 +201,7 @@ function hibernatingRows(model: Model, depth: number): readonly Row[] {
   const row = (name: string): Row => ({
     name: safe(`${'  '.repeat(depth)}${name}`),
     state: 'hibernating',
-    since: Number.NaN,
+    since: undefined,
     waits: [],
     tone: 'faint',
   });
@@ -210,6 +209,11 @@ function hibernatingRows(model: Model, depth: number): readonly Row[] {
     ...some.map((address) => row(address.replace(/^handle\//, 'handle '))),
     ...(count > some.length && some.length > 0 ? [row(`… and ${count - some.length} more`)] : []),
   ];
+}
+
+function bornAt(model: Model, address = ''): Since | undefined {
+  const line = model.actor(address);
+  return line && model.since(line, 'life');
 }
 
 function rowsOf(model: Model, { sort, now }: ViewOptions): readonly Row[] {
@@ -238,7 +242,8 @@ function rowsOf(model: Model, { sort, now }: ViewOptions): readonly Row[] {
   const due = ({ waits }: Row): number =>
     Math.min(...waits.map(({ until = Number.MAX_VALUE }) => until), Number.MAX_VALUE);
   if (sort === 'deadline') return [...rows].sort((a, b) => due(a) - due(b));
-  if (sort === 'age') return [...rows].sort((a, b) => a.since - b.since);
+  if (sort === 'age')
+    return [...rows].sort((a, b) => (a.since?.at ?? Number.MAX_VALUE) - (b.since?.at ?? Number.MAX_VALUE));
   return sort === 'name' ? [...rows].sort((a, b) => (a.name < b.name ? -1 : 1)) : rows;
 }
 
@@ -247,7 +252,7 @@ function unseenRow(model: Model, node: TreeNode, { name, client }: Unseen, depth
   // The row above names the client of a session.
   const named = client === undefined || !sessionless ? name : `${name} (${client})`;
   const waits = nodeWaits(model, node, LIVE);
-  return { name: safe(`${'  '.repeat(depth)}${named}`), state: 'open', since: Number.NaN, waits, tone: 'plain' };
+  return { name: safe(`${'  '.repeat(depth)}${named}`), state: 'open', since: undefined, waits, tone: 'plain' };
 }
 
 function group({ label }: TreeNode): Row {
@@ -255,12 +260,12 @@ function group({ label }: TreeNode): Row {
 }
 
 function heading(label: string): Row {
-  return { name: safe(label), state: '', since: Number.NaN, waits: [], tone: 'faint' };
+  return { name: safe(label), state: '', since: undefined, waits: [], tone: 'faint' };
 }
 
 function rowOf(model: Model, node: TreeNode, depth: number): Row {
   const { actor = '', exchange, state = '', label, kind, trouble } = node;
-  const since = exchange?.at ?? model.actor(actor)?.lives.last?.at ?? Number.NaN;
+  const since = exchange ? { at: exchange.at, earlier: false } : bornAt(model, actor);
   const plain = kind === 'exchange' || kind === 'session' || label.startsWith(kind) ? label : `${kind} ${label}`;
   // Other actors take the client of the request that created them.
   const { client } = exchange ?? model.exchanges.at(model.actor(actor)?.origin ?? 0)[0] ?? {};
@@ -274,12 +279,7 @@ function rowOf(model: Model, node: TreeNode, depth: number): Row {
   };
 }
 
-function listLines(
-  rows: readonly Row[],
-  { now, columns, offset }: ViewOptions,
-  room: number,
-  begun: number,
-): readonly Line[] {
+function listLines(rows: readonly Row[], { now, columns, offset }: ViewOptions, room: number): readonly Line[] {
   const name = Math.min(Math.max(24, Math.floor(columns * 0.38)), 60);
   const state = Math.min(Math.max(14, Math.floor(columns * 0.18)), 28);
   const head = line(
@@ -291,7 +291,7 @@ function listLines(
   const fits = rows.length - from <= room - 1 ? room : room - 2;
   const lines = rows.slice(from, from + Math.max(1, fits)).map((row) => {
     // `+` marks an actor that is older than the recording.
-    const age = Number.isNaN(row.since) ? '' : `${countdown(now - row.since)}${row.since < begun ? '+' : ' '}`;
+    const age = row.since ? `${countdown(now - row.since.at)}${row.since.earlier ? '+' : ' '}` : '';
     const left = leftText(row.waits, now);
     const text = `${padTo(row.name, name)} ${padTo(row.state, state)} ${age.padStart(8)} ${left.padStart(7)}  ${waitText(row.waits)}`;
     return line(text.trimEnd(), row.tone);

@@ -96,7 +96,7 @@ function isLeafless(value: unknown): boolean {
   return typeof value === 'object' && value !== null;
 }
 
-function next({ status, accepts, asks, expires }: HandleView, naming: Naming): readonly string[] {
+function next({ status, accepts, asks, deadEnd, expires }: HandleView, naming: Naming): readonly string[] {
   const asked = (asks ?? []).map(
     ({ message }) => `Waiting for an answer from the user${message ? `: ${message}` : '.'}`,
   );
@@ -104,13 +104,20 @@ function next({ status, accepts, asks, expires }: HandleView, naming: Naming): r
   return [
     ...asked,
     ...(asks && asks.length > 0 ? [`Call ${naming.name}_get to ask again.`] : []),
-    ...accepted(accepts, naming),
+    ...accepted(accepts, deadEnd === true, naming),
     `It expires ${expires}.`,
   ];
 }
 
-function accepted(events: readonly string[], naming: Naming): readonly string[] {
-  if (events.length === 0) return ['No event is accepted now: it continues without one.'];
+function accepted(events: readonly string[], deadEnd: boolean, naming: Naming): readonly string[] {
+  if (events.length > 0) return acceptedList(events, naming);
+  if (!deadEnd) return ['No event is accepted now: it continues without one.'];
+  return [
+    `No event is accepted now, and nothing leads out of this state. Call ${naming.name}_end if it is not needed.`,
+  ];
+}
+
+function acceptedList(events: readonly string[], naming: Naming): readonly string[] {
   return ['Accepted next:', ...events.map((event) => `- ${naming.callOf(event)}`)];
 }
 
@@ -144,5 +151,7 @@ export function answerRefused(error: unknown, naming: Naming): CallToolResult {
   if (reason === 'busy') throw new ProtocolError(ErrorCode.Overloaded, message, { reason: 'overloaded' });
   if (reason === 'storage') throw new ProtocolError(ErrorCode.InternalError, message, { reason: 'storage' });
   if (incident !== undefined) throw new ProtocolError(ErrorCode.InternalError, message, { incident });
-  return failed([message, ...(accepts === undefined ? [] : accepted(accepts, naming))].join('\n'));
+  return failed(
+    [message, ...(accepts === undefined || accepts.length === 0 ? [] : acceptedList(accepts, naming))].join('\n'),
+  );
 }

@@ -10,13 +10,24 @@ export interface Standing extends Placed {
   /** The event and the transitions that led to the state, if known. */
   readonly event?: string;
   readonly edges: readonly string[];
+  /** True if the actor may have been in this state before its first record. */
+  readonly earlier?: boolean;
 }
 
 /** The time between `created` and `gone`. */
 export interface ActorLife extends Placed {
+  /** The time of its creation; undefined if only its first record is known. */
+  readonly since?: number;
   readonly end?: number;
   readonly endAt?: number;
   readonly why?: string;
+}
+
+/** A moment from which something lasts. */
+export interface Since {
+  readonly at: number;
+  /** True: it may have begun earlier, before the observation. */
+  readonly earlier: boolean;
 }
 
 /** A running timer. */
@@ -25,6 +36,11 @@ export interface PendingTimer {
   readonly event: string;
   readonly delay: number;
   readonly due: number;
+}
+
+/** True if a wait in a view is this timer. */
+export function isTimer(what: string, { event, id }: Pick<PendingTimer, 'event' | 'id'>): boolean {
+  return what === event || what === id || what === `#${event}`;
 }
 
 interface Context extends Placed {
@@ -47,6 +63,8 @@ export class ActorLine {
   chart: string | undefined;
   /** The first known cause of its creation: for an actor that serves a request, the record of that request. */
   origin: number | undefined;
+  /** For the actor of a request: the records of its request, and of each retry with answers. */
+  readonly serves = new Set<number>();
   /** Every record about it. */
   readonly records = new OrderedLog<TraceRecord>();
   readonly standings = new OrderedLog<Standing>();
@@ -55,6 +73,8 @@ export class ActorLine {
   readonly timers = new OrderedLog<RecordHeader & Timed>();
   readonly mail = new OrderedLog<TraceRecord>();
   readonly troubles = new OrderedLog<TraceRecord>();
+  /** The last `created` record of an actor that existed before it. */
+  #introduced = 0;
   readonly #contexts = new OrderedLog<Context>();
   readonly #views = new OrderedLog<Seen>();
 
@@ -69,7 +89,9 @@ export class ActorLine {
     this.label = record.label ?? this.label;
     this.chart = record.chart ?? this.chart;
     // Each new viewer receives `created` for live actors: that is no second lifetime.
-    if (!this.aliveAt(LIVE)) this.lives.add({ seq: record.seq, at: record.at });
+    const { seq, at, since } = record;
+    if (!this.aliveAt(LIVE)) this.lives.add({ seq, at, ...(since === undefined ? {} : { since }) });
+    this.#introduced = since !== undefined && since < at ? seq : 0;
   }
 
   gone(seq: number, at: number, why: string): void {
@@ -81,6 +103,8 @@ export class ActorLine {
   step(record: RecordHeader & Stepped): void {
     this.steps.add(record);
     if (record.context !== undefined) this.#contexts.add({ seq: record.seq, at: record.at, context: record.context });
+    // A rejected event changes nothing: a view from before it is still valid.
+    if (!record.handled && record.edges.length === 0 && this.standings.last) return;
     this.#stand({
       seq: record.seq,
       at: record.at,
@@ -94,7 +118,9 @@ export class ActorLine {
   /** @returns false if it was already in that state */
   state(record: RecordHeader & { readonly state: string }, active: readonly string[]): boolean {
     const { seq, at, state } = record;
-    return this.#stand({ seq, at, state, active, edges: [] });
+    // The state of an actor that existed before the observation follows its introduction.
+    const earlier = this.#introduced === seq - 1 ? { earlier: true } : {};
+    return this.#stand({ seq, at, state, active, edges: [], ...earlier });
   }
 
   viewed(view: ActorView): void {
@@ -125,6 +151,21 @@ export class ActorLine {
     return undefined;
   }
 
+  /**
+   * The start of its life or of its current state, and whether it may be earlier than that.
+   *
+   * @param watched the beginning of the observation: decides for recordings of versions without times of creation
+   */
+  since(of: 'life' | 'state', seq: number, watched: number): Since | undefined {
+    const life = this.lives.before(seq);
+    const standing = this.standing(seq);
+    if (of === 'life')
+      return life && { at: life.since ?? life.at, earlier: life.since === undefined && life.at < watched };
+    if (!standing) return undefined;
+    const { at, earlier = life?.since === undefined && at < watched } = standing;
+    return { at, earlier };
+  }
+
   view(seq: number): ActorView | undefined {
     return this.#views.before(seq)?.view;
   }
@@ -138,10 +179,14 @@ export class ActorLine {
 
   /** The running timers at a record, the earliest deadline first. */
   running(seq: number): readonly PendingTimer[] {
+    // The record of a timer that started before the observation has its whole delay: a later view has its deadline.
+    const view = this.view(seq);
     const running = new Map<string, PendingTimer>();
-    for (const { id, event, delay, due } of this.timers.until(seq)) {
+    for (const { seq: started, id, event, delay, due } of this.timers.until(seq)) {
+      const wait =
+        view && view.seq >= started ? view.waits.find(({ what }) => isTimer(what, { id, event })) : undefined;
       if (due === undefined) running.delete(id);
-      else running.set(id, { id, event, delay, due });
+      else running.set(id, { id, event, delay, due: Math.min(due, wait?.until ?? due) });
     }
     return [...running.values()].sort((a, b) => a.due - b.due);
   }

@@ -2,7 +2,7 @@
  * The model of an inspected server, shared by the page, `troupe top` and coverage. It is pure: frames are its only
  * input.
  */
-export { type ActorLife, ActorLine, type PendingTimer, type Standing } from './actor-line.ts';
+export { type ActorLife, ActorLine, type PendingTimer, type Since, type Standing } from './actor-line.ts';
 export { type ActorChange, changes } from './changes.ts';
 export { type Coverage, KnownChart, type Visits } from './chart-coverage.ts';
 export { hasClient } from './clients.ts';

@@ -38,7 +38,7 @@ function forgotten(model: Model, oldest: number): readonly TraceRecord[] {
     const { address: actor, kind, parent, connection, label, chart } = line;
     const born = line.lives.first;
     if (!born || born.seq >= oldest) continue;
-    const named = { parent, connection, label, chart };
+    const named = { parent, connection, label, chart, since: born.since };
     const members = Object.fromEntries(Object.entries(named).filter(([, value]) => value !== undefined));
     records.push({ type: 'created', seq: born.seq, at: born.at, cause: 0, actor, kind, ...members });
     const standing = line.standings.before(oldest - 1);

@@ -15,7 +15,7 @@ import type {
   Stepped,
   TraceRecord,
 } from '../frames.ts';
-import { ActorLine } from './actor-line.ts';
+import { ActorLine, type Since } from './actor-line.ts';
 import { Doors, Machines } from './belonging.ts';
 import { Causes } from './causes.ts';
 import { Counter, type Coverage, KnownChart, type Visits } from './chart-coverage.ts';
@@ -110,6 +110,11 @@ export class Model {
     return this.charts.get(this.actors.get(address)?.chart ?? '');
   }
 
+  /** The start of an actor's life or of its state, and whether it may be earlier: it was not observed before. */
+  since(line: ActorLine, of: 'life' | 'state', seq = LIVE): Since | undefined {
+    return line.since(of, seq, this.hello?.now ?? 0);
+  }
+
   /** The actor that represents a connection: its session, or its table of requests. */
   doorOf(connection: string): string {
     return this.#doors.of(connection);
@@ -202,10 +207,12 @@ export class Model {
       case 'created':
         line.created(record);
         line.origin ??= root;
+        if (line.kind === 'request') line.serves.add(root);
         this.#machines.add(line, this.actors);
         return this.#doors.add(line, this.actors);
       case 'mail':
         line.mail.add(record);
+        if (line.kind === 'request') line.serves.add(root);
         return this.exchanges.served(root, record.actor, line.kind);
       case 'state':
         return this.#state(line, record);

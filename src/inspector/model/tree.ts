@@ -1,7 +1,7 @@
 /**
  * The tree of actors for people: the server, its clients with their open requests, handles, tasks, and internal actors.
  */
-import type { ActorKind } from '../frames.ts';
+import type { ActorKind, Wait } from '../frames.ts';
 import type { ActorLine } from './actor-line.ts';
 import { isMachinery } from './message-rows.ts';
 import type { Model } from './model.ts';
@@ -23,7 +23,10 @@ export interface TreeNode {
   readonly gone?: string;
   /** It has left memory. Its next message or timer restores it. */
   readonly asleep?: boolean;
+  /** The last failure. A later transition ends an unhandled event or a dropped message. */
   readonly trouble?: 'crashed' | 'unhandled' | 'dropped';
+  /** True if its current view lists something for which it waits. */
+  readonly waits?: boolean;
   /** The earliest of its deadlines. */
   readonly due?: number;
   readonly children: readonly TreeNode[];
@@ -78,7 +81,7 @@ class Tree {
     for (const line of model.actors.values()) {
       const born = line.lives.first;
       if (!born || (seq !== LIVE && born.seq > seq)) continue;
-      if (line.kind === 'request' && line.origin !== undefined) this.#served.add(line.origin);
+      if (line.aliveAt(seq)) for (const origin of line.serves) this.#served.add(origin);
       if (line.kind === 'requests' && line.connection !== undefined && line.aliveAt(seq))
         for (const unseen of unseenOf(model, line, seq))
           push(this.#unseen, model.doorOf(line.connection), unseenNode(line.address, unseen));
@@ -143,6 +146,7 @@ class Tree {
       ...(gone === HIBERNATES ? { asleep: true } : {}),
       ...(trouble === undefined ? {} : { trouble }),
       ...(due === undefined ? {} : { due }),
+      ...(alive && line.kind !== 'requests' && viewedWaits(line, seq).length > 0 ? { waits: true } : {}),
       ...(more === 0 ? {} : { more }),
       children: [
         ...(this.#open.get(line.address) ?? []).map((exchange) => this.#exchange(exchange)),
@@ -214,7 +218,9 @@ class Tree {
   #trouble(line: ActorLine): TreeNode['trouble'] {
     const last = line.troubles.before(this.#seq);
     if (!last) return undefined;
-    return last.type === 'crashed' ? 'crashed' : last.type === 'step' ? 'unhandled' : 'dropped';
+    if (last.type === 'crashed') return 'crashed';
+    if ((line.taken(this.#seq)?.seq ?? 0) > last.seq) return undefined;
+    return last.type === 'step' ? 'unhandled' : 'dropped';
   }
 }
 
@@ -234,10 +240,17 @@ function unseenNode(table: string, unseen: Unseen): TreeNode {
 
 /** The earliest deadline of an actor's waits. */
 function dueOf(line: ActorLine, seq: number): number | undefined {
-  const view = line.view(seq);
-  const waits = view && view.seq >= (line.standing(seq)?.seq ?? 0) ? view.waits : [];
-  const dues = [...line.running(seq), ...waits.flatMap(({ until }) => (until === undefined ? [] : [{ due: until }]))];
+  const dues = [
+    ...line.running(seq),
+    ...viewedWaits(line, seq).flatMap(({ until }) => (until === undefined ? [] : [{ due: until }])),
+  ];
   return dues.length === 0 ? undefined : Math.min(...dues.map(({ due }) => due));
+}
+
+/** The waits in the view of an actor. A view is valid until the next change of its actor. */
+function viewedWaits(line: ActorLine, seq: number): readonly Wait[] {
+  const view = line.view(seq);
+  return view && view.seq >= (line.standing(seq)?.seq ?? 0) ? view.waits : [];
 }
 
 function push<K, V>(map: Map<K, V[]>, key: K, value: V): void {

@@ -3,7 +3,7 @@
  * records.
  */
 import type { ChartEdge, TraceRecord, Wait } from '../frames.ts';
-import type { ActorLine, PendingTimer } from './actor-line.ts';
+import { type ActorLine, isTimer, type PendingTimer } from './actor-line.ts';
 import type { Model } from './model.ts';
 import { LIVE } from './ordered-log.ts';
 import { displayName } from './tree.ts';
@@ -30,15 +30,24 @@ export function waitsOf(model: Model, address: string, seq: number): readonly Wa
   const delays = line.running(seq).map((timer) => delayOf(model, line, timer));
   // A view is valid until the next change of its actor.
   if (view && view.seq >= (line.standing(seq)?.seq ?? 0)) {
-    const named = view.waits.filter(({ what }) => !line.running(seq).some((timer) => isOf(what, timer)));
+    const named = view.waits.filter(({ what }) => !line.running(seq).some((timer) => isTimer(what, timer)));
     const own = [...named.map((wait) => viewedDelay(model, line, wait) ?? asked(model, wait, seq)), ...delays];
-    return own.length === 0 && line.kind === 'session' ? callsOf(model, line, seq) : own;
+    if (own.length > 0) return own;
+    return line.kind === 'session' ? callsOf(model, line, seq) : (servedBy(model, line, seq) ?? own);
   }
   const questions = model.exchanges
     .open(seq)
     .filter(({ direction, about }) => direction === 'out' && about !== undefined && about === line.origin);
   const waits = [...questions.map((question) => questionOf(model, question)), ...delays];
-  return waits.length > 0 ? waits : undefined;
+  return waits.length > 0 ? waits : servedBy(model, line, seq);
+}
+
+/** The actor of a request that asks nothing now: its request waits for its result. */
+function servedBy(model: Model, { serves }: ActorLine, seq: number): readonly Waited[] | undefined {
+  for (const origin of serves)
+    for (const exchange of model.exchanges.at(origin))
+      if (statusAt(exchange, seq) === 'open') return [resultOf(model, exchange, seq)];
+  return undefined;
 }
 
 /** A session itself never waits: its open calls do. */
@@ -66,23 +75,23 @@ function callName({ method, target }: WireExchange): string {
 export function exchangeWaits(model: Model, exchange: WireExchange, seq: number): readonly Waited[] {
   if (statusAt(exchange, seq) !== 'open') return [];
   if (exchange.direction === 'out') return [questionOf(model, exchange)];
-  const serves = [...model.actors.values()].find(
-    (line) => line.kind === 'request' && line.origin === exchange.seq && line.aliveAt(seq),
-  );
+  const serves = [...model.actors.values()].find((line) => line.serves.has(exchange.seq) && line.aliveAt(seq));
   const inner = serves ? waitsOf(model, serves.address, seq) : undefined;
   if (inner && inner.length > 0) return inner;
   const questions = exchange.asks.filter((ask) => ask.seq <= seq && statusAt(ask, seq) === 'open');
   if (questions.length > 0) return questions.map((question) => questionOf(model, question));
+  return [resultOf(model, exchange, seq)];
+}
+
+function resultOf(model: Model, exchange: WireExchange, seq: number): Waited {
   const server = model.actor(exchange.servedBy ?? '');
   const until = deadlineOf(model, exchange, seq);
-  return [
-    {
-      what: 'its result',
-      because: exchange.seq,
-      ...(server ? { whom: displayName(server) } : {}),
-      ...(until === undefined ? { unconfirmed: true } : { until }),
-    },
-  ];
+  return {
+    what: 'its result',
+    because: exchange.seq,
+    ...(server ? { whom: displayName(server) } : {}),
+    ...(until === undefined ? { unconfirmed: true } : { until }),
+  };
 }
 
 /**
@@ -130,11 +139,6 @@ function viewedDelay(model: Model, { address }: ActorLine, wait: Wait): Waited |
 function isNamed(name: string | undefined, question: string | undefined): boolean {
   if (name === undefined || question === undefined) return false;
   return name === question || (name.endsWith('…') && question.startsWith(name.slice(0, -1)));
-}
-
-/** True if a wait in a view is this timer. */
-function isOf(what: string, { event, id }: PendingTimer): boolean {
-  return what === event || what === id || what === `#${event}`;
 }
 
 /** The display name of an event: its label in the actor's chart, or a readable form of XState's own name. */

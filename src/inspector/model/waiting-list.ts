@@ -23,6 +23,8 @@ export interface WaitingRow {
   readonly state?: string;
   readonly actor?: string;
   readonly exchange?: WireExchange;
+  /** A request from before the observation: its table of requests, and its key there. */
+  readonly unseen?: { readonly table: string; readonly key: string };
   /** For timers: `what` is the timer. */
   readonly wait: Waited;
   /** The start of the wait on the server's clock, if known. */
@@ -40,9 +42,7 @@ export interface WaitingRow {
 export function nodeWaits(model: Model, { actor = '', exchange, unseen }: TreeNode, seq: number): readonly Waited[] {
   if (unseen) return [{ what: RESULT, ...(unseen.until === undefined ? {} : { until: unseen.until }) }];
   if (exchange) return exchangeWaits(model, exchange, seq);
-  const line = model.actor(actor);
-  const served = line?.kind === 'request' ? model.exchanges.at(line.origin ?? -1)[0] : undefined;
-  return served ? exchangeWaits(model, served, seq) : (waitsOf(model, actor, seq) ?? []);
+  return waitsOf(model, actor, seq) ?? [];
 }
 
 /** Sorts waits by deadline, the earliest first. */
@@ -197,10 +197,10 @@ function hibernatingRows(model: Model): readonly WaitingRow[] {
 
 function named(
   model: Model,
-  { kind, label, state, actor, asleep }: TreeNode,
+  { kind, label, state, actor, asleep, unseen }: TreeNode,
   exchange: WireExchange | undefined,
   within: string | undefined,
-): Pick<WaitingRow, 'kind' | 'who' | 'client' | 'state' | 'actor' | 'exchange'> {
+): Pick<WaitingRow, 'kind' | 'who' | 'client' | 'state' | 'actor' | 'exchange' | 'unseen'> {
   const client = exchange ? (exchange.client ?? within ?? doorName(model, exchange.connection)) : within;
   const stands = asleep === true ? `${state ?? ''}`.trim() || 'hibernating' : state;
   return {
@@ -210,7 +210,7 @@ function named(
     ...(stands === undefined || !isAuthored(kind === 'group' || kind === 'exchange' ? 'server' : kind)
       ? {}
       : { state: stands }),
-    ...(actor === undefined ? {} : { actor }),
+    ...(actor === undefined ? {} : unseen ? { unseen: { table: actor, key: unseen.key } } : { actor }),
     ...(exchange ? { exchange } : {}),
   };
 }
@@ -220,7 +220,8 @@ function exchangeOf(model: Model, node: TreeNode, line: ActorLine | undefined): 
   if (node.exchange) return node.exchange;
   if (line === undefined || (line.kind !== 'request' && line.kind !== 'task' && line.kind !== 'machine'))
     return undefined;
-  return model.exchanges.at(line.origin ?? -1)[0];
+  // The last one of a request that its client repeated with answers.
+  return model.exchanges.at([...line.serves].at(-1) ?? line.origin ?? -1)[0];
 }
 
 /** The first cause of a wait; for a statechart without one, the step into its current state. */

@@ -51,7 +51,7 @@ export class FrameEncoder {
     const header: RecordHeader = { seq, at, cause };
     switch (record.type) {
       case 'created': {
-        const { type, actor, kind, parent, connection, label, machine } = record;
+        const { type, actor, kind, parent, connection, label, machine, since } = record;
         return {
           ...header,
           type,
@@ -61,6 +61,7 @@ export class FrameEncoder {
           ...(connection === undefined ? {} : { connection }),
           ...(label === undefined ? {} : { label: this.#words(label, MAX_LABEL) }),
           ...this.#chart(machine, actor),
+          ...(since === undefined ? {} : { since }),
         };
       }
       case 'mail': {

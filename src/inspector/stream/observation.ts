@@ -10,7 +10,7 @@ import type { AnyEvent } from '../http/viewer-input.ts';
 import { jsonTextOf } from '../inspector-json.ts';
 import type { Redactor } from '../redaction/redact.ts';
 import { viewActor } from '../views/actor-view.ts';
-import { ActorViews } from '../views/actor-views.ts';
+import { ActorViews, WAITING_KINDS } from '../views/actor-views.ts';
 import { whatIf } from '../views/what-if.ts';
 import { Backlog } from './backlog.ts';
 import { FrameEncoder } from './frame-encoder.ts';
@@ -83,6 +83,8 @@ export class Observation {
       clock: options.clock,
       watchers: () => this.#watchers,
       view: (actor) => this.view(actor),
+      brief: (actor) => this.#brief(actor),
+      living: (kinds, most) => options.inspection.living(kinds, most),
       guarded: (run) => this.#guarded(run),
     });
     this.#sampler = new RecordSampler(options.capacity ?? CAPACITY.first, SAMPLE_MS);
@@ -109,6 +111,7 @@ export class Observation {
     this.#linger = undefined;
     this.#watchers.add(watcher);
     if (!this.#stop) this.#attach();
+    if (watcher.everything) this.#views.recorded();
     return () => {
       if (!this.#watchers.delete(watcher) || this.#watchers.size > 0) return;
       this.#linger = this.#options.clock.after(LINGER_MS, () => this.#detach());
@@ -117,11 +120,20 @@ export class Observation {
 
   /** The current view of an actor; undefined if no live actor has that address. */
   view(actor: string): ActorView | undefined {
-    const { inspection, clock } = this.#options;
-    const live = inspection.live(actor);
-    if (!live) return undefined;
     this.#learn();
-    return viewActor(actor, live, { seq: inspection.seq, at: clock.now(), redactor: this.#options.redactor });
+    return this.#viewOf(actor, false);
+  }
+
+  #viewOf(actor: string, brief: boolean): ActorView | undefined {
+    const { inspection, clock, redactor } = this.#options;
+    const live = inspection.live(actor);
+    return live && viewActor(actor, live, { seq: inspection.seq, at: clock.now(), redactor, brief });
+  }
+
+  /** The view of an actor of a kind that may wait, for recordings. */
+  #brief(actor: string): ActorView | undefined {
+    const kind = this.#options.inspection.live(actor)?.kind;
+    return kind !== undefined && WAITING_KINDS.has(kind) ? this.#viewOf(actor, true) : undefined;
   }
 
   /** The consequences of an event; undefined if no live actor has that address, or it has no statechart. */
@@ -151,6 +163,10 @@ export class Observation {
   flushAll(): void {
     // The number of rounds is limited, so that a fault of the observation cannot loop forever.
     for (let round = 0; round === 0 || (this.#sampler.size > 0 && round < MAX_ROUNDS); round += 1) this.flush();
+    this.#guarded(() => {
+      this.#views.publishWaits();
+      for (const watcher of this.#watchers) watcher.deliver();
+    });
   }
 
   #flushOnce(): void {

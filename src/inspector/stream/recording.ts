@@ -33,6 +33,7 @@ export function recordingOf(observation: Observation, hello: () => HelloFrame, c
   const frames: string[] = [];
   const viewer = new Viewer({
     observation,
+    everything: true,
     hello: () => ({ ...hello(), live: false, control: false }),
     sink: {
       write(frame) {

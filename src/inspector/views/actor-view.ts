@@ -11,16 +11,22 @@ export interface ViewContext {
   readonly seq: number;
   readonly at: number;
   readonly redactor: Redactor;
+  /** True: without the context and the possible transitions. A recording has the context in each step. */
+  readonly brief?: boolean;
 }
 
 /** Never throws: the view contains errors that an author's code threw. */
-export function viewActor(actor: string, live: LiveRecord, { seq, at, redactor }: ViewContext): ActorView {
+export function viewActor(
+  actor: string,
+  live: LiveRecord,
+  { seq, at, redactor, brief = false }: ViewContext,
+): ActorView {
   const charted = tried(() => live.chart?.());
   const chart = charted.value;
   if (chart) redactor.learn(chart.machine);
   const facts = tried(() => live.facts?.());
   const waits = tried(() => live.waits?.());
-  const next = tried(() => (chart ? nextOf(chart) : []));
+  const next = tried(() => (chart && !brief ? nextOf(chart) : []));
   const failed = [charted, facts, waits, next].flatMap(({ why }) => (why === undefined ? [] : [redactor.words(why)]));
   return {
     actor,
@@ -29,7 +35,8 @@ export function viewActor(actor: string, live: LiveRecord, { seq, at, redactor }
     seq,
     state: tried(() => live.state()).value ?? 'unknown',
     mailbox: tried(() => live.queued?.()).value ?? 0,
-    ...(chart ? { active: pathsIn(chart.snapshot.value), context: plainOf(chart.snapshot.context, redactor) } : {}),
+    ...(chart ? { active: pathsIn(chart.snapshot.value) } : {}),
+    ...(chart && !brief ? { context: plainOf(chart.snapshot.context, redactor) } : {}),
     facts: {
       ...plainMembers(facts.value ?? {}, redactor),
       ...(failed.length === 0 ? {} : { 'not available': failed }),

@@ -1,17 +1,45 @@
-/** Sends watchers the views of the actors in their focus whenever they change. */
+/**
+ * Sends watchers the views of the actors in their focus whenever they change, and recordings the waits of all actors.
+ */
 import type { Clock, Timer } from '../../clock.ts';
-import type { ActorView } from '../frames.ts';
+import { isObject } from '../../protocol/json.ts';
+import type { ActorKind, ActorView } from '../frames.ts';
 import { jsonTextOf } from '../inspector-json.ts';
 import type { Watcher } from '../stream/watcher.ts';
 
 /** Interval of checks on actors in focus without a record: their waits may change without one. */
 const CHECK_MS = 1_000;
 
+/** The kinds of actors with waits that records do not contain: addressees, deadlines, and requests in flight. */
+export const WAITING_KINDS: ReadonlySet<ActorKind> = new Set([
+  'ask',
+  'request',
+  'task',
+  'handle',
+  'requests',
+  'server',
+]);
+/**
+ * These change with every request, so a recording has them only once per {@link CHECK_MS}: requests that take longer are
+ * listed.
+ */
+const SLOW: ReadonlySet<ActorKind> = new Set(['requests', 'server']);
+/** Maximum number of views for recordings in one publication. The next one continues. */
+const MAX_WAITS = 50;
+/** Maximum number of actors whose waits are recorded at the beginning of a recording: the newest. */
+const MAX_LIVING = 1_000;
+/** Maximum number of actors whose last recorded waits are stored, to omit repetitions. */
+const MAX_RECORDED = 2_000;
+
 export interface ActorViewsOptions {
   readonly clock: Clock;
   watchers(): Iterable<Watcher>;
   /** The view of an actor; undefined if no live actor has that address. */
   view(actor: string): ActorView | undefined;
+  /** The view without the context; undefined for an actor of another kind than {@link WAITING_KINDS}. */
+  brief(actor: string): ActorView | undefined;
+  /** The live actors of these kinds: at most so many, the newest last. */
+  living(kinds: ReadonlySet<ActorKind>, most: number): readonly string[];
   /** Runs code that may fail through a fault of the inspector. */
   guarded(run: () => void): void;
 }
@@ -22,6 +50,10 @@ export class ActorViews {
   readonly #published = new Map<string, string>();
   /** Actors with a record since the last publication. */
   readonly #touched = new Set<string>();
+  /** Actors whose waits a recording may need. */
+  readonly #waiting = new Set<string>();
+  /** The last recorded waits of each actor. */
+  readonly #recorded = new Map<string, string>();
   #check: Timer | undefined;
 
   constructor(options: ActorViewsOptions) {
@@ -31,6 +63,13 @@ export class ActorViews {
   /** An actor has a new record. */
   touched(actor: string): void {
     this.#touched.add(actor);
+  }
+
+  /** A recording has begun: it needs the waits of the live actors. */
+  recorded(): void {
+    this.#recorded.clear();
+    for (const actor of this.#options.living(WAITING_KINDS, MAX_LIVING)) this.#waiting.add(actor);
+    this.#scheduleCheck();
   }
 
   /** The focus of a watcher has changed. */
@@ -54,7 +93,53 @@ export class ActorViews {
         if (text !== undefined) watcher.viewChanged(actor, text);
       }
     }
+    if (this.#records()) {
+      for (const actor of this.#touched) this.#waiting.add(actor);
+      this.#publishWaits(MAX_WAITS, all);
+    } else this.#waiting.clear();
     this.#touched.clear();
+  }
+
+  /** Sends recordings all waits that are outstanding. */
+  publishWaits(): void {
+    if (this.#records()) this.#publishWaits(Number.POSITIVE_INFINITY, true);
+  }
+
+  #records(): boolean {
+    for (const { everything } of this.#options.watchers()) if (everything) return true;
+    return false;
+  }
+
+  #publishWaits(most: number, slowToo: boolean): void {
+    let count = 0;
+    for (const actor of this.#waiting) {
+      if (count >= most) return;
+      const view = this.#options.brief(actor);
+      if (view && SLOW.has(view.kind) && !slowToo) continue;
+      this.#waiting.delete(actor);
+      if (!view) {
+        this.#recorded.delete(actor);
+        continue;
+      }
+      count += 1;
+      const text = this.#newWaits(view);
+      if (text === undefined) continue;
+      for (const watcher of this.#options.watchers()) if (watcher.everything) watcher.viewChanged(actor, text);
+    }
+  }
+
+  /** The frame with the view of an actor if its waits have changed. */
+  #newWaits(view: ActorView): string | undefined {
+    const { actor, kind, waits, facts } = view;
+    const now = jsonTextOf({ waits, ...(SLOW.has(kind) ? { facts } : {}) });
+    const before = this.#recorded.get(actor);
+    const waitless = waits.length === 0 && (!SLOW.has(kind) || isQuiet(facts));
+    if (before === now || (before === undefined && waitless)) return undefined;
+    this.#recorded.delete(actor);
+    if (!waitless) this.#recorded.set(actor, now);
+    if (this.#recorded.size > MAX_RECORDED)
+      for (const oldest of this.#recorded.keys()) if (this.#recorded.delete(oldest)) break;
+    return jsonTextOf({ type: 'look', look: view });
   }
 
   end(): void {
@@ -62,6 +147,8 @@ export class ActorViews {
     this.#check = undefined;
     this.#published.clear();
     this.#touched.clear();
+    this.#waiting.clear();
+    this.#recorded.clear();
   }
 
   /** The frame with the view of an actor if it has changed. */
@@ -81,7 +168,7 @@ export class ActorViews {
       const watchers = [...this.#options.watchers()];
       const focused = new Set(watchers.flatMap(({ focus }) => [...focus]));
       for (const actor of this.#published.keys()) if (!focused.has(actor)) this.#published.delete(actor);
-      if (focused.size === 0) return;
+      if (focused.size === 0 && !this.#records()) return;
       this.#scheduleCheck();
       this.#options.guarded(() => {
         this.publish(true);
@@ -89,4 +176,11 @@ export class ActorViews {
       });
     });
   }
+}
+
+/** True for a table without requests in flight, and for a server without hibernating handles. */
+function isQuiet(facts: ActorView['facts']): boolean {
+  const held = facts['in flight'];
+  const hibernating = facts.hibernating;
+  return (!Array.isArray(held) || held.length === 0) && (!isObject(hibernating) || hibernating.count === 0);
 }

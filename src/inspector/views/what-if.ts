@@ -6,12 +6,12 @@ import {
   type AnyEventObject,
   type AnyMachineSnapshot,
   type AnyStateMachine,
-  and,
   getNextTransitions,
   transition,
 } from 'xstate';
 import { edgeOf, isFor, nodesOf, readChart } from '../../charts/chart.ts';
 import type { ChartEdge } from '../../charts/chart-node.ts';
+import { guardResult, guardWithoutData } from '../../charts/guard.ts';
 import { pathsIn } from '../../charts/paths.ts';
 import type { Charted } from '../../inspection/records.ts';
 import { edgesTaken } from '../../inspection/stepping.ts';
@@ -20,9 +20,6 @@ import type { Next, Plain, WhatIf } from '../frames.ts';
 import { cloneContext } from './clone-context.ts';
 
 type Transition = ReturnType<typeof getNextTransitions>[number];
-
-/** The result of a guard, or the error that it threw. */
-type Verdict = { readonly says: boolean } | { readonly threw: string };
 
 /** Maximum numbers of copied values of a context: for a what-if, and for each view. */
 const MAX_TRIED = 100_000;
@@ -39,7 +36,7 @@ export function nextOf({ machine, snapshot: now }: Charted): readonly Next[] {
       edge,
       event: each.eventType,
       ...(guard === undefined ? {} : { guard }),
-      allowed: each.guard === undefined ? 'yes' : withoutData(each, snapshot),
+      allowed: each.guard === undefined ? 'yes' : guardWithoutData(each.guard, snapshot, each.eventType),
     };
   });
 }
@@ -47,28 +44,6 @@ export function nextOf({ machine, snapshot: now }: Charted): readonly Next[] {
 /** A snapshot with a copied context, on which an author's code can run. */
 function onCopy(snapshot: AnyMachineSnapshot, most = MAX_TRIED): AnyMachineSnapshot {
   return { ...snapshot, context: cloneContext(snapshot.context, most) };
-}
-
-/** The result of the guard for an event without data; unknown if it reads data. */
-function withoutData(each: Transition, snapshot: AnyMachineSnapshot): Next['allowed'] {
-  let asked = false;
-  const event = new Proxy(
-    { type: each.eventType },
-    {
-      get(target, name) {
-        if (name === 'type') return target.type;
-        asked = true;
-        return undefined;
-      },
-      has(target, name) {
-        asked ||= name !== 'type';
-        return name in target;
-      },
-    },
-  );
-  const verdict = ask(each.guard, snapshot, event);
-  if ('threw' in verdict || asked) return 'unknown';
-  return verdict.says ? 'yes' : 'no';
 }
 
 /** @param show makes a context plain. Never throws: the result contains errors that the author's code threw. */
@@ -96,7 +71,7 @@ export function whatIf(
     };
   } catch (error) {
     const [first] = candidates(snapshot, event).flatMap((each) => {
-      const verdict = each.guard === undefined ? undefined : ask(each.guard, onCopy(snapshot), event);
+      const verdict = each.guard === undefined ? undefined : guardResult(each.guard, onCopy(snapshot), event);
       return verdict && 'threw' in verdict ? [`${nameOf(each, machine)} threw: ${verdict.threw}`] : [];
     });
     return { ...now, allowed: false, why: first ?? `its code threw: ${messageOf(error)}` };
@@ -122,9 +97,9 @@ function refusal(machine: AnyStateMachine, snapshot: AnyMachineSnapshot, event: 
   }
   const said = found.map((each) => {
     if (each.guard === undefined) return forbids(each);
-    const verdict = ask(each.guard, snapshot, event);
+    const verdict = guardResult(each.guard, snapshot, event);
     if ('threw' in verdict) return `${nameOf(each, machine)} threw: ${verdict.threw}`;
-    return verdict.says ? forbids(each) : `${nameOf(each, machine)} returned false`;
+    return verdict.allows ? forbids(each) : `${nameOf(each, machine)} returned false`;
   });
   return [...new Set(said)].join('; ');
 }
@@ -141,18 +116,6 @@ function forbids(each: Transition): string {
 /** The state that a transition leaves, for display. */
 function stateOf({ source }: Transition): string {
   return source.path.length === 0 ? 'every state' : `state "${source.path.join('.')}"`;
-}
-
-/** Evaluates a guard of any form. XState's own `and` accepts all forms, and its member `check` evaluates them. */
-function ask(guard: unknown, snapshot: AnyMachineSnapshot, event: AnyEventObject): Verdict {
-  try {
-    const joined: unknown = Reflect.apply(and, undefined, [[guard]]);
-    const check: unknown = typeof joined === 'function' ? Reflect.get(joined, 'check') : undefined;
-    if (typeof check !== 'function') return { threw: 'cannot evaluate guards with this version of XState' };
-    return { says: Boolean(check(snapshot, { context: snapshot.context, event }, joined)) };
-  } catch (error) {
-    return { threw: messageOf(error) };
-  }
 }
 
 const known = new WeakMap<AnyStateMachine, ReadonlyMap<string, ChartEdge>>();

@@ -6,13 +6,15 @@ import {
   eventName,
   exchangeWaits,
   flatten,
+  framesOf,
   holdsUnseen,
   LIVE,
+  Model,
   unseenOf,
   waitsOf,
 } from '../../../src/inspector/model/index.ts';
 import { suite } from '../../harness/door.ts';
-import { call, type FrameFeed, result, shop } from './frames.ts';
+import { call, type FrameFeed, hello, result, shop } from './frames.ts';
 
 const test = suite('model: waiting');
 
@@ -139,4 +141,76 @@ test("XState's own events are told in words", () => {
   assert.is(eventName(model, 'order_1', 'xstate.after.patience.order.cart'), 'after patience');
   assert.is(eventName(model, 'order_1', 'xstate.done.actor.consent'), 'consent done');
   assert.is(eventName(model, 'order_1', 'xstate.error.actor.consent'), 'consent failed');
+});
+
+test('a handle that rejected an event still waits, and a later transition ends its failure', () => {
+  const shopping = shop();
+  const { model } = shopping;
+  const handleNode = () => flatten(actorTree(model, LIVE)).find(({ id }) => id === 'order_1');
+  // A state outside of the chart, such as that of a machine without nested states.
+  shopping.state('order_1', 'waiting');
+  look(shopping, 'order_1', { waits: [{ what: 'something', whom: 'the client' }] });
+  shopping.step('order_1', 'pay', [], ['cart']);
+  assert.equal(waitsOf(model, 'order_1', LIVE), [{ what: 'something', whom: 'the client' }]);
+  assert.equal([handleNode()?.waits, handleNode()?.trouble], [true, 'unhandled']);
+  shopping.step('order_1', 'checkout', ['cart#1'], ['confirming']);
+  assert.equal([handleNode()?.waits, handleNode()?.trouble], [undefined, undefined]);
+});
+
+test('a timer from before the observation ends when the view says, and a restarted one when its record says', () => {
+  const shopping = shop();
+  const { model } = shopping;
+  shopping.record({ type: 'timer', actor: 'order_1', id: 't', event: 'add', delay: 500, due: 560 });
+  look(shopping, 'order_1', { waits: [{ what: '#add', until: 300 }] });
+  assert.is(model.actor('order_1')?.running(LIVE)[0]?.due, 300);
+  shopping.record({ type: 'timer', actor: 'order_1', id: 't', event: 'add', delay: 500, due: 900 });
+  assert.is(model.actor('order_1')?.running(LIVE)[0]?.due, 900);
+});
+
+test('ages are exact if the server reports when an actor was created', () => {
+  const shopping = shop();
+  const { model } = shopping;
+  const line = (actor: string) => {
+    const found = model.actor(actor);
+    assert.ok(found);
+    return found;
+  };
+  shopping.frame({ ...hello, now: 1_000 });
+  // In a recording of an earlier version, everything before the hello may be older.
+  assert.equal(model.since(line('order_1'), 'life'), { at: 70, earlier: true });
+  shopping.record({ type: 'created', actor: 'order_2', kind: 'handle', chart: 'order-1', since: 20 });
+  shopping.state('order_2', 'cart');
+  assert.equal(model.since(line('order_2'), 'life'), { at: 20, earlier: false });
+  assert.equal(model.since(line('order_2'), 'state'), { at: 100, earlier: true });
+  shopping.step('order_2', 'checkout', ['cart#1'], ['confirming']);
+  assert.equal(model.since(line('order_2'), 'state'), { at: 110, earlier: false });
+  shopping.record({ type: 'created', actor: 'order_3', kind: 'handle', chart: 'order-1', since: shopping.now + 10 });
+  shopping.state('order_3', 'cart');
+  assert.equal(model.since(line('order_3'), 'life'), { at: 120, earlier: false });
+  assert.equal(model.since(line('order_3'), 'state'), { at: 130, earlier: false });
+  const copy = new Model();
+  for (const frame of framesOf(model)) copy.take(frame);
+  assert.equal(copy.since(copy.actor('order_2') ?? line('order_2'), 'life'), { at: 20, earlier: false });
+});
+
+test('a request that its client repeats with answers is listed once', () => {
+  const shopping = shop();
+  const { model } = shopping;
+  const first = shopping.wire('in', call(1, 'refund'));
+  const request = {
+    type: 'created',
+    actor: 'request/1',
+    kind: 'request',
+    connection: 'c1',
+    label: 'tools/call refund',
+  };
+  shopping.record({ ...request, type: 'created', kind: 'request' }, first);
+  shopping.wire('out', result(1, { resultType: 'input_required' }), { about: first });
+  const again = shopping.wire('in', call(2, 'refund'));
+  shopping.record({ type: 'mail', actor: 'request/1', name: 'retry', data: {} }, again);
+  const calls = flatten(actorTree(model, LIVE)).filter(({ label }) => label === 'tools/call refund');
+  assert.equal(
+    calls.map(({ id }) => id),
+    ['request/1'],
+  );
 });

@@ -1,0 +1,54 @@
+/** A page that is opened after things have begun shows them, and how long they have lasted. */
+import type { Page } from 'playwright-core';
+import * as assert from 'uvu/assert';
+import { Browsing, browserSuite } from '../../harness/browser.ts';
+import { type Stage, stage, tool } from './stage.ts';
+import { choose, open } from './visit.ts';
+
+const test = browserSuite('the page, opened late');
+const browsing = new Browsing();
+let shop: Stage;
+let page: Page;
+
+test.before(async () => {
+  shop = await stage({ chatter: false });
+  const { cursor } = shop.clients;
+  assert.ok(cursor);
+  tool(cursor, 'count_stock').catch(() => {});
+  page = await open(browsing, shop);
+});
+test.after(async () => {
+  await browsing.close();
+  await shop.close();
+});
+
+test('a call from before is selected as itself, not as its table', async () => {
+  await choose(page, 'count_stock');
+  const row = page.locator('.node', { hasText: 'count_stock' });
+  await page.locator('.detail h2', { hasText: 'tools/call count_stock' }).waitFor();
+  assert.is(await row.getAttribute('aria-selected'), 'true');
+  assert.is(await page.locator('.node[aria-selected=true]').count(), 1);
+  await page.locator('.detail .waits', { hasText: /its result, until \d\d:\d\d/ }).waitFor();
+  assert.match(await page.locator('.detail').innerText(), /It arrived before the observation/);
+});
+
+test('the age of an actor is exact, and the time in its state is a lower bound', async () => {
+  await choose(page, 'claude-code');
+  await page.locator('.detail h2', { hasText: 'claude-code' }).waitFor();
+  assert.match(await page.locator('.detail .stands').innerText(), /for .* or longer/);
+  assert.not.match(await page.locator('.detail .facts', { hasText: 'age' }).innerText(), /or longer/);
+});
+
+test('Escape clears the filter with its box', async () => {
+  const nodes = page.locator('.node');
+  await page.fill('#filter', 'cursor');
+  await page.locator('.node', { hasText: 'claude-code' }).waitFor({ state: 'detached' });
+  await page.press('#filter', 'Escape');
+  await page.locator('.node', { hasText: 'claude-code' }).waitFor();
+  assert.is(await page.inputValue('#filter'), '');
+  assert.ok((await nodes.count()) > 3);
+});
+
+test('no page has written an error to its console', () => {
+  assert.equal(browsing.complaints, []);
+});
