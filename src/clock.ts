@@ -69,6 +69,11 @@ export function inSlices<T>(clock: Clock, items: Iterator<T>, act: (item: T) => 
   done();
 }
 
+/** The same as {@link inSlices}. Resolves after the last item. */
+export function eachInSlices<T>(clock: Clock, items: Iterable<T>, act: (item: T) => void): Promise<void> {
+  return new Promise((resolve) => inSlices(clock, items[Symbol.iterator](), act, resolve));
+}
+
 /** Formats milliseconds since 1970 as ISO 8601. */
 export function isoOf(ms: number): string {
   return new Date(ms).toISOString();

@@ -147,7 +147,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
   keeping.restoring(() => tasks.restore(registries.tools));
 
   // The server actor.
-  const connections = new OpenConnections();
+  const connections = new OpenConnections(clock);
   const lasting = new Set<string>();
   const server = spawnServer({
     system,
@@ -223,7 +223,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
   const stop = async (reason: string): Promise<void> => {
     interactive.leave();
     subscriptions.mailbox.send({ type: 'flush all' });
-    connections.giveUp(reason);
+    await connections.giveUp(reason);
     tasks.stop(reason);
     interactive.stop(reason);
     const results = await Promise.allSettled(transports.map((transport) => closed(transport, clock)));

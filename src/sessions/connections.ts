@@ -3,6 +3,7 @@
  * against their limits.
  */
 import { nanoid } from 'nanoid';
+import { type Clock, eachInSlices, inSlices } from '../clock.ts';
 import type { OpenedSession, SessionOpener } from '../codec/inbound/inbound.ts';
 import type { ListKind } from '../messages/change-notices.ts';
 import type { ConnectionId, Exchange } from '../messages/connection-events.ts';
@@ -31,8 +32,13 @@ const LISTS: readonly ListKind[] = ['tools', 'resources', 'prompts'];
 
 /** The open connections of a server. */
 export class OpenConnections {
+  readonly #clock: Clock;
   readonly #connections = new Map<ConnectionId, Connection>();
   #draining = false;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
 
   get ids(): readonly ConnectionId[] {
     return [...this.#connections.keys()];
@@ -60,14 +66,14 @@ export class OpenConnections {
     this.#draining = true;
   }
 
-  /** Asks every connection to accept no new requests. */
+  /** Asks every connection to accept no new requests, in slices. */
   drain(): void {
-    for (const connection of this.#connections.values()) connection.drain();
+    inSlices(this.#clock, this.#connections.values(), (connection) => connection.drain(), nothing);
   }
 
-  /** Ends the requests in flight with a response, and sends nothing afterwards. */
-  giveUp(reason: string): void {
-    for (const connection of this.#connections.values()) connection.giveUp(reason);
+  /** Ends the requests in flight with a response, in slices, and sends nothing afterwards. */
+  giveUp(reason: string): Promise<void> {
+    return eachInSlices(this.#clock, this.#connections.values(), (connection) => connection.giveUp(reason));
   }
 }
 
@@ -192,6 +198,8 @@ class SharedSessions implements SessionOpener {
     }
   }
 }
+
+function nothing(): void {}
 
 /** Makes a new session durable: its later states are stored. */
 function persistenceOf(kept: SessionRepository, opening: Initialize, dialect: Dialect): SessionPersistence {

@@ -257,6 +257,81 @@ test('R-44 what is written to many streams leaves in the turn in which it is tol
   front.close();
 });
 
+/** Looks in each turn of the event loop while a server closes. @returns how much the count grew in one turn at most */
+async function mostInOneTurn(count: () => number, close: () => Promise<void>): Promise<number> {
+  let over = false;
+  let [before, most] = [count(), 0];
+  const closed = close().then(() => {
+    over = true;
+  });
+  while (!over) {
+    most = Math.max(most, count() - before);
+    before = count();
+    await turn();
+  }
+  await closed;
+  return most;
+}
+
+test(`R-44 a server that closes ends the subscriptions of ${MANY} clients in slices`, async () => {
+  const all = await crowd('modern', 'list');
+  const ended: string[] = [];
+  for (const { peer } of all.listeners) peer.onText((text) => void (text.includes('"result"') && ended.push(text)));
+  const most = await mostInOneTurn(
+    () => ended.length,
+    () => all.server.close(),
+  );
+  assert.is(ended.length, MANY);
+  assert.ok(most > 0 && most <= MANY / 2, `${most} ended in one turn`);
+});
+
+test(`R-44 a server that closes ends the requests of ${MANY} clients in slices`, async () => {
+  const all = await crowd('legacy', 'list');
+  all.server.tool('hold', {}, () => new Promise<string>(() => {}));
+  const ended: string[] = [];
+  for (const { peer } of all.listeners) {
+    peer.onText((text) => void (text.includes('"id":7') && ended.push(text)));
+    say(peer, { id: 7, method: 'tools/call', params: { name: 'hold', arguments: {} } });
+  }
+  await settled();
+  const most = await mostInOneTurn(
+    () => ended.length,
+    () => {
+      const closed = all.server.close();
+      // The grace time is over.
+      all.clock.pass(3_000);
+      return closed;
+    },
+  );
+  assert.is(ended.length, MANY);
+  assert.ok(most > 0 && most <= MANY / 2, `${most} ended in one turn`);
+});
+
+test(`R-44 a server that closes ends ${MANY} legacy streams over HTTP in slices, and asks each client to reconnect`, async () => {
+  const { server } = stage();
+  const ask = (method: string, more: object): Promise<Response> =>
+    server.fetch(new Request('http://localhost/mcp', { method, ...more }));
+  const accept = 'application/json, text/event-stream';
+  const clientInfo = { name: 'listener', version: '1.0.0' };
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo };
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params });
+  const ended: string[] = [];
+  for (let count = 0; count < MANY; count += 1) {
+    const opened = await ask('POST', { headers: { accept, 'content-type': 'application/json' }, body });
+    const session = opened.headers.get('mcp-session-id') ?? '';
+    const stream = await ask('GET', { headers: { accept, 'mcp-session-id': session } });
+    void stream.text().then((text) => ended.push(text));
+  }
+  const most = await mostInOneTurn(
+    () => ended.length,
+    () => server.close(),
+  );
+  await settled();
+  assert.is(ended.length, MANY);
+  assert.ok(ended.every((text) => text.includes('retry: 1000\n')));
+  assert.ok(most > 0 && most <= MANY / 2, `${most} ended in one turn`);
+});
+
 test('a thing that changes all the time is told to everybody, and holds up no other', () => {
   const told: string[] = [];
   const fanOut = new FanOut<string, string>((hearer, change) => void told.push(`${hearer} ${change}`));

@@ -63,6 +63,31 @@ export const BROADCASTS: readonly BrokenBuild[] = [
   {
     id: 'R-44',
     test,
+    file: 'src/sessions/connections.ts',
+    find: 'inSlices(this.#clock, this.#connections.values(), (connection) => connection.drain(), nothing);',
+    replace: 'for (const connection of this.#connections.values()) connection.drain();',
+    why: 'a server that closes ends thousands of subscriptions in one turn',
+  },
+  {
+    id: 'R-44',
+    test,
+    file: 'src/sessions/connections.ts',
+    find: 'return eachInSlices(this.#clock, this.#connections.values(), (connection) => connection.giveUp(reason));',
+    replace:
+      'for (const connection of this.#connections.values()) connection.giveUp(reason); return Promise.resolve();',
+    why: 'a server that closes ends the requests of thousands of clients in one turn',
+  },
+  {
+    id: 'R-44',
+    test,
+    file: 'src/transports/http/http-connections.ts',
+    find: 'await eachInSlices(clock, this.#sessions.values(), (session) => {',
+    replace: '[...this.#sessions.values()].forEach((session) => {',
+    why: 'a server that closes ends thousands of streams in one turn',
+  },
+  {
+    id: 'R-44',
+    test,
     file: 'src/emitters/subscriptions.ts',
     find: 'for (const change of this.#pendingFor(request)) announce(request, change);',
     replace: '',

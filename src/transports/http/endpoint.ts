@@ -49,11 +49,11 @@ export class Endpoint implements RouteAnswers {
     this.#draining = true;
   }
 
-  /** Ends every stream and asks the clients of resumable streams to reconnect. */
-  close(): void {
+  /** Ends every stream, in slices, and asks the clients of resumable streams to reconnect. */
+  close(): Promise<void> {
     this.#draining = true;
     this.#closed = true;
-    this.#open?.connections.close();
+    return this.#open?.connections.close() ?? Promise.resolve();
   }
 
   /** Serves one request. Never throws. */

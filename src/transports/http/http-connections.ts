@@ -1,5 +1,6 @@
 /** The open connections of HTTP clients: the shared connection, sessions, and streams. Connects them to the bus. */
 import { nanoid } from 'nanoid';
+import { eachInSlices } from '../../clock.ts';
 import type { ConnectionEvents, ConnectionId, Exchange, Reader } from '../../messages/connection-events.ts';
 import { ErrorCode } from '../../protocol/errors.ts';
 import type { TransportHost } from '../transport.ts';
@@ -182,20 +183,26 @@ export class HttpConnections {
     return true;
   }
 
-  /** Ends every stream and asks the clients of resumable streams to reconnect. Drops all unanswered requests. */
-  close(): void {
+  /**
+   * Ends every stream and asks the clients of resumable streams to reconnect. Drops all unanswered requests. In slices,
+   * because ending thousands of streams takes as long as a broadcast.
+   */
+  async close(): Promise<void> {
     this.waking.end();
     this.#sweeper.end();
-    const now = this.host.clock.now();
+    const { bus, clock } = this.host;
+    const now = clock.now();
     const reason = 'the server is closing';
-    for (const session of [...this.#sessions.values()]) {
+    await eachInSlices(clock, this.#sessions.values(), (session) => {
       this.#forget(session);
       session.end(this.#options.retryMs, now);
-      this.host.bus.emit('connection.closed', { connection: session.connection, reason });
-    }
-    for (const stream of this.#old.values()) stream.end();
-    this.host.bus.emit('connection.closed', { connection: this.#shared, reason });
-    for (const open of this.#open.all()) if (open instanceof PostExchange) open.unanswered();
+      bus.emit('connection.closed', { connection: session.connection, reason });
+    });
+    await eachInSlices(clock, this.#old.values(), (stream) => stream.end());
+    bus.emit('connection.closed', { connection: this.#shared, reason });
+    await eachInSlices(clock, this.#open.all(), (open) => {
+      if (open instanceof PostExchange) open.unanswered();
+    });
     for (const unsubscribe of this.#unsubscribe) unsubscribe();
   }
 

@@ -173,7 +173,7 @@ class NodeTransport implements RelocatableTransport {
   #listen(server: Server, { host, port, path }: ResolvedHttpOptions, endpoint: Endpoint): Promise<void> {
     return new Promise((resolve, reject) => {
       server.once('error', (error: NodeJS.ErrnoException) => {
-        endpoint.close();
+        void endpoint.close();
         const why =
           error.code === 'EADDRINUSE'
             ? `port ${port} is in use. Choose another, or 0 for any free port`
@@ -228,7 +228,7 @@ class NodeTransport implements RelocatableTransport {
 
   async #close(): Promise<void> {
     const server = this.#server;
-    this.#endpoint?.close();
+    await this.#endpoint?.close();
     if (!server || !this.#host) return;
     const { clock } = this.#host;
     await new Promise<void>((resolve) => {

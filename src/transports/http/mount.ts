@@ -31,8 +31,7 @@ export class MountedTransport implements Transport {
   }
 
   close(): Promise<void> {
-    this.#endpoint.close();
-    return Promise.resolve();
+    return this.#endpoint.close();
   }
 
   fetch(request: Request): Promise<Response> {
