@@ -16,7 +16,7 @@ import { IdempotentCalls } from './idempotent-calls.ts';
 import { Instance } from './instance.ts';
 import type { HandlesOptions, InstanceDeps } from './instance-deps.ts';
 import { Deactivating, damagedHandle, unknownHandle } from './load-instance.ts';
-import { checkKind } from './machine-checks.ts';
+import { checkDelays, checkKind } from './machine-checks.ts';
 import type { Caller, HandleChange, HandlePage, MachineKind, SendOptions } from './machine-definition.ts';
 import { PoisonEvents, type QuarantinedEvent } from './poison-events.ts';
 import { readStored, writeStored } from './restore.ts';
@@ -68,7 +68,9 @@ export class Handles {
    * @throws {TypeError} for an invalid machine, with a correction
    */
   define(kind: MachineKind): void {
-    this.#kinds.set(kind.name, checkKind(kind));
+    const checked = checkKind(kind);
+    for (const warning of checkDelays(kind, this.#options.limits)) this.#options.system.log('warning', warning);
+    this.#kinds.set(kind.name, checked);
     warnOfUntestedXState(this.#options.system.log);
     this.#directory.redefined(kind.name);
   }

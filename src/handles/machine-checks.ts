@@ -1,9 +1,11 @@
 /** Checks a machine when it is defined, not when its first client uses it. */
 import type { AnyStateMachine } from 'xstate';
+import type { Limits } from '../limits.ts';
 import { describe, isObject } from '../protocol/json.ts';
 import { foreignCopy } from '../registry/xstate-copy.ts';
 import { endlessCycle, MAX_STEPS } from './cycles.ts';
 import type { MachineKind } from './machine-definition.ts';
+import { fixedDelays } from './machine-references.ts';
 
 /**
  * Checks a machine and bounds the number of steps in its turns.
@@ -34,12 +36,43 @@ export function checkKind(kind: MachineKind): MachineKind {
   };
 }
 
-/** Copies the machine with a maximum number of steps per turn. */
-function bounded(machine: AnyStateMachine, where: string): AnyStateMachine {
+/** @throws {TypeError} for an object that is no machine, or one of another copy of XState */
+export function checkMachine(machine: AnyStateMachine, where: string): void {
   if (!isObject(machine) || typeof machine.provide !== 'function' || !isObject(machine.root))
     throw new TypeError(`${where}: expected a machine from XState's createMachine, got ${describe(machine)}`);
   const foreign = foreignCopy(machine);
   if (foreign !== undefined) throw new TypeError(`${where}: ${foreign}`);
+}
+
+/**
+ * Checks the delays of a machine against the lifetime of its instances. A delay that depends on the context is not known
+ * here.
+ *
+ * @returns warnings of delays that end only if a client uses the instance in between
+ * @throws {TypeError} for a delay that cannot end
+ */
+export function checkDelays({ name, machine, ttlMs, idleMs }: MachineKind, limits: Limits): readonly string[] {
+  const life = ttlMs ?? limits.handleTtlMs;
+  const idle = idleMs ?? limits.handleIdleMs;
+  const delays = fixedDelays(machine);
+  const never = delays.filter(({ ms }) => ms > life);
+  if (never.length > 0) {
+    const texts = never.map(({ ms, where }) => `${where}: the delay of ${ms} ms`);
+    throw new TypeError(
+      `machine ${quoted(name)}: ${texts.join('; ')} never ends, because an instance lives for ${life} ms. Set ttlMs in the options of the machine, or limits.handleTtlMs, to more than ${Math.max(...never.map(({ ms }) => ms))}`,
+    );
+  }
+  return delays
+    .filter(({ ms }) => ms > idle)
+    .map(
+      ({ ms, where }) =>
+        `machine ${quoted(name)}: ${where}: an instance that no client uses expires after ${idle} ms, before its delay of ${ms} ms ends. Set idleMs in the options of the machine, or limits.handleIdleMs, to more than ${ms}`,
+    );
+}
+
+/** Copies the machine with a maximum number of steps per turn. */
+function bounded(machine: AnyStateMachine, where: string): AnyStateMachine {
+  checkMachine(machine, where);
   const cycle = endlessCycle(machine);
   if (cycle)
     throw new TypeError(

@@ -4,6 +4,7 @@ import type { PromptImplementation, ResourceImplementation, ToolImplementation }
 import { HandlerErrors } from '../executors/handler-errors.ts';
 import { endlessCycle } from '../handles/cycles.ts';
 import type { Handles } from '../handles/handles.ts';
+import { missingImplementations } from '../handles/machine-references.ts';
 import { statechartRunner } from '../handles/statechart-call.ts';
 import type { CompiledTool } from '../handles/tools/handle-tools.ts';
 import type { InteractiveRequests } from '../input/interactive-requests.ts';
@@ -180,12 +181,15 @@ export function spawnOffering(host: OfferingOptions): Offering {
 
 /**
  * @throws {DefinitionError} if a machine loops without end as soon as it starts, which no timer could interrupt
- *   (R-14)
+ *   (R-14), or names an implementation that it does not have
  */
 function settling(definition: AnyTool): AnyTool {
   const { name, machine } = definition;
   // If it is not a machine, the check of the definition rejects it by name.
-  const cycle = typeof machine?.transition === 'function' ? endlessCycle(machine) : undefined;
+  if (typeof machine?.transition !== 'function') return definition;
+  const missing = missingImplementations(machine);
+  if (missing.length > 0) throw new DefinitionError(`tool "${name}": machine: ${missing.join('\n- ')}`);
+  const cycle = endlessCycle(machine);
   if (!cycle) return definition;
   throw new DefinitionError(
     `tool "${name}": machine: the eventless transitions of ${cycle.join(', ')} form an endless loop: add a guard to one of them`,

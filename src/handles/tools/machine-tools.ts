@@ -2,11 +2,13 @@
 import type { AnyMachineSnapshot } from 'xstate';
 import { eventsOf, fingerprint, readChart, takers } from '../../charts/chart.ts';
 import type { ChartNode } from '../../charts/chart-node.ts';
-import { describe } from '../../protocol/json.ts';
+import { describe, isObject } from '../../protocol/json.ts';
 import type { ResourceDefinition } from '../../registry/define.ts';
 import { checkMembers, DefinitionError } from '../../registry/definition-checks.ts';
 import type { AnyMachine } from '../define-machine.ts';
+import { checkMachine } from '../machine-checks.ts';
 import type { MachineKind } from '../machine-definition.ts';
+import { missingImplementations } from '../machine-references.ts';
 import { membersOf } from './handle-arguments.ts';
 import type { HandlesPort } from './handle-calls.ts';
 import { resourcesOf } from './handle-resources.ts';
@@ -25,10 +27,13 @@ export function compileMachine(definition: AnyMachine, handles: HandlesPort): To
   checkName(name);
   const label = `machine "${name}"`;
   checkMembers('machine', label, definition);
+  checkMachine(machine, label);
+  for (const [version, old] of Object.entries(definition.previous ?? {}))
+    checkMachine(old, `${label}, version ${version}`);
   const chart = readChart(machine);
+  const missing = [...missingEvents(definition, chart), ...missingIn(definition)];
+  if (missing.length > 0) throw new DefinitionError(`${label}: ${missing.join('\n- ')}`);
   const events = Object.keys(definition.events);
-  if (events.length === 0)
-    throw new DefinitionError(`${label}: events: expected at least one event that clients may send, got none`);
   for (const type of events) checkEvent(type, chart, definition, `${label}: events.${type}`);
   const members = new Map(
     Object.entries(definition.events).map(([type, schema]) => [type, membersOf(schema, `${label}: events.${type}`)]),
@@ -46,6 +51,28 @@ function checkName(name: unknown): void {
   throw new DefinitionError(
     `machine ${typeof name === 'string' ? `"${name}"` : describe(name)}: expected a name of 1 to 100 letters, digits, "_", "-" or "."; use "title" for a display name`,
   );
+}
+
+/** Explains how to list the events, if the definition lists none. */
+function missingEvents({ events }: Partial<AnyMachine>, chart: ChartNode): readonly string[] {
+  if (events !== undefined && !isObject(events))
+    return [`events: expected the events that clients may send, such as { pay: true }, got ${describe(events)}`];
+  if (events !== undefined && Object.keys(events).length > 0) return [];
+  const accepted = eventsOf(chart);
+  const all = accepted.map((type) => `${/^[A-Za-z_$][\w$]*$/.test(type) ? type : `'${type}'`}: true`).join(', ');
+  const write =
+    accepted.length === 0
+      ? 'The machine accepts none: register it as a tool, which runs it to its final state: server.tool(name, { machine })'
+      : `Write those of the machine that a client may send: events: { ${all} }, with a schema in place of true for an event that has data`;
+  return [`events: expected at least one event that clients may send, got none. ${write}`];
+}
+
+/** The missing implementations of the machine, and of the earlier versions on which instances finish. */
+function missingIn({ machine, previous = {} }: AnyMachine): readonly string[] {
+  const earlier = Object.entries(previous).flatMap(([version, old]) =>
+    missingImplementations(old).map((text) => `version ${version}: ${text}`),
+  );
+  return [...missingImplementations(machine), ...earlier];
 }
 
 /** The tools that every machine has. */
