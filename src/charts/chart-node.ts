@@ -1,5 +1,5 @@
 /**
- * A statechart as plain data: its states and their transitions. Types only; pages and recordings contain it unchanged.
+ * A statechart as plain data: its states and their transitions. Pages and recordings contain it unchanged.
  */
 
 export interface ChartNode {
@@ -39,4 +39,11 @@ export interface ChartEdge {
   /** The paths of the target states; empty for a transition that stays. */
   readonly targets: readonly string[];
   readonly description?: string;
+}
+
+/** The condition of a transition in a word; undefined for an unconditional one. @example 'hasItems', 'otherwise' */
+export function conditionOf(node: ChartNode, edge: ChartEdge): string | undefined {
+  if (edge.guard !== undefined) return edge.guard === '' ? 'if' : edge.guard;
+  const before = node.edges.slice(0, node.edges.indexOf(edge));
+  return before.some(({ on, guard }) => on === edge.on && guard !== undefined) ? 'otherwise' : undefined;
 }

@@ -1,7 +1,7 @@
 /** Writes a statechart as Mermaid's stateDiagram-v2, for places that render it: a README, a wiki, a pull request. */
 import { nodesOf } from './chart.ts';
 import type { ChartEdge, ChartNode } from './chart-node.ts';
-import { conditionOf } from './condition.ts';
+import { conditionOf } from './chart-node.ts';
 
 /** Mermaid's keywords, and names that its objects already have: no state id may equal one of them. */
 const TAKEN: ReadonlySet<string> = new Set([

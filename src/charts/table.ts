@@ -1,7 +1,7 @@
 /** Writes a statechart as a table in Markdown: a row for each transition, with its author's descriptions. */
 import { nodesOf } from './chart.ts';
 import type { ChartEdge, ChartNode } from './chart-node.ts';
-import { conditionOf } from './condition.ts';
+import { conditionOf } from './chart-node.ts';
 
 interface Row {
   readonly state: string;

@@ -43,8 +43,7 @@ export class HandleDirectory {
   readonly #timerQueue: TimerQueue;
   readonly #creationReplies: CreationReplies;
   #timers: Timer[] = [];
-  #restored = false;
-  #stopped = false;
+  #phase: 'restoring' | 'open' | 'stopped' = 'restoring';
   #onExpired: (entry: HandleRecord) => void = () => {};
 
   constructor(host: InstanceDeps, kind: (name: string) => MachineKind | undefined) {
@@ -224,13 +223,13 @@ export class HandleDirectory {
         else if (!idle) this.#activate(entry.id);
       });
     }
-    if (!this.#restored || !this.#kind(name)) return;
+    if (this.#phase === 'restoring' || !this.#kind(name)) return;
     for (const entry of this.#entries.values()) if (entry.name === name && entry.atWork) this.#activate(entry.id);
   }
 
   /** Activates an instance again after a while, because it left memory through a failure of the store. */
   reactivateLater(entry: HandleRecord): void {
-    if (entry.status !== 'active' || this.#stopped) return;
+    if (entry.status !== 'active' || this.#phase === 'stopped') return;
     if (this.#entries.get(entry.id) !== entry) return;
     this.#timerQueue.add(entry.id, this.#host.date() + RETRY_MS);
   }
@@ -253,13 +252,13 @@ export class HandleDirectory {
       if (entry?.status === 'active' && !this.#expired.has(entry) && !this.#timerQueue.has(actor))
         this.#timerQueue.add(actor, due);
     }
-    this.#restored = true;
+    if (this.#phase === 'restoring') this.#phase = 'open';
     for (const entry of this.#entries.values())
       if (entry.atWork && entry.status === 'active' && !this.#expired.has(entry)) this.#activate(entry.id);
   }
 
   async stop(): Promise<void> {
-    this.#stopped = true;
+    this.#phase = 'stopped';
     for (const timer of this.#timers) timer.cancel();
     this.#timerQueue.stop();
     await Promise.all(
@@ -301,7 +300,7 @@ export class HandleDirectory {
   #activate(id: string): void {
     const entry = this.#entries.get(id);
     // A machine that is not offered now may be offered later. Its instances are then activated.
-    if (!entry || this.#stopped || !this.#kind(entry.name) || this.#isExpired(entry)) return;
+    if (!entry || this.#phase === 'stopped' || !this.#kind(entry.name) || this.#isExpired(entry)) return;
     this.instanceOf(entry).wake();
   }
 
@@ -356,7 +355,7 @@ export class HandleDirectory {
 
   /** Starts the periodic checks for hibernation and expiry while there are handles. */
   #startSweeps(): void {
-    if (this.#timers.length > 0 || this.#stopped) return;
+    if (this.#timers.length > 0 || this.#phase === 'stopped') return;
     this.#every(this.#host.limits.handleRestMs / 2, () => this.#hibernateUnused());
     this.#every(EXPIRY_MS, () => this.#expireAll());
   }
@@ -364,7 +363,7 @@ export class HandleDirectory {
   #every(ms: number, run: () => void): void {
     const again = (): void => {
       run();
-      if (!this.#stopped) this.#timers[place] = this.#host.clock.after(ms, again);
+      if (this.#phase !== 'stopped') this.#timers[place] = this.#host.clock.after(ms, again);
     };
     const place = this.#timers.push(this.#host.clock.after(ms, again)) - 1;
   }

@@ -109,10 +109,10 @@ class StatechartCall {
   readonly #writes: CheckpointWrites;
   /** Holds back effects and input requests until the checkpoint that led to them is durable. */
   readonly #output: OutputGate<Pending | undefined>;
-  /** Overdue timers fire first. */
-  #late = false;
-  #stirred = false;
-  #over = false;
+  /** `catching up`: the timers that fell due while no process ran the call fire before anything else. */
+  #phase: 'catching up' | 'running' | 'ended' = 'running';
+  /** The machine has changed since its last turn. */
+  #changed = false;
 
   constructor(
     run: CallOfMachine,
@@ -171,9 +171,9 @@ class StatechartCall {
     // This checkpoint is already durable. Overdue timers come before the effects of this state.
     const effects = hosted.takeEffects();
     if (this.#storedTimers.every(({ due }) => due > now)) return this.#runEffects(effects);
-    this.#late = true;
+    this.#phase = 'catching up';
     this.#host.clock.after(0, () => {
-      this.#late = false;
+      if (this.#phase === 'catching up') this.#phase = 'running';
       this.#runEffects(effects);
     });
   }
@@ -185,14 +185,14 @@ class StatechartCall {
 
   /** Handles all changes in one turn of the event loop together. */
   #markChanged(): void {
-    if (this.#stirred || this.#over) return;
-    this.#stirred = true;
+    if (this.#changed || this.#phase === 'ended') return;
+    this.#changed = true;
     queueMicrotask(() => this.#turn());
   }
 
   #turn(): void {
-    if (this.#late || !this.#output.still || this.#over) return;
-    this.#stirred = false;
+    if (this.#phase !== 'running' || !this.#output.still) return;
+    this.#changed = false;
     const hosted = this.#hosted;
     hosted.takeEvents();
     const { status, error } = hosted.snapshot;
@@ -212,12 +212,12 @@ class StatechartCall {
 
   /** Runs the effects once the checkpoint that led to them is durable, if there is one. */
   #runEffects(effects: readonly Effect[]): void {
-    if (this.#over) return;
+    if (this.#phase === 'ended') return;
     this.#onFirstCheckpoint?.();
     const failed = this.#hosted.run(effects);
     if (failed) return this.#fail(failed.error);
     // The effects may have changed the machine, or it has changed in the meantime.
-    if (this.#stirred) return queueMicrotask(() => this.#turn());
+    if (this.#changed) return queueMicrotask(() => this.#turn());
     const { status, output } = this.#hosted.snapshot;
     if (status === 'done') this.#end('reached its final state', () => this.#resolve(output));
   }
@@ -227,8 +227,8 @@ class StatechartCall {
   }
 
   #end(why: string, settle: () => void): void {
-    if (this.#over) return;
-    this.#over = true;
+    if (this.#phase === 'ended') return;
+    this.#phase = 'ended';
     this.#run.ctx.signal.removeEventListener('abort', this.#aborted);
     this.#hosted.stop();
     this.#onFirstCheckpoint?.();

@@ -9,8 +9,14 @@ import { systemClock } from '../clock.ts';
 import { isObject } from '../protocol/json.ts';
 import { markEnded } from '../store/crash-marker.ts';
 import { toText } from '../store/serialize.ts';
-import type { Blocked, BlockOver, Culprit, NotesOpened, WatchdogData } from './blocked.ts';
-import { describeStall } from './describe-stall.ts';
+import {
+  type Blocked,
+  type BlockOver,
+  type Culprit,
+  describeStall,
+  type NotesOpened,
+  type WatchdogData,
+} from './blocked.ts';
 import { EXPRESSION } from './stall-probe.ts';
 
 class Watch {

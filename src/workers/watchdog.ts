@@ -10,8 +10,7 @@ import { processWide } from '../global-registry.ts';
 import type { OperatorLog } from '../operator-log.ts';
 import { messageOf } from '../protocol/json.ts';
 import type { WatchdogOption } from '../watchdog-option.ts';
-import type { Blocked, BlockOver, NotesOpened, WatchdogData } from './blocked.ts';
-import { describeStall } from './describe-stall.ts';
+import { type Blocked, type BlockOver, describeStall, type NotesOpened, type WatchdogData } from './blocked.ts';
 import { poison } from './poison-calls.ts';
 import { startThread } from './start-thread.ts';
 

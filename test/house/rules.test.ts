@@ -515,7 +515,7 @@ test('only the doors turn text into values and values into text', () => {
     'src/input/seal.ts',
     'src/input/model-fallback.ts',
     'src/store/serialize.ts',
-    'src/handles/tools/handle-json.ts',
+    'src/handles/tools/handle-resources.ts',
   ];
   // The inspector has a door of its own: to its viewers, and to the texts that it shows them.
   inside.push('src/inspector/inspector-json.ts');

@@ -6,12 +6,12 @@ import { drawChart } from '../../charts/picture.ts';
 import type { Context } from '../../input/context.ts';
 import type { HandleView } from '../../messages/handle-messages.ts';
 import { ErrorCode, ProtocolError } from '../../protocol/errors.ts';
+import type { JsonObject } from '../../protocol/json.ts';
 import type { ResourceDefinition } from '../../registry/define.ts';
 import type { AnyMachine } from '../define-machine.ts';
 import { HandleError } from '../handle-error.ts';
 import { viewData } from './handle-answer.ts';
 import type { HandlesPort } from './handle-calls.ts';
-import { jsonText } from './handle-json.ts';
 
 /** Maximum number of handles that a completion examines. */
 const MAX_COMPLETED = 100;
@@ -77,4 +77,9 @@ function notThere({ reason, message }: HandleError, uri: string): ProtocolError 
   return gone
     ? new ProtocolError(ErrorCode.ResourceNotFound, reason === 'expired' ? message : 'Resource not found', { uri })
     : new ProtocolError(reason === 'busy' ? ErrorCode.Overloaded : ErrorCode.InternalError, message);
+}
+
+/** Formats a handle as the text of its resource: JSON within a JSON message, as clients expect it. */
+function jsonText(data: JsonObject): string {
+  return JSON.stringify(data, undefined, 2);
 }

@@ -1,7 +1,7 @@
 /** Counts the states and transitions of authors' statecharts that a server visits, and prints them as a table. */
 import type { AnyStateMachine } from 'xstate';
 import { fingerprint, readChart } from '../../charts/chart.ts';
-import { conditionOf } from '../../charts/condition.ts';
+import { conditionOf } from '../../charts/chart-node.ts';
 import { pathsIn } from '../../charts/paths.ts';
 import type { ActorKind, InspectionListener, InspectionRecord } from '../../inspection/records.ts';
 import { around, Counter, type Coverage, coverageOf, KnownChart } from '../model/chart-coverage.ts';
