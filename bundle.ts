@@ -33,6 +33,7 @@ const COMMANDS = [
   'commands/top',
   'commands/call',
   'commands/inspect',
+  'commands/open',
   'commands/login',
   'commands/logout',
   'commands/init',

@@ -15,6 +15,7 @@ const commands: Readonly<Record<string, () => Promise<{ main(args: readonly stri
   top: () => import('./commands/top.ts'),
   call: () => import('./commands/call.ts'),
   inspect: () => import('./commands/inspect.ts'),
+  open: () => import('./commands/open.ts'),
   login: () => import('./commands/login.ts'),
   logout: () => import('./commands/logout.ts'),
   init: () => import('./commands/init.ts'),

@@ -55,6 +55,8 @@ export const USAGE = `Usage: troupe <command>
   troupe inspect TARGET [--json]
       open the inspector on a connection to any MCP server, or print all that
       the server offers as JSON
+  troupe open RECORDING
+      show a recording (of --record) in the inspector, without a server
   troupe login URL
       sign in to a server, and store the grant for troupe call
   troupe logout URL

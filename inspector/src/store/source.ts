@@ -63,6 +63,12 @@ export function begin(): void {
           shared?.publish(frames);
           take(frames);
         },
+        recording: (text, name) => {
+          // Each tab reads the file itself.
+          live = undefined;
+          shared?.close();
+          openRecording(text, name);
+        },
         status: (status) => {
           shared?.publishStatus(status);
           stands(status);

@@ -14,6 +14,8 @@ export interface StreamOptions {
   /** The sequence number of the last known record. */
   since(): number;
   frames(frames: readonly Frame[]): void;
+  /** The page was served with a recording instead of a server. The stream has ended. */
+  recording(text: string, name: string): void;
   status(status: StreamStatus): void;
 }
 
@@ -26,7 +28,7 @@ export interface Stream {
 const FIRST_WAIT_MS = 400;
 const LONGEST_WAIT_MS = 8_000;
 
-export function openStream({ viewer, since, frames, status }: StreamOptions): Stream {
+export function openStream({ viewer, since, frames, recording, status }: StreamOptions): Stream {
   const closed = new AbortController();
   let hurry = (): void => {};
   let wait = FIRST_WAIT_MS;
@@ -37,6 +39,8 @@ export function openStream({ viewer, since, frames, status }: StreamOptions): St
       try {
         const query = `viewer=${encodeURIComponent(viewer)}&since=${since()}`;
         const response = await ask(`api/stream?${query}`, { signal: closed.signal });
+        if (response.headers.get('content-type') === 'application/json')
+          return recording(await response.text(), nameIn(response));
         status({ state: 'live' });
         await read(response, (received) => {
           // Only a frame proves that the stream works again.
@@ -71,6 +75,12 @@ export function openStream({ viewer, since, frames, status }: StreamOptions): St
       hurry();
     },
   };
+}
+
+/** The file name of a recording. */
+function nameIn(response: Response): string {
+  const [, name = ''] = /filename\*=UTF-8''(\S+)/.exec(response.headers.get('content-disposition') ?? '') ?? [];
+  return decodeURIComponent(name) || 'this recording';
 }
 
 /** Splits a stream into its events: `data:` lines up to an empty one. Passes on the frames of one chunk together. */

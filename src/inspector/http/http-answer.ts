@@ -1,7 +1,7 @@
 /** Reads request bodies and writes HTTP responses with the headers of the inspector. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { jsonTextOf, readText } from '../inspector-json.ts';
-import { HEADERS } from './token-guard.ts';
+import { HEADERS, type TokenRefusal } from './token-guard.ts';
 import { InputError } from './viewer-input.ts';
 
 type Headers = Readonly<Record<string, string>>;
@@ -28,6 +28,10 @@ export function send(
 
 export function sendJson(response: ServerResponse, value: object, status = 200, headers: Headers = {}): void {
   send(response, status, 'application/json', jsonTextOf(value), headers);
+}
+
+export function refuseRequest(response: ServerResponse, { status, why, headers }: TokenRefusal): void {
+  sendJson(response, { error: why }, status, headers);
 }
 
 /** Writes the error of a request. Internal errors are not described. */

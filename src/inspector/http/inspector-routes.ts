@@ -10,9 +10,9 @@ import type { Observation } from '../stream/observation.ts';
 import type { Viewers } from '../stream/viewers.ts';
 import type { Controller } from '../views/control.ts';
 import { exportPage } from './export-page.ts';
-import { readBody, send, sendError, sendJson } from './http-answer.ts';
+import { readBody, refuseRequest, send, sendError, sendJson } from './http-answer.ts';
+import type { ApiRoutes } from './listener.ts';
 import type { PageFiles } from './page-files.ts';
-import type { TokenRefusal } from './token-guard.ts';
 import { InputError, readActor, readActors, readViewer, readViewerEvent } from './viewer-input.ts';
 import { openStream } from './viewer-stream.ts';
 
@@ -41,7 +41,7 @@ const MAX_VIEWS = 64;
 type Route = (request: IncomingMessage, response: ServerResponse, query: URLSearchParams) => void | Promise<void>;
 
 /** Routes the paths below `/api`. */
-export class InspectorRoutes {
+export class InspectorRoutes implements ApiRoutes {
   readonly #options: InspectorRoutesOptions;
   readonly #get: Readonly<Record<string, Route>>;
   readonly #post: Readonly<Record<string, (body: unknown, response: ServerResponse) => void | Promise<void>>>;
@@ -146,10 +146,6 @@ export class InspectorRoutes {
     if (!view) throw new InputError(404, `actor: no live actor has the address "${actor}"`);
     return view;
   }
-}
-
-export function refuseRequest(response: ServerResponse, { status, why, headers }: TokenRefusal): void {
-  sendJson(response, { error: why }, status, headers);
 }
 
 function attachment(name: string): Readonly<Record<string, string>> {

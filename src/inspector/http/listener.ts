@@ -3,8 +3,7 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Clock } from '../../clock.ts';
-import { send } from './http-answer.ts';
-import { type InspectorRoutes, refuseRequest } from './inspector-routes.ts';
+import { refuseRequest, send } from './http-answer.ts';
 import type { PageFiles } from './page-files.ts';
 import { TokenGuard } from './token-guard.ts';
 
@@ -18,12 +17,17 @@ const MAX_CONNECTIONS = 128;
 /** Milliseconds that clients have to read open responses when it closes. */
 const FLUSH_MS = 500;
 
+/** Serves the paths below `/api`, for an authenticated caller. */
+export interface ApiRoutes {
+  serve(request: IncomingMessage, response: ServerResponse, path: string, query: string): Promise<void>;
+}
+
 export interface ListenerOptions {
   readonly port: number;
   readonly token: string;
   readonly clock: Clock;
   readonly files: PageFiles;
-  readonly routes: InspectorRoutes;
+  readonly routes: ApiRoutes;
   log(message: string): void;
 }
 

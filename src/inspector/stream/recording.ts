@@ -6,6 +6,7 @@ import { constants, type FileHandle, open } from 'node:fs/promises';
 import { isObject } from '../../protocol/json.ts';
 import { FORMAT, type Frame, type HelloFrame, type Recording } from '../frames.ts';
 import { readText } from '../inspector-json.ts';
+import { Model } from '../model/index.ts';
 import type { Observation } from './observation.ts';
 import { type Sink, Viewer } from './viewer.ts';
 
@@ -21,6 +22,8 @@ const CATALOGUE_SHARE = 1 / 8;
 const MAX_LINE = 4 * 1024 * 1024;
 /** Maximum number of bytes that wait for the disk before the recording lags. */
 const MAX_WAITING = 4 * 1024 * 1024;
+/** Maximum number of records in memory while a recording is checked. */
+const CHECKED_RECORDS = 1_000;
 
 /** The catalogue of a server, as a frame. */
 interface Catalogue {
@@ -258,6 +261,36 @@ export function readRecording(text: string): Recording {
     return frame && isFrame(frame.value) ? [frame.value] : [];
   });
   return { format: 'troupe-recording', version: FORMAT, frames };
+}
+
+/**
+ * Checks that a text is a recording that the page can show, without holding its frames.
+ *
+ * @returns the number of its frames
+ * @throws {TypeError} for a text that is no recording, or one without valid frames
+ */
+export function checkRecording(text: string): number {
+  const model = new Model({ maxRecords: CHECKED_RECORDS });
+  let frames = 0;
+  const take = (frame: Frame): void => {
+    if (frames === 0 && frame.type !== 'hello')
+      throw new TypeError(`the recording is damaged: expected the hello frame first, got ${frame.type}`);
+    frames += 1;
+    try {
+      model.take(frame);
+    } catch {
+      throw new TypeError(`the recording is damaged: frame ${frames} (${frame.type}) is invalid`);
+    }
+  };
+  if (!text.startsWith(`${HEAD}\n`)) for (const frame of readRecording(text).frames) take(frame);
+  else
+    for (let from = HEAD.length + 1, to = 0; to !== -1; from = to + 1) {
+      to = text.indexOf('\n', from);
+      const frame = readText(text.slice(from, to === -1 ? text.length : to).replace(/,$/, ''));
+      if (frame && isFrame(frame.value)) take(frame.value);
+    }
+  if (frames === 0) throw new TypeError('the recording is damaged: expected frames, got none');
+  return frames;
 }
 
 function isRecording(value: unknown): value is Recording {

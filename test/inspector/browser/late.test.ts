@@ -1,6 +1,12 @@
 /** A page that is opened after things have begun shows them, and how long they have lasted. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import type { Page } from 'playwright-core';
 import * as assert from 'uvu/assert';
+import { systemClock } from '../../../src/clock.ts';
+import { openRecording } from '../../../src/inspector/open-recording.ts';
 import { Browsing, browserSuite } from '../../harness/browser.ts';
 import { type Stage, stage, tool } from './stage.ts';
 import { choose, open } from './visit.ts';
@@ -47,6 +53,28 @@ test('Escape clears the filter with its box', async () => {
   await page.locator('.node', { hasText: 'claude-code' }).waitFor();
   assert.is(await page.inputValue('#filter'), '');
   assert.ok((await nodes.count()) > 3);
+});
+
+test('a recording is shown without a server, by the page of troupe open', async () => {
+  const { origin, hash } = new URL(shop.url);
+  const response = await fetch(`${origin}/api/recording`, { headers: { authorization: `Bearer ${hash.slice(1)}` } });
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-open-'));
+  const file = join(folder, 'day of tea.json.gz');
+  writeFileSync(file, gzipSync(await response.text()));
+  const shown = await openRecording(file, { port: 0, clock: systemClock, log: () => {} });
+  rmSync(folder, { recursive: true });
+  const reader = await browsing.reader();
+  // Two tabs share a stream: each reads the recording itself.
+  const tabs = [await reader.newPage(), await reader.newPage()];
+  for (const tab of tabs) {
+    await tab.goto(shown.url);
+    await tab.locator('.status.recording').waitFor();
+    await choose(tab, 'count_stock');
+    await tab.locator('.detail .waits', { hasText: /its result, until \d\d:\d\d/ }).waitFor();
+    assert.is(await tab.getByText('back to the server').count(), 0);
+  }
+  await reader.close();
+  await shown.close();
 });
 
 test('no page has written an error to its console', () => {

@@ -1,0 +1,53 @@
+/** `troupe open RECORDING`: shows a recording in the inspector, without a running server. */
+import { openInBrowser } from '../../client/browser.ts';
+import { systemClock } from '../../clock.ts';
+import { openRecording } from '../../inspector/open-recording.ts';
+import { messageOf } from '../../protocol/json.ts';
+import { watchSignals } from '../../transports/signals.ts';
+import { readOptions } from '../command-options.ts';
+import { safe } from '../top/format.ts';
+import { noBrowser, say, UsageError } from '../usage.ts';
+
+const OPTIONS = { port: 'PORT', 'no-open': '' };
+
+const HELP = `Usage: troupe open RECORDING [--port PORT] [--no-open]
+
+Shows a recording in the inspector, a local web page, without a running server:
+a file of --record, or one that the page exported as JSON, also compressed by
+gzip. The page is reachable only from this machine, with the token in its URL.
+Ctrl-C ends it.
+
+  --port PORT            the port on 127.0.0.1; default: any free port
+  --no-open              open no browser
+`;
+
+/** Runs the command. @throws {UsageError} */
+export async function main(args: readonly string[]): Promise<void> {
+  const line = readOptions('open', args, OPTIONS);
+  if (!line) return void process.stdout.write(HELP);
+  const { values, positionals } = line;
+  const [file, ...more] = positionals;
+  if (file === undefined || more.length > 0)
+    throw new UsageError(`troupe open: expected one RECORDING, got ${positionals.join(' ') || 'none'}`);
+  const port = portOf(values.port);
+  try {
+    const log = (message: string): void => say(`troupe open: ${message}`);
+    const page = await openRecording(file, { port, clock: systemClock, log });
+    say(`troupe open: ${safe(file)} at ${page.url}`);
+    // The listener keeps no process alive.
+    systemClock.hold();
+    watchSignals(() => void page.close().then(() => process.exit(0)));
+    if (values['no-open'] === undefined) openInBrowser(new URL(page.url), () => say(noBrowser('open')));
+  } catch (error) {
+    say(`troupe open: ${safe(file)}: ${safe(messageOf(error))}`);
+    process.exitCode = 1;
+  }
+}
+
+/** @throws {UsageError} */
+function portOf(value: string | undefined): number {
+  if (value === undefined) return 0;
+  const port = Number(value);
+  if (/^\d+$/.test(value) && port < 65_536) return port;
+  throw new UsageError(`troupe open: --port: expected a whole number from 0 to 65535, got ${safe(value)}`);
+}
