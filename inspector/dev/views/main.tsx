@@ -60,6 +60,9 @@ function draw(): void {
         by={by}
         onBy={(next) => put({ by: next })}
         onSelect={(next) => put({ record: next })}
+        reports={new Map()}
+        unfolded={new Set()}
+        onFold={() => {}}
         data={(seq) => ({ seq, arguments: { sku: 'tea', quantity: 2 }, token: '«redacted»' })}
         {...(record === undefined
           ? {}

@@ -7,6 +7,7 @@ import { List } from '../parts/List.tsx';
 import { countdown, short } from '../parts/time.ts';
 import { type Filter, fits } from '../store/filter.ts';
 import { filter, now, select, selection, tree } from '../store/state.ts';
+import { isWaiting } from './waiting-states.ts';
 import './tree.css';
 
 interface Row {
@@ -173,26 +174,10 @@ const WORDS: Readonly<Record<Shape, string>> = {
 /** For these kinds, waiting is the only state. */
 const QUIET = new Set<TreeNode['kind']>(['ask', 'request', 'exchange']);
 
-/** States in which an actor waits for a client. */
-const WAITING = new Set([
-  'asking',
-  'collecting',
-  'suspended',
-  'task awaiting input',
-  'pending',
-  'sent',
-  'input_required',
-  'paused',
-  'initializing',
-  // In recordings of earlier versions.
-  'awaiting input',
-  'asked',
-]);
-
 export function shapeOf(node: TreeNode): Shape {
   if (node.gone !== undefined) return node.asleep === true ? 'asleep' : 'gone';
   if (node.trouble === 'crashed') return 'trouble';
-  if (node.kind === 'exchange' || WAITING.has((node.state ?? '').replace(/ \(\d+\)$/, ''))) return 'waiting';
+  if (node.kind === 'exchange' || isWaiting(node.state ?? '')) return 'waiting';
   // An actor that has rejected an event still waits.
   if (
     node.due !== undefined ||

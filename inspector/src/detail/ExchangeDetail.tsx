@@ -6,7 +6,7 @@ import { ActorLink, At, copy, Section } from '../parts/parts.tsx';
 import { bytes, duration } from '../parts/time.ts';
 import { known, now, place, say, select } from '../store/state.ts';
 import { curlOf } from '../wire/curl.ts';
-import { Outcome } from '../wire/Wire.tsx';
+import { Outcome } from '../wire/Outcome.tsx';
 import { Waiting } from './Waiting.tsx';
 
 export function ExchangeDetail({ exchange }: { readonly exchange: WireExchange }) {

@@ -11,25 +11,29 @@ import { ROW, Row } from './Row.tsx';
 
 export type { MessageLane, MessageRow, MessagesProps } from './props.ts';
 
-/** The width of the time column. */
+/** Pixels of the time column without a date, and of one more character. */
 const TIMES = 92;
+const CHARACTER = 6.4;
 /** Distance from the end that still counts as the end. */
 const NEAR = ROW * 2;
 
 export function Messages(props: MessagesProps) {
-  const { lanes: given, rows, version, by, onBy, selected, onSelect, cursor } = props;
+  const { lanes: given, rows, version, by, onBy, selected, onSelect, cursor, reports, unfolded, onFold } = props;
   const box = useRef<HTMLDivElement>(null);
   const [size, setSize] = useState({ width: 0, height: 0 });
   const [{ top, left }, setScroll] = useState({ top: 0, left: 0 });
   const [following, setFollowing] = useState(true);
+  const clock = props.clock ?? ((at: number) => `+${((at - (rows[0]?.at ?? at)) / 1_000).toFixed(3)}`);
+  // The times of another day have a date.
+  const longest = Math.max(clock(rows[0]?.at ?? 0).length, clock(rows.at(-1)?.at ?? 0).length);
+  const times = rows.length === 0 ? TIMES : Math.round(TIMES + Math.max(0, longest - 12) * CHARACTER);
   const lanes = useMemo(
-    () => lanesOf(given, by, Math.max(0, size.width - TIMES - 12)),
-    [given, by, size.width, version],
+    () => lanesOf(given, by, Math.max(0, size.width - times - 12)),
+    [given, by, size.width, version, times],
   );
   const { first, last } = windowOf(top, size.height, ROW, rows.length);
   const shown = rows.slice(first, last);
-  const seen = { left, right: left + size.width - TIMES };
-  const clock = props.clock ?? ((at: number) => `+${((at - (rows[0]?.at ?? at)) / 1_000).toFixed(3)}`);
+  const seen = { left, right: left + size.width - times };
 
   useLayoutEffect(() => {
     const pane = box.current;
@@ -50,7 +54,7 @@ export function Messages(props: MessagesProps) {
     const index = rowFrom(rows, selected);
     show(box.current, index);
     const row = rows[index];
-    if (row?.seq === selected) showLane(box.current, endsOf(row, lanes).to);
+    if (row?.seq === selected) showLane(box.current, endsOf(row, lanes).to, times);
   }, [selected]);
   useEffect(() => {
     if (cursor !== undefined) show(box.current, rowFrom(rows, cursor + 1) - 1);
@@ -64,6 +68,8 @@ export function Messages(props: MessagesProps) {
   };
   const choose = (event: Event): void => {
     const seq = seqAt(event);
+    const { target } = event;
+    if (seq !== undefined && target instanceof Element && target.closest('.message-fold')) return onFold(seq);
     if (seq !== undefined) onSelect(seq === selected ? undefined : seq);
   };
   const keys = (event: KeyboardEvent): void => {
@@ -71,6 +77,7 @@ export function Messages(props: MessagesProps) {
     const at = selected === undefined ? -1 : rowFrom(rows, selected);
     const to = MOVES[event.key]?.(at === -1 ? first : at, rows.length, Math.max(1, Math.floor(size.height / ROW) - 2));
     if (to !== undefined) onSelect(rows[Math.min(rows.length - 1, Math.max(0, to))]?.seq);
+    else if (event.key === 'Enter' && selected !== undefined && reports.has(selected)) onFold(selected);
     else if (event.key === 'Escape') onSelect(undefined);
     else return;
     event.preventDefault();
@@ -111,17 +118,18 @@ export function Messages(props: MessagesProps) {
         onScroll={scrolled}
         onClick={choose}
         onKeyDown={keys}
+        style={{ '--times': `${times}px` }}
       >
-        <Heads lanes={lanes} />
+        <Heads lanes={lanes} times={times} />
         <div
           class="messages-rows"
           role="presentation"
-          style={{ height: `${rows.length * ROW}px`, width: `${TIMES + lanes.width}px` }}
+          style={{ height: `${rows.length * ROW}px`, width: `${times + lanes.width}px` }}
         >
           <svg
             class="messages-lines"
             aria-hidden="true"
-            style={{ top: `${first * ROW}px`, left: `${TIMES}px` }}
+            style={{ top: `${first * ROW}px`, left: `${times}px` }}
             width={lanes.width}
             height={(last - first) * ROW}
           >
@@ -140,6 +148,8 @@ export function Messages(props: MessagesProps) {
               classes={classesOf(row, props)}
               selected={row.seq === selected}
               time={clock(row.at)}
+              reports={reports.get(row.seq) ?? 0}
+              open={unfolded.has(row.seq)}
               seen={seen}
             />
           ))}
@@ -151,16 +161,16 @@ export function Messages(props: MessagesProps) {
   );
 }
 
-function Heads({ lanes }: { readonly lanes: Lanes }) {
+function Heads({ lanes, times }: { readonly lanes: Lanes; readonly times: number }) {
   return (
-    <div class="messages-lanes" role="presentation" style={{ width: `${TIMES + lanes.width}px` }}>
-      <div class="messages-corner" style={{ width: `${TIMES}px` }} />
+    <div class="messages-lanes" role="presentation" style={{ width: `${times + lanes.width}px` }}>
+      <div class="messages-corner" style={{ width: `${times}px` }} />
       {lanes.all.map(({ id, label, kind, gone, x }) => (
         <div
           key={id}
           class={gone ? 'lane-head gone' : 'lane-head'}
           title={label}
-          style={{ left: `${TIMES + x - lanes.each / 2}px`, width: `${lanes.each}px` }}
+          style={{ left: `${times + x - lanes.each / 2}px`, width: `${lanes.each}px` }}
         >
           <strong>{label}</strong>
           <span>{kind}</span>
@@ -206,8 +216,8 @@ function show(pane: HTMLElement | null, index: number): void {
 }
 
 /** Scrolls the lane of a receiver into view. */
-function showLane(pane: HTMLElement | null, x: number): void {
+function showLane(pane: HTMLElement | null, x: number, times: number): void {
   if (pane === null) return;
-  const room = pane.clientWidth - TIMES;
+  const room = pane.clientWidth - times;
   if (x < pane.scrollLeft + 40 || x > pane.scrollLeft + room - 40) pane.scrollLeft = x - room / 2;
 }

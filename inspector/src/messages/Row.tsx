@@ -19,6 +19,9 @@ export interface RowProps {
   readonly time: string;
   /** The visible range of the lanes, from the left. */
   readonly seen: Seen;
+  /** The number of progress notifications of the call, and whether they are rows. */
+  readonly reports: number;
+  readonly open: boolean;
 }
 
 export interface Seen {
@@ -26,7 +29,7 @@ export interface Seen {
   readonly right: number;
 }
 
-export function Row({ row, index, count, before, lanes, classes, selected, time, seen }: RowProps) {
+export function Row({ row, index, count, before, lanes, classes, selected, time, seen, reports, open }: RowProps) {
   const idle = before === undefined ? 0 : row.at - before.at;
   return (
     // biome-ignore lint/a11y/useFocusableInteractive: the list has the focus, and says which of its rows is meant.
@@ -41,13 +44,22 @@ export function Row({ row, index, count, before, lanes, classes, selected, time,
       style={{ top: `${index * ROW}px` }}
     >
       {/* The drawn text is cut, and may differ from the name of the row (axe: label-content-name-mismatch). */}
-      <span class="unseen">{inWords(row, lanes, time)}</span>
+      <span class="unseen">
+        {inWords(row, lanes, time)}
+        {reports === 0 ? '' : `, ${reports} progress notifications, Enter ${open ? 'folds' : 'shows'} them`}
+      </span>
       <span class="message-time" aria-hidden="true">
         {time}
       </span>
       <svg width={lanes.width} height={ROW} aria-hidden="true">
         <Arrow row={row} lanes={lanes} seen={seen} />
       </svg>
+      {reports === 0 ? null : (
+        <span class="message-fold" aria-hidden="true" title={`${reports} progress notifications (Enter)`}>
+          {open ? '−' : '+'}
+          {reports}
+        </span>
+      )}
       {idle > IDLE && <span class="message-idle" aria-hidden="true">{`${lengthOf(idle)} idle`}</span>}
     </div>
   );

@@ -21,6 +21,11 @@ export interface MessagesProps {
   readonly chain?: { readonly causes: ReadonlySet<number>; readonly effects: ReadonlySet<number> };
   /** The record at the time cursor: later ones are dimmed. Absent: live, the newest stays in view. */
   readonly cursor?: number;
+  /** The numbers of progress notifications of calls, by the `seq` of the call. They are rows only if unfolded. */
+  readonly reports: ReadonlyMap<number, number>;
+  readonly unfolded: ReadonlySet<number>;
+  /** Folds or unfolds the progress of a call. */
+  readonly onFold: (seq: number) => void;
   /** The data of a record, requested when the pointer rests on it. */
   readonly data: (seq: number) => Plain | undefined;
   /** Formats a time. Default: `+1.234 s` from the first row. */

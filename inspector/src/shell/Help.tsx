@@ -37,10 +37,13 @@ export function Help() {
           <Sign shape="here" /> live
         </li>
         <li>
-          <Sign shape="waiting" /> waiting
+          <Sign shape="waiting" /> waiting, in amber
         </li>
         <li>
-          <Sign shape="trouble" /> crashed, or did not handle an event
+          <Sign shape="trouble" /> failed, crashed, or did not handle an event, in red
+        </li>
+        <li>
+          <Sign shape="ok" /> done, in green
         </li>
         <li>
           <Sign shape="asleep" /> hibernating

@@ -1,5 +1,12 @@
 /** The filtered rows and lanes of the messages. Each row is derived once. */
-import { CLIENT, displayName, type MessageRow, type Model } from '../../../src/inspector/model/index.ts';
+import {
+  CLIENT,
+  displayName,
+  type MessageRow,
+  type Model,
+  PROGRESS,
+  type WireExchange,
+} from '../../../src/inspector/model/index.ts';
 import type { MessageLane } from '../messages/Messages.tsx';
 import { type Filter, fits } from '../store/filter.ts';
 
@@ -7,6 +14,8 @@ export interface Shown {
   readonly by: 'actor' | 'kind';
   readonly filter: Filter;
   readonly brush: { readonly from: number; readonly to: number } | undefined;
+  /** The calls whose progress is shown, by the sequence number of their record. */
+  readonly unfolded: ReadonlySet<number>;
 }
 
 /** Maximum number of lanes: those of the latest messages. */
@@ -18,25 +27,49 @@ export class RowFeed {
   #of: readonly MessageRow[] = [];
   #taken = 0;
   #shown: Shown | undefined;
+  #reports = new Map<number, number>();
+
+  /** The numbers of progress notifications of each call, by the sequence number of its record. */
+  get reports(): ReadonlyMap<number, number> {
+    return this.#reports;
+  }
 
   rows(model: Model, shown: Shown): readonly MessageRow[] {
     const same =
       this.#of === model.rows &&
       this.#shown?.by === shown.by &&
       this.#shown.filter === shown.filter &&
-      this.#shown.brush === shown.brush;
+      this.#shown.brush === shown.brush &&
+      this.#shown.unfolded === shown.unfolded;
     if (!same) {
       this.#rows = [];
       this.#of = model.rows;
       this.#taken = 0;
+      this.#reports = new Map();
       this.#shown = shown;
     }
     for (; this.#taken < model.rows.length; this.#taken += 1) {
       const row = model.rows[this.#taken];
-      if (row && isShown(model, row, shown)) this.#rows.push(shown.by === 'actor' ? row : byKind(model, row));
+      if (!row) continue;
+      const call = reportedBy(model, row);
+      if (call && row.kind === 'wire') this.#reports.set(call.seq, (this.#reports.get(call.seq) ?? 0) + 1);
+      if (call && !shown.unfolded.has(call.seq) && !asksForProgress(shown.filter)) continue;
+      if (isShown(model, row, shown)) this.#rows.push(shown.by === 'actor' ? row : byKind(model, row));
     }
     return this.#rows;
   }
+}
+
+/** The call whose progress a row carries, on the wire or on its way there. */
+function reportedBy(model: Model, { seq, name, kind }: MessageRow): WireExchange | undefined {
+  if (name !== (kind === 'wire' ? PROGRESS : 'progress')) return undefined;
+  const record = model.causes.find(seq);
+  const call = record?.type === 'wire' ? model.exchanges.of(record) : model.exchanges.at(model.causes.root(seq))[0];
+  return call?.kind === 'request' ? call : undefined;
+}
+
+function asksForProgress({ types, words }: Filter): boolean {
+  return [...types, ...words].some((text) => text.includes('progress'));
 }
 
 function isShown(model: Model, row: MessageRow, { filter, brush }: Shown): boolean {

@@ -119,11 +119,13 @@ function NoChart() {
 const Messages = later('This view', async () => (await import('../messages/Messages.tsx')).Messages);
 const lanesBy = signal<'actor' | 'kind'>(recall('lanes') === 'kind' ? 'kind' : 'actor');
 const feed = new RowFeed();
+/** The calls whose progress is shown in the messages. */
+const unfolded = signal<ReadonlySet<number>>(new Set());
 
 export function MessagesView() {
   const by = lanesBy.value;
   const { actor, record } = selection.value;
-  const rows = feed.rows(known(), { by, filter: filter.value, brush: brush.value });
+  const rows = feed.rows(known(), { by, filter: filter.value, brush: brush.value, unfolded: unfolded.value });
   const lanes = lanesOf(known(), rows, by);
   const chain = useMemo(() => (record === undefined ? undefined : chainOf(known(), record)), [record, version.value]);
   return (
@@ -135,6 +137,13 @@ export function MessagesView() {
       onBy={(next) => {
         lanesBy.value = next;
         remember('lanes', next);
+      }}
+      reports={feed.reports}
+      unfolded={unfolded.value}
+      onFold={(seq) => {
+        const next = new Set(unfolded.value);
+        if (!next.delete(seq)) next.add(seq);
+        unfolded.value = next;
       }}
       onSelect={(seq) => {
         if (seq === undefined) return select(actor === undefined ? {} : { actor });

@@ -3,7 +3,8 @@ import { drawAxis, drawCursor, drawFolds } from './paint-time.ts';
 import type { StateSpan, TimelineMark, TimelineRow } from './props.ts';
 import type { RowPlace } from './rows.ts';
 import { firstFrom, type Scale, stretchAt, timeAt, xIn, xOf } from './scale.ts';
-import { type Theme, toneOf } from './theme.ts';
+import type { Theme } from './theme.ts';
+import { toneOf } from './tones.ts';
 
 export interface Scene {
   readonly form: 'strip' | 'full';

@@ -1,4 +1,5 @@
 /** The page's colours for a canvas: read once, and again when the theme changes. */
+import { TONES } from './tones.ts';
 
 export interface Theme {
   readonly back: string;
@@ -29,7 +30,7 @@ export function readTheme(from: Element): Theme {
     ink: read('--ink', '#111'),
     ink2: read('--ink-2', '#444'),
     ink3: read('--ink-3', '#666'),
-    spans: [1, 2, 3, 4, 5, 6, 7].map((index) => read(`--span-${index}`, '#ddd')),
+    spans: TONES.map((tone) => read(`--span-${tone}`, '#ddd')),
     spanInk: read('--span-ink', '#222'),
     idle: read('--idle', '#eee'),
     cursor: read('--cursor', '#2f55d4'),
@@ -54,22 +55,4 @@ export function onTheme(changed: () => void): () => void {
     watch.disconnect();
     system.removeEventListener('change', changed);
   };
-}
-
-const tones = new Map<string, number>();
-const ENDED = /^(closed|stopped|gone|cancelled|expired)\b/;
-const FAILED = /fail|error|crash|broken|aside/;
-
-/** The colour of a state: the same name has the same colour everywhere, ends are grey, failures reddish. */
-export function toneOf(state: string): number {
-  const known = tones.get(state);
-  if (known !== undefined) return known;
-  let hash = 7;
-  for (let index = 0; index < state.length; index += 1) hash = (hash * 31 + state.charCodeAt(index)) >>> 0;
-  let tone = hash % 5;
-  if (FAILED.test(state)) tone = 5;
-  else if (ENDED.test(state)) tone = 6;
-  if (tones.size > 2_000) tones.clear();
-  tones.set(state, tone);
-  return tone;
 }

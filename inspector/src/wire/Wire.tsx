@@ -10,11 +10,12 @@ import {
   timings,
   type WireExchange,
 } from '../../../src/inspector/model/index.ts';
-import { Icon, type Shape, Sign } from '../parts/icons.tsx';
+import { Icon } from '../parts/icons.tsx';
 import { List } from '../parts/List.tsx';
-import { bytes, duration, plural, short, wallClock } from '../parts/time.ts';
+import { bytes, duration, plural, wallClock } from '../parts/time.ts';
 import { fits } from '../store/filter.ts';
 import { brush, cursor, filter, isLive, known, now, place, select, selection, version } from '../store/state.ts';
+import { Outcome } from './Outcome.tsx';
 import './wire.css';
 
 const ROW = 28;
@@ -86,8 +87,9 @@ function Rows({ exchanges }: { readonly exchanges: readonly WireExchange[] }) {
       exchange.key === chosen &&
       (notice === undefined ? !isNotice(exchange, record) : exchange.notices[notice]?.seq === record),
   );
+  const { client, server, time } = widthsOf(exchanges);
   return (
-    <div class="wire-table">
+    <div class="wire-table" style={{ '--client': `${client}px`, '--server': `${server}px`, '--time': `${time}px` }}>
       <div class="wire-head" aria-hidden="true">
         <span />
         <span>time</span>
@@ -124,6 +126,35 @@ function Rows({ exchanges }: { readonly exchanges: readonly WireExchange[] }) {
   );
 }
 
+/** Pixels of a character of a name, and the limits of a column in pixels. */
+const CHARACTER = 7;
+const [NARROWEST, WIDEST] = [56, 220];
+/** Number of the newest exchanges whose names decide the widths of the columns. */
+const MEASURED = 400;
+
+/** Columns are as wide as their names. */
+function widthsOf(exchanges: readonly WireExchange[]): {
+  readonly client: number;
+  readonly server: number;
+  readonly time: number;
+} {
+  const data = known();
+  let [client, server, time] = [0, 0, 0];
+  for (const exchange of exchanges.slice(-MEASURED)) {
+    client = Math.max(client, clientIn(data, exchange).length);
+    if (exchange.servedBy !== undefined) server = Math.max(server, nameIn(data, exchange.servedBy).length);
+  }
+  // Times of another day have a date.
+  for (const exchange of [exchanges[0], exchanges.at(-1)])
+    if (exchange) time = Math.max(time, wallClock((data.hello?.epoch ?? 0) + exchange.at).length);
+  const width = (characters: number): number => Math.min(WIDEST, Math.max(NARROWEST, characters * CHARACTER));
+  return { client: width(client), server: width(server), time: Math.max(88, time * CHARACTER) };
+}
+
+function clientIn(data: Model, exchange: WireExchange): string {
+  return exchange.client ?? doorName(data, exchange.connection);
+}
+
 function isNotice({ notices }: WireExchange, record: number | undefined): boolean {
   return notices.some(({ seq }) => seq === record);
 }
@@ -148,6 +179,8 @@ function WireRow({ row, index, chosen }: WireRowProps) {
   const epoch = data.hello?.epoch ?? 0;
   const status = statusAt(exchange, place.value);
   const notices = exchange.notices.filter(({ seq }) => seq <= place.value).length;
+  const client = clientIn(data, exchange);
+  const server = exchange.servedBy === undefined ? undefined : nameIn(data, exchange.servedBy);
   const choose = (): void =>
     select({ exchange: exchange.key, ...(notification === undefined ? {} : { record: notification.seq }) });
   return (
@@ -169,14 +202,16 @@ function WireRow({ row, index, chosen }: WireRowProps) {
         />
       </span>
       <span class="time">{wallClock(epoch + (notification ?? exchange).at)}</span>
-      <span class="who">{notification ? '' : (exchange.client ?? doorName(data, exchange.connection))}</span>
+      <span class="who" title={notification ? undefined : client}>
+        {notification ? '' : client}
+      </span>
       <span class="method">
         {notification ? (
           notification.method
         ) : (
           <>
-            <span>{exchange.method}</span>
-            {exchange.target === undefined ? null : <b>{short(exchange.target, 60)}</b>}
+            <span title={exchange.method}>{exchange.method}</span>
+            {exchange.target === undefined ? null : <b title={exchange.target}>{exchange.target.slice(0, 200)}</b>}
             {notices === 0 ? null : (
               // biome-ignore lint/a11y/noStaticElementInteractions: Enter does the same.
               // biome-ignore lint/a11y/useKeyWithClickEvents: Enter does the same.
@@ -194,7 +229,9 @@ function WireRow({ row, index, chosen }: WireRowProps) {
           </>
         )}
       </span>
-      <span class="who">{notification || exchange.servedBy === undefined ? '' : nameIn(data, exchange.servedBy)}</span>
+      <span class="who" title={notification ? undefined : server}>
+        {notification ? '' : server}
+      </span>
       <span class="right">{notification ? '' : bytes(exchange.bytes + (exchange.answerBytes ?? 0))}</span>
       <span class={`right took ${status}`}>
         {notification || exchange.kind !== 'request' ? '' : <Took exchange={exchange} open={status === 'open'} />}
@@ -211,28 +248,9 @@ function Took({ exchange, open }: { readonly exchange: WireExchange; readonly op
   return <>{duration(until - exchange.at)}</>;
 }
 
-const SHAPES: Readonly<Record<WireExchange['status'], readonly [Shape, string]>> = {
-  open: ['open', 'open'],
-  ok: ['ok', 'ok'],
-  asked: ['asked', 'asks'],
-  isError: ['failed', 'isError'],
-  error: ['failed', 'error'],
-  cancelled: ['cancelled', 'cancelled'],
-};
-
-export function Outcome({ exchange, at }: { readonly exchange: WireExchange; readonly at: number }) {
-  const [shape, word] = SHAPES[statusAt(exchange, at)];
-  return (
-    <span class={`outcome-word ${shape}`}>
-      <Sign shape={shape} />
-      {word}
-    </span>
-  );
-}
-
 function nameIn(data: Model, address: string): string {
   const line = data.actor(address);
-  return short(line ? displayName(line) : address, 26);
+  return line ? displayName(line) : address;
 }
 
 function Percentiles({ rows }: { readonly rows: readonly Timing[] }) {

@@ -1,6 +1,7 @@
 /** Pairs the messages of the wire: a request with its response and its notifications. */
 import type { ActorKind, Plain, RecordHeader, Wired } from '../frames.ts';
 import { LIVE, OrderedLog } from './ordered-log.ts';
+import { PROGRESS } from './progress.ts';
 import {
   cancels,
   clientOf,
@@ -99,6 +100,7 @@ export class Exchanges {
       this.#bySeq.delete(exchange.seq);
       this.#close(exchange);
     }
+    for (const [token, exchange] of this.#byToken) if (exchange.seq < seq) this.#byToken.delete(token);
     this.all.forget(seq);
     this.failed = this.failed.filter((exchange) => exchange.seq >= seq);
   }
@@ -193,7 +195,7 @@ export class Exchanges {
       return;
     }
     const target = targetOf(message);
-    this.#add({
+    const alone: WireExchange = {
       ...base(record, index),
       kind: 'notification',
       method,
@@ -202,7 +204,11 @@ export class Exchanges {
       end: record.seq,
       endAt: record.at,
       ...(target === undefined ? {} : { target }),
-    });
+    };
+    this.#add(alone);
+    // The progress of a request from before the observation: the next notifications belong to the first one.
+    const token = method === PROGRESS ? progressToken(message) : undefined;
+    if (token !== undefined) this.#byToken.set(`${record.connection} ${askerOf(record)} ${token}`, alone);
   }
 
   /** The exchange to which a notification belongs. */
@@ -215,9 +221,8 @@ export class Exchanges {
     }
     const about = this.at(record.about ?? 0)[0];
     if (about) return about;
-    if (method !== 'notifications/progress') return undefined;
-    const asker = record.direction === 'in' ? 'out' : 'in';
-    return this.#byToken.get(`${record.connection} ${asker} ${progressToken(message) ?? ''}`);
+    if (method !== PROGRESS) return undefined;
+    return this.#byToken.get(`${record.connection} ${askerOf(record)} ${progressToken(message) ?? ''}`);
   }
 
   /** The exchange that a record ended, by the sequence number of its end. */
@@ -267,6 +272,11 @@ function base(record: WireRecord, index: number) {
     servedBy: undefined,
     ...(about === undefined || about === 0 || about === seq ? {} : { about }),
   };
+}
+
+/** The side that requested what a notification reports. */
+function askerOf({ direction }: WireRecord): 'in' | 'out' {
+  return direction === 'in' ? 'out' : 'in';
 }
 
 function openKey(connection: string, direction: 'in' | 'out', id: string): string {

@@ -3,7 +3,7 @@ import { createServer } from 'troupe';
 import { openInspector } from 'troupe/inspector';
 import * as assert from 'uvu/assert';
 import { Browsing, browserSuite } from '../../harness/browser.ts';
-import { join, type Stage, stage } from './stage.ts';
+import { join, type Stage, stage, tool } from './stage.ts';
 import { short } from './visit.ts';
 
 const test = browserSuite('the overview');
@@ -82,6 +82,55 @@ test('emitters and tables of requests are folded away in the tree', async () => 
   await page.locator('.node.emitter', { hasText: 'emitter · claude-code 2.1.4' }).waitFor();
   await page.locator('.node.requests', { hasText: 'in-flight requests · claude-code 2.1.4' }).waitFor();
   await page.close();
+});
+
+test('the progress of a call is folded under it, in the messages and on the wire', async () => {
+  const server = createServer({ name: 'counting', version: '1.0.0' });
+  server.tool('count', { description: 'Counts.' }, (_, ctx) => {
+    for (let done = 1; done <= 5; done += 1) ctx.progress(done, 5);
+    return 'done';
+  });
+  const inspector = await openInspector(server);
+  const client = await join(server, 'claude-code', '2.1.4');
+  const page = await browsing.page();
+  await page.goto(inspector.url);
+  await page.waitForSelector('.node.session');
+  await page.click('#tab-messages');
+  await tool(client, 'count', {}, { progressToken: 'five' });
+  const fold = page.locator('.message-fold', { hasText: '+5' });
+  await fold.waitFor();
+  const progress = page.locator('.message', { hasText: 'notifications/progress' });
+  assert.is(await progress.count(), 0);
+  await fold.click();
+  await progress.nth(4).waitFor();
+  await page.locator('.message-fold').click();
+  await progress.first().waitFor({ state: 'detached' });
+  await page.click('#tab-wire');
+  await page.locator('.wire-row', { hasText: 'count' }).locator('.notices', { hasText: '+5' }).waitFor();
+  assert.is(await page.locator('.wire-row', { hasText: 'notifications/progress' }).count(), 0);
+  await page.close();
+  await inspector.close();
+  await server.close();
+});
+
+test('the columns of the wire are as wide as the names, and a cut name has a title', async () => {
+  for (const width of [1440, 1024]) {
+    const page = await browsing.page({ width, height: 700 });
+    await page.goto(shop.url);
+    await page.click('#tab-wire');
+    const row = page.locator('.wire-row', { hasText: 'Charge Ada 17?' });
+    await row.waitFor();
+    const cut = await page
+      .locator('.wire-row b, .wire-row .who')
+      .evaluateAll((all) =>
+        all
+          .filter((each) => each.scrollWidth > each.clientWidth && each.clientWidth > 0)
+          .map((each) => each.getAttribute('title') ?? `${each.textContent} without a title`),
+      );
+    assert.equal(cut, [], `at ${width} pixels`);
+    assert.is(await row.locator('b').getAttribute('title'), 'Charge Ada 17?');
+    await page.close();
+  }
 });
 
 test('the filter applies to both tables', async () => {

@@ -149,3 +149,17 @@ test('the error that a handler threw belongs to the exchange of its call', () =>
   ]);
   assert.equal(feed.model.exchanges.at(other)[0]?.failures, []);
 });
+
+test('the progress of a call from before the observation is one row', () => {
+  const feed = new FrameFeed();
+  const progress = (done: number) => ({
+    ...{ jsonrpc: '2.0', method: 'notifications/progress' },
+    params: { progressToken: 'p', progress: done, total: 3 },
+  });
+  for (const done of [1, 2, 3]) feed.wire('out', progress(done));
+  feed.wire('out', { ...progress(1), params: { progressToken: 'q', progress: 1 } });
+  assert.equal(
+    feed.model.exchanges.all.until(LIVE).map(({ notices }) => notices.length),
+    [2, 0],
+  );
+});
