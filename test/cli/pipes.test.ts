@@ -106,7 +106,10 @@ test('R-38: a server that is stopped or does not respond is replaced; one that c
   ]);
   assert.match(stopped.err, 'the server is stopped (SIGSTOP): restarting (1 of 3');
   for (const cli of [deaf, dumb, lame])
-    assert.match(cli.err, 'the server does not respond although its event loop runs: restarting (1 of 3');
+    assert.ok(
+      cli.err.includes('the server does not respond although its event loop runs: restarting (1 of 3'),
+      cli.err,
+    );
   assert.is(await computed, 'computed');
   assert.is(await computes.call('pid'), before);
   assert.is(await waits.call('compute', { ms: 0 }), 'computed');

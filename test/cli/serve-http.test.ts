@@ -104,7 +104,7 @@ test('R-33 a port that is in use is an error of one line, with code 1, and the d
     const tree = new Tree({ 'package.json': '{ "type": "module" }', 'server.ts': program });
     const second = new Cli(['serve', 'server.ts', '--http', port, '--data', 'data'], { cwd: tree.path });
     assert.is(await second.exit, 1);
-    assert.match(second.err, new RegExp(`cannot serve .*: http: .*port ${port} is in use\\. Choose another.*\n$`));
+    assert.match(second.err, new RegExp(`cannot serve .*: http: .*port ${port} is in use\\. Choose another.*$`, 'm'));
     assert.not.match(second.err, /^\s+at /m);
     // While a process has the database open, its lock and its journal exist, too.
     assert.equal(readdirSync(tree.at('data')), ['troupe.db', 'troupe.db-mark']);

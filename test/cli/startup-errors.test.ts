@@ -124,13 +124,13 @@ test('each command that serves reports a used port in one line', () =>
     for (const listen of ['await server.listen', 'void server.listen']) {
       const { path } = new Tree({
         'package.json': FILES['package.json'],
-        'server.ts': `import { createServer, http } from '${TROUPE}';
+        'server.mjs': `import { createServer, http } from '${TROUPE}';
 const server = createServer({ name: 'p', version: '1' });
 ${listen}(http({ port: ${port} }));
 `,
       });
       for (const { args, code } of [COMMANDS.run, COMMANDS['run --no-supervisor'], COMMANDS.serve, COMMANDS.dev]) {
-        const cli = new Cli([...args, 'server.ts'], { cwd: path });
+        const cli = new Cli([...args, 'server.mjs'], { cwd: path });
         await cli.said(`port ${port} is in use`);
         if (code !== 0) assert.is(await cli.exit, code);
         cli.process.kill('SIGKILL');
