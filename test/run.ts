@@ -1,6 +1,6 @@
 /**
- * Runs the test files on all cores, the slowest first, and closes on one line that counts all tests. Files that touch neither the
- * process nor its streams share a process, which loads the sources once for all of them; every other file gets its own.
+ * Runs the test files on all cores, the slowest first, and closes on one line that counts all tests. Short files that leave their
+ * process as they found it share a process, which loads the sources once for all of them; every other file gets its own.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -17,8 +17,10 @@ const root = dirname(here);
 const DURATIONS = join(here, 'durations.json');
 /** Files that take less are not listed. */
 const SLOW_S = 2;
-/** Tests also wait (for timers, disks, other processes), so one lane more than there are cores keeps the cores busy. */
-const LANES = Math.max(2, availableParallelism() + 1);
+/** A file that takes this long gains little from a shared process, and alone it starts when it is its turn. */
+const LONG_S = 8;
+/** Tests wait for about half of their time (for timers, disks, other processes): two lanes keep a core busy. */
+const LANES = 2 * availableParallelism();
 /** Longest that a process may live on after its tests, in milliseconds. */
 const LINGER_MS = 5_000;
 
@@ -120,7 +122,9 @@ async function runAll(words: readonly string[]): Promise<void> {
         if (counted.failed > 0) broken.add(relative(root, file));
       }
       // A process that died takes the file that it was in with it; the files after that one run in another process.
-      const died = result.current ?? (result.code === 0 ? undefined : job.files.at(-1));
+      // A process that fails after its tests, all of which passed, counts as its last file.
+      const fails = result.code !== 0 && result.ended.every(({ totals: { failed } }) => failed === 0);
+      const died = result.current ?? (fails ? job.files.at(-1) : undefined);
       if (died !== undefined) broken.add(relative(root, died));
       const rest = job.files.slice(result.ended.length + (result.current === undefined ? 0 : 1));
       if (rest.length > 0) queue.push({ files: rest, seconds: 0 });
@@ -159,7 +163,7 @@ function jobsOf(
   }));
   const alone: Job[] = [];
   for (const file of [...files].sort((a, b) => slow(b) - slow(a))) {
-    if (!shares(file)) {
+    if (slow(file) >= LONG_S || !shares(file)) {
       alone.push({ files: [file], seconds: slow(file) });
       continue;
     }
@@ -170,9 +174,13 @@ function jobsOf(
   return [...alone, ...shared.filter((job) => job.files.length > 0)].sort((a, b) => b.seconds - a.seconds);
 }
 
-/** What a file may not name, nor a file of the tests that it imports, where it is to share its process. */
+/**
+ * The names of what a file can change in its process for the files after it, such as a hook of the module loader, and of what
+ * the files before it change for its measurements. A file that has one of them, itself or in a file of the tests that it
+ * imports, runs in a process of its own.
+ */
 const PROCESS =
-  /node:child_process|node:worker_threads|node:inspector|node:v8|playwright|process\.(on|once|emit|exit|kill|env|argv|stdin|stdout|stderr|chdir|cwd|memoryUsage|cpuUsage|execArgv|execPath|title|getActiveResourcesInfo)\b|\bgc\(|globalThis|console\./;
+  /node:(?:inspector|v8)\b|playwright|\.discover\(|(?<![.\w])process\.(?:emit|stdin|memoryUsage|chdir|execArgv|title|getActiveResourcesInfo)\b|(?<![.\w])process\.(?:on|once)\('(?!exit')|(?<![.\w])process\.(?:exitCode|env\.\w+|stdout\.write|stderr\.write) = |delete process\.env|\bgc\(|Object\.assign\(globalThis|globalThis\.\w+ = |console\.\w+ = |\bError\.\w+ = /;
 
 function sharesProcess(file: string): boolean {
   const seen = new Set<string>();
@@ -183,7 +191,7 @@ function sharesProcess(file: string): boolean {
     if (PROCESS.test(text)) return false;
     return [...text.matchAll(/from '(\.[^']+\.ts)'/g)]
       .map(([, from = '']) => resolve(dirname(path), from))
-      .filter((from) => from.startsWith(here) && !from.startsWith(join(here, 'harness', 'door.ts')))
+      .filter((from) => from.startsWith(here) && existsSync(from) && from !== join(here, 'harness', 'door.ts'))
       .every(look);
   };
   return look(file);
