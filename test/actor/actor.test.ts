@@ -111,7 +111,7 @@ test('each record names the record that caused it', () => {
   assert.is(state?.cause, mails[1]?.seq);
 });
 
-test('a listener that throws harms nobody and hears no more', () => {
+test('a listener that throws harms no other and receives no more', () => {
   const { mailbox, heard, inspection } = make();
   let calls = 0;
   inspection.listen(() => {
@@ -124,7 +124,7 @@ test('a listener that throws harms nobody and hears no more', () => {
   assert.is(inspection.on, false);
 });
 
-test('nothing is recorded while nobody listens', () => {
+test('nothing is recorded without a listener', () => {
   const { mailbox, inspection } = make();
   const stop = inspection.listen(() => {});
   stop();

@@ -4,7 +4,7 @@ import { failure, type Loose } from './official.ts';
 import { contentsOf, type Stage, textOf } from './stage.ts';
 
 export function talkingTests({ test, modern, cancelsByClosing, since, client, call, refusal }: Stage): void {
-  test('hears the progress of a call before its result', async () => {
+  test('receives the progress of a call before its result', async () => {
     const { wire } = client();
     const steps: object[] = [];
     const before = wire.received.length;
@@ -84,7 +84,7 @@ export function talkingTests({ test, modern, cancelsByClosing, since, client, ca
   });
 
   if (!modern)
-    test('hears of changes to what it subscribed to, until it unsubscribes', async () => {
+    test('is notified of changes to what it subscribed to, until it unsubscribes', async () => {
       const { wire } = client();
       const uri = 'test://watched-resource';
       const updates = () => wire.notifications('notifications/resources/updated');

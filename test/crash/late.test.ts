@@ -54,7 +54,7 @@ test('inside of another process, what is not ours ends it, as it would without u
   assert.match(child.err, 'thrown by somebody else');
 });
 
-test('a process whose stderr nobody reads any more goes on, and does not log that it cannot log', async () => {
+test('a process whose stderr nobody reads any more continues, and does not log that it cannot log', async () => {
   const child = new Fixture('../hard/unheard.ts').read();
   child.process.stderr?.destroy();
   child.write('go\n');

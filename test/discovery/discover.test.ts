@@ -165,7 +165,7 @@ test('loading again takes what the files say now, also what they import; clients
   assert.is(client.notifications.length, 2);
 });
 
-test('a file that fails when it is loaded again goes on offering what it did, and says so', async () => {
+test('a file that fails when it is loaded again continues to offer its earlier elements, and logs the failure', async () => {
   const tree = new Tree({ 'a.ts': toolModule('a', 'old'), 'b.ts': toolModule('b', 'old') });
   const { server } = stage();
   const client = await connect(server);

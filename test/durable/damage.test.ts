@@ -140,7 +140,7 @@ for (const [what, change] of [
   ['the snapshot', `UPDATE actor SET snapshot_crc = snapshot_crc + 1 WHERE ${kindIs('handle')}`],
   ['a timer', `UPDATE timer SET crc = crc + 1 WHERE instr(actor, CAST('handle/' AS BLOB)) = 1`],
 ] as const)
-  test(`R-42: a handle of which ${what} is damaged is neither unknown, nor served, nor made anew`, () =>
+  test(`R-42: a handle of which ${what} is damaged is neither unknown, nor served, nor recreated`, () =>
     afterDamage(inRows(change), async (stage, { handle }) => {
       for (let time = 0; time < 2; time += 1) {
         const { error, result } = await look(stage, handle);
@@ -197,7 +197,7 @@ test('R-42: a call whose reply is damaged is not run again, with a key or in a s
     assert.match(stage.told.join('\n'), /the reply to .* the stored data differs from what was written/);
   }));
 
-test('R-41: an index that is damaged hides no handle, no session and no task: it is made anew of the rows', async () => {
+test('R-41: an index that is damaged hides no handle, no session and no task: it is rebuilt from the rows', async () => {
   const { made, path } = await used();
   const file = readFileSync(path);
   let rebuilt = 0;

@@ -48,7 +48,7 @@ test('R-01: a step of a call that is left to the next process neither begins nor
   assert.equal({ ...(await steps()) }, { begin: [1] });
 });
 
-test('a handler that outlives its request goes on, and nothing more is recorded of it', async () => {
+test('a handler that outlives its request continues, and nothing more is recorded of it', async () => {
   const { journal, steps } = await make();
   await journal.record('begin', [1]);
   journal.end();

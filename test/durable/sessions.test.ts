@@ -200,7 +200,7 @@ test('R-24: a session that was ended while calls ran stays so: no restart brings
   assert.is((await ended.post({ jsonrpc: '2.0', id: 'b', method: 'ping' })).status, 404);
 });
 
-test('a session that watches a resource hears of it after a kill', async () => {
+test('a session that watches a resource is notified of it after a kill', async () => {
   const { watching } = await after();
   const own = await watching.get();
   for (;;) {

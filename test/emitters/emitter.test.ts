@@ -255,7 +255,7 @@ test('a result that JSON cannot hold becomes an error, and the next one is writt
   assert.equal(failed, []);
 });
 
-test('a log message that JSON cannot hold is told as such, and nothing else stops', () => {
+test('a log message that JSON cannot hold is reported as such, and nothing else stops', () => {
   const { mailbox, sent, failed } = make();
   const mail = log('x');
   mailbox.send({ ...mail, data: 10n } as EmitterMail);

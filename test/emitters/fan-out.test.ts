@@ -131,7 +131,7 @@ async function untilTold({ told }: Crowd, times = 1): Promise<void> {
 
 for (const era of ['legacy', 'modern'] as const)
   for (const kind of ['list', 'resource', 'task'] as const)
-    test(`R-44 a call is answered while a ${kind} change is told to ${MANY} ${era} clients, and each is told once`, async () => {
+    test(`R-44 a call is answered while a ${kind} change is told to ${MANY} ${era} clients, and each is notified once`, async () => {
       const all = await crowd(era, kind);
       const bystander = all.connect();
       let toldBefore: number | undefined;
@@ -191,7 +191,7 @@ for (const era of ['legacy', 'modern'] as const) {
     await all.server.close();
   });
 
-  test(`R-44 ${era} clients that leave during a broadcast take nobody else's notification with them, and who comes hears nothing old`, async () => {
+  test(`R-44 ${era} clients that leave during a broadcast take nobody else's notification with them, and who comes receives nothing old`, async () => {
     const all = await crowd(era, 'list');
     await all.change();
     all.clock.pass(10);
@@ -387,7 +387,7 @@ test('what a hearer is owed is what has not reached it', () => {
   assert.equal(told, ['a x', 'b x again', 'a x again']);
 });
 
-test('hearers that have all left, and others in their place, are told of the later change', () => {
+test('hearers that have all left, and others in their place, are notified of the later change', () => {
   const told: string[] = [];
   const fanOut = new FanOut<string, string>((hearer, change) => void told.push(`${hearer} ${change}`));
   const first = new Map([['a', 1]]);

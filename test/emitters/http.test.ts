@@ -162,7 +162,7 @@ test('so many are open of all clients together and no more, and requests have th
     offer,
   ));
 
-test('a client that reads nothing of its stream holds up nobody, and is dropped', () =>
+test('a client that reads nothing of its stream delays no other client, and is dropped', () =>
   serving(
     async (stage) => {
       const uris = Array.from({ length: 200 }, (_, index) => `doc://${'x'.repeat(4_000)}${index}`);

@@ -30,7 +30,7 @@ test('a burst becomes one notification for each subscription, each with its own 
   await caller.close();
 });
 
-test('a subscription hears nothing of what had changed before it was opened', async () => {
+test('a subscription receives nothing of what had changed before it was opened', async () => {
   const { server, clock } = stage();
   const caller = await client(server);
   open(caller, TOOLS, 'early');
@@ -128,7 +128,7 @@ async function slowClient(server: Server): Promise<{ readonly peer: MemoryPeer; 
   return { peer, caller: new TestClient(peer) };
 }
 
-test('a client that reads slowly keeps one notification of each thing for each subscription, none of one that it cancels meanwhile, and holds up nobody', async () => {
+test('a client that reads slowly keeps one notification of each thing for each subscription, none of one that it cancels meanwhile, and delays no other client', async () => {
   const { server, clock } = stage();
   const { peer, caller: slow } = await slowClient(server);
   const other = await client(server);
@@ -150,7 +150,7 @@ test('a client that reads slowly keeps one notification of each thing for each s
   await Promise.all([slow.close(), other.close()]);
 });
 
-test('a client that vanishes while it is told of a change takes its subscriptions with it, and no other', async () => {
+test('a client that vanishes while it is notified of a change takes its subscriptions with it, and no other', async () => {
   const { server, clock } = stage();
   const { transport, connect: enter } = memory();
   await server.listen(transport);

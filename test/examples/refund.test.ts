@@ -155,7 +155,7 @@ test('the v2 client (2026-07-28) over HTTP', () =>
   once42(async (desk) => v2Pays(new v2.StreamableHTTPClientTransport((await desk.serve()).url))));
 
 for (const question of [0, 1])
-  test(`the v2 client over HTTP, when the process is killed and started anew before answer ${question + 1}`, () =>
+  test(`the v2 client over HTTP, when the process is killed and restarted before answer ${question + 1}`, () =>
     once42(async (desk) => {
       const first = await desk.serve();
       await v2Pays(new v2.StreamableHTTPClientTransport(first.url), async (asked) => {

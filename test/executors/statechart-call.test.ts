@@ -117,7 +117,7 @@ test('checks the output against the schema of the tool', async () => {
   await client.close();
 });
 
-test('asks the client of a session, and goes on where it was', async () => {
+test('asks the client of a session, and continues where it was', async () => {
   const server = make();
   server.tool('order', { input, machine: order });
   const client = await opened(server);
@@ -130,7 +130,7 @@ test('asks the client of a session, and goes on where it was', async () => {
   await client.close();
 });
 
-test('asks a modern client by the answer to its call, and goes on where it was', async () => {
+test('asks a modern client by the answer to its call, and continues where it was', async () => {
   const server = make();
   let starts = 0;
   const machine = setup({ actors: { elicit } }).createMachine({

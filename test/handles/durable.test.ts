@@ -79,7 +79,7 @@ test('R-01: a process that dies loses no event that was acknowledged, and keeps 
   assert.equal(view, { items: ['tea'] });
 });
 
-test('R-18: what the store refuses has not happened; the instance goes on from what was kept, and takes events again', async () => {
+test('R-18: what the store refuses has not happened; the instance continues from what was kept, and takes events again', async () => {
   const store = disk();
   const { handles, clock } = await stage([orderKind()], { store });
   const { handle } = await handles.create('order', {}, ALICE);
@@ -109,7 +109,7 @@ test('what was invoked runs again after a restart, and its end is heard', async 
   assert.is((await second.handles.get('order', handle, ALICE)).state, 'paid');
 });
 
-test('a delay goes on through a restart; one that is late fires at once, and once', async () => {
+test('a delay continues through a restart; one that is late fires at once, and once', async () => {
   const work = new Work();
   const first = await stage([orderKind(orderMachine(work.logic))], { store: disk() });
   const { handle } = await first.handles.create('order', { items: ['tea'] }, ALICE);
@@ -190,7 +190,7 @@ class Jumping extends SimulatedClock {
   }
 }
 
-test('a step that was kept is not done again; its work goes on after a restart, with the same key', async () => {
+test('a step that was kept is not done again; its work continues after a restart, with the same key', async () => {
   const done: string[] = [];
   const keys: string[] = [];
   let halted: Promise<void> | undefined = new Promise(() => {});

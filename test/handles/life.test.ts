@@ -123,7 +123,7 @@ test('an idle handle leaves memory and wakes with the next message', async () =>
   assert.is(live.size, 1);
 });
 
-test('a handle expires for want of use and at the end of its life, and is told apart from one that never was', async () => {
+test('a handle expires for want of use and at the end of its life, and is distinguished from one that never was', async () => {
   const kind = orderKind(undefined, { idleMs: 3_600_000, ttlMs: 3 * 3_600_000 });
   const { handles, clock } = await stage([kind]);
   const { handle } = await handles.create('order', {}, ALICE);

@@ -412,7 +412,7 @@ test('a machine can be disabled, shown again, and taken back, with all of its to
     );
   }));
 
-test('an instance goes on when its machine is replaced by one with other events', () =>
+test('an instance continues when its machine is replaced by one with other events', () =>
   withShop(async ({ client, server }) => {
     const ada = client('ada');
     const handle = await create(ada);

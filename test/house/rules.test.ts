@@ -5,7 +5,15 @@ import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import { moduleUrl } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
-import { commentsOf, REMAINING, wrongWords } from './words.ts';
+import {
+  commentsOf,
+  REMAINING,
+  REMAINING_IN_PAGES,
+  REMAINING_TITLES,
+  wrongTitles,
+  wrongWords,
+  wrongWordsInPage,
+} from './words.ts';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 const test = suite('house rules');
@@ -623,6 +631,23 @@ test('every file of src and machines opens with one sentence that says what it i
     (file) => !/^(#!.*\n)?\/\*\* [^\n]*[.:?]/.test(read(file)) && !/^(#!.*\n)?\/\*\*\n \* [A-Z]/.test(read(file)),
   );
   assert.equal(wrong, []);
+});
+
+test('pages and the titles of tests use the words of the glossary', () => {
+  const pages = [...files('docs', /\.md$/), 'README.md', 'CHANGELOG.md'];
+  for (const page of pages) {
+    const words = wrongWordsInPage(read(page));
+    const remaining = REMAINING_IN_PAGES[page] ?? 0;
+    assert.ok(
+      words.length <= remaining,
+      `${page}: ${words.length} private words, at most ${remaining} may: ${words.join(', ')}`,
+    );
+  }
+  const titles = files('test').flatMap((file) => wrongTitles(read(file)).map((title) => `${file}: ${title}`));
+  assert.ok(
+    titles.length <= REMAINING_TITLES,
+    `${titles.length} titles with private words, at most ${REMAINING_TITLES} may:\n${titles.join('\n')}`,
+  );
 });
 
 test('comments begin with a subject or a verb, and comments and names use the words of the glossary', () => {

@@ -55,3 +55,32 @@ export function wrongWords(file: string, source: string): { clauses: string[]; w
  * A room without a row has none.
  */
 export const REMAINING: Readonly<Record<string, { readonly clauses: number; readonly words: number }>> = {};
+
+/** The private words in a page of the documentation, outside of code. */
+export function wrongWordsInPage(page: string): string[] {
+  const prose = page.replace(/^```[\s\S]*?^```/gm, '').replace(/`[^`\n]*`/g, '');
+  return [...prose.matchAll(IN_COMMENTS)].map(([word]) => word);
+}
+
+/** The titles of a test file that contain a private word: a title is a fact in the present tense, in standard terms. */
+export function wrongTitles(source: string): string[] {
+  return [...source.matchAll(/\b(?:test|suite)\(\s*(['"`])((?:\\.|(?!\1)[^\\])*)\1/g)].flatMap(([, , title = '']) =>
+    title.search(IN_COMMENTS) === -1 ? [] : [title],
+  );
+}
+
+/** The private words that pages still contain. A count may only fall; a page without a row has none. */
+export const REMAINING_IN_PAGES: Readonly<Record<string, number>> = {
+  'docs/adr/0003-late-exceptions.md': 2,
+  'docs/adr/0008-streams-have-no-gaps.md': 6,
+  'docs/adr/0010-cohorts.md': 1,
+  'docs/adr/0012-store.md': 5,
+  'docs/adr/0014-durable-sessions.md': 5,
+  'docs/adr/0017-inspector.md': 13,
+  'docs/adr/0020-places-and-notes.md': 7,
+  'docs/adr/0022-reads.md': 4,
+  'docs/adr/0023-damage.md': 3,
+};
+
+/** The titles with private words, of all tests together. The count may only fall. */
+export const REMAINING_TITLES = 151;

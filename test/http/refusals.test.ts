@@ -199,7 +199,7 @@ for (const kind of ['http', 'node'] as const) {
       assert.is(raw.text.match(/^HTTP\/1\.1/gm)?.length, 1, raw.text);
     }));
 
-  test(`S-40: ${kind}: drops a client that goes on without end, and one that sends nothing more`, () =>
+  test(`S-40: ${kind}: drops a client that never ends, and one that sends nothing more`, () =>
     serving(kind, {}, async ({ url, clock }) => {
       const { hostname, port } = new URL(url);
       const open = async (): Promise<Socket> => {

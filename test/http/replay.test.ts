@@ -72,7 +72,7 @@ for (const revision of ['2025-03-26', '2025-06-18', '2025-11-25']) {
       }
     }));
 
-  test(`a ${revision} handler whose stream was cut goes on, and all of it is there when the client comes back`, () =>
+  test(`a ${revision} handler whose stream was cut continues, and all of it is there when the client comes back`, () =>
     serving(async (stage) => {
       const session = await openSession(stage.url, revision);
       for (const cut of cuts.filter((each) => each > 0)) {
@@ -88,7 +88,7 @@ for (const revision of ['2025-03-26', '2025-06-18', '2025-11-25']) {
       }
     }));
 
-  test(`a ${revision} client that comes back before the end goes on live`, () =>
+  test(`a ${revision} client that comes back before the end continues live`, () =>
     serving(async (stage) => {
       const session = await openSession(stage.url, revision);
       for (const cut of cuts.filter((each) => each > 0 && each < ALL - 1)) {
@@ -175,7 +175,7 @@ test('a replay has the events of its own stream only', () =>
     }
   }));
 
-test("the session's own stream is replayed too, and goes on live", () =>
+test("the session's own stream is replayed too, and continues live", () =>
   serving(
     async (stage) => {
       const session = await openSession(stage.url);
@@ -234,7 +234,7 @@ test('R-07a: a handler does not notice that its client has dropped the stream, a
     }
   }));
 
-test('a handler goes on when its client leaves before anything was sent', () =>
+test('a handler continues when its client leaves before anything was sent', () =>
   serving(async ({ url, held }) => {
     const session = await openSession(url);
     const leaving = new AbortController();

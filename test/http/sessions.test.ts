@@ -342,7 +342,7 @@ test('maxSessionsPerPrincipal does not bound those whom nobody knows', () =>
     { server: { limits: { maxSessionsPerPrincipal: 1 } } },
   ));
 
-test('a second initialize in a session is refused, and the session goes on', () =>
+test('a second initialize in a session is refused, and the session continues', () =>
   serving(async ({ url, sessions }) => {
     const session = await openSession(url);
     const answer = await session.post(initialize('2025-06-18', 2));
@@ -353,7 +353,7 @@ test('a second initialize in a session is refused, and the session goes on', () 
     assert.is(textIn(await (await session.call(3, 'whoami')).json()), 'anonymous 2025-11-25');
   }));
 
-test('a message that cannot be read gets 400, and the session goes on', () =>
+test('a message that cannot be read gets 400, and the session continues', () =>
   serving(async ({ url }) => {
     const session = await openSession(url);
     for (const [body, code] of [

@@ -150,7 +150,7 @@ test('R-08: clients that never read cost a bounded part of the memory, are dropp
   );
 });
 
-test('R-08: a session goes on, and so does what it runs, when its client reads nothing and is dropped', () => {
+test('R-08: a session continues, and so does what it runs, when its client reads nothing and is dropped', () => {
   const floods: Flood[] = [];
   return serving(
     async (stage) => {

@@ -83,7 +83,7 @@ class Client {
   }
 }
 
-test(`${CLIENTS} streams are cut at once, ${STORMS} times: each goes on where it stopped`, () =>
+test(`${CLIENTS} streams are cut at once, ${STORMS} times: each continues where it stopped`, () =>
   serving(async (stage) => {
     const clients: Client[] = [];
     await crowd(CLIENTS, WIDTH, async (index) => void clients.push(await Client.open(stage, `k${index}`)));

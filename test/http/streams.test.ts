@@ -207,7 +207,7 @@ test('CVE-2026-33946: a second stream of the session waits as a reserve: each me
     moreNotes,
   ));
 
-test('what is said while nobody listens is kept for the next stream, equal messages once', () =>
+test('what is said without a listener is kept for the next stream, equal messages once', () =>
   serving(
     async (stage) => {
       const session = await openSession(stage.url);
@@ -226,7 +226,7 @@ test('what is said while nobody listens is kept for the next stream, equal messa
     moreNotes,
   ));
 
-test('a change that is told again and again while nobody listens is kept once', () =>
+test('a change that is told again and again without a listener is kept once', () =>
   serving(async (stage) => {
     const uris = Array.from({ length: 200 }, (_, index) => `many://${index}`);
     for (const uri of uris) stage.server.resource(uri, {}, () => 'x');
@@ -244,7 +244,7 @@ test('a change that is told again and again while nobody listens is kept once', 
     own.cut();
   }));
 
-test('what is said while nobody listens reaches the next stream whole, however few events are kept', () =>
+test('what is said without a listener reaches the next stream whole, however few events are kept', () =>
   serving(
     async (stage) => {
       const uris = Array.from({ length: 50 }, (_, index) => `many://${index}`);

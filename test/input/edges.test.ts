@@ -159,7 +159,7 @@ test('a call that nobody comes back for leaves nothing behind, though it has end
   await staged.server.close();
 });
 
-test('a handler that asks on and on when nobody answers holds up nobody else', async () => {
+test('a handler that asks on and on when nobody answers delays no other client', async () => {
   const { server, clock } = stage({ limits: { askMs: 1_000 } });
   let tries = 0;
   server.tool('it', {}, async (_, ctx) => {
@@ -254,7 +254,7 @@ test('a client that comes back and declares less is not asked again: the questio
   await server.close();
 });
 
-test('what was answered stays as it was answered, where a call is run anew: a step may rest on it', async () => {
+test('what was answered stays as it was answered, where a call runs again: a step may rest on it', async () => {
   const [before, after] = [transfers(), transfers()];
   const client = await Modern.of(before.server);
   const first = await client.ask('pay');
@@ -271,7 +271,7 @@ test('what was answered stays as it was answered, where a call is run anew: a st
   await after.server.close();
 });
 
-test('what did not fit, and was asked for again, is taken anew where a call is run anew', async () => {
+test('what did not fit, and was asked for again, is taken again where a call runs again', async () => {
   const [before, after] = [transfers(), transfers()];
   const client = await Modern.of(before.server);
   const first = await client.ask('pay');

@@ -12,7 +12,7 @@ const test = suite('asking a modern client');
 const NAME = { message: 'Who?', schema: z.object({ name: z.string() }) };
 const SIZE = { message: 'Which size?', schema: z.object({ size: z.enum(['S', 'L']) }) };
 
-test('code before the question runs once, and the handler goes on with the typed answer', async () => {
+test('code before the question runs once, and the handler continues with the typed answer', async () => {
   const { server } = stage();
   let before = 0;
   server.tool('greet', {}, async (_, ctx) => {

@@ -187,7 +187,7 @@ test('a cancelled request takes its question back', async () => {
   await server.close();
 });
 
-test('the user has limits.askMs, whatever the request may take; a handler that goes on without has its own time again', async () => {
+test('the user has limits.askMs, whatever the request may take; a handler that continues without has its own time again', async () => {
   const { server, clock } = stage({ limits: { askMs: 300_000, timeoutMs: 1_000 } });
   server.tool('greet', {}, async (_, ctx) => {
     const answer = await ctx.elicit(NAME).catch((error: unknown) => String(error));

@@ -118,7 +118,7 @@ test('a state is taken once: replayed while its handler runs, or after it has en
   await server.close();
 });
 
-test('where the process that asked is gone, the call is run anew with its answers and steps, and each step is done once', async () => {
+test('where the process that asked is gone, the call runs again with its answers and steps, and each step is done once', async () => {
   const before = refunds();
   const client = await Modern.of(before.server);
   const first = await client.ask('refund', ORDER);
@@ -141,7 +141,7 @@ test('where the process that asked is gone, the call is run anew with its answer
   await after.server.close();
 });
 
-test('a call that is run anew can ask on, and of two clients that bring one state one is served', async () => {
+test('a call that runs again can ask on, and of two clients that bring one state one is served', async () => {
   const before = refunds();
   const { requestState } = await (await Modern.of(before.server)).ask('refund', ORDER);
   await before.server.close();
@@ -158,7 +158,7 @@ test('a call that is run anew can ask on, and of two clients that bring one stat
   await after.server.close();
 });
 
-test('a process with other keys, or a tool that forbids it, does not run a call anew', async () => {
+test('a process with other keys, or a tool that forbids it, does not run a call again', async () => {
   const before = refunds();
   const { requestState } = await (await Modern.of(before.server)).ask('refund', ORDER);
   await before.server.close();
@@ -219,7 +219,7 @@ test('a question is open for limits.askMs: then its handler is told, and its sta
   await server.close();
 });
 
-test('the oldest gives way where too many wait, and is run anew when its client comes back', async () => {
+test('the oldest gives way where too many wait, and runs again when its client comes back', async () => {
   const { server, done } = refunds({ limits: { maxParked: 2 } });
   const client = await Modern.of(server);
   const first = await client.ask('refund', ORDER);
@@ -285,7 +285,7 @@ test('a principal has room of its own, which others cannot use up', async () => 
   await server.close();
 });
 
-test('what is too much for a state is left out of it: the call goes on where it stopped, and nowhere else', async () => {
+test('what is too much for a state is left out of it: the call continues where it stopped, and nowhere else', async () => {
   const make = () => {
     const staged = stage({ limits: { maxStateLength: 500 } });
     staged.server.tool('big', {}, async (_, ctx) => {

@@ -82,7 +82,7 @@ const answer = (caller: Caller, id: string, answers: JsonObject): Promise<JsonOb
   caller.call('troupe_answer', { id, answers });
 
 for (const [era, open] of Object.entries(eras)) {
-  test(`ends the call of ${era} with what is asked, and goes on with the answer`, async () => {
+  test(`ends the call of ${era} with what is asked, and continues with the answer`, async () => {
     const { server, runs } = shop();
     const caller = await open(server);
     const asked = await caller.call('order');

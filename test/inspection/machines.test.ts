@@ -6,7 +6,7 @@ import { createServer, elicitWith, type InspectionRecord, type JsonObject } from
 import { connect, SimulatedClock, type TestClient } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';
 
-const test = suite('what is told of statecharts');
+const test = suite('what is notified of statecharts');
 
 const shop = setup({
   types: { events: {} as { type: 'add' } | { type: 'pay' }, context: {} as { items: number } },
@@ -155,7 +155,7 @@ test('a step is followed back to the line that the client sent', async () => {
   await client.close();
 });
 
-test('an event that no state takes is told as such', async () => {
+test('an event that no state takes is reported as such', async () => {
   const server = make();
   const client = await opened(server);
   const handle = handleOf(await client.callTool('shop_create', {}));
@@ -215,7 +215,7 @@ test('an answer names the line that asked for it', async () => {
   await client.close();
 });
 
-test('who listens late is told of what lives inside of a statechart, too', async () => {
+test('who listens late is notified of what lives inside of a statechart, too', async () => {
   const server = make();
   const client = await opened(server);
   const result = client.callTool('waits', {});

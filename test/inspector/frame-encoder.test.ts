@@ -70,7 +70,7 @@ test('what is said in words is bounded, and has no secret', () => {
   }
 });
 
-test('a chart is told once, before the first that it governs; what it holds only where somebody wants to see it', () => {
+test('a chart is reported once, before the first that it governs; what it holds only where somebody wants to see it', () => {
   const machine = createMachine({
     id: 'm',
     context: { secret: SECRET, n: 1 },
@@ -112,7 +112,7 @@ test('a machine without an id is called as its author calls it for clients', () 
   );
 });
 
-test('an actor is told of also where its statechart cannot be read', () => {
+test('an actor is notified of also where its statechart cannot be read', () => {
   const machine = createMachine({});
   Object.defineProperty(machine, 'root', {
     get() {

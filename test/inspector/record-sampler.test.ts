@@ -83,7 +83,7 @@ test('of a flood of ten seconds exchanges are told from each of them, also while
   assert.is(heard.gap()?.exchanges, 20_000 - exchanges);
 });
 
-test('the exchanges that are told of a flood are whole, and end when nobody takes them for long', () => {
+test('the exchanges that are notified of a flood are whole, and end when nobody takes them for long', () => {
   const made = sampler(10);
   const { heard, advance, wire, mail } = made;
   const begun: number[] = [];

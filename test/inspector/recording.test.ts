@@ -51,7 +51,7 @@ test('S-33 a recording is for its owner only, has no secret, and is a document w
   assert.ok(frames.some((frame) => frame.type === 'chart'));
 });
 
-test('S-33 a process that is killed leaves a recording that can be read, and that the next process goes on with', async () => {
+test('S-33 a process that is killed leaves a recording that can be read, and that the next process continues with', async () => {
   const child = spawn(process.execPath, [compiled('test/inspector/recorded-child.ts'), file('killed.json')], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });

@@ -281,7 +281,7 @@ export function typed(server: ReturnType<typeof make>): void {
   server.tool('t', {}, () => new Promise((done) => done('anything')));
 }
 
-test('a transport that never closes does not keep the server, and the operator hears of it', async () => {
+test('a transport that never closes does not keep the server, and the operator is notified', async () => {
   const told: string[] = [];
   const clock = new SimulatedClock();
   const server = make({ clock, log: (_level, message) => void told.push(message) });

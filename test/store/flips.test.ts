@@ -311,7 +311,7 @@ test('R-42: an actor, a reply, a timer, a stream to which its index no longer le
   astray(`${id}out`, { type: 'streams', actor: id }, [{ type: 'forget', actor: id }], 3);
 });
 
-test('R-41: an index that was damaged while its store was closed is made anew of its rows, and nothing is lost', () => {
+test('R-41: an index that was damaged while its store was closed is rebuilt from its rows, and nothing is lost', () => {
   let rebuilt = 0;
   for (const at of indexed('request 7 2')) {
     const path = join(place.path, `rebuilt-${at}.db`);

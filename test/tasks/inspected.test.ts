@@ -4,7 +4,7 @@ import { INTERNALS } from '../../src/runtime/internals.ts';
 import { suite } from '../harness/door.ts';
 import { gate, NAME, stage } from './support.ts';
 
-const test = suite('tasks: what is told of them');
+const test = suite('tasks: what is notified of them');
 
 test('a task is called by its tool, and its question is told with whom it waits for, and until when', async () => {
   const { server, clock, modern } = await stage({ taskTtlMs: 60_000 });

@@ -70,7 +70,7 @@ test('a subscription hears what a task is, and then each change, as tasks/get wo
   await server.close();
 });
 
-test("another principal's task is left out of what a subscription hears of", async () => {
+test("another principal's task is left out of what a subscription is notified of", async () => {
   const { server, clock, modern } = await stage();
   const { opened, open } = gate();
   server.tool('work', { task: 'required' }, async () => {
@@ -87,7 +87,7 @@ test("another principal's task is left out of what a subscription hears of", asy
   await server.close();
 });
 
-test('a result that JSON cannot hold is left out, and the stream goes on', async () => {
+test('a result that JSON cannot hold is left out, and the stream continues', async () => {
   const { server, clock, modern, told: log } = await stage();
   const { opened, open } = gate();
   server.tool('odd', { task: 'required' }, async () => {

@@ -196,7 +196,7 @@ test('cancelling shows the task, ends those that wait, and is refused for a task
   await server.close();
 });
 
-test('tasks/list pages through the tasks of its principal, and through nobody else’s', async () => {
+test('tasks/list pages through the tasks of its principal, and through no one else’s', async () => {
   const { server, legacy } = await stage({ pageSize: 2 });
   server.tool('work', { task: 'required' }, () => '');
   const [ada, bob] = [await legacy('ada'), await legacy('bob')];

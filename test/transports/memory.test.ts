@@ -82,7 +82,7 @@ test('a paused peer is slow after so many texts, and drained when it has read th
   assert.equal(host.heard.slice(1), ['slow c1', 'drained c1']);
 });
 
-test('a peer that closes still hears the answers, and then the reason', async () => {
+test('a peer that closes still receives the answers, and then the reason', async () => {
   const { host, connect } = opened();
   const peer = connect();
   const texts = reading(peer);

@@ -91,7 +91,7 @@ test('R-36: a relay that greets hears which tools are repeatable, in every revis
   await server.close();
 });
 
-test('R-35: a relay hears of each line that is rejected, by its number, before the error', async () => {
+test('R-35: a relay is notified of each line that is rejected, by its number, before the error', async () => {
   const { server, mail, send } = await open();
   server.tool('wait', {}, (_args, { signal }) => new Promise((resolve) => signal.addEventListener('abort', resolve)));
   const clientInfo = { name: 'c', version: '1.0.0' };
@@ -136,7 +136,7 @@ test('R-35: of a batch that is served, only a request with an id is said to be r
   await server.close();
 });
 
-test('a client that does not greet hears nothing of it', async () => {
+test('a client that does not greet receives nothing of it', async () => {
   const { server, mail, messages, send } = await open();
   await send('nonsense', '\u0001nonsense');
   server.tool('look', { annotations: { readOnlyHint: true } }, () => 'x');

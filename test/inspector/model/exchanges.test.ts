@@ -18,7 +18,7 @@ test('an answer is paired with the request that it is about, and says how long i
   assert.is(exchange && statusAt(exchange, answered - 1), 'open');
 });
 
-test('requests of two clients with one id are told apart by what their answers are about', () => {
+test('requests of two clients with one id are distinguished by what their answers are about', () => {
   const feed = new FrameFeed();
   const first = feed.wire('in', call(1, 'a'));
   const second = feed.wire('in', call(1, 'b'));
@@ -52,7 +52,7 @@ test('a question of the server is paired by its id within the connection, and be
   );
 });
 
-test('failures of a tool, questions as answers, and cancelled requests are told apart', () => {
+test('failures of a tool, questions as answers, and cancelled requests are distinguished', () => {
   const feed = new FrameFeed();
   const failed = feed.wire('in', call(1, 'a'));
   feed.wire('out', result(1, { isError: true, content: [] }), { about: failed });

@@ -234,7 +234,7 @@ test('another process is another story: everything before is forgotten', () => {
   assert.is(shopping.model.restarts, 1);
 });
 
-test('what lives and is told anew has no second life, and what is not told anew has gone', () => {
+test('what lives and is reported again has no second life, and what is not reported again has gone', () => {
   const shopping = shop();
   shopping.record({ type: 'created', actor: 'server', kind: 'server' });
   shopping.state('server', 'running');

@@ -9,7 +9,7 @@ import { call, Disk, start } from './support.ts';
 
 const test = suite('waiting');
 
-test('the session that created a task is told of each change of its status (2025-11-25)', async () => {
+test('the session that created a task is notified of each change of its status (2025-11-25)', async () => {
   const one = await start(new Disk(), (server) => {
     server.tool('ask', { task: 'required' }, async (_, ctx) => (await ctx.elicit(NAME)).status);
   });
@@ -51,7 +51,7 @@ test('a handler that runs on although its question gave way takes one of maxRunn
   await one.server.close();
 });
 
-test('the operator is told of a state that was handed out without what was recorded', async () => {
+test('the operator is notified of a state that was handed out without what was recorded', async () => {
   const one = await start(
     new Disk(),
     (server) => {

@@ -12,7 +12,7 @@ const test = suite('durable tasks');
 
 const ANA = accept({ name: 'Ana' });
 
-test('R-29: a task is durable before its client hears of it, and before its handler runs', async () => {
+test('R-29: a task is durable before its client is notified of it, and before its handler runs', async () => {
   let ran = 0;
   const one = await start(new Disk(), (server) => {
     server.tool('work', { task: 'required' }, () => {
@@ -198,7 +198,7 @@ test('an answer is acknowledged once it is durable', async () => {
   await one.server.close();
 });
 
-test('R-18: where the disk is full no task is begun, what is asked of one is refused, and it goes on once it is not', async () => {
+test('R-18: where the disk is full no task is begun, what is asked of one is refused, and it continues once it is not', async () => {
   let ran = 0;
   const one = await start(new Disk(), (server) => {
     server.tool('work', { task: 'required' }, () => {
@@ -293,7 +293,7 @@ test('a server that closes leaves its tasks to the next: their handlers are told
   await two.server.close();
 });
 
-test('its time to live goes on over a restart, and over the time in between; then nothing is left of it', async () => {
+test('its time to live continues over a restart, and over the time in between; then nothing is left of it', async () => {
   const disk = new Disk();
   const clock = new SimulatedClock();
   const offer = (server: Server): void => {
