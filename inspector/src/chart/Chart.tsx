@@ -3,7 +3,7 @@ import './chart.css';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { ChartList } from './ChartList.tsx';
 import { betterIn } from './layout/layout.ts';
-import type { Pane } from './layout/placed.ts';
+import type { Pane, Placed, Rect } from './layout/placed.ts';
 import { isPlain, walk } from './layout/sketch.ts';
 import { type Pictures, picturesOf, readyPictures } from './layout/start.ts';
 import { marksOf } from './marks.ts';
@@ -27,7 +27,7 @@ export function Chart(props: ChartProps) {
     () => (pictures === undefined || room === undefined ? undefined : betterIn(room, pictures)),
     [pictures, room],
   );
-  const moving = useView(pane, group, placed);
+  const moving = useView(pane, group, placed, placed && room && activePart(placed, props.active, room));
   const marks = marksOf(props);
 
   const keys = (event: KeyboardEvent): void => {
@@ -59,7 +59,7 @@ export function Chart(props: ChartProps) {
         // biome-ignore lint/a11y/noNoninteractiveTabindex: the picture is moved and walked with keys.
         tabIndex={0}
         role="application"
-        aria-label={`picture of ${chart.key}: plus and minus zoom, zero fits, Shift and the arrows move it, n and p walk through its states`}
+        aria-label={`picture of ${chart.key}: plus and minus zoom, zero fits, C centres the active states, Shift and the arrows move it, n and p walk through its states`}
         data-engine={placed?.engine}
         data-chart={id}
         onKeyDown={keys}
@@ -77,6 +77,14 @@ export function Chart(props: ChartProps) {
         </button>
         <button type="button" title="smaller (-)" aria-label="smaller" onClick={() => moving.zoom(1 / STEP)}>
           <Sign d="M3 8H13" />
+        </button>
+        <button
+          type="button"
+          title="centre the active states (C)"
+          aria-label="centre the active states"
+          onClick={moving.centre}
+        >
+          <Sign d="M8 1.5V5M8 11V14.5M1.5 8H5M11 8H14.5M6 8a2 2 0 1 0 4 0a2 2 0 1 0 -4 0" />
         </button>
         <button type="button" title="fit (0)" aria-label="fit" onClick={moving.fit}>
           <Sign d="M3 6V3H6M10 3H13V6M13 10V13H10M6 13H3V10" />
@@ -100,11 +108,28 @@ const KEYS: Readonly<Record<string, (moving: Moving) => void>> = {
   '=': ({ zoom }) => zoom(STEP),
   '-': ({ zoom }) => zoom(1 / STEP),
   '0': ({ fit }) => fit(),
+  c: ({ centre }) => centre(),
   ArrowLeft: ({ pan }) => pan({ x: PAN, y: 0 }),
   ArrowRight: ({ pan }) => pan({ x: -PAN, y: 0 }),
   ArrowUp: ({ pan }) => pan({ x: 0, y: PAN }),
   ArrowDown: ({ pan }) => pan({ x: 0, y: -PAN }),
 };
+
+/** The box around the active states; around the first of them if they do not fit into the pane together. */
+function activePart({ nodes }: Placed, active: readonly string[], { width, height }: Pane): Rect | undefined {
+  const boxes = nodes.filter(({ id }) => active.includes(id));
+  const [first] = boxes;
+  if (first === undefined) return undefined;
+  const x = Math.min(...boxes.map((box) => box.x));
+  const y = Math.min(...boxes.map((box) => box.y));
+  const around = {
+    x,
+    y,
+    width: Math.max(...boxes.map((box) => box.x + box.width)) - x,
+    height: Math.max(...boxes.map((box) => box.y + box.height)) - y,
+  };
+  return around.width <= width && around.height <= height ? around : first;
+}
 
 /** The state before or after the selected one, in the order of the chart. */
 function beside({ chart, selected }: ChartProps, by: 1 | -1): ChartSelection | undefined {

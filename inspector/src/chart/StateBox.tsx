@@ -152,11 +152,11 @@ export function edgeNames(id: string, marks: Marks, props: ChartProps): readonly
 
 export function Count({ count, x, y }: { readonly count: number; readonly x: number; readonly y: number }) {
   const text = count > 999 ? '999+' : String(count);
-  const width = text.length * 6 + 8;
+  const width = text.length * 7 + 8;
   return (
-    <g class="count" transform={`translate(${x - width} ${y - 7})`}>
-      <rect width={width} height={14} rx={7} />
-      <text x={width / 2} y={10.5} text-anchor="middle">
+    <g class="count" transform={`translate(${x - width} ${y - 8})`}>
+      <rect width={width} height={16} rx={8} />
+      <text x={width / 2} y={12} text-anchor="middle">
         {text}
       </text>
     </g>

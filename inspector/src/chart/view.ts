@@ -27,6 +27,36 @@ export function fit(picture: Size, pane: Size): View {
   return { k, x: (pane.width - picture.width * k) / 2, y: (pane.height - picture.height * k) / 2 };
 }
 
+/** The scale at which the smallest text of a chart (11.5 px in chart.css) has 11 px. */
+const READABLE = 11 / 11.5;
+
+/**
+ * The view of a chart that a reader has not moved: the whole picture if its text is readable then; otherwise as small as
+ * is readable, with the given part in the middle.
+ */
+export function readable(picture: Size, pane: Size, part: Rect | undefined): View {
+  const whole = fit(picture, pane);
+  if (whole.k >= READABLE) return whole;
+  const k = READABLE;
+  const { x, y, width, height } = part ?? { x: 0, y: 0, width: 0, height: 0 };
+  const along = (size: number, room: number, middle: number): number =>
+    size * k + 2 * MARGIN <= room
+      ? (room - size * k) / 2
+      : Math.min(MARGIN, Math.max(room - size * k - MARGIN, room / 2 - middle * k));
+  return {
+    k,
+    x: along(picture.width, pane.width, x + width / 2),
+    y: along(picture.height, pane.height, y + height / 2),
+  };
+}
+
+/** True if a part of the picture is completely visible. */
+export function shows({ k, x, y }: View, pane: Size, part: Rect): boolean {
+  const left = x + part.x * k;
+  const top = y + part.y * k;
+  return left >= 0 && top >= 0 && left + part.width * k <= pane.width && top + part.height * k <= pane.height;
+}
+
 /** Zooms by a factor; one point of the pane stays in place. */
 export function zoomAt(view: View, by: number, { x, y }: Point): View {
   // A fitted picture below the minimum is not enlarged by a step to a smaller size.
@@ -42,36 +72,60 @@ export function pan(view: View, { x, y }: Point): View {
 export interface Moving {
   readonly zoom: (by: number) => void;
   readonly pan: (by: Point) => void;
+  /** Shows the whole picture, however small. */
   readonly fit: () => void;
+  /** Shows the active states at a readable size. */
+  readonly centre: () => void;
 }
 
+/** `auto`: follows the active states. `whole`: fits every pane. `free`: the reader has moved the picture. */
+type Mode = 'auto' | 'whole' | 'free';
+
 /**
- * Wheel and pinch zoom at the pointer, a drag pans. Until the reader has moved the picture, a new pane size fits it
- * again.
+ * Wheel and pinch zoom at the pointer, a drag pans. Until the reader has moved the picture, it follows the size of the
+ * pane and the active states.
+ *
+ * @param part the active states
  */
-export function useView(pane: Held<HTMLElement>, picture: Held<SVGGElement>, size: Size | undefined): Moving {
-  const state = useRef<{ view: View; moved: boolean }>({ view: { x: 0, y: 0, k: 1 }, moved: false });
-  const set = useCallback((view: View, moved: boolean) => {
-    state.current = { view, moved };
+export function useView(
+  pane: Held<HTMLElement>,
+  picture: Held<SVGGElement>,
+  size: Size | undefined,
+  part: Rect | undefined,
+): Moving {
+  const state = useRef<{ view: View; mode: Mode }>({ view: { x: 0, y: 0, k: 1 }, mode: 'auto' });
+  const set = useCallback((view: View, mode: Mode) => {
+    state.current = { view, mode };
     const { x, y, k } = view;
     picture.current?.setAttribute('transform', `translate(${x.toFixed(2)} ${y.toFixed(2)}) scale(${k.toFixed(4)})`);
   }, []);
-  const refit = useCallback(() => {
-    const box = pane.current;
-    if (box !== null && size !== undefined) set(fit(size, { width: box.clientWidth, height: box.clientHeight }), false);
-  }, [size]);
+  const active = useRef(part);
+  active.current = part;
+  const place = useCallback(
+    (mode: Mode) => {
+      const box = pane.current;
+      if (box === null || size === undefined || mode === 'free') return;
+      const room = { width: box.clientWidth, height: box.clientHeight };
+      set(mode === 'whole' ? fit(size, room) : readable(size, room, active.current), mode);
+    },
+    [size],
+  );
 
   // Runs before the picture is painted, so that it is never seen elsewhere.
-  useLayoutEffect(refit, [refit]);
+  useLayoutEffect(() => place('auto'), [place]);
+  useLayoutEffect(() => {
+    const box = pane.current;
+    const { view, mode } = state.current;
+    if (box === null || part === undefined || mode !== 'auto') return;
+    if (!shows(view, { width: box.clientWidth, height: box.clientHeight }, part)) place('auto');
+  }, [place, part?.x, part?.y, part?.width, part?.height]);
   useEffect(() => {
     const box = pane.current;
     if (box === null) return;
-    const watch = new ResizeObserver(() => {
-      if (!state.current.moved) refit();
-    });
+    const watch = new ResizeObserver(() => place(state.current.mode));
     watch.observe(box);
     return () => watch.disconnect();
-  }, [refit]);
+  }, [place]);
   useEffect(() => {
     const box = pane.current;
     return box === null
@@ -79,15 +133,16 @@ export function useView(pane: Held<HTMLElement>, picture: Held<SVGGElement>, siz
       : listen(
           box,
           () => state.current.view,
-          (view) => set(view, true),
+          (view) => set(view, 'free'),
         );
   }, []);
 
   const centre = (): Point => ({ x: (pane.current?.clientWidth ?? 0) / 2, y: (pane.current?.clientHeight ?? 0) / 2 });
   return {
-    zoom: (by) => set(zoomAt(state.current.view, by, centre()), true),
-    pan: (by) => set(pan(state.current.view, by), true),
-    fit: refit,
+    zoom: (by) => set(zoomAt(state.current.view, by, centre()), 'free'),
+    pan: (by) => set(pan(state.current.view, by), 'free'),
+    fit: () => place('whole'),
+    centre: () => place('auto'),
   };
 }
 

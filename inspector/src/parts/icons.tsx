@@ -38,6 +38,9 @@ const PATHS = {
   clock: 'M8 13.5a5.5 5.5 0 1 0 0-11 5.5 5.5 0 0 0 0 11ZM8 5v3.2l2 1.3',
   send: 'M2.5 8 13.5 3l-3 10-2.5-4zM8 9l5.5-6',
   stop: 'M4 4h8v8H4z',
+  'pane-left': 'M2.5 3h11v10h-11zM6 3v10',
+  'pane-right': 'M2.5 3h11v10h-11zM10 3v10',
+  'pane-bottom': 'M2.5 3h11v10h-11zM2.5 9.5h11',
 } as const;
 
 export type IconName = keyof typeof PATHS | ActorKind;

@@ -14,7 +14,7 @@ import { Header } from './Header.tsx';
 import { Help, helpOpen } from './Help.tsx';
 import { keys } from './keys.ts';
 import { Middle } from './Middle.tsx';
-import { Splitter, sizes } from './panes.tsx';
+import { collapsed, paneStyle, Splitter } from './panes.tsx';
 import { Strip } from './Strip.tsx';
 import { Tabs } from './Tabs.tsx';
 import { Trouble } from './Trouble.tsx';
@@ -24,7 +24,6 @@ export function App() {
     addEventListener('keydown', keys);
     return () => removeEventListener('keydown', keys);
   }, []);
-  const { left, right, bottom } = sizes.value;
   const { actor, exchange, unseen, record } = selection.value;
   const nothing = [actor, exchange, unseen, record].every((chosen) => chosen === undefined);
   // The overview has the width of the detail while nothing is selected.
@@ -32,13 +31,10 @@ export function App() {
   // The view of the timeline has every row: the strip would be a second one.
   const strip = tab.value !== 'timeline';
   return (
-    <div
-      class={`page${wide ? ' wide' : ''}`}
-      style={{ '--left': `${left}px`, '--right': `${right}px`, '--bottom': `${bottom}px` }}
-    >
+    <div class={`page${wide ? ' wide' : ''}`} style={paneStyle()}>
       <Header />
       <main class="panes">
-        <nav class="pane actors" aria-label="actors">
+        <nav class="pane actors" aria-label="actors" hidden={collapsed.value.left}>
           <Guarded what="The tree of actors">
             <Tree />
           </Guarded>
@@ -52,7 +48,7 @@ export function App() {
         {wide ? null : (
           <>
             <Splitter pane="right" label="width of the detail" />
-            <aside class="pane detail" aria-label="detail">
+            <aside class="pane detail" aria-label="detail" hidden={collapsed.value.right}>
               <Guarded what="The detail">
                 <Detail />
               </Guarded>
@@ -64,7 +60,7 @@ export function App() {
       {strip ? (
         <footer class="foot">
           <Splitter pane="bottom" label="height of the timeline" />
-          <div class="pane strip">
+          <div class="pane strip" hidden={collapsed.value.bottom}>
             <Guarded what="The timeline">
               <Strip />
             </Guarded>

@@ -22,6 +22,7 @@ import { theme, toggleTheme } from '../store/theme.ts';
 import { ExportMenu } from './ExportMenu.tsx';
 import { helpOpen } from './Help.tsx';
 import { toggleMark } from './keys.ts';
+import { PaneTools } from './panes.tsx';
 
 export function Header() {
   const { hello } = known();
@@ -54,6 +55,7 @@ export function Header() {
           onClick={toggleMark}
         />
       </div>
+      <PaneTools />
       <div class="tools">
         <ExportMenu />
         <Tool icon="theme" label={theme() === 'dark' ? 'Light theme' : 'Dark theme'} hint="T" onClick={toggleTheme} />

@@ -2,6 +2,7 @@
 import { goLive, mark, place, select, selection, show, step, supposed, TABS, togglePause } from '../store/state.ts';
 import { toggleTheme } from '../store/theme.ts';
 import { helpOpen } from './Help.tsx';
+import { toggleCollapsed } from './panes.tsx';
 
 export const KEYS: readonly (readonly [keys: string, what: string])[] = [
   ['/', 'focus the filter'],
@@ -12,7 +13,8 @@ export const KEYS: readonly (readonly [keys: string, what: string])[] = [
   ['1 … 7', 'overview, chart, messages, wire, timeline, coverage, server'],
   ['A D', 'focus the actors, the details'],
   ['↑ ↓', 'move in a list; ← → collapse and expand in the tree'],
-  ['+ − 0', 'zoom the chart, or fit it'],
+  ['[ ] \\', 'collapse or expand the actors, the details, the timeline'],
+  ['+ − 0 C', 'zoom the chart, fit it, or centre the active states'],
   ['⇧ drag', 'on the timeline: filter by time'],
   ['T', 'light or dark theme'],
   ['Esc', 'clear the selection'],
@@ -48,6 +50,9 @@ const ACTS: Readonly<Record<string, () => void>> = {
   '.': () => step(1),
   ' ': togglePause,
   l: goLive,
+  '[': () => toggleCollapsed('left'),
+  ']': () => toggleCollapsed('right'),
+  '\\': () => toggleCollapsed('bottom'),
   t: toggleTheme,
   m: toggleMark,
   a: () => document.querySelector<HTMLElement>('.actors .list')?.focus(),

@@ -1,6 +1,7 @@
 /** The splitters between panes, moved with the pointer or the arrow keys. */
 import { signal } from '@preact/signals';
 import type { TargetedKeyboardEvent, TargetedPointerEvent } from 'preact';
+import { Tool } from '../parts/parts.tsx';
 import { recall, remember } from '../store/memory.ts';
 
 const LIMITS = {
@@ -13,6 +14,45 @@ export type Pane = keyof typeof LIMITS;
 const PANES: readonly Pane[] = ['left', 'right', 'bottom'];
 
 export const sizes = signal<Readonly<Record<Pane, number>>>(read());
+
+/** The panes that the reader has collapsed. */
+export const collapsed = signal<Readonly<Record<Pane, boolean>>>({
+  left: recall('collapsed.left') === 'yes',
+  right: recall('collapsed.right') === 'yes',
+  bottom: recall('collapsed.bottom') === 'yes',
+});
+
+export function toggleCollapsed(pane: Pane): void {
+  const next = !collapsed.value[pane];
+  collapsed.value = { ...collapsed.value, [pane]: next };
+  remember(`collapsed.${pane}`, next ? 'yes' : 'no');
+}
+
+/** The style of the page: the sizes of the panes. A collapsed pane takes no space. */
+export function paneStyle(): Readonly<Record<string, string>> {
+  const size = (pane: Pane): string => `${collapsed.value[pane] ? 0 : sizes.value[pane]}px`;
+  return { '--left': size('left'), '--right': size('right'), '--bottom': size('bottom') };
+}
+
+const NAMES: Readonly<Record<Pane, string>> = { left: 'actors', right: 'details', bottom: 'timeline' };
+const HINTS: Readonly<Record<Pane, string>> = { left: '[', right: ']', bottom: '\\' };
+
+/** Collapses and expands the panes. */
+export function PaneTools() {
+  return (
+    <div class="tools" role="toolbar" aria-label="panels">
+      {PANES.map((pane) => (
+        <Tool
+          key={pane}
+          icon={`pane-${pane}`}
+          label={`${collapsed.value[pane] ? 'Show' : 'Hide'} the ${NAMES[pane]}`}
+          hint={HINTS[pane]}
+          onClick={() => toggleCollapsed(pane)}
+        />
+      ))}
+    </div>
+  );
+}
 
 function read(): Readonly<Record<Pane, number>> {
   const size = (pane: Pane): number => clamp(pane, Number(recall(`size.${pane}`) ?? LIMITS[pane].usual));
@@ -38,6 +78,7 @@ export function resetSizes(): void {
 export function Splitter({ pane, label }: { readonly pane: Pane; readonly label: string }) {
   const upright = pane !== 'bottom';
   const { least, most, usual } = LIMITS[pane];
+  if (collapsed.value[pane]) return <div class={`splitter ${pane} off`} />;
   const drag = (event: TargetedPointerEvent<HTMLElement>): void => {
     const edge = event.currentTarget;
     const start = upright ? event.clientX : event.clientY;

@@ -1,0 +1,106 @@
+/** A large chart in a small window: its text is readable, its active states are in view, and panels make room for it. */
+import type { Page } from 'playwright-core';
+import { createServer } from 'troupe';
+import { type OpenInspector, openInspector } from 'troupe/inspector';
+import type { TestClient } from 'troupe/testing';
+import * as assert from 'uvu/assert';
+import { Browsing, browserSuite } from '../../harness/browser.ts';
+import { BREWERY_EVENTS, breweryMachine } from './big-machine.ts';
+import { join, tool } from './stage.ts';
+
+const test = browserSuite('charts on the page');
+const browsing = new Browsing();
+const server = createServer({ name: 'brewery', version: '1.0.0' });
+let inspector: OpenInspector;
+let client: TestClient;
+let handle = '';
+
+test.before(async () => {
+  server.machine('brewery', breweryMachine, { events: BREWERY_EVENTS });
+  inspector = await openInspector(server);
+  client = await join(server, 'claude', '2');
+  handle = String(Object((await tool(client, 'brewery_create')).structuredContent).handle);
+});
+test.after(async () => {
+  await browsing.close();
+  await inspector.close();
+  await server.close();
+});
+
+const send = (event: string) => tool(client, `brewery_${event}`, { handle });
+
+/** The page with the chart of the brewery. */
+async function chart(width: number, height: number): Promise<Page> {
+  const page = await browsing.page({ width, height });
+  await page.goto(inspector.url);
+  await page.locator('.node.handle').click();
+  await page.click('#tab-chart');
+  await page.locator('.picture .state').first().waitFor();
+  return page;
+}
+
+/** The sizes of the texts of the chart on the screen, in pixels. */
+const textSizes = (page: Page): Promise<readonly number[]> =>
+  page.evaluate(`[...document.querySelectorAll('.picture text')].map(
+    (each) => Number.parseFloat(getComputedStyle(each).fontSize) * each.getScreenCTM().a
+  )`);
+
+/** Waits until the box of the active state is inside of the pane. */
+async function isInView(page: Page, path: string): Promise<void> {
+  const inside = `(() => {
+    const state = document.querySelector('.picture .state.active[data-path="${path}"] rect')?.getBoundingClientRect();
+    const pane = document.querySelector('.chart-pane').getBoundingClientRect();
+    return (
+      state !== undefined &&
+      state.left >= pane.left - 1 &&
+      state.right <= pane.right + 1 &&
+      state.top >= pane.top - 1 &&
+      state.bottom <= pane.bottom + 1
+    );
+  })()`;
+  while (!(await page.evaluate(inside))) await page.waitForTimeout(20);
+}
+
+test('text has at least 11 px at 1024×700, and the active states are in view', async () => {
+  const page = await chart(1024, 700);
+  const sizes = await textSizes(page);
+  assert.ok(sizes.length > 40);
+  assert.ok(Math.min(...sizes) >= 10.99, String(Math.min(...sizes)));
+  await isInView(page, 'closed');
+  for (const event of ['open', 'deliver', 'heat', 'drain', 'finish', 'alarm', 'inspect']) await send(event);
+  await isInView(page, 'inspected');
+  assert.ok(Math.min(...(await textSizes(page))) >= 10.99);
+  // The whole picture on demand, and back.
+  await page.click('.chart-tools button[aria-label="fit"]');
+  assert.ok(Math.min(...(await textSizes(page))) < 10.99);
+  await page.locator('.chart-pane').press('c');
+  await isInView(page, 'inspected');
+  assert.ok(Math.min(...(await textSizes(page))) >= 10.99);
+  await page.close();
+});
+
+test('panels collapse by button and key, give their room to the chart, and stay collapsed', async () => {
+  const page = await chart(1024, 700);
+  const widthOf = async (): Promise<number> => (await page.locator('.chart-pane').boundingBox())?.width ?? 0;
+  const before = await widthOf();
+  await page.click('button[aria-label="Hide the actors"]');
+  await page.keyboard.press(']');
+  await page.keyboard.press('\\');
+  await page.locator('.pane.actors').waitFor({ state: 'hidden' });
+  await page.locator('.pane.detail').waitFor({ state: 'hidden' });
+  await page.locator('.pane.strip').waitFor({ state: 'hidden' });
+  assert.ok((await widthOf()) > 1_000, `${before} to ${await widthOf()}`);
+  await page.reload();
+  await page.waitForSelector('.status.live');
+  assert.not.ok(await page.locator('.pane.actors').isVisible());
+  await page.click('button[aria-label="Show the actors"]');
+  await page.locator('.node.handle').click();
+  assert.not.ok(await page.locator('.pane.detail').isVisible());
+  await page.keyboard.press(']');
+  await page.locator('.detail h2', { hasText: 'brewery' }).waitFor();
+  await page.close();
+});
+
+test('no page has written an error to its console', () => {
+  assert.equal(browsing.complaints, []);
+});
