@@ -177,7 +177,7 @@ function goals(all: readonly Series[]): readonly Goal[] {
         },
       }),
     ),
-    ...CHANGES.flatMap(({ way }): readonly Goal[] => {
+    ...CHANGES.flatMap(({ way, stored }): readonly Goal[] => {
       const told = (measure: string, who: string): Key => ({ part: 'broadcast', measure, who, way, size: streams });
       const beside = (measure: string, long: boolean): Goal => ({
         measure: `a change told to ${streams} streams, ${way}: ${measure === 'cpu' ? 'processor time' : 'time'}`,
@@ -194,8 +194,8 @@ function goals(all: readonly Series[]): readonly Goal[] {
         unit: 'ms',
         read: (find) => spreadOf(find(told('p99', OURS))),
       };
-      // What the end of a task costs beside its notification, the floor does not do.
-      return way === 'legacy tasks' ? [bystander] : [beside('time', true), beside('cpu', false), bystander];
+      // The floor neither ends tasks nor stores events.
+      return stored || way === 'legacy tasks' ? [bystander] : [beside('time', true), beside('cpu', false), bystander];
     }),
     ...DURABLE.flatMap(([way, value]) =>
       [...new Set(all.filter(({ part }) => part === 'durable').map(({ size }) => size))].map(

@@ -93,7 +93,7 @@ const TABLES: readonly Table[] = [
   {
     part: 'broadcast',
     title: 'A change told to every open stream',
-    note: 'From the change to its arrival at the last stream, and the processor time that the server needs for it. Meanwhile a bystander calls `echo` every 4 ms, and waits as said. The floor is a `node:http` server that writes the same events in one loop. In the legacy era a task concerns one session: there one task of each session ends.',
+    note: 'From the change to its arrival at the last stream, and the processor time that the server needs for it. Meanwhile a bystander calls `echo` every 4 ms, and waits as said. The floor is a `node:http` server that writes the same events in one loop. In the legacy era a task concerns one session: there one task of each session ends. With a store, each event is on the disk before it leaves.',
     size: 'streams',
     columns: [
       { title: 'ms', measure: 'time' },

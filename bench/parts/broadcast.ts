@@ -1,4 +1,7 @@
 /** A broadcast over HTTP: one change that every open stream is told of, and what it costs those who call meanwhile. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Contender } from '../contenders.ts';
 import { openSession } from '../http.ts';
 import { HttpConnection } from '../http-connection.ts';
@@ -10,14 +13,16 @@ import type { Scale } from '../scale.ts';
 import { Gathering, type Series } from '../series.ts';
 import { costing, type Serving, serve } from '../serving.ts';
 
-/** The changes of each era. A task of a session concerns that session only: there, one task of each session ends. */
+/** The changes of each era. With a store, an event leaves when it is on the disk; the floor has none. A task of a session concerns that session only: there, one task of each session ends. */
 export const CHANGES = [
-  { way: 'legacy list', era: 'legacy', change: 'list' },
-  { way: 'legacy resource', era: 'legacy', change: 'resource' },
-  { way: 'legacy tasks', era: 'legacy', change: 'tasks' },
-  { way: 'modern list', era: 'modern', change: 'list' },
-  { way: 'modern resource', era: 'modern', change: 'resource' },
-  { way: 'modern task', era: 'modern', change: 'task' },
+  { way: 'legacy list', era: 'legacy', change: 'list', stored: false },
+  { way: 'legacy resource', era: 'legacy', change: 'resource', stored: false },
+  { way: 'legacy tasks', era: 'legacy', change: 'tasks', stored: false },
+  { way: 'legacy list, with a store', era: 'legacy', change: 'list', stored: true },
+  { way: 'legacy resource, with a store', era: 'legacy', change: 'resource', stored: true },
+  { way: 'modern list', era: 'modern', change: 'list', stored: false },
+  { way: 'modern resource', era: 'modern', change: 'resource', stored: false },
+  { way: 'modern task', era: 'modern', change: 'task', stored: false },
 ] as const;
 type Broadcast = (typeof CHANGES)[number];
 
@@ -61,8 +66,12 @@ function runner(who: string, file: string, broadcast: Broadcast, scale: Scale): 
   return { who, way: broadcast.way, start: () => stage(file, broadcast, scale) };
 }
 
-async function stage(file: string, { era, change }: Broadcast, { streams, broadcasts }: Scale): Promise<Stage> {
-  const server = await serve(file, 'http');
+async function stage(file: string, { era, change, stored }: Broadcast, { streams, broadcasts }: Scale): Promise<Stage> {
+  const folder = stored ? mkdtempSync(join(tmpdir(), 'troupe-bench-broadcast-')) : undefined;
+  const remove = (): void => {
+    if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+  };
+  const server = await serve(file, 'http', ...(folder === undefined ? [] : [join(folder, 'troupe.db')]));
   const { url } = server;
   let listeners: Serving | undefined;
   try {
@@ -81,11 +90,13 @@ async function stage(file: string, { era, change }: Broadcast, { streams, broadc
       async stop() {
         await there.stop();
         await server.stop();
+        remove();
       },
     };
   } catch (error) {
     await listeners?.stop();
     await server.stop();
+    remove();
     throw error;
   }
 }

@@ -1,5 +1,5 @@
-/** Troupe as it is built, with a list, a resource and tasks that change when the process that measures says so: `broadcast.mjs http`. */
-import { createServer, http } from 'troupe';
+/** Troupe as it is built, with a list, a resource and tasks that change when the process that measures says so: `broadcast.mjs http [STORE]`. */
+import { createServer, http, sqlite } from 'troupe';
 import { answering, served } from './telling.mjs';
 
 /** Tasks that end in one turn of the event loop: their handlers wait for different things. */
@@ -8,9 +8,11 @@ const TASKS_A_TURN = 50;
 /** More than anybody opens: what is measured is not the limits. */
 const MANY = 1_000_000;
 
+const [, , , store] = process.argv;
 const server = createServer({
   name: 'bench',
   version: '1.0.0',
+  ...(store === undefined ? {} : { store: sqlite(store) }),
   limits: {
     maxStatelessListens: MANY,
     maxSessions: MANY,
