@@ -381,7 +381,7 @@ test('R-47: a start that is rejected leaves the file, its log and its mark as th
     'a damaged page below a sound log': { ...killed, '': flipped(killed[''], unwritten, 0xff) },
     'a damaged page in a closed file': { ...closed, '': flipped(closed[''], unwritten, 0xff) },
     'another program': { ...closed, '': flipped(closed[''], 71) },
-    'a later version': { ...closed, '': flipped(closed[''], 63) },
+    'a later version': { ...closed, '': flipped(closed[''], 63, 0xff) },
     'another text encoding': { ...closed, '': flipped(closed[''], 59) },
     'no head': { ...closed, '': flipped(closed[''], 0) },
     'no head, below a log': { ...killed, '': flipped(killed[''], 0), '-wal': log.subarray(0, 4_152) },

@@ -6,13 +6,14 @@ import { KnownKeys } from '../known-keys.ts';
 import { StoreError } from '../store.ts';
 import { CommitMark, type Marked } from './commit-mark.ts';
 import { displacedText, FileIdentity, fileIdOf } from './file-identity.ts';
-import { type CheckedFile, checkFile } from './sqlite-check.ts';
+import { NO_PACKS } from './reply-packs.ts';
+import { type CheckedFile, checkFile, hasPacks } from './sqlite-check.ts';
 import { columns, Db, isDisk, number, type SqlRow, storeFaultOf } from './sqlite-database.ts';
 import type { ThreadStart } from './sqlite-protocol.ts';
 
 /** The application id in the file's header: "Trou". */
 const APPLICATION = 0x54726f75;
-const VERSION = 1;
+const VERSION = 2;
 const PAGE = 4096;
 /** The minimum size of an SQLite database. */
 const LEAST_BYTES = 512;
@@ -48,7 +49,11 @@ CREATE TABLE timer(actor BLOB NOT NULL, timer BLOB NOT NULL, due REAL NOT NULL, 
 CREATE INDEX timer_due ON timer(due);
 CREATE TABLE dead_letter(g INTEGER PRIMARY KEY, actor BLOB NOT NULL, mail BLOB NOT NULL, error BLOB NOT NULL,
   attempts INTEGER NOT NULL, at REAL NOT NULL, incident BLOB NOT NULL, crc INTEGER NOT NULL);
-PRAGMA application_id = ${APPLICATION};
+PRAGMA application_id = ${APPLICATION};`;
+
+// Since version 2. Its rows grow only at their end and are deleted from their start, and need no index.
+const PACKS = `
+CREATE TABLE pack(n INTEGER PRIMARY KEY, keys BLOB NOT NULL, data BLOB NOT NULL, copy BLOB NOT NULL);
 PRAGMA user_version = ${VERSION};`;
 
 /** Runs in each transaction: counts all transactions, as {@link CommitMark} does. */
@@ -263,6 +268,7 @@ function mustHaveTables(db: Db, path: string): void {
     `SELECT ${columns('b:type', 'b:name', 'b:tbl_name', 'b:sql')} FROM ${schema}.sqlite_schema`;
   const made = new Db(':memory:');
   made.run(SCHEMA);
+  if ((db.pragma(`${db.schema}.user_version`) ?? 0) >= VERSION) made.run(PACKS);
   const inWords = (row: SqlRow): string =>
     row.map((cell) => (cell instanceof Uint8Array ? cell.toString() : '')).join(' ');
   const found = new Set(db.prepare(scheme(db.schema)).all().map(inWords));
@@ -292,7 +298,7 @@ interface Owned extends CheckedFile {
  */
 function own(db: Db, { file, path, lock, isNew, mark, before: inspection }: Owning): Owned {
   const before = existsSync(lock) ? readFileSync(lock, 'utf8').trim() : '';
-  let checked: CheckedFile = { keys: new KnownKeys(), damage: [] };
+  let checked: CheckedFile = { keys: new KnownKeys(), packs: NO_PACKS, damage: [] };
   const notes: string[] = [];
   let commits = 0;
   try {
@@ -315,6 +321,8 @@ function own(db: Db, { file, path, lock, isNew, mark, before: inspection }: Owni
       const same = inspection && inspection.commits === commits && inspection.stamp === stampOf(file);
       checked = same && inspection.damage.length === 0 ? inspection : checkFile(db, path, true);
     }
+    // An earlier version knows no packs and must not open the file from now on.
+    db.run(hasPacks(db) ? `PRAGMA user_version = ${VERSION}` : PACKS);
     // Detect an unwritable file now. This also overwrites unacknowledged frames of a failed commit.
     if (storeIdOf(db) === undefined) db.run(STORE_ID);
     db.run(COUNT_COMMIT);

@@ -9,6 +9,7 @@ import type { CommitMark } from './commit-mark.ts';
 import { COUNT_COMMIT, Displaced, type OpenedDatabase } from './database-file.ts';
 import type { FileIdentity } from './file-identity.ts';
 import { SqliteJournal } from './journal.ts';
+import { ReplyPacks } from './reply-packs.ts';
 import { type Db, damaged, explainFault, isDisk, type Statement, storeFaultOf } from './sqlite-database.ts';
 import type { SqliteOptions } from './sqlite-options.ts';
 import type { StoreAnswer, StoreJob, StoreQuery, StoreResult } from './sqlite-protocol.ts';
@@ -28,6 +29,8 @@ interface Sweep {
   after: readonly [number, string];
   /** The last reply that was checked; undefined when all were. */
   reply: readonly [number, number] | undefined;
+  /** The newest pack of replies when the packs had their turn: it and all older ones move to rows. */
+  pack: number | undefined;
   /** Number of replies beyond the limit, once counted. */
   surplus: number | undefined;
   gone: number;
@@ -43,6 +46,7 @@ export class GroupCommit {
   readonly #identity: FileIdentity;
   readonly #count: Statement;
   readonly #rows: StateRows;
+  readonly #replies: ReplyPacks;
   readonly #journal: SqliteJournal;
   readonly #sweeps = new Map<number, Sweep>();
   /** The disk has failed: this connection is no longer used. */
@@ -50,7 +54,7 @@ export class GroupCommit {
 
   /** @param report receives damage, for the operator */
   constructor(
-    { db, keys, mark, identity }: OpenedDatabase,
+    { db, keys, packs, mark, identity }: OpenedDatabase,
     path: string,
     options: SqliteOptions,
     report: (what: string) => void,
@@ -64,6 +68,7 @@ export class GroupCommit {
     this.#identity = identity;
     this.#count = db.prepare(COUNT_COMMIT);
     this.#rows = new StateRows(db, keys, report);
+    this.#replies = new ReplyPacks(db, this.#rows, packs);
     this.#journal = new SqliteJournal(db, keys, options);
   }
 
@@ -88,12 +93,7 @@ export class GroupCommit {
         if (found !== LATER) answers.push({ id: job.id, found });
         if (found !== LATER) swept.push(job.id);
       }
-      this.#settle();
-      this.#count.run();
-      this.#db.run('COMMIT');
-      this.#mustBeInPlace();
-      this.#keys.keep();
-      this.#mark.count();
+      this.#finish();
       for (const id of swept) this.#sweeps.delete(id);
       return answers;
     } catch (error) {
@@ -108,11 +108,29 @@ export class GroupCommit {
     if (displaced !== undefined) throw new Displaced(displaced);
   }
 
-  #failed(jobs: readonly StoreJob[], error: unknown): StoreAnswer[] {
+  /** Writes the deferred rows, and makes the transaction durable. */
+  #finish(): void {
+    this.#settle();
+    this.#replies.write();
+    this.#count.run();
+    this.#db.run('COMMIT');
+    this.#mustBeInPlace();
+    this.#keys.keep();
+    this.#replies.keep();
+    this.#mark.count();
+  }
+
+  /** Forgets the transaction. */
+  #undo(): void {
     this.#rows.reset();
+    this.#replies.reset();
     this.#journal.reset();
     this.#keys.undo();
     this.#rollBack();
+  }
+
+  #failed(jobs: readonly StoreJob[], error: unknown): StoreAnswer[] {
+    this.#undo();
     if (isDisk(error)) this.broken = true;
     // One invalid batch must not fail the others. A failing disk would reject each of them in turn, so it is not
     // retried.
@@ -169,12 +187,13 @@ export class GroupCommit {
       case 'streams':
         return { type: 'streams', rows: this.#journal.streams(question.actor) };
       case 'reply':
-        return { type: 'reply', data: this.#rows.replyTo(question.actor, question.request) };
+        return { type: 'reply', data: this.#replies.replyTo(question.actor, question.request) };
       case 'timers':
         return { type: 'timers', rows: this.#rows.timers(question.until, question.limit) };
       case 'dead letters':
         return { type: 'dead letters', letters: this.#rows.letters(question.limit) };
       case 'close':
+        this.#movePacks();
         // A copy of the file after this contains everything.
         this.#db.pragma('wal_checkpoint(TRUNCATE)');
         return { type: 'done' };
@@ -196,10 +215,10 @@ export class GroupCommit {
 
   /** @returns the existing reply; undefined if this one was written */
   #claim({ actor, request, data, expires }: ReplyWrite): string | undefined {
-    const there = this.#rows.replyTo(actor, request);
+    const there = this.#replies.replyTo(actor, request);
     // An earlier version deleted a reply by clearing its data.
     if (there !== undefined && there !== '') return there;
-    this.#rows.reply(actor, request, data, expires);
+    this.#replies.reply(actor, request, data, expires);
     return undefined;
   }
 
@@ -213,7 +232,7 @@ export class GroupCommit {
       case 'event':
         return this.#journal.append(write.actor, write);
       case 'reply':
-        return this.#rows.reply(write.actor, write.request, write.data, write.expires);
+        return this.#replies.reply(write.actor, write.request, write.data, write.expires);
       case 'timer':
         return this.#rows.timer(write.timer);
       case 'timer off':
@@ -232,7 +251,13 @@ export class GroupCommit {
     // Rows written before it in this transaction may live longer now.
     this.#settle();
     const begin = Number.MIN_SAFE_INTEGER;
-    const sweep = this.#sweeps.get(id) ?? { after: [begin, ''], reply: [begin, 0], surplus: undefined, gone: 0 };
+    const sweep = this.#sweeps.get(id) ?? {
+      after: [begin, ''],
+      reply: [begin, 0],
+      pack: undefined,
+      surplus: undefined,
+      gone: 0,
+    };
     this.#sweeps.set(id, sweep);
     const expired = this.#rows.expired(now, sweep.after, SLICE);
     for (const { id } of expired) if (this.#whole(() => this.#forget(id))) sweep.gone += 1;
@@ -245,6 +270,9 @@ export class GroupCommit {
       sweep.reply = reply && this.#rows.sweepReplies(now, reply, SLICE);
     });
     if (sweep.reply) return LATER;
+    if (sweep.pack === undefined) this.#whole(() => this.#journal.sweep());
+    sweep.pack ??= this.#replies.newest;
+    if (this.#replies.move(sweep.pack, now, SLICE)) return LATER;
     const { maxActorReplies, maxReplies, maxDeadLetters } = this.#options;
     sweep.surplus ??= this.#rows.replies() - maxReplies;
     const { surplus } = sweep;
@@ -254,13 +282,25 @@ export class GroupCommit {
       return LATER;
     }
     this.#whole(() => this.#rows.sweepCrowds(maxActorReplies, maxDeadLetters));
-    this.#whole(() => this.#journal.sweep());
     return this.#shrink() ? LATER : { type: 'swept', gone: sweep.gone };
   }
 
   #forget(actor: string): void {
     this.#journal.forget(actor);
+    this.#replies.forget(actor);
     this.#rows.forget(actor);
+  }
+
+  /** Moves all replies to rows, so that a closed file contains no packs. If that fails, the next start reads the packs. */
+  #movePacks(): void {
+    if (this.#replies.isEmpty || this.#db.inTransaction) return;
+    try {
+      this.#db.run('BEGIN IMMEDIATE');
+      this.#replies.move(this.#replies.newest, Number.NEGATIVE_INFINITY);
+      this.#finish();
+    } catch {
+      this.#undo();
+    }
   }
 
   /**
@@ -268,7 +308,7 @@ export class GroupCommit {
    * succeeded
    */
   #whole(part: () => void): boolean {
-    const { position } = this.#keys;
+    const [keys, replies] = [this.#keys.position, this.#replies.position];
     this.#settle();
     this.#db.run('SAVEPOINT part');
     try {
@@ -280,7 +320,8 @@ export class GroupCommit {
       if (storeFaultOf(error) !== 'corrupt') throw error;
       this.#db.run('ROLLBACK TO part');
       this.#db.run('RELEASE part');
-      this.#keys.undo(position);
+      this.#keys.undo(keys);
+      this.#replies.undo(replies);
       this.#journal.reset();
       this.#report(explainFault(error, this.#path));
       return false;

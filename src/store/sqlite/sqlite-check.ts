@@ -4,12 +4,14 @@
 import { END, KnownKeys, type RowKind, SEPARATOR } from '../known-keys.ts';
 import { StoreError } from '../store.ts';
 import { EVENT_ROW, readEventRow, readStreamRow, STREAM_ROW } from './journal-rows.ts';
+import { NO_PACKS, readPacks, type StoredPacks } from './reply-packs.ts';
 import { columns, type Db, number, type SqlRow, sqlText } from './sqlite-database.ts';
 import { ACTOR_ROW, REPLY_ROW, readActorRow, readReply, readTimer, TIMER_ROW } from './state-rows.ts';
 
 /** The result of the check of a usable file. */
 export interface CheckedFile {
   readonly keys: KnownKeys;
+  readonly packs: StoredPacks;
   /** The damage, for the operator. */
   readonly damage: readonly string[];
 }
@@ -73,7 +75,8 @@ const OF_ROWS =
 
 /**
  * @param repair whether an index may be rebuilt
- * @throws {StoreError} `corrupt` if the pages of the file are damaged, because SQLite could overwrite intact data
+ * @throws {StoreError} `corrupt` if the pages of the file are damaged, because SQLite could overwrite intact data; or if
+ * a pack of replies is missing or unreadable
  */
 export function checkFile(db: Db, path: string, repair: boolean): CheckedFile {
   const messages = wrongIn(db, path);
@@ -92,7 +95,15 @@ export function checkFile(db: Db, path: string, repair: boolean): CheckedFile {
   const left = damage.length > 0 ? wrongIn(db, path) : messages;
   for (const message of left)
     damage.push(`${path} is damaged: ${message}. Data on damaged pages is not served. Restore a backup`);
-  return { keys: keysOf(db, doubtful), damage };
+  const packs = hasPacks(db) ? readPacks(db, path) : NO_PACKS;
+  return { keys: keysOf(db, doubtful), packs, damage: [...damage, ...packs.damage] };
+}
+
+/** Returns whether the file has the table of packs. A file of the first version has none until its next start. */
+export function hasPacks(db: Db): boolean {
+  return (
+    db.prepare(`SELECT ${columns('n:rootpage')} FROM ${db.schema}.sqlite_schema WHERE name = 'pack'`).all().length > 0
+  );
 }
 
 /** Problems with rows and their index entries. @throws {StoreError} `corrupt` for any other problem */

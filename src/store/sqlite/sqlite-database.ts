@@ -12,8 +12,6 @@ export type Value = number | Uint8Array | null;
 export interface Statement {
   /** @returns the number of changed rows */
   run(...values: readonly Value[]): number;
-  /** Runs an `INSERT`. @returns the rowid of the new row */
-  add(...values: readonly Value[]): number;
   all(...values: readonly Value[]): readonly SqlRow[];
 }
 
@@ -107,10 +105,6 @@ export class Db {
       run: (...values) => {
         this.#mustBeOpen();
         return statement.run(values).changes;
-      },
-      add: (...values) => {
-        this.#mustBeOpen();
-        return Number(statement.run(values).lastInsertRowid);
       },
       all: (...values) => {
         this.#mustBeOpen();

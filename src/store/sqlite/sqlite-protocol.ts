@@ -49,60 +49,65 @@ export interface StoreJob {
 }
 
 /**
- * Jobs on their way to the thread. Most writes are replies, and a thread reads a list of texts in a third of the time
- * of a list of objects: so replies travel in columns, and their jobs have their places in them.
+ * Jobs on their way to the thread. Most jobs are commits of replies only, and a thread reads one long text in a fraction
+ * of the time of many short ones: so these jobs travel as one text and a list of numbers.
  */
 export interface PostedJobs {
-  readonly jobs: readonly PostedJob[];
-  readonly actors: readonly string[];
-  readonly requests: readonly string[];
-  readonly data: readonly string[];
-  readonly expires: readonly number[];
+  /** A job; or the id of a commit of replies only. */
+  readonly jobs: readonly (StoreJob | number)[];
+  /** The actors, requests and data of all these replies, without separators. */
+  readonly text: string;
+  /**
+   * For each of these commits its length and number of replies; for each reply the lengths of its actor, request and
+   * data, and its expiry. {@link SAME} in place of the first length repeats the actor of the reply before.
+   */
+  readonly numbers: readonly number[];
 }
 
-interface PostedJob {
-  readonly id: number;
-  /** A commit with the place of each reply in the columns. */
-  readonly writes?: readonly (Write | number)[];
-  readonly length?: number;
-  readonly question?: StoreQuery;
-}
+const SAME = -1;
 
 export function packJobs(jobs: readonly StoreJob[]): PostedJobs {
-  const actors: string[] = [];
-  const requests: string[] = [];
-  const data: string[] = [];
-  const expires: number[] = [];
-  const placeOf = (write: Write): Write | number => {
-    if (write.type !== 'reply') return write;
-    actors.push(write.actor);
-    requests.push(write.request);
-    data.push(write.data);
-    return expires.push(write.expires) - 1;
-  };
-  const posted = jobs.map((job): PostedJob => {
+  const numbers: number[] = [];
+  let text = '';
+  let last: string | undefined;
+  const posted = jobs.map((job) => {
     const { id, question } = job;
-    if (question.type !== 'commit') return job;
-    return { id, writes: question.writes.map(placeOf), length: question.length };
+    if (question.type !== 'commit' || !question.writes.every(isReply)) return job;
+    const { writes, length } = question;
+    numbers.push(length, writes.length);
+    for (const { actor, request, data, expires } of writes) {
+      numbers.push(actor === last ? SAME : actor.length, request.length, data.length, expires);
+      text += actor === last ? request : actor + request;
+      text += data;
+      last = actor;
+    }
+    return id;
   });
-  return { jobs: posted, actors, requests, data, expires };
+  return { jobs: posted, text, numbers };
 }
 
-export function unpackJobs({ jobs, actors, requests, data, expires }: PostedJobs): readonly StoreJob[] {
-  const writeAt = (write: Write | number): Write =>
-    typeof write !== 'number'
-      ? write
-      : {
-          type: 'reply',
-          actor: actors[write] ?? '',
-          request: requests[write] ?? '',
-          data: data[write] ?? '',
-          expires: expires[write] ?? 0,
-        };
-  return jobs.map(({ id, question, writes, length }): StoreJob => {
-    const commit = { type: 'commit', writes: (writes ?? []).map(writeAt), length: length ?? 0 } as const;
-    return { id, question: question ?? commit };
+export function unpackJobs({ jobs, text, numbers }: PostedJobs): readonly StoreJob[] {
+  let [actor, at, next] = ['', 0, 0];
+  const number = (): number => numbers[next++] ?? 0;
+  const words = (length: number): string => {
+    at += length;
+    return text.slice(at - length, at);
+  };
+  return jobs.map((job): StoreJob => {
+    if (typeof job !== 'number') return job;
+    const length = number();
+    const writes: ReplyWrite[] = [];
+    for (let left = number(); left > 0; left -= 1) {
+      const [of, name, body] = [number(), number(), number()];
+      if (of !== SAME) actor = words(of);
+      writes.push({ type: 'reply', actor, request: words(name), data: words(body), expires: number() });
+    }
+    return { id: job, question: { type: 'commit', writes, length } };
   });
+}
+
+function isReply(write: Write): write is ReplyWrite {
+  return write.type === 'reply';
 }
 
 /** The result of a query. */

@@ -61,7 +61,8 @@ function group(): StoreJob[] {
       writes += 1;
       length += question.length;
     }
-    if (count > 0 && (writes > maxGroupWrites || length > maxGroupLength)) break;
+    // The end of the store is a transaction of its own.
+    if (count > 0 && (writes > maxGroupWrites || length > maxGroupLength || question.type === 'close')) break;
     count += 1;
   }
   return queue.splice(0, count);

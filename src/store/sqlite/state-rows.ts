@@ -1,7 +1,7 @@
 /** Actors, snapshots, replies, timers and dead letters in the file; each row has a checksum of all its data. */
 import { type ChecksumPart, rowSum } from '../checksum.ts';
 import type { KnownKeys } from '../known-keys.ts';
-import type { ActorRow, DeadLetter, ListQuery, Stored, StoredKind, TimerRow } from '../store.ts';
+import type { ActorRow, DeadLetter, ListQuery, Stored, StoredKind, StoreError, TimerRow } from '../store.ts';
 import {
   bytes,
   bytesColumn,
@@ -38,9 +38,6 @@ const KINDS: Readonly<Record<StoredKind, true>> = {
   server: true,
 };
 
-/** Maximum number of replies whose rows are cached. */
-const MAX_MARKED = 10_000;
-
 /** The result of a list: the intact rows, and the ids of the damaged ones. */
 export interface ListedRows {
   readonly rows: readonly ActorRow[];
@@ -61,8 +58,6 @@ export class StateRows {
   readonly #actors = new Map<string, ActorRow>();
   readonly #snapshots = new Map<string, { readonly version: string; readonly data: string }>();
   readonly #report: (what: string) => void;
-  /** The rows of replies that were written once. A missing or wrong entry only costs time: the row itself is checked. */
-  readonly #marked = new Map<string, { readonly row: number; readonly expires: number }>();
 
   /** @param report receives rows that a list omits because they are damaged */
   constructor(db: Db, keys: KnownKeys, report: (what: string) => void) {
@@ -81,37 +76,43 @@ export class StateRows {
     this.#snapshots.set(actor, { version, data });
   }
 
+  /** Returns whether a reply has a row, found or not. */
+  hasReply(actor: string, request: string): boolean {
+    return this.#keys.has('reply', bytesColumn(actor), bytesColumn(request));
+  }
+
   /** An empty reply deletes the row. */
   reply(actor: string, request: string, data: string, expires: number): void {
-    const name = `${actor} ${request}`;
-    const key = [bytesColumn(actor), bytesColumn(request)] as const;
-    const what = `the reply to ${request} of ${actor}`;
-    if (data === '') {
-      this.#marked.delete(name);
-      if (!this.#keys.has('reply', ...key)) return;
-      // The row is no longer needed: if it is not found, that is no reason to reject the writes with it.
-      if (this.#sql.reply.off.run(...key, ...key) === 0) return this.#report(missingRow(what).message);
-      this.#keys.remove('reply', ...key);
-      this.#keys.remove('replies', key[0]);
-      return;
-    }
+    if (data === '') return this.#noReply(actor, request);
     const body = bytesColumn(data);
-    const crc = rowSum(['reply', actor, request, expires], body);
-    const { insert, update, again } = this.#sql.reply;
+    this.#putReply(actor, request, body, expires, rowSum(['reply', actor, request, expires], body));
+  }
+
+  /** Writes a row that fails its check: the data of this reply is damaged, and no lookup may miss the reply. */
+  damagedReply(actor: string, request: string, expires: number): void {
+    const body = bytesColumn('damaged');
+    this.#putReply(actor, request, body, expires, rowSum(['reply', actor, request, expires], body) + 1);
+  }
+
+  #noReply(actor: string, request: string): void {
+    const key = [bytesColumn(actor), bytesColumn(request)] as const;
+    if (!this.#keys.has('reply', ...key)) return;
+    // The row is no longer needed: if it is not found, that is no reason to reject the writes with it.
+    if (this.#sql.reply.off.run(...key, ...key) === 0) return this.#report(missingReply(actor, request).message);
+    this.#keys.remove('reply', ...key);
+    this.#keys.remove('replies', key[0]);
+  }
+
+  #putReply(actor: string, request: string, body: Uint8Array, expires: number, crc: number): void {
+    const key = [bytesColumn(actor), bytesColumn(request)] as const;
+    const { insert, update } = this.#sql.reply;
     if (this.#keys.has('reply', ...key)) {
-      // A call is written twice: when it begins, and with its result. Its row is then known, and if its expiry is
-      // unchanged, too, no index is read or written.
-      const marker = this.#marked.get(name);
-      const same = marker?.expires === expires && again.run(body, crc, marker.row, ...key, expires) === 1;
-      if (!same && update.run(body, expires, crc, ...key, ...key) === 0) throw missingRow(what);
-      this.#marked.delete(name);
+      if (update.run(body, expires, crc, ...key, ...key) === 0) throw missingReply(actor, request);
       return;
     }
-    const row = insert.add(...key, body, expires, crc);
+    insert.run(...key, body, expires, crc);
     this.#keys.add('reply', ...key);
     this.#keys.add('replies', key[0]);
-    if (this.#marked.size >= MAX_MARKED) this.#marked.clear();
-    this.#marked.set(name, { row, expires });
   }
 
   timer({ actor, timer, due, data }: TimerRow): void {
@@ -252,7 +253,7 @@ export class StateRows {
     const key = [bytesColumn(actor), bytesColumn(request)] as const;
     const [row] = this.#sql.replyTo.all(...key);
     const what = `the reply to ${request} of ${actor}`;
-    if (!row && this.#keys.has('reply', ...key)) throw missingRow(what);
+    if (!row && this.#keys.has('reply', ...key)) throw missingReply(actor, request);
     if (!row) return undefined;
     const data = bytes(row[0], what);
     checked(row[2], ['reply', actor, request, number(row[1], what)], what, data);
@@ -347,6 +348,10 @@ function snapshotValues(actor: string, { version, data }: NonNullable<Stored['sn
   return [bytesColumn(version), body, rowSum(['snapshot', actor, version], body)];
 }
 
+function missingReply(actor: string, request: string): StoreError {
+  return missingRow(`the reply to ${request} of ${actor}`);
+}
+
 /** Verifies, by keys, that a statement changed exactly the intended row. @throws {StoreError} `corrupt` */
 function mustBe(rows: readonly SqlRow[], key: readonly Uint8Array[], what: string): void {
   const [row] = rows;
@@ -385,9 +390,6 @@ function statements(db: Db) {
     reply: {
       insert: db.prepare('INSERT INTO reply(actor, request, data, expires, crc) VALUES(?, ?, ?, ?, ?)'),
       update: db.prepare(`UPDATE reply SET data = ?, expires = ?, crc = ? WHERE ${named}`),
-      again: db.prepare(
-        'UPDATE reply SET data = ?, crc = ? WHERE rowid = ? AND actor = ? AND request = ? AND expires = ?',
-      ),
       off: db.prepare(`DELETE FROM reply WHERE ${named}`),
     },
     timer: {
