@@ -44,7 +44,9 @@ export class GroupCommit {
   readonly #keys: KnownKeys;
   readonly #mark: CommitMark;
   readonly #identity: FileIdentity;
+  readonly #begin: Statement;
   readonly #count: Statement;
+  readonly #commit: Statement;
   readonly #rows: StateRows;
   readonly #replies: ReplyPacks;
   readonly #journal: SqliteJournal;
@@ -66,7 +68,9 @@ export class GroupCommit {
     this.#keys = keys;
     this.#mark = mark;
     this.#identity = identity;
+    this.#begin = db.prepare('BEGIN IMMEDIATE');
     this.#count = db.prepare(COUNT_COMMIT);
+    this.#commit = db.prepare('COMMIT');
     this.#rows = new StateRows(db, keys, report);
     this.#replies = new ReplyPacks(db, this.#rows, packs);
     this.#journal = new SqliteJournal(db, keys, options);
@@ -82,7 +86,7 @@ export class GroupCommit {
     const answers: StoreAnswer[] = [];
     const swept: number[] = [];
     try {
-      this.#db.run('BEGIN IMMEDIATE');
+      this.#begin.run();
       for (const job of jobs) {
         if (!changes(job.question)) {
           this.#settle();
@@ -113,7 +117,7 @@ export class GroupCommit {
     this.#settle();
     this.#replies.write();
     this.#count.run();
-    this.#db.run('COMMIT');
+    this.#commit.run();
     this.#mustBeInPlace();
     this.#keys.keep();
     this.#replies.keep();
@@ -291,12 +295,16 @@ export class GroupCommit {
     this.#rows.forget(actor);
   }
 
-  /** Moves all replies to rows, so that a closed file contains no packs. If that fails, the next start reads the packs. */
+  /**
+   * Moves all replies to rows, and returns the space of their packs to the disk. If that fails, the next start reads the
+   * packs.
+   */
   #movePacks(): void {
     if (this.#replies.isEmpty || this.#db.inTransaction) return;
     try {
-      this.#db.run('BEGIN IMMEDIATE');
+      this.#begin.run();
       this.#replies.move(this.#replies.newest, Number.NEGATIVE_INFINITY);
+      while (this.#shrink());
       this.#finish();
     } catch {
       this.#undo();

@@ -122,11 +122,12 @@ export class ReplyPacks {
    * @throws {StoreError} `corrupt` if its row exists but is not found
    */
   reply(actor: string, request: string, data: string, expires: number): void {
-    const isHeld = this.#held(actor, request) !== undefined;
-    const packed = data !== '' && data.length <= MAX_LENGTH && (isHeld || !this.#rows.hasReply(actor, request));
-    if (packed) return this.#change(actor, request, { data, expires, pack: this.#next }, true);
-    if (isHeld) this.#change(actor, request, undefined, true);
-    if (!isHeld || data !== '') this.#rows.reply(actor, request, data, expires);
+    const held = this.#held(actor, request);
+    const packed =
+      data !== '' && data.length <= MAX_LENGTH && (held !== undefined || !this.#rows.hasReply(actor, request));
+    if (packed) return this.#change(actor, request, held, { data, expires, pack: this.#next }, true);
+    if (held) this.#change(actor, request, held, undefined, true);
+    if (!held || data !== '') this.#rows.reply(actor, request, data, expires);
   }
 
   /** @throws {StoreError} `corrupt` if the reply is damaged, or exists but is not found */
@@ -139,7 +140,8 @@ export class ReplyPacks {
 
   /** Deletes all replies of an actor that are in packs. */
   forget(actor: string): void {
-    for (const request of [...(this.#replies.get(actor)?.keys() ?? [])]) this.#change(actor, request, undefined, true);
+    for (const [request, held] of [...(this.#replies.get(actor) ?? [])])
+      this.#change(actor, request, held, undefined, true);
   }
 
   /** Writes the pack of this transaction, and moves the replies of the oldest packs beyond the limit to rows. */
@@ -209,7 +211,7 @@ export class ReplyPacks {
     for (const { actor, request } of pack.keys) {
       const held = this.#held(actor, request);
       if (held?.pack !== pack.n) continue;
-      this.#change(actor, request, undefined, false);
+      this.#change(actor, request, held, undefined, false);
       if (held.expires <= now) continue;
       if (held.data === undefined) this.#rows.damagedReply(actor, request, held.expires);
       else this.#rows.reply(actor, request, held.data, held.expires);
@@ -221,8 +223,8 @@ export class ReplyPacks {
     return this.#replies.get(actor)?.get(request);
   }
 
-  #change(actor: string, request: string, after: Held | undefined, packed: boolean): void {
-    this.#changes.push({ actor, request, before: this.#held(actor, request), after, packed });
+  #change(actor: string, request: string, before: Held | undefined, after: Held | undefined, packed: boolean): void {
+    this.#changes.push({ actor, request, before, after, packed });
     this.#put(actor, request, after);
   }
 
