@@ -108,7 +108,7 @@ function digits(sum: number): string {
   return sum.toString(16).padStart(SUM, '0');
 }
 
-/** zlib begins anew with the empty array of the driver. */
+/** zlib restarts with an empty array that has no memory, which is how SQLite's driver represents empty bytes. */
 function sumOf(column: Uint8Array): number {
   return column.length === 0 ? 0 : crc32(column);
 }
