@@ -7,6 +7,7 @@ import type { JsonValue } from '../protocol/json.ts';
 import { isThenable } from '../protocol/thenable.ts';
 import type { CallToolResult } from '../protocol/types.ts';
 import { wasCut } from '../results/envelope.ts';
+import { lostData } from '../results/lost-data.ts';
 import { failed, toToolResult } from '../results/tool-result.ts';
 import { explain } from '../schema/problems.ts';
 import type { Checked } from '../schema/schema.ts';
@@ -84,11 +85,18 @@ function finish(
     maxResultLength: policy.maxResultLength,
     structured: output !== undefined,
   });
+  checkPlain(call, result);
   if (!output || result.isError) return result;
   const checked = output.check(result.structuredContent);
   return isThenable(checked)
     ? checked.then((value) => conform(call, result, value, policy))
     : conform(call, result, checked, policy);
+}
+
+/** @throws {TypeError} for a result of which JSON would lose a part */
+function checkPlain({ tool }: ToolCall, result: CallToolResult): void {
+  const lost = lostData(result, 'result');
+  if (lost !== undefined) throw new TypeError(`tool "${tool.name}": ${lost}`);
 }
 
 /**

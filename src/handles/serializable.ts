@@ -1,5 +1,6 @@
 /** Checks that the data of an instance survives JSON unchanged, and names the part that does not. */
 import { isObject, type JsonObject } from '../protocol/json.ts';
+import { isPlain, nameOfInstance } from '../results/lost-data.ts';
 
 /** A value that would not survive storage. The message names its place and a replacement. */
 export class NotSerializable extends Error {
@@ -59,10 +60,9 @@ function keepableObject(value: object, path: string, maxDepth: number): unknown 
     );
   if (Array.isArray(value)) return keepableItems(value, path, maxDepth);
   if (value instanceof Error) return { name: value.name, message: value.message };
-  const prototype: unknown = Object.getPrototypeOf(value);
-  if (prototype !== Object.prototype && prototype !== null && !isPlainElsewhere(prototype))
+  if (!isPlain(value))
     throw new NotSerializable(
-      `${path}: a ${nameOf(value)} cannot be stored. Store plain data, such as the ISO text of a Date`,
+      `${path}: a ${nameOfInstance(value)} cannot be stored. Store plain data, such as the ISO text of a Date`,
     );
   let copy: Record<string, unknown> | undefined;
   for (const [key, member] of Object.entries(value)) {
@@ -85,16 +85,6 @@ function keepableItems(items: readonly unknown[], path: string, maxDepth: number
     copy[index] = kept;
   }
   return copy ?? items;
-}
-
-/** Returns whether this is the prototype of plain objects in another realm, such as a test's or a worker's. */
-function isPlainElsewhere(prototype: unknown): boolean {
-  return isObject(prototype) && Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype, 'isPrototypeOf');
-}
-
-function nameOf(value: object): string {
-  const made: unknown = value.constructor;
-  return typeof made === 'function' && made.name !== '' ? made.name : 'object of a class';
 }
 
 /** The parts of XState's persisted snapshot that this file reads. */

@@ -6,7 +6,7 @@
 import { initialTransition } from 'xstate';
 import { type InteractiveRequestEvent, interactiveRequestMachine } from '../../machines/interactive-request.ts';
 import { type Behaviour, spawn } from '../actor/actor.ts';
-import { counted, factsOf, nameOfOperation } from '../inspection/display-names.ts';
+import { counted, factsOf, nameOfOperation, nameOfQuestion } from '../inspection/display-names.ts';
 import type { Charted, Facts, Waits } from '../inspection/records.ts';
 import { step } from '../inspection/stepping.ts';
 import type { Question, Reply } from '../messages/client-input.ts';
@@ -291,11 +291,23 @@ class InteractiveRequest implements Behaviour<InteractiveRequestMail> {
   }
 
   #done(outcome: Outcome): void {
+    if (outcome.ok) this.#warnOfUnawaited();
     if (!this.#snapshot.hasTag('suspended')) return this.#deliver(outcome);
     // The handler continued without its client's answer. Its result waits for the client.
     this.#outcome = outcome;
     this.#step({ type: 'hold' });
     this.#entry.memory.hold(retainedSize(outcome).bytes, 'forced');
+  }
+
+  /** The handler ended although its client has not answered: the author has probably forgotten an `await`. */
+  #warnOfUnawaited(): void {
+    const { log } = this.#entry.system;
+    const name = nameOfOperation(this.#request.operation);
+    for (const { request } of this.#open.questions)
+      log(
+        'warning',
+        `${name}: the handler returned before its question "${nameOfQuestion(request)}" was answered. Await ctx.elicit, ctx.sample, ctx.roots and ctx.ask`,
+      );
   }
 
   /** Sends the outcome of the handler once it is durable. */

@@ -2,6 +2,7 @@
  * A request in flight, as its in-flight table sees it. Only this room writes to a request; all others have a
  * {@link RequestView}, and change it through the functions of this file.
  */
+import { setMaxListeners } from 'node:events';
 import { type RequestEvent, type RequestTag, requestMachine } from '../../machines/request.ts';
 import { statesOf } from '../charts/state-table.ts';
 import type { ClientFacts } from '../messages/client-facts.ts';
@@ -98,6 +99,8 @@ export class ActiveRequest implements RequestView {
   get signal(): AbortSignal {
     if (!this.#controller) {
       this.#controller = new AbortController();
+      // A handler may add any number of listeners: Node would warn of more than ten.
+      setMaxListeners(0, this.#controller.signal);
       if (this.#aborted) this.#controller.abort(this.#aborted);
     }
     return this.#controller.signal;

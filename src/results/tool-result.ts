@@ -26,8 +26,6 @@ export function toToolResult(returned: unknown, policy: ResultPolicy): CallToolR
   if (Array.isArray(returned) && returned.length > 0 && returned.every(isContentBlock)) return { content: returned };
   if (isWholeResult(returned))
     return returned.content ? { ...returned, content: returned.content } : { ...returned, content: [] };
-  if (returned instanceof Map || returned instanceof Set)
-    throw new TypeError('a tool returned a Map or a Set, which is not JSON: use Object.fromEntries(map) or [...set]');
   const data = dataOf(returned);
   if (data === null && !policy.structured) return { content: [] };
   if (typeof data === 'string' && !policy.structured) return { content: [{ type: 'text', text: data }] };

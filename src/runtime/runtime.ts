@@ -23,6 +23,7 @@ import type { Implementation } from '../protocol/types.ts';
 import { ANONYMOUS } from '../quota.ts';
 import { knower } from '../registry/resolve.ts';
 import { running } from '../requests/running.ts';
+import { preloadAjv } from '../schema/ajv.ts';
 import { quotasOf } from '../server-quotas.ts';
 import { OpenConnections, openConnectionTable } from '../sessions/connections.ts';
 import { isRepeatable, ReplyCache } from '../sessions/reply-cache.ts';
@@ -199,6 +200,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
     transports.some((transport) => transport.ownsProcess === true && !failed.has(transport));
   let unguard: (() => void) | undefined;
   let hold: Timer | undefined;
+  let preload: Timer | undefined;
   let resolveStopped = (): void => {};
   const stopped = new Promise<void>((resolve) => {
     resolveStopped = resolve;
@@ -237,6 +239,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
     supervision.end();
     offering.end();
     hold?.cancel();
+    preload?.cancel();
     server.mailbox.send({ type: 'stopped' });
     resolveStopped();
   };
@@ -299,9 +302,13 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
         throw error;
       }
       server.mailbox.send({ type: 'started' });
+      preload ??= clock.after(PRELOAD_MS, preloadAjv);
     },
   };
 }
+
+/** Milliseconds after the first transport has opened until ajv loads: a client has then listed the tools, and not called one. */
+const PRELOAD_MS = 500;
 
 /** Milliseconds in which a transport must close. A transport that hangs must not keep the server open. */
 const CLOSE_MS = 30_000;

@@ -38,10 +38,25 @@ export function validatorMaker(): MakeValidator | undefined {
   return ready;
 }
 
+/** True once a plain JSON Schema was registered in this process. */
+let needed = false;
+
+/** A plain JSON Schema was registered. */
+export function needAjv(): void {
+  needed = true;
+}
+
+/**
+ * Loads ajv if a registered schema needs it. Call this while the process is idle, so that the first check does not wait.
+ * A failure is reported by that check.
+ */
+export function preloadAjv(): void {
+  if (needed) loadAjv().catch(() => {});
+}
+
 /**
  * Loads ajv. Loading takes 60 ms, where a start takes 40 ms without it, and a server whose schemas all come from
- * libraries never needs ajv. So nothing loads it before the first check by a plain JSON Schema. Call this while the
- * process is idle to have it ready.
+ * libraries never needs ajv. So nothing loads it before the server is idle, or the first check by a plain JSON Schema.
  */
 export function loadAjv(): Promise<void> {
   loading ??= load().then((maker) => {

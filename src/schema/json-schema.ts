@@ -3,7 +3,7 @@
  * of a value that does not fit.
  */
 import { describe } from '../protocol/json.ts';
-import { loadAjv, type MakeValidator, type Validator, type ValidatorError, validatorMaker } from './ajv.ts';
+import { loadAjv, type MakeValidator, needAjv, type Validator, type ValidatorError, validatorMaker } from './ajv.ts';
 import { ajvProblems } from './ajv-problems.ts';
 import { bounded, mayTakeLong, TooLong } from './bounded.ts';
 import type { Checked, CompiledSchema, Problem } from './schema.ts';
@@ -26,13 +26,14 @@ export const CHECK_MS = 250;
 const DETAIL_MS = 100;
 
 /**
- * Compiles a guarded schema. Compiling takes 0.5 to 10 ms, so it happens at the first check. The first check of the
- * process also loads ajv and therefore returns a promise.
+ * Compiles a guarded schema. Compiling takes 0.5 to 10 ms, so it happens at the first check. A check before ajv is
+ * loaded also loads it, and therefore returns a promise.
  * @param where begins the error message if ajv cannot compile a schema that the guard accepted, which no test has
  *   produced
  */
 export function compilePlain(guarded: GuardedSchema, where: string): CompiledSchema {
   const { json, dialect } = guarded;
+  needAjv();
   let first: Validator | undefined;
   let all: Validator | undefined;
   let isSlow = false;

@@ -1,4 +1,5 @@
 /** The context of a handler in a thread: sends messages to the pool. It cannot ask the client for input. */
+import { setMaxListeners } from 'node:events';
 import { systemClock } from '../clock.ts';
 import type { Context, Log } from '../input/context.ts';
 import type { LogLevel } from '../protocol/types.ts';
@@ -30,6 +31,7 @@ export class ThreadContext implements Context {
   #made = 0;
 
   constructor(facts: CallFacts, send: (mail: ThreadMail) => void) {
+    setMaxListeners(0, this.#abort.signal);
     this.client = facts.client;
     this.session = facts.session;
     this.principal = facts.principal;

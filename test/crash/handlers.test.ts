@@ -32,7 +32,9 @@ for (const [what, make, words] of THROWN) {
       assert.equal((await caller.callTool('good')).content, [{ type: 'text', text: 'good' }]);
       await caller.close();
     }
-    assert.equal(told, []);
+    // Each with its stack: see test/executors/handler-errors.test.ts.
+    assert.is(told.length, 6);
+    for (const line of told) assert.match(line, /incident \S+ in tool "(sync|async|late)": /);
   });
 
   test(`a reader, a prompt and a completer that throw ${what} answer -32603 and tell only the operator`, async () => {
@@ -203,6 +205,7 @@ test('a tool may register, change and remove elements while it runs, itself too'
   const refused = await caller.callTool('twice');
   assert.is(refused.isError, true);
   assert.match(JSON.stringify(refused.content), 'is already registered');
+  assert.match(told.pop() ?? '', 'is already registered');
   assert.equal((await caller.callTool('grown')).content, [{ type: 'text', text: 'grown' }]);
   assert.equal(told, []);
   await caller.close();
@@ -217,7 +220,7 @@ test('a log of the author that throws harms no request', async () => {
   server.resource('bad://1', {}, async () => {
     throw new Error('for the log');
   });
-  server.tool('cycle', {}, () => ({ big: 1n }));
+  server.tool('cycle', {}, () => ({ toJSON: () => ({ big: { toJSON: () => 1n } }) }));
   const stderr = process.stderr.write;
   const said: string[] = [];
   process.stderr.write = (text: unknown) => said.push(String(text)) > 0;

@@ -31,20 +31,24 @@ const refusing = (): object =>
 
 /** What JSON cannot say, and that is only found when it is written. */
 const UNWRITABLE: Readonly<Record<string, () => unknown>> = {
-  'a cycle': () => cycle,
-  'a BigInt in data': () => ({ big: 1n }),
   'a getter that throws': () => ({
     get value() {
       throw new Error('secret');
     },
   }),
-  'a whole result around a cycle': () => ({ content: [], structuredContent: cycle }),
-  'a whole result with a BigInt in a block': () => ({ content: [{ type: 'text', text: 'x', _meta: { big: 1n } }] }),
 };
 
 /** What a tool may not return: it has failed then, as if it had thrown. */
 const FAILURES: Readonly<Record<string, () => unknown>> = {
   'a BigInt': () => 1n,
+  'a cycle': () => cycle,
+  'a BigInt in data': () => ({ big: 1n }),
+  'a whole result around a cycle': () => ({ content: [], structuredContent: cycle }),
+  'a whole result with a BigInt in a block': () => ({ content: [{ type: 'text', text: 'x', _meta: { big: 1n } }] }),
+  'a function inside of data': () => ({ a: [() => 1] }),
+  'a symbol inside of data': () => ({ a: Symbol('a') }),
+  'a Map inside of data': () => ({ map: new Map([[1, 2]]) }),
+  'an error': () => new Error('returned, not thrown'),
   'a function': () => () => 1,
   'a symbol': () => Symbol('odd'),
   'a Map': () => new Map([[1, 2]]),
@@ -73,19 +77,17 @@ const ODD: Readonly<Record<string, () => unknown>> = {
   'an empty string': () => '',
   'an empty array': () => [],
   'NaN and infinities': () => ({ a: Number.NaN, b: Number.POSITIVE_INFINITY }),
-  'undefined, functions and symbols inside of data': () => ({ a: undefined, b: () => 1, c: Symbol('c'), d: [() => 1] }),
+  'undefined inside of data': () => ({ a: undefined, b: [undefined] }),
   'a sparse array': () => ({ list: Object.assign([], { 2: 3 }) }),
   'an object without a prototype': () => Object.assign(Object.create(null), { a: 1 }),
   'an object with a __proto__ of its own': () => JSON.parse('{"__proto__":{"polluted":true},"a":1}'),
   'members called id and jsonrpc': () => ({ id: 'x', jsonrpc: '1.0', method: 'ping', result: {}, error: {} }),
   'half of a surrogate pair': () => 'half \ud800 pair',
   'control characters and line ends': () => 'a\nb\r\u0000\u2028\u2029\u001b[31m',
-  'a Map and a Set inside of data': () => ({ map: new Map([[1, 2]]), set: new Set([1]) }),
   'a thenable that is no Promise': () => ({
     // biome-ignore lint/suspicious/noThenProperty: that is the point
     then: (resolve: (value: unknown) => void) => resolve('then'),
   }),
-  'an error': () => new Error('returned, not thrown'),
   'a text of 8 million characters': () => 'x'.repeat(8_000_000),
   '200,000 rows': () => Array.from({ length: 200_000 }, (_, n) => n),
   'blocks of which one is none': () => [{ type: 'text', text: 'a' }, { type: 'text' }],
@@ -132,7 +134,10 @@ for (const [what, make] of Object.entries(FAILURES)) {
       for (const name of ['sync', 'async', 'checked']) {
         const { content, isError } = await caller.callTool(name);
         assert.is(isError, true);
-        assert.match(JSON.stringify(content), /expected the tool to return|a tool returned a|no JSON today/);
+        assert.match(
+          JSON.stringify(content),
+          /expected the tool to return|has no JSON form|would be sent as \{\}|no JSON today/,
+        );
         assert.match(told.pop() ?? '', `tool "${name}"`);
       }
       await good(caller);

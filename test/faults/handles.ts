@@ -114,8 +114,8 @@ export const HANDLES: readonly BrokenBuild[] = [
     id: 'R-15',
     test: 'test/handles/crashes.test.ts',
     file: 'src/handles/serializable.ts',
-    find: 'if (prototype !== Object.prototype && prototype !== null && !isPlainElsewhere(prototype))',
-    replace: 'if (prototype === undefined)',
+    find: 'if (!isPlain(value))',
+    replace: 'if (value === undefined)',
     why: 'a snapshot that JSON cannot represent is stored',
   },
   {

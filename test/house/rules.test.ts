@@ -262,6 +262,7 @@ const ROOMS: readonly {
       'limits',
       'messages',
       'operator-log',
+      'schema',
       'store',
       'watchdog-option',
       'inspection',

@@ -168,7 +168,12 @@ test("a prompt's numbers and booleans are read from its strings", async () => {
 test('a result that cannot be written names its incident', async () => {
   const told: string[] = [];
   const server = make({ log: (_level, message) => void told.push(message) });
-  server.tool('big', {}, () => ({ big: 1n }));
+  const unwritable = {
+    toJSON() {
+      throw new Error('no');
+    },
+  };
+  server.tool('big', {}, () => ({ unwritable }));
   const client = await opened(server);
   const { code, message } = await refusal(client.callTool('big'));
   assert.is(code, -32603);

@@ -10,6 +10,12 @@ import { accept, gate, idOf, inside, keysOf, Modern, NAME, pending, stage } from
 
 const test = suite('tasks (extension)');
 
+const UNWRITABLE = {
+  toJSON() {
+    throw new Error('no');
+  },
+};
+
 test('a tool that requires it is a task before its handler has begun, and shows its result when it has ended', async () => {
   const { server, clock, modern } = await stage();
   const { opened, open } = gate();
@@ -67,7 +73,7 @@ test("a tool's failure is a completed task whose result says so; only an error i
 
 test('a result that JSON cannot hold is an error of tasks/get, and nothing else breaks', async () => {
   const { server, modern, told } = await stage();
-  server.tool('odd', { task: 'required' }, () => ({ content: [], _meta: { big: 1n } }));
+  server.tool('odd', { task: 'required' }, () => ({ content: [], _meta: { odd: UNWRITABLE } }));
   const client = modern();
   const id = await client.start('odd');
   assert.is((await errorOf(client.get(id))).code, ErrorCode.InternalError);

@@ -10,6 +10,12 @@ import { accept, EXTENSION, gate, type Modern, NAME, stage } from './support.ts'
 
 const test = suite('tasks on a stream');
 
+const UNWRITABLE = {
+  toJSON() {
+    throw new Error('no');
+  },
+};
+
 function listen({ client }: Modern, id: string, taskIds: readonly string[]): void {
   const _meta = { [META.protocolVersion]: '2026-07-28', [META.clientCapabilities]: EXTENSION };
   client.raw(
@@ -92,7 +98,7 @@ test('a result that JSON cannot hold is left out, and the stream continues', asy
   const { opened, open } = gate();
   server.tool('odd', { task: 'required' }, async () => {
     await opened;
-    return { content: [], _meta: { big: 1n } };
+    return { content: [], _meta: { odd: UNWRITABLE } };
   });
   const client = modern('ada');
   const id = await client.start('odd');
