@@ -1,6 +1,6 @@
 /** The instance behind a handle, as the inspector shows it. */
 import type { AnyEventObject } from 'xstate';
-import type { Charted, Facts, LiveRecord, Waits } from '../inspection/records.ts';
+import type { Charted, Facts, LiveRecord, Waits, Watching } from '../inspection/records.ts';
 import { watchSystem } from '../inspection/xstate-system.ts';
 import type { Activation } from './activation.ts';
 import type { BoundedMailbox, QueuedKind } from './bounded-mailbox.ts';
@@ -104,7 +104,7 @@ export class InspectableInstance implements LiveRecord {
     return [...asks, ...activation.timerRows().map(({ timer, due }) => ({ what: timer, until: due + later }))];
   }
 
-  watch(): (() => void) | undefined {
+  watch(): Watching | undefined {
     const { inspection, clock } = this.#host;
     if (!this.#activation) return undefined;
     return watchSystem(this.#activation.hosted.actor, handleAddress(this.#entry), inspection, () => clock.now());

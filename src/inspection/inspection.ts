@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../clock.ts';
 import type { Mail } from '../messages/mailbox.ts';
-import type { ActorKind, InspectionListener, InspectionRecord, LiveRecord, NewRecord } from './records.ts';
+import type { ActorKind, InspectionListener, InspectionRecord, LiveRecord, NewRecord, Watching } from './records.ts';
 
 /** Returns true if a listener omits the mail that a record causes. */
 type Omits = (seq: number) => boolean;
@@ -25,9 +25,11 @@ export class Inspection {
   readonly #behind: () => number;
   /** Each listener with its filter. */
   readonly #listeners = new Map<InspectionListener, Omits>();
+  /** Those listeners that only count. */
+  readonly #counters = new Set<InspectionListener>();
   readonly #live = new Map<string, { readonly live: LiveRecord; readonly since: number }>();
   /** Ends the observation of each actor that is observed from inside. */
-  readonly #watches = new Map<string, () => void>();
+  readonly #watches = new Map<string, Watching>();
   readonly #mailed = new WeakMap<Mail, number>();
   /** Actors whose recorded state may be stale, because their mail was not recorded or they changed without mail. */
   readonly #stale = new Set<LiveRecord>();
@@ -91,7 +93,21 @@ export class Inspection {
       this.#states.set(actor, live.state());
     }
     if (first) for (const [actor] of living) this.#watch(actor);
+    else
+      for (const watching of this.#watches.values())
+        for (const record of watching.running()) this.#notify(listener, this.#stamp(record));
     return () => this.#drop(listener);
+  }
+
+  /** The same as {@link listen}, for a listener that only counts: it neither shows nor stores a record. */
+  count(listener: InspectionListener, omits: Omits): () => void {
+    this.#counters.add(listener);
+    return this.listen(listener, omits);
+  }
+
+  /** True if a listener shows or stores records. */
+  get observed(): boolean {
+    return this.#listeners.size > this.#counters.size;
   }
 
   born(actor: string, live: LiveRecord): void {
@@ -189,21 +205,22 @@ export class Inspection {
   #watch(actor: string): void {
     this.#unwatch(actor);
     try {
-      const end = this.#live.get(actor)?.live.watch?.();
-      if (end) this.#watches.set(actor, end);
+      const watching = this.#live.get(actor)?.live.watch?.();
+      if (watching) this.#watches.set(actor, watching);
     } catch (error) {
       this.#faulty(error);
     }
   }
 
   #unwatch(actor: string): void {
-    const end = this.#watches.get(actor);
+    const watching = this.#watches.get(actor);
     this.#watches.delete(actor);
-    end?.();
+    watching?.end();
   }
 
   #drop(listener: InspectionListener): void {
     this.#listeners.delete(listener);
+    this.#counters.delete(listener);
     this.on = this.#listeners.size > 0;
     this.full = this.on;
     if (this.on) return;

@@ -124,6 +124,13 @@ export interface Charted {
   readonly snapshot: AnyMachineSnapshot;
 }
 
+/** The observation of the inside of an actor. */
+export interface Watching {
+  /** Records of everything that runs inside of it, for a listener that came after they started. */
+  running(): readonly NewRecord[];
+  end(): void;
+}
+
 /** A live actor as the inspection sees it. Only its kind and its state are read without a viewer. */
 export interface LiveRecord {
   readonly kind: ActorKind;
@@ -138,8 +145,8 @@ export interface LiveRecord {
   waits?(): readonly Waits[] | undefined;
   /** The number of messages in its mailbox. */
   queued?(): number;
-  /** Also records what happens inside of it, until the returned function is called. */
-  watch?(): (() => void) | undefined;
+  /** Also records what happens inside of it, until the observation ends. */
+  watch?(): Watching | undefined;
   /** Sends its statechart an event for an operator. Absent: it accepts no events from outside. */
   give?(event: AnyEventObject): void;
 }

@@ -15,6 +15,7 @@ import { actorPath, childrenOf, isActor, isLifecycle } from '../charts/system-ac
 import { isObject } from '../protocol/json.ts';
 import { parentOf, scheduledEvents, transitionsOf } from '../xstate-internals.ts';
 import type { Inspection } from './inspection.ts';
+import type { NewRecord, Watching } from './records.ts';
 
 /** A running timer. */
 interface Running {
@@ -23,19 +24,19 @@ interface Running {
   readonly id: string;
   readonly event: string;
   readonly delay: number;
+  readonly due: number;
   /** The record of its start. */
   readonly seq: number;
 }
 
 /**
- * Records what happens in the system of `root` until the returned function is called. The inspection must already have
+ * Records what happens in the system of `root` until the observation ends. The inspection must already have
  * `root`; this function adds the actors that `root` invokes and spawns.
  *
  * @param now the time by the inspection's clock, in milliseconds
  */
-export function watchSystem(root: AnyActorRef, address: string, inspection: Inspection, now: () => number): () => void {
-  const watch = new SystemWatch(root, address, inspection, now);
-  return () => watch.end();
+export function watchSystem(root: AnyActorRef, address: string, inspection: Inspection, now: () => number): Watching {
+  return new SystemWatch(root, address, inspection, now);
 }
 
 /** The running timers in the system of an actor. Milliseconds from the start of each. */
@@ -46,7 +47,7 @@ export function runningDelays(root: AnyActorRef): readonly { readonly event: str
   }));
 }
 
-class SystemWatch {
+class SystemWatch implements Watching {
   readonly #root: AnyActorRef;
   readonly #address: string;
   readonly #inspection: Inspection;
@@ -76,6 +77,17 @@ class SystemWatch {
       root.system.inspect((event) => this.#guarded(event)),
       root.on('*', (event) => this.#emitted(event)),
     );
+  }
+
+  running(): readonly NewRecord[] {
+    return [...this.#running.values()].map(({ actor, id, event, delay, due }) => ({
+      type: 'timer',
+      actor,
+      id,
+      event,
+      delay,
+      due,
+    }));
   }
 
   end(): void {
@@ -226,8 +238,8 @@ class SystemWatch {
       const actor = this.#addressOf(source);
       // `startedAt` is by the wall clock, not by the inspection's clock. A timer is recorded in the turn in which it
       // starts.
-      const record = { type: 'timer', actor, id, event: event.type, delay } as const;
-      const seq = this.#inspection.record({ ...record, due: this.#now() + delay });
+      const record = { type: 'timer', actor, id, event: event.type, delay, due: this.#now() + delay } as const;
+      const seq = this.#inspection.record({ ...record });
       this.#running.set(key, { ...record, mark, seq });
     }
     for (const { actor, id, event, delay } of before.values())

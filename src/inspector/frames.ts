@@ -274,6 +274,26 @@ export interface Next {
   readonly allowed: 'yes' | 'no' | 'unknown';
 }
 
+/** The visits to the authors' statecharts since the inspector opened: the pages count only what they see. */
+export interface CoverageFrame {
+  readonly type: 'coverage';
+  /** The time from which visits count, in milliseconds of the server's clock. */
+  readonly since: number;
+  /** First the statecharts that the server offers, by name. */
+  readonly charts: readonly CountedChart[];
+}
+
+export interface CountedChart {
+  /** The {@link ChartFrame.id}. */
+  readonly id: string;
+  readonly name: string;
+  readonly chart: ChartNode;
+  /** By path. */
+  readonly states: { readonly [path: string]: number };
+  /** By id. */
+  readonly edges: { readonly [id: string]: number };
+}
+
 /** The last frame before the server stops. */
 export interface ByeFrame {
   readonly type: 'bye';
@@ -332,7 +352,15 @@ export interface CatalogueMachine {
   readonly events: readonly string[];
 }
 
-export type Frame = HelloFrame | ChartFrame | RecordsFrame | GapFrame | ActorViewFrame | CatalogueFrame | ByeFrame;
+export type Frame =
+  | HelloFrame
+  | ChartFrame
+  | RecordsFrame
+  | GapFrame
+  | ActorViewFrame
+  | CatalogueFrame
+  | CoverageFrame
+  | ByeFrame;
 
 /** A recording: frames in their order; the first is the hello. */
 export interface Recording {

@@ -14,6 +14,7 @@ import { PageFiles } from './http/page-files.ts';
 import { checkToken, newToken } from './http/token-guard.ts';
 import { type RedactOptions, Redactor } from './redaction/redact.ts';
 import { Observation } from './stream/observation.ts';
+import { ProcessCoverage } from './stream/process-coverage.ts';
 import { type Recorder, type RecordOptions, recordInto, recordingOf } from './stream/recording.ts';
 import { Viewers } from './stream/viewers.ts';
 import { Controller } from './views/control.ts';
@@ -72,7 +73,7 @@ const OPTIONS: ReadonlySet<string> = new Set<keyof InspectorOptions>([
 ]);
 
 /**
- * Opens a page on 127.0.0.1 that shows this server, live. Without a viewer, the server is not observed.
+ * Opens a page on 127.0.0.1 that shows this server, live. Without a viewer, only the steps of statecharts are counted.
  *
  * @throws {TypeError | RangeError} for a value that is no server, or invalid options; {Error} if the port is in use
  * @example
@@ -88,9 +89,22 @@ export async function openInspector(server: Server, options: InspectorOptions = 
     : undefined;
   const settings = { port, token, maxViewers, redact: options.redact ?? {}, connect };
   const program = { ...inside, info: server.info };
-  const open = new Inspecting(program, controller, settings, (redactor) => catalogueOf(server, inside, redactor));
-  await inside.open(open);
+  const coverage = new ProcessCoverage(server, inside.inspection, inside.clock);
+  const readers = { coverage, catalogue: (redactor: Redactor) => catalogueOf(server, inside, redactor) };
+  const open = new Inspecting(program, controller, settings, readers);
+  try {
+    await inside.open(open);
+  } catch (error) {
+    coverage.close();
+    throw error;
+  }
   return open;
+}
+
+/** The parts of an inspector that only a server has. */
+interface ServerReaders {
+  readonly coverage: ProcessCoverage;
+  catalogue(redactor: Redactor): CatalogueReader;
 }
 
 /** A program that an inspector shows: a server, or a client. */
@@ -157,6 +171,7 @@ class Inspecting implements OpenInspector, Transport {
   readonly #observation: Observation;
   /** Undefined for a program that is no server. */
   readonly #catalogue: CatalogueReader | undefined;
+  readonly #coverage: ProcessCoverage | undefined;
   readonly #viewers: Viewers;
   #listener: InspectorListener | undefined;
   #closing: Promise<void> | undefined;
@@ -165,14 +180,15 @@ class Inspecting implements OpenInspector, Transport {
     program: InspectedProgram,
     controller: ControllerOf | undefined,
     options: Required<Omit<InspectorOptions, 'control'>>,
-    catalogue?: (redactor: Redactor) => CatalogueReader,
+    readers?: ServerReaders,
   ) {
     this.#program = program;
     this.#controller = controller;
     this.#options = options;
     this.#redactor = new Redactor(options.redact);
     this.#observation = observe(program, this.#redactor);
-    this.#catalogue = catalogue?.(this.#redactor);
+    this.#catalogue = readers?.catalogue(this.#redactor);
+    this.#coverage = readers?.coverage;
     const hello = helloOf(program, controller !== undefined);
     this.#viewers = new Viewers({
       observation: this.#observation,
@@ -204,7 +220,8 @@ class Inspecting implements OpenInspector, Transport {
       name: this.#program.info.name,
       controller: this.#controller?.(this.#redactor, end),
       catalogue: this.#catalogue,
-      recording: () => recordingOf(this.#observation, hello, this.#catalogue),
+      coverage: this.#coverage,
+      recording: () => recordingOf(this.#observation, hello, this.#catalogue, this.#coverage?.frame()),
       log,
     });
     this.#listener = await listen({ port, token, clock, files, routes, log });
@@ -219,6 +236,7 @@ class Inspecting implements OpenInspector, Transport {
     this.#observation.flushAll();
     this.#viewers.close('the server is stopping');
     this.#observation.close();
+    this.#coverage?.close();
     await this.#listener?.close();
   }
 }

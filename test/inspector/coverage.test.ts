@@ -3,7 +3,10 @@ import * as assert from 'uvu/assert';
 import { setup } from 'xstate';
 import { readChart } from '../../src/charts/chart.ts';
 import { createServer } from '../../src/index.ts';
+import type { CountedChart } from '../../src/inspector/frames.ts';
 import { Counter, KnownChart } from '../../src/inspector/model/chart-coverage.ts';
+import { Model } from '../../src/inspector/model/index.ts';
+import { openInspector } from '../../src/inspector.ts';
 import { connect, watchCoverage } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';
 
@@ -146,4 +149,44 @@ test('a visit is an entry: what stays active is not visited again, what is left 
   );
   counter.step(['paying.charging'], { edges: [], active: ['paying.charging'] }, chart);
   assert.equal(Object.fromEntries(counter.states), { cart: 1, paying: 2, 'paying.checking': 1, 'paying.charging': 2 });
+});
+
+test('an open inspector counts from its start, without a viewer, and a viewer that comes later gets running timers', async () => {
+  const patient = setup({ delays: { patience: 60_000 } }).createMachine({
+    id: 'patient',
+    initial: 'calm',
+    states: { calm: { after: { patience: 'angry' }, on: { calmed: 'happy' } }, angry: {}, happy: {} },
+  });
+  const server = createServer({ name: 'coverage', version: '1.0.0' });
+  server.machine('order', order, { events });
+  server.machine('patient', patient, { events: { calmed: true } });
+  const inspector = await openInspector(server);
+  const client = await connect(server);
+  const made = async (name: string) => Object((await client.callTool(name)).structuredContent).handle;
+  await client.callTool('order_pay', { handle: await made('order_create') });
+  await made('patient_create');
+  const { origin, hash } = new URL(inspector.url);
+  const answer = await fetch(`${origin}/api/coverage`, { headers: { Authorization: `Bearer ${hash.slice(1)}` } });
+  const { charts } = Object(await answer.json());
+  assert.equal(
+    charts.map(({ name, states }: CountedChart) => [name, states]),
+    [
+      ['order', { cart: 1, paying: 1, 'paying.checking': 1, 'paying.charging': 1 }],
+      ['patient', { calm: 1 }],
+    ],
+  );
+  const model = new Model();
+  model.take({ type: 'coverage', since: 0, charts });
+  assert.equal(
+    model.coverage().map(({ name, visitedStates }) => [name, visitedStates]),
+    [
+      ['order', 4],
+      ['patient', 1],
+    ],
+  );
+  const timers: string[] = [];
+  const stop = server.inspect((record) => record.type === 'timer' && timers.push(record.event));
+  assert.match(timers.join(), /^xstate\.after\.patience/);
+  stop();
+  await server.close();
 });

@@ -17,6 +17,7 @@ const API = [
   '/api/stream?viewer=v',
   '/api/look?actor=server',
   '/api/looks',
+  '/api/coverage',
   '/api/recording',
   '/api/catalogue',
   '/api/export',

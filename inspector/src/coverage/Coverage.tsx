@@ -2,26 +2,82 @@
  * The coverage of each statechart in this run. Unvisited states and transitions are dimmed in its picture, and listed.
  */
 import { signal } from '@preact/signals';
-import { useMemo } from 'preact/hooks';
+import { useEffect, useMemo } from 'preact/hooks';
 import { type Coverage as Covered, isAuthored } from '../../../src/inspector/model/index.ts';
 import { Chart } from '../chart/Chart.tsx';
+import { At } from '../parts/parts.tsx';
+import { plural } from '../parts/time.ts';
 import { charted } from '../shell/charted.ts';
-import { known, version } from '../store/state.ts';
+import { readCoverage } from '../store/api.ts';
+import { addCoverage } from '../store/source.ts';
+import { connection, known, version } from '../store/state.ts';
 import './coverage.css';
 
 const chosenChart = signal<string | undefined>(undefined);
 
+/** Troupe's own statecharts are collapsed until a user expands them. */
+const opened = signal(false);
+/** Interval of the requests for the server's count, in milliseconds. */
+const REFRESH_MS = 1_000;
+
 export function Coverage() {
-  const all = useMemo(authoredFirst, [version.value, known()]);
+  const { authors, others } = useMemo(split, [version.value, known()]);
+  useEffect(() => {
+    const refresh = async (): Promise<void> => {
+      if (connection.value.state !== 'live' || document.hidden) return;
+      // The stream reports a lost connection.
+      const frame = await readCoverage().catch(() => undefined);
+      if (frame && connection.value.state === 'live') addCoverage(frame);
+    };
+    void refresh();
+    const timer = setInterval(() => void refresh(), REFRESH_MS);
+    return () => clearInterval(timer);
+  }, []);
   const wanted = chosenChart.value ?? charted()?.chart;
+  const all = [...authors, ...others];
   const chosen = all.find(({ chart }) => chart === wanted) ?? all[0];
-  if (!chosen) return <div class="none">No statechart has run yet.</div>;
+  const { counted } = known();
+  if (!chosen) return <div class="none">No statechart is offered, and none has run.</div>;
+  const isOpen = opened.value || authors.length === 0 || others.includes(chosen);
   return (
     <div class="covering">
-      <div class="coverage-list" role="listbox" aria-label="statecharts">
-        {all.map((covered) => (
-          <ChartRow key={covered.chart} covered={covered} chosen={covered === chosen} />
-        ))}
+      <div class="coverage-list">
+        <p class="coverage-since">
+          {counted ? (
+            <>
+              since the start, <At at={counted.since} precise={false} />
+            </>
+          ) : (
+            'as far as recorded'
+          )}
+        </p>
+        <div role="listbox" aria-label="statecharts">
+          {authors.map((covered) => (
+            <ChartRow key={covered.chart} covered={covered} chosen={covered === chosen} />
+          ))}
+        </div>
+        {others.length === 0 ? null : (
+          <>
+            <button
+              type="button"
+              class="coverage-fold"
+              aria-expanded={isOpen}
+              onClick={() => {
+                opened.value = !isOpen;
+                if (isOpen && others.includes(chosen)) chosenChart.value = authors[0]?.chart;
+              }}
+            >
+              {plural(others.length, 'statechart')} of Troupe
+            </button>
+            {isOpen ? (
+              <div role="listbox" aria-label="statecharts of Troupe">
+                {others.map((covered) => (
+                  <ChartRow key={covered.chart} covered={covered} chosen={covered === chosen} />
+                ))}
+              </div>
+            ) : null}
+          </>
+        )}
       </div>
       <div class="coverage-chart">
         <Chart id={chosen.chart} chart={chartOf(chosen)} active={[]} visits={chosen.visits} coverage={true} />
@@ -31,11 +87,16 @@ export function Coverage() {
   );
 }
 
-/** Charts of authors come first. */
-function authoredFirst(): readonly Covered[] {
+/** The charts of authors, and those of Troupe. */
+function split(): { readonly authors: readonly Covered[]; readonly others: readonly Covered[] } {
   const model = known();
   const authored = new Set([...model.actors.values()].flatMap(({ kind, chart }) => (isAuthored(kind) ? [chart] : [])));
-  return [...model.coverage()].sort((a, b) => Number(authored.has(b.chart)) - Number(authored.has(a.chart)));
+  for (const { id } of model.counted?.charts ?? []) authored.add(id);
+  const all = model.coverage();
+  return {
+    authors: all.filter(({ chart }) => authored.has(chart)),
+    others: all.filter(({ chart }) => !authored.has(chart)),
+  };
 }
 
 function chartOf({ chart }: Covered) {

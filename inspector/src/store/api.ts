@@ -1,5 +1,5 @@
 /** Requests to the inspected server. Each has the token; a rejected request throws an error with the server's text. */
-import type { ActorView, Control, Plain, WhatIf } from '../../../src/inspector/frames.ts';
+import type { ActorView, Control, CoverageFrame, Plain, WhatIf } from '../../../src/inspector/frames.ts';
 
 export class Refused extends Error {
   readonly status: number;
@@ -50,6 +50,12 @@ export async function readView(actor: string): Promise<ActorView> {
 export async function readViews(actors: readonly string[]): Promise<readonly ActorView[]> {
   const response = await ask('api/looks', { body: { actors } });
   return response.json();
+}
+
+/** The server's own count of visits; undefined if the program is no server. */
+export async function readCoverage(): Promise<CoverageFrame | undefined> {
+  const response = await ask('api/coverage');
+  return response.status === 204 ? undefined : response.json();
 }
 
 /** @returns the server's description of the outcome */

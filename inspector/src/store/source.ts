@@ -3,7 +3,13 @@
  * the page.
  */
 import { effect } from '@preact/signals';
-import { type ActorView, FORMAT, type Frame, type Recording } from '../../../src/inspector/frames.ts';
+import {
+  type ActorView,
+  type CoverageFrame,
+  FORMAT,
+  type Frame,
+  type Recording,
+} from '../../../src/inspector/frames.ts';
 import { type ActorLine, framesOf, holdsUnseen, LIVE, Model, tableOf } from '../../../src/inspector/model/index.ts';
 import { ask, useToken } from './api.ts';
 import { type Shared, share } from './share.ts';
@@ -225,6 +231,11 @@ export const liveModel = (): Model | undefined => live;
 /** Adds views that the page has requested. */
 export function addViews(views: readonly ActorView[]): void {
   take(views.map((look) => ({ type: 'look', look })));
+}
+
+/** Adds the server's own count of visits. */
+export function addCoverage(frame: CoverageFrame): void {
+  take([frame]);
 }
 
 export const hasServer = (): boolean => live !== undefined;

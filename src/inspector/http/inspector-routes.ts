@@ -7,6 +7,7 @@ import { isObject, stackOf } from '../../protocol/json.ts';
 import { isJson } from '../../transports/http/negotiate.ts';
 import type { CatalogueReader } from '../catalogue/server-catalogue.ts';
 import type { Observation } from '../stream/observation.ts';
+import type { ProcessCoverage } from '../stream/process-coverage.ts';
 import type { Viewers } from '../stream/viewers.ts';
 import type { Controller } from '../views/control.ts';
 import { exportPage } from './export-page.ts';
@@ -24,6 +25,8 @@ export interface InspectorRoutesOptions {
   readonly controller: Controller | undefined;
   /** Undefined for a program that is no server. */
   readonly catalogue: CatalogueReader | undefined;
+  /** Undefined for a program that is no server. */
+  readonly coverage: Pick<ProcessCoverage, 'frame'> | undefined;
   /** The backlog as one recording. */
   recording(): string;
   /** Logs a fault of the inspector itself. */
@@ -62,6 +65,10 @@ export class InspectorRoutes implements ApiRoutes {
         if (!catalogue) throw new InputError(404, 'this program is a client: it offers nothing');
         if (query.get('version') === String(catalogue.version)) return send(response, 204);
         send(response, 200, 'application/json', catalogue.text());
+      },
+      '/api/coverage': (_, response) => {
+        if (!options.coverage) return send(response, 204);
+        sendJson(response, options.coverage.frame());
       },
       '/api/recording': (_, response) =>
         send(response, 200, 'application/json', options.recording(), attachment(`${this.#name}.json`)),

@@ -20,6 +20,7 @@ export function framesOf(model: Model, live = false): readonly Frame[] {
     const view = line.view(LIVE);
     if (view) frames.push({ type: 'look', look: view });
   }
+  if (model.counted) frames.push(model.counted);
   if (model.bye !== undefined) frames.push({ type: 'bye', why: model.bye });
   return frames;
 }

@@ -5,6 +5,7 @@
 import type {
   ActorView,
   ChartFrame,
+  CoverageFrame,
   Frame,
   GapFrame,
   HelloFrame,
@@ -18,7 +19,7 @@ import type {
 import { ActorLine, type Since } from './actor-line.ts';
 import { Doors, Machines } from './belonging.ts';
 import { Causes } from './causes.ts';
-import { Counter, type Coverage, KnownChart, type Visits } from './chart-coverage.ts';
+import { Counter, type Coverage, coverageOf, KnownChart, type Visits } from './chart-coverage.ts';
 import { Exchanges } from './exchanges.ts';
 import { actorOf, isAuthored, type MessageRow, messageRow } from './message-rows.ts';
 import { LIVE } from './ordered-log.ts';
@@ -48,6 +49,8 @@ export class Model {
   readonly gaps: GapFrame[] = [];
   /** Everything that the server offers, if a frame described it. */
   catalogue: ServerCatalogue | undefined;
+  /** The server's own count of visits, if the page has requested it. */
+  counted: CoverageFrame | undefined;
   /** Ascending. New rows are appended in place; a new array replaces it when the oldest are discarded. */
   rows: MessageRow[] = [];
   /** The times of all records, ascending, appended in place. */
@@ -85,6 +88,10 @@ export class Model {
         return this.#line(frame.look.actor).viewed(frame.look);
       case 'catalogue':
         this.catalogue = frame.catalogue;
+        return;
+      case 'coverage':
+        this.counted = frame;
+        for (const { id, chart } of frame.charts) this.#chart({ type: 'chart', id, chart });
         return;
       case 'bye':
         this.bye = frame.why;
@@ -126,9 +133,18 @@ export class Model {
     return line ? visitsUntil(line, this.charts.get(line.chart ?? ''), seq) : new Counter();
   }
 
-  /** The coverage of each chart by all its actors until now, including discarded records. */
+  /**
+   * The coverage of each chart by all its actors until now, including discarded records: first the charts of authors as
+   * the server counts them, then the others as far as they were observed.
+   */
   coverage(): readonly Coverage[] {
-    return this.#visiting.coverage(this.charts.values());
+    const counted = (this.counted?.charts ?? []).flatMap(({ id, name, states, edges }) => {
+      const chart = this.charts.get(id);
+      const visits = { states: new Map(Object.entries(states)), edges: new Map(Object.entries(edges)) };
+      return chart ? [{ ...coverageOf(chart, visits), name }] : [];
+    });
+    const known = new Set(counted.map(({ chart }) => chart));
+    return [...counted, ...this.#visiting.coverage([...this.charts.values()].filter(({ id }) => !known.has(id)))];
   }
 
   /** The data of a record. */
@@ -148,6 +164,7 @@ export class Model {
     this.hello = undefined;
     this.bye = undefined;
     this.catalogue = undefined;
+    this.counted = undefined;
     for (const kept of [
       this.charts,
       this.actors,

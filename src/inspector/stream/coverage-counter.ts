@@ -1,6 +1,7 @@
 /** Counts the states and transitions of authors' statecharts that a server visits, and prints them as a table. */
 import type { AnyStateMachine } from 'xstate';
 import { fingerprint, readChart } from '../../charts/chart.ts';
+import type { ChartNode } from '../../charts/chart-node.ts';
 import { conditionOf } from '../../charts/chart-node.ts';
 import { pathsIn } from '../../charts/paths.ts';
 import type { ActorKind, InspectionListener, InspectionRecord } from '../../inspection/records.ts';
@@ -77,6 +78,14 @@ export class CoverageWatch {
       return counted ? [{ ...coverageOf(counted.chart, counted.counter), name }] : [];
     });
     return [...named, ...others.map(({ chart, counter }) => coverageOf(chart, counter))];
+  }
+
+  /** The visits until now, each with its statechart. */
+  charts(): readonly { readonly coverage: Coverage; readonly root: ChartNode }[] {
+    return this.coverage().flatMap((coverage) => {
+      const counted = this.#charts.get(coverage.chart);
+      return counted ? [{ coverage, root: counted.chart.root }] : [];
+    });
   }
 
   /** The unvisited states and transitions of a machine. @throws {Error} for an unknown machine */

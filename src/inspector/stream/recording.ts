@@ -4,8 +4,8 @@
  */
 import { constants, type FileHandle, open } from 'node:fs/promises';
 import { isObject } from '../../protocol/json.ts';
-import { FORMAT, type Frame, type HelloFrame, type Recording } from '../frames.ts';
-import { readText } from '../inspector-json.ts';
+import { type CoverageFrame, FORMAT, type Frame, type HelloFrame, type Recording } from '../frames.ts';
+import { jsonTextOf, readText } from '../inspector-json.ts';
 import { Model } from '../model/index.ts';
 import type { Observation } from './observation.ts';
 import { type Sink, Viewer } from './viewer.ts';
@@ -32,7 +32,12 @@ interface Catalogue {
 }
 
 /** The backlog as one recording. A server without a viewer is observed for this alone. */
-export function recordingOf(observation: Observation, hello: () => HelloFrame, catalogue?: Catalogue): string {
+export function recordingOf(
+  observation: Observation,
+  hello: () => HelloFrame,
+  catalogue?: Catalogue,
+  coverage?: CoverageFrame,
+): string {
   const frames: string[] = [];
   const viewer = new Viewer({
     observation,
@@ -50,6 +55,7 @@ export function recordingOf(observation: Observation, hello: () => HelloFrame, c
   viewer.end();
   // After the hello, which is the first frame of every recording.
   if (catalogue) frames.splice(1, 0, catalogue.text());
+  if (coverage) frames.push(jsonTextOf(coverage));
   return `${HEAD}\n${frames.join(',\n')}${TAIL}`;
 }
 

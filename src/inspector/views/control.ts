@@ -53,7 +53,7 @@ export class Controller {
     const { inspection, log } = this.#options.inside;
     const { action, ...data } = order;
     // Without a listener, no record is made: log the command for the operator.
-    if (!inspection.on) log('info', `inspector: ${action} ${this.#words(data).text.slice(0, MAX_LOGGED)}`);
+    if (!inspection.observed) log('info', `inspector: ${action} ${this.#words(data).text.slice(0, MAX_LOGGED)}`);
     const cause = inspection.on ? inspection.record({ type: 'control', action, data }) : 0;
     const run = (): string | Promise<string> => {
       switch (order.action) {

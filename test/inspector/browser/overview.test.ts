@@ -133,6 +133,20 @@ test('the columns of the wire are as wide as the names, and a cut name has a tit
   }
 });
 
+test('the coverage counts from the start of the server, and lists the statecharts of its author first', async () => {
+  const page = await browsing.page();
+  await page.goto(shop.url);
+  await page.click('#tab-coverage');
+  await page.locator('.coverage-since', { hasText: 'since the start' }).waitFor();
+  assert.is(
+    await page.locator('.coverage-row').count(),
+    await page.locator('.coverage-row', { hasText: 'order' }).count(),
+  );
+  await page.locator('.coverage-fold').click();
+  await page.locator('.coverage-row', { hasText: 'session' }).waitFor();
+  await page.close();
+});
+
 test('the filter applies to both tables', async () => {
   const page = await browsing.page();
   await page.goto(shop.url);
