@@ -23,10 +23,22 @@ const HOMES: readonly string[] = [OWN, new URL('../../src/', OWN).href, new URL(
  *   is the author's. Then the causes in the same form. Never throws
  */
 export function authoredStack(thrown: unknown): string {
+  try {
+    return shortened(readable(thrown));
+  } catch {
+    // An author can break what this file uses, for example the iteration of arrays. The log still gets the error.
+    return shortened(stackOf(thrown));
+  }
+}
+
+function readable(thrown: unknown): string {
   const parts = [folded(stackOf(thrown))];
   for (let cause = causeOf(thrown); cause !== undefined && parts.length <= MAX_CAUSES; cause = causeOf(cause))
     parts.push(`  caused by: ${folded(stackOf(cause))}`);
-  const text = parts.join('\n');
+  return parts.join('\n');
+}
+
+function shortened(text: string): string {
   return text.length > MAX_LENGTH ? `${text.slice(0, MAX_LENGTH)}…` : text;
 }
 

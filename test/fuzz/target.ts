@@ -1,7 +1,15 @@
 /** The server that is fuzzed: a few tools of each kind of schema, resources, templates, prompts and completions. */
 import { type } from 'arktype';
 import * as z from 'zod';
-import { createServer, ErrorCode, type MemoryPeer, ProtocolError, type Server, toolResult } from '../../src/index.ts';
+import {
+  createServer,
+  ErrorCode,
+  type MemoryPeer,
+  ProtocolError,
+  type Server,
+  ToolError,
+  toolResult,
+} from '../../src/index.ts';
 import { isObject, type JsonValue } from '../../src/protocol/json.ts';
 import { memory } from '../../src/transports/memory.ts';
 import { MESSAGES } from './messages.ts';
@@ -45,7 +53,7 @@ export async function openTarget(): Promise<Target> {
   server.tool('mirror', {}, (args) => toolResult({ data: args }));
   server.tool('question', {}, async (_, ctx) => (await ctx.elicit({ message: 'Who?', schema: NAME })).status);
   server.tool('fail', {}, () => {
-    throw new Error('this tool fails');
+    throw new ToolError('this tool fails');
   });
   server.tool('refuse', {}, async () => {
     throw new ProtocolError(ErrorCode.InvalidParams, 'this tool refuses', { why: 'always' });

@@ -1,6 +1,6 @@
 /** What the simulated server offers: tools that work, wait, ask, take steps, fail and keep a ledger, each of which says which call it served. */
 import * as z from 'zod';
-import type { Context, Server } from '../../src/index.ts';
+import { type Context, type Server, ToolError } from '../../src/index.ts';
 import type { JournalEvent } from '../../src/store/store.ts';
 import { chartMachine } from './chart.ts';
 import type { GenerationClock } from './clock.ts';
@@ -118,7 +118,7 @@ export function offerTools(server: Server, world: ToolWorld): void {
   }
   server.tool('chart', { input: ARGS, machine: chartMachine(world, taken, said, wordFor) });
   tool('trip', {}, async (args) => {
-    throw new Error(said(args, 'tripped'));
+    throw new ToolError(said(args, 'tripped'));
   });
   const ledger = new Ledger(world.store);
   tool('deposit', {}, async (args) => {
@@ -139,7 +139,7 @@ function sleep({ clock }: ToolWorld, ms: number, signal?: AbortSignal): Promise<
   return new Promise((resolve, reject) => {
     const give = (): void => {
       timer.cancel();
-      reject(new Error('told to stop'));
+      reject(signal?.reason);
     };
     const timer = clock.after(ms, () => {
       signal?.removeEventListener('abort', give);
