@@ -3,6 +3,26 @@
 /** The principal of unauthenticated clients. They share it, so it has no limit per principal. */
 export const ANONYMOUS = 'anonymous';
 
+/**
+ * The default principal of a client over stdio or a socket: the user of this process, whom the operating system has
+ * authenticated. No limit per principal applies, because all clients on the machine are this user. The name does not
+ * contain the user id, so that data stays reachable on another machine; `http.authenticate` may not return it.
+ */
+export const LOCAL = 'local user';
+
+/**
+ * True if a principal may use what an owner has created. The local user was anonymous in earlier versions, so what was
+ * created anonymously, and is protected by its id, stays usable.
+ */
+export function mayUse(owner: string, principal: string): boolean {
+  return owner === principal || (owner === ANONYMOUS && principal === LOCAL);
+}
+
+/** True if the limit per principal applies to each session of this principal instead. */
+function limitsSessions(principal: string): boolean {
+  return principal === ANONYMOUS || principal === LOCAL;
+}
+
 /** The percentage of each limit that all anonymous clients together may use. One object for all quotas of a server. */
 export interface AnonymousShare {
   /** 100 if no transport authenticates: there are then no other clients to reserve room for. */
@@ -44,7 +64,7 @@ export class Quota {
   readonly #options: QuotaOptions;
   /** Amounts by principal, except `anonymous`. */
   readonly #ofPrincipal = new Map<string, number>();
-  /** Amounts of anonymous clients by session, if they have one. */
+  /** Amounts of anonymous and local clients by session, if they have one. */
   readonly #ofSession = new Map<string, number>();
   #anonymous = 0;
   #all = 0;
@@ -64,7 +84,7 @@ export class Quota {
 
   /**
    * Checks an addition. @returns the exceeded limit; undefined if there is room
-   * @param session the client's session, to which the limit per principal applies if the client is not authenticated
+   * @param session the client's session, to which the limit per principal applies if the client is anonymous or local
    */
   excess(principal: string, amount = 1, session?: string): Excess | undefined {
     const { max, option, perPrincipal, anonymous } = this.#options;
@@ -79,7 +99,7 @@ export class Quota {
     }
     const own = this.#own(principal, session);
     if (!perPrincipal || own === undefined || own + amount <= perPrincipal.max) return undefined;
-    const who = principal === ANONYMOUS ? 'this session has' : 'this principal has';
+    const who = limitsSessions(principal) ? 'this session has' : 'this principal has';
     return { limit: 'principal', message: this.#full(who, own, perPrincipal.max, amount, perPrincipal.option) };
   }
 
@@ -87,12 +107,8 @@ export class Quota {
   add(principal: string, amount = 1, session?: string): void {
     this.#all += amount;
     if (principal === ANONYMOUS) this.#anonymous += amount;
-    const key = principal === ANONYMOUS ? session : principal;
-    if (key === undefined) return;
-    const own = principal === ANONYMOUS ? this.#ofSession : this.#ofPrincipal;
-    const now = (own.get(key) ?? 0) + amount;
-    if (now > 0) own.set(key, now);
-    else own.delete(key);
+    if (principal !== ANONYMOUS) addTo(this.#ofPrincipal, principal, amount);
+    if (session !== undefined && limitsSessions(principal)) addTo(this.#ofSession, session, amount);
   }
 
   remove(principal: string, amount = 1, session?: string): void {
@@ -111,7 +127,7 @@ export class Quota {
   }
 
   #own(principal: string, session: string | undefined): number | undefined {
-    if (principal !== ANONYMOUS) return this.#ofPrincipal.get(principal) ?? 0;
+    if (!limitsSessions(principal)) return this.#ofPrincipal.get(principal) ?? 0;
     return session === undefined ? undefined : (this.#ofSession.get(session) ?? 0);
   }
 
@@ -120,6 +136,12 @@ export class Quota {
     const more = amount === 1 ? '' : `, and ${amount} more do not fit`;
     return `${who} ${has} ${what} of at most ${max}${more} (the server's option is ${option})`;
   }
+}
+
+function addTo(amounts: Map<string, number>, key: string, amount: number): void {
+  const now = (amounts.get(key) ?? 0) + amount;
+  if (now > 0) amounts.set(key, now);
+  else amounts.delete(key);
 }
 
 class Taken implements Reservation {

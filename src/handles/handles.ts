@@ -4,7 +4,7 @@ import { isoOf, steadyDate, timersOf } from '../clock.ts';
 import type { HandleEvent, HandleView } from '../messages/handle-messages.ts';
 import { heapBytes } from '../protocol/heap.ts';
 import { messageOf } from '../protocol/json.ts';
-import { ANONYMOUS } from '../quota.ts';
+import { ANONYMOUS, mayUse } from '../quota.ts';
 import { warnOfUntestedXState } from '../registry/xstate-copy.ts';
 import type { Write } from '../store/store.ts';
 import type { QueuedKind } from './bounded-mailbox.ts';
@@ -300,9 +300,9 @@ export class Handles {
     const id = actorId(name, handle);
     const entry = this.#directory.entry(id);
     if (!entry && this.#options.store.isDamaged?.(id)) throw damagedHandle(name);
-    if (!entry || entry.principal !== principal) throw unknownHandle(name);
+    if (!entry || !mayUse(entry.principal, principal)) throw unknownHandle(name);
     const now = this.#host.date();
-    const lifetime = lifetimeOf(kind, principal, this.#options.limits);
+    const lifetime = lifetimeOf(kind, entry.principal, this.#options.limits);
     if (deadlineOf(entry, lifetime) > now) return entry;
     this.#directory.expire(entry, () => this.#notifyExpired(entry));
     throw new HandleError(

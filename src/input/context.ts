@@ -56,7 +56,7 @@ export interface Context extends Asking {
   };
   /** Undefined for a modern client, which has no session. */
   readonly session: { readonly id: string } | undefined;
-  /** The principal of the request; `anonymous` if nothing authenticates clients. */
+  /** The principal of the request: the user that a transport has authenticated; `local user` over stdio and sockets; otherwise `anonymous`. */
   readonly principal: string;
   readonly requestId: RequestId;
   /** Milliseconds since the request was admitted, without the time that its client took to answer questions. */

@@ -302,7 +302,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
         throw error;
       }
       server.mailbox.send({ type: 'started' });
-      preload ??= clock.after(PRELOAD_MS, preloadAjv);
+      preload ??= systemClock.after(PRELOAD_MS, preloadAjv);
     },
   };
 }

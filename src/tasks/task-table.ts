@@ -4,7 +4,7 @@ import type { ClientFacts } from '../messages/client-facts.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import type { TaskState } from '../messages/results.ts';
 import type { TaskStatus } from '../protocol/task-params.ts';
-import { ANONYMOUS, type Excess, type Reservation } from '../quota.ts';
+import { ANONYMOUS, type Excess, LOCAL, type Reservation } from '../quota.ts';
 import type { Quotas } from '../server-quotas.ts';
 import type { TaskRecord } from './task-records.ts';
 import type { Interrupted } from './task-recovery.ts';
@@ -56,7 +56,7 @@ export class TaskTable {
   /** Returns the task of a client with this id; undefined for an unknown task and for one of another owner. */
   own(client: ClientFacts, id: string): TaskEntry | undefined {
     const entry = this.#byId.get(id);
-    if (entry?.record.owner !== ownerOf(client)) return undefined;
+    if (!entry || !ownersOf(client).includes(entry.record.owner)) return undefined;
     // The task may have been restored in the meantime.
     if (client.session?.id === entry.record.session) entry.session = client.session;
     return entry;
@@ -99,6 +99,12 @@ export class TaskTable {
 export function release({ task, bytes }: TaskReservation): void {
   task.release();
   bytes.release();
+}
+
+/** The owners whose tasks a client may use: the local user was anonymous in earlier versions. */
+export function ownersOf(client: ClientFacts): readonly string[] {
+  const own = ownerOf(client);
+  return client.principal === LOCAL ? [own, ownerOf({ ...client, principal: ANONYMOUS })] : [own];
 }
 
 const OF_PRINCIPAL = 'principal ';

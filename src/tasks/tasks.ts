@@ -29,6 +29,7 @@ import { TaskRecovery } from './task-recovery.ts';
 import {
   ENDED_TASK_BYTES,
   ownerOf,
+  ownersOf,
   release,
   type TaskEntry,
   type TaskReservation,
@@ -227,7 +228,8 @@ export class Tasks implements RequestTarget {
   }
 
   #list(client: ClientFacts, cursor: string | undefined): Outcome {
-    const own = this.#table.of(ownerOf(client));
+    const tasks = ownersOf(client).flatMap((owner) => [...this.#table.of(owner)]);
+    const own = tasks.sort((a, b) => a.record.ordinal - b.record.ordinal);
     return pageOf(own, cursor, this.#options.limits.pageSize, this.#table.newest);
   }
 

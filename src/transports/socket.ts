@@ -5,7 +5,7 @@
 import { createServer, type Socket } from 'node:net';
 import type { ConnectionId } from '../messages/connection-events.ts';
 import { bind, isWindows } from './socket-path.ts';
-import { StreamConnection } from './stream-connection.ts';
+import { checkPrincipal, StreamConnection } from './stream-connection.ts';
 import type { Transport, TransportHost } from './transport.ts';
 
 /** Milliseconds for the peer to close its side after everything was sent. */
@@ -21,6 +21,8 @@ export interface SocketOptions {
    * false.
    */
   readonly ownsProcess?: boolean;
+  /** The principal of every client, as for `stdio()`. Default `local user`. */
+  readonly principal?: string;
   /** Receives the number of connected clients whenever it changes. */
   readonly onCount?: (connected: number) => void;
 }
@@ -55,6 +57,7 @@ class SocketTransport implements Transport {
 
   constructor(path: string, options: SocketOptions) {
     const { maxConnections = 256, ownsProcess = false } = options;
+    checkPrincipal('socket', options.principal);
     if (!Number.isSafeInteger(maxConnections) || maxConnections < 1)
       throw new RangeError(`maxConnections: expected a whole number of at least 1, got ${String(maxConnections)}`);
     this.ownsProcess = ownsProcess;
@@ -120,6 +123,7 @@ class SocketTransport implements Transport {
       input: socket,
       inputName: 'the socket',
       output: socket,
+      principal: this.#options.principal,
       // The core answers the requests in flight and then ends the connection.
       onEnded() {},
       onClosed: () => {

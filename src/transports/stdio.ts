@@ -4,7 +4,7 @@ import { MessageChannel } from 'node:worker_threads';
 import { watchParent } from './parent-watch.ts';
 import { watchSignals } from './signals.ts';
 import { guardStdout, type StdoutGuard } from './stdout-guard.ts';
-import { StreamConnection } from './stream-connection.ts';
+import { checkPrincipal, StreamConnection } from './stream-connection.ts';
 import type { Transport, TransportHost } from './transport.ts';
 
 /** Milliseconds after closing the connection that the author's code may still use before the process exits. */
@@ -32,6 +32,11 @@ export interface StdioOptions {
   readonly parentCheckMs?: number;
   /** Milliseconds that close waits for a client that reads nothing. Default 2,000. */
   readonly flushMs?: number;
+  /**
+   * The principal of the client, which owns what it creates. Default `local user`. Set the name that `http.authenticate`
+   * returns for the same user, if the server also serves HTTP or shares its store with such a server.
+   */
+  readonly principal?: string;
 }
 
 /**
@@ -40,6 +45,7 @@ export interface StdioOptions {
  * End of input, an exited parent, a stop signal, and a disconnected client (EPIPE) make the server close. While the
  * client does not read, stdin is not read either: then only the exited parent, a signal or the broken pipe closes it.
  *
+ * @throws {TypeError} for a principal that is not a string, or is empty or `anonymous`
  * @example await server.listen(stdio());
  */
 export function stdio(options: StdioOptions = {}): Transport {
@@ -58,6 +64,7 @@ class Stdio implements Transport {
   #closing: Promise<void> | undefined;
 
   constructor(options: StdioOptions) {
+    checkPrincipal('stdio', options.principal);
     this.#options = options;
   }
 
@@ -76,6 +83,7 @@ class Stdio implements Transport {
       host,
       transport: this.name,
       session: process.env.TROUPE_SESSION,
+      principal: this.#options.principal,
       input,
       inputName: 'stdin',
       output,

@@ -5,6 +5,8 @@
 import { Buffer } from 'node:buffer';
 import type { Readable, Writable } from 'node:stream';
 import type { ConnectionId } from '../messages/connection-events.ts';
+import { describe } from '../protocol/json.ts';
+import { ANONYMOUS, LOCAL } from '../quota.ts';
 import { LineWriter, type WriteBatch } from './line-writer.ts';
 import { LineReader } from './lines.ts';
 import { RelayedClient } from './relayed-client.ts';
@@ -17,6 +19,8 @@ export interface StreamConnectionOptions {
   readonly transport: string;
   /** The id of the session, if a supervisor persists it beyond this process. */
   readonly session?: string | undefined;
+  /** The principal of its requests. Default: {@link LOCAL}. */
+  readonly principal?: string | undefined;
   readonly input: Readable;
   /** The name of the input in reasons and in the log: `stdin`. */
   readonly inputName: string;
@@ -87,8 +91,8 @@ export class StreamConnection {
 
   /** Publishes 'connection.opened' and begins to read. */
   open(): void {
-    const { host, input, transport, session } = this.#options;
-    host.bus.emit('connection.opened', { connection: this.id, transport, ...(session ? { session } : {}) });
+    const { host, input, transport, session, principal = LOCAL } = this.#options;
+    host.bus.emit('connection.opened', { connection: this.id, transport, principal, ...(session ? { session } : {}) });
     this.#reading = true;
     // An input that has already ended emits no event.
     if (input.destroyed || input.readableEnded) host.clock.soon(this.#inputEnded);
@@ -229,4 +233,12 @@ function keepAlive(stream: Readable, alive: boolean): void {
   const name = alive ? 'ref' : 'unref';
   const method: unknown = Reflect.get(stream, name);
   if (typeof method === 'function') Reflect.apply(method, stream, []);
+}
+
+/** @throws {TypeError} for a principal that cannot own anything */
+export function checkPrincipal(where: string, principal: unknown): void {
+  if (principal === undefined || (typeof principal === 'string' && principal !== '' && principal !== ANONYMOUS)) return;
+  throw new TypeError(
+    `${where}: principal: expected the name of a user, such as "ada", got ${principal === ANONYMOUS ? `"${ANONYMOUS}", which owns nothing. Leave the option out for the local user` : describe(principal)}`,
+  );
 }

@@ -469,7 +469,8 @@ const CHECKS: { readonly [O in keyof Required<ServerOptions>]: Check } = {
   },
   async http(served) {
     const { post } = served;
-    if (!post) return assert.is(textOf(await served.modern('tools/call', { name: 'who', arguments: {} })), 'anonymous');
+    if (!post)
+      return assert.is(textOf(await served.modern('tools/call', { name: 'who', arguments: {} })), 'local user');
     for (const [option, check] of Object.entries(HTTP))
       if (check !== 'by value')
         await check(served, post).catch((error: unknown) => {

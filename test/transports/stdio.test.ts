@@ -23,7 +23,7 @@ test('says what comes in, message by message', async () => {
   input.write(`${'x'.repeat(1_001)}\nlast\n`);
   await settled();
   assert.equal(host.heard, [
-    'opened c1 stdio',
+    'opened c1 stdio local user',
     'text c1 {"a":1}',
     'text c1 {"b":2}',
     'unreadable c1 not UTF-8 1',
@@ -89,7 +89,7 @@ test('end of input ends the connection first and then asks the server to close, 
   input.end('the last line has no newline');
   await settled();
   assert.equal(host.heard, [
-    'opened c1 stdio',
+    'opened c1 stdio local user',
     'text c1 the last line has no newline',
     'ended c1',
     'asked to close: stdin ended',
@@ -106,12 +106,16 @@ test('an input that was over before it opened, or that fails, counts as its end'
   input.destroy();
   const { host } = opened({ input });
   host.clock.turn();
-  assert.equal(host.heard, ['opened c1 stdio', 'ended c1', 'asked to close: stdin ended']);
+  assert.equal(host.heard, ['opened c1 stdio local user', 'ended c1', 'asked to close: stdin ended']);
 
   const failing = opened();
   failing.input.destroy(new Error('EIO'));
   await settled();
-  assert.equal(failing.host.heard, ['opened c1 stdio', 'ended c1', 'asked to close: reading stdin failed: EIO']);
+  assert.equal(failing.host.heard, [
+    'opened c1 stdio local user',
+    'ended c1',
+    'asked to close: reading stdin failed: EIO',
+  ]);
 });
 
 test('the end of the connection by the server closes it, ends the output and asks the server to close', async () => {
@@ -121,7 +125,7 @@ test('the end of the connection by the server closes it, ends the output and ask
   host.send('c1', 'too late');
   input.write('not read any more\n');
   await settled();
-  assert.equal(host.heard, ['opened c1 stdio', 'closed c1 session over', 'asked to close: session over']);
+  assert.equal(host.heard, ['opened c1 stdio local user', 'closed c1 session over', 'asked to close: session over']);
   await transport.close();
   assert.equal(output.writes, ['bye\n']);
   assert.ok(output.writableEnded);
@@ -134,11 +138,11 @@ test('close flushes, closes the connection and leaves nothing behind, however of
   const closed = Promise.all([transport.close(), transport.close()]);
   host.send('c1', 'too late');
   await settled();
-  assert.equal(host.heard, ['opened c1 stdio']);
+  assert.equal(host.heard, ['opened c1 stdio local user']);
   await output.take();
   await closed;
   await transport.close();
-  assert.equal(host.heard, ['opened c1 stdio', 'closed c1 server closed']);
+  assert.equal(host.heard, ['opened c1 stdio local user', 'closed c1 server closed']);
   host.send('c1', 'still too late');
   host.clock.turn();
   assert.equal(output.writes, ['answer\n']);
@@ -153,7 +157,7 @@ test('close gives up on a client that does not read, and says so', async () => {
   const closed = transport.close();
   host.clock.pass(499);
   await settled();
-  assert.equal(host.heard, ['opened c1 stdio']);
+  assert.equal(host.heard, ['opened c1 stdio local user']);
   host.clock.pass(1);
   await closed;
   assert.equal(host.heard.slice(1), [
@@ -176,7 +180,7 @@ test('close waits on for a client that is slow, as long as it reads', async () =
   }
   await closed;
   assert.is(output.writes.join('').length, 900_003);
-  assert.equal(host.heard, ['opened c1 stdio', 'slow c1', 'drained c1', 'closed c1 server closed']);
+  assert.equal(host.heard, ['opened c1 stdio local user', 'slow c1', 'drained c1', 'closed c1 server closed']);
 });
 
 test('while the client does not read, nothing is read from it', async () => {
@@ -186,7 +190,7 @@ test('while the client does not read, nothing is read from it', async () => {
   host.clock.turn();
   input.write('waits\n');
   await settled();
-  assert.equal(host.heard, ['opened c1 stdio', 'slow c1']);
+  assert.equal(host.heard, ['opened c1 stdio local user', 'slow c1']);
   assert.ok(input.isPaused());
   await output.take();
   assert.equal(host.heard.slice(2), ['drained c1', 'text c1 waits']);
@@ -202,7 +206,7 @@ test('does not read again when the input ended while it was slow', async () => {
   await output.take();
   await transport.close();
   assert.equal(host.heard, [
-    'opened c1 stdio',
+    'opened c1 stdio local user',
     'text c1 one',
     'ended c1',
     'asked to close: stdin ended',
@@ -238,7 +242,11 @@ test('a broken pipe closes the connection and asks the server to close', async (
   const { host, input, output, transport } = opened();
   output.destroy(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }));
   await settled();
-  assert.equal(host.heard, ['opened c1 stdio', 'closed c1 client disconnected', 'asked to close: client disconnected']);
+  assert.equal(host.heard, [
+    'opened c1 stdio local user',
+    'closed c1 client disconnected',
+    'asked to close: client disconnected',
+  ]);
   input.write('nobody to answer\n');
   host.send('c1', 'nobody to hear');
   host.clock.turn();

@@ -1,7 +1,7 @@
 /** The MCP endpoint: checks HTTP requests and routes each to its connection. */
 import { ErrorCode, type ErrorCodeValue } from '../../protocol/errors.ts';
 import type { RequestId } from '../../protocol/jsonrpc.ts';
-import { ANONYMOUS } from '../../quota.ts';
+import { ANONYMOUS, LOCAL } from '../../quota.ts';
 import type { TransportHost } from '../transport.ts';
 import { HostGuard, type HostRefusal } from './host-guard.ts';
 import { HttpConnections } from './http-connections.ts';
@@ -152,6 +152,8 @@ export class Endpoint implements RouteAnswers {
       this.#unauthenticated(request);
     };
     const named = (principal: unknown): void => {
+      // A client of another machine is not the local user.
+      if (principal === LOCAL) return failed(new Error(`"${LOCAL}" is reserved for clients over stdio and sockets`));
       if (typeof principal === 'string' && principal !== '') this.#admit(request, query, old, principal);
       else this.#unauthenticated(request);
     };
