@@ -57,7 +57,7 @@ KEY:=JSON passes JSON as it is.
   --data DIR             directory of the stored tokens
   --no-open              show the page to sign in, but open no browser
 
-TerminalForms of the server are asked on the terminal; without one, and without
+Forms of the server are asked on the terminal; without one, and without
 --answer, they are declined. Ctrl-C cancels the call; pressed again, it ends.
 
 Exit codes: 0 success; 1 the tool or the server reports an error; 2 wrong
