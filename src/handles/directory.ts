@@ -28,7 +28,7 @@ const MOST_LISTED_EXAMINED = 1_000;
 /** The handles whose instances are not in memory. Their next message or timer activates them. */
 export interface HibernatingHandle {
   readonly count: number;
-  /** The addresses of some of them. */
+  /** The addresses of some of them: those that hibernated last, the latest first. */
   readonly some: readonly string[];
 }
 
@@ -40,6 +40,8 @@ export class HandleDirectory {
   readonly #expired = new Set<HandleRecord>();
   /** The instances in memory; the least recently used first. */
   readonly #loaded = new Map<HandleRecord, Instance>();
+  /** The latest hibernating handles, for the inspector: the latest last, at most {@link MOST_LISTED}. */
+  readonly #rested = new Set<HandleRecord>();
   readonly #timerQueue: TimerQueue;
   readonly #creationReplies: CreationReplies;
   #timers: Timer[] = [];
@@ -58,12 +60,13 @@ export class HandleDirectory {
   }
 
   hibernating(): HibernatingHandle {
-    const some: string[] = [];
+    const some = [...this.#rested].reverse().map(handleAddress);
     let examined = 0;
     for (const entry of this.#entries.values()) {
       examined += 1;
       if (examined > MOST_LISTED_EXAMINED || some.length === MOST_LISTED) break;
-      if (!this.#loaded.has(entry) && !this.#expired.has(entry)) some.push(handleAddress(entry));
+      const rests = !this.#loaded.has(entry) && !this.#expired.has(entry);
+      if (rests && !this.#rested.has(entry)) some.push(handleAddress(entry));
     }
     return { count: Math.max(0, this.#entries.size - this.#expired.size - this.#loaded.size), some };
   }
@@ -138,10 +141,20 @@ export class HandleDirectory {
 
   leftMemory(entry: HandleRecord): void {
     this.#loaded.delete(entry);
+    this.#rests(entry);
+  }
+
+  #rests(entry: HandleRecord): void {
+    this.#rested.delete(entry);
+    if (this.#entries.get(entry.id) !== entry || this.#expired.has(entry)) return;
+    this.#rested.add(entry);
+    if (this.#rested.size <= MOST_LISTED) return;
+    for (const oldest of this.#rested) if (this.#rested.delete(oldest)) break;
   }
 
   remove(entry: HandleRecord): void {
     this.#entries.delete(entry.id);
+    this.#rested.delete(entry);
     if (!this.#expired.delete(entry)) this.#release(entry);
     this.#timerQueue.delete(entry.id);
   }
@@ -276,11 +289,13 @@ export class HandleDirectory {
     const entry = recordOf(row, lifetimeOf(this.#kind(row.name), row.principal, limits), limits, footprint);
     this.add(entry);
     if (this.#isExpired(entry)) this.#rememberExpired(entry);
+    else this.#rests(entry);
   }
 
   /** Remembers an expired handle, within the limit. */
   #rememberExpired(entry: HandleRecord): void {
     this.#expired.add(entry);
+    this.#rested.delete(entry);
     this.#release(entry);
     if (this.#expired.size <= this.#host.limits.maxRememberedHandles) return;
     const [oldest] = this.#expired;
@@ -307,6 +322,7 @@ export class HandleDirectory {
   /** Marks an instance as just used. If too many are in memory, the least recently used idle ones hibernate. */
   #markUsed(instance: Instance): void {
     this.#loaded.delete(instance.entry);
+    this.#rested.delete(instance.entry);
     this.#loaded.set(instance.entry, instance);
     if (this.#loaded.size <= this.#host.limits.maxAwakeHandles) return;
     let examined = 0;

@@ -4,8 +4,9 @@ import type { RequestEvent } from '../../machines/request.ts';
 import { type Actor, type ActorSystem, type AfterTurn, type Behaviour, spawn } from '../actor/actor.ts';
 import type { Clock, Timer } from '../clock.ts';
 import { InFlightTable } from '../in-flight-table.ts';
-import { factsOf, waitOf } from '../inspection/display-names.ts';
+import { factsOf, nameOfClient, waitOf } from '../inspection/display-names.ts';
 import type { Facts, Waits } from '../inspection/records.ts';
+import type { ClientFacts } from '../messages/client-facts.ts';
 import type { EmitterMail } from '../messages/emitter-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { AnswerMail, RequestMail, RequestRoutes, RequestsMail } from '../messages/request-messages.ts';
@@ -68,6 +69,8 @@ class Requests implements Behaviour<RequestsMail> {
   readonly #listens: OpenSubscriptions;
   /** Handlers that still run although their requests have ended. */
   #detached = 0;
+  /** The client of the last request: one without a session names itself in each. */
+  #client: ClientFacts | undefined;
   #draining = false;
   #timer: Timer | undefined;
   #alarm = Number.POSITIVE_INFINITY;
@@ -89,8 +92,15 @@ class Requests implements Behaviour<RequestsMail> {
       ],
       subscriptions: this.#listens.size,
       'run on': this.#detached,
+      ...this.#lastClient(),
       ...(this.#options.limit === 'maxStatelessInFlight' ? { shared: true } : {}),
     };
+  }
+
+  /** The client of the last request, if it has no session: then its name is nowhere else. */
+  #lastClient(): Facts {
+    const { info, session } = this.#client ?? {};
+    return info && session === undefined ? { client: nameOfClient(info) } : {};
   }
 
   waits(): readonly Waits[] {
@@ -189,6 +199,7 @@ class Requests implements Behaviour<RequestsMail> {
     const full = overloadReason(this.#options, this.#table.size, this.#detached) ?? this.#hold(request);
     if (full !== undefined) return this.#refuse(request, ErrorCode.Overloaded, full);
     request.take('admit');
+    this.#client = request.client;
     request.timeoutMs = timeoutMs;
     request.admitted = now;
     request.deadline = now + timeoutMs;

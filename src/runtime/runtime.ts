@@ -154,7 +154,10 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
     system,
     graceMs: limits.graceMs,
     capabilities,
-    facts: () => ({ hibernating: handles.hibernating() }),
+    facts: () => ({
+      hibernating: handles.hibernating(),
+      ...(kept ? { 'hibernating sessions': kept.hibernating() } : {}),
+    }),
     connections,
     stop: (reason) => void stop(reason),
   });

@@ -48,6 +48,17 @@ interface DormantSession {
 /** Snapshots are immutable, so all sessions share it. */
 const HIBERNATING = sessionMachine.resolveState({ value: 'hibernating' });
 
+/** The sessions that are not in memory. Their next request restores them. */
+export interface HibernatingSessions {
+  readonly count: number;
+  /** The addresses of those that hibernated last, the latest first. */
+  readonly some: readonly string[];
+}
+
+/** Maximum number of listed sessions. */
+const MOST_LISTED = 50;
+/** Length of the listed part of a key: it tells sessions apart, and grants nothing. */
+const LISTED_KEY = 'session/'.length + 8;
 /** Rows in one read when the server starts. */
 const PAGE = 1_000;
 /** Approximate memory of a dormant session in bytes: its row. */
@@ -73,6 +84,8 @@ export class SessionRepository {
   readonly #awake = new Map<string, SessionRecord>();
   /** Sessions that hibernate or wake, by their key in the store. */
   readonly #dormant = new Map<string, DormantSession>();
+  /** The keys of the latest dormant sessions, for the inspector: the latest last, at most {@link MOST_LISTED}. */
+  readonly #latest = new Set<string>();
   #pruning: Timer | undefined;
 
   constructor(options: SessionRepositoryOptions) {
@@ -101,6 +114,11 @@ export class SessionRepository {
     const kept = this.#keep(id, actorOf(id), principal, this.#options.system.clock.date(), true);
     kept.changed(opening, state);
     return kept;
+  }
+
+  /** The number of dormant sessions, and the latest of them, for the inspector. */
+  hibernating(): HibernatingSessions {
+    return { count: this.#dormant.size, some: [...this.#latest].reverse().map((key) => key.slice(0, LISTED_KEY)) };
   }
 
   /** The record of an active session. */
@@ -180,6 +198,8 @@ export class SessionRepository {
   #hibernates(row: ActorRow, survived: boolean): void {
     const { sessions, retained } = this.#options.quotas;
     this.#dormant.set(row.id, { row, survived, snapshot: HIBERNATING });
+    this.#latest.add(row.id);
+    if (this.#latest.size > MOST_LISTED) for (const oldest of this.#latest) if (this.#latest.delete(oldest)) break;
     sessions.add(row.principal);
     retained.add(row.principal, ASLEEP_BYTES);
   }
@@ -192,6 +212,7 @@ export class SessionRepository {
   #leaves(dormant: DormantSession, event: 'restored' | 'close'): void {
     step(dormant, event);
     const { id, principal } = dormant.row;
+    this.#latest.delete(id);
     if (!this.#dormant.delete(id)) return;
     const { sessions, retained } = this.#options.quotas;
     sessions.remove(principal);

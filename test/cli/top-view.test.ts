@@ -165,6 +165,16 @@ test('hibernating handles are counted, and some are named', () => {
     /^hibernating handles\n {2}handle order\/one +hibernating\n {2}handle order\/two +hibernating\n {2}… and 1232 more +hibernating$/m,
   );
   assert.match(shown(feed, { sort: 'name' }), /^handle order\/one +hibernating$/m);
+  const sessions = { 'hibernating sessions': { count: 2, some: ['session/ab12cd34'] } };
+  feed.frame({
+    type: 'look',
+    look: { ...LOOK, actor: 'server', kind: 'server', state: 'running', facts: sessions, at: 1, seq: feed.seq },
+  });
+  assert.match(shown(feed), /^3 sessions \(2 hibernating\)/m);
+  assert.match(
+    shown(feed),
+    /^hibernating sessions\n {2}session ab12cd34 +hibernating\n {2}… and 1 more +hibernating$/m,
+  );
 });
 
 test('omitted records and unhandled events are reported', () => {

@@ -5,7 +5,7 @@ import {
   type ActorLine,
   differences,
   displayName,
-  HIBERNATES,
+  hibernates,
   LIVE,
   type Since,
   waitsOf,
@@ -48,7 +48,7 @@ export function ActorDetail({ line }: { readonly line: ActorLine }) {
           </p>
         ) : (
           <p class="stands">
-            <span class="state-word gone">{life?.why === HIBERNATES ? (standing?.state ?? 'hibernates') : 'gone'}</span>
+            <span class="state-word gone">{hibernates(life?.why) ? (standing?.state ?? 'hibernates') : 'gone'}</span>
             <span class="beside">
               {life?.why} {life?.endAt === undefined ? null : <At at={life.endAt} />}
             </span>

@@ -10,7 +10,15 @@ import {
   type Frame,
   type Recording,
 } from '../../../src/inspector/frames.ts';
-import { type ActorLine, framesOf, holdsUnseen, LIVE, Model, tableOf } from '../../../src/inspector/model/index.ts';
+import {
+  type ActorLine,
+  framesOf,
+  holdsUnseen,
+  KNOWS_HIBERNATING,
+  LIVE,
+  Model,
+  tableOf,
+} from '../../../src/inspector/model/index.ts';
 import { ask, useToken } from './api.ts';
 import { type Shared, share } from './share.ts';
 import {
@@ -100,6 +108,7 @@ export function begin(): void {
       ...(actor === undefined ? [] : [actor]),
       ...(connection === undefined ? [] : [tableOf(connection)]),
       ...(unseen === undefined ? [] : [unseen.table]),
+      KNOWS_HIBERNATING,
       ...tables(),
       ...questions(),
     ];

@@ -1,6 +1,6 @@
 /** `troupe top [URL|PID]`: shows the activity of an inspected server in a terminal. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { hibernatingOf, LIVE, Model } from '../../inspector/model/index.ts';
+import { hibernatingOf, hibernatingSessionsOf, LIVE, Model } from '../../inspector/model/index.ts';
 import { messageOf } from '../../protocol/json.ts';
 import { readOptions } from '../command-options.ts';
 import { registeredInspectors } from '../serving/inspector-registry.ts';
@@ -160,7 +160,10 @@ async function watch(url: URL): Promise<void> {
     if (key === 'sort') sort = SORTS[(SORTS.indexOf(sort) + 1) % SORTS.length] ?? 'tree';
     else {
       const step = key.startsWith('page') ? Math.max(1, screen.rows - 8) : 1;
-      const known = actorsShown(session.model).length + hibernatingOf(session.model).some.length;
+      const known =
+        actorsShown(session.model).length +
+        hibernatingOf(session.model).some.length +
+        hibernatingSessionsOf(session.model).some.length;
       const all = known + session.model.exchanges.open(LIVE).length;
       offset = Math.min(Math.max(0, offset + (key.endsWith('up') ? -step : step)), all);
     }

@@ -3,7 +3,9 @@ import type { Wait } from '../../inspector/frames.ts';
 import {
   actorTree,
   flatten,
+  type Hibernating,
   hibernatingOf,
+  hibernatingSessionsOf,
   INTERNAL,
   inTurn,
   KNOWS_HIBERNATING,
@@ -111,17 +113,24 @@ function counts(model: Model, now: number): string {
   const ended = model.exchanges.all.until(LIVE).filter(isEnded);
   const times = ended.map(({ at, endAt }) => (endAt ?? at) - at).sort((a, b) => a - b);
   const { count: hibernating } = hibernatingOf(model);
+  const { count: sleeping } = hibernatingSessionsOf(model);
   const others = sessionlessConnections(model).reduce((sum, node) => sum + clientsAt(model, node, now).count, 0);
   return [
-    plural(count('session'), 'session'),
+    withHibernating(count('session'), sleeping, 'session'),
     ...(others === 0 ? [] : [`${plural(others, 'client')} without a session`]),
     plural(requests, 'request'),
     plural(count('ask'), 'question'),
-    `${plural(count('handle') + hibernating, 'handle')}${hibernating === 0 ? '' : ` (${hibernating.toLocaleString('en')} hibernating)`}`,
+    withHibernating(count('handle'), hibernating, 'handle'),
     plural(count('task'), 'task'),
     `${rate(model, now).toFixed(1)} requests/s`,
     ...(times.length === 0 ? [] : [`p50 ${lasting(percentile(times, 0.5))}  p99 ${lasting(percentile(times, 0.99))}`]),
   ].join('  ');
+}
+
+/** @example withHibernating(1, 3, 'handle') // '4 handles (3 hibernating)' */
+function withHibernating(live: number, hibernating: number, name: string): string {
+  const all = plural(live + hibernating, name);
+  return hibernating === 0 ? all : `${all} (${hibernating.toLocaleString('en')} hibernating)`;
 }
 
 /** Computes the request rate. Requests that the inspector has left out count as well. */
@@ -175,6 +184,8 @@ function clientsAt(model: Model, { actor = '' }: TreeNode, now: number): Clients
     names.add(exchange.client);
     if (!shared) break;
   }
+  const last = table?.view(LIVE)?.facts.client;
+  if (!shared && names.size === 0 && typeof last === 'string') names.add(last);
   const unseen = table === undefined || (!shared && names.size > 0) ? [] : unseenOf(model, table, LIVE);
   for (const { client } of unseen) if (client !== undefined) names.add(client);
   // Requests may come from clients that do not name themselves.
@@ -195,9 +206,8 @@ function connectionRow(model: Model, node: TreeNode, depth: number, now: number)
   };
 }
 
-/** Rows for hibernating handles, which only the server's summary lists. */
-function hibernatingRows(model: Model, depth: number): readonly Row[] {
-  const { count, some } = hibernatingOf(model);
+/** Rows for hibernating handles or sessions, which only the server's summary lists. The latest come first. */
+function hibernatingRows({ count, some }: Hibernating, depth: number, title?: string): readonly Row[] {
   const row = (name: string): Row => ({
     name: safe(`${'  '.repeat(depth)}${name}`),
     state: 'hibernating',
@@ -206,7 +216,8 @@ function hibernatingRows(model: Model, depth: number): readonly Row[] {
     tone: 'faint',
   });
   return [
-    ...some.map((address) => row(address.replace(/^handle\//, 'handle '))),
+    ...(title !== undefined && some.length > 0 ? [heading(title)] : []),
+    ...some.map((address) => row(address.replace('/', ' '))),
     ...(count > some.length && some.length > 0 ? [row(`… and ${count - some.length} more`)] : []),
   ];
 }
@@ -233,11 +244,12 @@ function rowsOf(model: Model, { sort, now }: ViewOptions): readonly Row[] {
     if (node.kind === 'group') return below.length === 0 ? [] : sort === 'tree' ? [group(node), ...below] : below;
     return [rowOf(model, node, sort === 'tree' ? depth : 0), ...below];
   };
-  const hibernating = hibernatingRows(model, sort === 'tree' ? 1 : 0);
+  const [depth, handles, sessions] =
+    sort === 'tree' ? ([1, 'hibernating handles', 'hibernating sessions'] as const) : ([0] as const);
   const rows = [
     ...shown(model).flatMap((node) => walk(node, 0)),
-    ...(sort === 'tree' && hibernating.length > 0 ? [heading('hibernating handles')] : []),
-    ...hibernating,
+    ...hibernatingRows(hibernatingOf(model), depth, handles),
+    ...hibernatingRows(hibernatingSessionsOf(model), depth, sessions),
   ];
   const due = ({ waits }: Row): number =>
     Math.min(...waits.map(({ until = Number.MAX_VALUE }) => until), Number.MAX_VALUE);

@@ -19,6 +19,10 @@ type WireRecord = RecordHeader & Wired;
 /** The kinds of actors that serve an exchange, the most specific first. */
 const SERVERS: readonly ActorKind[] = ['handle', 'machine', 'task', 'executor', 'registry'];
 
+/** Maximum number of stored names of the clients on one connection. */
+const MOST_CLIENTS = 8;
+const NO_CLIENTS: ReadonlySet<string> = new Set();
+
 export class Exchanges {
   readonly all = new OrderedLog<WireExchange>();
   /** Ended with an error, in the order of their ends. */
@@ -28,6 +32,7 @@ export class Exchanges {
   /** Open requests by connection, direction and id. Clients that share a connection may use equal ids. */
   readonly #open = new Map<string, WireExchange[]>();
   readonly #byToken = new Map<string, WireExchange>();
+  readonly #clients = new Map<string, Set<string>>();
   /** The rank in {@link SERVERS} of the actor that serves each exchange. */
   readonly #ranks = new WeakMap<WireExchange, number>();
 
@@ -81,11 +86,17 @@ export class Exchanges {
 
   /** A connection has ended: its open requests get no response. */
   closed(connection: string, seq: number, at: number): void {
+    this.#clients.delete(connection);
     for (const [key, exchanges] of this.#open) {
       if (exchanges[0]?.connection !== connection) continue;
       this.#open.delete(key);
       for (const exchange of exchanges) end(exchange, 'cancelled', seq, at);
     }
+  }
+
+  /** The clients that requests on a connection named, at most {@link MOST_CLIENTS}. */
+  clientsOn(connection: string): ReadonlySet<string> {
+    return this.#clients.get(connection) ?? NO_CLIENTS;
   }
 
   /** The requests that are open at a record. */
@@ -111,6 +122,7 @@ export class Exchanges {
     this.#bySeq.clear();
     this.#open.clear();
     this.#byToken.clear();
+    this.#clients.clear();
   }
 
   #message(record: WireRecord, message: Message, index: number): void {
@@ -148,6 +160,7 @@ export class Exchanges {
       ...(client === undefined ? {} : { client }),
     };
     this.#add(exchange);
+    if (client !== undefined) this.#named(record.connection, client);
     const key = openKey(record.connection, record.direction, id);
     const same = this.#open.get(key);
     if (same) same.push(exchange);
@@ -155,6 +168,12 @@ export class Exchanges {
     const token = progressToken(message);
     if (token !== undefined) this.#byToken.set(`${record.connection} ${record.direction} ${token}`, exchange);
     if (record.about !== undefined && record.about !== record.seq) this.at(record.about)[0]?.asks.push(exchange);
+  }
+
+  #named(connection: string, client: string): void {
+    const clients = this.#clients.get(connection);
+    if (!clients) this.#clients.set(connection, new Set([client]));
+    else if (clients.size < MOST_CLIENTS) clients.add(client);
   }
 
   #answer(record: WireRecord, { id, message }: Extract<Message, { kind: 'answer' }>): void {

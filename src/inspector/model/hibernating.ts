@@ -1,5 +1,6 @@
-/** Handles that have left memory. They have no live actor, but the server lists them. */
+/** Handles and sessions that have left memory. They have no live actor, but the server lists the latest of them. */
 
+import type { Plain } from '../frames.ts';
 import type { Model } from './model.ts';
 import { LIVE } from './ordered-log.ts';
 import { isList, member, textOfValue } from './plain-values.ts';
@@ -9,20 +10,33 @@ export const KNOWS_HIBERNATING = 'server';
 
 export interface Hibernating {
   readonly count: number;
-  /** The addresses of some of them. */
+  /** The addresses of the latest ones. */
   readonly some: readonly string[];
 }
 
-/** From the last view of the server; empty without one. */
-export function hibernatingOf(model: Model): Hibernating {
-  const facts = model.actor(KNOWS_HIBERNATING)?.view(LIVE)?.facts.hibernating;
+/** The hibernating handles. From the last view of the server; empty without one. */
+export function hibernatingOf(model: Model, seq = LIVE): Hibernating {
+  const { count, some } = listed(model, 'hibernating', seq);
+  // A handle may have been restored since.
+  return { count, some: some.filter((address) => model.actor(address)?.aliveAt(seq) !== true) };
+}
+
+/** The hibernating sessions, by a part of their key in the store: their actors have other addresses. */
+export function hibernatingSessionsOf(model: Model, seq = LIVE): Hibernating {
+  return listed(model, 'hibernating sessions', seq);
+}
+
+function listed(model: Model, fact: string, seq: number): Hibernating {
+  const facts: Plain | undefined = model.actor(KNOWS_HIBERNATING)?.view(seq)?.facts[fact];
   const count = member(facts, 'count');
   const some = member(facts, 'some');
   return {
     count: typeof count === 'number' ? count : 0,
-    // A handle may have been restored since.
-    some: (isList(some) ? some : [])
-      .flatMap((address) => textOfValue(address) ?? [])
-      .filter((address) => model.actor(address)?.aliveAt(LIVE) !== true),
+    some: (isList(some) ? some : []).flatMap((address) => textOfValue(address) ?? []),
   };
+}
+
+/** True if an actor has ended because it hibernates. The first reason is that of recordings of earlier versions. */
+export function hibernates(why: string | undefined): boolean {
+  return why === 'it hibernates' || why === 'hibernation' || why === 'idle: hibernating';
 }

@@ -7,7 +7,13 @@ export { type ActorChange, changes } from './changes.ts';
 export { type Coverage, KnownChart, type Visits } from './chart-coverage.ts';
 export { hasClient } from './clients.ts';
 export { errorOf, type FailureGroup, failuresOf } from './failure-groups.ts';
-export { type Hibernating, hibernatingOf, KNOWS_HIBERNATING } from './hibernating.ts';
+export {
+  type Hibernating,
+  hibernates,
+  hibernatingOf,
+  hibernatingSessionsOf,
+  KNOWS_HIBERNATING,
+} from './hibernating.ts';
 export { type Idle, idleTimes } from './idle.ts';
 export { CLIENT, isAuthored, isMachinery, type MessageRow } from './message-rows.ts';
 export { missing } from './missing.ts';
@@ -18,7 +24,7 @@ export { percentile, type Timing, timings } from './percentiles.ts';
 export { type Difference, differences } from './plain-values.ts';
 export { PROGRESS, type Progress, progressOf } from './progress.ts';
 export { type StateSpan, type TimelineMark, type TimelineRow, timelineRows, type WireSpan } from './timeline-rows.ts';
-export { actorTree, displayName, doorName, flatten, HIBERNATES, INTERNAL, type TreeNode } from './tree.ts';
+export { actorTree, displayName, doorName, flatten, INTERNAL, type TreeNode } from './tree.ts';
 export { holdsUnseen, sizeOf, tableOf, type Unseen, unseenOf } from './unseen.ts';
 export { eventName, exchangeWaits, lineOf, type Waited, waitsOf } from './waiting-for.ts';
 export { inTurn, nodeWaits, type WaitingRow, waitingList } from './waiting-list.ts';

@@ -3,9 +3,11 @@
  */
 import type { ActorKind, Wait } from '../frames.ts';
 import type { ActorLine } from './actor-line.ts';
+import { hibernates, hibernatingOf, hibernatingSessionsOf } from './hibernating.ts';
 import { isMachinery } from './message-rows.ts';
 import type { Model } from './model.ts';
 import { LIVE } from './ordered-log.ts';
+import { textOfValue } from './plain-values.ts';
 import { type Unseen, unseenOf } from './unseen.ts';
 import { statusAt, type WireExchange } from './wire-exchange.ts';
 
@@ -36,9 +38,6 @@ export interface TreeNode {
   readonly closed?: boolean;
 }
 
-/** The reason of the end of a handle's actor that can return (`src/handles/instance.ts`). */
-export const HIBERNATES = 'it hibernates';
-
 /** The group of the actors that are part of every server. It is collapsed until a user expands it. */
 export const INTERNAL = 'group internal';
 
@@ -53,10 +52,16 @@ export function actorTree(model: Model, seq: number): readonly TreeNode[] {
 /** The name of a connection's client. Modern clients have no session, and any number of them may share a connection. */
 export function doorName(model: Model, connection: string): string {
   const line = model.actor(model.doorOf(connection));
-  return line?.kind === 'session' ? displayName(line) : NO_SESSION;
+  if (line?.kind === 'session') return displayName(line);
+  const last = textOfValue(line?.view(LIVE)?.facts.client);
+  const clients = new Set([...model.exchanges.clientsOn(connection), ...(last === undefined ? [] : [last])]);
+  // All HTTP clients without a session share one connection.
+  return clients.size === 0 || clients.size > MOST_NAMES ? NO_SESSION : [...clients].join(', ');
 }
 
 const NO_SESSION = 'without a session';
+/** Maximum number of clients in the name of a shared connection. */
+const MOST_NAMES = 2;
 
 /** The display name of an actor. */
 export function displayName(line: Pick<ActorLine, 'label' | 'address'>): string {
@@ -106,7 +111,33 @@ class Tree {
       ...this.#byName('handles', of('handle')),
       ...this.#group('tasks', of('task')),
       ...this.#byName('machines', of('machine', 'invoked')),
+      ...this.#hibernating(),
       ...this.#group('internal', [...of('registry', 'executor', 'subscriptions'), ...this.#machinery], true),
+    ];
+  }
+
+  /** Handles and sessions that left memory before the observation. Those that are known are at their places. */
+  #hibernating(): readonly TreeNode[] {
+    const handles = hibernatingOf(this.#model, this.#seq);
+    const sessions = hibernatingSessionsOf(this.#model, this.#seq);
+    const known = handles.some.filter((address) => this.#model.actors.has(address)).length;
+    const children = [
+      ...handles.some
+        .filter((address) => !this.#model.actors.has(address))
+        .map((address) => asleepNode(address, 'handle', handleName(address))),
+      ...sessions.some.map((address) => asleepNode(address, 'session', address.replace('/', ' '))),
+    ];
+    if (children.length === 0) return [];
+    const more = handles.count - known + sessions.count - children.length;
+    return [
+      {
+        id: 'group hibernating',
+        kind: 'group',
+        label: 'hibernating',
+        children,
+        ...(more > 0 ? { more } : {}),
+        closed: true,
+      },
     ];
   }
 
@@ -143,7 +174,7 @@ class Tree {
       actor: line.address,
       ...(state === undefined ? {} : { state }),
       ...(gone === undefined ? {} : { gone }),
-      ...(gone === HIBERNATES ? { asleep: true } : {}),
+      ...(hibernates(gone) ? { asleep: true } : {}),
       ...(trouble === undefined ? {} : { trouble }),
       ...(due === undefined ? {} : { due }),
       ...(alive && line.kind !== 'requests' && viewedWaits(line, seq).length > 0 ? { waits: true } : {}),
@@ -159,7 +190,7 @@ class Tree {
 
   #labelOf(line: ActorLine): string {
     if (!isMachinery(line.kind) || line.connection === undefined) return displayName(line);
-    if (this.#model.doorOf(line.connection) === line.address) return NO_SESSION;
+    if (this.#model.doorOf(line.connection) === line.address) return doorName(this.#model, line.connection);
     const kind = line.kind === 'requests' ? 'in-flight requests' : line.kind;
     return `${kind} · ${doorName(this.#model, line.connection)}`;
   }
@@ -222,6 +253,16 @@ class Tree {
     if ((line.taken(this.#seq)?.seq ?? 0) > last.seq) return undefined;
     return last.type === 'step' ? 'unhandled' : 'dropped';
   }
+}
+
+/** The name of a handle of which only the address is known. @example handleName('handle/order/9f2a') // 'order 9f2a' */
+export function handleName(address: string): string {
+  const [, name = address, id = ''] = /^handle\/([^/]+)\/(.+)$/.exec(address) ?? [];
+  return `${name} ${id.slice(0, 6)}`.trim();
+}
+
+function asleepNode(address: string, kind: 'handle' | 'session', label: string): TreeNode {
+  return { id: address, kind, label, state: 'hibernating', gone: 'hibernation', asleep: true, children: [] };
 }
 
 function unseenNode(table: string, unseen: Unseen): TreeNode {

@@ -1,12 +1,12 @@
 /** The list of everything that waits: who, for what, for whom, until when and why; the earliest deadline first. */
 import type { ActorKind, Wait } from '../frames.ts';
 import type { ActorLine } from './actor-line.ts';
-import { hibernatingOf } from './hibernating.ts';
+import { hibernatingOf, hibernatingSessionsOf } from './hibernating.ts';
 import { isAuthored } from './message-rows.ts';
 import type { Model } from './model.ts';
 import { LIVE } from './ordered-log.ts';
 import { type Progress, progressOf } from './progress.ts';
-import { actorTree, doorName, INTERNAL, type TreeNode } from './tree.ts';
+import { actorTree, doorName, handleName, INTERNAL, type TreeNode } from './tree.ts';
 import { exchangeWaits, type Waited, waitsOf } from './waiting-for.ts';
 import type { WireExchange } from './wire-exchange.ts';
 
@@ -96,7 +96,13 @@ const UNLISTED: ReadonlySet<TreeNode['kind']> = new Set([
 
 function rowsOf(model: Model, node: TreeNode, client: string | undefined, seq: number): readonly WaitingRow[] {
   const { kind, asleep, gone, children } = node;
-  if (kind === 'group' || UNLISTED.has(kind) || (gone !== undefined && asleep !== true)) return [];
+  if (
+    kind === 'group' ||
+    UNLISTED.has(kind) ||
+    (asleep === true && node.actor === undefined) ||
+    (gone !== undefined && asleep !== true)
+  )
+    return [];
   if (asleep === true) return [idleRow(model, node, client, seq)];
   // A session itself never waits while a call is open: the call has a row.
   const busy = children.some((child) => child.gone === undefined && !UNLISTED.has(child.kind));
@@ -178,21 +184,24 @@ function idleRow(model: Model, node: TreeNode, client: string | undefined, seq: 
   };
 }
 
-/** Handles that hibernated before the observation: the server lists some of them. */
+/** Handles and sessions that hibernated before the observation: the server lists the latest of them. */
 function hibernatingRows(model: Model): readonly WaitingRow[] {
-  return hibernatingOf(model).some.map((address) => {
-    const [, name = address, id = ''] = /^handle\/([^/]+)\/(.+)$/.exec(address) ?? [];
-    return {
-      key: address,
-      kind: 'handle',
-      who: `${name} ${id.slice(0, 6)}`.trim(),
-      actor: address,
-      state: 'hibernating',
-      wait: { what: 'its next event' },
-      idle: true,
-      asleep: true,
-    };
+  const row = (address: string, kind: 'handle' | 'session', who: string, what: string): WaitingRow => ({
+    key: address,
+    kind,
+    who,
+    state: 'hibernating',
+    actor: address,
+    wait: { what },
+    idle: true,
+    asleep: true,
   });
+  return [
+    ...hibernatingOf(model).some.map((address) => row(address, 'handle', handleName(address), 'its next event')),
+    ...hibernatingSessionsOf(model).some.map((address) =>
+      row(address, 'session', address.replace('/', ' '), 'its next request'),
+    ),
+  ];
 }
 
 function named(

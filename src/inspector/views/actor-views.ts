@@ -24,6 +24,7 @@ export const WAITING_KINDS: ReadonlySet<ActorKind> = new Set([
  * listed.
  */
 const SLOW: ReadonlySet<ActorKind> = new Set(['requests', 'server']);
+const SERVER: ReadonlySet<ActorKind> = new Set(['server']);
 /** Maximum number of views for recordings in one publication. The next one continues. */
 const MAX_WAITS = 50;
 /** Maximum number of actors whose waits are recorded at the beginning of a recording: the newest. */
@@ -170,6 +171,8 @@ export class ActorViews {
       for (const actor of this.#published.keys()) if (!focused.has(actor)) this.#published.delete(actor);
       if (focused.size === 0 && !this.#records()) return;
       this.#scheduleCheck();
+      // The number of hibernating actors changes without a record of the server.
+      if (this.#records()) for (const actor of this.#options.living(SERVER, 1)) this.#waiting.add(actor);
       this.#options.guarded(() => {
         this.publish(true);
         for (const watcher of watchers) watcher.deliver();
@@ -178,9 +181,17 @@ export class ActorViews {
   }
 }
 
-/** True for a table without requests in flight, and for a server without hibernating handles. */
+/**
+ * True for a table without requests in flight that names no client, and for a server without hibernating handles and
+ * sessions.
+ */
 function isQuiet(facts: ActorView['facts']): boolean {
   const held = facts['in flight'];
   const hibernating = facts.hibernating;
-  return (!Array.isArray(held) || held.length === 0) && (!isObject(hibernating) || hibernating.count === 0);
+  const sessions = facts['hibernating sessions'];
+  return (
+    (!Array.isArray(held) || held.length === 0) &&
+    facts.client === undefined &&
+    [hibernating, sessions].every((each) => !isObject(each) || each.count === 0)
+  );
 }

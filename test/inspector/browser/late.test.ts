@@ -9,7 +9,7 @@ import { systemClock } from '../../../src/clock.ts';
 import { openRecording } from '../../../src/inspector/open-recording.ts';
 import { Browsing, browserSuite } from '../../harness/browser.ts';
 import { type Stage, stage, tool } from './stage.ts';
-import { choose, open } from './visit.ts';
+import { choose, open, short } from './visit.ts';
 
 const test = browserSuite('the page, opened late');
 const browsing = new Browsing();
@@ -39,8 +39,9 @@ test('a call from before is selected as itself, not as its table', async () => {
 });
 
 test('the age of an actor is exact, and the time in its state is a lower bound', async () => {
-  await choose(page, 'claude-code');
-  await page.locator('.detail h2', { hasText: 'claude-code' }).waitFor();
+  const order = short(shop.orders.Ada);
+  await choose(page, order);
+  await page.locator('.detail h2', { hasText: order }).waitFor();
   assert.match(await page.locator('.detail .stands').innerText(), /for .* or longer/);
   assert.not.match(await page.locator('.detail .facts', { hasText: 'age' }).innerText(), /or longer/);
 });

@@ -77,7 +77,7 @@ test('emitters and tables of requests are folded away in the tree', async () => 
   const page = await browsing.page();
   await page.goto(shop.url);
   await page.waitForSelector('.node.session');
-  assert.is(await page.locator('.node.emitter, .node.requests:not(:has-text("without a session"))').count(), 0);
+  assert.is(await page.locator('.node.emitter, .node.requests:not(:has-text("goose"))').count(), 0);
   await page.locator('.node.group', { hasText: 'internal' }).click();
   await page.locator('.node.emitter', { hasText: 'emitter · claude-code 2.1.4' }).waitFor();
   await page.locator('.node.requests', { hasText: 'in-flight requests · claude-code 2.1.4' }).waitFor();

@@ -191,8 +191,15 @@ test('clients without a session have a place of their own, and say themselves wh
   assert.is(feed.model.exchanges.at(asked)[0]?.client, 'goose 1.4.0');
   assert.equal(
     flatten(actorTree(feed.model, LIVE)).map(({ label }) => label),
-    ['clients', 'without a session', 'tools/call slow'],
+    ['clients', 'goose 1.4.0', 'tools/call slow'],
   );
+  // Many clients share a connection over HTTP.
+  for (const name of ['zed', 'cursor']) {
+    const other = { 'io.modelcontextprotocol/clientInfo': { name, version: '1' } };
+    feed.wire('in', { ...message, id: name, params: { name: 'slow', _meta: other } }, { connection: 'h1' });
+  }
+  const [, door] = flatten(actorTree(feed.model, LIVE));
+  assert.is(door?.label, 'without a session');
 });
 
 test('delays run from their beginning until they fire or are cancelled', () => {
