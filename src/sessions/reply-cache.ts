@@ -18,6 +18,7 @@ import { respond } from '../requests/respond.ts';
 import { fromText, toText } from '../store/serialize.ts';
 import type { ReplyWrite, Store, Write } from '../store/store.ts';
 import { StoreError } from '../store/store.ts';
+import { RecentNames } from './recent-names.ts';
 import type { SessionRecord } from './session-record.ts';
 import type { SessionRepository } from './session-repository.ts';
 
@@ -94,10 +95,12 @@ export class ReplyCache implements RequestTarget {
   /** Calls with an idempotency key: in-flight tables do not compare keys. */
   readonly #keyed = new Map<string, RequestView>();
   /** The requests with stored replies, by actor, oldest first. */
-  readonly #counted = new Map<string, Set<string>>();
+  readonly #counted = new Map<string, RecentNames>();
   /** The writes of this turn's calls, in addition to those of their sessions: one batch for all. */
   #batch: Write[] = [];
   #stored: Promise<void> | undefined;
+  /** The calls that begin in this turn, whose markers are in the batch. */
+  #starting: { readonly mail: RequestMail; readonly call: Call }[] = [];
 
   constructor(options: ReplyCacheOptions) {
     this.#options = options;
@@ -114,10 +117,7 @@ export class ReplyCache implements RequestTarget {
       if (leavesNothing(tool, request, operation)) return this.#options.tools.send(mail);
       const identity = this.#identityOf(request, operation, key);
       if (!identity) return this.#options.tools.send(mail);
-      this.#take(mail, identity, isRepeatable(tool)).catch((error: unknown) => {
-        this.#leave(request, identity);
-        this.#fail(request, error);
-      });
+      this.#take(mail, identity, isRepeatable(tool));
     } catch (error) {
       this.#fail(request, error);
     }
@@ -153,63 +153,112 @@ export class ReplyCache implements RequestTarget {
     return { actor, request, digest, name: `id ${String(id).slice(0, 64)}`, session };
   }
 
-  async #take(mail: RequestMail, identity: Identity, repeatable: boolean): Promise<void> {
-    const { request } = mail;
-    const { tools, system, limits } = this.#options;
-    const { request: name, digest, session } = identity;
-    if (!session) this.#enter(request, identity);
+  /** @throws {ProtocolError} if another request with its key is in flight */
+  #take(mail: RequestMail, identity: Identity, repeatable: boolean): void {
+    const { limits, system } = this.#options;
+    const { session } = identity;
+    if (!session) this.#enter(mail.request, identity);
     const expires = system.clock.date() + limits.replyTtlMs + Math.floor(limits.replyTtlMs / SLACK);
-    const marker = this.#write(identity, { digest }, expires);
+    const call = { ...identity, repeatable, expires };
     // Reading from the store waits for pending writes. Most calls are new and need not wait.
-    const { text, marked } = session?.mayRepeat(name) === false ? NEW : await this.#ask(marker, repeatable);
+    if (session?.mayRepeat(identity.request) === false) return this.#guard(mail, call, NEW);
+    this.#ask(call).then(
+      (asked) => this.#guard(mail, call, asked),
+      (error: unknown) => this.#refuse(mail, call, error),
+    );
+  }
+
+  #guard(mail: RequestMail, call: Call, asked: Asked): void {
+    try {
+      this.#start(mail, call, asked);
+    } catch (error) {
+      this.#refuse(mail, call, error);
+    }
+  }
+
+  #start(mail: RequestMail, call: Call, { text, marked }: Asked): void {
+    const { request } = mail;
+    const { session, digest, repeatable, name } = call;
     // The client has cancelled the request in the meantime, or it timed out.
-    if (request.settled) return this.#leave(request, identity);
-    const before = text === undefined || text === '' ? undefined : readReply(text, identity);
+    if (request.settled) return this.#leave(request, call);
+    const before = text === undefined || text === '' ? undefined : readReply(text, call);
     if (before && before.digest !== digest)
       throw new ProtocolError(
         ErrorCode.InvalidRequest,
-        `${identity.name} was already used for a different call (another tool or other arguments): use a new one`,
+        `${name} was already used for a different call (another tool or other arguments): use a new one`,
       );
     // A retry with answers continues the earlier call.
     if (before?.outcome && !(request.continues && isQuestion(before.outcome))) {
-      this.#leave(request, identity);
+      this.#leave(request, call);
       storesReply(request);
       return respond(request, before.outcome);
     }
     if (before && !before.outcome && !repeatable)
       throw new ProtocolError(
         ErrorCode.InvalidRequest,
-        `${identity.name}: this call started before, and its outcome is unknown, because the server restarted or the call was cancelled. It may have run and will not run again. Check its effects before you send a new call`,
+        `${name}: this call started before, and its outcome is unknown, because the server restarted or the call was cancelled. It may have run and will not run again. Check its effects before you send a new call`,
       );
     // If the store is failing, repeatable calls still run (R-18); storing them has no benefit.
-    if (repeatable && session?.failing) return tools.send(mail);
-    if (!repeatable && !marked) await this.#store([marker]);
-    if (request.settled) return this.#leave(request, identity);
-    this.#calls.set(request, { ...identity, repeatable, expires });
-    tools.send(mail);
+    if (repeatable && session?.failing) return this.#options.tools.send(mail);
+    if (!repeatable && !marked) return this.#mark(mail, call);
+    this.#run(mail, call);
+  }
+
+  /** Runs a call when its marker is durable. All calls that begin in one turn wait together. */
+  #mark(mail: RequestMail, call: Call): void {
+    const starting = this.#starting;
+    const isFirst = starting.push({ mail, call }) === 1;
+    const stored = this.#store(this.#marker(call));
+    if (!isFirst) return;
+    stored.then(
+      () => {
+        for (const { mail, call } of starting) this.#run(mail, call);
+      },
+      (error: unknown) => {
+        for (const { mail, call } of starting) this.#refuse(mail, call, error);
+      },
+    );
+  }
+
+  #run(mail: RequestMail, call: Call): void {
+    const { request } = mail;
+    if (request.settled) return this.#leave(request, call);
+    this.#calls.set(request, call);
+    try {
+      this.#options.tools.send(mail);
+    } catch (error) {
+      this.#calls.delete(request);
+      this.#refuse(mail, call, error);
+    }
+  }
+
+  /** Ends a call that does not run. */
+  #refuse({ request }: RequestMail, call: Call, error: unknown): void {
+    this.#leave(request, call);
+    this.#fail(request, error);
   }
 
   /** Reads the stored reply of a call, and claims its marker if it has none. */
-  async #ask(marker: ReplyWrite, repeatable: boolean): Promise<Asked> {
+  async #ask(call: Call): Promise<Asked> {
     const { store } = this.#options;
-    const { actor, request } = marker;
-    if (!repeatable && store.claim) {
+    if (!call.repeatable && store.claim) {
       try {
-        const text = await store.claim(marker);
+        const text = await store.claim(this.#marker(call));
         return { text, marked: text === undefined };
       } catch {
         // The store accepts no writes now, but may still answer reads.
       }
     }
-    return { text: await store.reply(actor, request), marked: false };
+    return { text: await store.reply(call.actor, call.request), marked: false };
   }
 
-  /** Resolves when the writes are durable. @throws {StoreError} */
-  #store(writes: readonly Write[]): Promise<void> {
+  /** Resolves when the writes of this turn are durable. @throws {StoreError} */
+  #store(...writes: readonly Write[]): Promise<void> {
     this.#batch.push(...writes);
     this.#stored ??= Promise.resolve().then(() => {
       const batch = this.#batch;
       this.#batch = [];
+      this.#starting = [];
       this.#stored = undefined;
       return this.#options.store.commit(batch);
     });
@@ -243,7 +292,7 @@ export class ReplyCache implements RequestTarget {
     if (repeatable) {
       // If this result is lost, a repeated call may run again.
       emitter.send(mail);
-      this.#store(writes).catch(() => {});
+      this.#store(...writes).catch(() => {});
       return;
     }
     if (session) {
@@ -252,7 +301,7 @@ export class ReplyCache implements RequestTarget {
       storesReply(request);
       return emitter.send(mail);
     }
-    this.#store(writes).then(
+    this.#store(...writes).then(
       () => emitter.send(mail),
       (error: unknown) => emitter.send({ ...mail, outcome: { ok: false, error: unsaved(error) } }),
     );
@@ -272,28 +321,27 @@ export class ReplyCache implements RequestTarget {
     return this.#write(call, { digest }, expires);
   }
 
+  #marker(call: Call): ReplyWrite {
+    return this.#write(call, { digest: call.digest }, call.expires);
+  }
+
   #write({ actor, request }: Identity, reply: Reply, expires: number): ReplyWrite {
     return { type: 'reply', actor, request, data: toText(reply), expires };
   }
 
-  /** Removes the oldest replies above the limit before they expire. */
+  /** Removes the oldest reply above the limit before it expires. */
   #makeRoom({ actor, request }: Identity): readonly Write[] {
     const { limits, system } = this.#options;
-    const requests = this.#counted.get(actor) ?? new Set<string>();
+    const requests = this.#counted.get(actor) ?? new RecentNames(limits.maxRepliesPerSession);
     this.#counted.delete(actor);
     this.#counted.set(actor, requests);
-    requests.add(request);
-    for (const oldest of this.#counted.keys()) {
-      if (this.#counted.size <= MAX_COUNTED) break;
-      this.#counted.delete(oldest);
-    }
-    const gone: Write[] = [];
-    for (const name of requests) {
-      if (requests.size <= limits.maxRepliesPerSession) break;
-      requests.delete(name);
-      gone.push({ type: 'reply', actor, request: name, data: '', expires: system.clock.date() });
-    }
-    return gone;
+    if (this.#counted.size > MAX_COUNTED)
+      for (const oldest of this.#counted.keys()) {
+        this.#counted.delete(oldest);
+        break;
+      }
+    const gone = requests.add(request);
+    return gone === undefined ? [] : [{ type: 'reply', actor, request: gone, data: '', expires: system.clock.date() }];
   }
 
   #fail(request: RequestView, error: unknown): void {

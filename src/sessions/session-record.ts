@@ -10,6 +10,7 @@ import { isLegacyRevision } from '../protocol/revisions.ts';
 import { isLogLevel } from '../protocol/types.ts';
 import { fromText, toText } from '../store/serialize.ts';
 import { type ActorRow, type Store, type Stored, StoreError, type Write } from '../store/store.ts';
+import { RecentNames } from './recent-names.ts';
 import { isState, SessionWrites } from './session-writes.ts';
 
 /** Version of the snapshot. Other versions are not read. */
@@ -56,14 +57,14 @@ export class SessionRecord implements SessionStorage {
   /** True if it watches resources. It then stays in memory, because it must receive their changes. */
   #watching = false;
   /** Its calls, oldest first; undefined if an earlier activation may have made some. */
-  readonly #calls: Set<string> | undefined;
+  readonly #calls: RecentNames | undefined;
 
   constructor(options: SessionRecordOptions) {
     this.#options = options;
     this.actor = options.actor;
     this.#writes = new SessionWrites(options.store, options.actor);
     this.#output = new OutputGate(this.#writes, options.system);
-    if (options.fresh) this.#calls = new Set();
+    if (options.fresh) this.#calls = new RecentNames(options.maxReplies);
   }
 
   /** True if the store rejected the last batch: optional writes should be skipped. */
@@ -91,14 +92,8 @@ export class SessionRecord implements SessionStorage {
 
   /** True if the store may have a reply for this call. Records the call. */
   mayRepeat(call: string): boolean {
-    const calls = this.#calls;
-    if (!calls) return true;
-    if (calls.has(call)) return true;
-    calls.add(call);
-    for (const oldest of calls) {
-      if (calls.size <= this.#options.maxReplies) break;
-      calls.delete(oldest);
-    }
+    if (!this.#calls || this.#calls.has(call)) return true;
+    this.#calls.add(call);
     return false;
   }
 

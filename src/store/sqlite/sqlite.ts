@@ -55,8 +55,8 @@ class SqliteStore implements Store {
     this.notes.open();
   }
 
-  async commit(writes: readonly Write[]): Promise<void> {
-    await this.#ask({ type: 'commit', writes, length: lengthOf(writes) });
+  commit(writes: readonly Write[]): Promise<void> {
+    return this.#ask({ type: 'commit', writes, length: lengthOf(writes) }).then(nothing);
   }
 
   async load(actor: string): Promise<Stored | undefined> {
@@ -146,6 +146,8 @@ function textOf(write: Write): string {
       return '';
   }
 }
+
+function nothing(): void {}
 
 function unexpected(found: StoreResult): never {
   throw new StoreError('failed', `the store's thread sent an unexpected response: ${found.type}`);
