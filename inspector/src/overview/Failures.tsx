@@ -2,7 +2,7 @@
 import type { FailureGroup } from '../../../src/inspector/model/index.ts';
 import { Icon, Sign } from '../parts/icons.tsx';
 import { At } from '../parts/parts.tsx';
-import { short } from '../parts/time.ts';
+import { bare, short } from '../parts/time.ts';
 import { filter, select, selection } from '../store/state.ts';
 import { rowKeys } from './row-keys.ts';
 
@@ -69,10 +69,13 @@ function FailureLine({ group }: { readonly group: FailureGroup }) {
             aria-pressed={chosen}
             onClick={choose}
           >
-            {short(what, 44)}
+            {short(bare(what), 44)}
           </button>
         </span>
-        <span class="cell-beside">{KINDS[kind]}</span>
+        <span class="cell-beside">
+          {bare(what) === what ? '' : 'call · '}
+          {KINDS[kind]}
+        </span>
       </th>
       <td class="cell-error" title={error}>
         <Sign shape="failed" title="failed" />

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { lineOf, type Progress, type WaitingRow } from '../../../src/inspector/model/index.ts';
 import { Icon, Sign } from '../parts/icons.tsx';
 import { At, Left } from '../parts/parts.tsx';
-import { duration, short } from '../parts/time.ts';
+import { bare, duration, short } from '../parts/time.ts';
 import { filter, known, now, select, selection } from '../store/state.ts';
 import { rowKeys } from './row-keys.ts';
 
@@ -58,14 +58,15 @@ function WaitingLine({ row }: { readonly row: WaitingRow }) {
     else if (actor !== undefined && known().actor(actor)) select({ actor });
     else if (exchange) select({ exchange: exchange.key });
   };
-  const beside = [state, client].filter((text) => text !== undefined).join(' · ');
+  const called = bare(who) === who ? undefined : 'call';
+  const beside = [called, state, client].filter((text) => text !== undefined).join(' · ');
   return (
     <tr class={`${idle ? 'idle' : 'busy'}${chosen ? ' chosen' : ''}`} onClick={choose}>
       <th scope="row">
         <span class="cell-main">
           <Icon name={kind} size={14} />
           <button type="button" class="row-button" title={who} aria-pressed={chosen} onClick={choose}>
-            {short(who, 44)}
+            {short(bare(who), 44)}
           </button>
           {asleep ? <Sign shape="asleep" title="hibernating" /> : null}
         </span>
@@ -82,7 +83,7 @@ function WaitingLine({ row }: { readonly row: WaitingRow }) {
         {progress ? <Bar progress={progress} /> : null}
       </td>
       <td class="cell-whom" title={wait.whom}>
-        {wait.whom ?? <span class="beside">–</span>}
+        <span class="two-lines">{wait.whom ?? <span class="beside">–</span>}</span>
       </td>
       <td class="cell-until">
         <Until row={row} />
@@ -180,7 +181,7 @@ function Why({ row: { because, since } }: { readonly row: WaitingRow }) {
           else select({ record: record.seq, ...('actor' in record ? { actor: record.actor } : {}) });
         }}
       >
-        {text}
+        {bare(text)}
       </button>
       <span class="cell-beside">
         since <At at={since ?? record.at} precise={false} />

@@ -59,6 +59,11 @@ export function plural(count: number, one: string, many = `${one}s`): string {
   return `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
 }
 
+/** The name of a call without its method: the sign before it says that it is a call. */
+export function bare(name: string): string {
+  return name.replace(/^tools\/call /, '');
+}
+
 /** A long name with its middle omitted. */
 export function short(name: string, most = 24): string {
   if (name.length <= most) return name;

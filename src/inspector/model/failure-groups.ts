@@ -75,7 +75,7 @@ export function failuresOf(model: Model, seq: number): readonly FailureGroup[] {
 /** The error that the handler threw, the text of an error response, or of a result that reports an error. */
 export function errorOf({ answer, text, kind, failures }: WireExchange): string {
   const [thrown] = failures.at(-1)?.error.split('\n') ?? [];
-  if (thrown !== undefined) return thrown.slice(0, MAX_ERROR);
+  if (thrown !== undefined) return thrown.replace(/^(Tool)?Error: /, '').slice(0, MAX_ERROR);
   if (kind === 'unreadable') return `not a message: ${text ?? ''}`.slice(0, MAX_ERROR);
   const message = textOfValue(member(answer, 'error', 'message'));
   if (message !== undefined) return message.slice(0, MAX_ERROR);

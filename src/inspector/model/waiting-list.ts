@@ -70,7 +70,8 @@ export function waitingList(
   const walk = (node: TreeNode, client: string | undefined, above: TreeNode | undefined): void => {
     if (node.id === INTERNAL) return;
     const within = node.kind === 'session' ? node.label : client;
-    for (const row of rowsOf(model, node, within, seq)) add(node.kind === 'ask' && above ? asked(row, above) : row);
+    for (const row of rowsOf(model, node, within, seq))
+      add(node.kind === 'ask' && above ? asked(row, node, above) : row);
     for (const child of node.children) walk(child, within, node);
   };
   for (const node of nodes) walk(node, undefined, undefined);
@@ -109,7 +110,11 @@ function rowsOf(model: Model, node: TreeNode, client: string | undefined, seq: n
   const waits = kind === 'session' && busy ? [] : nodeWaits(model, node, seq);
   const line = model.actor(node.actor ?? '');
   const exchange = exchangeOf(model, node, line);
-  if (waits.length > 0) return waits.map((wait, index) => waitRow(model, node, { client, exchange, wait, index }, seq));
+  if (waits.length > 0)
+    return waits.map((wait, index) => {
+      const nth = waits.slice(0, index).filter(({ what }) => what === wait.what).length;
+      return waitRow(model, node, { client, exchange, wait, nth }, seq);
+    });
   // A task or a statechart that runs for a call has no wait of its own: its call waits for the result.
   if (kind === 'task') return [taskRow(model, node, exchange, client, seq)];
   if (kind === 'handle' || (kind === 'session' && !busy)) return [idleRow(model, node, client, seq)];
@@ -117,22 +122,35 @@ function rowsOf(model: Model, node: TreeNode, client: string | undefined, seq: n
 }
 
 /** An input request is the wait of the request, the handle or the task that asks. */
-function asked(row: WaitingRow, { kind, label, gone }: TreeNode): WaitingRow {
-  return kind === 'group' || UNLISTED.has(kind) || gone !== undefined ? row : { ...row, kind, who: label };
+function asked(row: WaitingRow, ask: TreeNode, { id, kind, label, gone, children }: TreeNode): WaitingRow {
+  if (kind === 'group' || UNLISTED.has(kind) || gone !== undefined) return row;
+  const same = children.filter(
+    (child) => child.kind === 'ask' && child.label === ask.label && child.gone === undefined,
+  );
+  const key = row.key.startsWith(QUESTION) ? row.key : keyOf(id, row.wait.what, same.indexOf(ask));
+  return { ...row, kind, who: label, key };
+}
+
+/** The beginning of the key of an input request on the wire. */
+const QUESTION = 'question ';
+
+/** @param nth its number among the waits of the same name */
+function keyOf(node: string, what: string, nth: number): string {
+  return `${node} ${what} ${nth}`;
 }
 
 interface Waiting {
   readonly client: string | undefined;
   readonly exchange: WireExchange | undefined;
   readonly wait: Waited;
-  readonly index: number;
+  readonly nth: number;
 }
 
-function waitRow(model: Model, node: TreeNode, { client, exchange, wait, index }: Waiting, seq: number): WaitingRow {
+function waitRow(model: Model, node: TreeNode, { client, exchange, wait, nth }: Waiting, seq: number): WaitingRow {
   const { because, after } = wait;
   const question = because === undefined ? undefined : model.exchanges.at(because)[0];
   // A question is one row, although its call, its handle and its input request all wait for it.
-  const key = question?.direction === 'out' ? `question ${question.key}` : `${node.id} ${index} ${wait.what}`;
+  const key = question?.direction === 'out' ? `${QUESTION}${question.key}` : keyOf(node.id, wait.what, nth);
   const line = model.actor(node.actor ?? '');
   const since = question?.at ?? (after ? line?.standing(seq)?.at : exchange?.at);
   const progress = exchange && progressOf(exchange, seq);
@@ -272,7 +290,7 @@ const RANKS: readonly WaitingRow['kind'][] = [
 
 /** Joins two views of one wait: the name of the more specific actor, and every known fact. */
 function joined(a: WaitingRow, b: WaitingRow): WaitingRow {
-  const [less, more] = RANKS.indexOf(a.kind) > RANKS.indexOf(b.kind) ? [b, a] : [a, b];
+  const [less, more] = RANKS.indexOf(a.kind) >= RANKS.indexOf(b.kind) ? [b, a] : [a, b];
   return { ...less, ...more, wait: { ...less.wait, ...more.wait } };
 }
 

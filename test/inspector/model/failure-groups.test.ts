@@ -53,3 +53,12 @@ test('a crash and an event that no state handles are failures of their actors', 
   shopping.record({ type: 'crashed', actor: 'order_1', mail: 'send pay', error: 'no card', setAside: false });
   assert.equal(lines(shopping), ['1 order_1: no card', '1 order_1: did not handle dim in cart']);
 });
+
+test('the error that a handler threw is in place of the masked one', () => {
+  const shopping = shop();
+  const asked = shopping.wire('in', call(1, 'boom'));
+  const error = 'Error: no card\n    at pay (/home/ada/server.ts:3:9)';
+  shopping.record({ type: 'failed', actor: 'executor tools', element: 'tool "boom"', error, incident: 'a1' }, asked);
+  shopping.wire('out', refused(1, "Internal error (incident a1; the server's log has the details)"));
+  assert.equal(lines(shopping), ['1 tools/call boom: no card']);
+});

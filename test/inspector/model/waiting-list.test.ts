@@ -99,3 +99,20 @@ test('a handle that hibernates is in the list, whether or not its actor was seen
     ['order aaaaaa cart', 'order bbbbbb hibernating'],
   );
 });
+
+test('a question of a client without a session is one row: its request asks', () => {
+  const shopping = shop();
+  const asked = shopping.wire('in', call(1, 'refund'));
+  const request = { type: 'created', actor: 'request 1', kind: 'request', connection: 'c1', label: 'refund' } as const;
+  shopping.record(request, asked);
+  shopping.record({ type: 'created', actor: 'ask 1', kind: 'ask', parent: 'request 1', label: 'Sure?' }, asked);
+  shopping.wire('out', { ...{ jsonrpc: '2.0', id: 1 }, result: { resultType: 'input_required' } }, { about: asked });
+  const waits = [{ what: 'Sure?', whom: 'the user of goose' }];
+  look(shopping, 'request 1', { kind: 'request', waits });
+  look(shopping, 'ask 1', { kind: 'ask', waits: [{ what: 'Sure?', until: 9_000 }] });
+  const rows = waitingList(shopping.model, LIVE).filter(({ idle }) => !idle);
+  assert.equal(
+    rows.map(({ who, actor, wait }) => [who, actor, wait.whom, wait.until]),
+    [['refund', 'request 1', 'the user of goose', 9_000]],
+  );
+});
