@@ -1,4 +1,5 @@
 /** TypeScript programs: Node removes the types itself where it can, and tsx loads the programs that need more. */
+import module from 'node:module';
 import * as assert from 'uvu/assert';
 import { Tree } from '../discovery/tree.ts';
 import { suite } from '../harness/door.ts';
@@ -94,8 +95,38 @@ else {
   });
 }
 
-if (isBuilt)
+if (isBuilt) {
   for (const [reason, files] of NEED_TSX)
     test(`this Node runs a program with ${reason}`, async () => {
       assert.match(await textOf(process.execPath, files), /^\(?value\b[\s)]*=> ?value ?\* ?2$/);
     });
+
+  if ('registerHooks' in module)
+    test.skip('esbuild loads only in the thread of the hooks', 'this Node has no such thread');
+  else
+    test('esbuild loads only in the thread of the hooks', async () => {
+      const server = `enum Kind { One }
+import { createRequire } from 'node:module';
+import { createServer } from '${TROUPE}';
+const server = createServer({ name: 'typed', version: '1.0.0' });
+server.tool('text', {}, () => Object.keys(createRequire(import.meta.url).cache).filter((path) => path.includes('/esbuild/')).join());
+export default server;
+`;
+      assert.is(await textOf(process.execPath, { 'server.ts': server }), '');
+    });
+
+  test('a TypeScript program imports names from CommonJS files in TypeScript, which require each other', async () => {
+    const server = `import { createServer } from '${TROUPE}';
+import { kind } from './kind.cts';
+const server = createServer({ name: 'typed', version: '1.0.0' });
+server.tool('text', {}, () => \`kind \${kind}\`);
+export default server;
+`;
+    const files = {
+      'server.ts': server,
+      'kind.cts': `enum Kind { One = 1 }\nexports.kind = require('./base.cjs').base + Kind.One;\n`,
+      'base.cjs': 'exports.base = 6;\n',
+    };
+    assert.is(await textOf(process.execPath, files), 'kind 7');
+  });
+}
