@@ -22,7 +22,7 @@ const stamp = join(root, 'dist/inspector.inputs');
 /** The placeholder of the recording in the template. It is in a data block, so the recording must contain `\u003c` instead of `<`. */
 const PLACE = '"TROUPE-RECORDING"';
 /** The package contains a file of this many bytes compressed. The inspector decompresses the file when it is first requested. */
-const COMPRESSED_BYTES = 200_000;
+const COMPRESSED_BYTES = 45_000;
 
 const inputs = digest();
 const built = existsSync(join(out, 'export.html.gz')) && existsSync(stamp) && readFileSync(stamp, 'utf8') === inputs;
@@ -56,10 +56,12 @@ function compress(file: string): void {
 /** Returns a digest of the inputs: the files of the page, the model that it shares with the server, and the versions of the packages. */
 function digest(): string {
   const hash = createHash('sha256');
-  const folders = ['inspector', 'src/inspector/model', 'src/charts'];
+  const folders = ['inspector', 'src/inspector/model', 'src/charts', 'src/schema'];
   const files = [
     'package-lock.json',
     'src/inspector/frames.ts',
+    'src/input/form-fields.ts',
+    'src/protocol/json.ts',
     ...folders.flatMap((folder) =>
       readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((file) => join(folder, file)),
     ),

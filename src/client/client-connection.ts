@@ -23,6 +23,7 @@ import {
   isModernRevision,
   LATEST_LEGACY,
   LATEST_MODERN,
+  type LegacyRevision,
   type Revision,
 } from '../protocol/revisions.ts';
 import { type ClientCapabilities, type Implementation, isLogLevel, type LogLevel } from '../protocol/types.ts';
@@ -101,6 +102,8 @@ export interface ClientConnectionOptions {
   readonly eraKey: string | undefined;
   /** The id of the first request. Default 1. */
   readonly firstId?: number;
+  /** Proposed in `initialize`. Default: the newest. */
+  readonly revision?: LegacyRevision | undefined;
   readonly settings: ClientSettings;
   readonly info: Implementation;
   readonly capabilities: ClientCapabilities;
@@ -404,7 +407,7 @@ class ClientConnection implements Behaviour<ClientMail> {
   }
 
   #initialize(): void {
-    const { info, capabilities, settings } = this.#options;
+    const { info, capabilities, revision = LATEST_LEGACY, settings } = this.#options;
     // The tasks of 2025-11-25 are declared apart; extensions are the modern era's.
     const { extensions, ...declared } = capabilities;
     this.#server = undefined;
@@ -413,7 +416,7 @@ class ClientConnection implements Behaviour<ClientMail> {
     this.#sessionStart = this.#requests.nextId;
     this.#handshake(
       'initialize',
-      { protocolVersion: LATEST_LEGACY, capabilities: jsonOf(declared), clientInfo: jsonOf(info) },
+      { protocolVersion: revision, capabilities: jsonOf(declared), clientInfo: jsonOf(info) },
       settings.connectMs,
       'initialized',
     );

@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts';
 import type { InspectionListener } from '../inspection/records.ts';
 import type { OperatorLog } from '../operator-log.ts';
 import { describe, isObject, type JsonObject, type JsonValue } from '../protocol/json.ts';
+import type { LegacyRevision } from '../protocol/revisions.ts';
 import type { CallToolResult, LogLevel } from '../protocol/types.ts';
 import type { Authorization } from './authorization.ts';
 import type { Channel } from './channels/channel.ts';
@@ -120,6 +121,8 @@ export interface CallOptions {
   readonly timeoutMs?: number;
   readonly maxTimeoutMs?: number;
   onProgress?(progress: ServerProgress): void;
+  /** Receives the id of the task, if the server runs the call as one. `client.task(id)` cancels it. */
+  onTask?(id: string): void;
   /** The least severe log messages of this call (from 2026-07-28; earlier revisions log for the whole session). */
   readonly logLevel?: LogLevel;
   onLog?(message: ServerLogMessage): void;
@@ -144,6 +147,8 @@ export type ConnectTarget =
       readonly name: string;
       /** The id of the first request, for a channel that carries requests of another sender, too. Default 1. */
       readonly firstId?: number;
+      /** The legacy revision to propose to the server. Default: the newest. */
+      readonly revision?: LegacyRevision;
     };
 
 /** The options with their defaults. */

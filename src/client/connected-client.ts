@@ -175,7 +175,9 @@ export class Client {
     try {
       const result = await this.#callTool(name, args, options, false);
       const created = createdTask(result);
-      const final = created ? await this.#newTask(created).result(options.signal) : result;
+      const task = created && this.#newTask(created);
+      if (task) options.onTask?.(task.id);
+      const final = task ? await task.result(options.signal) : result;
       if (!isToolResult(final)) throw this.#malformed(`tools/call ${name}: expected a result with content`);
       const { structuredContent, isError } = final;
       if (structuredContent !== undefined && isError !== true) await this.#checkOutput(name, structuredContent);

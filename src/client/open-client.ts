@@ -5,6 +5,7 @@ import { systemClock } from '../clock.ts';
 import { guardLog, type OperatorLog, stderrLog } from '../operator-log.ts';
 import { packageVersion } from '../package-files.ts';
 import { describe, isObject } from '../protocol/json.ts';
+import { isLegacyRevision, type LegacyRevision } from '../protocol/revisions.ts';
 import type { Authorization } from './authorization.ts';
 import type { Channel } from './channels/channel.ts';
 import { MemoryChannel } from './channels/memory-channel.ts';
@@ -15,6 +16,9 @@ import { type ConnectOptions, type ConnectTarget, readSettings } from './client-
 import { Client } from './connected-client.ts';
 import { isServerInMemory, openInMemory, type ServerInMemory } from './in-memory.ts';
 import { capabilitiesOf, ServerRequests } from './server-requests.ts';
+
+/** The inspector loads the client with its channel to a server in memory: one chunk. */
+export { MemoryChannel };
 
 /** The way to a target. */
 interface Reach {
@@ -75,6 +79,7 @@ export async function connect(target: ConnectTarget | ServerInMemory, options: C
     target: reach.name,
     eraKey: reach.eraKey,
     firstId: firstIdOf(target),
+    revision: revisionOf(target),
     settings,
     info: {
       name: options.name ?? 'troupe-client',
@@ -121,6 +126,10 @@ export async function connect(target: ConnectTarget | ServerInMemory, options: C
     throw error;
   }
   return client;
+}
+
+function revisionOf(target: ConnectTarget | ServerInMemory): LegacyRevision | undefined {
+  return isObject(target) && 'channel' in target && isLegacyRevision(target.revision) ? target.revision : undefined;
 }
 
 function firstIdOf(target: ConnectTarget | ServerInMemory): number {

@@ -6,6 +6,20 @@ import type { AnyEventObject, AnyMachineSnapshot, AnyStateMachine } from 'xstate
 import type { Mail } from '../messages/mailbox.ts';
 import type { ActorKind, RecordHeader } from './record-header.ts';
 
+/** The commands of a viewer of the inspector. */
+export type ControlAction =
+  | 'send'
+  | 'call'
+  | 'close'
+  | 'start'
+  | 'again'
+  | 'cancel'
+  | 'answer'
+  | 'complete'
+  | 'watch'
+  | 'unwatch'
+  | 'forget';
+
 export type { ActorKind, RecordHeader } from './record-header.ts';
 
 export type InspectionRecord = RecordHeader &
@@ -93,7 +107,7 @@ export type InspectionRecord = RecordHeader &
         readonly about?: number | undefined;
       }
     /** A viewer controlled the server. */
-    | { readonly type: 'control'; readonly action: 'send' | 'call' | 'close'; readonly data: object }
+    | { readonly type: 'control'; readonly action: ControlAction; readonly data: object }
   );
 
 /** A record without its header. */

@@ -5,6 +5,7 @@
 
 import type { ChartNode } from '../charts/chart-node.ts';
 import type { ActorKind, RecordHeader } from '../inspection/record-header.ts';
+import type { ControlAction } from '../inspection/records.ts';
 
 export type { ChartEdge, ChartNode } from '../charts/chart-node.ts';
 export type { ActorKind, RecordHeader } from '../inspection/record-header.ts';
@@ -147,7 +148,7 @@ export interface Wired {
 /** A viewer controlled the server. */
 export interface Controlled {
   readonly type: 'control';
-  readonly action: Control['action'];
+  readonly action: ControlAction;
   readonly data: Plain;
 }
 
@@ -383,9 +384,3 @@ export interface WhatIf {
   /** The actions that would run. */
   readonly actions: readonly string[];
 }
-
-/** Commands of a viewer to a server whose inspector was opened with control. */
-export type Control =
-  | { readonly action: 'send'; readonly actor: string; readonly event: { readonly type: string } }
-  | { readonly action: 'call'; readonly tool: string; readonly arguments: { readonly [name: string]: Plain } }
-  | { readonly action: 'close'; readonly connection: string };

@@ -173,6 +173,8 @@ class Inspecting implements OpenInspector, Transport {
   readonly #catalogue: CatalogueReader | undefined;
   readonly #coverage: ProcessCoverage | undefined;
   readonly #viewers: Viewers;
+  /** Undefined before it listens, and without control. */
+  #control: Controller | undefined;
   #listener: InspectorListener | undefined;
   #closing: Promise<void> | undefined;
 
@@ -213,12 +215,13 @@ class Inspecting implements OpenInspector, Transport {
     const hello = helloOf(this.#program, this.#controller !== undefined);
     const files = new PageFiles();
     const log = (message: string): void => this.#program.log('warning', `inspector: ${message}`);
+    this.#control = this.#controller?.(this.#redactor, end);
     const routes = new InspectorRoutes({
       observation: this.#observation,
       viewers: this.#viewers,
       files,
       name: this.#program.info.name,
-      controller: this.#controller?.(this.#redactor, end),
+      controller: this.#control,
       catalogue: this.#catalogue,
       coverage: this.#coverage,
       recording: () => recordingOf(this.#observation, hello, this.#catalogue, this.#coverage?.frame()),
@@ -233,6 +236,7 @@ class Inspecting implements OpenInspector, Transport {
   }
 
   async #close(): Promise<void> {
+    await this.#control?.close();
     this.#observation.flushAll();
     this.#viewers.close('the server is stopping');
     this.#observation.close();

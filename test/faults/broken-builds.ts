@@ -9,6 +9,7 @@ import { CLIENT_TOKENS } from './client-tokens.ts';
 import { COMMAND } from './command.ts';
 import { HANDLES } from './handles.ts';
 import { HTTP } from './http.ts';
+import { INSPECTOR } from './inspector.ts';
 import { LIMITS } from './limits.ts';
 import { PROCESS } from './process.ts';
 import { SESSIONS } from './sessions.ts';
@@ -35,4 +36,5 @@ export const BROKEN_BUILDS: readonly BrokenBuild[] = [
   ...CLIENT_TOKENS,
   ...CLIENT_SKILLS,
   ...CLIENT_SIGN_IN,
+  ...INSPECTOR,
 ];

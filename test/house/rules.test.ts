@@ -330,22 +330,6 @@ const ROOMS: readonly {
     packages: [],
   },
   {
-    room: 'inspector',
-    may: [
-      'authored-stack',
-      'clock',
-      'package-files',
-      'protocol',
-      'charts',
-      'inspection',
-      'transports',
-      'inspector/model',
-      'runtime',
-      'server',
-    ],
-    packages: ['node:', 'xstate'],
-  },
-  {
     room: 'client',
     may: [
       'make-directory',
@@ -366,6 +350,23 @@ const ROOMS: readonly {
       'input',
     ],
     packages: ['cross-spawn', 'eventsource-parser', 'node:', 'oauth4webapi', 'xstate', 'yaml'],
+  },
+  {
+    room: 'inspector',
+    may: [
+      'authored-stack',
+      'clock',
+      'package-files',
+      'protocol',
+      'charts',
+      'inspection',
+      'transports',
+      'inspector/model',
+      'runtime',
+      'server',
+      'client',
+    ],
+    packages: ['node:', 'xstate'],
   },
   {
     room: 'cli',

@@ -1,7 +1,6 @@
-/** The detail without a selection: the server, and calling a tool if the page may control it. */
+/** The detail without a selection: the server, and the way to call its tools if the page may control it. */
 import { Icon } from '../parts/icons.tsx';
-import { known } from '../store/state.ts';
-import { CallTool } from './Act.tsx';
+import { known, show } from '../store/state.ts';
 
 export function ServerDetail() {
   const { hello } = known();
@@ -21,7 +20,13 @@ export function ServerDetail() {
         ) : null}
       </header>
       <p class="idle">Select an actor, a call or a message to see its details.</p>
-      {hello?.control === true ? <CallTool /> : null}
+      {hello?.control === true ? (
+        <p class="buttons">
+          <button type="button" onClick={() => show('server')}>
+            Call a tool
+          </button>
+        </p>
+      ) : null}
     </article>
   );
 }

@@ -1,11 +1,12 @@
 /** One tool, resource, template or prompt: what it is for, what it takes, what it returns. */
 import { useState } from 'preact/hooks';
 import type { CatalogueElement, Plain } from '../../../src/inspector/frames.ts';
-import { isList, isRecord, member, textOfValue } from '../../../src/inspector/model/plain-values.ts';
+import { isList, member, textOfValue } from '../../../src/inspector/model/plain-values.ts';
 import { Icon } from '../parts/icons.tsx';
 import { Json } from '../parts/Json.tsx';
 import { copy, Section } from '../parts/parts.tsx';
 import { say } from '../store/state.ts';
+import { argumentsOf, CallPanel } from './CallPanel.tsx';
 import { ElementIcon } from './ElementIcon.tsx';
 import { descriptionOf, type OfferKind, shown, titleOf } from './offers.ts';
 import { SchemaTree } from './SchemaTree.tsx';
@@ -55,6 +56,7 @@ export function ElementPage({ kind, element }: ElementPageProps) {
           .
         </p>
       )}
+      <CallPanel kind={kind} element={element} />
       {cut ? <p class="note">The definition is too long to be shown completely. Parts of it are left out.</p> : null}
       <Contents kind={kind} element={element} />
       {meta === undefined ? null : (
@@ -69,7 +71,8 @@ export function ElementPage({ kind, element }: ElementPageProps) {
   );
 }
 
-function Contents({ kind, element: { definition, completes = [] } }: ElementPageProps) {
+function Contents({ kind, element }: ElementPageProps) {
+  const { definition, completes = [] } = element;
   switch (kind) {
     case 'tool': {
       const output = member(definition, 'outputSchema');
@@ -86,21 +89,11 @@ function Contents({ kind, element: { definition, completes = [] } }: ElementPage
         </>
       );
     }
-    case 'prompt': {
-      const listed = member(definition, 'arguments');
-      return (
-        <Section title="Arguments">
-          <Named arguments={isList(listed) ? listed : []} completes={completes} />
-        </Section>
-      );
-    }
+    case 'prompt':
     case 'template':
       return (
-        <Section title="Variables">
-          <Named
-            arguments={variablesOf(textOfValue(member(definition, 'uriTemplate')) ?? '').map((name) => ({ name }))}
-            completes={completes}
-          />
+        <Section title={kind === 'prompt' ? 'Arguments' : 'Variables'}>
+          <Named arguments={argumentsOf(kind, element)} completes={completes} />
         </Section>
       );
     case 'resource':
@@ -109,7 +102,7 @@ function Contents({ kind, element: { definition, completes = [] } }: ElementPage
 }
 
 interface NamedProps {
-  readonly arguments: readonly Plain[];
+  readonly arguments: ReturnType<typeof argumentsOf>;
   readonly completes: readonly string[];
 }
 
@@ -118,33 +111,20 @@ function Named({ arguments: listed, completes }: NamedProps) {
   if (listed.length === 0) return <p class="beside">It takes no arguments.</p>;
   return (
     <ul class="schema-parts">
-      {listed.filter(isRecord).map((argument) => {
-        const name = textOfValue(argument.name) ?? '';
-        return (
-          <li class="schema-part" key={name}>
-            <p class="schema-line">
-              <span class="schema-twist none" />
-              <span class="schema-name">{name}</span>
-              <span class="schema-type">{textOfValue(argument.title)}</span>
-              {argument.required === true ? <span class="schema-required">required</span> : null}
-              {completes.includes(name) ? <span class="beside">the server suggests values</span> : null}
-            </p>
-            {textOfValue(argument.description) === undefined ? null : (
-              <p class="schema-remarks">{textOfValue(argument.description)}</p>
-            )}
-          </li>
-        );
-      })}
+      {listed.map(({ name, title, description, required }) => (
+        <li class="schema-part" key={name}>
+          <p class="schema-line">
+            <span class="schema-twist none" />
+            <span class="schema-name">{name}</span>
+            <span class="schema-type">{title}</span>
+            {required ? <span class="schema-required">required</span> : null}
+            {completes.includes(name) ? <span class="beside">the server suggests values</span> : null}
+          </p>
+          {description === undefined ? null : <p class="schema-remarks">{description}</p>}
+        </li>
+      ))}
     </ul>
   );
-}
-
-/** The names of the variables of a URI template (RFC 6570, section 2.3). */
-export function variablesOf(template: string): readonly string[] {
-  const names = [...template.matchAll(/\{[+#./;?&]?([^{}]*)\}/g)].flatMap(([, list = '']) =>
-    list.split(',').map((name) => name.replace(/[*]$|:\d+$/, '')),
-  );
-  return [...new Set(names)];
 }
 
 /** Hints of the author, in words. A hint is no promise (MCP tools, "Tool Annotations"). */

@@ -26,6 +26,11 @@ const GROUPS: readonly { readonly kind: OfferKind; readonly label: string; reado
   { kind: 'machine', label: 'Machines', icon: 'machine' },
 ];
 
+const PAGES = [
+  { kind: 'server', label: 'About this server', icon: 'server' },
+  { kind: 'calls', label: 'Calls and tasks', icon: 'exchange' },
+] as const;
+
 const sought = signal('');
 
 export function OfferList({ catalogue }: { readonly catalogue: ServerCatalogue }) {
@@ -36,7 +41,7 @@ export function OfferList({ catalogue }: { readonly catalogue: ServerCatalogue }
       <input
         type="search"
         class="offer-search"
-        placeholder="Find a tool, a resource, a prompt …"
+        placeholder="Find"
         aria-label="find what the server offers"
         value={sought.value}
         onInput={({ currentTarget }) => {
@@ -72,8 +77,8 @@ function rowsOf(catalogue: ServerCatalogue, words: string): readonly Row[] {
   const rows: Row[] = [];
   const fits = (...texts: readonly (string | undefined)[]): boolean =>
     words === '' || texts.some((text) => text?.toLowerCase().includes(words));
-  if (words === '')
-    rows.push({ type: 'item', label: 'About this server', icon: 'server', to: { kind: 'server' }, hidden: false });
+  for (const { label, icon, kind } of PAGES)
+    if (fits(label)) rows.push({ type: 'item', label, icon, to: { kind }, hidden: false });
   for (const { kind, label, icon } of GROUPS) {
     const items: Row[] =
       kind === 'machine'

@@ -1,15 +1,19 @@
 /** Everything that the server offers: a list on the left, and what was chosen on the right. */
 import { useEffect } from 'preact/hooks';
 import { connection, known } from '../store/state.ts';
+import { CallsPage } from './CallsPage.tsx';
+import { watchCalls } from './calls.ts';
 import { ElementPage } from './ElementPage.tsx';
 import { MachinePage } from './MachinePage.tsx';
 import { OfferList } from './OfferList.tsx';
 import { elementsOf, shown, trouble, watchOffers } from './offers.ts';
+import { Questions } from './Questions.tsx';
 import { ServerPage } from './ServerPage.tsx';
 import './server.css';
 
 export function ServerView() {
   useEffect(watchOffers, []);
+  useEffect(watchCalls, []);
   const { catalogue } = known();
   if (!catalogue)
     return (
@@ -34,6 +38,7 @@ function Pane() {
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is scrolled with the keys.
     // biome-ignore lint/a11y/useSemanticElements: a region of the page, not a section of its text.
     <div class="scroll offer" role="region" aria-label="the chosen element" tabIndex={0}>
+      <Questions />
       <Chosen />
     </div>
   );
@@ -43,6 +48,7 @@ function Chosen() {
   const { catalogue } = known();
   const { value: chosen } = shown;
   if (!catalogue) return null;
+  if (chosen.kind === 'calls') return <CallsPage />;
   if (!('name' in chosen)) return <ServerPage catalogue={catalogue} />;
   const { kind, name } = chosen;
   if (kind === 'machine') {

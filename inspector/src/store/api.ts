@@ -1,5 +1,6 @@
 /** Requests to the inspected server. Each has the token; a rejected request throws an error with the server's text. */
-import type { ActorView, Control, CoverageFrame, Plain, WhatIf } from '../../../src/inspector/frames.ts';
+import type { Control } from '../../../src/inspector/calls/call-messages.ts';
+import type { ActorView, CoverageFrame, Plain, WhatIf } from '../../../src/inspector/frames.ts';
 
 export class Refused extends Error {
   readonly status: number;

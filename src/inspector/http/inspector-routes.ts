@@ -70,6 +70,9 @@ export class InspectorRoutes implements ApiRoutes {
         if (!options.coverage) return send(response, 204);
         sendJson(response, options.coverage.frame());
       },
+      '/api/calls': async (_, response, query) =>
+        sendJson(response, await this.#controller.calls(Number(query.get('since') ?? 0))),
+      '/api/result': (_, response, query) => sendJson(response, this.#controller.result(Number(query.get('call')))),
       '/api/recording': (_, response) =>
         send(response, 200, 'application/json', options.recording(), attachment(`${this.#name}.json`)),
       '/api/export': async (_, response) =>
@@ -100,10 +103,9 @@ export class InspectorRoutes implements ApiRoutes {
         sendJson(response, found);
       },
       '/api/control': async (body, response) => {
-        const { controller } = options;
-        if (!controller)
-          throw new InputError(403, 'this inspector has no control. Open it with control to act on the server.');
-        send(response, 200, 'text/plain; charset=utf-8', await controller.run(body));
+        const outcome = await this.#controller.run(body);
+        if (typeof outcome === 'string') send(response, 200, 'text/plain; charset=utf-8', outcome);
+        else sendJson(response, outcome);
       },
     };
   }
@@ -126,6 +128,13 @@ export class InspectorRoutes implements ApiRoutes {
       if (!(error instanceof InputError)) this.#options.log(stackOf(error));
       sendError(response, error);
     }
+  }
+
+  /** @throws {InputError} 403 if the inspector was opened without control: viewers may only view */
+  get #controller(): Controller {
+    const { controller } = this.#options;
+    if (controller) return controller;
+    throw new InputError(403, 'this inspector has no control. Open it with control to act on the server.');
   }
 
   get #name(): string {

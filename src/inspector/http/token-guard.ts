@@ -26,6 +26,7 @@ export const HEADERS: Readonly<Record<string, string>> = {
     "style-src 'self'",
     "connect-src 'self'",
     "img-src 'self' data: blob:",
+    'media-src data: blob:',
     "worker-src 'self'",
     "require-trusted-types-for 'script'",
     // The page has one policy, for the address of the worker that lays out charts.

@@ -58,14 +58,14 @@ test('a server that was started with control takes an event, a call, and the end
   assert.match(JSON.stringify(view), /"sku":"tea","quantity":3/);
 
   await page.keyboard.press('Escape');
-  // Nobody has called it here: the server says what it offers.
-  await page.locator('#tools option[value="order_list"]').waitFor({ state: 'attached' });
-  await page.locator('.detail input').first().fill('order_create');
-  await page.locator('.detail textarea').fill('{"customer": "Lise"}');
+  await page.getByRole('button', { name: 'Call a tool' }).click();
+  await page.fill('.offer-search', 'order_create');
+  await page.locator('.offer-row', { hasText: 'order_create' }).click();
+  await page.locator('.use-form textarea').first().fill('Lise');
   await page.getByRole('button', { name: 'Call', exact: true }).click();
-  await page.locator('.came', { hasText: '"order_create" answered' }).waitFor();
-  await page.click('#tab-wire');
-  await page.locator('.wire-row', { hasText: 'order_create' }).last().waitFor();
+  await page.locator('.call.ok', { hasText: 'handle' }).waitFor();
+  await page.getByRole('button', { name: 'wire', exact: true }).click();
+  await page.locator('.wire-row[aria-selected="true"]', { hasText: 'order_create' }).waitFor();
 
   await choose(page, 'cursor 1.9.0');
   await page.getByText('Close the session').click();

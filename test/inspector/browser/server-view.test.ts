@@ -12,11 +12,13 @@ import { Browsing, browserSuite } from '../../harness/browser.ts';
 const test = browserSuite('the view of the server');
 const browsing = new Browsing();
 let url = '';
+let governed = '';
 let closeAll: () => Promise<void>;
 
 test.before(async () => {
   const inspector = await openInspector(everything);
   url = inspector.url;
+  governed = (await openInspector(everything, { control: true })).url;
   closeAll = () => everything.close();
 });
 test.after(async () => {
@@ -64,6 +66,7 @@ test('the keys reach the list, the element, and the JSON', async () => {
   const page = await openServer();
   await page.focus('.offer-list .list');
   await page.keyboard.press('Home');
+  await page.keyboard.press('ArrowDown');
   await page.keyboard.press('ArrowDown');
   await page.locator('.offer-name', { hasText: 'echo' }).waitFor();
   await page.keyboard.press('Tab');
@@ -136,4 +139,97 @@ test('a thousand tools, a schema that contains itself, and markup in names are s
   await page.close();
   await server.close();
   assert.equal(browsing.complaints, []);
+});
+
+async function call(page: Page, name: string, verb = 'Call'): Promise<void> {
+  await find(page, name);
+  await page.locator('.use').getByRole('button', { name: verb, exact: true }).click();
+}
+
+const result = (page: Page, text: string) => page.locator('.call', { hasText: text }).waitFor();
+
+test('S-52 a page without control shows no button, and says which option brings them', async () => {
+  const page = await openServer();
+  await find(page, 'echo');
+  assert.is(await page.getByRole('button', { name: 'Call', exact: true }).count(), 0);
+  await page.locator('.note', { hasText: '--inspect-control' }).waitFor();
+  await page.close();
+});
+
+test('calls tools, and shows texts, images, sounds, resources, links and structured content', async () => {
+  const page = await openServer(governed);
+  await find(page, 'echo');
+  await page.locator('.use-form textarea').fill('<b>tea</b>');
+  await page.keyboard.press('Control+Enter');
+  await result(page, '<b>tea</b>');
+  await call(page, 'test_multiple_content_types');
+  await result(page, 'Multiple content types test:');
+  const image = page.locator('.call img');
+  await image.waitFor();
+  assert.is(await image.evaluate((element) => Reflect.get(element, 'naturalWidth')), 1);
+  await call(page, 'test_audio_content');
+  await page.locator('.call audio').waitFor();
+  await call(page, 'resource_link');
+  await page.locator('.call .address', { hasText: 'test://static-text' }).click();
+  await page.locator('.offer-name', { hasText: 'test://static-text' }).waitFor();
+  await page.getByRole('button', { name: 'Read', exact: true }).click();
+  await result(page, 'This is the content of the static text resource.');
+  await find(page, 'add');
+  for (const [index, value] of ['2', '3'].entries())
+    await page.locator('.use-form .form-field input').nth(index).fill(value);
+  await page.getByRole('button', { name: 'Call', exact: true }).click();
+  await result(page, 'structured content');
+  await page.locator('.call .json-number', { hasText: '5' }).waitFor();
+  await page.getByRole('button', { name: 'Again', exact: true }).click();
+  await page.locator('.calls li').nth(1).waitFor();
+  await page.getByRole('button', { name: 'messages', exact: true }).click();
+  await page.locator('#tab-messages[aria-selected="true"]').waitFor();
+  assert.equal(browsing.complaints, []);
+  await page.close();
+});
+
+test('answers forms, pages, sampling and roots; shows a task and cancels it; completes a template', async () => {
+  const page = await openServer(governed);
+  await call(page, 'test_elicitation_sep1330_enums');
+  const card = page.locator('.question');
+  await card.locator('select').nth(1).selectOption({ label: 'Second Option' });
+  await card.getByLabel('Third Choice').check();
+  await card.getByRole('button', { name: 'Accept' }).click();
+  await result(page, '"titledSingle":"value2"');
+  await result(page, '"titledMulti":["value3"]');
+  await call(page, 'visit');
+  const link = card.locator('a.address');
+  assert.is(await link.innerText(), 'https://example.com/sign-in');
+  assert.is(await link.getAttribute('rel'), 'noopener noreferrer');
+  await card.getByRole('button', { name: 'I agree' }).click();
+  await result(page, 'accepted');
+  await call(page, 'test_input_required_result_multiple_inputs');
+  await card.nth(2).waitFor();
+  await card.locator('textarea').nth(0).fill('Ada');
+  await card.getByLabel("the model's answer").fill('Good day');
+  await card.getByLabel('roots').fill('file:///home/ada\nfile:///tmp');
+  for (const [answered, name] of ['Accept', 'Answer', 'Answer'].entries()) {
+    await card.getByRole('button', { name }).first().click();
+    await card.nth(2 - answered).waitFor({ state: 'detached' });
+  }
+  await result(page, '2 roots');
+  await find(page, 'slow_compute');
+  await page.locator('.use-form input').first().fill('600');
+  await page.getByRole('button', { name: 'Call', exact: true }).click();
+  await page.locator('.call-task', { hasText: 'working' }).waitFor();
+  await page.locator('.call').getByRole('button', { name: 'Cancel' }).click();
+  await page.locator('.call.cancelled').waitFor();
+  await find(page, 'test://cities/{country}/{city}');
+  const fields = page.locator('.use-form .form-field input');
+  await fields.nth(0).fill('france');
+  await fields.nth(1).fill('l');
+  await page.locator('datalist option[value="lyon"]').waitFor({ state: 'attached' });
+  await fields.nth(1).fill('lyon');
+  await page.getByRole('button', { name: 'Read', exact: true }).click();
+  await result(page, 'lyon is in france.');
+  await page.locator('.offer-search').fill('calls and');
+  await page.locator('.offer-row', { hasText: 'Calls and tasks' }).click();
+  await page.locator('.calls li', { hasText: 'slow_compute' }).waitFor();
+  assert.equal(browsing.complaints, []);
+  await page.close();
 });

@@ -1,0 +1,361 @@
+/** Viewers call a server, where they may: as a client of any revision, within bounds, without secrets, each call with its record. */
+import * as assert from 'uvu/assert';
+import { createMachine } from 'xstate';
+import * as z from 'zod';
+import { createServer, type ServerOptions } from '../../src/index.ts';
+import type { CallResult, CallsState, QuestionAnswer, ViewerCall } from '../../src/inspector/calls/call-messages.ts';
+import type { TraceRecord } from '../../src/inspector/frames.ts';
+import { openInspector, readRecording } from '../../src/inspector.ts';
+import { suite } from '../harness/door.ts';
+
+const test = suite('inspector: calls');
+
+const SECRET = 'zq7wxk3v9zq7wxk3v9';
+const quiet: Pick<ServerOptions, 'log'> = { log: () => {} };
+
+function shop(options: Partial<ServerOptions> = {}) {
+  const server = createServer({ name: 'shop', version: '1.0.0', ...quiet, ...options });
+  server.tool('echo', { input: z.object({ text: z.string(), password: z.string().optional() }) }, (args) => args);
+  server.tool('greet', {}, async (_, ctx) => {
+    const answer = await ctx.elicit({ message: 'Who are you?', schema: z.object({ name: z.string() }) });
+    return answer.status === 'accepted' ? `Hello, ${answer.content.name}!` : answer.status;
+  });
+  server.tool('ask_all', {}, async (_, ctx) => {
+    const { page, said, where } = await ctx.ask({
+      page: { elicitUrl: { message: 'Sign in.', url: 'https://example.com/' } },
+      said: { sample: { messages: [{ role: 'user', content: { type: 'text', text: 'Hi' } }], maxTokens: 10 } },
+      where: { roots: true },
+    });
+    return { page: page.status, said: said.content, where };
+  });
+  server.tool('job', { task: 'required' }, async (_, ctx) => {
+    ctx.progress(1, 2, 'half');
+    const answer = await ctx.elicit({ message: 'Go on?', schema: z.object({ sure: z.boolean() }) });
+    return answer.status;
+  });
+  return server;
+}
+
+async function opened(server: ReturnType<typeof createServer>, control = true) {
+  const inspector = await openInspector(server, { control });
+  const { origin, hash } = new URL(inspector.url);
+  const headers = { authorization: `Bearer ${hash.slice(1)}`, 'content-type': 'application/json' };
+  const post = async (body: unknown, more: Record<string, string> = headers): Promise<[number, string]> => {
+    const text = typeof body === 'string' ? body : JSON.stringify(body);
+    const response = await fetch(`${origin}/api/control`, { method: 'POST', headers: more, body: text });
+    return [response.status, await response.text()];
+  };
+  const get = (path: string, more: Record<string, string> = headers) => fetch(`${origin}${path}`, { headers: more });
+  const state = async (since = 0): Promise<CallsState> =>
+    JSON.parse(await (await get(`/api/calls?since=${since}`)).text());
+  /** The state once it is so. The server answers when something has changed. */
+  const until = async (fits: (state: CallsState) => boolean): Promise<CallsState> => {
+    for (let now = await state(); ; now = await state(now.version)) if (fits(now)) return now;
+  };
+  const start = async (request: object, caller: object = {}): Promise<number> => {
+    const [status, text] = await post({ action: 'start', request, caller });
+    assert.is(status, 200, text);
+    return JSON.parse(text).call;
+  };
+  const tool = (name: string, args: object = {}, caller: object = {}) =>
+    start({ kind: 'tool', name, arguments: args }, caller);
+  const of = (now: CallsState, id: number): ViewerCall | undefined => now.calls.find((call) => call.id === id);
+  const ended = async (id: number): Promise<ViewerCall> => {
+    const call = of(await until((now) => of(now, id)?.status !== 'running'), id);
+    assert.ok(call);
+    return call;
+  };
+  const result = async (id: number): Promise<CallResult> =>
+    JSON.parse(await (await get(`/api/result?call=${id}`)).text());
+  const answer = async (given: QuestionAnswer, kind: string): Promise<void> => {
+    const { questions } = await until((now) => now.questions.some((question) => question.kind === kind));
+    const question = questions.find((each) => each.kind === kind)?.id;
+    assert.equal(await post({ action: 'answer', question, answer: given }), [200, 'answered']);
+  };
+  const text = async (id: number): Promise<string> => {
+    const [first] = (await result(id)).blocks;
+    return first?.block.type === 'text' ? first.block.text : '';
+  };
+  return { post, get, state, until, start, tool, ended, result, answer, text };
+}
+
+test('calls a tool, answers its forms, and follows its task, as a client of each era', async () => {
+  const server = shop();
+  const { tool, ended, answer, text, state } = await opened(server);
+  for (const revision of ['2026-07-28', '2025-11-25', '2025-06-18']) {
+    const caller = { revision };
+    const echo = await ended(await tool('echo', { text: revision }, caller));
+    assert.is(echo.status, 'done');
+    const greet = await tool('greet', {}, caller);
+    await answer({ action: 'accept', content: { name: 'Ada' } }, 'form');
+    await ended(greet);
+    assert.is(await text(greet), 'Hello, Ada!');
+    const job = await tool('job', {}, caller);
+    if (revision === '2025-06-18') {
+      assert.match((await ended(job)).error ?? '', /runs only as a task/);
+      continue;
+    }
+    await answer({ action: 'decline' }, 'form');
+    const done = await ended(job);
+    assert.ok(done.task);
+    assert.is(await text(job), 'declined');
+  }
+  assert.equal(
+    (await state()).sessions.map(({ revision }) => revision),
+    ['2026-07-28', '2025-11-25', '2025-06-18'],
+  );
+  await server.close();
+});
+
+test('answers pages, sampling and roots; a client that answers nothing is one', async () => {
+  const server = shop();
+  const { tool, ended, answer, result } = await opened(server);
+  const call = await tool('ask_all');
+  await answer({ action: 'accept' }, 'url');
+  const said = { role: 'assistant', content: { type: 'text', text: 'Hello' }, model: 'me' };
+  await answer({ action: 'sample', result: said }, 'sampling');
+  await answer({ action: 'roots', roots: [{ uri: 'file:///home' }] }, 'roots');
+  assert.is((await ended(call)).status, 'done');
+  assert.match(JSON.stringify(await result(call)), /accepted.*Hello.*file:\/\/\/home/);
+  const alone = await ended(await tool('greet', {}, { answers: [] }));
+  assert.is(alone.isError, true);
+  await server.close();
+});
+
+test('reads resources and templates, completes, gets prompts, watches, sends any request', async () => {
+  const server = shop();
+  server.resource('notes://today', {}, () => 'tea');
+  server.resource(
+    'notes://{day}',
+    { complete: { day: (typed) => [`${typed}day`] } },
+    ({ variables }) => `${variables.day}`,
+  );
+  server.prompt('review', { arguments: [{ name: 'code' }] }, ({ code }) => `Review ${code}`);
+  const { post, start, ended, until, result } = await opened(server);
+  const texts = async (request: object, caller = {}) => {
+    const id = await start(request, caller);
+    await ended(id);
+    const [first] = (await result(id)).blocks;
+    return first;
+  };
+  assert.match(JSON.stringify(await texts({ kind: 'resource', uri: 'notes://today' })), /"text":"tea"/);
+  const template = { kind: 'template', template: 'notes://{day}', variables: { day: 'mon day' } };
+  assert.match(JSON.stringify(await texts(template)), /notes:\/\/mon%20day.*"text":"mon day"/);
+  assert.equal(await texts({ kind: 'prompt', name: 'review', arguments: { code: 'x' } }), {
+    role: 'user',
+    block: { type: 'text', text: 'Review x' },
+  });
+  const complete = {
+    action: 'complete',
+    reference: { resource: 'notes://{day}' },
+    argument: { name: 'day', value: 'mon' },
+  };
+  assert.equal(await post({ ...complete, known: {} }), [200, '{"values":["monday"],"total":1}']);
+  const ping = await start({ kind: 'request', method: 'ping', params: {} }, { revision: '2025-11-25' });
+  assert.is((await ended(ping)).status, 'done');
+  for (const caller of [{}, { revision: '2025-11-25' }]) {
+    assert.is((await post({ action: 'watch', uri: 'notes://today', caller }))[0], 200);
+    const before = await until(({ watched }) => watched.length === 1);
+    // The subscription is on its way: announce until it is heard.
+    const heard = until(({ notices }) => notices.filter(({ type }) => type === 'resource changed').length > 0);
+    let seen = false;
+    void heard.then(() => {
+      seen = true;
+    });
+    for (; !seen; await new Promise((done) => setImmediate(done))) server.resourceUpdated('notes://today');
+    assert.is((await post({ action: 'unwatch', uri: 'notes://today' }))[0], 200);
+    await post({ action: 'forget' });
+    assert.ok((await until(({ watched }) => watched.length === 0)).version > before.version);
+  }
+  await server.close();
+});
+
+test('S-52 without control no call is possible, and calls need the token', async () => {
+  const server = shop();
+  let called = 0;
+  server.tool('count', {}, () => {
+    called += 1;
+    return 'counted';
+  });
+  const request = { kind: 'tool', name: 'count', arguments: {} };
+  const commands = [
+    { action: 'start', request, caller: {} },
+    { action: 'call', tool: 'count' },
+    { action: 'again', call: 1 },
+    { action: 'watch', uri: 'notes://today' },
+    { action: 'answer', question: 1, answer: { action: 'accept' } },
+  ];
+  const reader = await opened(server, false);
+  for (const command of commands) assert.is((await reader.post(command))[0], 403, command.action);
+  for (const path of ['/api/calls?since=0', '/api/result?call=1'])
+    assert.is((await reader.get(path)).status, 403, path);
+  const actor = await opened(server);
+  const stranger = { 'content-type': 'application/json' };
+  for (const command of commands) assert.is((await actor.post(command, stranger))[0], 401, command.action);
+  for (const path of ['/api/calls?since=0', '/api/result?call=1'])
+    assert.is((await actor.get(path, stranger)).status, 401, path);
+  const origin = { ...stranger, origin: 'https://evil.example' };
+  assert.is((await actor.post(commands[0], origin))[0], 403);
+  assert.is(called, 0);
+  await actor.ended(await actor.tool('count'));
+  assert.is(called, 1);
+  await server.close();
+});
+
+test('S-52 a call is a record, and the cause of its messages; no session is opened before it', async () => {
+  const server = shop();
+  const connections = new Set<string>();
+  server.inspect((entry) => {
+    if (entry.type === 'created' && entry.connection !== undefined) connections.add(entry.connection);
+  });
+  const { get, tool, ended, state } = await opened(server);
+  await get('/api/stream?viewer=v');
+  await state();
+  assert.is(connections.size, 0);
+  const call = await ended(await tool('echo', { text: 'hi' }));
+  const { frames } = readRecording(await (await get('/api/recording')).text());
+  const records = frames.flatMap((frame): readonly TraceRecord[] => (frame.type === 'records' ? frame.records : []));
+  const start = records.find((record) => record.type === 'control' && record.action === 'start');
+  assert.is(start?.seq, call.record);
+  const sent = records.filter((record) => record.type === 'wire' && record.direction === 'in');
+  assert.ok(sent.length >= 2);
+  for (const record of sent) assert.is(record.cause, call.record);
+  assert.match(JSON.stringify(sent.at(-1)), /"tools\/call".*"name":"inspector"/);
+  await server.close();
+});
+
+test('the handles of a principal are for calls of that principal', async () => {
+  const server = createServer({ name: 'lamps', version: '1.0.0', ...quiet });
+  const lamp = createMachine({ initial: 'off', states: { off: { on: { flip: 'on' } }, on: {} } });
+  server.machine('lamp', lamp, { description: 'A lamp', events: { flip: true } });
+  const { tool, ended, result } = await opened(server);
+  const made = await tool('lamp_create', {}, { principal: 'alice' });
+  await ended(made);
+  const { handle } = Object((await result(made)).structured);
+  for (const [principal, fails] of [
+    ['alice', undefined],
+    ['mallory', true],
+  ] as const) {
+    const call = await ended(await tool('lamp_get', { handle }, { principal }));
+    assert.is(call.isError, fails, principal);
+  }
+  await server.close();
+});
+
+test('a call is cancelled, and made again; the history has 50 calls', async () => {
+  const server = shop();
+  const aborted: string[] = [];
+  server.tool('wait', {}, (_, ctx) => {
+    ctx.progress(3, 4, 'nearly');
+    return new Promise((resolve) =>
+      ctx.signal.addEventListener('abort', () => {
+        aborted.push('wait');
+        resolve('stopped');
+      }),
+    );
+  });
+  const { post, tool, ended, until, state } = await opened(server);
+  const call = await tool('wait');
+  const running = await until(({ calls }) => calls[0]?.progress !== undefined);
+  assert.equal(running.calls[0]?.progress, { progress: 3, total: 4, message: 'nearly' });
+  assert.is((await post({ action: 'cancel', call }))[0], 200);
+  assert.is((await ended(call)).status, 'cancelled');
+  assert.equal(aborted, ['wait']);
+  assert.is((await post({ action: 'cancel', call }))[0], 409);
+  const first = await tool('echo', { text: 'x' });
+  await ended(first);
+  let last = first;
+  for (let count = 0; count < 60; count += 1) {
+    const [, text] = await post({ action: 'again', call: last });
+    last = JSON.parse(text).call;
+    await ended(last);
+  }
+  assert.is((await state()).calls.length, 50);
+  assert.is((await post({ action: 'again', call: first }))[0], 404);
+  await server.close();
+});
+
+test('S-52 S-29 what the page sees of a call has no secret; again sends what was entered', async () => {
+  const server = shop();
+  const { get, post, tool, ended, result } = await opened(server);
+  const call = await tool('echo', { text: `Bearer ${SECRET}`, password: SECRET });
+  await ended(call);
+  const [, text] = await post({ action: 'again', call });
+  await ended(JSON.parse(text).call);
+  for (const path of ['/api/calls?since=0', `/api/result?call=${call}`, '/api/recording'])
+    assert.not.ok((await (await get(path)).text()).includes(SECRET), path);
+  // Both received the same arguments, whose secrets are hidden in both results.
+  const raws = [call, JSON.parse(text).call].map(async (id) => JSON.stringify((await result(id)).structured));
+  assert.equal(await raws[0], await raws[1]);
+  await server.close();
+});
+
+test('S-52 a result of 10 MB is cut, and one with images, sounds and other bytes keeps what can be shown', async () => {
+  const server = shop({ limits: { maxResultLength: 30_000_000 } });
+  const svg = Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>').toString('base64');
+  const bytes = Buffer.from([0, 1, 2, 255]).toString('base64');
+  server.tool('long', {}, () => ({ content: [{ type: 'text', text: 'x'.repeat(10_000_000) }] }));
+  server.tool('media', {}, () => ({
+    content: [
+      { type: 'image', data: bytes, mimeType: 'image/png' },
+      { type: 'image', data: svg, mimeType: 'image/svg+xml' },
+      { type: 'audio', data: bytes, mimeType: 'audio/wav' },
+      { type: 'resource', resource: { uri: 'a:b', blob: bytes, mimeType: 'application/pdf' } },
+      { type: 'image', data: 'A'.repeat(5_000_000), mimeType: 'image/png' },
+      { type: 'resource_link', uri: 'javascript:alert(1)', name: 'link' },
+    ],
+  }));
+  const { get, tool, ended, result } = await opened(server);
+  const long = await tool('long');
+  await ended(long);
+  const text = await (await get(`/api/result?call=${long}`)).text();
+  assert.ok(text.length < 500_000, String(text.length));
+  assert.is(JSON.parse(text).cut, true);
+  const media = await tool('media');
+  await ended(media);
+  const { blocks, cut } = await result(media);
+  assert.is(cut, true);
+  assert.equal(
+    blocks.map(({ block }) => (block.type === 'resource' ? block.inside.type : block.type)),
+    ['image', 'text', 'audio', 'binary', 'binary', 'link'],
+  );
+  const [, , , , large] = blocks;
+  assert.equal(large?.block, { type: 'binary', mimeType: 'image/png', bytes: 3_750_000 });
+  await server.close();
+});
+
+test('commands of any shape are rejected with what was expected', async () => {
+  const server = shop();
+  const { post } = await opened(server);
+  const wrong: readonly (readonly [object, RegExp])[] = [
+    [{ action: 'start' }, /request: expected an object/],
+    [{ action: 'start', request: { kind: 'shell' } }, /request.kind: expected/],
+    [{ action: 'start', request: { kind: 'tool' } }, /name: expected a tool's name/],
+    [{ action: 'start', request: { kind: 'prompt', name: 'x', arguments: { a: 1 } } }, /arguments.a: expected a text/],
+    [{ action: 'start', request: { kind: 'template', template: '{' } }, /template/i],
+    [
+      { action: 'start', request: { kind: 'tool', name: 'echo' }, caller: { revision: '1999-01-01' } },
+      /caller.revision/,
+    ],
+    [{ action: 'start', request: { kind: 'tool', name: 'echo' }, caller: { principal: 'x'.repeat(201) } }, /principal/],
+    [{ action: 'answer', question: 1, answer: { action: 'explode' } }, /answer.action/],
+    [{ action: 'launch' }, /action: expected one of/],
+  ];
+  for (const [command, why] of wrong) {
+    const [status, text] = await post(command);
+    assert.is(status, 400, JSON.stringify(command));
+    assert.match(text, why);
+  }
+  assert.is((await post({ action: 'answer', question: 9, answer: { action: 'accept' } }))[0], 404);
+  await server.close();
+});
+
+test('a server closes although viewers call it, and wait for it', async () => {
+  const server = shop({ limits: { graceMs: 20 } });
+  const { tool, until, state } = await opened(server);
+  await tool('greet');
+  const { version } = await until(({ questions }) => questions.length === 1);
+  const waiting = state(version).catch(() => undefined);
+  await server.close();
+  await waiting;
+});
