@@ -4,6 +4,7 @@ import type { ClientFacts } from '../messages/client-facts.ts';
 import type { ByModel, InputRequest } from '../messages/client-input.ts';
 import { describe, isObject, type JsonObject } from '../protocol/json.ts';
 import type { ClientCapabilities } from '../protocol/types.ts';
+import { findLostData } from '../results/lost-data.ts';
 import { explain } from '../schema/problems.ts';
 import { cannotAsk } from './declared-capabilities.ts';
 import { compileForm } from './form.ts';
@@ -112,7 +113,8 @@ function prepareSampling(sampling: Sampling, { capabilities, dialect }: ClientFa
     params: jsonOf({ ...sampling, messages: dialect.sampledBlocks === 'one' ? messages.flatMap(apart) : messages }),
   } as const;
   demand(request, capabilities);
-  checkWritable(sampling, 'ctx.sample');
+  const lost = findLostData(sampling, 'ctx.sample');
+  if (lost !== undefined) throw new TypeError(lost);
   return {
     request,
     read(result) {
@@ -188,19 +190,4 @@ function textOf(text: unknown, method: string, member = 'message'): string {
 /** Returns the members that are defined. */
 function jsonOf(value: object): JsonObject {
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined));
-}
-
-/**
- * Finds values in a question that JSON cannot represent, while the author can still receive the error.
- *
- * @param at the place of the value, for error messages
- * @throws {TypeError} for a BigInt or a cycle
- */
-function checkWritable(value: unknown, at: string, around: readonly unknown[] = []): void {
-  if (typeof value === 'bigint') throw new TypeError(`${at}: expected JSON data, got bigint`);
-  if (typeof value !== 'object' || value === null) return;
-  if (around.includes(value)) throw new TypeError(`${at}: expected JSON data, got a cycle`);
-  // A value with `toJSON`, such as a date, is not examined.
-  if (isObject(value) && typeof value.toJSON === 'function') return;
-  for (const [name, member] of Object.entries(value)) checkWritable(member, `${at}.${name}`, [...around, value]);
 }

@@ -6,16 +6,20 @@ const MAX_QUICK_DEPTH = 64;
 /**
  * Describes the first part of a value that JSON would lose, with its path and a correction; undefined if there is none.
  *
- * An instance of a class is sent as its fields, and is lost only if it has none. `toJSON` decides for itself. Never
- * throws.
+ * An instance of a class is sent as its fields, and is lost only if it has none. `toJSON` decides for itself.
  *
  * @param path the name of the value, such as `result.structuredContent`
+ * @throws the error of a getter or a Proxy in the value
  */
+export function findLostData(value: unknown, path: string): string | undefined {
+  return mayLose(value, 0) ? lostPart(value, path, []) : undefined;
+}
+
+/** {@link findLostData} for a value whose serialization reports an error of a getter or a Proxy. Never throws. */
 export function lostData(value: unknown, path: string): string | undefined {
   try {
-    return mayLose(value, 0) ? lostPart(value, path, []) : undefined;
+    return findLostData(value, path);
   } catch {
-    // A getter or a Proxy of the value threw: the serialization fails in the same way, and reports it.
     return undefined;
   }
 }
@@ -45,11 +49,11 @@ function mayLose(value: unknown, depth: number): boolean {
 function lostPart(value: unknown, path: string, within: readonly object[]): string | undefined {
   switch (typeof value) {
     case 'function':
-      return `${path}: a function has no JSON form. Leave it out, or return its result`;
+      return `${path}: a function has no JSON form. Leave it out, or use its result`;
     case 'symbol':
-      return `${path}: a symbol has no JSON form. Return its description`;
+      return `${path}: a symbol has no JSON form. Use its description`;
     case 'bigint':
-      return `${path}: a BigInt has no JSON form. Return String(value), or Number(value) if it is small`;
+      return `${path}: a BigInt has no JSON form. Use String(value), or Number(value) if it is small`;
     case 'object':
       return value === null ? undefined : lostObject(value, path, within);
     default:
@@ -59,11 +63,11 @@ function lostPart(value: unknown, path: string, within: readonly object[]): stri
 
 function lostObject(value: object, path: string, within: readonly object[]): string | undefined {
   if ('toJSON' in value && typeof value.toJSON === 'function') return undefined;
-  if (within.includes(value)) return `${path}: a cycle has no JSON form. Return ids in place of references`;
+  if (within.includes(value)) return `${path}: a cycle has no JSON form. Use ids in place of references`;
   const inside = [...within, value];
   if (Array.isArray(value)) return firstOf(value.entries(), (index) => `${path}[${index}]`, inside);
   if ('then' in value && typeof value.then === 'function')
-    return `${path}: a Promise, which would be sent as {}. Await it before you return it`;
+    return `${path}: a Promise, which would be sent as {}. Await it first`;
   const plain = isPlain(value);
   const correction = plain ? undefined : correctionFor(value);
   if (correction !== undefined) return `${path}: ${aOrAn(nameOfInstance(value))} would be sent as {}. ${correction}`;
@@ -84,15 +88,15 @@ function firstOf<K>(
   return undefined;
 }
 
-/** Explains how to return an instance of which JSON shows nothing; undefined if JSON shows its fields. */
+/** Explains how to send an instance of which JSON shows nothing; undefined if JSON shows its fields. */
 function correctionFor(value: object): string | undefined {
-  if (value instanceof Map) return 'Return Object.fromEntries(map)';
-  if (value instanceof Set) return 'Return [...set]';
-  if (value instanceof Error) return 'Throw it, or return its message';
-  if (value instanceof RegExp) return 'Return its source';
+  if (value instanceof Map) return 'Use Object.fromEntries(map)';
+  if (value instanceof Set) return 'Use [...set]';
+  if (value instanceof Error) return 'Throw it, or use its message';
+  if (value instanceof RegExp) return 'Use its source';
   // The object of a primitive value is sent as that value.
   if (value instanceof String || value instanceof Number || value instanceof Boolean) return undefined;
-  return Object.keys(value).length > 0 ? undefined : 'Return an object of its data';
+  return Object.keys(value).length > 0 ? undefined : 'Use an object of its data';
 }
 
 /** True for objects that `{}`, JSON and structured cloning create, also in another realm, such as a test's. */

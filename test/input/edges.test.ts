@@ -112,8 +112,11 @@ for (const [era, open] of Object.entries(eras)) {
 
   test(`a question to ${era} whose parts JSON cannot hold fails, and nothing else does`, async () => {
     for (const [odd, what] of [
-      [10n, 'metadata.list.1: expected JSON data, got bigint'],
-      [round(), 'metadata.list.1.within.self: expected JSON data, got a cycle'],
+      [10n, 'ctx.sample.metadata.list[1]: a BigInt has no JSON form'],
+      [round(), 'ctx.sample.metadata.list[1].within.self: a cycle has no JSON form'],
+      [new Map([['a', 1]]), 'ctx.sample.metadata.list[1]: a Map would be sent as {}'],
+      [Promise.resolve(1), 'ctx.sample.metadata.list[1]: a Promise'],
+      [thrower(), 'no such column'],
     ] as const) {
       const { server, told } = stage();
       server.tool('it', {}, async (_, ctx) => {
@@ -132,6 +135,15 @@ for (const [era, open] of Object.entries(eras)) {
       await server.close();
     }
   });
+}
+
+/** An object with a getter that throws. */
+function thrower(): object {
+  return {
+    get column() {
+      throw new Error('no such column');
+    },
+  };
 }
 
 /** An object that is a part of itself. */

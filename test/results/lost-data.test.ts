@@ -1,4 +1,4 @@
-/** Data of a result that JSON would lose is named with its path, and with what to return instead. */
+/** Data of a result that JSON would lose is named with its path, and with what to send instead. */
 import { runInNewContext } from 'node:vm';
 import * as assert from 'uvu/assert';
 import { createServer, toolResult } from '../../src/index.ts';
@@ -24,21 +24,18 @@ test('each kind of loss is named with its path and a correction', () => {
   const cycle: Record<string, unknown> = { name: 'a' };
   cycle.self = { cycle };
   for (const [value, expected] of [
-    [
-      { items: [0, 1, { when: new Map() }] },
-      'r.items[2].when: a Map would be sent as {}. Return Object.fromEntries(map)',
-    ],
-    [{ a: new Set([1]) }, 'r.a: a Set would be sent as {}. Return [...set]'],
-    [{ a: new WeakMap() }, 'r.a: a WeakMap would be sent as {}. Return an object of its data'],
-    [{ a: Promise.resolve(1) }, 'r.a: a Promise, which would be sent as {}. Await it before you return it'],
-    [[new TypeError('x')], 'r[0]: a TypeError would be sent as {}. Throw it, or return its message'],
-    [Object.assign(new Error('x'), { code: 1 }), 'r: an Error would be sent as {}. Throw it, or return its message'],
-    [{ a: /x/ }, 'r.a: a RegExp would be sent as {}. Return its source'],
-    [{ a: new Hidden() }, 'r.a: a Hidden would be sent as {}. Return an object of its data'],
-    [{ a: 1n }, 'r.a: a BigInt has no JSON form. Return String(value), or Number(value) if it is small'],
-    [{ a: () => 1 }, 'r.a: a function has no JSON form. Leave it out, or return its result'],
-    [{ a: Symbol('x') }, 'r.a: a symbol has no JSON form. Return its description'],
-    [cycle, 'r.self.cycle: a cycle has no JSON form. Return ids in place of references'],
+    [{ items: [0, 1, { when: new Map() }] }, 'r.items[2].when: a Map would be sent as {}. Use Object.fromEntries(map)'],
+    [{ a: new Set([1]) }, 'r.a: a Set would be sent as {}. Use [...set]'],
+    [{ a: new WeakMap() }, 'r.a: a WeakMap would be sent as {}. Use an object of its data'],
+    [{ a: Promise.resolve(1) }, 'r.a: a Promise, which would be sent as {}. Await it first'],
+    [[new TypeError('x')], 'r[0]: a TypeError would be sent as {}. Throw it, or use its message'],
+    [Object.assign(new Error('x'), { code: 1 }), 'r: an Error would be sent as {}. Throw it, or use its message'],
+    [{ a: /x/ }, 'r.a: a RegExp would be sent as {}. Use its source'],
+    [{ a: new Hidden() }, 'r.a: a Hidden would be sent as {}. Use an object of its data'],
+    [{ a: 1n }, 'r.a: a BigInt has no JSON form. Use String(value), or Number(value) if it is small'],
+    [{ a: () => 1 }, 'r.a: a function has no JSON form. Leave it out, or use its result'],
+    [{ a: Symbol('x') }, 'r.a: a symbol has no JSON form. Use its description'],
+    [cycle, 'r.self.cycle: a cycle has no JSON form. Use ids in place of references'],
   ] as const)
     assert.is(lostData(value, 'r'), expected);
 });
