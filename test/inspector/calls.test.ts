@@ -109,7 +109,7 @@ test('calls a tool, answers its forms, and follows its task, as a client of each
 
 test('answers pages, sampling and roots; a client that answers nothing is one', async () => {
   const server = shop();
-  const { tool, ended, answer, result } = await opened(server);
+  const { post, tool, ended, answer, result, until } = await opened(server);
   const call = await tool('ask_all');
   await answer({ action: 'accept' }, 'url');
   const said = { role: 'assistant', content: { type: 'text', text: 'Hello' }, model: 'me' };
@@ -117,6 +117,10 @@ test('answers pages, sampling and roots; a client that answers nothing is one', 
   await answer({ action: 'roots', roots: [{ uri: 'file:///home' }] }, 'roots');
   assert.is((await ended(call)).status, 'done');
   assert.match(JSON.stringify(await result(call)), /accepted.*Hello.*file:\/\/\/home/);
+  const dropped = await tool('ask_all');
+  await until(({ questions }) => questions.length === 3);
+  await post({ action: 'cancel', call: dropped });
+  await until(({ questions }) => questions.length === 0);
   const alone = await ended(await tool('greet', {}, { answers: [] }));
   assert.is(alone.isError, true);
   await server.close();

@@ -195,6 +195,7 @@ export class ServerCalls {
     void this.#current.run({ call: id, record }, () =>
       this.#run(entry).finally(() => {
         entry.endedAt = this.#options.inside.clock.now();
+        this.#questions.end(id);
         this.#trim();
         this.#changed();
         finish();

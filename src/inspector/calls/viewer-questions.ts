@@ -77,6 +77,12 @@ export class ViewerQuestions {
     question.settle(checked(question.kind, answer));
   }
 
+  /** Rejects the questions of a call that has ended. A client asks for roots without a signal. */
+  end(call: number): void {
+    for (const question of [...this.#open.values()])
+      if (question.call === call) question.settle(new Error('the call has ended'));
+  }
+
   /** Rejects all questions: the inspector closes. */
   close(): void {
     for (const question of [...this.#open.values()]) question.settle(new Error('the inspector closed'));

@@ -1,5 +1,6 @@
 /** The view of everything that a server offers: found, read, exported, and harmless whatever its names contain. */
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join as joinPath } from 'node:path';
 import type { Page } from 'playwright-core';
@@ -7,7 +8,7 @@ import { createServer } from 'troupe';
 import { openInspector } from 'troupe/inspector';
 import * as assert from 'uvu/assert';
 import everything from '../../../examples/everything/server.ts';
-import { Browsing, browserSuite } from '../../harness/browser.ts';
+import { Browsing, browserSuite, type Look } from '../../harness/browser.ts';
 
 const test = browserSuite('the view of the server');
 const browsing = new Browsing();
@@ -26,8 +27,8 @@ test.after(async () => {
   await closeAll();
 });
 
-async function openServer(address = url): Promise<Page> {
-  const page = await browsing.page();
+async function openServer(address = url, look: Look = {}): Promise<Page> {
+  const page = await browsing.page(look);
   await page.goto(address);
   await page.waitForSelector('.status.live');
   await page.click('#tab-server');
@@ -232,4 +233,32 @@ test('answers forms, pages, sampling and roots; shows a task and cancels it; com
   await page.locator('.calls li', { hasText: 'slow_compute' }).waitFor();
   assert.equal(browsing.complaints, []);
   await page.close();
+});
+
+test('axe finds nothing in forms, results and questions, light and dark', async () => {
+  const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+  for (const look of [{ theme: 'light' }, { theme: 'dark', width: 1024, height: 700 }] as const) {
+    const page = await openServer(governed, look);
+    const session = await page.context().newCDPSession(page);
+    // The page's policy lets no script in from outside: this one is not the page's.
+    await session.send('Runtime.evaluate', { expression: axe });
+    const check = async (what: string): Promise<void> => {
+      const { result: found } = await session.send('Runtime.evaluate', {
+        expression: `axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes[0].html))`,
+        awaitPromise: true,
+        returnByValue: true,
+      });
+      assert.equal(found.value, [], `${look.theme} ${what}`);
+    };
+    await call(page, 'test_multiple_content_types');
+    await page.locator('.call img').waitFor();
+    await page.locator('.caller summary').click();
+    await check('result');
+    await call(page, 'test_input_required_result_multiple_inputs');
+    await page.locator('.question').nth(2).waitFor();
+    await check('questions');
+    await page.locator('.call').getByRole('button', { name: 'Cancel' }).click();
+    await page.locator('.question').first().waitFor({ state: 'detached' });
+    await page.close();
+  }
 });
