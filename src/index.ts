@@ -33,6 +33,20 @@ export { elicit, elicitUrl, elicitWith, roots, sample } from './input/invocation
 export type * from './input/questions.ts';
 export type { ActorKind, InspectionListener, InspectionRecord } from './inspection/records.ts';
 export { DEFAULT_LIMITS, type Limits } from './limits.ts';
+export type {
+  InputRequired,
+  Introduction,
+  Middleware,
+  MiddlewareContext,
+  NextFunction,
+  NoResult,
+  RequestCall,
+  RequestMethodName,
+  RequestMethods,
+  RequestResult,
+  TaskInfo,
+  TaskStarted,
+} from './middleware/middleware.ts';
 export type { OperatorLog } from './operator-log.ts';
 export type { ServerOptions } from './options.ts';
 export { ErrorCode, type ErrorCodeValue, ProtocolError, ToolError } from './protocol/errors.ts';

@@ -7,6 +7,7 @@ import { type Discovered, type DiscoverOptions, discover } from './discovery/dis
 import type { AnyMachine, EventSchemas, MachineOptions, TakesInput } from './handles/define-machine.ts';
 import type { InspectionListener } from './inspection/records.ts';
 import { launcher } from './launcher.ts';
+import type { Middleware, RequestMethodName } from './middleware/middleware.ts';
 import { checkOptions, type ServerOptions } from './options.ts';
 import { describe, messageOf } from './protocol/json.ts';
 import type { Implementation, PromptArgument } from './protocol/types.ts';
@@ -231,6 +232,35 @@ export class Server {
    */
   close(reason = 'the server was closed'): Promise<void> {
     return this.#core.close(reason);
+  }
+
+  /**
+   * Puts a function around every request, or around the requests of one method. Middleware runs in the order of
+   * registration, after the request was admitted and before the server looks at its parameters; it sees each request
+   * once, in either era. A function that is registered while the server runs applies to later requests. See
+   * docs/authors.md, "Middleware".
+   *
+   * @throws {TypeError} if the method is unknown, or the middleware is no function
+   * @example
+   * server.use(async (call, ctx, next) => {
+   *   const result = await next();
+   *   console.error(`${call.method}: ${ctx.elapsedMs} ms`);
+   *   return result;
+   * });
+   */
+  use(middleware: Middleware): this;
+  /**
+   * @example
+   * server.use('tools/call', async (call, ctx, next) => {
+   *   if (ctx.principal === 'anonymous') throw new ToolError('Sign in first.');
+   *   return next();
+   * });
+   */
+  use<M extends RequestMethodName>(method: M, middleware: Middleware<M>): this;
+  use(method: RequestMethodName | Middleware, middleware?: Middleware): this {
+    if (typeof method === 'function') this.#core.use(undefined, method);
+    else this.#core.use(method, middleware);
+    return this;
   }
 
   /** Notifies the clients that watch this resource of a change. */

@@ -55,7 +55,7 @@ function toPromptResult(returned: unknown, { prompt }: PromptCall): GetPromptRes
   );
 }
 
-function isMessages(value: unknown): value is readonly PromptMessage[] {
+export function isMessages(value: unknown): value is readonly PromptMessage[] {
   return (
     Array.isArray(value) &&
     value.every(

@@ -30,7 +30,7 @@ function toReadResult(returned: unknown, { uri, resource }: ResourceRead): ReadR
   );
 }
 
-function isContentsList(value: unknown): value is readonly ResourceContents[] {
+export function isContentsList(value: unknown): value is readonly ResourceContents[] {
   return Array.isArray(value) && value.every(isResourceContents);
 }
 

@@ -28,6 +28,8 @@ interface PageOf<K, D> {
   readonly of: K;
   readonly items: readonly D[];
   readonly nextCursor: string | undefined;
+  /** Set if the page may differ between clients, so that no shared cache may keep it. */
+  readonly scope?: 'private';
 }
 
 /** The server's description of itself. */
@@ -56,7 +58,7 @@ export interface TaskState {
 export type Result =
   | { readonly kind: 'empty' }
   | { readonly kind: 'initialize'; readonly introduction: ServerDescription }
-  | { readonly kind: 'discover'; readonly introduction: ServerDescription }
+  | { readonly kind: 'discover'; readonly introduction: ServerDescription; readonly scope?: 'private' }
   | { readonly kind: 'list'; readonly page: Page }
   | { readonly kind: 'call'; readonly result: CallToolResult }
   | { readonly kind: 'read'; readonly result: ReadResourceResult }

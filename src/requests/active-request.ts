@@ -24,13 +24,13 @@ export class ActiveRequest implements RequestView {
   readonly id: RequestId;
   readonly key: RequestId;
   readonly exchange: Exchange | undefined;
-  readonly operation: Operation;
+  operation: Operation;
   readonly servedBy: ServedBy;
   readonly client: ClientFacts;
   readonly meta: Readonly<Record<string, unknown>> | undefined;
   readonly progressToken: string | number | undefined;
   readonly batch: Batch | undefined;
-  readonly requests: Mailbox<RequestsMail>;
+  requests: Mailbox<RequestsMail>;
   readonly cause: number;
   readonly bytes: number;
   readonly continues: boolean;
@@ -140,6 +140,31 @@ export function setRecorded(request: RequestView, recorded: RecordedReply): void
 /** Sets the account of the memory that its handler makes the server retain. */
 export function setMemory(request: RequestView, memory: HeldMemory): void {
   activeRequestOf(request).memory = memory;
+}
+
+/** Replaces the parameters of a request, before it is served. */
+export function setOperation(request: RequestView, operation: Operation): void {
+  activeRequestOf(request).operation = operation;
+}
+
+/**
+ * Passes the first outcome of a request to `receive`, and all else to the in-flight table that admitted the request.
+ *
+ * @returns the mailbox of that table
+ */
+export function interceptOutcome(request: RequestView, receive: (outcome: Outcome) => void): Mailbox<RequestsMail> {
+  const active = activeRequestOf(request);
+  const table = active.requests;
+  let received = false;
+  active.requests = {
+    address: table.address,
+    send(mail) {
+      if (received || mail.type !== 'answer' || mail.request !== request) return table.send(mail);
+      received = true;
+      receive(mail.outcome);
+    },
+  };
+  return table;
 }
 
 /** Settles a request that an earlier process has answered: only its handler runs here. */

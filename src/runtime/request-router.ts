@@ -11,24 +11,38 @@ export interface RequestTargets {
   readonly tasks: RequestTarget;
 }
 
+/** Serves what belongs to the session of a request. */
+const OWN_SESSION: RequestTarget = {
+  send: ({ request }) => request.client.session?.mailbox.send({ type: 'serve', request }),
+};
+
 export class RequestRouter implements RequestRoutes {
-  readonly #targets: RequestTargets;
+  #targets: RequestTargets & { readonly session: RequestTarget };
 
   constructor(targets: RequestTargets) {
-    this.#targets = targets;
+    this.#targets = { ...targets, session: OWN_SESSION };
   }
 
   readonly route = (mail: RequestMail): void => {
     const { request } = mail;
-    switch (request.servedBy) {
-      case 'session':
-        return request.client.session?.mailbox.send({ type: 'serve', request });
-      case 'completions':
-        return this.#targets[completes(request)].send(mail);
-      default:
-        return this.#targets[request.servedBy].send(mail);
-    }
+    const { servedBy } = request;
+    this.#targets[servedBy === 'completions' ? completes(request) : servedBy].send(mail);
   };
+
+  /** Puts something around all targets, except those of `direct`, for requests that are routed from now on. */
+  wrap(around: (target: RequestTarget) => RequestTarget, direct: Partial<RequestTargets>): void {
+    const { tools, resources, prompts, server, subscriptions, tasks, session } = this.#targets;
+    this.#targets = {
+      tools: around(tools),
+      resources: around(resources),
+      prompts: around(prompts),
+      server: around(server),
+      subscriptions: around(subscriptions),
+      tasks: around(tasks),
+      session: around(session),
+      ...direct,
+    };
+  }
 }
 
 /** Selects the registry of the element whose argument a request completes. */

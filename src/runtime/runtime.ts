@@ -8,6 +8,7 @@ import { type Clock, systemClock, type Timer } from '../clock.ts';
 import { idIn } from '../codec/inbound/parse.ts';
 import { Outbound } from '../codec/outbound/outbound.ts';
 import { spawnSubscriptions } from '../emitters/subscriptions.ts';
+import { HandlerErrors } from '../executors/handler-errors.ts';
 import { Handles } from '../handles/handles.ts';
 import { chartUri, handleUri } from '../handles/tools/handle-resources.ts';
 import { InteractiveRequests } from '../input/interactive-requests.ts';
@@ -17,6 +18,8 @@ import type { Inspection } from '../inspection/inspection.ts';
 import { launcher } from '../launcher.ts';
 import { type Limits, resolveLimits } from '../limits.ts';
 import type { ServerDescription } from '../messages/results.ts';
+import type { Middleware, RequestMethodName } from '../middleware/middleware.ts';
+import { checkMiddleware, MiddlewareChain } from '../middleware/middleware-chain.ts';
 import { guardLog, stderrLog } from '../operator-log.ts';
 import type { ServerOptions } from '../options.ts';
 import type { Implementation } from '../protocol/types.ts';
@@ -58,6 +61,8 @@ export interface Runtime extends Pick<Offering, 'tools' | 'machines' | 'resource
   introduction(): ServerDescription;
   /** The open store. */
   kept(): Promise<Store>;
+  /** Puts a function around the requests of one method, or of all. @throws {TypeError} */
+  use(method: RequestMethodName | undefined, middleware: Middleware | undefined): void;
 }
 
 export function createRuntime(options: ServerOptions, info: Implementation): Runtime {
@@ -174,6 +179,21 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
       definitions: catalogues.tools,
       tools: registries.tools,
     });
+  const router = new RequestRouter({
+    ...registries,
+    tools: replies ?? registries.tools,
+    server: server.mailbox,
+    subscriptions: subscriptions.mailbox,
+    tasks,
+  });
+  let chain: MiddlewareChain | undefined;
+  /** The chain of the middleware. Until it is created, requests do not pass through it. */
+  const wrapped = (): MiddlewareChain => {
+    const created = new MiddlewareChain({ interactive, errors: new HandlerErrors(system, options.errors) });
+    replies?.wrap(created.around);
+    router.wrap(created.around, replies ? { tools: replies } : {});
+    return created;
+  };
   const directory = openConnectionTable({
     system,
     bus,
@@ -182,13 +202,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
     kept,
     replies,
     outbound,
-    router: new RequestRouter({
-      ...registries,
-      tools: replies ?? registries.tools,
-      server: server.mailbox,
-      subscriptions: subscriptions.mailbox,
-      tasks,
-    }),
+    router,
     subscriptions: subscriptions.mailbox,
     capabilities,
     connections,
@@ -264,6 +278,11 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
     close(reason) {
       launcher()?.closes?.(reason, 'program');
       return close(reason);
+    },
+    use(method, middleware) {
+      checkMiddleware(method, middleware);
+      chain ??= wrapped();
+      chain.add(method, middleware);
     },
     resourceUpdated: (uri) => subscriptions.mailbox.send({ type: 'resource updated', uri }),
     async open(transport) {

@@ -90,6 +90,7 @@ const MAX_COUNTED = 10_000;
 
 export class ReplyCache implements RequestTarget {
   readonly #options: ReplyCacheOptions;
+  #tools: RequestTarget;
   /** The calls in flight whose outcome will be stored. */
   readonly #calls = new WeakMap<RequestView, Call>();
   /** Calls with an idempotency key: in-flight tables do not compare keys. */
@@ -104,19 +105,25 @@ export class ReplyCache implements RequestTarget {
 
   constructor(options: ReplyCacheOptions) {
     this.#options = options;
+    this.#tools = options.tools;
+  }
+
+  /** Puts something around the actor that runs calls: a stored outcome does not pass through it again. */
+  wrap(around: (target: RequestTarget) => RequestTarget): void {
+    this.#tools = around(this.#tools);
   }
 
   /** Runs a request for a tool, or responds with its stored outcome. */
   send(mail: RequestMail): void {
     const { request } = mail;
     const { operation } = request;
-    if (operation.method !== 'tools/call') return this.#options.tools.send(mail);
+    if (operation.method !== 'tools/call') return this.#tools.send(mail);
     try {
       const tool = this.#options.definitions.get(operation.name)?.definition;
       const key = keyIn(request);
-      if (leavesNothing(tool, request, operation)) return this.#options.tools.send(mail);
+      if (leavesNothing(tool, request, operation)) return this.#tools.send(mail);
       const identity = this.#identityOf(request, operation, key);
-      if (!identity) return this.#options.tools.send(mail);
+      if (!identity) return this.#tools.send(mail);
       this.#take(mail, identity, isRepeatable(tool));
     } catch (error) {
       this.#fail(request, error);
@@ -199,7 +206,7 @@ export class ReplyCache implements RequestTarget {
         `${name}: this call started before, and its outcome is unknown, because the server restarted or the call was cancelled. It may have run and will not run again. Check its effects before you send a new call`,
       );
     // If the store is failing, repeatable calls still run (R-18); storing them has no benefit.
-    if (repeatable && session?.failing) return this.#options.tools.send(mail);
+    if (repeatable && session?.failing) return this.#tools.send(mail);
     if (!repeatable && !marked) return this.#mark(mail, call);
     this.#run(mail, call);
   }
@@ -225,7 +232,7 @@ export class ReplyCache implements RequestTarget {
     if (request.settled) return this.#leave(request, call);
     this.#calls.set(request, call);
     try {
-      this.#options.tools.send(mail);
+      this.#tools.send(mail);
     } catch (error) {
       this.#calls.delete(request);
       this.#refuse(mail, call, error);

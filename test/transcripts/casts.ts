@@ -10,6 +10,7 @@ import {
   link,
   ProtocolError,
   type Server,
+  ToolError,
   text,
 } from '../../src/index.ts';
 import type { SimulatedClock } from '../../src/testing.ts';
@@ -134,6 +135,25 @@ export function doorkeeper(clock: SimulatedClock, limits: Partial<Limits>): Serv
     events: { knock: { type: 'object', properties: { times: { type: 'integer' } }, required: ['times'] }, enter: true },
     view: ({ context }) => ({ knocks: context.knocks }),
     ttlMs: 3_600_000,
+  });
+  return server;
+}
+
+/** Has middleware: a door that some calls do not pass, and a footnote on all that pass. */
+export function guarded(clock: SimulatedClock, limits: Partial<Limits>): Server {
+  const server = bare(clock, limits);
+  offerTools(server);
+  server.use(async (call, ctx, next) => {
+    if (call.method !== 'tools/call') return next();
+    if (call.params.name === 'fail') throw new ToolError(`Not for ${ctx.principal}.`);
+    if (call.params.name === 'lie') return { content: [text('The truth.')] };
+    if (call.params.name === 'deny') throw new ProtocolError(ErrorCode.InvalidRequest, 'Closed.');
+    const result = await next({ ...call, params: { ...call.params, arguments: { ...call.params.arguments, b: 2 } } });
+    return 'content' in result ? { ...result, content: [...result.content, text('Seen.')] } : result;
+  });
+  server.use('tools/list', async (_call, _ctx, next) => {
+    const { tools } = await next();
+    return { tools: tools.filter(({ name }) => name === 'greet') };
   });
   return server;
 }

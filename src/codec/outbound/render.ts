@@ -65,7 +65,7 @@ export function renderResult(result: Result, dialect: Dialect, listTtlMs: number
         },
         { ttlMs: listTtlMs },
         dialect,
-        'public',
+        result.scope ?? 'public',
       );
   }
 }
@@ -110,7 +110,7 @@ function showPage(page: Page, dialect: Dialect, ttlMs: number): object {
     { [page.of]: showItems(page, dialect), ...(page.nextCursor === undefined ? {} : { nextCursor: page.nextCursor }) },
     { ttlMs },
     dialect,
-    'public',
+    page.scope ?? 'public',
   );
 }
 
