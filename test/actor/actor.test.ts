@@ -85,7 +85,7 @@ test('a stopped actor drops its mail', () => {
   assert.equal(heard, []);
 });
 
-test('a listener that comes late is told first what lives, and its state', () => {
+test('a late listener first receives the living actors and their states', () => {
   const { mailbox, inspection } = make();
   mailbox.send({ type: 'note', text: 'before' });
   const records: InspectionRecord[] = [];
@@ -111,7 +111,7 @@ test('each record names the record that caused it', () => {
   assert.is(state?.cause, mails[1]?.seq);
 });
 
-test('a listener that throws harms no other and receives no more', () => {
+test('a listener that throws receives nothing more, and the others do', () => {
   const { mailbox, heard, inspection } = make();
   let calls = 0;
   inspection.listen(() => {

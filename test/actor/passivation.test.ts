@@ -74,7 +74,7 @@ test('an actor that stops is let go at once, not at the next round', async () =>
   assert.is(rested(), 0, 'nobody holds it');
 });
 
-test('the inspector is notified of one life, however often an actor rests', async () => {
+test('the inspector records one start and one end of an actor, however often it is inactive', async () => {
   const { clock, inspection, mailbox } = make();
   const heard: InspectionRecord['type'][] = [];
   inspection.listen(({ type }) => void heard.push(type));
@@ -84,7 +84,7 @@ test('the inspector is notified of one life, however often an actor rests', asyn
   assert.equal(heard, ['created', 'state', 'mail', 'state', 'mail', 'state']);
 });
 
-test('an actor that was stopped while it rested receives nothing more', async () => {
+test('an inactive actor that was stopped receives nothing more', async () => {
   const { clock, mailbox, seen } = make();
   const actor = make();
   actor.mailbox.send({ type: 'count' });

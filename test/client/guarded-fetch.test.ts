@@ -65,7 +65,7 @@ for (const address of PRIVATE)
     assert.match(await refusal(guardedFetch({ clock: systemClock, trusted: [PUBLIC] })(address)), 'is private');
   });
 
-test('U-19 a name that resolves to a private address is refused, and nobody is connected to', async () => {
+test('U-19 a name that resolves to a private address is rejected, and no connection is opened', async () => {
   const server = await local((_request, response) => void response.end());
   const address = server.url.replace('http://127.0.0.1', 'https://localhost');
   assert.match(await refusal(guardedFetch({ clock: systemClock, trusted: [PUBLIC] })(address)), 'is private');

@@ -614,7 +614,7 @@ for (const seam of ['authorize', 'browser'] as const)
     await servers.close();
   });
 
-test('a sign-in that nobody finishes ends after signInMs', async () => {
+test('an unfinished sign-in ends after signInMs', async () => {
   const servers = await new SignInFixture().open();
   const clock = new SimulatedClock();
   let shown: (() => void) | undefined;

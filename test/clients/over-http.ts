@@ -22,7 +22,7 @@ export function scenarioOverHttp(who: string, revision: Revision, connect: () =>
 export function scenarioOverSse(who: string, revision: Revision, connect: () => Promise<HttpClient>): void {
   scenario(`${who} over HTTP+SSE`, revision, connect, {
     more({ test, client }) {
-      test('hears everything on one stream, and every POST is only taken note of', () => {
+      test('receives everything on one stream, and every POST is only acknowledged', () => {
         const [stream, ...posts] = client().wire.exchanges;
         assert.equal([stream?.method, stream?.type], ['GET', 'text/event-stream']);
         assert.ok(posts.length > 100);
@@ -54,7 +54,7 @@ function sessionTests(stage: Stage<HttpClient>): void {
   const { test, since, client, call } = stage;
   formTests(stage);
 
-  test('has one session from initialize on, and hears on its stream what belongs to no request', () => {
+  test('has one session from initialize on, and receives on its stream what belongs to no request', () => {
     const { exchanges } = client().wire;
     const [opening, ...others] = exchanges;
     assert.is(opening?.asked?.method, 'initialize');
@@ -64,7 +64,7 @@ function sessionTests(stage: Stage<HttpClient>): void {
     assert.equal([own[0]?.status, own[0]?.type], [200, 'text/event-stream']);
   });
 
-  test('comes back once for a call that it cancelled, and is told not to come again', async () => {
+  test('reconnects once for a call that it cancelled, and is asked not to reconnect again', async () => {
     const { wire } = client();
     const again = (): Exchange | undefined => wire.exchanges.find(({ headers }) => headers.has('last-event-id'));
     await wire.until(() => again() !== undefined);

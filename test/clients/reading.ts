@@ -35,7 +35,7 @@ export function readingTests({ test, modern, since, client, refusal }: Stage): v
     assert.equal(JSON.parse(Object(data).text), { id: 'a b', templateTest: true, data: 'Data for ID: a b' });
   });
 
-  test('is told that a resource is not there, and nothing of why one failed', async () => {
+  test('receives an error for an unknown resource, and no reason when a resource fails', async () => {
     const notFound = modern ? -32602 : -32002;
     const uri = 'test://nonexistent-resource-for-conformance-testing';
     const missing = await refusal(client().readResource(uri));

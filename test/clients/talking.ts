@@ -105,7 +105,7 @@ export function talkingTests({ test, modern, cancelsByClosing, since, client, ca
       assert.is((await refusal(client().subscribe('test://nowhere'))).code, -32002);
     });
 
-  test('cancels a call while it reports: the handler is told, and nothing more is sent for it', async () => {
+  test('cancels a call while it reports: the handler is notified, and nothing more is sent for it', async () => {
     const { wire } = client();
     const waits = async () => JSON.parse(Object(contentsOf(await client().readResource('test://waits'))[0]).text);
     const controller = new AbortController();
@@ -133,7 +133,7 @@ export function talkingTests({ test, modern, cancelsByClosing, since, client, ca
   });
 
   if (modern)
-    test('hears on a subscription of just what it asked for, until it ends it, and on another of its own', async () => {
+    test('receives on each subscription only what it asked for there, until it ends the subscription', async () => {
       const { wire, heard } = client();
       const uri = 'test://watched-resource';
       const before = heard.length;

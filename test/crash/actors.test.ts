@@ -135,7 +135,7 @@ test('an emitter that fails ends its connection, and no other', async () => {
   await other.close();
 });
 
-test('a listener on the bus that throws silences nobody, and the operator is notified', async () => {
+test('a listener on the bus that throws silences no other listener, and the operator is notified', async () => {
   const { server, told } = stage();
   server.tool('good', {}, () => 'good');
   const heard: string[] = [];
@@ -166,7 +166,7 @@ test('a listener on the bus that throws silences nobody, and the operator is not
   assert.match(told[0] ?? '', /in connection\.opened: Error: deaf to connection\.opened/);
 });
 
-test('a listener of inspect that throws receives no more, the others do, and the operator is notified', async () => {
+test('a listener of inspect that throws receives nothing more, the others do, and the operator is notified', async () => {
   const { server, told } = stage();
   server.tool('good', {}, () => 'good');
   let calls = 0;

@@ -35,7 +35,7 @@ test('a process that serves stdio outlives whatever its tools left behind, and n
 const embedded = (who: string): Fixture =>
   new Fixture('../hard/embedded.ts', 'pipe', (script) => [...nodeCommand(script), who]).read();
 
-test('inside of another process, what a tool left behind is borne too', async () => {
+test('a host process also survives a late error of a tool', async () => {
   const child = embedded('tool');
   assert.equal(await child.exited, { code: 0, signal: null });
   await child.quiet;
@@ -54,7 +54,7 @@ test('inside of another process, what is not ours ends it, as it would without u
   assert.match(child.err, 'thrown by somebody else');
 });
 
-test('a process whose stderr nobody reads any more continues, and does not log that it cannot log', async () => {
+test('a process whose stderr has no reader any more continues, and does not log that it cannot log', async () => {
   const child = new Fixture('../hard/unheard.ts').read();
   child.process.stderr?.destroy();
   child.write('go\n');

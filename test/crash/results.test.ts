@@ -98,7 +98,7 @@ async function good(caller: TestClient): Promise<void> {
 }
 
 for (const [what, make] of Object.entries(UNWRITABLE)) {
-  test(`${what} is answered with -32603, and the operator hears why`, async () => {
+  test(`${what} is answered with -32603, and the log has the reason`, async () => {
     const { server, told } = stage();
     server.tool('sync', {}, make);
     server.tool('async', {}, async () => make());

@@ -193,14 +193,14 @@ test('helpers, data, schemas and base classes beside a tool are no tools', async
   );
 });
 
-test('a module without a tool is told what it could export', async () => {
+test('the error for a module without a tool lists what it could export', async () => {
   assert.match(
     await refusal({ helper: () => 1 }),
     /exports no definition; export defineTool\(…\).*getName, getDefinition, validateArguments and execute.*schema.*helper module with "_"/,
   );
 });
 
-test('what is nearly a tool is told what it lacks', async () => {
+test('the error for a value that is nearly a tool names the missing part', async () => {
   const { getDefinition: _, ...lacking } = object;
   assert.match(await refusal({ lacking }), /^lacking has getName and execute, but no getDefinition: add one/);
   assert.is(

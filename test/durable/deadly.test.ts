@@ -144,7 +144,7 @@ async function refusalsOf(life: Life): Promise<readonly { element: string; incid
   return JSON.parse(textOf(await life.call('report', {})));
 }
 
-test('R-39: an event in the middle of which a server was killed twice is innocent: it is done once nobody kills it', async () => {
+test('R-39: an event during which a server was killed twice is innocent: it runs once the kills stop', async () => {
   const file = join(folder, 'killed.db');
   const until = join(folder, 'killed');
   let life = new Life(file);

@@ -155,7 +155,7 @@ const bring = (process: Process, asked: JsonObject, size: string): Promise<JsonO
   });
 };
 
-test('R-01: a call that waits for an answer continues where its machine was, in another process: nothing before it is done again', async () => {
+test('R-01: a call that waits for an answer continues from the state of its machine in another process, and repeats no earlier work', async () => {
   const disk = new Disk();
   const world = new World();
   world.paying.open();
@@ -207,7 +207,7 @@ test('R-01: a question that is asked a second time has a key of its own in every
   await three.server.close();
 });
 
-test('R-01: work that was under way starts again, its steps are not done again, and it is known to others by the same key', async () => {
+test('R-01: interrupted work starts again with the same key, and its finished steps do not run again', async () => {
   const disk = new Disk();
   const world = new World();
   const one = await start(disk, shop(world));
@@ -247,7 +247,7 @@ test('R-01: the place of a machine is kept in a file as well, however often it w
   rmSync(folder, { recursive: true });
 });
 
-test('R-01: a delay continues over a restart: what was due meanwhile is due at once, and once', async () => {
+test('R-01: a delay continues over a restart: a timer that was due meanwhile fires at once, and once', async () => {
   const disk = new Disk();
   const world = new World();
   const one = await start(disk, shop(world));
@@ -270,7 +270,7 @@ test('R-01: a delay continues over a restart: what was due meanwhile is due at o
   await three.server.close();
 });
 
-test('R-01: a delay fires after a restart although no client comes back; who comes later hears what it came to', async () => {
+test('R-01: a delay fires after a restart although no client reconnects; a later client receives the result', async () => {
   const disk = new Disk();
   const world = new World();
   const one = await start(disk, shop(world));
@@ -286,7 +286,7 @@ test('R-01: a delay fires after a restart although no client comes back; who com
   await two.server.close();
 });
 
-test('R-01: a call that continues alone after a restart takes the answer of a client that comes back in time', async () => {
+test('R-01: a call that continues after a restart without its client takes the answer of a client that reconnects in time', async () => {
   const disk = new Disk();
   const world = new World();
   world.paying.open();
@@ -320,7 +320,7 @@ test('R-29: the delay of a task that waits for an answer fires after a restart',
   await two.server.close();
 });
 
-test('R-29: a task that is a machine continues where it was, also one that worked, and its question keeps its key', async () => {
+test('R-29: a task of a machine continues from its state, also if it was working, and its question keeps its key', async () => {
   const disk = new Disk();
   const world = new World();
   const one = await start(disk, shop(world));
@@ -347,7 +347,7 @@ test('R-29: a task that is a machine continues where it was, also one that worke
   await three.server.close();
 });
 
-test('a machine of another version does not go on with a place that it may not have: its caller is told', async () => {
+test('a machine of another version does not continue from a checkpoint that may not fit: the caller gets an error', async () => {
   const disk = new Disk();
   const world = new World();
   const one = await start(disk, shop(world));
@@ -370,7 +370,7 @@ test('a machine of another version does not go on with a place that it may not h
   await two.server.close();
 });
 
-test('a machine that cannot be kept starts again after a restart, with what was answered, and the log says why', async () => {
+test('a machine that cannot be persisted starts again after a restart, with its answers, and the log has the reason', async () => {
   const disk = new Disk();
   const world = new World();
   world.paying.open();

@@ -160,7 +160,7 @@ test('S-05: an event id that no event has, or that is another session’s, is 40
     assert.is((await session?.get({ 'last-event-id': forged }))?.status, 404, String(forged));
 });
 
-test('S-03: after a restart a session serves nobody but its principal, and nobody learns that it is there', async () => {
+test('S-03: after a restart a session serves only its principal, and no other principal learns that it exists', async () => {
   // One that nobody has woken yet.
   const { owned: mine } = await after();
   const foreign = { authorization: 'you' };
@@ -173,7 +173,7 @@ test('S-03: after a restart a session serves nobody but its principal, and nobod
   assert.is((await mine.post({ jsonrpc: '2.0', id: 1, method: 'ping' })).status, 200);
 });
 
-test('R-01: a result that a client has is told again after a kill, and what had begun is not run twice', async () => {
+test('R-01: a result that a client has is repeated after a kill, and a call that had begun does not run twice', async () => {
   const { calling, acked } = await after();
   await repeatAll(calling, '0', acked);
   for (let round = 1; round < (FULL ? 100 : 1); round += 1) {

@@ -25,7 +25,7 @@ async function sleepAll(stage: Stage): Promise<void> {
   await settle();
 }
 
-test('R-22: a session that nobody uses leaves memory, and wakes with its next request', () =>
+test('R-22: an unused session leaves memory, and wakes with its next request', () =>
   serving(
     async (stage) => {
       const session = await openSession(stage.url);

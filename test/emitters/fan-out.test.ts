@@ -131,7 +131,7 @@ async function untilTold({ told }: Crowd, times = 1): Promise<void> {
 
 for (const era of ['legacy', 'modern'] as const)
   for (const kind of ['list', 'resource', 'task'] as const)
-    test(`R-44 a call is answered while a ${kind} change is told to ${MANY} ${era} clients, and each is notified once`, async () => {
+    test(`R-44 a call is answered during the broadcast of a ${kind} change to ${MANY} ${era} clients, and each is notified once`, async () => {
       const all = await crowd(era, kind);
       const bystander = all.connect();
       let toldBefore: number | undefined;
@@ -161,7 +161,7 @@ class BusyClock extends SimulatedClock {
   }
 }
 
-test('R-44 a slice ends when its time is over, however few were told', async () => {
+test('R-44 a slice ends when its time is over, however few clients were notified', async () => {
   const all = await crowd('legacy', 'list', new BusyClock());
   await all.change();
   all.clock.pass(10);
@@ -172,7 +172,7 @@ test('R-44 a slice ends when its time is over, however few were told', async () 
 });
 
 for (const era of ['legacy', 'modern'] as const) {
-  test(`R-44 a change during a broadcast to ${era} clients reaches everybody, and is one with what had yet to be told`, async () => {
+  test(`R-44 a change during a broadcast to ${era} clients reaches every client, and coalesces with pending notifications`, async () => {
     const all = await crowd(era, 'resource');
     await all.change();
     all.clock.pass(10);
@@ -191,7 +191,7 @@ for (const era of ['legacy', 'modern'] as const) {
     await all.server.close();
   });
 
-  test(`R-44 ${era} clients that leave during a broadcast take nobody else's notification with them, and who comes receives nothing old`, async () => {
+  test(`R-44 ${era} clients that leave during a broadcast take no other client's notification with them, and new clients receive nothing old`, async () => {
     const all = await crowd(era, 'list');
     await all.change();
     all.clock.pass(10);
@@ -227,7 +227,7 @@ for (const era of ['legacy', 'modern'] as const) {
   });
 }
 
-test('R-44 what is written to many streams leaves in the turn in which it is told, and in the order of the changes', async () => {
+test('R-44 writes to many streams leave in the turn of their notification, in the order of the changes', async () => {
   const { server, clock } = stage();
   const responses: ServerResponse[] = [];
   const front = createNodeServer((request, response) => {
@@ -335,7 +335,7 @@ test(`R-44 a server that closes ends ${MANY} legacy streams over HTTP in slices,
   assert.ok(most > 0 && most <= MANY / 2, `${most} ended in one turn`);
 });
 
-test('a thing that changes all the time is told to everybody, and holds up no other', () => {
+test('every client is notified of a subject that changes all the time, and it delays no other subject', () => {
   const told: string[] = [];
   const fanOut = new FanOut<string, string>((hearer, change) => void told.push(`${hearer} ${change}`));
   const hearers = new Map(['a', 'b', 'c', 'd'].map((name, index) => [name, index + 1]));
@@ -387,7 +387,7 @@ test('what a hearer is owed is what has not reached it', () => {
   assert.equal(told, ['a x', 'b x again', 'a x again']);
 });
 
-test('hearers that have all left, and others in their place, are notified of the later change', () => {
+test('if all subscribers of a change have left, the subscribers in their place are notified of the later change', () => {
   const told: string[] = [];
   const fanOut = new FanOut<string, string>((hearer, change) => void told.push(`${hearer} ${change}`));
   const first = new Map([['a', 1]]);

@@ -70,7 +70,7 @@ test('closing the stream ends it: nothing more is sent for it, and the others he
     offer,
   ));
 
-test('clients with the same id hear each only what it asked for, and nobody else does', () =>
+test('clients with the same id each receive only what they asked for', () =>
   serving(
     async (stage) => {
       const session = await openSession(stage.url);

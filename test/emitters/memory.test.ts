@@ -30,7 +30,7 @@ test('a burst becomes one notification for each subscription, each with its own 
   await caller.close();
 });
 
-test('a subscription receives nothing of what had changed before it was opened', async () => {
+test('a subscription receives no change from before it was opened', async () => {
   const { server, clock } = stage();
   const caller = await client(server);
   open(caller, TOOLS, 'early');
@@ -223,7 +223,7 @@ test('a client that ends its input gets the results of its subscriptions, and is
   assert.is(clock.now(), 0);
 });
 
-test('a failure while changes are gathered is told to the operator, and the next change to the client', async () => {
+test('a failure while changes are gathered is logged, and the client is notified of the next change', async () => {
   const clock = new SimulatedClock();
   let broken = true;
   const faulty = {

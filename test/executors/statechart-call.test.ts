@@ -267,7 +267,7 @@ test('asks for what a machine within the machine invokes, without a name in any 
   await client.close();
 });
 
-test('hears in onError that the client cannot be asked', async () => {
+test('receives in onError that the client cannot be asked', async () => {
   const server = make();
   server.tool('order', { input, machine: order });
   const client = await opened(server, {});
@@ -275,7 +275,7 @@ test('hears in onError that the client cannot be asked', async () => {
   await client.close();
 });
 
-test('hears in onError that nobody answered', async () => {
+test('receives in onError that no answer came', async () => {
   const clock = new SimulatedClock();
   const server = make({ clock, limits: { askMs: 5_000 } });
   server.tool('order', { input, machine: order });
@@ -477,7 +477,7 @@ test('is what a module may export', async () => {
   await client.close();
 });
 
-test('says where it is run outside of a call that it has nobody to ask', async () => {
+test('outside of a call, reports that there is no client to ask', async () => {
   const { createActor, toPromise } = await import('xstate');
   const actor = createActor(roots).start();
   await toPromise(actor).then(

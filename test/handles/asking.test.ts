@@ -92,7 +92,7 @@ test('the call that leads to a question asks its client, and so for what the ans
   assert.equal(again.asked, ['size.2', 'gift.2']);
 });
 
-test('a question that nobody was there to be asked waits, is told, and is put by the next call', async () => {
+test('a question without a client waits, is reported, and is asked by the next call', async () => {
   const { handles } = await stage([kind]);
   const { handle } = await handles.create('parcel', {}, ALICE);
   await handles.send('parcel', handle, PACK, ALICE);
@@ -122,7 +122,7 @@ test('a question survives a restart under the same name, and hibernation; it is 
   assert.equal(later.asked, []);
 });
 
-test('an instance whose question nobody puts hibernates, and asks when it wakes', async () => {
+test('an instance whose question no call can ask hibernates, and asks when it wakes', async () => {
   const { handles, clock, inspection } = await stage([kind]);
   const { handle } = await handles.create('parcel', {}, ALICE);
   await handles.send('parcel', handle, PACK, ALICE);
@@ -166,7 +166,7 @@ test('an event that leaves the state withdraws the question', async () => {
   assert.is(cancelled.asks, undefined);
 });
 
-test('a machine hears that the client of the call that led to its question cannot be asked; of another’s it does not', async () => {
+test('a machine gets an error if the client of the call that led to its question cannot be asked, and none for the client of a later call', async () => {
   const { handles } = await stage([kind]);
   const { handle } = await handles.create('parcel', {}, ALICE);
   const cannot = () => Promise.reject(new CannotAsk('a form', { elicitation: {} }));

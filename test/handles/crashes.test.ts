@@ -139,7 +139,7 @@ const loops = createMachine({
   },
 });
 
-test('R-16: an instance that crashes by itself is restarted three times, then set aside; its neighbours notice nothing', async () => {
+test('R-16: an instance that crashes without an event is restarted three times, then quarantined; other instances are not affected', async () => {
   const kind = { name: 'loops', machine: loops, version: '1', events: [] };
   const first = await stage([kind, orderKind()], { store: disk() });
   const { handles, clock, store, incidents } = first;

@@ -79,7 +79,7 @@ test('R-01: a process that dies loses no event that was acknowledged, and keeps 
   assert.equal(view, { items: ['tea'] });
 });
 
-test('R-18: what the store refuses has not happened; the instance continues from what was kept, and takes events again', async () => {
+test('R-18: a change that the store rejects has no effect; the instance continues from its last durable state, and accepts events again', async () => {
   const store = disk();
   const { handles, clock } = await stage([orderKind()], { store });
   const { handle } = await handles.create('order', {}, ALICE);
@@ -93,7 +93,7 @@ test('R-18: what the store refuses has not happened; the instance continues from
   assert.equal((await handles.send('order', handle, add('tea'), ALICE)).view, { items: ['tea'] });
 });
 
-test('what was invoked runs again after a restart, and its end is heard', async () => {
+test('an invoked actor runs again after a restart, and the machine receives its end', async () => {
   const work = new Work();
   const first = await stage([orderKind(orderMachine(work.logic))], { store: disk() });
   const { handle } = await first.handles.create('order', { items: ['tea'] }, ALICE);
@@ -109,7 +109,7 @@ test('what was invoked runs again after a restart, and its end is heard', async 
   assert.is((await second.handles.get('order', handle, ALICE)).state, 'paid');
 });
 
-test('a delay continues through a restart; one that is late fires at once, and once', async () => {
+test('a delay continues after a restart; a late one fires at once, and once', async () => {
   const work = new Work();
   const first = await stage([orderKind(orderMachine(work.logic))], { store: disk() });
   const { handle } = await first.handles.create('order', { items: ['tea'] }, ALICE);
@@ -190,7 +190,7 @@ class Jumping extends SimulatedClock {
   }
 }
 
-test('a step that was kept is not done again; its work continues after a restart, with the same key', async () => {
+test('a persisted step does not run again; its work continues after a restart, with the same key', async () => {
   const done: string[] = [];
   const keys: string[] = [];
   let halted: Promise<void> | undefined = new Promise(() => {});

@@ -57,7 +57,7 @@ test('a final state gives the output, and no event is taken after it', async () 
   assert.equal((await handles.get('order', handle, ALICE)).output, { items: ['tea'] });
 });
 
-test('ending stops what runs, and is told again', async () => {
+test('ending stops running work, and its result is repeated', async () => {
   const work = new Work();
   const { handles } = await stage([orderKind(orderMachine(work.logic))]);
   const { handle } = await handles.create('order', { items: ['tea'] }, ALICE);
@@ -90,7 +90,7 @@ test("S-04: another's handle is an unknown one, in every call, in the same words
   assert.is((await handles.get('order', handle, ALICE)).version, 1);
 });
 
-test('a list pages through the handles of its caller, the oldest first, and of nobody for anonymous', async () => {
+test('a list pages through the handles of its caller, the oldest first, and is empty for an anonymous caller', async () => {
   const { handles } = await stage([orderKind()]);
   const made: string[] = [];
   for (let n = 0; n < 5; n += 1) made.push((await handles.create('order', {}, ALICE)).handle);
@@ -123,7 +123,7 @@ test('an idle handle leaves memory and wakes with the next message', async () =>
   assert.is(live.size, 1);
 });
 
-test('a handle expires for want of use and at the end of its life, and is distinguished from one that never was', async () => {
+test('a handle expires without use and at the end of its lifetime, and an expired handle is distinguished from an unknown one', async () => {
   const kind = orderKind(undefined, { idleMs: 3_600_000, ttlMs: 3 * 3_600_000 });
   const { handles, clock } = await stage([kind]);
   const { handle } = await handles.create('order', {}, ALICE);

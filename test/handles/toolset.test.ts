@@ -205,7 +205,7 @@ test('S-01: an event of XState, or a pattern, cannot be listed', () => {
     );
 });
 
-test("S-04: a handle is nobody's but its owner's, for every tool and resource", () =>
+test('S-04: a handle belongs to its owner only, for every tool and resource', () =>
   withShop(async ({ client }) => {
     const ada = client('ada');
     const eve = client('eve');
@@ -274,7 +274,7 @@ test('the handles of who asks complete {handle}', () =>
     assert.equal(await completed(String(mine[1]).slice(0, 12)), [mine[1]]);
   }));
 
-test('S-04: each change is told to those who watch the handle, in both eras, and to its owner only', () =>
+test('S-04: each change notifies the subscribers of the handle, in both eras, and only its owner', () =>
   withShop(async ({ client, clock }) => {
     const ada = client('ada');
     const handle = await create(ada);

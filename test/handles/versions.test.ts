@@ -48,7 +48,7 @@ function linesOf(context: unknown): { lines: Record<string, number> } {
   return { lines: Object.fromEntries(items.map((item) => [item, 1])) };
 }
 
-test('R-27: an instance of another version is refused in clear words, kept as it is, and continues where its version is known', async () => {
+test('R-27: an instance of an unknown version is rejected with a clear message and stays unchanged, and continues where its version is known', async () => {
   const first = await stage([orderKind()], { store: disk() });
   const { handle } = await first.handles.create('order', { items: ['tea'] }, ALICE);
   const without = await first.again({ kinds: [newKind] });

@@ -34,7 +34,7 @@ for (const [fixture, what] of [
   });
 }
 
-test('a good file passes, and its skipped test is told with its reason', () => {
+test('a good file passes, and its skipped test is reported with its reason', () => {
   const { code, last, output } = run('good');
   assert.is(code, 0);
   assert.is(last, '2 passed, 0 failed, 1 skipped');

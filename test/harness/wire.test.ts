@@ -184,7 +184,7 @@ test('holds a modern request to its own revision, whatever the session', () => {
   );
 });
 
-test('finds an answer that nobody asked for, and a second one', () => {
+test('finds an answer to no request, and a second answer', () => {
   assert.throws(() => talk('2025-06-18', ['out', result('{}')]), /answers request 1, which nobody sent/);
   assert.throws(
     () => talk('2025-06-18', ASK, ['out', result('{}')], ['out', result('{}')]),
@@ -222,7 +222,7 @@ test('finds progress that no unanswered request asked for', () => {
   assert.throws(() => talk('2025-06-18', progress), /progress for token "p"/);
 });
 
-test('finds what a subscription is told before it is acknowledged, has not asked for, or once it is over', () => {
+test('finds notifications of a subscription before its acknowledgement, without a request, or after its end', () => {
   const listen = [
     'in',
     `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},${META}}}`,

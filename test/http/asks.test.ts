@@ -61,7 +61,7 @@ test('where the client of a call takes no stream, it is asked on the stream of i
     define,
   ));
 
-test('the answer of another session is nobody’s', () =>
+test('an answer from another session is ignored', () =>
   serving(
     async ({ url }) => {
       const session = await openSession(url, '2025-11-25', {}, CAPABLE);

@@ -52,7 +52,7 @@ test('all that a handler reports in one turn is one chunk, whole and in order', 
     raw.cut();
   }));
 
-test('a report is with its client before the handler continues', () =>
+test('a client has a report before the handler continues', () =>
   serving(async (stage) => {
     const raw = await Raw.open(stage.url);
     raw.write(post('held', { key: 'k' }));

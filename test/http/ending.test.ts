@@ -101,7 +101,7 @@ test('R-25: the GET streams of sessions end with when to come back, at once or w
   await closed;
 });
 
-test('what does not end within the grace time is told so, and the server closes all the same', async () => {
+test('a call that exceeds the grace time is aborted, and the server closes all the same', async () => {
   const stage = await serveHttp({ server: { limits: { graceMs: 500 } } });
   const key = 'for ever';
   const { asked, held } = await running(stage, key, call(stage.url, 'held', { key }), false);
@@ -128,7 +128,7 @@ test('a client that never reads its stream does not keep a server from closing',
   await closed;
 });
 
-test('nobody listens on the port of a server that is closed, and the port is free', async () => {
+test('a closed server does not listen on its port, and the port is free', async () => {
   const stage = await serveHttp();
   await stage.close();
   await ask(stage.url, { body: PING, agent: false }).then(

@@ -115,7 +115,7 @@ test('count the streams of sessions, too', () =>
     { maxExchanges: 2 },
   ));
 
-test('are bounded for each principal, whoever else is there', () =>
+test('are bounded for each principal, independent of others', () =>
   serving(
     async (stage) => {
       const ends = [await hold(stage, 'a', bearer('ann')), await hold(stage, 'b', bearer('ann'))];
@@ -129,7 +129,7 @@ test('are bounded for each principal, whoever else is there', () =>
     { maxExchangesPerPrincipal: 2, authenticate },
   ));
 
-test('of everybody who is nobody are not bounded by that', () =>
+test('of anonymous clients have no bound per principal', () =>
   serving(
     async (stage) => {
       const ends = [await hold(stage, 'a'), await hold(stage, 'b'), await hold(stage, 'c')];
@@ -176,7 +176,7 @@ test('R-10: of 1,000 requests at once those within the bound run, the others are
     { server: { limits: { maxStatelessInFlight: 200 } } },
   ));
 
-test('health is told to whoever asks, and a server that is closing is not ready', () =>
+test('health is answered to every client, and a server that is closing is not ready', () =>
   serving(async (stage) => {
     const at = (path: string, agent: Agent | false = false): Promise<Answer> =>
       ask(new URL(path, stage.url).href, { method: 'GET', headers: { accept: undefined }, agent });

@@ -281,7 +281,7 @@ test('goes by the names that it is given, and by those of this machine', async (
   await named.close();
 });
 
-test('refuses to be bound where others can reach it, unless it is told its names', () => {
+test('rejects an address that others can reach, unless its names are given', () => {
   for (const host of ['0.0.0.0', '::', '192.168.1.5', 'mcp.example.com', 'localhost.attacker.com']) {
     assert.throws(
       () => http({ port: 0, host }),

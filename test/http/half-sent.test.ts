@@ -110,7 +110,7 @@ test('a request that is being answered, and a stream, may take longer than a req
   assert.match((await answer.events.rest()).at(-1)?.data ?? '', 'at last');
 });
 
-test('S-08: 200 clients that send a byte now and then keep nobody waiting', async () => {
+test('S-08: 200 clients that send a byte now and then delay no other client', async () => {
   const p99 = async (turn: () => void): Promise<number> => {
     const took: number[] = [];
     for (let nth = 0; nth < 300; nth += 1) {

@@ -129,7 +129,7 @@ test('answers 404 beside its path, 405 to other methods with those there are, an
     await refused(await send(stage.url, 'tools/list', { headers: { accept } }), 406, undefined);
 });
 
-test('serves at the path that it is told', async () => {
+test('serves at the configured path', async () => {
   const other = await serveHttp({ path: '/a/b' });
   assert.is(new URL(other.url).pathname, '/a/b');
   await answered(await send(other.url, 'tools/list'));
@@ -219,7 +219,7 @@ test('S-21: holds each principal to its rate, and says when to come again', asyn
   await limited.close();
 });
 
-test('holds each session to its rate where nobody authenticates', async () => {
+test('limits the rate of each session if clients are anonymous', async () => {
   const limited = await serveHttp({ rate: { perSecond: 1, burst: 5 } });
   const [one, other] = [await openSession(limited.url), await openSession(limited.url)];
   const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };

@@ -39,7 +39,7 @@ test('are the same as one body and as events, whatever the id', () =>
     offerMany,
   ));
 
-test('are told in the words of each revision, and again after a change', () =>
+test('have the form of each revision, also after a change', () =>
   serving(
     async ({ url, server }) => {
       const session = await openSession(url, '2025-03-26');

@@ -126,7 +126,7 @@ for (const kind of ['fetch', 'node'] as const) {
       assert.is((await say({ id: 2, method: 'ping' })).status, 404);
     }));
 
-  test(`server.${kind}: closing the response cancels the request, and its handler hears at once`, () =>
+  test(`server.${kind}: closing the response cancels the request, and aborts the signal of its handler at once`, () =>
     serving(kind, OPTIONS, async (served) => {
       const stream = await served.stream(
         modern('tools/call', { params: { name: 'speak' }, meta: { progressToken: 1 } }),
@@ -191,7 +191,7 @@ test('server.fetch: aborting the request cancels it too, before there is an answ
     assert.equal(busy(served.server), []);
   }));
 
-test('server.fetch: a body that nobody reads costs a bounded part of the memory, and is broken off', () =>
+test('server.fetch: a body without a reader costs bounded memory, and is aborted', () =>
   serving('fetch', { stallMs: 5_000 }, async (served) => {
     const { body } = await served.fetch(
       modern('tools/call', { params: { name: 'speak' }, meta: { [META.logLevel]: 'info', progressToken: 1 } }),
@@ -279,13 +279,13 @@ test('server.node: each handler runs in the async context of its own request, ho
   }
 });
 
-test('a mounted server that nobody told its names serves those of this machine alone', () =>
+test('a mounted server without configured names serves only the names of this machine', () =>
   serving('fetch', {}, async (served) => {
     assert.is(await statusAt(served, 'http://localhost:3000/mcp'), 200);
     assert.is(await statusAt(served, 'http://mcp.example.com/mcp'), 403);
   }));
 
-test('a mounted server goes by the names that it is told, and by no others', () =>
+test('a mounted server serves its configured names, and no others', () =>
   serving('fetch', { allowedHosts: ['mcp.example.com'] }, async (served) => {
     assert.is(await statusAt(served, 'https://mcp.example.com/anywhere'), 200);
     assert.is(await statusAt(served, 'http://localhost/mcp'), 403);

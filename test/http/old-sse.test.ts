@@ -362,7 +362,7 @@ test('a stream serves only the principal that opened it', () =>
     { authenticate: ({ header }) => header('authorization') },
   ));
 
-test('a message that cannot be read is told, and the stream continues', () =>
+test('a message that cannot be read is reported, and the stream continues', () =>
   serving(async ({ url }) => {
     const client = await opened(url);
     for (const [body, code] of [

@@ -119,7 +119,7 @@ const ATTEMPTS = 10;
 const FRAMINGS = ['length', 'chunks'] as const;
 
 for (const kind of ['http', 'node'] as const) {
-  test(`S-40: ${kind}: each of ${ATTEMPTS * 4} bodies that are too long is answered with 413, whoever sends on and whoever asks first`, () =>
+  test(`S-40: ${kind}: each of ${ATTEMPTS * 4} bodies that are too long is answered with 413, whether its client sends on or asks first`, () =>
     serving(kind, {}, async ({ url }) => {
       for (let nth = 0; nth < ATTEMPTS; nth += 1)
         for (const framing of FRAMINGS)
@@ -199,7 +199,7 @@ for (const kind of ['http', 'node'] as const) {
       assert.is(raw.text.match(/^HTTP\/1\.1/gm)?.length, 1, raw.text);
     }));
 
-  test(`S-40: ${kind}: drops a client that never ends, and one that sends nothing more`, () =>
+  test(`S-40: ${kind}: drops a client whose body does not end, and one that sends nothing more`, () =>
     serving(kind, {}, async ({ url, clock }) => {
       const { hostname, port } = new URL(url);
       const open = async (): Promise<Socket> => {
@@ -239,7 +239,7 @@ for (const kind of ['http', 'node'] as const) {
     }));
 }
 
-test('S-40: http: what waits for its 100 Continue is told to send, and served', () =>
+test('S-40: http: a client that waits for 100 Continue receives it, and is served', () =>
   serving('http', {}, async ({ url }) => {
     const raw = await Raw.open(url);
     const body = '{"jsonrpc":"2.0","id":1,"method":"ping"}';

@@ -72,7 +72,7 @@ for (const revision of ['2025-03-26', '2025-06-18', '2025-11-25']) {
       }
     }));
 
-  test(`a ${revision} handler whose stream was cut continues, and all of it is there when the client comes back`, () =>
+  test(`a ${revision} handler whose stream was cut continues, and the client receives all events when it reconnects`, () =>
     serving(async (stage) => {
       const session = await openSession(stage.url, revision);
       for (const cut of cuts.filter((each) => each > 0)) {
@@ -88,7 +88,7 @@ for (const revision of ['2025-03-26', '2025-06-18', '2025-11-25']) {
       }
     }));
 
-  test(`a ${revision} client that comes back before the end continues live`, () =>
+  test(`a ${revision} client that reconnects before the end receives the later events live`, () =>
     serving(async (stage) => {
       const session = await openSession(stage.url, revision);
       for (const cut of cuts.filter((each) => each > 0 && each < ALL - 1)) {
@@ -175,7 +175,7 @@ test('a replay has the events of its own stream only', () =>
     }
   }));
 
-test("the session's own stream is replayed too, and continues live", () =>
+test("the session's own stream is replayed too, and then sends events live", () =>
   serving(
     async (stage) => {
       const session = await openSession(stage.url);
@@ -336,7 +336,7 @@ test('maxReplayBytes bounds what is kept, too', () =>
     { maxReplayBytes: 2_000 },
   ));
 
-test('what nobody has read yet does not fall to the bounds: the answer comes, after progress that only grows', () =>
+test('unread events stay within the bounds: the answer comes, after progress that only grows', () =>
   serving(
     async (stage) => {
       const session = await openSession(stage.url);
@@ -389,7 +389,7 @@ test('an event id that is unknown is 404', () =>
     assert.is(await pings(session), 200);
   }));
 
-test('S-05: 10,000 forged event ids give nobody an event of another session', () =>
+test('S-05: 10,000 forged event ids return no event of another session', () =>
   serving(async ({ url }) => {
     const [mine, theirs] = [await openSession(url), await openSession(url)];
     const ids: string[] = [];
@@ -442,7 +442,7 @@ function mutated(id: string, own: string, random: (below: number) => number): st
   }
 }
 
-test('many streams that were read to the end do not push out one that nobody has come back for', () =>
+test('many streams that were read to the end do not evict one that waits for its client', () =>
   serving(async (stage) => {
     const session = await openSession(stage.url, '2025-11-25');
     const { answering, drive } = await driven(stage, session, 'unread');

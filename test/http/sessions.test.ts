@@ -85,7 +85,7 @@ for (const revision of LEGACY) {
     }));
 }
 
-test('a revision that nobody knows is answered with the latest legacy one', () =>
+test('an unknown revision is answered with the latest legacy one', () =>
   serving(async ({ url }) => {
     const { json } = await ask(url, { body: initialize('2099-01-01') });
     assert.is((await json()).result?.protocolVersion, '2025-11-25');
@@ -117,7 +117,7 @@ test('a client cannot choose the id of its session', () =>
     assert.is(sessions(), 0);
   }));
 
-test('a message outside of any session is refused with 400, and told what would open one', () =>
+test('a message outside of any session is rejected with 400, and the error describes how to open one', () =>
   serving(async ({ url, sessions }) => {
     for (const body of [NOTE, RESPONSE, { jsonrpc: '2.0', id: 2, method: 'tools/list' }, [PING]]) {
       const { status, message } = await refusal(ask(url, { body }));
@@ -260,7 +260,7 @@ test('streams of a session that their client has dropped no longer count against
     { maxExchanges: 4 },
   ));
 
-test('a session that nobody uses expires, not before sessionIdleMs and soon after, and each request puts that off', () =>
+test('an unused session expires, not before sessionIdleMs and soon after, and each request postpones that', () =>
   serving(
     async ({ url, clock, sessions }) => {
       const session = await openSession(url);
@@ -333,7 +333,7 @@ test('maxSessionsPerPrincipal bounds each principal by itself', () =>
     { authenticate: ({ header }) => header('authorization'), server: { limits: { maxSessionsPerPrincipal: 2 } } },
   ));
 
-test('maxSessionsPerPrincipal does not bound those whom nobody knows', () =>
+test('maxSessionsPerPrincipal does not bound anonymous clients', () =>
   serving(
     async ({ url, sessions }) => {
       for (let count = 0; count < 3; count += 1) await openSession(url);
@@ -342,7 +342,7 @@ test('maxSessionsPerPrincipal does not bound those whom nobody knows', () =>
     { server: { limits: { maxSessionsPerPrincipal: 1 } } },
   ));
 
-test('a second initialize in a session is refused, and the session continues', () =>
+test('a second initialize in a session is rejected, and the session continues', () =>
   serving(async ({ url, sessions }) => {
     const session = await openSession(url);
     const answer = await session.post(initialize('2025-06-18', 2));
@@ -493,7 +493,7 @@ test('MCP-Protocol-Version is none or a legacy revision that is known, or the re
     assert.is(sessions(), 1);
   }));
 
-test('an initialize with an MCP-Protocol-Version that nobody knows gets 400, and opens nothing', () =>
+test('an initialize with an unknown MCP-Protocol-Version gets 400, and opens nothing', () =>
   serving(async ({ url, sessions }) => {
     for (const revision of ['1999-01-01', 'latest']) {
       const headers = { 'mcp-protocol-version': revision };
@@ -504,7 +504,7 @@ test('an initialize with an MCP-Protocol-Version that nobody knows gets 400, and
     for (const revision of LEGACY) await openSession(url, revision, { 'mcp-protocol-version': revision });
   }));
 
-test('a DELETE with an MCP-Protocol-Version that nobody knows gets 400, and ends nothing', () =>
+test('a DELETE with an unknown MCP-Protocol-Version gets 400, and ends nothing', () =>
   serving(async ({ url, sessions }) => {
     const session = await openSession(url, '2025-06-18');
     const { status } = await session.delete({ 'mcp-protocol-version': '1999-01-01' });

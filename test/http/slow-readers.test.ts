@@ -110,7 +110,7 @@ async function begun(stage: Stage, floods: readonly Flood[], count: number): Pro
   while (floods.length < count) await answered(await call(stage.url, 'echo', { text: 'x' }));
 }
 
-test('R-08: clients that never read cost a bounded part of the memory, are dropped with a reason, and nobody else waits for them', () => {
+test('R-08: clients that never read cost bounded memory, are dropped with a reason, and delay no other client', () => {
   const CLIENTS = 20;
   const floods: Flood[] = [];
   return serving(
@@ -150,7 +150,7 @@ test('R-08: clients that never read cost a bounded part of the memory, are dropp
   );
 });
 
-test('R-08: a session continues, and so does what it runs, when its client reads nothing and is dropped', () => {
+test('R-08: a session and its calls continue when its client reads nothing and is dropped', () => {
   const floods: Flood[] = [];
   return serving(
     async (stage) => {

@@ -207,7 +207,7 @@ test('CVE-2026-33946: a second stream of the session waits as a reserve: each me
     moreNotes,
   ));
 
-test('what is said without a listener is kept for the next stream, equal messages once', () =>
+test('messages without a stream are stored for the next stream, equal messages once', () =>
   serving(
     async (stage) => {
       const session = await openSession(stage.url);
@@ -226,7 +226,7 @@ test('what is said without a listener is kept for the next stream, equal message
     moreNotes,
   ));
 
-test('a change that is told again and again without a listener is kept once', () =>
+test('a change that repeats without a stream is stored once', () =>
   serving(async (stage) => {
     const uris = Array.from({ length: 200 }, (_, index) => `many://${index}`);
     for (const uri of uris) stage.server.resource(uri, {}, () => 'x');
@@ -244,7 +244,7 @@ test('a change that is told again and again without a listener is kept once', ()
     own.cut();
   }));
 
-test('what is said without a listener reaches the next stream whole, however few events are kept', () =>
+test('messages without a stream all reach the next stream, however few events are stored', () =>
   serving(
     async (stage) => {
       const uris = Array.from({ length: 50 }, (_, index) => `many://${index}`);

@@ -153,7 +153,7 @@ function round(): object {
   return { within };
 }
 
-test('a call that nobody comes back for leaves nothing behind, though it has ended', async () => {
+test('an ended call whose client does not return leaves nothing behind', async () => {
   const staged = stage({ limits: { askMs: 1_000 } });
   const live = conversations(staged);
   let finish = (): void => {};
@@ -173,7 +173,7 @@ test('a call that nobody comes back for leaves nothing behind, though it has end
   await staged.server.close();
 });
 
-test('a handler that asks on and on when nobody answers delays no other client', async () => {
+test('a handler that keeps asking without answers delays no other client', async () => {
   const { server, clock } = stage({ limits: { askMs: 1_000 } });
   let tries = 0;
   server.tool('it', {}, async (_, ctx) => {
@@ -268,7 +268,7 @@ test('a client that comes back and declares less is not asked again: the questio
   await server.close();
 });
 
-test('what was answered stays as it was answered, where a call runs again: a step may rest on it', async () => {
+test('an answer stays the same if its call runs again, because a step may depend on it', async () => {
   const [before, after] = [transfers(), transfers()];
   const client = await Modern.of(before.server);
   const first = await client.ask('pay');
@@ -285,7 +285,7 @@ test('what was answered stays as it was answered, where a call runs again: a ste
   await after.server.close();
 });
 
-test('what did not fit, and was asked for again, is taken again where a call runs again', async () => {
+test('an answer that replaces an invalid one is accepted if its call runs again', async () => {
   const [before, after] = [transfers(), transfers()];
   const client = await Modern.of(before.server);
   const first = await client.ask('pay');
@@ -360,7 +360,7 @@ test('a message or a root that lacks what its type promises is asked for again',
   await server.close();
 });
 
-test('a response that no reader may take is an answer that did not come: nobody waits for another', async () => {
+test('a response that cannot be read ends its question: the handler waits for no other', async () => {
   const { server } = stage();
   server.tool('greet', {}, async (_, ctx) => (await ctx.elicit(NAME)).status);
   const client = await connect(server);

@@ -80,7 +80,7 @@ test('the handler waits for the response, in every revision that can be asked', 
   await server.close();
 });
 
-test('choices with titles are told to a client of 2025-06-18 in the words of its revision', async () => {
+test('choices with titles are sent to a client of 2025-06-18 in the form of its revision', async () => {
   const { server } = stage();
   server.tool('size', {}, async (_, ctx) => (await ctx.elicit(SIZES)).status);
   const client = await open(server, '2025-06-18');
@@ -151,7 +151,7 @@ test('a client that answers with an error has not answered', async () => {
   await server.close();
 });
 
-test('responses that nobody waits for, or to questions of another session, are ignored', async () => {
+test('unexpected responses, or responses to questions of another session, are ignored', async () => {
   const { server, told } = stage();
   server.tool('greet', {}, async (_, ctx) => (await ctx.elicit(NAME)).status);
   const [one, other] = [await open(server), await open(server)];
@@ -187,7 +187,7 @@ test('a cancelled request takes its question back', async () => {
   await server.close();
 });
 
-test('the user has limits.askMs, whatever the request may take; a handler that continues without has its own time again', async () => {
+test('the user has limits.askMs, independent of the timeout of its request; a handler that continues without an answer has its full time again', async () => {
   const { server, clock } = stage({ limits: { askMs: 300_000, timeoutMs: 1_000 } });
   server.tool('greet', {}, async (_, ctx) => {
     const answer = await ctx.elicit(NAME).catch((error: unknown) => String(error));
@@ -233,7 +233,7 @@ test('a session that ends takes its questions with it', async () => {
   assert.equal(told, []);
 });
 
-test('a client that declares no capability is asked nothing, and told what is missing', async () => {
+test('a client that declares no capability is asked nothing, and the error names what is missing', async () => {
   const { server } = stage();
   server.tool('greet', {}, async (_, ctx) => (await ctx.elicit(NAME)).status);
   const client = await open(server, '2025-11-25', {});

@@ -118,7 +118,7 @@ test('a state is taken once: replayed while its handler runs, or after it has en
   await server.close();
 });
 
-test('where the process that asked is gone, the call runs again with its answers and steps, and each step is done once', async () => {
+test('if the process that asked has ended, the call runs again with its answers and steps, and each step runs once', async () => {
   const before = refunds();
   const client = await Modern.of(before.server);
   const first = await client.ask('refund', ORDER);
@@ -141,7 +141,7 @@ test('where the process that asked is gone, the call runs again with its answers
   await after.server.close();
 });
 
-test('a call that runs again can ask on, and of two clients that bring one state one is served', async () => {
+test('a call that runs again can ask more questions, and of two clients with the same state one is served', async () => {
   const before = refunds();
   const { requestState } = await (await Modern.of(before.server)).ask('refund', ORDER);
   await before.server.close();
@@ -158,7 +158,7 @@ test('a call that runs again can ask on, and of two clients that bring one state
   await after.server.close();
 });
 
-test('a process with other keys, or a tool that forbids it, does not run a call again', async () => {
+test('a call does not run again in a process with other keys, or if its tool forbids it', async () => {
   const before = refunds();
   const { requestState } = await (await Modern.of(before.server)).ask('refund', ORDER);
   await before.server.close();
@@ -190,7 +190,7 @@ test('old keys open what they sealed, after a new one has come', async () => {
   await after.server.close();
 });
 
-test('a question is open for limits.askMs: then its handler is told, and its state refused', async () => {
+test('a question is open for limits.askMs: then its handler gets an error, and its state is rejected', async () => {
   const { server, clock } = stage({ limits: { askMs: 60_000 } });
   let why: unknown;
   server.tool('ask', {}, async (_, ctx) => {
@@ -219,7 +219,7 @@ test('a question is open for limits.askMs: then its handler is told, and its sta
   await server.close();
 });
 
-test('the oldest gives way where too many wait, and runs again when its client comes back', async () => {
+test('if too many calls wait, the oldest is evicted, and runs again when its client returns', async () => {
   const { server, done } = refunds({ limits: { maxParked: 2 } });
   const client = await Modern.of(server);
   const first = await client.ask('refund', ORDER);
@@ -285,7 +285,7 @@ test('a principal has room of its own, which others cannot use up', async () => 
   await server.close();
 });
 
-test('what is too much for a state is left out of it: the call continues where it stopped, and nowhere else', async () => {
+test('data that exceeds a state is left out of it: the call continues in its own process, and in no other', async () => {
   const make = () => {
     const staged = stage({ limits: { maxStateLength: 500 } });
     staged.server.tool('big', {}, async (_, ctx) => {

@@ -82,7 +82,7 @@ const answer = (caller: Caller, id: string, answers: JsonObject): Promise<JsonOb
   caller.call('troupe_answer', { id, answers });
 
 for (const [era, open] of Object.entries(eras)) {
-  test(`ends the call of ${era} with what is asked, and continues with the answer`, async () => {
+  test(`ends the call of ${era} with its questions, and continues with the answer`, async () => {
     const { server, runs } = shop();
     const caller = await open(server);
     const asked = await caller.call('order');
@@ -142,7 +142,7 @@ for (const [era, open] of Object.entries(eras)) {
     await caller.close();
   });
 
-  test(`expires for ${era}, and the handler is told`, async () => {
+  test(`expires for ${era}, and the handler gets an error`, async () => {
     const { server, runs, clock } = shop({ limits: { askMs: 5_000 } });
     const caller = await open(server);
     const id = idIn(await caller.call('order'));
@@ -269,7 +269,7 @@ test('gives the result of a tool with an output schema by the tool that answers'
   await client.close();
 });
 
-test('a session with nobody known answers for itself only', async () => {
+test('an anonymous session answers for itself only', async () => {
   const { server } = shop();
   const [mine, other] = [await session(server), await session(server)];
   const modern = await Modern.of(server, NONE);

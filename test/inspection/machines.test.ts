@@ -215,7 +215,7 @@ test('an answer names the line that asked for it', async () => {
   await client.close();
 });
 
-test('who listens late is notified of what lives inside of a statechart, too', async () => {
+test('a late listener also receives the living actors inside of a statechart', async () => {
   const server = make();
   const client = await opened(server);
   const result = client.callTool('waits', {});

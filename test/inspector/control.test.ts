@@ -123,7 +123,7 @@ test('a call whose arguments are too deep to be sent is refused, and nothing wai
   await close();
 });
 
-test('S-34 an act that nobody watches is in the log of the operator, without secrets', async () => {
+test('S-34 an action without a viewer is in the log of the operator, without secrets', async () => {
   const logged: string[] = [];
   const server = createServer({ name: 'logged', version: '1.0.0', log: (_, message) => void logged.push(message) });
   server.tool('echo', { input: { type: 'object' } }, (args) => JSON.stringify(args));

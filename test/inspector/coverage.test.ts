@@ -41,7 +41,7 @@ async function open() {
   return { server, coverage, client, handle, send: (event: string) => client.callTool(`order_${event}`, { handle }) };
 }
 
-test('what nothing has run is not visited, and is notified of all the same', async () => {
+test('a machine that has not run is reported as not visited', async () => {
   const server = createServer({ name: 'coverage', version: '1.0.0' });
   server.machine('order', order, { events });
   const coverage = watchCoverage(server);

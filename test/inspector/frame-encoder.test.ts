@@ -34,7 +34,7 @@ test('S-29 a text that is no JSON is shown as far as it has no secret', () => {
   assert.not.ok('about' in record);
 });
 
-test('S-29 a message that is too long to be read is told by its beginning: enough to pair it, and nothing of what is in it', () => {
+test('S-29 of a message that is too long to be read, viewers receive the beginning: enough to pair it, and no content', () => {
   const fill = `${SECRET}${'x'.repeat(300_000)}`;
   const message = (text: string): unknown => {
     const record = encoder().encode(wire(text));
@@ -70,7 +70,7 @@ test('what is said in words is bounded, and has no secret', () => {
   }
 });
 
-test('a chart is reported once, before the first that it governs; what it holds only where somebody wants to see it', () => {
+test('a chart is reported once, before its first actor; its context only if a viewer requests it', () => {
   const machine = createMachine({
     id: 'm',
     context: { secret: SECRET, n: 1 },
@@ -112,7 +112,7 @@ test('a machine without an id is called as its author calls it for clients', () 
   );
 });
 
-test('an actor is notified of also where its statechart cannot be read', () => {
+test('an actor whose statechart cannot be read is still reported', () => {
   const machine = createMachine({});
   Object.defineProperty(machine, 'root', {
     get() {

@@ -44,7 +44,7 @@ test('of an exchange that is left out there is its request, and no mail', async 
   await server.close();
 });
 
-test('the states that it leads to are told by catching up, once', async () => {
+test('its later states are sent while catching up, once', async () => {
   const { server, client, inspection, heard, begin } = await listened((seq) => seq > 0);
   const calls = [client.callTool('later'), client.callTool('later')];
   inspection.catchUp();

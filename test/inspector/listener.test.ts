@@ -61,7 +61,7 @@ async function until(fits: () => boolean, what: string): Promise<void> {
   }
 }
 
-test('S-31 CVE-2025-49596 without the token nothing of the server is told', async () => {
+test('S-31 CVE-2025-49596 without the token nothing of the server is disclosed', async () => {
   const { server, port, token } = await opened();
   const wrong = [
     undefined,
@@ -294,7 +294,7 @@ test('S-29 a secret in the arguments of a tool is in no frame, look, recording o
   await server.close();
 });
 
-test('S-29 the id of a session over HTTP, which is the key to it, is told to no viewer', async () => {
+test('S-29 no viewer receives the id of a session over HTTP, which is the key to it', async () => {
   const { server, get, post, stream } = await opened();
   const { got, end } = stream();
   await until(() => got.text.includes('"hello"'), 'a hello');

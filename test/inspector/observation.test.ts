@@ -69,7 +69,7 @@ function known(frames: readonly Frame[]): Record<string, string> {
   return Object.fromEntries(living.map((line) => [line.address, line.standing(Number.MAX_SAFE_INTEGER)?.state ?? '']));
 }
 
-test('S-32 nobody watches: no listener is attached, and nothing is kept', async () => {
+test('S-32 without a viewer no listener is attached, and nothing is kept', async () => {
   const { clock, server, inspection, observation } = observed();
   assert.is(inspection.on, false);
   const one = view(observation);
@@ -93,7 +93,7 @@ test('S-32 nobody watches: no listener is attached, and nothing is kept', async 
   await server.close();
 });
 
-test('records are gathered, and told together in the order in which they happened', async () => {
+test('records are gathered, and sent together in the order in which they happened', async () => {
   const { clock, server, observation } = observed();
   const { frames, records } = view(observation);
   const before = frames.length;
@@ -111,7 +111,7 @@ test('records are gathered, and told together in the order in which they happene
   await server.close();
 });
 
-test('a late viewer is told who lives, though the beginning is forgotten', async () => {
+test('a late viewer receives the living actors, although their first records are dropped', async () => {
   const { clock, server, observation } = observed({ maxBytes: 30_000 });
   const early = view(observation);
   await called(server, 10);
@@ -133,7 +133,7 @@ test('a late viewer is told who lives, though the beginning is forgotten', async
   await server.close();
 });
 
-test('whoever comes while a call runs is told that it ends', async () => {
+test('a viewer that connects while a call runs receives its end', async () => {
   const { clock, server, inspection, observation, release } = observed();
   const client = await connect(server);
   await client.initialize();
@@ -152,7 +152,7 @@ test('whoever comes while a call runs is told that it ends', async () => {
   await server.close();
 });
 
-test('a viewer that comes back is told what it has missed, and nothing twice', async () => {
+test('a viewer that reconnects receives what it has missed, and nothing twice', async () => {
   const { clock, server, observation } = observed();
   const first = view(observation);
   await called(server, 3);
@@ -170,7 +170,7 @@ test('a viewer that comes back is told what it has missed, and nothing twice', a
   await server.close();
 });
 
-test('S-32 a viewer that reads slowly costs nothing, and is told its gap and who lives', async () => {
+test('S-32 a viewer that reads slowly costs nothing, and receives its gap and the living actors', async () => {
   const { clock, server, observation } = observed({ maxBytes: 30_000 });
   const fast = view(observation);
   const slow = view(observation);
@@ -196,7 +196,7 @@ test('S-32 a viewer that reads slowly costs nothing, and is told its gap and who
   await server.close();
 });
 
-test('S-32 a flood is told by whole exchanges and a gap, and the states are those of the actors', async () => {
+test('S-32 a flood is sent as whole exchanges and a gap, and the states are those of the actors', async () => {
   const { clock, server, observation, inspection, release } = observed({ capacity: 100 });
   const { frames, records } = view(observation);
   const client = await connect(server);
@@ -231,7 +231,7 @@ test('S-32 a flood is told by whole exchanges and a gap, and the states are thos
 });
 
 for (const busy of [false, true])
-  test(`S-32 of a flood of ten seconds exchanges are told from each of them${busy ? ', also where no timer comes to its turn' : ''}`, async () => {
+  test(`S-32 viewers receive exchanges from each of the ten seconds of a flood${busy ? ', also if no timer gets its turn' : ''}`, async () => {
     const clock = new SimulatedClock();
     const server = createServer({ name: 'flooded', version: '1.0.0', clock });
     server.tool('echo', {}, () => 'echo');
@@ -268,7 +268,7 @@ for (const busy of [false, true])
     await server.close();
   });
 
-test('S-32 telling takes a bounded part of the time: the rest is told later, and then less is taken in', async () => {
+test('S-32 sending takes a bounded part of the time: the rest is sent later, and then less is recorded', async () => {
   const clock = new SimulatedClock();
   const server = createServer({ name: 'slow', version: '1.0.0', clock });
   server.tool('echo', {}, () => 'echo');
@@ -301,7 +301,7 @@ test('S-32 telling takes a bounded part of the time: the rest is told later, and
   await server.close();
 });
 
-test('S-32 what is wrong with the observation is told, and the server and the viewers go on', async () => {
+test('S-32 a failure of the observation is reported, and the server and the viewers continue', async () => {
   const faults: unknown[] = [];
   let broken = false;
   const { clock, server, observation } = observed({
@@ -370,7 +370,7 @@ test('S-30 what a statechart hides is hidden from the first message on that brin
   await server.close();
 });
 
-test('what statecharts hold is told with the steps of actors in focus, and of all in a recording', async () => {
+test('the context of statecharts is sent with the steps of actors in focus, and of all in a recording', async () => {
   const { clock, server, observation } = observed();
   const { viewer, records } = view(observation);
   const contexts = (): number => records().filter((record) => record.type === 'step' && 'context' in record).length;

@@ -44,7 +44,7 @@ function exchange({ wire, mail }: ReturnType<typeof sampler>): number {
   return request;
 }
 
-test('everything is told while there is room', () => {
+test('everything is sent while there is room', () => {
   const { heard, ...rest } = sampler(1_000);
   for (let count = 0; count < 100; count += 1) exchange({ heard, ...rest });
   assert.is(heard.take().length, 400);
@@ -68,7 +68,7 @@ test('beyond it whole exchanges are left out, and counted', () => {
   assert.is(heard.take().length, 4);
 });
 
-test('of a flood of ten seconds exchanges are told from each of them, also while nothing is taken', () => {
+test('exchanges are sent from each of the ten seconds of a flood, also while nothing is taken', () => {
   const made = sampler(10);
   const { heard, advance } = made;
   for (let count = 0; count < 20_000; count += 1) {
@@ -83,7 +83,7 @@ test('of a flood of ten seconds exchanges are told from each of them, also while
   assert.is(heard.gap()?.exchanges, 20_000 - exchanges);
 });
 
-test('the exchanges that are notified of a flood are whole, and end when nobody takes them for long', () => {
+test('the exchanges that are sent from a flood are whole, and end if they are not taken for long', () => {
   const made = sampler(10);
   const { heard, advance, wire, mail } = made;
   const begun: number[] = [];
@@ -101,7 +101,7 @@ test('the exchanges that are notified of a flood are whole, and end when nobody 
   assert.is(count('out'), count('in'));
 });
 
-test('steps of what is left out do not keep out what is told', () => {
+test('steps of what is left out do not displace what is sent', () => {
   const { heard, wire, add, advance } = sampler(100);
   const snapshot = getInitialSnapshot(createMachine({}));
   const step = { type: 'step', event: { type: 'e' }, edges: [], snapshot, handled: true } as const;
@@ -119,7 +119,7 @@ test('steps of what is left out do not keep out what is told', () => {
   assert.ok(told >= 90, String(told));
 });
 
-test('what follows later from an exchange is told or left out as its beginning was', () => {
+test('later records of an exchange are sent or left out as its beginning was', () => {
   const { heard, wire, mail } = sampler(3);
   const told = wire('in');
   wire('in');
@@ -154,7 +154,7 @@ test('that holds for exchanges of millions of records ago', () => {
   assert.equal(taken(), [`${later[1]} wire`, `${later[2]} wire`]);
 });
 
-test('states of what is left out are told: the last of each actor', () => {
+test('of what is left out, the last state of each actor is sent', () => {
   const { heard, wire, state, taken } = sampler(1);
   wire('in');
   const left = wire('in');
@@ -166,7 +166,7 @@ test('states of what is left out are told: the last of each actor', () => {
   assert.is(heard.gap()?.records, 99);
 });
 
-test('an actor that is born in what is left out is told if it lives, and left out whole if it is gone', () => {
+test('an actor that is created in what is left out is sent if it lives, and left out whole if it has ended', () => {
   const { heard, wire, add, state, taken } = sampler(1);
   wire('in');
   const left = wire('in');
@@ -182,7 +182,7 @@ test('an actor that is born in what is left out is told if it lives, and left ou
   assert.equal(taken(), ['8 gone lives']);
 });
 
-test('steps and crashes are told also of what is left out, up to a bound; then the last step of each actor', () => {
+test('steps and crashes of what is left out are sent too, up to a bound; then the last step of each actor', () => {
   const { heard, wire, add } = sampler(1);
   wire('in');
   const left = wire('in');
@@ -215,7 +215,7 @@ test('what was put back comes first', () => {
   assert.is(heard.size, 0);
 });
 
-test('whatever happens: what is told and what is accounted for is all that was heard, in order, and exchanges are whole', () => {
+test('in every case, sent and counted records together are all that were recorded, in order, and exchanges are whole', () => {
   const step = fc.record({
     what: fc.constantFrom('in', 'out', 'mail', 'state', 'step', 'created', 'gone', 'take'),
     /** Which of the records so far it is because of; 0 for none. */

@@ -51,7 +51,7 @@ test('S-33 a recording is for its owner only, has no secret, and is a document w
   assert.ok(frames.some((frame) => frame.type === 'chart'));
 });
 
-test('S-33 a process that is killed leaves a recording that can be read, and that the next process continues with', async () => {
+test('S-33 a killed process leaves a readable recording, which the next process continues', async () => {
   const child = spawn(process.execPath, [compiled('test/inspector/recorded-child.ts'), file('killed.json')], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -195,7 +195,7 @@ test('what is no recording is refused, with what it is', () => {
   assert.throws(() => readRecording('hello'), /got other text/);
 });
 
-test('a server that nobody watches can be downloaded as it is now', async () => {
+test('a recording of a server without a viewer can be downloaded', async () => {
   const { server } = made();
   const inspector = await openInspector(server);
   const { origin, hash } = new URL(inspector.url);

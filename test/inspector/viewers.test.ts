@@ -42,7 +42,7 @@ function sink(reads = true) {
   return { got, into };
 }
 
-test('a quiet stream shows that it is open; one that nobody reads is ended after a minute, and observed no longer', async () => {
+test('a quiet stream shows that it is open; one without a reader ends after a minute, and stops its observation', async () => {
   const { clock, viewers, observation } = opened();
   const quiet = sink();
   const stuck = sink(false);

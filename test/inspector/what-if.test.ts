@@ -112,7 +112,7 @@ test('what is at its end takes nothing', () => {
   assert.equal(nextOf(charted), []);
 });
 
-test("an author's code that throws is told", () => {
+test("an error of an author's code is reported", () => {
   const throwing = createMachine({
     context: {},
     on: {

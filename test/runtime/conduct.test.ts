@@ -182,7 +182,7 @@ test('a result that cannot be written names its incident', async () => {
   await client.close();
 });
 
-test('what is no result is told to the model, and to the operator', async () => {
+test('a value that is no result is reported to the model, and to the operator', async () => {
   const told: string[] = [];
   const server = make({ log: (_level, message) => void told.push(message) });
   server.tool('map', {}, () => new Map([[1, 2]]));
@@ -222,7 +222,7 @@ test('a handler may take its context apart', async () => {
   await client.close();
 });
 
-test('a modern request for a legacy revision is told how to open one', async () => {
+test('the error for a modern request with a legacy revision describes how to open one', async () => {
   const client = await connect(make());
   const refused = await refusal(
     client.request('ping', {
@@ -286,7 +286,7 @@ export function typed(server: ReturnType<typeof make>): void {
   server.tool('t', {}, () => new Promise((done) => done('anything')));
 }
 
-test('a transport that never closes does not keep the server, and the operator is notified', async () => {
+test('a transport that never closes does not delay the end of the server, and the operator is notified', async () => {
   const told: string[] = [];
   const clock = new SimulatedClock();
   const server = make({ clock, log: (_level, message) => void told.push(message) });

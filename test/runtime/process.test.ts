@@ -26,7 +26,7 @@ test('R-12: what is thrown too late is an incident, and the process serves on', 
   });
 });
 
-test('R-12: with afterLateError "restart" what is in flight is answered, and the process restarts', async () => {
+test('R-12: with afterLateError "restart" requests in flight are answered, and the process restarts', async () => {
   await using(await Hosted.open({ config: { afterLateError: 'restart' } }), async (hosted) => {
     const inFlight = Array.from({ length: 20 }, () => hosted.call('wait', { ms: 600 }).catch(String));
     await hosted.call('light');

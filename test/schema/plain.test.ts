@@ -120,7 +120,7 @@ test('tells of properties that depend on others, and of names', async () => {
   ]);
 });
 
-test('reports only the branch that was meant, told by type or by fixed values', async () => {
+test('reports only the branch that was meant, recognized by type or by fixed values', async () => {
   const shape = (kind: string, size: string) => ({
     type: 'object',
     properties: { kind: { const: kind }, [size]: { type: 'number' } },

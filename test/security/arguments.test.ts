@@ -97,7 +97,7 @@ test('S-11: no argument reaches the prototype of anything', async () => {
   assert.is(Reflect.get({}, 'polluted'), undefined);
 });
 
-test('S-11: what a handler does to its arguments is no one else’s matter', async () => {
+test('S-11: a handler that changes its arguments affects no other', async () => {
   const args = { a: { b: [1] } };
   await answered(await call(stage.url, 'spoils', args));
   assert.equal(await gets('any', args), [args]);

@@ -72,7 +72,7 @@ test('S-21: the 99th percentile of what is let in at ten times the rate is at mo
     { authenticate },
   ));
 
-test('S-21: who keeps to its rate is never refused, whoever else does not', () =>
+test('S-21: a client within its rate is never rejected, whatever the others do', () =>
   serving(
     async (stage) => {
       for (let step = 0; step < 20; step += 1) {

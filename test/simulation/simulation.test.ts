@@ -71,7 +71,7 @@ for (const [title, breaks, kinds] of BROKEN) {
   });
 }
 
-test('R-32: a failure is told with its seed, and with fewer actions than its plan had, which fail alike', async () => {
+test('R-32: a failure is reported with its seed, and with fewer actions than its plan, which fail alike', async () => {
   const [found] = await search(range(1, 200), { breaks: { acknowledgesEarly: true }, most: 1 });
   assert.ok(found);
   assert.ok(found.plan.length <= 12, `${found.plan.length} actions are left`);

@@ -70,7 +70,7 @@ function contract(name: string, make: () => Store): void {
     await Promise.all([kept, again]);
   });
 
-  test('a list is in order of age, continues after a row, and is only of whom it is asked for', async () => {
+  test('a list is in order of age, continues after a row, and has only the requested rows', async () => {
     const rows: ActorRow[] = [];
     for (let n = 0; n < 25; n += 1) {
       const row = actor(`list/${String(n).padStart(2, '0')}`, {
@@ -116,7 +116,7 @@ function contract(name: string, make: () => Store): void {
     ]);
   });
 
-  test('R-26: what is gone is distinguished from what never was', async () => {
+  test('R-26: purged events are distinguished from events that never existed', async () => {
     await store.commit([actor('gone'), ...[1, 2, 3, 4].map((seq) => event('gone', 's', seq))]);
     await store.commit([{ type: 'trim', actor: 'gone', stream: 's', upto: 2 }]);
     assert.equal(await seqs(store, 'gone', 's', 2), [3, 4]);
@@ -204,7 +204,7 @@ function contract(name: string, make: () => Store): void {
     assert.is((await store.timers(9_999, 1)).length, 1);
   });
 
-  test('dead letters are told the oldest first, and outlive their actor', async () => {
+  test('dead letters are returned the oldest first, and outlive their actor', async () => {
     const letters = [1, 2, 3].map((at) => ({
       actor: 'dead',
       mail: `m${at}`,

@@ -302,7 +302,7 @@ test('R-43: an older copy in the place of a store is refused until its mark is r
   assert.is((await opening(path)).fault, 'none');
 });
 
-test('a mark that is torn leaves the one before it; one that says nothing is replaced, and the operator is told', async () => {
+test('a torn mark leaves the one before it; an unreadable mark is replaced, and the operator is notified', async () => {
   const path = await closed('torn.db');
   const mark = readFileSync(`${path}-mark`, 'latin1');
   writeFileSync(`${path}-mark`, mark.replace(/commits (\d)/, 'commits x'));

@@ -71,7 +71,7 @@ for (const [what, end, displace, words] of [
     await store.close();
   });
 
-test('R-52: a sweep notices it in a store that nobody writes to, and so does the end of the store', async () => {
+test('R-52: a sweep notices it in a store without writes, and so does the end of the store', async () => {
   const swept = await opened('swept.db', host());
   rmSync(swept.path);
   assert.match(await failing(swept.store.sweep(1)), /removed or renamed/);

@@ -142,7 +142,7 @@ test('a process that is killed at any moment loses nothing that was acknowledged
   }
 });
 
-test('a file has one owner, which is named to others; its files are for nobody else', async () => {
+test('a file has one owner, which is named to others; other users cannot read its files', async () => {
   const at = folder();
   const first = program(['obey', at.path]);
   assert.is(await first.line(), 'open');

@@ -59,7 +59,7 @@ test('a process that is in the middle of nothing leaves nothing, however it ends
   assert.not(existsSync(path));
 });
 
-test('a note of an earlier version is read: nobody knows how its process ended', () => {
+test('a note of an earlier version is read: the end of its process is unknown', () => {
   const path = join(folder, 'earlier');
   writeFileSync(path, '["one"]\nthe end of a longer one\n');
   const { last, by } = next(path);

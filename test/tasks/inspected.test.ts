@@ -6,7 +6,7 @@ import { gate, NAME, stage } from './support.ts';
 
 const test = suite('tasks: what is notified of them');
 
-test('a task is called by its tool, and its question is told with whom it waits for, and until when', async () => {
+test('a task has the name of its tool, and its question shows the addressee and the deadline', async () => {
   const { server, clock, modern } = await stage({ taskTtlMs: 60_000 });
   const { opened, open } = gate();
   server.tool('sign_up', { task: 'required' }, async (_, ctx) => {

@@ -42,7 +42,7 @@ function told({ client }: Modern): readonly JsonObject[] {
   });
 }
 
-test('a subscription hears what a task is, and then each change, as tasks/get would show it', async () => {
+test('a subscription receives the state of a task, and then each change, as tasks/get would show it', async () => {
   const { server, clock, modern } = await stage();
   const { opened, open } = gate();
   server.tool('ask', { task: 'required' }, async (_, ctx) => {
@@ -76,7 +76,7 @@ test('a subscription hears what a task is, and then each change, as tasks/get wo
   await server.close();
 });
 
-test("another principal's task is left out of what a subscription is notified of", async () => {
+test("a subscription is not notified of another principal's task", async () => {
   const { server, clock, modern } = await stage();
   const { opened, open } = gate();
   server.tool('work', { task: 'required' }, async () => {

@@ -8,7 +8,7 @@ import { gate, idOf, NAME, pending, stage } from './support.ts';
 
 const test = suite('tasks: owners and bounds');
 
-test("another principal's task is told from no task by nothing", async () => {
+test("another principal's task and an unknown task get the same response", async () => {
   const { server, modern, legacy } = await stage();
   server.tool('work', { task: 'required' }, () => 'secret');
   const id = await modern('ada').start('work');
@@ -47,7 +47,7 @@ test('a principal reaches its tasks in either era, and from another session', as
   await server.close();
 });
 
-test('where nobody is known a task belongs to its session, or to whoever has its id', async () => {
+test('if clients are anonymous, a task belongs to its session, or to any client with its id', async () => {
   const { server, modern, legacy } = await stage();
   server.tool('work', { task: 'required' }, () => 'done');
   const [one, other] = [await legacy(), await legacy()];
@@ -86,7 +86,7 @@ test('there are so many tasks and no more, in all and for each principal; where 
   await server.close();
 });
 
-test('nobody known has no cap of its own', async () => {
+test('anonymous clients have no cap of their own', async () => {
   const { server, modern } = await stage({ maxTasksPerPrincipal: 1 });
   server.tool('work', { task: 'required' }, () => '');
   await modern().start('work');

@@ -125,7 +125,7 @@ test('a tool that fails has failed as a task, and its result is what the call wo
   await server.close();
 });
 
-test('what its handler asks goes to whoever waits for the result, names the task, and takes the response', async () => {
+test('a question of its handler goes to the request that waits for the result, names the task, and takes the response', async () => {
   const { server, legacy } = await stage();
   server.tool('ask', { task: 'required' }, async (_, ctx) => {
     const answer = await ctx.elicit(NAME);
@@ -196,7 +196,7 @@ test('cancelling shows the task, ends those that wait, and is refused for a task
   await server.close();
 });
 
-test('tasks/list pages through the tasks of its principal, and through no one else’s', async () => {
+test('tasks/list pages through the tasks of its principal only', async () => {
   const { server, legacy } = await stage({ pageSize: 2 });
   server.tool('work', { task: 'required' }, () => '');
   const [ada, bob] = [await legacy('ada'), await legacy('bob')];

@@ -187,7 +187,7 @@ test('what never comes is missed at the deadline, in words that say what and wha
   assert.match(open.message, /^waited 20 ms for the server to close the connection/);
 });
 
-test('whoever waits when the connection closes hears so at once, and later ones too', async () => {
+test('callers that wait when the connection closes fail at once, and later callers too', async () => {
   const wire = new Script();
   const client = new TestClient(wire);
   const [request, next] = [client.request('a'), client.next()];

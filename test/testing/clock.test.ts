@@ -42,7 +42,7 @@ test('a timer that is started meanwhile runs in the same advance, at its own tim
   assert.equal(ran, [10, 20, -25, 30]);
 });
 
-test('what awaits a timer continues before the next one runs', async () => {
+test('code that awaits a timer continues before the next timer fires', async () => {
   const clock = new SimulatedClock();
   const ran: string[] = [];
   const pass = (ms: number): Promise<void> => new Promise((resolve) => void clock.after(ms, resolve));

@@ -55,7 +55,7 @@ test('says once that it cannot know, and stops looking', () => {
   assert.is(outside.clock.timers + failing.clock.timers, 0);
 });
 
-test('stops when told', () => {
+test('stops on demand', () => {
   let id = 7;
   const { clock, said, stop } = watched({ id: () => id, runs: () => true });
   stop();

@@ -67,7 +67,7 @@ async function open() {
   return { server, input, mail, messages, send };
 }
 
-test('R-36: a relay that greets hears which tools are repeatable, in every revision, and each change once', async () => {
+test('R-36: a relay that greets receives which tools are repeatable, in every revision, and each change once', async () => {
   const { server, mail, messages, send } = await open();
   const look = { name: 'look', annotations: { readOnlyHint: true }, handler: () => 'x' };
   server.tools.register(look);

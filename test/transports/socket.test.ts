@@ -192,7 +192,7 @@ posixTest('the file of a dead server is replaced', async () => {
   await server.close();
 });
 
-test('a live server is left alone, and the second one is told so', async () => {
+test('a live server is left alone, and the second one fails with that reason', async () => {
   const { server, path } = await stage();
   assert.match(await refusal(path), /a server already listens on .*\. Use it \(troupe attach/);
   await new Client(path).open('a').heard('"id":"open"');
@@ -260,7 +260,7 @@ test('a client that ends its input is answered, then ended; the others live on',
   await server.close();
 });
 
-test('a client that vanishes in the middle of a line, or with answers on their way, disturbs nobody', async () => {
+test('a client that vanishes in the middle of a line, or with answers on their way, disturbs no other client', async () => {
   const { server, path, told } = await stage();
   const other = new Client(path).open('other');
   for (let index = 0; index < 20; index += 1) {

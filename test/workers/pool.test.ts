@@ -105,7 +105,7 @@ test('R-11: handlers that never return are ended at their deadline, and their th
   await server.close();
 });
 
-test('a loop without an end in a thread stalls nobody', async () => {
+test('an endless loop in a thread stalls no other call', async () => {
   const { server, client } = await stage({}, 500);
   await client.callTool('other', { what: 'warm' });
   const spinning = errorOf(client.callTool('heavy', { what: 'spin' }));

@@ -54,7 +54,7 @@ test('one process has one watchdog, and the next begins when it has stopped', ()
   second.stop();
 });
 
-test('an option that does not fit is told when the server is created', () => {
+test('an invalid option is reported when the server is created', () => {
   const make = (watchdog: unknown) => () =>
     createServer({ name: 'x', version: '1.0.0', watchdog } as Parameters<typeof createServer>[0]);
   assert.throws(make('yes'), /watchdog: expected true, false or \{ softMs, hardMs, record \}, got string "yes"/);

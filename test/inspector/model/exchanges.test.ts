@@ -18,7 +18,7 @@ test('an answer is paired with the request that it is about, and says how long i
   assert.is(exchange && statusAt(exchange, answered - 1), 'open');
 });
 
-test('requests of two clients with one id are distinguished by what their answers are about', () => {
+test('requests of two clients with one id are distinguished by the subject of their answers', () => {
   const feed = new FrameFeed();
   const first = feed.wire('in', call(1, 'a'));
   const second = feed.wire('in', call(1, 'b'));
@@ -121,7 +121,7 @@ test('an exchange names the actor nearest to the work', () => {
   assert.is(shopping.model.exchanges.at(asked)[0]?.servedBy, 'order_1');
 });
 
-test('percentiles are told for each method, and for each tool', () => {
+test('percentiles are shown for each method, and for each tool', () => {
   const feed = new FrameFeed();
   for (let id = 1; id <= 100; id += 1) {
     const asked = feed.wire('in', call(id, 'a'));

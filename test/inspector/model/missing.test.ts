@@ -11,7 +11,7 @@ const gap = (why: GapFrame['why'], records: number, exchanges: number): GapFrame
   ...{ why, records, exchanges },
 });
 
-test('of a flood the exchanges are told, and records only as what is known at least', () => {
+test('a flood reports the missing exchanges exactly, and the missing records as a lower bound', () => {
   assert.is(missing([gap('flood', 19_948, 19_948)]), '19,948 exchanges');
   assert.is(missing([gap('flood', 3, 1)]), '1 exchange');
   assert.is(missing([gap('flood', 12, 0)]), 'at least 12 records');

@@ -28,7 +28,7 @@ test('another tab knows how a client is connected, and a recording does not cont
   assert.not.ok('connect' in Object(file));
 });
 
-test('what began before the oldest record that is kept is told as it stands', () => {
+test('an actor from before the oldest record is sent with its current state', () => {
   const shopping = shop({ maxRecords: 50 });
   for (let id = 1; id <= 200; id += 1) {
     const asked = shopping.wire('in', call(id, 'a'));
@@ -42,6 +42,6 @@ test('what began before the oldest record that is kept is told as it stands', ()
   assert.is(other.gaps[0]?.why, 'forgotten');
 });
 
-test('a model that was told nothing has nothing to tell', () => {
+test('an empty model sends nothing', () => {
   assert.equal(framesOf(new Model()), []);
 });

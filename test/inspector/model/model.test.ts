@@ -241,7 +241,7 @@ test('another process is another story: everything before is forgotten', () => {
   assert.is(shopping.model.restarts, 1);
 });
 
-test('what lives and is reported again has no second life, and what is not reported again has gone', () => {
+test('a living actor that is reported again is not a new one, and an actor that is not reported again has ended', () => {
   const shopping = shop();
   shopping.record({ type: 'created', actor: 'server', kind: 'server' });
   shopping.state('server', 'running');
@@ -255,7 +255,7 @@ test('what lives and is reported again has no second life, and what is not repor
   assert.match(shopping.model.actor('order_1')?.lives.last?.why ?? '', /while not observed/);
 });
 
-test('the oldest records are forgotten and told as a gap; how things stood there stays', () => {
+test('the oldest records are dropped and reported as a gap; the states at that time stay', () => {
   const shopping = shop({ maxRecords: 100 });
   for (let id = 1; id <= 500; id += 1) {
     const asked = shopping.wire('in', call(id, 'a'));
@@ -282,7 +282,7 @@ test('actors that have gone are bounded', () => {
   assert.is(feed.model.actors.size, 10);
 });
 
-test('a record that is told twice is taken once', () => {
+test('a record that arrives twice is applied once', () => {
   const shopping = shop();
   const before = shopping.model.causes.length;
   const record = shopping.model.causes.newest;
@@ -325,7 +325,7 @@ test('twenty thousand records are taken, and any place is found, quickly', () =>
   assert.ok(each < 20, `a tree took ${each.toFixed(1)} ms`);
 });
 
-test('a model that was told nothing says so', () => {
+test('an empty model reports that it is empty', () => {
   const model = new Model();
   assert.equal(actorTree(model, LIVE), []);
   assert.equal(timelineRows(model), []);

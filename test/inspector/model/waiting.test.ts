@@ -87,7 +87,7 @@ test('a session waits for calls that came before anybody watched: the table of i
   assert.not.ok(holdsUnseen(model, line, LIVE));
 });
 
-test('a delay that began before anybody watched is told as the transition that it leads along', () => {
+test('a delay from before the observation is shown as its transition', () => {
   const shopping = shop();
   const on = 'xstate.after.grow.plant.seed';
   const seed = { id: 'seed#0', on, label: 'after grow', targets: ['ripe'] };
@@ -106,7 +106,7 @@ test('a delay that began before anybody watched is told as the transition that i
   assert.equal(waitsOf(shopping.model, 'plant', LIVE), [{ what: 'after grow', until: 20_000, after: seed }]);
 });
 
-test('a call that asks nothing waits for whoever serves it', () => {
+test('a call without a question waits for its executor', () => {
   const shopping = shop();
   const asked = shopping.wire('in', call(1, 'slow'));
   shopping.record({ type: 'mail', actor: 'executor tools', name: 'execute', data: {} }, asked);
@@ -134,7 +134,7 @@ test('a delay says along which transition it leads on', () => {
   assert.equal([wait?.after?.id, wait?.until, wait?.lasts, more.length], ['cart#0', 500, 50, 0]);
 });
 
-test("XState's own events are told in words", () => {
+test("XState's own events are described in words", () => {
   const { model } = shop();
   assert.is(eventName(model, 'order_1', 'pay'), 'pay');
   assert.is(eventName(model, 'order_1', 'xstate.init'), 'start');

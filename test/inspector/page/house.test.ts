@@ -21,7 +21,7 @@ test('nothing becomes HTML or code that was data before', () => {
   );
 });
 
-test('the page asks nobody but the server that it came from', () => {
+test('the page sends requests only to the server that it came from', () => {
   const named = files.filter((file) => /https?:\/\//.test(read(file).replace(/\/\*[\s\S]*?\*\/|\/\/ .*/g, '')));
   // What is copied as a command names the reader's own machine; SVG has its name in the shape of an address.
   assert.equal(

@@ -58,7 +58,7 @@ class Life {
   }
 }
 
-test(`R-29: a task is there after kill -9, whenever its client was told of it; what ended stays, and keys are used once (${ROUNDS} times)`, async () => {
+test(`R-29: a task exists after kill -9 if its client was notified of it; ended tasks stay, and keys are used once (${ROUNDS} times)`, async () => {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-tasks-'));
   const file = join(folder, 'store.db');
   const ended = new Map<string, string>();

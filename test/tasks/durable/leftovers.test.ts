@@ -51,7 +51,7 @@ test('a handler that runs on although its question gave way takes one of maxRunn
   await one.server.close();
 });
 
-test('the operator is notified of a state that was handed out without what was recorded', async () => {
+test('the operator is notified of a request state that cannot survive a restart', async () => {
   const one = await start(
     new Disk(),
     (server) => {

@@ -123,7 +123,7 @@ test('S-12: a request that its client cancelled is not gone on with after a rest
   await two.server.close();
 });
 
-test('a result is not told before it is durable that its state was answered', async () => {
+test('a result is not sent before it is durable that its state was answered', async () => {
   const disk = new Disk();
   const one = await start(disk, shop(world()));
   const second = stateOf(await bring(one, stateOf(await call(one.modern(), 'buy')), ANA));

@@ -32,7 +32,7 @@ test('R-29: a task is durable before its client is notified of it, and before it
   await one.server.close();
 });
 
-test('R-29: a process that ends right after it has told of a task leaves one that can be looked at, in both eras', async () => {
+test('R-29: a process that ends right after it has announced a task leaves one that can be read, in both eras', async () => {
   const disk = new Disk();
   const offer = (server: Server): void => {
     server.tool('forever', { task: 'required', rerun: true }, () => gate().opened.then(() => 'never'));
@@ -198,7 +198,7 @@ test('an answer is acknowledged once it is durable', async () => {
   await one.server.close();
 });
 
-test('R-18: where the disk is full no task is begun, what is asked of one is refused, and it continues once it is not', async () => {
+test('R-18: while the disk is full no task starts and requests to a task are rejected; tasks continue once there is room', async () => {
   let ran = 0;
   const one = await start(new Disk(), (server) => {
     server.tool('work', { task: 'required' }, () => {
@@ -234,7 +234,7 @@ const WORKED: readonly (readonly [name: string, options: JsonObject, again: bool
 ];
 
 for (const [name, options, again] of WORKED) {
-  test(`a task that worked when its process ended ${again ? 'is run anew' : 'fails, and says that what it had done is not known'}: ${name}`, async () => {
+  test(`a task that worked when its process ended ${again ? 'runs again' : 'fails, and says that its effect is unknown'}: ${name}`, async () => {
     const disk = new Disk();
     let runs = 0;
     let charged = 0;
@@ -269,7 +269,7 @@ for (const [name, options, again] of WORKED) {
   });
 }
 
-test('a server that closes leaves its tasks to the next: their handlers are told to end, and nothing is cancelled', async () => {
+test('a server that closes leaves its tasks to the next: the signals of their handlers are aborted, and no task is cancelled', async () => {
   const disk = new Disk();
   let aborted = 0;
   let runs = 0;
@@ -293,7 +293,7 @@ test('a server that closes leaves its tasks to the next: their handlers are told
   await two.server.close();
 });
 
-test('its time to live continues over a restart, and over the time in between; then nothing is left of it', async () => {
+test('its time to live continues over a restart and the time in between; then the task is deleted', async () => {
   const disk = new Disk();
   const clock = new SimulatedClock();
   const offer = (server: Server): void => {

@@ -18,7 +18,7 @@ test('a burst is let in at once, the next one waits for a token', () => {
   assert.is(bucket.take(1_100), 100);
 });
 
-test('it holds no more than a burst, however long nobody came', () => {
+test('it holds no more than a burst, however long no request came', () => {
   const bucket = new TokenBucket(1, 2, 0);
   assert.equal(
     [1, 2, 3].map(() => bucket.take(1e12)),
