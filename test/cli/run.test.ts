@@ -89,6 +89,24 @@ test('stdout carries only the protocol: output of a loading module goes to stder
   }
 });
 
+test('the log has the line in the TypeScript file of an error that a handler threw', async () => {
+  const text = `interface Order {
+  readonly id: string;
+}
+${program(`server.tool('fail', {}, (): Order => {
+  throw new Error('no such order');
+});
+export default server;`)}`;
+  const tree = new Tree({ 'package.json': PACKAGE, 'server.ts': text });
+  const cli = open(tree, 'server.ts');
+  await cli.initialize();
+  assert.is(await cli.call('fail'), 'no such order');
+  await cli.until(() => cli.err.includes('of troupe'), 'the stack in the log');
+  const line = text.split('\n').findIndex((each) => each.includes('throw new')) + 1;
+  assert.match(cli.err, `${tree.at('server.ts')}:${line}:9`);
+  assert.is(await cli.end(), 0);
+});
+
 test('arguments after -- go to the program', async () => {
   const text = program(`server.tool('argv', {}, () => process.argv.slice(1).join(' '));\nexport default server;`);
   const tree = new Tree({ 'package.json': PACKAGE, 'server.ts': text });

@@ -84,13 +84,28 @@ test('SIGINT finishes running requests; a second one ends them', async () => {
   assert.is(await other.server.exit, 130);
 });
 
-test('a late error of a tool is logged and ends nothing', async () => {
-  const late =
-    "server.tool('late', {}, () => { setTimeout(() => { throw new Error('too late'); }, 1); return 'early'; });";
-  const { server, path } = await serve({ 'server.ts': program(`${late}\nexport default server;`) }, 'server.ts');
+test('an error of a tool is logged with its line in the TypeScript file, also a late one, and ends nothing', async () => {
+  const text = `interface Order {
+  readonly id: string;
+}
+${program(`server.tool('fail', {}, (): Order => {
+  throw new Error('no such order');
+});
+server.tool('late', {}, () => {
+  setTimeout((): Order => {
+    throw new Error('too late');
+  }, 1);
+  return 'early';
+});
+export default server;`)}`;
+  const { server, path } = await serve({ 'server.ts': text }, 'server.ts');
+  const lines = text.split('\n');
   const client = await attach(path);
+  assert.is(await client.call('fail'), 'no such order');
+  await server.said(`server.ts:${lines.findIndex((line) => line.includes('no such order')) + 1}:9`);
   assert.is(await client.call('late'), 'early');
-  await server.said('too late');
+  await server.said(`server.ts:${lines.findIndex((line) => line.includes('too late')) + 1}:11`);
+  assert.match(server.err, 'Error: too late');
   assert.is(await client.call('hi'), 'hello');
   await client.end();
   server.process.kill('SIGTERM');
