@@ -20,40 +20,30 @@ const STARTED = ['package-files', 'store/sqlite/sqlite-worker', 'workers/pool-th
  * tsx transforms every file that it imports. Each is one file, with the little that it needs.
  */
 const THREADS = ['workers/watchdog-thread', 'discovery/inherit'];
-/** Entry points without a server in their process. A chunk of its own contains what they share with a server. */
-const LIGHT = [...STARTED, 'cli/commands/attach'];
-/** The modules that the client imports when it needs them. */
-const CHANNELS = ['http', 'http-sse', 'socket', 'stdio'].map((name) => `client/channels/${name}-channel`);
 /** The modules that the command imports when it needs them: one for each command, and the worker of `troupe run`. */
 const COMMANDS = [
-  'commands/dev',
-  'commands/serve',
-  'commands/attach',
-  'commands/graph',
-  'commands/top',
-  'commands/call',
-  'commands/inspect',
-  'commands/open',
-  'commands/login',
-  'commands/logout',
-  'commands/init',
-  'commands/install',
-  'commands/uninstall',
+  ...readdirSync(join(root, 'src/cli/commands')).map((file) => `commands/${basename(file, '.ts')}`),
   'setup/connect-lines',
   'supervisor/worker',
-];
+].filter((name) => name !== 'commands/run');
 /** The command with its supervisor: one file. */
 const COMMAND = 'cli/main';
 
 /** Milliseconds that the chunks of an earlier build stay: a running process may still import them. */
 const KEPT_MS = 600_000;
 
-const core = new Set<string>();
-const light = new Set<string>();
-const worker = new Set<string>();
-const client = new Set<string>();
+/** A group of entry points, and the modules that they import. */
+const group = (...entries: readonly string[]) => ({ entries, modules: new Set<string>() });
+const core = group('index');
+/** Entry points without a server in their process. A chunk of its own contains what they share with a server. */
+const light = group(...STARTED, 'cli/commands/attach');
+const client = group(
+  'client',
+  ...['http', 'http-sse', 'socket', 'stdio'].map((name) => `client/channels/${name}-channel`),
+);
+const worker = group('cli/supervisor/worker');
 
-/** Collects the modules that each group of entry points imports. */
+/** Collects the modules that each group imports. */
 const reach: Plugin = {
   name: 'troupe:reach',
   buildEnd() {
@@ -62,12 +52,10 @@ const reach: Plugin = {
       to.add(id);
       for (const next of this.getModuleInfo(id)?.importedIds ?? []) add(next, to);
     };
-    add(source('index'), core);
-    for (const entry of LIGHT) add(source(entry), light);
-    for (const entry of ['client', ...CHANNELS]) add(source(entry), client);
-    add(source('cli/supervisor/worker'), worker);
+    for (const { entries, modules } of [core, light, client, worker])
+      for (const entry of entries) add(source(entry), modules);
     // A module that is loaded by its path is a file of its own.
-    worker.delete(source('cli/supervisor/worker'));
+    worker.modules.delete(source('cli/supervisor/worker'));
   },
 };
 
@@ -107,14 +95,18 @@ const beside: Plugin = {
 
 type Output = NonNullable<NonNullable<InlineConfig['build']>['rollupOptions']>['output'];
 
-/** @param input the source of each entry point, by its path in `dist/lib` */
-async function bundled(input: Readonly<Record<string, string>>, plugins: Plugin[], output: Output) {
+/**
+ * @param input the source of each entry point, by its path in `dist/lib`
+ * @param noExternal include the packages
+ */
+async function bundled(input: Readonly<Record<string, string>>, plugins: Plugin[], output: Output, noExternal?: true) {
   const result = await build({
     configFile: false,
     root,
     logLevel: 'warn',
     publicDir: false,
     plugins,
+    ...(noExternal && { ssr: { noExternal } }),
     build: {
       ssr: true,
       target: 'node20',
@@ -154,24 +146,26 @@ const library = await bundled(
     // Reading one more file costs as much as 20 KB.
     codeSplitting: {
       groups: [
-        { name: 'base', priority: 3, test: (id) => light.has(id) && (core.has(id) || worker.has(id)) },
+        {
+          name: 'base',
+          priority: 3,
+          test: (id) => light.modules.has(id) && (core.modules.has(id) || worker.modules.has(id)),
+        },
         // The client loads no server.
-        { name: 'actors', priority: 2, test: (id) => client.has(id) && core.has(id) },
-        { name: 'core', priority: 1, test: (id) => core.has(id) },
-        { name: 'serving', test: (id) => worker.has(id) },
+        { name: 'actors', priority: 2, test: (id) => client.modules.has(id) && core.modules.has(id) },
+        { name: 'core', priority: 1, test: (id) => core.modules.has(id) },
+        { name: 'serving', test: (id) => worker.modules.has(id) },
       ],
     },
   },
 );
 // The command is CommonJS: Node starts it without the ESM loader, so it starts its worker earlier.
 const command = await bundled({ [COMMAND]: source(COMMAND) }, [beside], { format: 'cjs', codeSplitting: false });
-const threads = [];
-for (const thread of THREADS)
-  threads.push(...(await bundled({ [thread]: source(thread) }, [], { codeSplitting: false })));
+const threads = THREADS.map((thread) => bundled({ [thread]: source(thread) }, [], { codeSplitting: false }));
 const scope = join(dirname(COMMAND), 'package.json');
 writeFileSync(join(out, scope), '{ "type": "commonjs" }\n');
 
-const written = new Set([...library, ...command, ...threads, scope, '.npmignore']);
+const written = new Set([...library, ...command, ...(await Promise.all(threads)).flat(), scope, '.npmignore']);
 const stale: string[] = [];
 for (const file of readdirSync(out, { recursive: true, encoding: 'utf8' })) {
   const path = join(out, file);
@@ -182,19 +176,6 @@ for (const file of readdirSync(out, { recursive: true, encoding: 'utf8' })) {
 // `npm pack` leaves out the files of an earlier build.
 writeFileSync(join(out, '.npmignore'), stale.map((file) => `/${file}\n`).join(''));
 
-// The client under test of the official suite: one file, because the suite starts forty of them at once.
-await build({
-  configFile: false,
-  root,
-  logLevel: 'warn',
-  publicDir: false,
-  ssr: { noExternal: true },
-  build: {
-    ssr: join(root, 'test/conformance/client.ts'),
-    target: 'node20',
-    outDir: join(root, 'dist/test'),
-    emptyOutDir: false,
-    minify: false,
-    rollupOptions: { output: { entryFileNames: 'conformance-client.mjs' } },
-  },
-});
+// The client under test of the official suite, with its packages: the suite starts forty of them at once.
+const conformance = { 'conformance-client': join(root, 'test/conformance/client.ts') };
+await bundled(conformance, [], { dir: join(root, 'dist/test'), entryFileNames: '[name].mjs' }, true);
