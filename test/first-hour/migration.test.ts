@@ -8,7 +8,7 @@ import { type Client, connect, ErrorResponse, type StdioCommand } from 'troupe/c
 import * as assert from 'uvu/assert';
 import { compileProgram } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
-import { stepsOf } from './tutorial-page.ts';
+import { stepsOf } from './steps.ts';
 
 const test = suite('the migration pages');
 

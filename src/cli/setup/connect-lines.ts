@@ -19,7 +19,7 @@ export function connectLines(program: string, rest: readonly string[]): string {
 
 ${entry}
 
-\`troupe install ${program}\` writes it. To try the server, use \`troupe dev\`. Ctrl-C ends.
+\`npx troupe install ${program}\` writes it. To try the server, use \`npx troupe dev\`. Ctrl-C ends.
 `;
 }
 
@@ -28,7 +28,7 @@ export function connectHelp(program: string, rest: readonly string[]): ConnectHe
   const entry = entryFor(program, rest);
   const name = entryName(program);
   return {
-    note: `The client starts the server itself, in another process. \`troupe install ${program}\` writes the entry. To inspect that process, replace "run" by "dev" in the entry.`,
+    note: `The client starts the server itself, in another process. \`npx troupe install ${program}\` writes the entry. To inspect that process, replace "run" by "dev" in the entry.`,
     ways: CLIENTS.flatMap((client) => {
       const file = client.file();
       const { title, next } = client;

@@ -1,22 +1,25 @@
 /**
- * The tutorial, block by block, in an empty folder. At full scale npm installs the packed Troupe; otherwise the packages of this
- * clone stand for the installation.
+ * The first hour: the tutorial, block by block, in an empty folder. At full scale npm installs the packed Troupe, and every other
+ * command follows; otherwise the packages of this clone stand for the installation.
  */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import { suite } from '../harness/door.ts';
 import { SCALE } from '../harness/scale.ts';
+import { COMMANDS } from './commands.ts';
 import { FirstHour, freePort } from './first-hour.ts';
-import { Examples, stepsOf } from './tutorial-page.ts';
+import { Examples, stepsOf } from './steps.ts';
 
-const test = suite('the tutorial');
-const PAGE = fileURLToPath(new URL('../../docs/tutorial.md', import.meta.url));
+const test = suite('the first hour');
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const PAGE = join(ROOT, 'docs/tutorial.md');
 const PROJECT = 'tables';
 
 const packed = SCALE !== 'quick';
-const steps = stepsOf(readFileSync(PAGE, 'utf8'));
+const tutorial = stepsOf(readFileSync(PAGE, 'utf8'));
+const steps = packed ? [...tutorial, ...COMMANDS] : tutorial;
 const examples = new Examples();
 let hour: FirstHour;
 /** The first block that failed: the blocks after it rest on it. */
@@ -43,8 +46,17 @@ for (const [index, step] of steps.entries()) {
 }
 
 test('the tutorial has files, commands, and outputs to compare', () => {
-  assert.ok(steps.filter(({ kind }) => kind === 'file').length >= 5);
-  assert.ok(steps.filter((step) => step.kind === 'command' && step.output !== '').length >= 10);
+  assert.ok(tutorial.filter(({ kind }) => kind === 'file').length >= 5);
+  assert.ok(tutorial.filter((step) => step.kind === 'command' && step.output !== '').length >= 10);
+});
+
+test('every command is used', () => {
+  const used = new Set([...tutorial, ...COMMANDS].flatMap(({ text }) => text.match(/(?<=\btroupe )[a-z]+/g) ?? []));
+  const commands = readdirSync(join(ROOT, 'src/cli/commands')).map((file) => file.replace('.ts', ''));
+  assert.equal(
+    commands.filter((command) => !used.has(command)),
+    [],
+  );
 });
 
 test('a block with another output fails', async () => {

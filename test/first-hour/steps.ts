@@ -1,4 +1,4 @@
-/** The steps of a tutorial: the files that its reader writes, and the commands that its reader types with the output that follows. */
+/** The steps of a page: the files that its reader writes, and the commands that its reader types with the output that follows. */
 
 /** A fence with a file name, as in "```ts server.ts". */
 export interface FileStep {
