@@ -74,6 +74,7 @@ export {
 } from './registry/define.ts';
 export { DefinitionError } from './registry/definition-checks.ts';
 export type { PromptRegistration, RegisteredElement, Registration, ToolRegistration } from './registry/registration.ts';
+export type { TemplateCompleters, TemplateVariables } from './registry/template-variables.ts';
 export { audio, embedded, image, link, text } from './results/content.ts';
 export { type Envelope, type EnvelopeInput, type EnvelopeMeta, envelopeOf, toolResult } from './results/envelope.ts';
 export type { MachineRegistration } from './runtime/machine-registration.ts';

@@ -140,11 +140,13 @@ export class Server {
   }
 
   /**
-   * Registers a resource or, with a URI template (RFC 6570), a family of resources.
+   * Registers a resource or, with a URI template (RFC 6570), a family of resources. The types of the variables follow
+   * from the literal text: `order://{id}/items{?page}` gives `{ id: string; page?: string }`.
    * @throws {DefinitionError | TemplateError} if the definition is invalid or the URI is taken; the message names the
    *   fix
-   * @example server.resource('notes://{id}', { mimeType: 'text/plain' }, ({ variables }) => notes.get(String(variables.id)) ?? '');
+   * @example server.resource('notes://{id}', { mimeType: 'text/plain' }, ({ variables: { id } }) => notes.get(id) ?? '');
    */
+  resource<const U extends string>(uri: U, options: ResourceOptions<U>, handler: ResourceHandler<U>): RegisteredElement;
   resource(uri: string, options: ResourceOptions, handler: ResourceHandler): RegisteredElement {
     return this.resources.register({ ...options, uri, handler });
   }

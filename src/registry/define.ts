@@ -1,6 +1,6 @@
 /** The definition types of tools, resources and prompts, and `defineTool` and its siblings for discovered modules. */
 import type { AnyStateMachine, InputFrom } from 'xstate';
-import type { Completer, Variables } from '../executors/execution.ts';
+import type { Completer } from '../executors/execution.ts';
 import type { Context } from '../input/context.ts';
 import { isObject, type JsonObject } from '../protocol/json.ts';
 import type {
@@ -19,6 +19,7 @@ import type {
 import type { Envelope } from '../results/envelope.ts';
 import type { AuthorSchema, Infer, InferInput } from '../schema/schema-types.ts';
 import type { TaskSupport } from '../tasks/call-mode.ts';
+import type { TemplateCompleters, TemplateVariables } from './template-variables.ts';
 
 interface Described {
   /** A name for people. `name` is for programs. */
@@ -139,32 +140,33 @@ export interface AnyTool extends ToolOptions {
   readonly cpu?: boolean | URL | ThreadSource;
 }
 
-export interface ResourceOptions extends Described, CacheHints {
+export interface ResourceOptions<U extends string = string> extends Described, CacheHints {
   /** Default: the URI or template. */
   readonly name?: string;
   readonly mimeType?: string;
   readonly annotations?: Annotations;
   /** Size in bytes, of a resource without a template. */
   readonly size?: number;
-  /** Completes the variables of a template. */
-  readonly complete?: Readonly<Record<string, Completer>>;
+  /** Completes the variables of a template, by name. */
+  readonly complete?: TemplateCompleters<U, Completer>;
 }
 
 export type ResourceReturn = string | Uint8Array | ResourceContents | readonly ResourceContents[] | ReadResourceResult;
 
 /**
- * Reads a resource. `variables` holds the decoded values of a template's variables: validate them before you build a
- * path from them.
+ * Reads a resource. `variables` holds the decoded values of a template's variables, typed by its text: validate them
+ * before you build a path from them.
  */
-export type ResourceHandler = (
-  asked: { readonly uri: string; readonly variables: Variables },
+export type ResourceHandler<U extends string = string> = (
+  asked: { readonly uri: string; readonly variables: TemplateVariables<U> },
   ctx: Context,
 ) => ResourceReturn | Promise<ResourceReturn>;
 
-export interface ResourceDefinition extends ResourceOptions {
+export interface ResourceDefinition<U extends string = string> extends ResourceOptions<U> {
   /** A URI, or a URI template (RFC 6570) such as `file:///{+path}`. */
-  readonly uri: string;
-  readonly handler: ResourceHandler;
+  readonly uri: U;
+  /** See {@link ResourceHandler}. */
+  handler(...given: Parameters<ResourceHandler<U>>): ReturnType<ResourceHandler<U>>;
 }
 
 export interface PromptOptions<
@@ -242,7 +244,9 @@ export function defineTool(definition: AnyTool): Defined<'tool', AnyTool> {
  * Defines a resource or template; export the result. @example export default defineResource({ uri: 'app://time',
  * handler: () => new Date().toISOString() });
  */
-export function defineResource(definition: ResourceDefinition): Defined<'resource', ResourceDefinition> {
+export function defineResource<const U extends string>(
+  definition: ResourceDefinition<U>,
+): Defined<'resource', ResourceDefinition<U>> {
   return { ...definition, [DEFINED]: 'resource' };
 }
 
