@@ -74,6 +74,55 @@ export function eachInSlices<T>(clock: Clock, items: Iterable<T>, act: (item: T)
   return new Promise((resolve) => inSlices(clock, items[Symbol.iterator](), act, resolve));
 }
 
+/**
+ * Processes items in order: at once while the slice of this turn of the event loop has time, and the rest in later
+ * turns. Its owner bounds how many wait.
+ */
+export class SlicedQueue<T> {
+  readonly #clock: Clock;
+  readonly #act: (item: T) => void;
+  /** The slice of this turn; undefined before the first item. */
+  #slice: TimeSlice | undefined;
+  /** Items for later turns; undefined while the slice has time. */
+  #waiting: T[] | undefined;
+  #onEmpty: (() => void)[] = [];
+
+  /** @param act must not throw */
+  constructor(clock: Clock, act: (item: T) => void) {
+    this.#clock = clock;
+    this.#act = act;
+  }
+
+  add(item: T): void {
+    if (this.#waiting) {
+      this.#waiting.push(item);
+      return;
+    }
+    if (!this.#slice) {
+      this.#slice = new TimeSlice(this.#clock);
+      this.#clock.soon(this.#nextTurn);
+    }
+    this.#act(item);
+    if (this.#slice?.over()) this.#waiting ??= [];
+  }
+
+  /** Resolves when no item waits. */
+  empty(): Promise<void> {
+    return this.#waiting ? new Promise((resolve) => void this.#onEmpty.push(resolve)) : Promise.resolve();
+  }
+
+  readonly #nextTurn = (): void => {
+    // The iterator of an array also returns items that are added meanwhile.
+    inSlices(this.#clock, (this.#waiting ?? []).values(), this.#act, this.#emptied);
+  };
+
+  readonly #emptied = (): void => {
+    this.#slice = undefined;
+    this.#waiting = undefined;
+    for (const resolve of this.#onEmpty.splice(0)) resolve();
+  };
+}
+
 /** Formats milliseconds since 1970 as ISO 8601. */
 export function isoOf(ms: number): string {
   return new Date(ms).toISOString();

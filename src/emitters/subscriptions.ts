@@ -9,7 +9,7 @@ import type { Capabilities } from '../messages/offered-capabilities.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import { EMPTY, type TaskState } from '../messages/results.ts';
 import type { SessionMail } from '../messages/session-messages.ts';
-import type { SubscriptionsMail } from '../messages/subscription-messages.ts';
+import type { Flushed, SubscriptionsMail } from '../messages/subscription-messages.ts';
 import { ErrorCode, ProtocolError, toWireError } from '../protocol/errors.ts';
 import { heapBytes } from '../protocol/heap.ts';
 import type { SubscriptionFilter } from '../protocol/subscription-filter.ts';
@@ -79,6 +79,8 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
   #timer: Timer | undefined;
   /** True if the next slice is scheduled. */
   #notifying = false;
+  /** Set when the server stops: from then on no change is collected, or the last broadcast could last forever. */
+  #closing: Mailbox<Flushed> | undefined;
 
   constructor(options: SubscriptionsOptions, self: Mailbox<SubscriptionsMail>) {
     this.#options = options;
@@ -110,8 +112,8 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
         return this.#notifySlice();
       case 'flush all':
         this.#release();
-        while (this.#fanOut.step());
-        return;
+        this.#closing = mail.flushed;
+        return this.#notifying ? undefined : this.#notifySlice();
       case 'session opened':
         this.#sessions.set(mail.session, this.#next());
         return;
@@ -271,6 +273,7 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
 
   /** @param only the one session that the change concerns */
   #collect(change: Change, only?: Session): void {
+    if (this.#closing) return;
     const key = only ? `${only.address} ${topicOf(change)}` : topicOf(change);
     this.#collecting.set(key, { change, number: this.#next(), only });
     this.#timer ??= this.#options.system.clock.after(this.#options.gatherMs, () => this.#self.send({ type: 'flush' }));
@@ -297,6 +300,7 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
       this.#notifying = true;
       return clock.soon(() => this.#self.send({ type: 'next slice' }));
     }
+    this.#closing?.send({ type: 'flushed' });
   }
 
   /** The changes that a subscription has not received: the latest of each subject. */
@@ -327,7 +331,7 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
 
   crashed(mail: SubscriptionsMail, error: unknown): void {
     const incident = this.#options.system.incident('subscriptions', error);
-    if (mail.type === 'next slice' || mail.type === 'flush') this.#notifySlice();
+    if (mail.type === 'next slice' || mail.type === 'flush' || mail.type === 'flush all') this.#notifySlice();
     if (!('request' in mail)) return;
     this.#forget(mail.request);
     respond(mail.request, { ok: false, error: toWireError(error, incident) });

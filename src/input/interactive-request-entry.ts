@@ -1,6 +1,7 @@
 /** The entry of an interactive request in its table: its round, its suspension, its durable answers, and its end. */
 import type { Actor } from '../actor/actor.ts';
 import type { ActorSystem } from '../actor/actor-system.ts';
+import type { SlicedQueue } from '../clock.ts';
 import { nameOfOperation } from '../inspection/display-names.ts';
 import type { Limits } from '../limits.ts';
 import type { Question } from '../messages/client-input.ts';
@@ -29,6 +30,20 @@ export interface InteractiveRequestServices {
   readonly models: ModelAnswers;
   /** The interactive requests that have not ended, by id. */
   readonly entries: Map<string, InteractiveRequestEntry>;
+  /** The tasks whose handlers have ended. Each holds its place among the running handlers until it is processed. */
+  readonly taskEnds: SlicedQueue<TaskEnd>;
+}
+
+/** The end of a handler whose request has become a task. */
+export interface TaskEnd {
+  readonly entry: InteractiveRequestEntry;
+  readonly outcome: Outcome;
+  /** The inspection record that caused it. */
+  readonly cause: number;
+}
+
+export function endTask({ entry, outcome, cause }: TaskEnd): void {
+  entry.system.inspection.withCause(cause, () => entry.mailbox.send({ type: 'task ends', outcome }));
 }
 
 /** The run of a handler that needs input, as its interactive request begins. */
@@ -161,6 +176,11 @@ export class InteractiveRequestEntry implements SuspendedRequest, InteractiveRun
   end(): void {
     const { entries, requestLog } = this.#services;
     if (entries.delete(this.id)) requestLog.ended(this.id, this.round, this.ending);
+  }
+
+  /** Ends its task at once, or in a later turn of the event loop if this one has ended many. */
+  endTaskSoon(outcome: Outcome): void {
+    this.#services.taskEnds.add({ entry: this, outcome, cause: this.system.inspection.cause });
   }
 
   /** Its handler has ended. */

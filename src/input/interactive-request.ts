@@ -88,6 +88,8 @@ class InteractiveRequest implements Behaviour<InteractiveRequestMail> {
   }
 
   receive(mail: InteractiveRequestMail): void {
+    // Thousands of handlers may end in one turn, and the end of a task takes much longer than that of a request.
+    if (mail.type === 'done' && this.#task) return this.#entry.endTaskSoon(mail.outcome);
     if (this.#snapshot.status === 'done') return this.#late(mail);
     switch (mail.type) {
       case 'ask':
@@ -110,6 +112,7 @@ class InteractiveRequest implements Behaviour<InteractiveRequestMail> {
       case 'expired':
         return this.#fail({ type: 'expire' }, mail.reason);
       case 'done':
+      case 'task ends':
         return this.#done(mail.outcome);
       case 'stored':
         return this.#stored(mail);
@@ -120,7 +123,7 @@ class InteractiveRequest implements Behaviour<InteractiveRequestMail> {
   #late(mail: InteractiveRequestMail): void {
     if (mail.type === 'ask') this.#refuse(mail.questions);
     if (mail.type === 'detach') this.#becomeTask(mail.task);
-    if (mail.type === 'done') this.#answer(mail.outcome);
+    if (mail.type === 'done' || mail.type === 'task ends') this.#answer(mail.outcome);
   }
 
   #answer(outcome: Outcome): void {

@@ -2,7 +2,7 @@
 
 import { nanoid } from 'nanoid';
 import type { ActorSystem } from '../actor/actor.ts';
-import type { Clock } from '../clock.ts';
+import { type Clock, eachInSlices, SlicedQueue } from '../clock.ts';
 import type { Limits } from '../limits.ts';
 import type { HandlerRun, InteractiveRequestMail } from '../messages/input-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
@@ -15,6 +15,7 @@ import { Unanswered } from './input-errors.ts';
 import { rejectingMailbox } from './input-request.ts';
 import { spawnInteractiveRequest } from './interactive-request.ts';
 import {
+  endTask,
   InteractiveRequestEntry,
   type InteractiveRequestServices,
   REQUEST_ENDED,
@@ -47,6 +48,7 @@ export class InteractiveRequests {
       ...options,
       suspended: new SuspendedRequests(system.clock, limits, quotas),
       models: new ModelAnswers(limits.askMs),
+      taskEnds: new SlicedQueue(system.clock, endTask),
       entries: new Map(),
     };
   }
@@ -227,11 +229,17 @@ export class InteractiveRequests {
     return this.#options.requestLog.leaving;
   }
 
-  /** Ends all interactive requests. */
-  stop(reason: string): void {
+  /** Resolves when each task whose handler has ended has its result. */
+  finished(): Promise<void> {
+    return this.#services.taskEnds.empty();
+  }
+
+  /** Ends all interactive requests, in slices. */
+  stop(reason: string): Promise<void> {
     this.#services.suspended.stop();
-    for (const { mailbox } of [...this.#services.entries.values()])
-      mailbox.send({ type: 'aborted', reason: new Unanswered(reason) });
+    return eachInSlices(this.#options.system.clock, [...this.#services.entries.values()], ({ mailbox }) =>
+      mailbox.send({ type: 'aborted', reason: new Unanswered(reason) }),
+    );
   }
 }
 

@@ -39,5 +39,7 @@ export type InteractiveRequestMail =
   | { readonly type: 'expired'; readonly reason: Error }
   /** Its handler has ended. */
   | { readonly type: 'done'; readonly outcome: Outcome }
+  /** Its handler has ended, and so does the task that it has become. */
+  | { readonly type: 'task ends'; readonly outcome: Outcome }
   /** The data behind this response is durable, or the reason why it is not. */
   | { readonly type: 'stored'; readonly request: RequestView; readonly outcome: Outcome; readonly error?: unknown };

@@ -5,6 +5,11 @@ import type { RequestMail, RequestsMail } from './request-messages.ts';
 import type { RequestView } from './request-view.ts';
 import type { SessionMail } from './session-messages.ts';
 
+/** All notifications that were pending are sent. */
+export interface Flushed {
+  readonly type: 'flushed';
+}
+
 export type SubscriptionsMail =
   /** A client begins or ends listening for changes. */
   | RequestMail
@@ -15,8 +20,8 @@ export type SubscriptionsMail =
   | { readonly type: 'flush' }
   /** Notify the next slice of listeners. */
   | { readonly type: 'next slice' }
-  /** The server stops: send all pending notifications now. */
-  | { readonly type: 'flush all' }
+  /** The server stops: send all pending notifications in slices, take no more changes, then reply. */
+  | { readonly type: 'flush all'; readonly flushed: Mailbox<Flushed> }
   /** The server ends this subscription: send its pending notifications, then the response. */
   | { readonly type: 'end'; readonly request: RequestView }
   /** The client has ended this subscription: send nothing more. */

@@ -241,10 +241,13 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
   /** Aborts what did not finish in time, then closes every transport. */
   const stop = async (reason: string): Promise<void> => {
     interactive.leave();
-    subscriptions.mailbox.send({ type: 'flush all' });
+    await new Promise<void>((resolve) =>
+      subscriptions.mailbox.send({ type: 'flush all', flushed: { address: 'server', send: () => resolve() } }),
+    );
     await connections.giveUp(reason);
-    tasks.stop(reason);
-    interactive.stop(reason);
+    await interactive.finished();
+    await tasks.stop(reason);
+    await interactive.stop(reason);
     const results = await Promise.allSettled(transports.map((transport) => closed(transport, clock)));
     for (const result of results) if (result.status === 'rejected') incident('closing a transport', result.reason);
     directory.closeAll(reason);

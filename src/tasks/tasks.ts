@@ -1,7 +1,7 @@
 /** The tasks of a server: decides which call becomes one, checks ownership and quotas, and deletes expired tasks. */
 import { nanoid } from 'nanoid';
 import type { ActorSystem } from '../actor/actor.ts';
-import type { Timer } from '../clock.ts';
+import { eachInSlices, type Timer } from '../clock.ts';
 import { type Context, RequestContext, type RunOptions } from '../input/context.ts';
 import type { InteractiveRequests } from '../input/interactive-requests.ts';
 import type { RequestLog } from '../input/request-log.ts';
@@ -188,15 +188,15 @@ export class Tasks implements RequestTarget {
     }
   }
 
-  /** The server stops: cancels all working tasks. */
-  stop(reason: string): void {
+  /** The server stops: cancels all working tasks, in slices. */
+  stop(reason: string): Promise<void> {
     this.#delayed?.stop();
-    for (const { task, timer } of this.#table.all()) {
+    return eachInSlices(this.#options.system.clock, this.#table.all(), ({ task, timer }) => {
       timer.cancel();
       // With a durable store, another process continues the tasks.
       if (this.#options.records) task.leave(new Error(reason));
       task.mailbox.send({ type: 'cancel', reason });
-    }
+    });
   }
 
   #serve(mail: RequestMail): void {

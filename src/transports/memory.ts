@@ -3,6 +3,7 @@
  * delay.
  */
 import { Buffer } from 'node:buffer';
+import { eachInSlices } from '../clock.ts';
 import type { ConnectionId } from '../messages/connection-events.ts';
 import { envelopeText } from '../protocol/message-envelope.ts';
 import { HEAD_BYTES } from './lines.ts';
@@ -89,11 +90,14 @@ class Memory implements Transport {
     return peer;
   }
 
-  close(): Promise<void> {
-    for (const peer of [...this.#peers.values()]) peer.finish('server closed');
-    for (const undo of this.#cleanup.splice(0)) undo();
+  /** Closes all connections, in slices. */
+  async close(): Promise<void> {
+    const host = this.#host;
+    if (!host) return;
     this.#host = undefined;
-    return Promise.resolve();
+    const cleanup = this.#cleanup.splice(0);
+    await eachInSlices(host.clock, [...this.#peers.values()], (peer) => peer.finish('server closed'));
+    for (const undo of cleanup) undo();
   }
 }
 

@@ -3,6 +3,7 @@
  * client.
  */
 import { createServer, type Socket } from 'node:net';
+import { eachInSlices } from '../clock.ts';
 import type { ConnectionId } from '../messages/connection-events.ts';
 import { bind, isWindows } from './socket-path.ts';
 import { checkPrincipal, StreamConnection } from './stream-connection.ts';
@@ -108,7 +109,12 @@ class SocketTransport implements Transport {
   async #close(): Promise<void> {
     this.stopAccepting();
     const flushMs = this.#flushMs();
-    await Promise.all([...this.#connections.values()].map((connection) => connection.close('server closed', flushMs)));
+    const closing: Promise<void>[] = [];
+    if (this.#host)
+      await eachInSlices(this.#host.clock, [...this.#connections.values()], (connection) => {
+        closing.push(connection.close('server closed', flushMs));
+      });
+    await Promise.all(closing);
     await Promise.all([...this.#sockets].map(closed));
     for (const undo of this.#cleanup.splice(0)) undo();
   }

@@ -1,7 +1,7 @@
 /** Broadcasts to many clients: told in slices between which other work runs, each change once, in order, and none is lost. */
 import { createServer as createNodeServer, type ServerResponse } from 'node:http';
 import * as assert from 'uvu/assert';
-import { systemClock } from '../../src/clock.ts';
+import { SlicedQueue, systemClock } from '../../src/clock.ts';
 import { FanOut } from '../../src/emitters/fan-out.ts';
 import { type Limits, type MemoryPeer, memory, type Server } from '../../src/index.ts';
 import { META } from '../../src/protocol/meta.ts';
@@ -260,11 +260,11 @@ test('R-44 writes to many streams leave in the turn of their notification, in th
   front.close();
 });
 
-/** Looks in each turn of the event loop while a server closes. @returns how much the count grew in one turn at most */
-async function mostInOneTurn(count: () => number, close: () => Promise<void>): Promise<number> {
+/** Looks in each turn of the event loop while something happens. @returns how much the count grew in one turn at most */
+async function mostInOneTurn(count: () => number, happen: () => Promise<void>): Promise<number> {
   let over = false;
   let [before, most] = [count(), 0];
-  const closed = close().then(() => {
+  const happened = happen().then(() => {
     over = true;
   });
   while (!over) {
@@ -272,7 +272,7 @@ async function mostInOneTurn(count: () => number, close: () => Promise<void>): P
     before = count();
     await turn();
   }
-  await closed;
+  await happened;
   return most;
 }
 
@@ -333,6 +333,91 @@ test(`R-44 a server that closes ends ${MANY} legacy streams over HTTP in slices,
   assert.is(ended.length, MANY);
   assert.ok(ended.every((text) => text.includes('retry: 1000\n')));
   assert.ok(most > 0 && most <= MANY / 2, `${most} ended in one turn`);
+});
+
+test(`R-44 the tasks of ${MANY} clients whose handlers end in one turn end in slices, each with its result`, async () => {
+  const all = await crowd('legacy', 'task');
+  const ended: string[] = [];
+  for (const { peer } of all.listeners) {
+    peer.onText((text) => {
+      const [, taskId] = /"taskId":"([^"]+)"/.exec(text) ?? [];
+      if (text.includes('"id":3') && taskId !== undefined)
+        say(peer, { id: 4, method: 'tasks/result', params: { taskId } });
+      if (text.includes('"id":4') && text.includes('"done"')) ended.push(text);
+    });
+    say(peer, { id: 3, method: 'tasks/list' });
+  }
+  const most = await mostInOneTurn(
+    () => ended.length,
+    async () => {
+      await all.change();
+      for (let turns = 0; ended.length < MANY && turns < MANY; turns += 1) await turn();
+    },
+  );
+  assert.is(ended.length, MANY);
+  assert.ok(most > 0 && most <= MANY / 2, `${most} ended in one turn`);
+  await all.server.close();
+});
+
+test(`R-44 a server that closes notifies ${MANY} sessions of a last change, and closes their connections, in slices`, async () => {
+  const all = await crowd('legacy', 'list');
+  const closed: string[] = [];
+  for (const { peer } of all.listeners) void peer.closed.then((why) => closed.push(why));
+  await all.change();
+  let most = 0;
+  const mostClosed = await mostInOneTurn(
+    () => closed.length,
+    async () => {
+      most = await mostInOneTurn(
+        () => all.told(),
+        () => all.server.close(),
+      );
+    },
+  );
+  assert.is(all.told(), MANY);
+  assert.is(closed.length, MANY);
+  assert.ok(most > 0 && most <= MANY / 2, `${most} were notified in one turn`);
+  assert.ok(mostClosed > 0 && mostClosed <= MANY / 2, `${mostClosed} were closed in one turn`);
+});
+
+test('items that are added in one turn are processed in order, in slices', async () => {
+  const clock = new SimulatedClock();
+  const done: number[] = [];
+  const queue = new SlicedQueue<number>(clock, (item) => void done.push(item));
+  for (let item = 0; item < MANY; item += 1) queue.add(item);
+  const first = done.length;
+  assert.ok(first > 0 && first <= MANY / 2, `${first} were processed in one turn`);
+  let empty = false;
+  const emptied = queue.empty().then(() => {
+    empty = true;
+  });
+  await turn();
+  assert.ok(done.length < MANY && !empty);
+  queue.add(MANY);
+  await emptied;
+  assert.equal(
+    done,
+    Array.from({ length: MANY + 1 }, (_, item) => item),
+  );
+  queue.add(-1);
+  assert.is(done.at(-1), -1, 'an item that comes alone is processed at once');
+  await queue.empty();
+});
+
+test('R-44 a server that closes ends although a resource changes all the time', async () => {
+  const all = await crowd('legacy', 'resource');
+  let over = false;
+  const closing = all.server.close().then(() => {
+    over = true;
+  });
+  let turns = 0;
+  for (; !over && turns < MANY; turns += 1) {
+    all.server.resourceUpdated('doc://1');
+    all.clock.pass(10);
+    await turn();
+  }
+  assert.ok(over, `it was still open after ${turns} turns`);
+  await closing;
 });
 
 test('every client is notified of a subject that changes all the time, and it delays no other subject', () => {
