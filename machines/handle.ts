@@ -5,7 +5,7 @@ export type HandleLifeEvent =
   /** A call or a timer requires the instance: the server loads it from the store. */
   | { type: 'wake' }
   /** The instance is in memory, and its machine runs. */
-  | { type: 'woken' }
+  | { type: 'activated' }
   /** The store cannot read the instance now. */
   | { type: 'unread' }
   /** The instance has changed without a call, through a timer or an invocation. */
@@ -59,7 +59,7 @@ export const handleMachine = setup({
           description: 'it is being read',
           tags: ['away'],
           on: {
-            woken: 'active',
+            activated: 'active',
             restart: { target: 'waking', description: 'it crashed while it was read' },
             unread: { target: 'hibernating', description: 'it cannot be read now' },
             quarantine: { target: 'quarantining', description: 'it ended the process too often' },

@@ -86,7 +86,7 @@ export class Instance implements TurnLoopOwner {
     try {
       const kind = this.#host.kindOf(this.entry.name);
       const activation = this.#open({ kind, input });
-      this.life.take('woken');
+      this.life.take('activated');
       answer = this.#turns.create(activation, input, caller, more);
     } catch (error) {
       this.leave('it failed to start');
@@ -154,7 +154,7 @@ export class Instance implements TurnLoopOwner {
       if (own?.poison)
         return this.#quarantine([], endedBy(own.deaths), { stored: data, version, kind: from.kind }, own.deaths);
       const activation = this.#open(from);
-      if (this.entry.status === 'active') this.life.take('woken');
+      if (this.entry.status === 'active') this.life.take('activated');
       this.#turns.resume(activation, stored, data, from.resumption.migrated);
       this.#inspectable.changed();
     } catch (error) {

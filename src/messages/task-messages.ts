@@ -23,7 +23,7 @@ export type TaskMail =
   /** Its handler reports progress. */
   | { readonly type: 'progressed'; readonly message: string }
   /** A request that waited for its end was cancelled or timed out. */
-  | { readonly type: 'left'; readonly request: RequestView }
+  | { readonly type: 'waiter aborted'; readonly request: RequestView }
   /** The task is cancelled. */
   | { readonly type: 'cancel'; readonly reason: string }
   /** Its handler has ended. */

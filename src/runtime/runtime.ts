@@ -314,6 +314,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
           refusal: (code, message, id) => outbound.refusal({ code, message }, id),
           idIn,
           http: options.http,
+          dormantSessions: kept && directory,
           sleepers: kept && directory,
           requestClose(reason) {
             launcher()?.closes?.(reason, 'transport');

@@ -127,7 +127,7 @@ export class TaskInputs {
   }
 
   /** A waiting request has ended: its questions may be sent to another session. */
-  left(request: RequestView): void {
+  aborted(request: RequestView): void {
     for (const asked of this.#open.values()) if (asked.ask?.about === request) withdraw(asked, 'its request has ended');
   }
 }

@@ -15,10 +15,10 @@ export class TaskWaiters {
     this.#ttlMs = ttlMs;
   }
 
-  /** @param left called when the client stops waiting */
-  add(request: RequestView, left: () => void): void {
+  /** @param aborted called when the client stops waiting */
+  add(request: RequestView, aborted: () => void): void {
     this.#waiting.add(request);
-    request.signal.addEventListener('abort', left, { once: true });
+    request.signal.addEventListener('abort', aborted, { once: true });
     request.requests.send({ type: 'extend deadline', request, timeoutMs: this.#ttlMs + 1_000 });
     this.sendToSession();
   }
@@ -29,11 +29,11 @@ export class TaskWaiters {
     this.#questions.sendToSession(first);
   }
 
-  left(request: RequestView): void {
+  aborted(request: RequestView): void {
     if (!this.#waiting.delete(request)) return;
     // No client receives this response; it frees the request.
     respond(request, EMPTY);
-    this.#questions.left(request);
+    this.#questions.aborted(request);
     this.sendToSession();
   }
 

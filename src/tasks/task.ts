@@ -176,8 +176,8 @@ class Task implements Behaviour<TaskMail> {
       case 'progressed':
         this.#message = mail.message;
         return this.#changed();
-      case 'left':
-        return this.#waiters.left(mail.request);
+      case 'waiter aborted':
+        return this.#waiters.aborted(mail.request);
       case 'cancel':
         return this.#cancel(mail.reason);
       case 'done':
@@ -212,7 +212,7 @@ class Task implements Behaviour<TaskMail> {
       }
       case 'tasks/result':
         if (this.#ended) return this.#keeping.settle(request, () => this.#result());
-        return this.#waiters.add(request, () => this.#self?.send({ type: 'left', request }));
+        return this.#waiters.add(request, () => this.#self?.send({ type: 'waiter aborted', request }));
       default:
         throw misrouted(request, 'a task');
     }

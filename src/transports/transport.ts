@@ -35,6 +35,8 @@ export interface TransportHost {
   /** The server's own HTTP options; each applies to an HTTP transport without its own value. */
   readonly http?: SharedHttpOptions | undefined;
   /** The hibernating sessions in the store; undefined without a durable store. */
+  readonly dormantSessions?: DormantSessions | undefined;
+  /** @deprecated Use `dormantSessions`. */
   readonly sleepers?: DormantSessions | undefined;
   /**
    * Asks the server to close: it finishes the requests in flight within its grace time, then closes every transport.

@@ -43,7 +43,7 @@ test('the table takes the transitions of the chart, and no other', () => {
 
 test('an instance that is committing serves no call, and a change meanwhile waits for the next turn', () => {
   const life = new InstanceLifecycle();
-  for (const event of ['wake', 'woken', 'commit', 'change'] as const) assert.ok(life.take(event), event);
+  for (const event of ['wake', 'activated', 'commit', 'change'] as const) assert.ok(life.take(event), event);
   assert.equal([life.has('ready'), life.has('changed'), life.can('rest')], [false, true, false]);
   assert.ok(life.take('durable'));
   assert.equal([life.has('ready'), life.has('changed'), life.can('rest')], [true, true, false]);

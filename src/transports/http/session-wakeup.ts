@@ -34,21 +34,25 @@ export class SessionWakeup {
    * principal; a promise of `damaged` if its stored data is damaged
    */
   wake(id: string, principal: string): Promise<HttpSession | 'damaged' | undefined> | undefined {
-    const { sleepers } = this.#options.host;
-    if (!sleepers || this.#closed) return undefined;
+    const { dormantSessions } = this.#options.host;
+    if (!dormantSessions || this.#closed) return undefined;
     const key = `${id} ${principal}`;
     const begun = this.#waking.get(key);
     if (begun) return begun;
-    const waking = this.#wake(sleepers, id, principal);
+    const waking = this.#wake(dormantSessions, id, principal);
     this.#waking.set(key, waking);
     const over = (): void => void this.#waking.delete(key);
     waking.then(over, over);
     return waking;
   }
 
-  async #wake(sleepers: DormantSessions, id: string, principal: string): Promise<HttpSession | 'damaged' | undefined> {
+  async #wake(
+    dormantSessions: DormantSessions,
+    id: string,
+    principal: string,
+  ): Promise<HttpSession | 'damaged' | undefined> {
     const { host, streams, enter } = this.#options;
-    const restored = await sleepers.wake(id, principal);
+    const restored = await dormantSessions.wake(id, principal);
     if (!restored || restored === 'damaged') return restored;
     const { dialect, keeper, connect, unread } = restored;
     const now = host.clock.now();

@@ -34,7 +34,7 @@ export class Sweeper {
     const { keepAliveMs, stallMs, sessionIdleMs, replayMs } = options.options;
     this.#every(Math.min(keepAliveMs, stallMs), this.#tend);
     this.#every(Math.max(1, Math.min(sessionIdleMs, replayMs) / 4), this.#sweep);
-    if (options.host.sleepers) this.#every(SLEEP_ROUND_MS, this.#sleep);
+    if (options.host.dormantSessions) this.#every(SLEEP_ROUND_MS, this.#sleep);
   }
 
   end(): void {
