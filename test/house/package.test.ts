@@ -1,6 +1,15 @@
 /** The package as npm publishes it: its size, its files, and the files that `package.json` names. */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -13,6 +22,19 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const MAX_BYTES = 3_000_000;
 // publint and attw read the whole tarball, which takes a busy machine some time.
 timeLimit(300_000);
+
+/** Its last statement has the only error, so that a compiler that checks nothing is found. */
+const USER_PROGRAM = `
+import { createServer } from 'troupe';
+import { connect } from 'troupe/testing';
+import * as client from 'troupe/client';
+import * as inspector from 'troupe/inspector';
+const server = createServer({ name: 'a', version: '1' });
+server.use('tools/list', async (_call, _ctx, next) => next());
+server.tool('add', { input: { type: 'object', properties: { a: { type: 'number' } }, required: ['a'] } }, ({ a }) => a + 1);
+server.resource('order://{id}{?page}', {}, ({ variables }) => variables.size);
+export { client, connect, inspector };
+`;
 
 const Packed = z.array(
   z.object({ filename: z.string(), unpackedSize: z.number(), files: z.array(z.object({ path: z.string() })) }),
@@ -70,6 +92,37 @@ if (existsSync(join(root, 'dist/lib'))) {
 
   // The package is ESM: CommonJS programs load it by import() or, from Node 20.19 on, by require().
   test('attw finds that each export has the types of its code', () => lint('attw', '--profile', 'esm-only'));
+
+  // skipLibCheck off, and exactOptionalPropertyTypes on. The declarations of XState fail this check themselves.
+  for (const [moduleResolution, module] of [
+    ['node16', 'node16'],
+    ['bundler', 'esnext'],
+  ] as const)
+    test(`the declarations compile strictly in the program of a user (${moduleResolution})`, () => {
+      const project = join(folder, moduleResolution);
+      const modules = join(project, 'node_modules');
+      mkdirSync(join(modules, '@types'), { recursive: true });
+      execFileSync('tar', ['xzf', join(folder, packed?.filename ?? ''), '-C', modules]);
+      renameSync(join(modules, 'package'), join(modules, 'troupe'));
+      for (const name of ['xstate', 'undici-types', '@types/node'])
+        symlinkSync(join(root, 'node_modules', name), join(modules, name), 'dir');
+      const compilerOptions = {
+        ...{ strict: true, exactOptionalPropertyTypes: true, skipLibCheck: false, noEmit: true, target: 'es2022' },
+        ...{ module, moduleResolution, types: ['node'] },
+      };
+      writeFileSync(join(project, 'package.json'), '{"type":"module"}');
+      writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['server.ts'] }));
+      writeFileSync(join(project, 'server.ts'), USER_PROGRAM);
+      const tsc = join(root, 'node_modules/.bin/tsc');
+      const { stdout } = spawnSync(process.execPath, [tsc, '-p', project], { encoding: 'utf8' });
+      const errors = stdout.split('\n').filter((line) => /error TS\d+/.test(line));
+      const ours = errors.filter((line) => !line.includes('xstate/dist/declarations/'));
+      assert.is(ours.length, 1, ours.join('\n'));
+      assert.match(
+        ours[0] ?? '',
+        /server\.ts\(9,\d+\): error TS2339: Property 'size' does not exist on type .*id: string/,
+      );
+    });
 
   function lint(command: string, ...options: string[]): void {
     const tarball = join(folder, packed?.filename ?? '');

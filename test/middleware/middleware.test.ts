@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
+import { createMachine } from 'xstate';
 import { z } from 'zod';
 import {
   createServer,
@@ -492,7 +493,7 @@ test('a subscription passes through when it opens, and can be rejected', async (
   await server.close();
 });
 
-test('the tools of a machine pass through, and the requests of a batch pass one by one', async () => {
+test('the requests of a batch pass through one by one', async () => {
   const { server } = stage();
   const seen: string[] = [];
   server.use('tools/call', (call, ctx, next) => {
@@ -506,6 +507,25 @@ test('the tools of a machine pass through, and the requests of a batch pass one 
   const answers = await client.next((message) => Array.isArray(message), 'the batch');
   assert.is(Object(answers).length, 2);
   assert.equal(seen, ['echo 101', 'echo 102']);
+  await client.close();
+  await server.close();
+});
+
+test('the tools of a machine pass through', async () => {
+  const { server } = stage();
+  const lamp = createMachine({ initial: 'off', states: { off: { on: { toggle: 'on' } }, on: {} } });
+  server.machine('lamp', lamp, { events: { toggle: true } });
+  const seen: string[] = [];
+  server.use('tools/call', (call, _ctx, next) => {
+    seen.push(call.params.name);
+    return next();
+  });
+  const client = await connect(server);
+  const created = Object((await client.modern('tools/call', { name: 'lamp_create' })).structuredContent);
+  assert.type(created.handle, 'string');
+  const toggled = await client.modern('tools/call', { name: 'lamp_toggle', arguments: { handle: created.handle } });
+  assert.match(JSON.stringify(toggled), '"on"');
+  assert.equal(seen, ['lamp_create', 'lamp_toggle']);
   await client.close();
   await server.close();
 });
