@@ -96,6 +96,11 @@ export class Server {
     options: ToolOptions<I, undefined>,
     handler: ToolHandler<I>,
   ): RegisteredElement;
+  /**
+   * Registers a tool whose results have a schema, which checks them before they are sent.
+   * @throws {DefinitionError | SchemaError} as without a schema of the result
+   * @example server.tool('weigh', { output: z.object({ grams: z.number() }) }, () => ({ grams: 12 }));
+   */
   tool<const I extends AuthorSchema | undefined = undefined, const O extends AuthorSchema = AuthorSchema>(
     name: string,
     options: ToolOptions<I, O>,
@@ -252,6 +257,9 @@ export class Server {
    */
   use(middleware: Middleware): this;
   /**
+   * Puts a function around the requests of one method. Its parameters and its result have their types.
+   *
+   * @throws {TypeError} if the method is unknown, or the middleware is no function
    * @example
    * server.use('tools/call', async (call, ctx, next) => {
    *   if (ctx.principal === 'anonymous') throw new ToolError('Sign in first.');
