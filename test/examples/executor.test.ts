@@ -38,6 +38,6 @@ test('sees arguments that do not fit, and remembers no failure', async () => {
 });
 
 test('times every call on stderr', async () => {
-  await client.wire.until(() => /^square for anonymous: [\d.]+ ms$/m.test(client.wire.printed));
+  await client.wire.until(() => /^square for local user: [\d.]+ ms$/m.test(client.wire.printed));
   assert.equal(client.wire.faults, []);
 });
