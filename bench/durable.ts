@@ -1,4 +1,4 @@
-/** The durable benchmark: what a call costs with a store in a file, how fast sessions are back after a kill, what one that sleeps weighs. */
+/** The durable benchmark: the floor of writes; what a call costs with a store in a file, how fast sessions are back after a kill, what one that sleeps weighs. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -9,6 +9,7 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { measureFloorOfWrites } from './durable-floor.ts';
 
 const { values } = parseArgs({ options: { sessions: { type: 'string', default: '20000' } } });
 const sessions = Number(values.sessions);
@@ -87,6 +88,8 @@ async function crowd(count: number, width: number, one: (index: number) => Promi
 async function weigh(session: Headers | undefined): Promise<{ readonly heapUsed: number; readonly rss: number }> {
   return JSON.parse(await call(session, 'weigh'));
 }
+
+for (const line of await measureFloorOfWrites()) out(line);
 
 try {
   await start();

@@ -22,9 +22,12 @@ const CALLS = [
   { way: 'write, modern with a key', tool: 'write', caller: 'modern', key: true },
 ] as const satisfies readonly { way: string; tool: string; caller: Way; key: boolean }[];
 
+/** A call that may have done something, in a session. */
+export const WRITE = CALLS[3];
+
 export type DurableWay = (typeof CALLS)[number]['way'];
 
-interface Running extends Serving {
+export interface Running extends Serving {
   readonly file: string | undefined;
   readonly prepared: (connection: number) => PreparedCall;
   /** Calls that it has had: no id of a session, and no key, is used twice. */
@@ -33,7 +36,7 @@ interface Running extends Serving {
 
 /** Clients that share what is in flight. */
 const CLIENTS = 8;
-const TEXT = 'x'.repeat(64);
+export const TEXT = 'x'.repeat(64);
 /** The part of the key that is another for each call has the seven digits of an id. */
 const KEY = 'key-of-call-1000000';
 
@@ -42,8 +45,8 @@ export async function measureDurable(_contenders: unknown, scale: Scale): Promis
   const folder = mkdtempSync(join(tmpdir(), 'troupe-bench-'));
   const sizes = scale.inFlight.filter((size) => size > 1);
   const runners = CALLS.flatMap((call): readonly Runner<Running>[] => [
-    { who: OURS, way: call.way, start: () => start(call, undefined) },
-    { who: WITH_STORE, way: call.way, start: () => start(call, join(folder, `${call.way}-${Date.now()}.db`)) },
+    { who: OURS, way: call.way, start: () => startCalls(call, undefined) },
+    { who: WITH_STORE, way: call.way, start: () => startCalls(call, join(folder, `${call.way}-${Date.now()}.db`)) },
   ]);
   try {
     await inTurns({
@@ -65,7 +68,10 @@ export async function measureDurable(_contenders: unknown, scale: Scale): Promis
   return gathering.all;
 }
 
-async function start({ tool, caller, key }: (typeof CALLS)[number], file: string | undefined): Promise<Running> {
+export async function startCalls(
+  { tool, caller, key }: (typeof CALLS)[number],
+  file: string | undefined,
+): Promise<Running> {
   const serving = await serve('servers/kept.mjs', file ?? 'none');
   try {
     const callers: readonly Caller[] =
@@ -89,7 +95,7 @@ async function start({ tool, caller, key }: (typeof CALLS)[number], file: string
   }
 }
 
-async function callFor(running: Running, ms: number, inFlight: number): Promise<Measured> {
+export async function callFor(running: Running, ms: number, inFlight: number): Promise<Measured> {
   const before = running.called;
   const measured = await callAll(running.url, isEcho(TEXT), { ms }, inFlight, (connection) => {
     const call = running.prepared(connection);
