@@ -1,12 +1,10 @@
 /** fastmcp (TypeScript): over stdio, over HTTP with sessions, and over HTTP without. */
-import { createServer } from 'node:net';
 import { FastMCP } from 'fastmcp';
 import { z } from 'zod';
-import { asked, DESCRIPTION, EACH_TURN, served, turn } from '../servers/telling.mjs';
+import { asked, DESCRIPTION, EACH_TURN, turn } from '../servers/telling.mjs';
+import { logger, serve } from './serve/fastmcp.mjs';
 
 const { way, names } = asked();
-const quiet = () => {};
-const logger = { debug: quiet, error: quiet, info: quiet, log: quiet, warn: quiet };
 const server = new FastMCP({ name: 'bench', version: '1.0.0', logger });
 for (const name of names) {
   if (name === 'count')
@@ -31,23 +29,4 @@ for (const name of names) {
     });
 }
 
-/** It does not say on which port it listens when it is given 0. */
-async function freePort() {
-  const probe = createServer();
-  await new Promise((resolve) => probe.listen(0, '127.0.0.1', resolve));
-  const { port } = probe.address();
-  await new Promise((resolve) => probe.close(resolve));
-  return port;
-}
-
-if (way === 'stdio') await server.start({ transportType: 'stdio' });
-else {
-  const port = await freePort();
-  // What it has to say of itself is not for the line that says the url.
-  console.log = console.info = () => {};
-  await server.start({
-    transportType: 'httpStream',
-    httpStream: { host: '127.0.0.1', port, stateless: way === 'stateless' },
-  });
-  served(`http://127.0.0.1:${port}/mcp`);
-}
+await serve(way, server);

@@ -1,11 +1,9 @@
 /** tmcp: both eras over stdio and over HTTP, there with sessions for the older one. */
 import { ZodJsonSchemaAdapter } from '@tmcp/adapter-zod';
-import { HttpTransport } from '@tmcp/transport-http';
-import { StdioTransport } from '@tmcp/transport-stdio';
-import { serve } from 'srvx';
 import { McpServer } from 'tmcp';
 import { z } from 'zod';
-import { asked, DESCRIPTION, EACH_TURN, served, turn } from '../servers/telling.mjs';
+import { asked, DESCRIPTION, EACH_TURN, turn } from '../servers/telling.mjs';
+import { serve } from './serve/tmcp.mjs';
 
 const { way, names } = asked();
 const server = new McpServer(
@@ -27,16 +25,4 @@ for (const name of names) {
     }));
 }
 
-if (way === 'stdio') new StdioTransport(server).listen();
-else {
-  const transport = new HttpTransport(server, { path: '/mcp' });
-  const listening = serve({
-    port: 0,
-    hostname: '127.0.0.1',
-    silent: true,
-    gracefulShutdown: false,
-    fetch: async (request) => (await transport.respond(request)) ?? new Response(null, { status: 404 }),
-  });
-  await listening.ready();
-  served(new URL('/mcp', listening.url).href);
-}
+await serve(way, server);

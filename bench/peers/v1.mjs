@@ -1,13 +1,8 @@
 /** The official SDK, version 1: over stdio, over HTTP with sessions, and over HTTP without, each as its documentation shows it. */
-import { randomUUID } from 'node:crypto';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
-import { localhostHostValidation } from '@modelcontextprotocol/sdk/server/middleware/hostHeaderValidation.js';
-import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
-import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
-import { isInitializeRequest } from '@modelcontextprotocol/sdk/types.js';
-import express from 'express';
 import { z } from 'zod';
-import { asked, DESCRIPTION, EACH_TURN, served, turn } from '../servers/telling.mjs';
+import { asked, DESCRIPTION, EACH_TURN, turn } from '../servers/telling.mjs';
+import { serve } from './serve/v1.mjs';
 
 const { way, names } = asked();
 
@@ -38,40 +33,4 @@ function makeServer() {
   return server;
 }
 
-/** Sessions by their ids. */
-const transports = {};
-
-async function inSession(request, response) {
-  let transport = transports[request.headers['mcp-session-id']];
-  if (!transport) {
-    if (!isInitializeRequest(request.body)) return void response.status(404).end();
-    transport = new StreamableHTTPServerTransport({
-      sessionIdGenerator: randomUUID,
-      onsessioninitialized: (id) => {
-        transports[id] = transport;
-      },
-    });
-    transport.onclose = () => delete transports[transport.sessionId];
-    await makeServer().connect(transport);
-  }
-  await transport.handleRequest(request, response, request.body);
-}
-
-async function alone(request, response) {
-  const server = makeServer();
-  const transport = new StreamableHTTPServerTransport({ sessionIdGenerator: undefined });
-  response.on('close', () => {
-    transport.close();
-    server.close();
-  });
-  await server.connect(transport);
-  await transport.handleRequest(request, response, request.body);
-}
-
-if (way === 'stdio') await makeServer().connect(new StdioServerTransport());
-else {
-  // What its createMcpExpressApp makes, but for bodies of more than 100 KB.
-  const app = express().use(express.json({ limit: '32mb' }), localhostHostValidation());
-  app.all('/mcp', way === 'stateless' ? alone : inSession);
-  const listener = app.listen(0, '127.0.0.1', () => served(`http://127.0.0.1:${listener.address().port}/mcp`));
-}
+await serve(way, makeServer);

@@ -1,10 +1,8 @@
 /** The official SDK, version 2: both eras over stdio; over HTTP the modern one, and the older ones without sessions. */
-import { createServer } from 'node:http';
-import { toNodeHandler } from '@modelcontextprotocol/node';
-import { createMcpHandler, McpServer } from '@modelcontextprotocol/server';
-import { serveStdio } from '@modelcontextprotocol/server/stdio';
+import { McpServer } from '@modelcontextprotocol/server';
 import { z } from 'zod';
-import { asked, DESCRIPTION, EACH_TURN, served, turn } from '../servers/telling.mjs';
+import { asked, DESCRIPTION, EACH_TURN, turn } from '../servers/telling.mjs';
+import { serve } from './serve/v2.mjs';
 
 const { way, names } = asked();
 
@@ -36,9 +34,4 @@ function makeServer() {
   return server;
 }
 
-if (way === 'stdio') serveStdio(makeServer);
-else {
-  const large = { maxRequestBodySize: 32 * 1024 * 1024 };
-  const listener = createServer(toNodeHandler(createMcpHandler(makeServer, large), large));
-  listener.listen(0, '127.0.0.1', () => served(`http://127.0.0.1:${listener.address().port}/mcp`));
-}
+serve(way, makeServer);

@@ -1,11 +1,10 @@
 /** A server of FastMCP (TypeScript): over stdio, and over HTTP with sessions. */
-import { createServer } from 'node:net';
 import { FastMCP } from 'fastmcp';
 import { z } from 'zod';
-import { FORM, SAMPLING, served, way } from './serving.mjs';
+import { asked } from '../../servers/telling.mjs';
+import { logger, serve } from '../serve/fastmcp.mjs';
+import { FORM, SAMPLING } from './script.mjs';
 
-const quiet = () => {};
-const logger = { debug: quiet, error: quiet, info: quiet, log: quiet, warn: quiet };
 const server = new FastMCP({ name: 'fastmcp', version: '1.0.0', logger, instructions: 'Ask for tea.' });
 /** The only session: tools reach their client through it, once FastMCP has listed the client's roots. */
 const connected = new Promise((resolve) => {
@@ -78,19 +77,4 @@ server.addPrompt({
   load: async ({ language }) => `Review ${language}`,
 });
 
-/** FastMCP does not report the port that it chose itself. */
-async function freePort() {
-  const probe = createServer();
-  await new Promise((resolve) => probe.listen(0, '127.0.0.1', resolve));
-  const { port } = probe.address();
-  await new Promise((resolve) => probe.close(resolve));
-  return port;
-}
-
-if (way === 'stdio') await server.start({ transportType: 'stdio' });
-else {
-  const port = await freePort();
-  console.log = console.info = quiet;
-  await server.start({ transportType: 'httpStream', httpStream: { host: '127.0.0.1', port } });
-  served(`http://127.0.0.1:${port}/mcp`);
-}
+await serve(asked().way, server);

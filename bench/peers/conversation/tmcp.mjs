@@ -1,11 +1,10 @@
 /** A server of tmcp: both eras over stdio and over HTTP, there with sessions for the legacy one. */
 import { ZodJsonSchemaAdapter } from '@tmcp/adapter-zod';
-import { HttpTransport } from '@tmcp/transport-http';
-import { StdioTransport } from '@tmcp/transport-stdio';
-import { serve } from 'srvx';
 import { McpServer } from 'tmcp';
 import { z } from 'zod';
-import { SAMPLING, served, text, way } from './serving.mjs';
+import { asked } from '../../servers/telling.mjs';
+import { serve } from '../serve/tmcp.mjs';
+import { SAMPLING, text } from './script.mjs';
 
 const server = new McpServer(
   { name: 'tmcp', version: '1.0.0', description: 'a peer' },
@@ -73,16 +72,4 @@ server.prompt(
   ({ language }) => ({ messages: [{ role: 'user', content: { type: 'text', text: `Review ${language}` } }] }),
 );
 
-if (way === 'stdio') new StdioTransport(server).listen();
-else {
-  const transport = new HttpTransport(server, { path: '/mcp' });
-  const listening = serve({
-    port: 0,
-    hostname: '127.0.0.1',
-    silent: true,
-    gracefulShutdown: false,
-    fetch: async (request) => (await transport.respond(request)) ?? new Response(null, { status: 404 }),
-  });
-  await listening.ready();
-  served(new URL('/mcp', listening.url).href);
-}
+await serve(asked().way, server);

@@ -1,18 +1,15 @@
 /** A server of the official SDK, version 1: over stdio, and over HTTP with sessions. */
-import { randomUUID } from 'node:crypto';
 import { completable } from '@modelcontextprotocol/sdk/server/completable.js';
 import { McpServer, ResourceTemplate } from '@modelcontextprotocol/sdk/server/mcp.js';
-import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
-import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import {
   CreateMessageResultSchema,
   ElicitResultSchema,
-  isInitializeRequest,
   ListRootsResultSchema,
 } from '@modelcontextprotocol/sdk/types.js';
-import express from 'express';
 import { z } from 'zod';
-import { aborted, FORM, SAMPLING, seen, served, text, way } from './serving.mjs';
+import { asked } from '../../servers/telling.mjs';
+import { serve } from '../serve/v1.mjs';
+import { aborted, FORM, SAMPLING, seen, text } from './script.mjs';
 
 function makeServer() {
   const server = new McpServer({ name: 'v1', version: '1.0.0' }, { instructions: 'Ask for tea.' });
@@ -77,28 +74,4 @@ function makeServer() {
   return server;
 }
 
-/** Sessions by their ids. */
-const transports = {};
-
-async function inSession(request, response) {
-  let transport = transports[request.headers['mcp-session-id']];
-  if (!transport) {
-    if (!isInitializeRequest(request.body)) return void response.status(404).end();
-    transport = new StreamableHTTPServerTransport({
-      sessionIdGenerator: randomUUID,
-      onsessioninitialized: (id) => {
-        transports[id] = transport;
-      },
-    });
-    transport.onclose = () => delete transports[transport.sessionId];
-    await makeServer().connect(transport);
-  }
-  await transport.handleRequest(request, response, request.body);
-}
-
-if (way === 'stdio') await makeServer().connect(new StdioServerTransport());
-else {
-  const app = express().use(express.json());
-  app.all('/mcp', inSession);
-  const listener = app.listen(0, '127.0.0.1', () => served(`http://127.0.0.1:${listener.address().port}/mcp`));
-}
+await serve(asked().way, makeServer);

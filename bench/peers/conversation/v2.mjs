@@ -1,16 +1,9 @@
 /** A server of the official SDK, version 2: both eras over stdio and HTTP; there the legacy era has no sessions. */
-import { createServer } from 'node:http';
-import { toNodeHandler } from '@modelcontextprotocol/node';
-import {
-  completable,
-  createMcpHandler,
-  inputRequired,
-  McpServer,
-  ResourceTemplate,
-} from '@modelcontextprotocol/server';
-import { serveStdio } from '@modelcontextprotocol/server/stdio';
+import { completable, inputRequired, McpServer, ResourceTemplate } from '@modelcontextprotocol/server';
 import { z } from 'zod';
-import { aborted, FORM, SAMPLING, seen, served, text, way } from './serving.mjs';
+import { asked } from '../../servers/telling.mjs';
+import { serve } from '../serve/v2.mjs';
+import { aborted, FORM, SAMPLING, seen, text } from './script.mjs';
 
 let grown = false;
 let changed = () => {};
@@ -82,10 +75,4 @@ function makeServer() {
   return server;
 }
 
-if (way === 'stdio') serveStdio(makeServer);
-else {
-  const handler = createMcpHandler(makeServer);
-  changed = () => handler.notify.toolsChanged();
-  const listener = createServer(toNodeHandler(handler));
-  listener.listen(0, '127.0.0.1', () => served(`http://127.0.0.1:${listener.address().port}/mcp`));
-}
+changed = serve(asked().way, makeServer);

@@ -1,12 +1,4 @@
-/** The start and the end of every peer: `PEER stdio|http`. A peer that serves HTTP prints its address, and ends with its stdin. */
-
-export const [way = 'stdio'] = process.argv.slice(2);
-
-/** Prints the address of an HTTP server, and ends the process when its parent closes its stdin. */
-export function served(url) {
-  process.stdout.write(`${url}\n`);
-  process.stdin.resume().once('end', () => process.exit(0));
-}
+/** The data that every peer offers to the tests of the client, and its answers. */
 
 /** The form of the tool `ask`. */
 export const FORM = {
