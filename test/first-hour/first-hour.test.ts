@@ -45,6 +45,17 @@ for (const [index, step] of steps.entries()) {
   });
 }
 
+test('the server of the README gives the result that the README shows', async () => {
+  const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
+  const found = /^```ts\n([\s\S]*?)^```\n+```sh\n(.*\n)```\n+```text\n(.*)\n```/m.exec(readme);
+  const [, program = '', call = '', result = ''] = found ?? [];
+  // The project has another server.ts by now.
+  writeFileSync(join(hour.folder, PROJECT, 'readme.ts'), program);
+  const block = withoutNpm(call).replace('server.ts', 'readme.ts');
+  assert.match(block, 'troupe call readme.ts');
+  await hour.shell.run(block, (output) => new Examples().match(result, output));
+});
+
 test('the tutorial has files, commands, and outputs to compare', () => {
   assert.ok(tutorial.filter(({ kind }) => kind === 'file').length >= 5);
   assert.ok(tutorial.filter((step) => step.kind === 'command' && step.output !== '').length >= 10);
