@@ -4,6 +4,7 @@
  */
 import { createRequire } from 'node:module';
 import { extname } from 'node:path';
+import { pathToFileURL } from 'node:url';
 
 /** The URL of the directory that contains the code. */
 export const OWN = new URL('.', import.meta.url).href;
@@ -20,9 +21,20 @@ export function ownFile(path: string): URL {
   return new URL(`./${path}${EXTENSION}`, OWN);
 }
 
+/** The URL of a file of this package. @param path relative to the package @throws if the package is not installed */
+export function packageFile(path: string): URL {
+  return new URL(path, pathToFileURL(manifests().resolve(MANIFEST)));
+}
+
 /** Returns the version of this package. */
 export function packageVersion(): string {
-  // Resolved from a file of the package, because a bundle may be elsewhere (bundle.ts).
-  const { version }: { version: string } = createRequire(ownFile('package-files'))('troupe/package.json');
+  const { version }: { version: string } = manifests()(MANIFEST);
   return version;
+}
+
+const MANIFEST = 'troupe/package.json';
+
+function manifests(): NodeJS.Require {
+  // Resolved from a file of the package, because a bundle may be elsewhere (bundle.ts).
+  return createRequire(ownFile('package-files'));
 }

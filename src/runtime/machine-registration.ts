@@ -3,6 +3,7 @@
  * not at all.
  */
 
+import type { Clock } from '../clock.ts';
 import type { AnyMachine } from '../handles/define-machine.ts';
 import type { Handles } from '../handles/handles.ts';
 import type { MachineKind } from '../handles/machine-definition.ts';
@@ -33,6 +34,7 @@ export interface MachineRegistration {
 }
 
 export interface MachinesOptions {
+  readonly clock: Clock;
   readonly handles: Handles;
   /** Separate registrations, because generated tools and resources must not be copied to another server. */
   readonly tools: Pick<Registration<CompiledTool>, 'replaceSource' | 'enable' | 'disable'>;
@@ -48,7 +50,7 @@ interface Offered {
   readonly toolset: Toolset;
 }
 
-export function machineRegistration({ handles, tools, resources }: MachinesOptions): MachineRegistration {
+export function machineRegistration({ clock, handles, tools, resources }: MachinesOptions): MachineRegistration {
   const offered = new Map<string, Offered>();
   /** The last definition of each machine, including removed ones. */
   const defined = new Map<string, MachineKind>();
@@ -60,7 +62,7 @@ export function machineRegistration({ handles, tools, resources }: MachinesOptio
     const { name } = definition;
     const before = offered.get(name);
     if (before?.definition === definition && before.source === source) return;
-    const toolset = compileMachine(definition, handles);
+    const toolset = compileMachine(definition, handles, clock);
     const kind = withEarlier(toolset.kind, defined.get(name));
     try {
       show(name, toolset);

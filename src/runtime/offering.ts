@@ -158,6 +158,7 @@ export function spawnOffering(host: OfferingOptions): Offering {
     tools: registration(),
     // Separate registrations, too: another server receives the machine and generates its own tools.
     machines: machineRegistration({
+      clock: system.clock,
       handles: host.handles,
       tools: elements<CompiledTool, Tool, ToolImplementation>({ ...toolActors, compile: (tool) => tool }),
       resources: resourceRegistration(),

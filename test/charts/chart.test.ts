@@ -75,8 +75,8 @@ test('a fingerprint changes with the chart, and with nothing else', () => {
   assert.is.not(print(states('b')), print(states('b', 'may')));
 });
 
-test('the picture marks the states that the instance is in, and those around them', () => {
-  const svg = drawChart(chart, 'work', ['busy.money.moving', 'busy.goods.here']);
+test('a picture without a layout marks the states that the instance is in, and those around them', () => {
+  const svg = drawChart(chart, 'work', ['busy.money.moving', 'busy.goods.here'], undefined);
   const marked = [...svg.matchAll(/font-weight="bold">([^<]*)</g)].filter(([text]) => text.length > 0);
   const green = [...svg.matchAll(/fill="#1a7f37" font-weight="bold">([^<]*)</g)].map(([, name]) => name);
   assert.equal(green, ['busy (parallel)', 'money', 'moving', 'goods', 'here']);
@@ -89,7 +89,7 @@ test('an author cannot bring anything but text into the picture', () => {
     initial: 'a"b\'c&d\u0000\ud800',
     states: { 'a"b\'c&d\u0000\ud800': { on: { '<img onerror=x>': {} } } },
   });
-  const svg = drawChart(readChart(hostile), '<b>', []);
+  const svg = drawChart(readChart(hostile), '<b>', [], undefined);
   assert.not.match(svg, /<script|<img|<b>/);
   assert.match(svg, /&lt;script&gt;/);
   assert.match(svg, /a&quot;b&apos;c&amp;d/);
@@ -101,7 +101,7 @@ test('a chart of any size gives a picture of bounded size, which says what it le
   const states = Object.fromEntries(
     Array.from({ length: 3_000 }, (_, index) => [`s${index}`, { on: { go: `s${(index * 7) % 3_000}` } }]),
   );
-  const svg = drawChart(readChart(createMachine({ id: 'big', initial: 's0', states })), 'big', ['s0']);
+  const svg = drawChart(readChart(createMachine({ id: 'big', initial: 's0', states })), 'big', ['s0'], undefined);
   assert.ok(svg.length < 400_000, `${svg.length} characters`);
   assert.match(svg, /… and 5000 more states and transitions/);
 });

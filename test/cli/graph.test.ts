@@ -41,7 +41,9 @@ async function graph(...args: readonly string[]): Promise<{ code: number | null;
 test('the only machine that a module exports is printed as a picture', async () => {
   const { code, out, err } = await graph('bare.ts');
   assert.equal({ code, err }, { code: 0, err: '' });
-  assert.match(out, /^<svg [\s\S]*<title>The statechart door<\/title>[\s\S]*shut → closed[\s\S]*<\/svg>\n$/);
+  assert.match(out, /^<svg [\s\S]*<title>The statechart door<\/title>[\s\S]*>shut<[\s\S]*<\/svg>\n$/);
+  assert.match(out, 'font-family="Arial', 'with the layout of the page: the list has another font');
+  assert.is((await graph('bare.ts')).out, out);
 });
 
 test('the machines of a program are listed, and one is printed by its name; nothing is served', async () => {

@@ -257,7 +257,7 @@ test('a handle is a resource, as JSON and as a picture with its state marked', (
     assert.equal(JSON.parse(String(text)), { ...got, expires: JSON.parse(String(text)).expires });
     const chart = await read(`${uri}/chart`);
     assert.is(chart.mimeType, 'image/svg+xml');
-    assert.match(String(chart.text), /^<svg [\s\S]*fill="#1a7f37" font-weight="bold">cart</);
+    assert.match(String(chart.text), /^<svg [\s\S]*fill="#1f3c9e"[^>]*font-weight="bold">cart</);
   }));
 
 test('the handles of who asks complete {handle}', () =>

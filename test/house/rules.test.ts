@@ -55,7 +55,7 @@ const ROOMS: readonly {
   { room: 'authored-stack', may: ['package-files', 'protocol'], packages: ['node:'] },
   { room: 'quota', may: [], packages: [] },
   { room: 'xstate-internals', may: ['protocol'], packages: ['xstate'] },
-  { room: 'charts', may: ['protocol', 'xstate-internals'], packages: ['node:', 'xstate'] },
+  { room: 'charts', may: ['clock', 'package-files', 'protocol', 'xstate-internals'], packages: ['node:', 'xstate'] },
   { room: 'limits', may: ['clock'], packages: ['node:'] },
   { room: 'messages', may: ['protocol'], packages: [] },
   { room: 'operator-log', may: ['protocol'], packages: [] },

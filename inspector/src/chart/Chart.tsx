@@ -1,10 +1,9 @@
 /** The statechart of one actor: laid out once, then only restyled. */
 import './chart.css';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { betterIn, type Pane, type PlacedChart, type Rect } from '../../../src/charts/placed.ts';
+import { isFrameless, walk } from '../../../src/charts/sketch.ts';
 import { ChartList } from './ChartList.tsx';
-import { betterIn } from './layout/layout.ts';
-import type { Pane, Placed, Rect } from './layout/placed.ts';
-import { isPlain, walk } from './layout/sketch.ts';
 import { type Pictures, picturesOf, readyPictures } from './layout/start.ts';
 import { marksOf } from './marks.ts';
 import { measure } from './measure.ts';
@@ -68,7 +67,7 @@ export function Chart(props: ChartProps) {
         <svg width="100%" height="100%" aria-hidden="true">
           <g ref={group}>{placed !== undefined && <Picture placed={placed} props={props} />}</g>
         </svg>
-        {isPlain(chart) && <p class="chart-title">{chart.key}</p>}
+        {isFrameless(chart) && <p class="chart-title">{chart.key}</p>}
         {placed === undefined && <p class="chart-wait">laying out…</p>}
       </div>
       <div class="chart-tools" role="toolbar" aria-label="size of the chart">
@@ -116,7 +115,7 @@ const KEYS: Readonly<Record<string, (moving: Moving) => void>> = {
 };
 
 /** The box around the active states; around the first of them if they do not fit into the pane together. */
-function activePart({ nodes }: Placed, active: readonly string[], { width, height }: Pane): Rect | undefined {
+function activePart({ nodes }: PlacedChart, active: readonly string[], { width, height }: Pane): Rect | undefined {
   const boxes = nodes.filter(({ id }) => active.includes(id));
   const [first] = boxes;
   if (first === undefined) return undefined;

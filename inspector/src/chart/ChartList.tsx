@@ -1,6 +1,7 @@
 /** The chart as text for readers who cannot see the picture: every state with its transitions. */
+
+import { labelText } from '../../../src/charts/sketch.ts';
 import type { ChartEdge, ChartNode } from '../../../src/inspector/frames.ts';
-import { labelText } from './layout/sketch.ts';
 import type { Marks } from './marks.ts';
 
 export function ChartList({ chart, marks }: { readonly chart: ChartNode; readonly marks: Marks }) {

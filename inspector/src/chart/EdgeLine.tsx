@@ -1,9 +1,10 @@
 /** One line between two states, with its label: a row for each transition that shares the line. */
+
+import { headPath, roundedPath } from '../../../src/charts/line-path.ts';
+import type { PlacedEdge } from '../../../src/charts/placed.ts';
+import { clipText, type EdgeGroup, LABEL_ROW, labelText } from '../../../src/charts/sketch.ts';
 import { Drain } from './Drain.tsx';
-import type { PlacedEdge } from './layout/placed.ts';
-import { clip, type EdgeGroup, LABEL_ROW, labelText } from './layout/sketch.ts';
 import { allowedOf, type Marks } from './marks.ts';
-import { headPath, roundedPath } from './path.ts';
 import type { ChartProps } from './props.ts';
 import { Count, classOf, edgeNames } from './StateBox.tsx';
 
@@ -58,8 +59,8 @@ export function EdgeLabel({
       {edges.map((edge, index) => {
         const delay = marks.delays.get(edge.id);
         const count = visitsOf(edge.id, props);
-        const text = clip(labelText(edge));
-        const words = clip(edge.label);
+        const text = clipText(labelText(edge));
+        const words = clipText(edge.label);
         return (
           <g
             key={edge.id}

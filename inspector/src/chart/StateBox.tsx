@@ -1,18 +1,20 @@
 /** One state: its box, name and rows, with its current marks. */
-import type { ChartNode } from '../../../src/inspector/frames.ts';
-import { Drain } from './Drain.tsx';
-import type { Rect } from './layout/placed.ts';
+
+import { SIGNS } from '../../../src/charts/drawing.ts';
+import type { Rect } from '../../../src/charts/placed.ts';
 import {
-  clip,
+  clipText,
   headOf,
-  isPlain,
+  isFrameless,
   LABEL_ROW,
   NAME_HEIGHT,
   type NodeRow,
   ROW_HEIGHT,
   rowsOf,
   SIDE,
-} from './layout/sketch.ts';
+} from '../../../src/charts/sketch.ts';
+import type { ChartNode } from '../../../src/inspector/frames.ts';
+import { Drain } from './Drain.tsx';
 import type { Marks } from './marks.ts';
 import type { ChartProps } from './props.ts';
 
@@ -57,7 +59,7 @@ export function StateBox({ node, box, marks, props, region }: StateBoxProps) {
       </g>
     );
   const nested = node.nodes.length > 0;
-  if (path === '' && isPlain(node)) return null;
+  if (path === '' && isFrameless(node)) return null;
   const rows = rowsOf(node);
   // A box that is higher than its text, because many lines meet at it, has the text in its middle.
   const lower = nested ? 0 : Math.round((height - headOf(rows.length)) / 2);
@@ -73,7 +75,7 @@ export function StateBox({ node, box, marks, props, region }: StateBoxProps) {
         y={middle + 4.5}
         text-anchor={nested ? 'start' : 'middle'}
       >
-        {clip(key)}
+        {clipText(key)}
       </text>
       {rows.map((row, index) => (
         <Row
@@ -128,14 +130,6 @@ function Row({
     </g>
   );
 }
-
-/** Signs of ten pixels each: invoked actors, entry and exit actions, and internal transitions. */
-const SIGNS: Readonly<Record<NodeRow['kind'], string>> = {
-  invoke: 'M2 1.5L8.5 5L2 8.5Z',
-  entry: 'M1 5H7M4.5 2L7.5 5L4.5 8M9.5 1V9',
-  exit: 'M0.5 1V9M3 5H9M6.5 2L9.5 5L6.5 8',
-  stays: 'M8.5 3.5A4 4 0 1 0 9 6M9 1V4H6',
-};
 
 /** The classes of an edge, wherever it is drawn. */
 export function edgeNames(id: string, marks: Marks, props: ChartProps): readonly (string | false)[] {

@@ -1,6 +1,7 @@
 /** The current marks of each state and edge: computed once for each change, and read by every part of the picture. */
+
+import { walk } from '../../../src/charts/sketch.ts';
 import type { ChartEdge, ChartNode, Next } from '../../../src/inspector/frames.ts';
-import { walk } from './layout/sketch.ts';
 import type { ChartProps, RunningDelay } from './props.ts';
 
 export interface Marks {

@@ -1,6 +1,7 @@
 /** `troupe graph FILE|DIR [MACHINE]`: prints a statechart of a program as a picture, as Mermaid, or as a table. It does not serve the program. */
 import { writeFileSync } from 'node:fs';
 import type { AnyStateMachine } from 'xstate';
+import { systemClock } from '../../clock.ts';
 import { messageOf } from '../../protocol/json.ts';
 import { reserveStdout } from '../../transports/stdout-guard.ts';
 import { readOptions } from '../command-options.ts';
@@ -11,6 +12,9 @@ import { startupError } from '../startup-error.ts';
 import { say, UsageError } from '../usage.ts';
 
 const OPTIONS = { mermaid: '', table: '', out: 'FILE' };
+
+/** Time limit of a layout. A picture that is written to a repository changes only with its machine, so the command waits long. */
+const PICTURE_MS = 20_000;
 
 const HELP = `Usage: troupe graph FILE|DIR [MACHINE] [--mermaid | --table] [--out FILE] [-- ARGS]
 
@@ -120,8 +124,11 @@ async function textOf({ name, machine }: Chosen, form: 'picture' | 'mermaid' | '
       return (await import('../../charts/mermaid.ts')).toMermaid(chart);
     case 'table':
       return (await import('../../charts/table.ts')).toTable(chart);
-    case 'picture':
-      return `${(await import('../../charts/picture.ts')).drawChart(chart, `The statechart ${name}`, [])}\n`;
+    case 'picture': {
+      const { pictureOf } = await import('../../charts/chart-picture.ts');
+      const options = { title: `The statechart ${name}`, active: [], clock: systemClock, waitMs: PICTURE_MS };
+      return `${await pictureOf(chart, options)}\n`;
+    }
   }
 }
 

@@ -2,7 +2,7 @@
 
 import type { ChartNode } from '../../charts/chart-node.ts';
 import { pathsIn } from '../../charts/paths.ts';
-import { drawChart } from '../../charts/picture.ts';
+import type { Clock } from '../../clock.ts';
 import type { Context } from '../../input/context.ts';
 import type { HandleView } from '../../messages/handle-messages.ts';
 import { ErrorCode, ProtocolError } from '../../protocol/errors.ts';
@@ -13,6 +13,8 @@ import { HandleError } from '../handle-error.ts';
 import { viewData } from './handle-answer.ts';
 import type { HandlesPort } from './handle-calls.ts';
 
+/** Milliseconds that a client waits for the first layout of a machine. */
+const PICTURE_MS = 2_000;
 /** Maximum number of handles that a completion examines. */
 const MAX_COMPLETED = 100;
 
@@ -28,6 +30,7 @@ export function resourcesOf(
   { name, title = name, icons }: AnyMachine,
   chart: ChartNode,
   handles: HandlesPort,
+  clock: Clock,
 ): readonly ResourceDefinition[] {
   const complete = {
     async handle(typed: string, _: unknown, ctx: Context): Promise<readonly string[]> {
@@ -64,8 +67,11 @@ export function resourcesOf(
       ...shared,
       async handler({ uri, variables }, ctx) {
         const { handle, state } = await look(uri, variables.handle, ctx);
-        const paths = pathsIn(state);
-        return drawChart(chart, `${name} ${handle}: ${paths.join(' & ')}`, paths);
+        const active = pathsIn(state);
+        const title = `${name} ${handle}: ${active.join(' & ')}`;
+        // Loaded with the first picture: most servers are never asked for one.
+        const { pictureOf } = await import('../../charts/chart-picture.ts');
+        return pictureOf(chart, { title, active, clock, waitMs: PICTURE_MS });
       },
     },
   ];

@@ -2,6 +2,7 @@
 import type { AnyMachineSnapshot } from 'xstate';
 import { eventsOf, fingerprint, readChart, takers } from '../../charts/chart.ts';
 import type { ChartNode } from '../../charts/chart-node.ts';
+import type { Clock } from '../../clock.ts';
 import { describe, isObject } from '../../protocol/json.ts';
 import type { ResourceDefinition } from '../../registry/define.ts';
 import { checkMembers, DefinitionError } from '../../registry/definition-checks.ts';
@@ -22,7 +23,7 @@ export interface Toolset {
 }
 
 /** @throws {DefinitionError | SchemaError} for an invalid definition, with a correction */
-export function compileMachine(definition: AnyMachine, handles: HandlesPort): Toolset {
+export function compileMachine(definition: AnyMachine, handles: HandlesPort, clock: Clock): Toolset {
   const { name, machine, single = false } = definition;
   checkName(name);
   const label = `machine "${name}"`;
@@ -41,7 +42,7 @@ export function compileMachine(definition: AnyMachine, handles: HandlesPort): To
   return {
     kind: kindOf(definition, chart, events),
     tools: toolsOf(definition, { name, single, chart, events }, members, handles),
-    resources: resourcesOf(definition, chart, handles),
+    resources: resourcesOf(definition, chart, handles, clock),
   };
 }
 

@@ -1,8 +1,8 @@
 /** Charts for the tests of their layout: random ones, and what is wrong with a picture. */
 import * as fc from 'fast-check';
-import type { Placed, PlacedNode, Point, Rect } from '../../../inspector/src/chart/layout/placed.ts';
-import { isDot } from '../../../inspector/src/chart/layout/placed.ts';
-import { groupsOf } from '../../../inspector/src/chart/layout/sketch.ts';
+import type { PlacedChart, PlacedNode, Point, Rect } from '../../../src/charts/placed.ts';
+import { isDot } from '../../../src/charts/placed.ts';
+import { groupsOf } from '../../../src/charts/sketch.ts';
 import type { ChartEdge, ChartNode } from '../../../src/inspector/frames.ts';
 
 /** About seven pixels a character, as the page's fonts are. */
@@ -113,7 +113,7 @@ export function grow(shape: Shape, lines: readonly Wish[]): ChartNode {
 }
 
 /** What is wrong with a picture; nothing, if it is as it ought to be. */
-export function faults(chart: ChartNode, placed: Placed): readonly string[] {
+export function faults(chart: ChartNode, placed: PlacedChart): readonly string[] {
   const boxes = new Map(placed.nodes.map((node) => [node.id, node]));
   const wrong: string[] = [];
   const whole: Rect = { x: 0, y: 0, width: placed.width, height: placed.height };
@@ -147,7 +147,7 @@ export function faults(chart: ChartNode, placed: Placed): readonly string[] {
 }
 
 /** The lines that are aslant, and those that begin or end away from their states. */
-export function strays(chart: ChartNode, placed: Placed): readonly string[] {
+export function strays(chart: ChartNode, placed: PlacedChart): readonly string[] {
   const boxes = new Map(placed.nodes.map((node) => [node.id, node]));
   const lines = new Map(placed.edges.map((edge) => [edge.id, edge.points]));
   const moved = regions(chart);

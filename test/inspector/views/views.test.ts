@@ -1,10 +1,10 @@
 /** What the views find out before they draw: lanes and their rows, the marks of a chart, zoom. */
 import * as assert from 'uvu/assert';
-import { groupsOf, labelText, rowsOf } from '../../../inspector/src/chart/layout/sketch.ts';
 import { allowedOf, marksOf } from '../../../inspector/src/chart/marks.ts';
 import { fit, zoomAt } from '../../../inspector/src/chart/view.ts';
 import { endsOf, lanesOf, rowFrom, windowOf } from '../../../inspector/src/messages/lanes.ts';
 import type { MessageLane, MessageRow } from '../../../inspector/src/messages/props.ts';
+import { groupsOf, labelText, rowsOf } from '../../../src/charts/sketch.ts';
 import type { ChartNode } from '../../../src/inspector/frames.ts';
 import { suite } from '../../harness/door.ts';
 

@@ -1,9 +1,9 @@
 /** Layouts inside an exported page, which has no worker for them. */
-import type { Placed } from './placed.ts';
+import { isPlaced, type PlacedChart } from '../../../../src/charts/placed.ts';
 
 /** By the ids of the charts. */
 export interface Carried {
-  readonly [id: string]: readonly Placed[];
+  readonly [id: string]: readonly PlacedChart[];
 }
 
 const PLACE = 'pictures';
@@ -33,37 +33,10 @@ export function carriedPictures(): Carried {
 
 export function readPictures(data: unknown): Carried {
   if (!isObject(data)) return {};
-  const read: [string, readonly Placed[]][] = [];
+  const read: [string, readonly PlacedChart[]][] = [];
   for (const [id, pictures] of Object.entries(data))
     if (Array.isArray(pictures) && pictures.length > 0 && pictures.every(isPlaced)) read.push([id, pictures]);
   return Object.fromEntries(read);
-}
-
-function isPlaced(data: unknown): data is Placed {
-  return (
-    isObject(data) &&
-    (data.engine === 'elk' || data.engine === 'dagre' || data.engine === 'grid') &&
-    (data.direction === 'right' || data.direction === 'down') &&
-    [data.width, data.height].every(Number.isFinite) &&
-    Array.isArray(data.nodes) &&
-    data.nodes.every((node) => isObject(node) && typeof node.id === 'string' && isRect(node)) &&
-    Array.isArray(data.edges) &&
-    data.edges.every(isEdge)
-  );
-}
-
-function isEdge(data: unknown): boolean {
-  return (
-    isObject(data) &&
-    typeof data.id === 'string' &&
-    Array.isArray(data.points) &&
-    data.points.every((point) => isObject(point) && [point.x, point.y].every(Number.isFinite)) &&
-    (data.label === undefined || (isObject(data.label) && isRect(data.label)))
-  );
-}
-
-function isRect({ x, y, width, height }: { readonly [key: string]: unknown }): boolean {
-  return [x, y, width, height].every(Number.isFinite);
 }
 
 function isObject(data: unknown): data is { readonly [key: string]: unknown } {

@@ -1,5 +1,5 @@
 /** A measure of the readability of a picture: crossings first, then turns, then the distance for the eye. */
-import type { Placed, Point } from './placed.ts';
+import type { PlacedChart, Point } from '../../../../src/charts/placed.ts';
 
 const CROSSING = 8;
 /** A turn at the beginning or the end of a line counts fully, even if the line could be straight. */
@@ -12,7 +12,7 @@ interface Part {
   readonly to: Point;
 }
 
-export function costOf({ edges, width, height }: Placed): number {
+export function costOf({ edges, width, height }: PlacedChart): number {
   const level: Part[] = [];
   const upright: Part[] = [];
   let turns = 0;

@@ -3,8 +3,8 @@
  * states.
  */
 import { Graph, layout } from '@dagrejs/dagre';
-import type { Direction, Placed, PlacedEdge, PlacedNode, Point, Rect } from './placed.ts';
-import type { Sketch, SketchEdge, SketchNode } from './sketch.ts';
+import type { Direction, PlacedChart, PlacedEdge, PlacedNode, Point, Rect } from '../../../../src/charts/placed.ts';
+import type { Sketch, SketchEdge, SketchNode } from '../../../../src/charts/sketch.ts';
 
 const PAD = 18;
 
@@ -16,7 +16,7 @@ interface Inside {
   readonly edges: readonly PlacedEdge[];
 }
 
-export function dagreLayout({ root, edges }: Sketch, direction: Direction): Placed {
+export function dagreLayout({ root, edges }: Sketch, direction: Direction): PlacedChart {
   const parents = new Map<string, SketchNode>();
   const note = (node: SketchNode): void => {
     for (const child of node.nodes) {

@@ -1,9 +1,16 @@
 /** Lays out a sketch with ELK's layered algorithm. */
 import type { ElkExtendedEdge, ElkNode } from 'elkjs/lib/elk-api.js';
+import {
+  type Direction,
+  isDot,
+  type PlacedChart,
+  type PlacedEdge,
+  type PlacedNode,
+  type Point,
+} from '../../../../src/charts/placed.ts';
+import type { Sketch, SketchNode } from '../../../../src/charts/sketch.ts';
 import { costOf } from './cost.ts';
-import { type Direction, isDot, type Placed, type PlacedEdge, type PlacedNode, type Point } from './placed.ts';
 import { settle } from './settle.ts';
-import type { Sketch, SketchNode } from './sketch.ts';
 
 /** Sends one graph to ELK. */
 export type Elk = (graph: ElkNode) => Promise<ElkNode>;
@@ -66,7 +73,7 @@ function triesFor({ edges }: Sketch): typeof TRIES {
 }
 
 /** Lays out a sketch with ELK, once. After a crash it makes the next try; if all crash, it throws the last error. */
-export async function layoutWithElk(sketch: Sketch, direction: Direction, elk: Elk): Promise<Placed> {
+export async function layoutWithElk(sketch: Sketch, direction: Direction, elk: Elk): Promise<PlacedChart> {
   let failure: unknown;
   for (const options of triesFor(sketch)) {
     try {
@@ -79,7 +86,7 @@ export async function layoutWithElk(sketch: Sketch, direction: Direction, elk: E
 }
 
 /** Makes the other tries and returns the best picture. */
-export async function improveWithElk(sketch: Sketch, placed: Placed, elk: Elk): Promise<Placed> {
+export async function improveWithElk(sketch: Sketch, placed: PlacedChart, elk: Elk): Promise<PlacedChart> {
   let best = placed;
   let least = costOf(placed);
   if (placed.engine !== 'elk') return placed;
@@ -102,7 +109,7 @@ async function once(
   direction: Direction,
   elk: Elk,
   differing: Readonly<Record<string, string>>,
-): Promise<Placed> {
+): Promise<PlacedChart> {
   const options = { ...optionsFor(direction), ...differing };
   const graph: ElkNode = {
     id: 'graph',
@@ -170,7 +177,7 @@ function box(top: number, right: number, bottom: number, left: number): string {
 }
 
 /** ELK positions nodes relative to the enclosing corner, and edges relative to their container. */
-function read(graph: ElkNode, direction: Direction): Placed {
+function read(graph: ElkNode, direction: Direction): PlacedChart {
   const nodes: PlacedNode[] = [];
   const corners = new Map<string, Point>([['graph', { x: 0, y: 0 }]]);
   const edges: ElkExtendedEdge[] = [...(graph.edges ?? [])];

@@ -2,8 +2,8 @@
  * The path of a line out of a region: sideways from its state, or a little up or down first, where the fewest boxes and
  * lines are in the way.
  */
-import type { Placed, Point, Rect } from './placed.ts';
-import type { SketchNode } from './sketch.ts';
+import type { PlacedChart, Point, Rect } from '../../../../src/charts/placed.ts';
+import type { SketchNode } from '../../../../src/charts/sketch.ts';
 
 /** The path out of a region, relative to the corner of its picture. */
 export interface Exit {
@@ -29,7 +29,7 @@ const AWAY = 60;
 const TURN = 30;
 
 /** Finds the exits of one region, one after the other: each keeps clear of the earlier ones. */
-export function exitsFor(region: SketchNode, picture: Placed): (state: string, towards: number) => Exit {
+export function exitsFor(region: SketchNode, picture: PlacedChart): (state: string, towards: number) => Exit {
   const boxes = new Map(picture.nodes.map((node) => [node.id, node]));
   const simple = simpleIn(region).flatMap((id) => boxes.get(id) ?? []);
   const labels = picture.edges.flatMap(({ label }) => label ?? []);
@@ -80,7 +80,7 @@ function* candidates(
   box: Rect,
   side: Exit['side'],
   atRegion: boolean,
-  { height }: Placed,
+  { height }: PlacedChart,
 ): Generator<readonly Point[]> {
   const x = Math.round(side === 'right' ? box.x + box.width : box.x);
   const upper = Math.round(box.y);

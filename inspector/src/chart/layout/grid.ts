@@ -1,11 +1,11 @@
 /** The layout of last resort: boxes in rows, labels on straight lines. It always works, and only lines overlap. */
-import type { Direction, Placed, PlacedEdge, PlacedNode, Rect } from './placed.ts';
-import type { Sketch, SketchNode } from './sketch.ts';
+import type { Direction, PlacedChart, PlacedEdge, PlacedNode, Rect } from '../../../../src/charts/placed.ts';
+import type { Sketch, SketchNode } from '../../../../src/charts/sketch.ts';
 
 const GAP = 28;
 const PAD = 18;
 
-export function gridLayout(sketch: Sketch, direction: Direction): Placed {
+export function gridLayout(sketch: Sketch, direction: Direction): PlacedChart {
   const nodes: PlacedNode[] = [];
   const sizes = new Map<SketchNode, { readonly width: number; readonly height: number }>();
   const sizeOf = (node: SketchNode): { readonly width: number; readonly height: number } => {

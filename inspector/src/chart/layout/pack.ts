@@ -1,11 +1,20 @@
 /**
  * Packs the regions of a parallel machine with many regions: each has its own layout, and rows wrap to fill the pane.
  */
+
+import type {
+  Direction,
+  Pane,
+  PlacedChart,
+  PlacedEdge,
+  PlacedNode,
+  Point,
+  Rect,
+} from '../../../../src/charts/placed.ts';
+import type { Sketch, SketchEdge, SketchNode } from '../../../../src/charts/sketch.ts';
 import { exitsFor } from './exits.ts';
 import { type Engine, layoutSketch } from './layout.ts';
-import type { Direction, Pane, Placed, PlacedEdge, PlacedNode, Point, Rect } from './placed.ts';
 import { type Cell, type Channel, type End, LANE, type Plan, planOf } from './plan.ts';
-import type { Sketch, SketchEdge, SketchNode } from './sketch.ts';
 
 /** Machines with fewer regions keep columns. */
 const MANY = 4;
@@ -25,7 +34,7 @@ export function layoutPacked(
   direction: Direction,
   engines: readonly Engine[],
   pane: Pane,
-): Promise<Placed> {
+): Promise<PlacedChart> {
   return isMany(sketched)
     ? packRegions(sketched, direction, pane, (region) => layoutPacked(region, direction, engines, pane))
     : layoutSketch(sketched, direction, engines);
@@ -36,15 +45,15 @@ async function packRegions(
   { root, edges }: Sketch,
   direction: Direction,
   pane: Pane,
-  lay: (sketch: Sketch) => Promise<Placed>,
-): Promise<Placed> {
+  lay: (sketch: Sketch) => Promise<PlacedChart>,
+): Promise<PlacedChart> {
   const homes = new Map<string, number>();
   root.nodes.forEach((region, index) => {
     note(region, index, homes);
   });
   const home = ({ from, to }: SketchEdge): number | undefined =>
     homes.get(from) === homes.get(to) ? homes.get(from) : undefined;
-  const pictures: Placed[] = [];
+  const pictures: PlacedChart[] = [];
   for (const [index, region] of root.nodes.entries())
     pictures.push(await lay({ root: region, edges: edges.filter((edge) => home(edge) === index) }));
   const rows = rowsFor(pictures, pane);
@@ -122,7 +131,7 @@ function place(
   cells: readonly Cell[],
   rows: readonly (readonly number[])[],
   { ways, gutters, channels }: Plan,
-): Placed {
+): PlacedChart {
   const nodes: PlacedNode[] = [];
   const edges: PlacedEdge[] = [];
   const corners = new Map<Cell, Point>();

@@ -1,7 +1,8 @@
 /** The routes of lines between packed regions: out of one region, along channels and gutters, into the other. */
+
+import type { PlacedChart } from '../../../../src/charts/placed.ts';
+import type { SketchEdge, SketchNode } from '../../../../src/charts/sketch.ts';
 import type { Exit } from './exits.ts';
-import type { Placed } from './placed.ts';
-import type { SketchEdge, SketchNode } from './sketch.ts';
 
 /** The distance of two parallel lines. */
 export const LANE = 12;
@@ -9,7 +10,7 @@ export const LANE = 12;
 /** One region and its cell in the rows. */
 export interface Cell {
   readonly region: SketchNode;
-  readonly picture: Placed;
+  readonly picture: PlacedChart;
   readonly row: number;
   readonly column: number;
   /** Approximate, for the choice of sides. */

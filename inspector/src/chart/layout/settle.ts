@@ -1,12 +1,19 @@
 /** Post-processing of every layout: whole pixels, straight lines, and columns for the regions of parallel states. */
-import { isDot, type Placed, type PlacedEdge, type PlacedNode, type Point, type Rect } from './placed.ts';
+import {
+  isDot,
+  type PlacedChart,
+  type PlacedEdge,
+  type PlacedNode,
+  type Point,
+  type Rect,
+} from '../../../../src/charts/placed.ts';
+import type { Sketch, SketchNode } from '../../../../src/charts/sketch.ts';
 import { centreLabel, straightenEnds } from './ports.ts';
-import type { Sketch, SketchNode } from './sketch.ts';
 
 /** Steps in a line that are shorter than this are removed. */
 const JOG = 6;
 
-export function settle(placed: Placed, { root, edges: ends }: Sketch): Placed {
+export function settle(placed: PlacedChart, { root, edges: ends }: Sketch): PlacedChart {
   const nodes = new Map(placed.nodes.map((node) => [node.id, { ...node, ...onPixels(node) }]));
   const lines = placed.edges.map(({ id, points, label }): PlacedEdge => {
     const crisp = points.map(({ x, y }) => ({ x: Math.round(x), y: Math.round(y) }));

@@ -1,15 +1,15 @@
 /** Provides layouts: from a worker that starts with the first chart, from a cache, or from an exported page. */
 
+import { DIRECTIONS, type Direction, type Pane, type PlacedChart } from '../../../../src/charts/placed.ts';
+import { type Measure, type Sketch, sketch } from '../../../../src/charts/sketch.ts';
 import type { ChartNode } from '../../../../src/inspector/frames.ts';
 import { type Carried, carriedPictures } from './carried.ts';
 import { type Engine, layoutSketch } from './layout.ts';
-import { DIRECTIONS, type Direction, type Pane, type Placed } from './placed.ts';
-import { type Measure, type Sketch, sketch } from './sketch.ts';
 import type { LayoutAnswer, LayoutRequest } from './worker.ts';
 import workerUrl from './worker.ts?worker&url';
 
 /** A picture for each direction. */
-export type Pictures = readonly Placed[];
+export type Pictures = readonly PlacedChart[];
 
 /** The only Trusted Types policy of the page; its header names it in `trusted-types`. */
 export const POLICY = 'troupe-worker';
@@ -66,7 +66,7 @@ async function draw(id: string, sketched: Sketch, pane: Pane): Promise<Pictures>
 }
 
 /** The layout without a worker, with dagre: in separate files, which a page that was opened as a file cannot load. */
-async function hereLayout(): Promise<(sketched: Sketch, direction: Direction, pane: Pane) => Promise<Placed>> {
+async function hereLayout(): Promise<(sketched: Sketch, direction: Direction, pane: Pane) => Promise<PlacedChart>> {
   try {
     const [{ dagreLayout }, { layoutPacked }] = await Promise.all([import('./dagre.ts'), import('./pack.ts')]);
     const dagre: Engine = (sketched, direction) => Promise.resolve(dagreLayout(sketched, direction));

@@ -1,11 +1,12 @@
 /** The layout worker: ELK first, then dagre. It starts with the first chart. */
+
+import { betterIn, DIRECTIONS, type Pane, type PlacedChart } from '../../../../src/charts/placed.ts';
+import type { Sketch } from '../../../../src/charts/sketch.ts';
 import { dagreLayout } from './dagre.ts';
 import { improveWithElk, layoutWithElk } from './elk.ts';
 import { elkHere } from './elk-here.ts';
-import { betterIn, type Engine } from './layout.ts';
+import type { Engine } from './layout.ts';
 import { isMany, layoutPacked } from './pack.ts';
-import { DIRECTIONS, type Pane, type Placed } from './placed.ts';
-import type { Sketch } from './sketch.ts';
 
 export interface LayoutRequest {
   readonly id: number;
@@ -17,7 +18,7 @@ export interface LayoutRequest {
 export interface LayoutAnswer {
   readonly id: number;
   /** Empty: it failed. */
-  readonly placed: readonly Placed[];
+  readonly placed: readonly PlacedChart[];
 }
 
 const elk = elkHere();
@@ -29,15 +30,15 @@ self.onmessage = async ({ data: { id, sketch, pane } }: MessageEvent<LayoutReque
   self.postMessage(answer);
 };
 
-async function draw(sketch: Sketch, pane: Pane): Promise<readonly Placed[]> {
+async function draw(sketch: Sketch, pane: Pane): Promise<readonly PlacedChart[]> {
   const plain: Engine = (asked, way) => layoutWithElk(asked, way, elk);
   const improved: Engine = async (asked, way) => improveWithElk(asked, await plain(asked, way), elk);
   const dagre: Engine = (asked, way) => Promise.resolve(dagreLayout(asked, way));
-  const first: Placed[] = [];
+  const first: PlacedChart[] = [];
   for (const direction of DIRECTIONS) first.push(await layoutPacked(sketch, direction, [plain, dagre], pane));
   // Only the visible picture is worth more tries; a machine with many regions is improved region by region.
   const better = betterIn(pane, first);
-  const placed: Placed[] = [];
+  const placed: PlacedChart[] = [];
   for (const each of first) {
     if (each !== better) placed.push(each);
     else if (isMany(sketch)) placed.push(await layoutPacked(sketch, each.direction, [improved, dagre], pane));

@@ -1,5 +1,5 @@
 /** Lines with rounded corners, and the heads of arrows, as the path data of SVG. */
-import type { Point, Rect } from './layout/placed.ts';
+import type { Point, Rect } from './placed.ts';
 
 const ROUND = 9;
 const HEAD = 8;

@@ -1,7 +1,7 @@
 /** The dashed lines between the regions of a parallel state. */
-import type { PlacedNode } from './layout/placed.ts';
+import type { PlacedNode } from './placed.ts';
 
-export interface Line {
+export interface Separator {
   readonly x: number;
   readonly y: number;
   readonly toX: number;
@@ -9,7 +9,7 @@ export interface Line {
 }
 
 /** Undefined: the regions do not fill the state in columns or rows, and keep their frames. */
-export function separatorsOf(regions: readonly PlacedNode[]): readonly Line[] | undefined {
+export function separatorsOf(regions: readonly PlacedNode[]): readonly Separator[] | undefined {
   const across = [...regions].sort((a, b) => a.x - b.x);
   const down = [...regions].sort((a, b) => a.y - b.y);
   if (touch(across, ({ x, width }) => [x, x + width]))

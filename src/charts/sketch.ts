@@ -1,5 +1,5 @@
 /** A statechart with the sizes of its parts: the input of a layout. */
-import type { ChartEdge, ChartNode } from '../../../../src/inspector/frames.ts';
+import type { ChartEdge, ChartNode } from './chart-node.ts';
 import { dotOf } from './placed.ts';
 
 /** Returns the width of a text in pixels. The page measures; tests count characters. */
@@ -59,12 +59,12 @@ const LEAST_WIDTH = 84;
 /** Maximum length of a line of text. The rest is shown as `…`, and in full under the pointer. */
 const MAX_TEXT = 36;
 
-export function clip(text: string): string {
+export function clipText(text: string): string {
   return text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT - 1)}…`;
 }
 
 /** True if the root needs no frame: it has no properties of its own. */
-export function isPlain(chart: ChartNode): boolean {
+export function isFrameless(chart: ChartNode): boolean {
   return chart.type === 'compound' && chart.edges.length === 0 && rowsOf(chart).length === 0;
 }
 
@@ -77,12 +77,12 @@ export function headOf(rows: number): number {
 export function rowsOf(node: ChartNode): readonly NodeRow[] {
   const { entry = [], exit = [] } = node;
   return [
-    ...entry.map((name): NodeRow => ({ kind: 'entry', text: clip(`entry / ${name}`) })),
-    ...node.invokes.map((name): NodeRow => ({ kind: 'invoke', text: clip(name) })),
+    ...entry.map((name): NodeRow => ({ kind: 'entry', text: clipText(`entry / ${name}`) })),
+    ...node.invokes.map((name): NodeRow => ({ kind: 'invoke', text: clipText(name) })),
     ...node.edges
       .filter(({ targets }) => targets.length === 0)
-      .map((edge): NodeRow => ({ kind: 'stays', text: clip(labelText(edge)), edge })),
-    ...exit.map((name): NodeRow => ({ kind: 'exit', text: clip(`exit / ${name}`) })),
+      .map((edge): NodeRow => ({ kind: 'stays', text: clipText(labelText(edge)), edge })),
+    ...exit.map((name): NodeRow => ({ kind: 'exit', text: clipText(`exit / ${name}`) })),
   ];
 }
 
@@ -126,8 +126,8 @@ export function sketch(chart: ChartNode, measure: Measure): Sketch {
     if (type === 'history') return { id, kind: 'state', type, width: SMALL, height: SMALL, nodes: [] };
     const rows = rowsOf(node);
     const texts = rows.map(({ text }) => measure(text, 'row') + 16);
-    const plain = node === chart && isPlain(chart);
-    const widest = Math.max(LEAST_WIDTH, measure(clip(node.key), 'name') + 10, ...texts) + 2 * SIDE;
+    const plain = node === chart && isFrameless(chart);
+    const widest = Math.max(LEAST_WIDTH, measure(clipText(node.key), 'name') + 10, ...texts) + 2 * SIDE;
     // Boxes of nearly equal widths get the same width.
     const width = plain ? 0 : Math.ceil(widest / 12) * 12;
     const height = plain ? 0 : headOf(rows.length);
@@ -145,7 +145,7 @@ export function sketch(chart: ChartNode, measure: Measure): Sketch {
     root: nodeOf(chart),
     edges: groupsOf(chart).map(({ id, from, to, edges }) => {
       if (edges.length === 0) return { id, from, to };
-      const widest = Math.max(...edges.map((edge) => measure(clip(labelText(edge)), 'label')));
+      const widest = Math.max(...edges.map((edge) => measure(clipText(labelText(edge)), 'label')));
       return {
         id,
         from,
