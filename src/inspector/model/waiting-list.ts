@@ -95,6 +95,9 @@ const UNLISTED: ReadonlySet<TreeNode['kind']> = new Set([
   'subscriptions',
 ]);
 
+/** The final states of a task (`machines/task.ts`): its actor stays until its lifetime ends. */
+const ENDED_TASK: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled']);
+
 function rowsOf(model: Model, node: TreeNode, client: string | undefined, seq: number): readonly WaitingRow[] {
   const { kind, asleep, gone, children } = node;
   if (
@@ -116,7 +119,7 @@ function rowsOf(model: Model, node: TreeNode, client: string | undefined, seq: n
       return waitRow(model, node, { client, exchange, wait, nth }, seq);
     });
   // A task or a statechart that runs for a call has no wait of its own: its call waits for the result.
-  if (kind === 'task') return [taskRow(model, node, exchange, client, seq)];
+  if (kind === 'task') return ENDED_TASK.has(node.state ?? '') ? [] : [taskRow(model, node, exchange, client, seq)];
   if (kind === 'handle' || (kind === 'session' && !busy)) return [idleRow(model, node, client, seq)];
   return [];
 }

@@ -86,6 +86,20 @@ test('a call has the progress that was last reported', () => {
   assert.equal(progressOf(exchange, then), { done: 1, total: 4, reports: 1 });
 });
 
+test('a task waits for its result until it has ended', () => {
+  const shopping = shop();
+  shopping.record({ type: 'created', actor: 'task/1', kind: 'task', label: 'brew' });
+  shopping.state('task/1', 'working');
+  assert.equal(lines(shopping).slice(0, 1), ['brew: its result, nobody, –']);
+  for (const state of ['completed', 'failed', 'cancelled']) {
+    shopping.state('task/1', state);
+    assert.equal(
+      waitingList(shopping.model, LIVE).filter(({ idle }) => !idle),
+      [],
+    );
+  }
+});
+
 test('a handle that hibernates is in the list, whether or not its actor was seen', () => {
   const shopping = shop();
   shopping.record({ type: 'created', actor: 'handle/order/aaaaaaaa', kind: 'handle', label: 'order aaaaaa' });
