@@ -79,7 +79,7 @@ function FailureLine({ group }: { readonly group: FailureGroup }) {
       </th>
       <td class="cell-error" title={error}>
         <Sign shape="failed" title="failed" />
-        <span class="two-lines">{error}</span>
+        <span class="error-lines">{error}</span>
       </td>
       <td class="right count">{count === 1 ? '1' : `× ${count.toLocaleString('en')}`}</td>
       <td class="cell-at">

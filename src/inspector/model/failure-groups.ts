@@ -36,6 +36,8 @@ interface Failure {
 
 /** Longest part of an error that tells two groups apart. */
 const MAX_ERROR = 400;
+/** The first frame of a stack. The lines before it are the error. */
+const FRAMES = /\n\s+(?:at |…)/;
 /** An incident has an id of its own each time (`src/protocol/errors.ts`). */
 const INCIDENT = /\(incident [^;)]+/g;
 
@@ -74,7 +76,7 @@ export function failuresOf(model: Model, seq: number): readonly FailureGroup[] {
 
 /** The error that the handler threw, the text of an error response, or of a result that reports an error. */
 export function errorOf({ answer, text, kind, failures }: WireExchange): string {
-  const [thrown] = failures.at(-1)?.error.split('\n') ?? [];
+  const thrown = failures.at(-1)?.error.split(FRAMES)[0];
   if (thrown !== undefined) return thrown.replace(/^(Tool)?Error: /, '').slice(0, MAX_ERROR);
   if (kind === 'unreadable') return `not a message: ${text ?? ''}`.slice(0, MAX_ERROR);
   const message = textOfValue(member(answer, 'error', 'message'));

@@ -47,6 +47,16 @@ test('errors that differ only in the id of the incident are one row', () => {
   ]);
 });
 
+test('an error with several lines keeps them, without the frames of its stack', () => {
+  const shopping = shop();
+  const asked = shopping.wire('in', call(1, 'pay'));
+  const error =
+    'ToolError: Declined:\n- the card has expired\n    at pay (/home/ada/server.ts:3:9)\n    … 8 frames of troupe';
+  shopping.record({ type: 'failed', actor: 'executor/tools', element: 'tool "pay"', error, incident: 'x7' }, asked);
+  shopping.wire('out', failed(1, 'Declined'));
+  assert.equal(lines(shopping), ['1 tools/call pay: Declined:\n- the card has expired']);
+});
+
 test('a crash and an event that no state handles are failures of their actors', () => {
   const shopping = shop();
   shopping.step('order_1', 'dim', [], ['cart']);
