@@ -4,7 +4,7 @@ import { useMemo } from 'preact/hooks';
 import type { TreeNode } from '../../../src/inspector/model/index.ts';
 import { Icon, type Shape, Sign } from '../parts/icons.tsx';
 import { List } from '../parts/List.tsx';
-import { countdown, short } from '../parts/time.ts';
+import { bare, countdown, short } from '../parts/time.ts';
 import { type Filter, fits } from '../store/filter.ts';
 import { filter, now, select, selection, tree } from '../store/state.ts';
 import { isWaiting } from './waiting-states.ts';
@@ -130,7 +130,7 @@ function TreeRow({ row, index, chosen, choose }: TreeRowProps) {
         <span class="twist leaf" aria-hidden="true" />
       )}
       {node.kind === 'group' ? null : <Icon name={node.kind} size={14} />}
-      <span class={nameClass(node)}>{short(node.label, 40)}</span>
+      <span class={nameClass(node)}>{short(bare(node.label), 40)}</span>
       <Beside node={node} />
     </div>
   );
@@ -150,7 +150,7 @@ function Beside({ node }: { readonly node: TreeNode }) {
   return (
     <span class="node-state">
       {node.due === undefined ? null : <span class="node-due">{countdown(node.due - now.value)}</span>}
-      {shape === 'waiting' && QUIET.has(node.kind) ? null : (
+      {node.kind === 'requests' || (shape === 'waiting' && QUIET.has(node.kind)) ? null : (
         <span class="node-word">{node.asleep ? node.state : (node.gone ?? node.state)}</span>
       )}
       <Sign shape={shape} title={WORDS[shape]} />
@@ -174,9 +174,14 @@ const WORDS: Readonly<Record<Shape, string>> = {
 /** For these kinds, waiting is the only state. */
 const QUIET = new Set<TreeNode['kind']>(['ask', 'request', 'exchange']);
 
+/** The signs of the final states of a task. Its actor stays until its lifetime ends. */
+const ENDED: Readonly<Record<string, Shape>> = { completed: 'ok', failed: 'failed', cancelled: 'cancelled' };
+
 export function shapeOf(node: TreeNode): Shape {
   if (node.gone !== undefined) return node.asleep === true ? 'asleep' : 'gone';
   if (node.trouble === 'crashed') return 'trouble';
+  const ended = node.kind === 'task' ? ENDED[node.state ?? ''] : undefined;
+  if (ended !== undefined) return ended;
   if (node.kind === 'exchange' || isWaiting(node.state ?? '')) return 'waiting';
   // An actor that has rejected an event still waits.
   if (

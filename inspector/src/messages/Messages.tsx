@@ -155,7 +155,7 @@ export function Messages(props: MessagesProps) {
           ))}
         </div>
       </div>
-      {rows.length === 0 && <p class="messages-none">no messages yet</p>}
+      {rows.length === 0 && <p class="messages-none">No messages yet.</p>}
       <Hover pane={box} data={props.data} />
     </section>
   );
@@ -172,8 +172,8 @@ function Heads({ lanes, times }: { readonly lanes: Lanes; readonly times: number
           title={label}
           style={{ left: `${times + x - lanes.each / 2}px`, width: `${lanes.each}px` }}
         >
-          <strong>{label}</strong>
-          <span>{kind}</span>
+          <strong>{label.startsWith(`${kind}/`) ? label.slice(kind.length + 1) : label}</strong>
+          {kind === label ? null : <span>{kind}</span>}
         </div>
       ))}
     </div>

@@ -23,7 +23,7 @@ export interface Lanes {
 }
 
 /** Minimum and maximum width of a lane. */
-const LEAST = 88;
+const LEAST = 104;
 const MOST = 220;
 /** Maximum number of lanes: further actors share the last one. */
 const MOST_LANES = 60;

@@ -44,7 +44,8 @@ export function Overview() {
     const timer = setInterval(() => void refreshWaits(), REFRESH_MS);
     return () => clearInterval(timer);
   }, []);
-  const help = connection.value.state === 'live' && !hasClient(data) ? data.hello?.connect : undefined;
+  const lonely = connection.value.state === 'live' && !hasClient(data);
+  const help = lonely ? data.hello?.connect : undefined;
   const waiting = rows.filter(({ idle }) => !idle).length;
   const failed = failures.reduce((sum, { count }) => sum + count, 0);
   return (
@@ -52,6 +53,9 @@ export function Overview() {
     // biome-ignore lint/a11y/useSemanticElements: a region of the page, not a section of its text.
     <div class="overview scroll" tabIndex={0} role="region" aria-label="overview">
       {help ? <Connect help={help} /> : null}
+      {lonely && !help ? (
+        <p class="overview-none">No client is connected. The calls of clients will appear here.</p>
+      ) : null}
       <section aria-labelledby="overview-waiting">
         <header class="overview-head">
           <h2 id="overview-waiting">Waiting</h2>

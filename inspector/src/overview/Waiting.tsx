@@ -59,6 +59,7 @@ function WaitingLine({ row }: { readonly row: WaitingRow }) {
     else if (exchange) select({ exchange: exchange.key });
   };
   const called = bare(who) === who ? undefined : 'call';
+  const targets = wait.after?.targets.join(', ') ?? '';
   const beside = [called, state, client].filter((text) => text !== undefined).join(' · ');
   return (
     <tr class={`${idle ? 'idle' : 'busy'}${chosen ? ' chosen' : ''}`} onClick={choose}>
@@ -80,6 +81,11 @@ function WaitingLine({ row }: { readonly row: WaitingRow }) {
         <span class="cell-main" title={wait.what}>
           <What row={row} />
         </span>
+        {targets === '' ? null : (
+          <span class="cell-beside" title={targets}>
+            → {targets}
+          </span>
+        )}
         {progress ? <Bar progress={progress} /> : null}
       </td>
       <td class="cell-whom" title={wait.whom}>
@@ -97,13 +103,7 @@ function WaitingLine({ row }: { readonly row: WaitingRow }) {
 
 function What({ row: { wait } }: { readonly row: WaitingRow }) {
   const { what, after } = wait;
-  if (after)
-    return (
-      <span class="cut">
-        timer {after.label}
-        {after.targets.length === 0 ? null : <span class="beside"> → {after.targets.join(', ')}</span>}
-      </span>
-    );
+  if (after) return <span class="cut">timer {after.label}</span>;
   // The message of an input request is quoted; a thing begins with an article or a possessive.
   return <span class="cut">{/^(the|its|an?) /.test(what) ? what : `“${what}”`}</span>;
 }

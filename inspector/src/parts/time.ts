@@ -52,7 +52,8 @@ export function countdown(ms: number): string {
 
 export function bytes(count: number): string {
   if (count < 1_000) return `${count} B`;
-  return count < 1_000_000 ? `${(count / 1_000).toFixed(1)} KB` : `${(count / 1_000_000).toFixed(1)} MB`;
+  if (count < 1_000_000) return `${(count / 1_000).toFixed(1)} KB`;
+  return count < 1e9 ? `${(count / 1e6).toFixed(1)} MB` : `${(count / 1e9).toFixed(1)} GB`;
 }
 
 export function plural(count: number, one: string, many = `${one}s`): string {

@@ -49,7 +49,7 @@ export function CallView({ call }: { readonly call: ViewerCall }) {
           </span>
         </div>
       )}
-      {error === undefined ? null : (
+      {error === undefined || status === 'cancelled' ? null : (
         <p class="call-error" role="alert">
           {error}
         </p>

@@ -7,7 +7,7 @@ import { useEffect } from 'preact/hooks';
 import { Tree } from '../actors/Tree.tsx';
 import { Detail } from '../detail/Detail.tsx';
 import { Guarded } from '../parts/Guarded.tsx';
-import { known, notice, selection, show, tab } from '../store/state.ts';
+import { notice, selection, show, tab } from '../store/state.ts';
 import { Compare } from './Compare.tsx';
 import { Drop } from './Drop.tsx';
 import { Header } from './Header.tsx';
@@ -27,7 +27,7 @@ export function App() {
   const { actor, exchange, unseen, record } = selection.value;
   const nothing = [actor, exchange, unseen, record].every((chosen) => chosen === undefined);
   // The overview has the width of the detail while nothing is selected.
-  const wide = nothing && tab.value === 'overview' && known().hello?.control !== true;
+  const wide = nothing && tab.value === 'overview';
   // The view of the timeline has every row: the strip would be a second one.
   const strip = tab.value !== 'timeline';
   return (

@@ -8,11 +8,19 @@ export const helpOpen = signal(false);
 
 export function Help() {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
+  useEffect(() => {
+    const { current } = dialog;
+    if (!current) return;
+    current.showModal();
+    // The first focus goes to the button at the end, and scrolls the beginning out of view.
+    current.focus();
+    current.scrollTop = 0;
+  }, []);
   return (
     <dialog
       class="help"
       ref={dialog}
+      tabIndex={-1}
       aria-labelledby="help-title"
       onClose={() => {
         helpOpen.value = false;

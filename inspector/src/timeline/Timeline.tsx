@@ -7,7 +7,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { paint, type Scene } from './paint.ts';
 import { type Pointed, point } from './pointing.ts';
 import type { TimelineProps } from './props.ts';
-import { AXIS, GUTTER, placeRows, type RowPlace, STRIP_AXIS } from './rows.ts';
+import { AXIS, GUTTER, placeRows, type RowPlace, STRIP_AXIS, STRIP_GUTTER } from './rows.ts';
 import { fitted, lengthOf, type Scale, type Stretches, stretchesOf, timeAt, widthOf, xOf, zoomed } from './scale.ts';
 import { onTheme, readTheme, type Theme } from './theme.ts';
 
@@ -104,6 +104,7 @@ export function Timeline(props: TimelineProps) {
           {`only ${lengthOf(brush.to - brush.from)}  ✕`}
         </button>
       )}
+      {form === 'full' && rows.length === 0 && <p class="timeline-none">No calls, handles or sessions.</p>}
       {tip !== undefined && (
         <p class="timeline-tip" style={{ left: `${tip.x}px`, top: `${tip.y}px` }}>
           <strong>{tip.label}</strong> {tip.text} <span>{clock(tip.at)}</span>
@@ -243,7 +244,7 @@ class View {
   }
 
   #left(): number {
-    return this.#latest.current.props.form === 'full' ? GUTTER : 0;
+    return this.#latest.current.props.form === 'full' ? GUTTER : STRIP_GUTTER;
   }
 
   #scale(): Scale {

@@ -62,8 +62,10 @@ function zigzag(
   context.globalAlpha = 1;
 }
 
-export function drawAxis(context: CanvasRenderingContext2D, { scale, theme, width, left, axis, form }: Scene): void {
-  const { starts, ends, k } = scale;
+export function drawAxis(context: CanvasRenderingContext2D, scene: Scene): void {
+  const { theme, width, left, axis } = scene;
+  const { starts, ends, k } = scene.scale;
+  const knob = knobOf(context, scene);
   const begin = starts[0] ?? 0;
   const step = roundStep(TICK / k);
   context.textAlign = 'left';
@@ -74,22 +76,34 @@ export function drawAxis(context: CanvasRenderingContext2D, { scale, theme, widt
   for (let index = 0; index < starts.length; index += 1) {
     const end = ends[index] ?? 0;
     for (let at = begin + Math.ceil(((starts[index] ?? 0) - begin) / step) * step; at <= end; at += step) {
-      const x = left + xIn(scale, index, at);
-      if (x > width) return;
+      const x = left + xIn(scene.scale, index, at);
+      if (x > width) break;
       if (x < left || x - last < TICK * 0.8) continue;
       last = x;
       context.fillRect(Math.round(x), axis - 5, 1, 4);
-      context.fillText(at === begin ? '0' : `+${lengthOf(at - begin, step)}`, Math.round(x) + 4, axis / 2);
+      const text = at === begin ? '0' : `+${lengthOf(at - begin, step)}`;
+      const from = Math.round(x) + 4;
+      // The knob of the cursor would hide a part of the text.
+      const hidden =
+        knob !== undefined && from < knob.from + knob.wide && from + context.measureText(text).width > knob.from;
+      if (!hidden) context.fillText(text, from, axis / 2);
     }
   }
-  if (form === 'full') {
-    context.fillStyle = theme.rule;
-    context.fillRect(left - 1, 0, 1, 100_000);
-  }
+  context.fillStyle = theme.rule;
+  context.fillRect(left - 1, 0, 1, 100_000);
+}
+
+/** The knob of the cursor, which shows its time or "live". Undefined: the cursor is out of view. */
+function knobOf(context: CanvasRenderingContext2D, { scale, width, left, cursor, until, live, clock }: Scene) {
+  const x = Math.round(left + xOf(scale, cursor ?? until));
+  if (x < left || x > width + 1) return undefined;
+  const text = cursor === undefined && live ? 'live' : clock(cursor ?? until);
+  const wide = context.measureText(text).width + 12;
+  return { x, text, wide, from: Math.min(Math.max(left, x - wide / 2), width - wide) };
 }
 
 export function drawCursor(context: CanvasRenderingContext2D, scene: Scene): void {
-  const { scale, theme, width, height, left, brush, cursor, until, live, clock, axis } = scene;
+  const { scale, theme, width, height, left, brush, cursor, live, axis } = scene;
   if (brush !== undefined) {
     const from = Math.max(left, left + xOf(scale, brush.from));
     const to = Math.min(width, left + xOf(scale, brush.to));
@@ -100,14 +114,11 @@ export function drawCursor(context: CanvasRenderingContext2D, scene: Scene): voi
     context.fillRect(from, 0, 1.5, height);
     context.fillRect(to - 1.5, 0, 1.5, height);
   }
-  const x = Math.round(left + xOf(scale, cursor ?? until));
-  if (x < left || x > width + 1) return;
+  const knob = knobOf(context, scene);
+  if (knob === undefined) return;
+  const { x, text, wide, from: at } = knob;
   context.fillStyle = cursor === undefined && live ? theme.good : theme.cursor;
   context.fillRect(Math.min(x, width - 2) - 0.75, 0, 1.5, height);
-  // The knob shows the time of the cursor, or "live".
-  const text = cursor === undefined && live ? 'live' : clock(cursor ?? until);
-  const wide = context.measureText(text).width + 12;
-  const at = Math.min(Math.max(left, x - wide / 2), width - wide);
   const tall = Math.min(16, axis - 2);
   context.beginPath();
   context.roundRect(at, 1, wide, tall, 4);

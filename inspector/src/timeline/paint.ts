@@ -1,4 +1,5 @@
 /** Draws the timeline: only visible rows and spans, at most one for each pixel, without an allocation per frame. */
+import { bare } from '../parts/time.ts';
 import { drawAxis, drawCursor, drawFolds } from './paint-time.ts';
 import type { StateSpan, TimelineMark, TimelineRow } from './props.ts';
 import type { RowPlace } from './rows.ts';
@@ -28,7 +29,7 @@ export interface Scene {
 
 const TAU = Math.PI * 2;
 /** Minimum height of a row with a name. */
-const LABELLED = 11;
+const LABELLED = 12;
 
 export function paint(context: CanvasRenderingContext2D, scene: Scene): void {
   const { theme, width, height, left, axis, places, scroll } = scene;
@@ -58,20 +59,8 @@ export function paint(context: CanvasRenderingContext2D, scene: Scene): void {
   context.restore();
   context.restore();
   drawFolds(context, scene);
-  if (scene.form === 'strip') drawLabels(context, scene);
   drawAxis(context, scene);
   drawCursor(context, scene);
-}
-
-/** A strip has no column for names: they are in the rows, if these are high enough, and on the folds. */
-function drawLabels(context: CanvasRenderingContext2D, { theme, places, left, scroll }: Scene): void {
-  context.globalAlpha = 0.75;
-  context.fillStyle = theme.spanInk;
-  context.font = `9.5px ${theme.sans}`;
-  for (const { row, y, height } of places)
-    if (height >= LABELLED) context.fillText(row.label, left + 5, y - scroll + height / 2 + 0.5);
-  context.font = `11px ${theme.sans}`;
-  context.globalAlpha = 1;
 }
 
 function drawBack(context: CanvasRenderingContext2D, scene: Scene, { row, y, height }: RowPlace): void {
@@ -80,19 +69,28 @@ function drawBack(context: CanvasRenderingContext2D, scene: Scene, { row, y, hei
     context.fillStyle = row.id === selected ? theme.accentSoft : theme.hover;
     context.fillRect(0, y, width, height);
   }
-  if (form === 'strip') return;
+  if (height < LABELLED) return;
+  const full = form === 'full';
+  const middle = y + height / 2 + (full ? 0 : 0.5);
+  const x = 12 + (full ? (row.depth ?? 0) * 12 : 0);
+  const end = left - 8;
+  context.fillStyle = row.until === undefined ? theme.ink : theme.ink3;
+  const label = shortened(context, bare(row.label), end - x);
+  context.fillText(label, x, middle);
+  if (!full) return;
+  // A kind without room is omitted: a part of a word says nothing.
+  const beside = x + widthOf(context, label) + 8;
+  context.fillStyle = theme.ink3;
+  if (beside + widthOf(context, row.kind) <= end) context.fillText(row.kind, beside, middle);
   context.fillStyle = theme.rule;
   context.fillRect(0, y + height - 0.5, width, 0.5);
-  context.save();
-  context.beginPath();
-  context.rect(0, y, left - 8, height);
-  context.clip();
-  context.fillStyle = row.until === undefined ? theme.ink : theme.ink3;
-  const x = 12 + (row.depth ?? 0) * 12;
-  context.fillText(row.label, x, y + height / 2);
-  context.fillStyle = theme.ink3;
-  context.fillText(row.kind, x + widthOf(context, row.label) + 8, y + height / 2);
-  context.restore();
+}
+
+/** A text with an ellipsis if it is wider than its room. */
+function shortened(context: CanvasRenderingContext2D, text: string, room: number): string {
+  const wide = widthOf(context, text);
+  if (wide <= room) return text;
+  return `${text.slice(0, Math.max(1, Math.floor((text.length * (room - 8)) / wide)))}…`;
 }
 
 function drawStates(context: CanvasRenderingContext2D, scene: Scene, { row, y, height }: RowPlace): void {

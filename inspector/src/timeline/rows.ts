@@ -2,7 +2,9 @@
 import type { TimelineRow, WireSpan } from './props.ts';
 
 export const AXIS = 22;
+/** The widths of the column of names. */
 export const GUTTER = 168;
+export const STRIP_GUTTER = 136;
 const ROW = 24;
 const LANE = 9;
 const MOST_LANES = 4;

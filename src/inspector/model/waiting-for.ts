@@ -192,6 +192,6 @@ export function lineOf(model: Model, record: TraceRecord): string {
     case 'gone':
       return `${name(record.actor)} ended: ${record.why}`;
     case 'control':
-      return `viewer command: ${record.action}`;
+      return `the inspector: ${record.action}`;
   }
 }

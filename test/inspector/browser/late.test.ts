@@ -64,7 +64,7 @@ test('a recording is shown without a server, by the page of troupe open', async 
   writeFileSync(file, gzipSync(await response.text()));
   const shown = await openRecording(file, { port: 0, clock: systemClock, log: () => {} });
   rmSync(folder, { recursive: true });
-  const reader = await browsing.reader();
+  const reader = await browsing.reader({ width: 1024, height: 700 });
   // Two tabs share a stream: each reads the recording itself.
   const tabs = [await reader.newPage(), await reader.newPage()];
   for (const tab of tabs) {
@@ -73,6 +73,8 @@ test('a recording is shown without a server, by the page of troupe open', async 
     await choose(tab, 'count_stock');
     await tab.locator('.detail .waits', { hasText: /its result, until \d\d:\d\d/ }).waitFor();
     assert.is(await tab.getByText('back to the server').count(), 0);
+    const header = await tab.locator('.header').boundingBox();
+    assert.is(header?.width, 1024, 'the header is as wide as the window');
   }
   await reader.close();
   await shown.close();

@@ -20,10 +20,17 @@ test.after(async () => {
   await shop.close();
 });
 
-test('axe finds nothing, in any view, light or dark', async () => {
+/** The visible texts with less than 11 px, outside of pictures that the reader zooms. */
+const SMALL = `[...document.querySelectorAll('body *')].filter((each) =>
+  [...each.childNodes].some((node) => node.nodeType === 3 && node.data.trim() !== '') &&
+  each.closest('svg, .unseen') === null && each.getClientRects().length > 0 &&
+  Number.parseFloat(getComputedStyle(each).fontSize) < 11
+).map((each) => each.outerHTML.slice(0, 120))`;
+
+test('axe finds nothing and no text is small, in any view, light or dark, large or small', async () => {
   const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
   for (const theme of ['light', 'dark'] as const) {
-    const page = await browsing.page({ theme });
+    const page = await browsing.page(theme === 'light' ? { theme } : { theme, width: 1024, height: 700 });
     await page.goto(shop.url);
     await page.waitForSelector('.status.live');
     const session = await page.context().newCDPSession(page);
@@ -43,10 +50,12 @@ test('axe finds nothing, in any view, light or dark', async () => {
       await page.click(`#tab-${tab}`);
       await page.waitForTimeout(250);
       assert.equal(await violations(), [], `${theme} ${tab}`);
+      assert.equal(await page.evaluate(SMALL), [], `${theme} ${tab}`);
     }
     await page.keyboard.press('?');
     await page.locator('dialog.help[open]').waitFor();
     assert.equal(await violations(), [], `${theme} help`);
+    assert.is(await page.locator('dialog.help').evaluate((help) => help.scrollTop), 0, 'help begins at its top');
     await page.close();
   }
 });
