@@ -12,6 +12,7 @@ import { checkOptions, type ServerOptions } from './options.ts';
 import { describe, messageOf } from './protocol/json.ts';
 import type { Implementation, PromptArgument } from './protocol/types.ts';
 import type {
+  AnyPrompt,
   AnyTool,
   MachineToolOptions,
   PromptHandler,
@@ -22,13 +23,16 @@ import type {
   ThreadToolOptions,
   ToolHandler,
   ToolOptions,
+  WithoutHandler,
 } from './registry/define.ts';
+import { checkHandler, checkOptionsOf, DefinitionError, isHandler } from './registry/definition-checks.ts';
+import { elementLabel, resourceLabel } from './registry/offers.ts';
 import type { PromptRegistration, RegisteredElement, Registration, ToolRegistration } from './registry/registration.ts';
 import { INTERNALS, type Internals } from './runtime/internals.ts';
 import type { MachineRegistration } from './runtime/machine-registration.ts';
 import { createRuntime, type Runtime } from './runtime/runtime.ts';
 import type { Supervised } from './runtime/supervision.ts';
-import type { AuthorSchema, Infer } from './schema/schema-types.ts';
+import type { AuthorSchema, Infer, MaybeInput } from './schema/schema-types.ts';
 import type { DeadLetter } from './store/store.ts';
 import { MountedTransport } from './transports/http/mount.ts';
 import type { Transport } from './transports/transport.ts';
@@ -91,7 +95,7 @@ export class Server {
    *   fix
    * @example server.tool('add', { input: z.object({ a: z.number(), b: z.number() }) }, ({ a, b }) => a + b);
    */
-  tool<const I extends AuthorSchema | undefined = undefined>(
+  tool<const I extends MaybeInput = undefined>(
     name: string,
     options: ToolOptions<I, undefined>,
     handler: ToolHandler<I>,
@@ -101,17 +105,23 @@ export class Server {
    * @throws {DefinitionError | SchemaError} as without a schema of the result
    * @example server.tool('weigh', { output: z.object({ grams: z.number() }) }, () => ({ grams: 12 }));
    */
-  tool<const I extends AuthorSchema | undefined = undefined, const O extends AuthorSchema = AuthorSchema>(
+  tool<const I extends MaybeInput = undefined, const O extends AuthorSchema = AuthorSchema>(
     name: string,
     options: ToolOptions<I, O>,
     handler: ToolHandler<I, O>,
   ): RegisteredElement;
   /**
+   * Registers a tool without parameters and without a description.
+   * @throws {DefinitionError} if the name is invalid or taken
+   * @example server.tool('ping', () => 'pong');
+   */
+  tool(name: string, handler: ToolHandler<undefined>): RegisteredElement;
+  /**
    * Registers a statechart as a tool: a call runs it to its final state, and its output is the result. See {@link
    * MachineToolOptions}.
    * @example server.tool('order', { input: z.object({ item: z.string() }), machine: orderMachine });
    */
-  tool<const I extends AuthorSchema | undefined = undefined, M extends AnyStateMachine = AnyStateMachine>(
+  tool<const I extends MaybeInput = undefined, M extends AnyStateMachine = AnyStateMachine>(
     name: string,
     options: MachineToolOptions<I, M>,
   ): RegisteredElement;
@@ -119,11 +129,19 @@ export class Server {
    * Registers a tool whose handler computes for long and runs in a thread. See {@link ThreadToolOptions}.
    * @example server.tool('primes', { input: z.object({ upTo: z.int() }), cpu: new URL('./primes.ts', import.meta.url) });
    */
-  tool<const I extends AuthorSchema | undefined = undefined, const O extends AuthorSchema | undefined = undefined>(
+  tool<const I extends MaybeInput = undefined, const O extends AuthorSchema | undefined = undefined>(
     name: string,
     options: ThreadToolOptions<I, O>,
   ): RegisteredElement;
-  tool(name: string, options: Omit<AnyTool, 'name' | 'handler'>, handler?: AnyTool['handler']): RegisteredElement {
+  /** The compiler reports the last overload: this one names the missing handler, machine or module of a call. */
+  tool<T extends object>(name: string, options: T & WithoutHandler<T>): RegisteredElement;
+  tool(
+    name: string,
+    options: Omit<AnyTool, 'name' | 'handler'> | AnyTool['handler'] | string,
+    handler?: AnyTool['handler'],
+  ): RegisteredElement {
+    if (isHandler(options) && handler === undefined) return this.tools.register({ name, handler: options });
+    checkOptionsOf(elementLabel('tool', name), options);
     return this.tools.register({ ...options, name, ...(handler === undefined ? {} : { handler }) });
   }
 
@@ -137,10 +155,21 @@ export class Server {
    */
   machine<
     M extends AnyStateMachine,
-    const I extends AuthorSchema | undefined = undefined,
+    const I extends MaybeInput = undefined,
     const E extends EventSchemas = EventSchemas,
   >(name: string, machine: M & TakesInput<M, Infer<I>>, options: MachineOptions<M, I, E>): RegisteredElement;
-  machine(name: string, machine: AnyStateMachine, options: Omit<AnyMachine, 'name' | 'machine'>): RegisteredElement {
+  /** Rejects a call without options: the compiler's message names the missing events. */
+  machine(
+    name: string,
+    machine: 'The events are missing. Pass them as the third argument: server.machine(name, machine, { events: { pay: true } })',
+  ): RegisteredElement;
+  machine(
+    name: string,
+    machine: AnyStateMachine | string,
+    options: Omit<AnyMachine, 'name' | 'machine'> = { events: {} },
+  ): RegisteredElement {
+    if (typeof machine === 'string')
+      throw new DefinitionError(`machine "${name}": expected a statechart, got ${describe(machine)}`);
     return this.machines.register({ ...options, name, machine });
   }
 
@@ -152,7 +181,15 @@ export class Server {
    * @example server.resource('notes://{id}', { mimeType: 'text/plain' }, ({ variables: { id } }) => notes.get(id) ?? '');
    */
   resource<const U extends string>(uri: U, options: ResourceOptions<U>, handler: ResourceHandler<U>): RegisteredElement;
-  resource(uri: string, options: ResourceOptions, handler: ResourceHandler): RegisteredElement {
+  /**
+   * Registers a resource without options.
+   * @throws {DefinitionError | TemplateError} if the URI is invalid or taken
+   * @example server.resource('app://time', () => new Date().toISOString());
+   */
+  resource<const U extends string>(uri: U, handler: ResourceHandler<U>): RegisteredElement;
+  resource(uri: string, options: ResourceOptions | ResourceHandler, handler?: ResourceHandler): RegisteredElement {
+    if (isHandler(options) && handler === undefined) return this.resources.register({ uri, handler: options });
+    checkHandler(handler, resourceLabel(uri));
     return this.resources.register({ ...options, uri, handler });
   }
 
@@ -162,10 +199,26 @@ export class Server {
    *   fix
    * @example server.prompt('review', { arguments: [{ name: 'code', required: true }] }, ({ code }) => `Review this:\n${code}`);
    */
-  prompt<
-    const I extends AuthorSchema | undefined = undefined,
-    const A extends readonly PromptArgument[] | undefined = undefined,
-  >(name: string, options: PromptOptions<I, A>, handler: PromptHandler<I, A>): RegisteredElement {
+  prompt<const I extends MaybeInput = undefined, const A extends readonly PromptArgument[] | undefined = undefined>(
+    name: string,
+    options: PromptOptions<I, A>,
+    handler: PromptHandler<I, A>,
+  ): RegisteredElement;
+  /**
+   * Registers a prompt without options.
+   * @throws {DefinitionError} if the name is invalid or taken
+   * @example server.prompt('standup', () => 'Summarize the commits since yesterday.');
+   */
+  prompt(name: string, handler: PromptHandler<undefined>): RegisteredElement;
+  prompt(
+    name: string,
+    options: Omit<AnyPrompt, 'name' | 'handler'> | AnyPrompt['handler'],
+    handler?: AnyPrompt['handler'],
+  ): RegisteredElement {
+    if (isHandler(options) && handler === undefined) return this.prompts.register({ name, handler: options });
+    const label = elementLabel('prompt', name);
+    checkOptionsOf(label, options);
+    checkHandler(handler, label);
     return this.prompts.register({ ...options, name, handler });
   }
 

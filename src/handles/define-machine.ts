@@ -2,7 +2,7 @@
 import type { AnyStateMachine, EventFrom, InputFrom, SnapshotFrom } from 'xstate';
 import type { Icon, ToolAnnotations } from '../protocol/types.ts';
 import { DEFINED, type Defined } from '../registry/define.ts';
-import type { AuthorSchema, Infer } from '../schema/schema-types.ts';
+import type { AuthorSchema, Infer, MaybeInput, ObjectSchema } from '../schema/schema-types.ts';
 import type { Migrated, OldInstance } from './machine-definition.ts';
 
 /** The events that clients may send: the schema of an event's other members by its type, or `true` if it has none. */
@@ -10,7 +10,7 @@ export type EventSchemas = Readonly<Record<string, true | AuthorSchema>>;
 
 export interface MachineOptions<
   M extends AnyStateMachine = AnyStateMachine,
-  I extends AuthorSchema | undefined = AuthorSchema | undefined,
+  I extends MaybeInput = AuthorSchema | undefined,
   E extends EventSchemas = EventSchemas,
 > {
   /** The display name. */
@@ -24,7 +24,7 @@ export interface MachineOptions<
    */
   readonly events: E & EventsFit<M, E>;
   /** The schema of the machine's input, which becomes the arguments of `<name>_create`. Default: any object. */
-  readonly input?: I;
+  readonly input?: I & ObjectSchema<I>;
   /** Returns the JSON data of an instance to show to clients. Default: only its state. */
   view?(snapshot: SnapshotFrom<M>): unknown;
   /**
@@ -50,7 +50,7 @@ export interface MachineOptions<
 
 export interface MachineDefinition<
   M extends AnyStateMachine = AnyStateMachine,
-  I extends AuthorSchema | undefined = AuthorSchema | undefined,
+  I extends MaybeInput = AuthorSchema | undefined,
   E extends EventSchemas = EventSchemas,
 > extends MachineOptions<M, I, E> {
   /** The prefix of the names of its tools: `<name>_create`, `<name>_<event>`, `<name>_get`, `<name>_list`, `<name>_end`. */
@@ -92,7 +92,7 @@ export interface AnyMachine extends Omit<MachineOptions, 'events' | 'view' | 'an
  */
 export function defineMachine<
   M extends AnyStateMachine,
-  const I extends AuthorSchema | undefined = undefined,
+  const I extends MaybeInput = undefined,
   const E extends EventSchemas = EventSchemas,
 >(definition: MachineDefinition<M, I, E>): Defined<'machine', MachineDefinition<M, I, E>> {
   return { ...definition, [DEFINED]: 'machine' };

@@ -17,7 +17,7 @@ import type {
   ToolAnnotations,
 } from '../protocol/types.ts';
 import type { Envelope } from '../results/envelope.ts';
-import type { AuthorSchema, Infer, InferInput } from '../schema/schema-types.ts';
+import type { AuthorSchema, Infer, InferInput, MaybeInput, ObjectSchema } from '../schema/schema-types.ts';
 import type { TaskSupport } from '../tasks/call-mode.ts';
 import type { TemplateCompleters, TemplateVariables } from './template-variables.ts';
 
@@ -31,14 +31,14 @@ interface Described {
 }
 
 export interface ToolOptions<
-  I extends AuthorSchema | undefined = AuthorSchema | undefined,
+  I extends MaybeInput = AuthorSchema | undefined,
   O extends AuthorSchema | undefined = AuthorSchema | undefined,
 > extends Described {
   /**
    * The schema of the arguments: zod, arktype, valibot…, or plain JSON Schema. If absent, the tool is listed without
    * parameters.
    */
-  readonly input?: I;
+  readonly input?: I & ObjectSchema<I>;
   /** The schema of the structured result, which is checked before it is sent. */
   readonly output?: O;
   readonly annotations?: ToolAnnotations;
@@ -77,7 +77,7 @@ type OutputData<O extends AuthorSchema> = O extends { readonly '~standard': unkn
     : InferInput<O>;
 
 export interface ToolDefinition<
-  I extends AuthorSchema | undefined = AuthorSchema | undefined,
+  I extends MaybeInput = AuthorSchema | undefined,
   O extends AuthorSchema | undefined = AuthorSchema | undefined,
 > extends ToolOptions<I, O> {
   readonly name: string;
@@ -91,7 +91,7 @@ export interface ToolDefinition<
 }
 
 export interface ThreadToolOptions<
-  I extends AuthorSchema | undefined = AuthorSchema | undefined,
+  I extends MaybeInput = AuthorSchema | undefined,
   O extends AuthorSchema | undefined = AuthorSchema | undefined,
 > extends ToolOptions<I, O> {
   /**
@@ -104,7 +104,7 @@ export interface ThreadToolOptions<
 }
 
 export interface MachineToolOptions<
-  I extends AuthorSchema | undefined = AuthorSchema | undefined,
+  I extends MaybeInput = AuthorSchema | undefined,
   M extends AnyStateMachine = AnyStateMachine,
 > extends ToolOptions<I> {
   /**
@@ -125,8 +125,20 @@ export interface MachineToolOptions<
 type TakesInput<M extends AnyStateMachine, Args> =
   Args extends InputFrom<M> ? unknown : { readonly 'its input, which the schema does not give': InputFrom<M> };
 
+/**
+ * The second of two arguments of `server.tool`: a machine, a thread's module, or a text that names the missing handler.
+ */
+export type WithoutHandler<T> = T extends { readonly machine: infer M extends AnyStateMachine }
+  ? MachineToolOptions<T extends { readonly input: infer I extends AuthorSchema } ? I : undefined, M> &
+      NoOther<T, keyof MachineToolOptions>
+  : T extends { readonly cpu: unknown }
+    ? ThreadToolOptions & NoOther<T, keyof ThreadToolOptions>
+    : 'The handler is missing. Pass it as the last argument: server.tool(name, options, handler)';
+
+type NoOther<T, Known> = { readonly [K in Exclude<keyof T, Known>]?: never };
+
 export interface MachineToolDefinition<
-  I extends AuthorSchema | undefined = AuthorSchema | undefined,
+  I extends MaybeInput = AuthorSchema | undefined,
   M extends AnyStateMachine = AnyStateMachine,
 > extends MachineToolOptions<I, M> {
   readonly name: string;
@@ -170,14 +182,14 @@ export interface ResourceDefinition<U extends string = string> extends ResourceO
 }
 
 export interface PromptOptions<
-  I extends AuthorSchema | undefined = AuthorSchema | undefined,
+  I extends MaybeInput = AuthorSchema | undefined,
   A extends readonly PromptArgument[] | undefined = readonly PromptArgument[] | undefined,
 > extends Described {
   /**
    * The schema of the arguments; its properties become the prompt's arguments. On the wire every argument is a string;
    * numbers and booleans are parsed from it.
    */
-  readonly input?: I;
+  readonly input?: I & ObjectSchema<I>;
   /** The arguments, if they need no schema. Not together with `input`. */
   readonly arguments?: A;
   /** Completes arguments by name. */
@@ -201,7 +213,7 @@ export type PromptHandler<I, A = undefined> = (
 ) => PromptReturn | Promise<PromptReturn>;
 
 export interface PromptDefinition<
-  I extends AuthorSchema | undefined = AuthorSchema | undefined,
+  I extends MaybeInput = AuthorSchema | undefined,
   A extends readonly PromptArgument[] | undefined = readonly PromptArgument[] | undefined,
 > extends PromptOptions<I, A> {
   readonly name: string;
@@ -222,20 +234,26 @@ type DefinedKind = 'tool' | 'resource' | 'prompt' | 'machine';
 export type Defined<K extends DefinedKind, D> = D & { readonly [DEFINED]: K };
 
 /**
- * Defines a tool for `server.discover`; export the result.
+ * Defines a tool for `server.discover`, whose calls run a statechart; export the result. See {@link MachineToolOptions}.
+ * @example export default defineTool({ name: 'order', input: z.object({ item: z.string() }), machine: orderMachine });
+ */
+export function defineTool<const I extends MaybeInput = undefined, M extends AnyStateMachine = AnyStateMachine>(
+  definition: MachineToolDefinition<I, M>,
+): Defined<'tool', MachineToolDefinition<I, M>>;
+/**
+ * Defines a tool for `server.discover`, whose calls run a handler; export the result.
  * @example export default defineTool({ name: 'add', input: z.object({ a: z.number(), b: z.number() }), handler: ({ a, b }) => a + b });
  */
-export function defineTool<
-  const I extends AuthorSchema | undefined = undefined,
-  M extends AnyStateMachine = AnyStateMachine,
->(definition: MachineToolDefinition<I, M>): Defined<'tool', MachineToolDefinition<I, M>>;
-export function defineTool<const I extends AuthorSchema | undefined = undefined>(
+export function defineTool<const I extends MaybeInput = undefined>(
   definition: ToolDefinition<I, undefined>,
 ): Defined<'tool', ToolDefinition<I, undefined>>;
-export function defineTool<
-  const I extends AuthorSchema | undefined = undefined,
-  const O extends AuthorSchema = AuthorSchema,
->(definition: ToolDefinition<I, O>): Defined<'tool', ToolDefinition<I, O>>;
+/**
+ * Defines a tool for `server.discover`, whose results have a schema; export the result.
+ * @example export default defineTool({ name: 'weigh', output: z.object({ grams: z.number() }), handler: () => ({ grams: 12 }) });
+ */
+export function defineTool<const I extends MaybeInput = undefined, const O extends AuthorSchema = AuthorSchema>(
+  definition: ToolDefinition<I, O>,
+): Defined<'tool', ToolDefinition<I, O>>;
 export function defineTool(definition: AnyTool): Defined<'tool', AnyTool> {
   return { ...definition, [DEFINED]: 'tool' };
 }
@@ -255,7 +273,7 @@ export function defineResource<const U extends string>(
  * }], handler: ({ who }) => `Greet ${who}.` });
  */
 export function definePrompt<
-  const I extends AuthorSchema | undefined = undefined,
+  const I extends MaybeInput = undefined,
   const A extends readonly PromptArgument[] | undefined = undefined,
 >(definition: PromptDefinition<I, A>): Defined<'prompt', PromptDefinition<I, A>> {
   return { ...definition, [DEFINED]: 'prompt' };

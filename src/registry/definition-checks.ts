@@ -121,9 +121,13 @@ export const MEMBERS = {
 /** Names of the official SDK, and common misspellings, with our names. */
 const OTHERWISE: Readonly<Record<string, string>> = {
   inputSchema: 'input',
+  inputs: 'input',
+  parameters: 'input',
   outputSchema: 'output',
   argsSchema: 'input',
   uriTemplate: 'uri',
+  mimetype: 'mimeType',
+  argument: 'arguments',
   _meta: 'meta',
   execute: 'handler',
 };
@@ -139,8 +143,29 @@ export function checkMembers(kind: keyof typeof MEMBERS, label: string, definiti
   if (problem !== undefined) throw new DefinitionError(`${label}: ${problem}`);
 }
 
+/** True for a function that is no schema: the schemas of arktype are functions. */
+export function isHandler<H extends (...args: never) => unknown>(value: H | object | string | undefined): value is H {
+  return typeof value === 'function' && !('~standard' in value);
+}
+
+/** @throws {DefinitionError} if a schema or a description is in the place of the options */
+export function checkOptionsOf<O extends object>(label: string, options: O | string | undefined): asserts options is O {
+  if (typeof options === 'string')
+    throw new DefinitionError(
+      `${label}: expected options, got ${describe(options)}: a description is an option, too: { description: '…' }`,
+    );
+  if (isObject(options) || typeof options === 'function') {
+    if ('~standard' in options)
+      throw new DefinitionError(`${label}: expected options, got a schema: write { input: schema }`);
+  }
+}
+
 /** @throws {DefinitionError} if the value is not a function */
-export function checkHandler(value: unknown, label: string, what = 'handler'): void {
+export function checkHandler<H extends (...args: never) => unknown>(
+  value: H | object | string | undefined,
+  label: string,
+  what = 'handler',
+): asserts value is H {
   if (typeof value === 'function') return;
   const hint = what === 'handler' ? ' (the handler is the last argument: name, options, handler)' : '';
   throw new DefinitionError(`${label}: ${what}: expected a function${hint}, got ${describe(value)}`);

@@ -36,7 +36,7 @@ export function compileTool(
   threadHandler: (label: string, source: ThreadSource) => ToolImplementation['handler'],
 ): Compiled<Tool, ToolImplementation> {
   const { name, handler, machine, input, output, annotations, timeoutMs, rerun, task = 'never' } = definition;
-  const label = named('tool', name);
+  const label = elementLabel('tool', name);
   const source = threadSource(definition, label);
   if (machine === undefined) {
     if (source?.tool !== undefined || source === undefined) checkHandler(handler, label);
@@ -79,12 +79,7 @@ export function compileResource(
   definition: ResourceDefinition,
 ): Compiled<Resource | ResourceTemplate, ResourceImplementation> {
   const { uri, handler, name = uri, mimeType, annotations, size, complete = {}, ttlMs, cacheScope } = definition;
-  if (typeof uri !== 'string' || !/^[A-Za-z][A-Za-z0-9+.-]*:/.test(uri)) {
-    throw new DefinitionError(
-      `resource ${typeof uri === 'string' ? `"${uri}"` : describe(uri)}: expected a uri with a scheme (RFC 3986), such as "app://settings" or "file:///{+path}"`,
-    );
-  }
-  const label = `resource "${uri}"`;
+  const label = resourceLabel(uri);
   checkHandler(handler, label);
   checkMembers('resource', label, definition);
   const shared = {
@@ -112,7 +107,7 @@ export function compileResource(
 /** @throws {DefinitionError | SchemaError} */
 export function compilePrompt(definition: AnyPrompt): Compiled<Prompt, PromptImplementation> {
   const { name, handler, input, arguments: listed, complete = {} } = definition;
-  const label = named('prompt', name);
+  const label = elementLabel('prompt', name);
   checkHandler(handler, label);
   checkMembers('prompt', label, definition);
   if (input !== undefined && listed !== undefined)
@@ -133,8 +128,16 @@ export function compilePrompt(definition: AnyPrompt): Compiled<Prompt, PromptImp
   };
 }
 
+/** @throws {DefinitionError} if the URI has no scheme */
+export function resourceLabel(uri: unknown): string {
+  if (typeof uri === 'string' && /^[A-Za-z][A-Za-z0-9+.-]*:/.test(uri)) return `resource "${uri}"`;
+  throw new DefinitionError(
+    `resource ${typeof uri === 'string' ? `"${uri}"` : describe(uri)}: expected a uri with a scheme (RFC 3986), such as "app://settings" or "file:///{+path}"`,
+  );
+}
+
 /** The rule for names is that of tools (MCP 2025-11-25 tools, "Tool Names", SEP-986); prompts follow it, too. */
-function named(kind: 'tool' | 'prompt', name: unknown): string {
+export function elementLabel(kind: 'tool' | 'prompt', name: unknown): string {
   if (typeof name !== 'string' || !/^[A-Za-z0-9_.-]{1,128}$/.test(name)) {
     throw new DefinitionError(
       `${kind} ${typeof name === 'string' ? `"${name}"` : describe(name)}: a name has 1 to 128 letters, digits, "_", "-" and "."; use "title" for the display name`,

@@ -35,6 +35,21 @@ export interface StandardSchema<Input = unknown, Output = Input> {
  */
 export type AuthorSchema = StandardSchema | JsonObject;
 
+/** The fields of an object schema without the object, as some libraries for MCP accept them. */
+export type SchemaFields = { readonly [field: string]: { readonly '~standard': unknown } };
+
+/** The `input` option as its author wrote it. {@link ObjectSchema} rejects fields. */
+export type MaybeInput = AuthorSchema | SchemaFields | undefined;
+
+/** Makes a type error name the fix if the schema is a plain object of fields. */
+export type ObjectSchema<I> = I extends { readonly '~standard': unknown }
+  ? unknown
+  : I extends SchemaFields
+    ? keyof I extends never
+      ? unknown
+      : 'These are only the fields. Wrap them in an object schema: input: z.object({ … })'
+    : unknown;
+
 /** Arguments whose type is only known to be an object. */
 export type UnknownArguments = Readonly<Record<string, unknown>>;
 

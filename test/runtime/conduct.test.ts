@@ -109,7 +109,7 @@ test('a definition from plain JavaScript that would break a list is refused', ()
   assert.match(thrown(register({ icons: [{}] })), /icons: expected each icon to be an object with a string "src"/);
   assert.match(thrown(register({ inputSchema: {} })), /inputSchema: this member is called "input" here/);
   assert.match(
-    thrown(() => server.tool('x', (() => 'x') as never, undefined as never)),
+    thrown(() => server.tool('x', (() => 'x') as never, {} as never)),
     /the handler is the last argument: name, options, handler/,
   );
   const prompt = (args: unknown) => () =>
