@@ -37,6 +37,9 @@ export function stepsOf(page: string): readonly Step[] {
 /** A handle as the page shows it. Each run has another one. */
 const HANDLE = /\b[\w-]{22}(?![\w-])/g;
 
+/** The warning of the watchdog: on a busy machine, code that loads may take as long as code that blocks. */
+const BLOCKED = /^.*the event loop has been blocked for .*\n(?: +at .*\n)*/gm;
+
 /** The values of this run that stand where the page shows an example. */
 export class Examples {
   readonly #values = new Map<string, string>();
@@ -69,7 +72,7 @@ export class Examples {
         return `(?<example${index}>[\\w-]{22})`;
       })
       .join('');
-    const found = new RegExp(`^${pattern}$`, 'm').exec(output);
+    const found = new RegExp(`^${pattern}$`, 'm').exec(output.replace(BLOCKED, ''));
     for (const [index, name] of names.entries()) {
       const value = found?.groups?.[`example${index}`];
       if (value !== undefined) this.set(name, value);
