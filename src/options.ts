@@ -11,29 +11,29 @@ import { checkWatchdog, type WatchdogOption } from './watchdog-option.ts';
 
 export interface ServerOptions extends Implementation {
   /** Advice for the model on how to use this server; sent when a client connects. */
-  readonly instructions?: string;
+  readonly instructions?: string | undefined;
   /** Your own executors: a replacement, or a function that wraps the default executor. */
-  readonly executors?: ExecutionOptions;
+  readonly executors?: ExecutionOptions | undefined;
   /** Capabilities to announce although nothing of their kind is registered yet. */
-  readonly offers?: readonly ('tools' | 'resources' | 'prompts' | 'completions')[];
+  readonly offers?: readonly ('tools' | 'resources' | 'prompts' | 'completions')[] | undefined;
   /** Non-standard capabilities to announce. */
-  readonly experimental?: JsonObject;
+  readonly experimental?: JsonObject | undefined;
   /** Extensions to announce (from 2026-07-28), by identifier. */
-  readonly extensions?: JsonObject;
+  readonly extensions?: JsonObject | undefined;
   /** Milliseconds for which modern clients may cache lists (2026-07-28 "Caching"). Default 0: no caching. */
-  readonly listTtlMs?: number;
-  readonly limits?: Partial<Limits>;
+  readonly listTtlMs?: number | undefined;
+  readonly limits?: Partial<Limits> | undefined;
   /**
    * HTTP options for every way to serve over HTTP: `server.fetch`, `server.node`, `troupe serve --http`, and
    * `server.listen(http({ … }))`, whose own options take precedence.
    */
-  readonly http?: SharedHttpOptions;
+  readonly http?: SharedHttpOptions | undefined;
   /**
    * Secrets of at least 32 characters each. The server derives from them the keys that seal `requestState`: the first
    * secret seals, all of them open. Give every process the same secrets, so that input requests survive a restart.
    * Default: a random secret, which a durable store persists; without a durable store it is lost with the process.
    */
-  readonly keys?: readonly string[];
+  readonly keys?: readonly string[] | undefined;
   /**
    * If a tool asks for input that the client cannot provide (the client does not declare the capability), asks the
    * model instead: the call ends with a result that contains the question; the model asks its user and calls the tool
@@ -41,37 +41,37 @@ export interface ServerOptions extends Implementation {
    * The model may invent the answer: do not ask for consent this way. The wait ends with this process. Default false:
    * the call fails with a message that names the missing capability.
    */
-  readonly askThroughModel?: boolean;
+  readonly askThroughModel?: boolean | undefined;
   /**
    * The store for durable state: handles, tasks, input requests, sessions and their streams, and results of calls.
    * With a durable store, a client never sees anything that is not yet durable. Default: memory, and nothing survives
    * the process.
    */
-  readonly store?: Store;
+  readonly store?: Store | undefined;
   /**
    * Watches the event loop from a thread. If the loop is blocked for `softMs` milliseconds (200), the blocking tool and
    * its stack are logged. If it is blocked for `hardMs` milliseconds, the process is killed (SIGKILL): set `hardMs`
    * only if a supervisor restarts the process. If `record` names a file, a call that killed the process twice is
    * rejected. Default false; `troupe run` and `troupe serve` turn it on.
    */
-  readonly watchdog?: boolean | WatchdogOption;
+  readonly watchdog?: boolean | WatchdogOption | undefined;
   /**
    * Controls what follows when a handler throws after it has answered (for example from a timer) and this server owns the
    * process. `serve` (default): log the error and continue. `restart`: drain, then exit with code 70, so that a
    * supervisor restarts the process; the error may have left state inconsistent.
    */
-  readonly afterLateError?: 'serve' | 'restart';
+  readonly afterLateError?: 'serve' | 'restart' | undefined;
   /**
    * Decides how much a client receives of an error that a handler throws. `message`: its message. `masked`: only the id
    * of an incident, under which the operator's log has the message and the stack. Default: `message` for tools, because
    * the model needs it to correct its call; `masked` for resources, prompts and completions, whose errors no model
    * reads. The messages of {@link ToolError} and {@link ProtocolError} are always sent. See docs/errors.md.
    */
-  readonly errors?: 'message' | 'masked';
+  readonly errors?: 'message' | 'masked' | undefined;
   /** Receives messages for the operator. Default: lines on stderr. */
-  readonly log?: OperatorLog;
+  readonly log?: OperatorLog | undefined;
   /** A clock for tests. */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
 }
 
 const OPTIONS: ReadonlySet<string> = new Set<keyof ServerOptions>([

@@ -227,6 +227,7 @@ export class Server {
    * that they export. A module that fails is logged with its path and the reason; the others are served. Another call
    * with the same paths replaces what they registered before.
    * @param paths files or directories, relative to `options.from` (default: the working directory)
+   * @example await server.discover(['./tools'], { from: import.meta.url });
    */
   discover(paths: readonly string[], options?: DiscoverOptions): Promise<Discovered> {
     return discover(this, paths, this.#core.log, options);
@@ -235,6 +236,7 @@ export class Server {
   /**
    * Serves on these transports. Resolves when they are open.
    * @throws the error of a transport that cannot open; the server can then listen on another transport, or be closed
+   * @example await server.listen(stdio(), http({ port: 3000 }));
    */
   async listen(...transports: readonly Transport[]): Promise<void> {
     if (transports.length === 0)
@@ -289,6 +291,7 @@ export class Server {
   /**
    * Accepts no new requests, lets those in flight finish within `limits.graceMs` milliseconds, then closes every
    * transport. Idempotent.
+   * @example await server.close('the machine restarts');
    */
   close(reason = 'the server was closed'): Promise<void> {
     return this.#core.close(reason);
@@ -340,6 +343,7 @@ export class Server {
    * Releases a quarantined actor or a rejected call, after its cause is fixed.
    * @param name the actor's address, or the call's incident
    * @returns false if nothing of that name is quarantined or rejected
+   * @example if (!server.release(address)) console.error(`nothing is quarantined at ${address}`);
    */
   release(name: string): boolean {
     return this.#core.supervision.release(name);

@@ -5,12 +5,12 @@ import { describe, isObject } from './protocol/json.ts';
 /** The thresholds of the watchdog, in milliseconds. */
 export interface WatchdogLimits {
   /** Milliseconds after which a blocked event loop is logged, with the running element and its stack. Default 200. */
-  readonly softMs?: number;
+  readonly softMs?: number | undefined;
   /**
    * Milliseconds after which the process is killed (SIGKILL, exit status 137). A supervisor must restart it. Default:
    * never.
    */
-  readonly hardMs?: number;
+  readonly hardMs?: number | undefined;
 }
 
 /** The option `watchdog` as an object. */

@@ -17,9 +17,9 @@ export interface DiscoverOptions {
    * Base of relative paths: a directory, or the URL or path of a file, such as `import.meta.url`. Default: the working
    * directory.
    */
-  readonly from?: string | URL;
+  readonly from?: string | URL | undefined;
   /** Milliseconds in which one module must load (1 to 2^31-1). Default 30,000. */
-  readonly loadMs?: number;
+  readonly loadMs?: number | undefined;
 }
 
 /** The result of one discovery. Paths are absolute. */

@@ -14,38 +14,38 @@ export interface MachineOptions<
   E extends EventSchemas = EventSchemas,
 > {
   /** The display name. */
-  readonly title?: string;
+  readonly title?: string | undefined;
   /** Tells a model, before it creates an instance, what one represents and when to use it. */
-  readonly description?: string;
-  readonly icons?: readonly Icon[];
+  readonly description?: string | undefined;
+  readonly icons?: readonly Icon[] | undefined;
   /**
    * The events that clients may send, by type. All other events are rejected, and so are XState's own. The schema describes
    * the other members of the event. A description in the schema is shown to the model; otherwise that of the transition is.
    */
   readonly events: E & EventsFit<M, E>;
   /** The schema of the machine's input, which becomes the arguments of `<name>_create`. Default: any object. */
-  readonly input?: I & ObjectSchema<I>;
+  readonly input?: (I & ObjectSchema<I>) | undefined;
   /** Returns the JSON data of an instance to show to clients. Default: only its state. */
   view?(snapshot: SnapshotFrom<M>): unknown;
   /**
    * The version of the machine. Change it if the meaning of the context changes. Default: a fingerprint of the chart, which
    * changes only with its states, transitions and invocations.
    */
-  readonly version?: string;
+  readonly version?: string | undefined;
   /** Converts an instance of another version to this one. If it returns undefined, the instance finishes on its old machine. */
   migrate?(old: OldInstance): Migrated | undefined;
   /** The machines of earlier versions, by version, on which instances finish that are not migrated. */
-  readonly previous?: Readonly<Record<string, AnyStateMachine>>;
+  readonly previous?: Readonly<Record<string, AnyStateMachine>> | undefined;
   /** Maximum lifetime of an instance in milliseconds, from its creation. Default: `limits.handleTtlMs`. */
-  readonly ttlMs?: number;
+  readonly ttlMs?: number | undefined;
   /** Maximum time in milliseconds that an instance lives without being used. Default: `limits.handleIdleMs`. */
-  readonly idleMs?: number;
+  readonly idleMs?: number | undefined;
   /** Offer one tool `<name>_send` with the event as an argument, instead of one tool for each event. Default false. */
-  readonly single?: boolean;
+  readonly single?: boolean | undefined;
   /** Additional annotations of the tools that change an instance: by event, or `create`, `send`. */
-  readonly annotations?: Readonly<Partial<Record<keyof E | 'create' | 'send', ToolAnnotations>>>;
+  readonly annotations?: Readonly<Partial<Record<keyof E | 'create' | 'send', ToolAnnotations>>> | undefined;
   /** Timeout of a call in milliseconds. Default: the server's timeout. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
 }
 
 export interface MachineDefinition<
@@ -81,7 +81,7 @@ export interface AnyMachine extends Omit<MachineOptions, 'events' | 'view' | 'an
   readonly machine: AnyStateMachine;
   readonly events: EventSchemas;
   view?(snapshot: never): unknown;
-  readonly annotations?: Readonly<Partial<Record<string, ToolAnnotations>>>;
+  readonly annotations?: Readonly<Partial<Record<string, ToolAnnotations>>> | undefined;
 }
 
 /**

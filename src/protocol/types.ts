@@ -6,34 +6,34 @@ import type { JsonObject, JsonValue } from './json.ts';
 
 export interface Icon {
   readonly src: string;
-  readonly mimeType?: string;
-  readonly sizes?: readonly string[];
-  readonly theme?: 'light' | 'dark';
+  readonly mimeType?: string | undefined;
+  readonly sizes?: readonly string[] | undefined;
+  readonly theme?: 'light' | 'dark' | undefined;
 }
 
 export interface Implementation {
   readonly name: string;
   readonly version: string;
-  readonly title?: string;
-  readonly description?: string;
-  readonly icons?: readonly Icon[];
-  readonly websiteUrl?: string;
+  readonly title?: string | undefined;
+  readonly description?: string | undefined;
+  readonly icons?: readonly Icon[] | undefined;
+  readonly websiteUrl?: string | undefined;
 }
 
 export interface Annotations {
-  readonly audience?: readonly ('user' | 'assistant')[];
+  readonly audience?: readonly ('user' | 'assistant')[] | undefined;
   /** 0 (optional) to 1 (required). */
-  readonly priority?: number;
+  readonly priority?: number | undefined;
   /** ISO 8601. */
-  readonly lastModified?: string;
+  readonly lastModified?: string | undefined;
 }
 
 export interface ToolAnnotations {
-  readonly title?: string;
-  readonly readOnlyHint?: boolean;
-  readonly destructiveHint?: boolean;
-  readonly idempotentHint?: boolean;
-  readonly openWorldHint?: boolean;
+  readonly title?: string | undefined;
+  readonly readOnlyHint?: boolean | undefined;
+  readonly destructiveHint?: boolean | undefined;
+  readonly idempotentHint?: boolean | undefined;
+  readonly openWorldHint?: boolean | undefined;
 }
 
 interface Described {
@@ -68,9 +68,9 @@ export interface ResourceTemplate extends Described {
 
 export interface PromptArgument {
   readonly name: string;
-  readonly title?: string;
-  readonly description?: string;
-  readonly required?: boolean;
+  readonly title?: string | undefined;
+  readonly description?: string | undefined;
+  readonly required?: boolean | undefined;
 }
 
 export interface Prompt extends Described {
@@ -135,8 +135,8 @@ export interface CallToolResult {
 
 export interface CacheHints {
   /** Milliseconds for which the result counts as fresh; at least 0. */
-  readonly ttlMs?: number;
-  readonly cacheScope?: 'public' | 'private';
+  readonly ttlMs?: number | undefined;
+  readonly cacheScope?: 'public' | 'private' | undefined;
 }
 
 export interface ReadResourceResult extends CacheHints {

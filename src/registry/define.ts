@@ -23,11 +23,11 @@ import type { TemplateCompleters, TemplateVariables } from './template-variables
 
 interface Described {
   /** A name for people. `name` is for programs. */
-  readonly title?: string;
-  readonly description?: string;
-  readonly icons?: readonly Icon[];
+  readonly title?: string | undefined;
+  readonly description?: string | undefined;
+  readonly icons?: readonly Icon[] | undefined;
   /** The definition's `_meta` (since 2025-06-18). */
-  readonly meta?: JsonObject;
+  readonly meta?: JsonObject | undefined;
 }
 
 export interface ToolOptions<
@@ -38,24 +38,24 @@ export interface ToolOptions<
    * The schema of the arguments: zod, arktype, valibot…, or plain JSON Schema. If absent, the tool is listed without
    * parameters.
    */
-  readonly input?: I & ObjectSchema<I>;
+  readonly input?: (I & ObjectSchema<I>) | undefined;
   /** The schema of the structured result, which is checked before it is sent. */
-  readonly output?: O;
-  readonly annotations?: ToolAnnotations;
+  readonly output?: O | undefined;
+  readonly annotations?: ToolAnnotations | undefined;
   /** Milliseconds until a call times out, 1 to 2^31-1. Default: the server's `timeoutMs`. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /**
    * Permission to run a call again, with the recorded answers and `ctx.step` results, if its process ended. Default: true
    * if the call was waiting for an answer. A task that was working runs again only if its tool is `readOnlyHint` or
    * `idempotentHint`, or if it had recorded a step; otherwise it fails, because its effects are unknown. True: always
    * run again. False: never.
    */
-  readonly rerun?: boolean;
+  readonly rerun?: boolean | undefined;
   /**
    * Permission for a call to become a task, which outlives its request. `never`: no (default). `allowed`: when it runs longer
    * than `limits.taskAfterMs` and its client accepts tasks. `required`: from the start; other clients are rejected.
    */
-  readonly task?: TaskSupport;
+  readonly task?: TaskSupport | undefined;
 }
 
 /**
@@ -85,7 +85,7 @@ export interface ToolDefinition<
    * True if the handler computes for long: it runs in a thread that loads this module again, and is stopped at the
    * call's deadline. For discovered modules; see {@link ThreadToolOptions} for others, and docs/supervision.md.
    */
-  readonly cpu?: boolean;
+  readonly cpu?: boolean | undefined;
   /** See {@link ToolHandler}. */
   handler(args: Infer<I>, ctx: Context): ToolReturn<O> | Promise<ToolReturn<O>>;
 }
@@ -149,18 +149,18 @@ export interface AnyTool extends ToolOptions {
   readonly name: string;
   handler?(args: never, ctx: Context): unknown;
   readonly machine?: AnyStateMachine;
-  readonly cpu?: boolean | URL | ThreadSource;
+  readonly cpu?: boolean | URL | ThreadSource | undefined;
 }
 
 export interface ResourceOptions<U extends string = string> extends Described, CacheHints {
   /** Default: the URI or template. */
-  readonly name?: string;
-  readonly mimeType?: string;
-  readonly annotations?: Annotations;
+  readonly name?: string | undefined;
+  readonly mimeType?: string | undefined;
+  readonly annotations?: Annotations | undefined;
   /** Size in bytes, of a resource without a template. */
-  readonly size?: number;
+  readonly size?: number | undefined;
   /** Completes the variables of a template, by name. */
-  readonly complete?: TemplateCompleters<U, Completer>;
+  readonly complete?: TemplateCompleters<U, Completer> | undefined;
 }
 
 export type ResourceReturn = string | Uint8Array | ResourceContents | readonly ResourceContents[] | ReadResourceResult;
@@ -189,11 +189,11 @@ export interface PromptOptions<
    * The schema of the arguments; its properties become the prompt's arguments. On the wire every argument is a string;
    * numbers and booleans are parsed from it.
    */
-  readonly input?: I & ObjectSchema<I>;
+  readonly input?: (I & ObjectSchema<I>) | undefined;
   /** The arguments, if they need no schema. Not together with `input`. */
-  readonly arguments?: A;
+  readonly arguments?: A | undefined;
   /** Completes arguments by name. */
-  readonly complete?: Readonly<Record<string, Completer>>;
+  readonly complete?: Readonly<Record<string, Completer>> | undefined;
 }
 
 export type PromptReturn = string | ContentBlock | readonly PromptMessage[] | GetPromptResult;

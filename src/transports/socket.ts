@@ -14,18 +14,18 @@ const PART_MS = 500;
 
 export interface SocketOptions {
   /** Maximum number of clients, at least 1. Further clients get an error and are disconnected. Default 256. */
-  readonly maxConnections?: number;
+  readonly maxConnections?: number | undefined;
   /** Milliseconds that closing a connection waits for a client that reads nothing. Default 2,000. */
-  readonly flushMs?: number;
+  readonly flushMs?: number | undefined;
   /**
    * The process only serves: exceptions that a handler throws too late are logged and do not end the process. Default
    * false.
    */
-  readonly ownsProcess?: boolean;
+  readonly ownsProcess?: boolean | undefined;
   /** The principal of every client, as for `stdio()`. Default `local user`. */
-  readonly principal?: string;
+  readonly principal?: string | undefined;
   /** Receives the number of connected clients whenever it changes. */
-  readonly onCount?: (connected: number) => void;
+  readonly onCount?: ((connected: number) => void) | undefined;
 }
 
 /**

@@ -148,7 +148,11 @@ export class CatalogueReader {
 
 /** The arguments that each resource template and prompt completes, by its key. */
 function completers(
-  definitions: readonly { readonly uri?: string; readonly name?: string; readonly complete?: object }[],
+  definitions: readonly {
+    readonly uri?: string;
+    readonly name?: string | undefined;
+    readonly complete?: object | undefined;
+  }[],
 ): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, readonly string[]>();
   for (const { uri, name, complete } of definitions) {
