@@ -30,8 +30,8 @@ export const COMMANDS: readonly CommandStep[] = [
   step(END),
   step('node_modules/.bin/troupe open run.json --no-open &', '…run.json at http://127.0.0.1:…'),
   step(END),
-  // The server that it starts ends as soon as this client has left.
-  step(`node_modules/.bin/troupe attach --spawn server.ts --idle-exit 1 <<EOF\n${INITIALIZE}\nEOF`, OPENED),
+  // The server that it starts ends five seconds after this client has left.
+  step(`node_modules/.bin/troupe attach --spawn server.ts --idle-exit 5000 <<EOF\n${INITIALIZE}\nEOF`, OPENED),
   step('npx troupe install server.ts --client cursor --yes && cat ~/.cursor/mcp.json', '…added "tables"…"run"…'),
   step('npx troupe uninstall server.ts --yes && cat ~/.cursor/mcp.json', '…removed "tables"…"mcpServers": {}…'),
   step('npx troupe graph server.ts booking --mermaid', '…held --> confirmed : confirm…'),
