@@ -1,14 +1,14 @@
 /** All calls that were made in inspectors of this server, with tasks, watched resources, messages, and any request. */
 import { signal } from '@preact/signals';
 import { useState } from 'preact/hooks';
-import { displayName } from '../../../src/inspector/model/index.ts';
 import { objectOf } from '../detail/events.ts';
 import { At, Section } from '../parts/parts.tsx';
-import { cursor, known, select, show } from '../store/state.ts';
+import { cursor, known } from '../store/state.ts';
 import { CallerChoice } from './CallerChoice.tsx';
 import { CallList } from './CallList.tsx';
 import { CallView } from './CallView.tsx';
 import { calls, forget, mayCall, nameOf, start, watch } from './calls.ts';
+import { LiveActors } from './LiveActors.tsx';
 
 const chosen = signal<number | undefined>(undefined);
 
@@ -112,27 +112,7 @@ function Tasks() {
   const tasks = [...known().actors.values()].filter((line) => line.kind === 'task' && line.aliveAt(cursor.value));
   return (
     <Section title="Tasks of the server" beside={String(tasks.length)}>
-      {tasks.length === 0 ? (
-        <p class="beside">None.</p>
-      ) : (
-        <ul class="offer-links">
-          {tasks.slice(-50).map((line) => (
-            <li key={line.address}>
-              <button
-                type="button"
-                class="link"
-                onClick={() => {
-                  select({ actor: line.address });
-                  show('chart');
-                }}
-              >
-                {displayName(line)}
-              </button>{' '}
-              <span class="beside">{line.standing(cursor.value)?.state}</span>
-            </li>
-          ))}
-        </ul>
-      )}
+      <LiveActors lines={tasks} none="None." />
     </Section>
   );
 }

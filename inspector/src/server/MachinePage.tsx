@@ -1,13 +1,10 @@
 /** A machine with handles: its events, its lifetime, its tools, its live instances. */
 import type { CatalogueElement, CatalogueMachine, ServerCatalogue } from '../../../src/inspector/frames.ts';
-import { displayName } from '../../../src/inspector/model/index.ts';
 import { Section } from '../parts/parts.tsx';
 import { duration } from '../parts/time.ts';
-import { cursor, known, select, show } from '../store/state.ts';
+import { cursor, known } from '../store/state.ts';
+import { LiveActors } from './LiveActors.tsx';
 import { descriptionOf, type Shown, shown } from './offers.ts';
-
-/** Instances that are listed. */
-const MOST = 50;
 
 export function MachinePage({
   machine,
@@ -63,27 +60,7 @@ export function MachinePage({
         </ul>
       </Section>
       <Section title="Live instances" beside={String(instances.length)}>
-        {instances.length === 0 ? (
-          <p class="beside">None is in memory.</p>
-        ) : (
-          <ul class="offer-links">
-            {instances.slice(-MOST).map((line) => (
-              <li key={line.address}>
-                <button
-                  type="button"
-                  class="link"
-                  onClick={() => {
-                    select({ actor: line.address });
-                    show('chart');
-                  }}
-                >
-                  {displayName(line)}
-                </button>{' '}
-                <span class="beside">{line.standing(cursor.value)?.state}</span>
-              </li>
-            ))}
-          </ul>
-        )}
+        <LiveActors lines={instances} none="None is in memory." />
       </Section>
     </article>
   );

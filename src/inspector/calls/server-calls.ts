@@ -303,7 +303,7 @@ export class ServerCalls {
     for (const changes of this.#watched.values()) changes.end();
     const sessions = [...this.#sessions.values()];
     this.#sessions.clear();
-    // A session that is still opening closes by itself when it is open.
+    // A session that is still opening is closed once it is open.
     for (const { client } of sessions) client.then((open) => open.close()).catch(() => {});
     await Promise.allSettled(sessions.map(({ opened }) => opened?.close()));
   }

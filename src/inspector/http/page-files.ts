@@ -6,6 +6,7 @@ import { join, posix, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
+import { packageFile } from '../../package-files.ts';
 
 export interface PageFile {
   readonly body: Uint8Array;
@@ -38,7 +39,7 @@ export class PageFiles {
   readonly #compressed = new Set<string>();
   readonly #loaded = new Map<string, Promise<PageFile>>();
 
-  constructor(folder = join(packageRoot(), 'dist/inspector')) {
+  constructor(folder = fileURLToPath(packageFile('dist/inspector'))) {
     this.#folder = folder;
     const found = existsSync(folder) ? readdirSync(folder, { recursive: true, withFileTypes: true }) : [];
     this.#names = new Set(
@@ -93,10 +94,4 @@ export class PageFiles {
 
 function typeOf(name: string): string | undefined {
   return TYPES[name.slice(name.lastIndexOf('.') + 1)];
-}
-
-/** This file is in `src/inspector/http` or, once it is bundled, in `dist/lib`. */
-function packageRoot(): string {
-  const roots = ['../..', '../../..'].map((up) => fileURLToPath(new URL(up, import.meta.url)));
-  return roots.find((root) => existsSync(join(root, 'package.json'))) ?? '.';
 }
