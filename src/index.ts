@@ -33,6 +33,7 @@ export { elicit, elicitUrl, elicitWith, roots, sample } from './input/invocation
 export type * from './input/questions.ts';
 export type { ActorKind, InspectionListener, InspectionRecord } from './inspection/records.ts';
 export { DEFAULT_LIMITS, type Limits } from './limits.ts';
+export type { Auth } from './messages/auth.ts';
 export type {
   InputRequired,
   Introduction,
@@ -103,7 +104,14 @@ export {
 } from './store/store.ts';
 export type { TaskSupport } from './tasks/call-mode.ts';
 export { type HttpTransport, http } from './transports/http/http.ts';
-export type { AuthenticationRequest, HttpOptions } from './transports/http/http-options.ts';
+export type {
+  AuthenticatedCaller,
+  AuthenticateResult,
+  Authentication,
+  AuthenticationRequest,
+  HttpAuthenticator,
+} from './transports/http/http-authenticator.ts';
+export type { HttpOptions } from './transports/http/http-options.ts';
 export { type MemoryClient, type MemoryPeer, memory } from './transports/memory.ts';
 export { type SocketOptions, socket } from './transports/socket.ts';
 export { type StdioOptions, stdio } from './transports/stdio.ts';

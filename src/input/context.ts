@@ -1,6 +1,7 @@
 /** The context of a handler: signal, progress, log, client, recorded steps, and the questions that it may ask. */
 
 import { LONGEST_TIMER_MS } from '../clock.ts';
+import type { Auth } from '../messages/auth.ts';
 import type { HandlerRun } from '../messages/input-messages.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import { describe, isJsonObject, type JsonObject } from '../protocol/json.ts';
@@ -58,6 +59,11 @@ export interface Context extends Asking {
   readonly session: { readonly id: string } | undefined;
   /** The principal of the request: the user that a transport has authenticated; `local user` over stdio and sockets; otherwise `anonymous`. */
   readonly principal: string;
+  /**
+   * The authenticated caller with its scopes and claims; undefined for an anonymous one. In a session, that of this
+   * request's token. It never contains the token.
+   */
+  readonly auth: Auth | undefined;
   readonly requestId: RequestId;
   /** Milliseconds since the request was admitted, without the time that its client took to answer questions. */
   readonly elapsedMs: number;
@@ -210,6 +216,10 @@ export class RequestContext implements Context, HandlerRun {
 
   get principal(): string {
     return this.#request.client.principal;
+  }
+
+  get auth(): Auth | undefined {
+    return this.#request.auth;
   }
 
   get requestId(): RequestId {

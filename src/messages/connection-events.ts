@@ -1,6 +1,7 @@
 /** The events between transports and the core on the bus. Types only. */
 import type { Dialect } from '../protocol/dialects/index.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
+import type { Auth } from './auth.ts';
 import type { SessionStorage } from './session-storage.ts';
 
 /** Names one use of a transport: a pipe, a socket, an HTTP exchange. Unique within the process. */
@@ -11,6 +12,8 @@ export interface Exchange {
   /** Unique within its connection. */
   readonly id: number;
   readonly principal: string;
+  /** Its authenticated caller; undefined for an anonymous one. */
+  readonly auth: Auth | undefined;
   /** The value of a header, by its name in lower case. */
   header(name: string): string | undefined;
   /** True if the header is known to have come more than once. */
@@ -57,6 +60,8 @@ export interface ConnectionEvents {
     readonly transport: string;
     /** The principal of every message on it. Default: `anonymous`. */
     readonly principal?: string;
+    /** The scopes of that principal. Default: none. */
+    readonly scopes?: readonly string[];
     readonly shared?: true;
     /**
      * The id of its session if the session outlives the process: another connection with this id continues it. Default:
@@ -65,7 +70,13 @@ export interface ConnectionEvents {
     readonly session?: string;
   };
   /** One whole message arrived, as text. Transports never inspect it. */
-  'connection.text': { readonly connection: ConnectionId; readonly text: string; readonly exchange?: Exchange };
+  'connection.text': {
+    readonly connection: ConnectionId;
+    readonly text: string;
+    readonly exchange?: Exchange;
+    /** The caller of a message that has no exchange and arrived with credentials of its own (HTTP+SSE of 2024-11-05). */
+    readonly auth?: Auth | undefined;
+  };
   /** An exchange contained nothing that needs a response: notifications or responses. */
   'connection.accepted': { readonly connection: ConnectionId; readonly exchange: Exchange };
   /** The requests of an exchange will get no response: they were cancelled. */

@@ -5,6 +5,7 @@
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { ServedBy } from '../protocol/methods.ts';
 import type { Operation } from '../protocol/operations.ts';
+import type { Auth } from './auth.ts';
 import type { ClientFacts } from './client-facts.ts';
 import type { RecordedReply } from './client-input.ts';
 import type { Exchange } from './connection-events.ts';
@@ -46,6 +47,8 @@ export interface RequestView {
   readonly operation: Operation;
   readonly servedBy: ServedBy;
   readonly client: ClientFacts;
+  /** Its authenticated caller, which in a session may have another token with each request. Undefined: anonymous. */
+  readonly auth: Auth | undefined;
   /** The request's `_meta`, unchanged. */
   readonly meta: Readonly<Record<string, unknown>> | undefined;
   readonly progressToken: string | number | undefined;

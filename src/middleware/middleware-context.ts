@@ -36,6 +36,10 @@ export class RequestMiddlewareContext implements MiddlewareContext {
     return this.#context.principal;
   }
 
+  get auth(): MiddlewareContext['auth'] {
+    return this.#context.auth;
+  }
+
   get requestId(): MiddlewareContext['requestId'] {
     return this.#context.requestId;
   }

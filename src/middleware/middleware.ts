@@ -145,7 +145,7 @@ export interface NextFunction<M extends RequestMethodName = RequestMethodName> {
 /** The context of a middleware: that of the handler, without what asks the client and without `step`. */
 export type MiddlewareContext = Pick<
   Context,
-  'signal' | 'progress' | 'log' | 'client' | 'session' | 'principal' | 'requestId' | 'elapsedMs' | 'meta'
+  'signal' | 'progress' | 'log' | 'client' | 'session' | 'principal' | 'auth' | 'requestId' | 'elapsedMs' | 'meta'
 >;
 
 /**

@@ -5,6 +5,7 @@
 import { setMaxListeners } from 'node:events';
 import { type RequestEvent, type RequestTag, requestMachine } from '../../machines/request.ts';
 import { statesOf } from '../charts/state-table.ts';
+import type { Auth } from '../messages/auth.ts';
 import type { ClientFacts } from '../messages/client-facts.ts';
 import type { RecordedReply } from '../messages/client-input.ts';
 import type { Exchange } from '../messages/connection-events.ts';
@@ -27,6 +28,7 @@ export class ActiveRequest implements RequestView {
   operation: Operation;
   readonly servedBy: ServedBy;
   readonly client: ClientFacts;
+  readonly auth: Auth | undefined;
   readonly meta: Readonly<Record<string, unknown>> | undefined;
   readonly progressToken: string | number | undefined;
   readonly batch: Batch | undefined;
@@ -63,6 +65,7 @@ export class ActiveRequest implements RequestView {
     exchange?: Exchange,
     key: RequestId = id,
     bytes = 0,
+    auth?: Auth,
   ) {
     this.id = id;
     this.key = key;
@@ -77,6 +80,7 @@ export class ActiveRequest implements RequestView {
     this.requests = requests;
     this.cause = cause;
     this.bytes = bytes;
+    this.auth = auth;
   }
 
   get settled(): boolean {

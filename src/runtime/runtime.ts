@@ -311,6 +311,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
           retained: quotas.retained,
           connectionId: () => nanoid(8),
           log,
+          document: (value) => outbound.document(value),
           refusal: (code, message, id) => outbound.refusal({ code, message }, id),
           idIn,
           http: options.http,

@@ -8,6 +8,7 @@ import { Inbound, type OpenedSession, type SessionOpener } from '../codec/inboun
 import type { Outbound } from '../codec/outbound/outbound.ts';
 import { spawnEmitter } from '../emitters/emitter.ts';
 import type { Limits } from '../limits.ts';
+import type { Auth } from '../messages/auth.ts';
 import type { ClientFacts } from '../messages/client-facts.ts';
 import type { ConnectionId, Exchange, Reader } from '../messages/connection-events.ts';
 import type { EmitterMail } from '../messages/emitter-messages.ts';
@@ -47,6 +48,8 @@ export interface ConnectionServices {
 export interface ConnectionKind {
   /** The principal of its messages, unless a message names its own. */
   readonly principal: string;
+  /** Its caller, unless a message names its own. Undefined: anonymous, or named by each message. */
+  readonly auth?: Auth | undefined;
   /** Set if any number of clients use the connection: it opens their sessions on connections of their own. */
   readonly shared?: SessionOpener | undefined;
   /** True if the connection opens and closes with one session. */
@@ -100,6 +103,7 @@ export class Connection implements SessionOpener {
       requests: this.#requests.mailbox,
       emitter: this.#emitter.mailbox,
       principal: kind.principal,
+      auth: kind.auth,
       shared: kind.shared !== undefined,
       sessions: kind.shared ?? this,
       capabilities,

@@ -5,6 +5,7 @@
 import { nanoid } from 'nanoid';
 import { type Clock, eachInSlices, inSlices } from '../clock.ts';
 import type { OpenedSession, SessionOpener } from '../codec/inbound/inbound.ts';
+import { authOf } from '../messages/auth.ts';
 import type { ListKind } from '../messages/change-notices.ts';
 import type { ConnectionId, Exchange } from '../messages/connection-events.ts';
 import type { DormantSessions } from '../messages/dormant-sessions.ts';
@@ -87,15 +88,16 @@ export function openConnectionTable(options: ConnectionTableOptions): Connection
   const services: ConnectionServices = { ...options, sessions: new OpenSessions(options.quotas) };
 
   // Events from transports.
-  bus.on('connection.opened', ({ connection: id, principal = ANONYMOUS, shared = false, session }) => {
+  bus.on('connection.opened', ({ connection: id, principal = ANONYMOUS, scopes, shared = false, session }) => {
     if (session !== undefined) options.lasting.add(session);
+    const auth = principal === ANONYMOUS ? undefined : authOf(principal, scopes);
     const opener = shared ? new SharedSessions(id, services, connections, kept) : undefined;
-    const connection = new Connection(id, { principal, shared: opener, sessionId: session }, services);
+    const connection = new Connection(id, { principal, auth, shared: opener, sessionId: session }, services);
     connections.add(id, connection);
     if (connections.draining) connection.drain();
   });
-  bus.on('connection.text', ({ connection, text, exchange }) =>
-    connections.get(connection)?.inbound.text(text, exchange),
+  bus.on('connection.text', ({ connection, text, exchange, auth }) =>
+    connections.get(connection)?.inbound.text(text, exchange, auth),
   );
   bus.on('connection.unreadable', ({ connection, reason, bytes, head }) =>
     connections.get(connection)?.inbound.unreadable(reason, bytes, head),

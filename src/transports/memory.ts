@@ -36,6 +36,8 @@ export interface MemoryPeer {
 export interface MemoryClient {
   /** The principal of its requests. Default: `anonymous`. */
   readonly principal?: string;
+  /** The scopes of that principal. Default: none. */
+  readonly scopes?: readonly string[];
 }
 
 /**
@@ -74,7 +76,7 @@ class Memory implements Transport {
     ];
   }
 
-  connect({ principal }: MemoryClient): Peer {
+  connect({ principal, scopes }: MemoryClient): Peer {
     const host = this.#host;
     if (!host)
       throw new Error(
@@ -86,6 +88,7 @@ class Memory implements Transport {
       connection: peer.id,
       transport: this.name,
       ...(principal === undefined ? {} : { principal }),
+      ...(scopes === undefined ? {} : { scopes }),
     });
     return peer;
   }

@@ -6,7 +6,7 @@ import { createServer, type Socket } from 'node:net';
 import { eachInSlices } from '../clock.ts';
 import type { ConnectionId } from '../messages/connection-events.ts';
 import { bind, isWindows } from './socket-path.ts';
-import { checkPrincipal, StreamConnection } from './stream-connection.ts';
+import { checkCaller, StreamConnection } from './stream-connection.ts';
 import type { Transport, TransportHost } from './transport.ts';
 
 /** Milliseconds for the peer to close its side after everything was sent. */
@@ -24,6 +24,8 @@ export interface SocketOptions {
   readonly ownsProcess?: boolean | undefined;
   /** The principal of every client, as for `stdio()`. Default `local user`. */
   readonly principal?: string | undefined;
+  /** The scopes of that principal. Default: none. */
+  readonly scopes?: readonly string[] | undefined;
   /** Receives the number of connected clients whenever it changes. */
   readonly onCount?: ((connected: number) => void) | undefined;
 }
@@ -58,7 +60,7 @@ class SocketTransport implements Transport {
 
   constructor(path: string, options: SocketOptions) {
     const { maxConnections = 256, ownsProcess = false } = options;
-    checkPrincipal('socket', options.principal);
+    checkCaller('socket', options.principal, options.scopes);
     if (!Number.isSafeInteger(maxConnections) || maxConnections < 1)
       throw new RangeError(`maxConnections: expected a whole number of at least 1, got ${String(maxConnections)}`);
     this.ownsProcess = ownsProcess;
@@ -130,6 +132,7 @@ class SocketTransport implements Transport {
       inputName: 'the socket',
       output: socket,
       principal: this.#options.principal,
+      scopes: this.#options.scopes,
       // The core answers the requests in flight and then ends the connection.
       onEnded() {},
       onClosed: () => {

@@ -4,7 +4,7 @@ import { MessageChannel } from 'node:worker_threads';
 import { watchParent } from './parent-watch.ts';
 import { watchSignals } from './signals.ts';
 import { guardStdout, type StdoutGuard } from './stdout-guard.ts';
-import { checkPrincipal, StreamConnection } from './stream-connection.ts';
+import { checkCaller, StreamConnection } from './stream-connection.ts';
 import type { Transport, TransportHost } from './transport.ts';
 
 /** Milliseconds after closing the connection that the author's code may still use before the process exits. */
@@ -37,6 +37,8 @@ export interface StdioOptions {
    * returns for the same user, if the server also serves HTTP or shares its store with such a server.
    */
   readonly principal?: string;
+  /** The scopes of that principal, for the rules of the server. Default: none. */
+  readonly scopes?: readonly string[];
 }
 
 /**
@@ -45,7 +47,7 @@ export interface StdioOptions {
  * End of input, an exited parent, a stop signal, and a disconnected client (EPIPE) make the server close. While the
  * client does not read, stdin is not read either: then only the exited parent, a signal or the broken pipe closes it.
  *
- * @throws {TypeError} for a principal that is not a string, or is empty or `anonymous`
+ * @throws {TypeError} for a principal that is not a string, or is empty or `anonymous`, and for invalid scopes
  * @example await server.listen(stdio());
  */
 export function stdio(options: StdioOptions = {}): Transport {
@@ -64,7 +66,7 @@ class Stdio implements Transport {
   #closing: Promise<void> | undefined;
 
   constructor(options: StdioOptions) {
-    checkPrincipal('stdio', options.principal);
+    checkCaller('stdio', options.principal, options.scopes);
     this.#options = options;
   }
 
@@ -84,6 +86,7 @@ class Stdio implements Transport {
       transport: this.name,
       session: process.env.TROUPE_SESSION,
       principal: this.#options.principal,
+      scopes: this.#options.scopes,
       input,
       inputName: 'stdin',
       output,

@@ -6,6 +6,7 @@ import { Buffer } from 'node:buffer';
 import type { Readable, Writable } from 'node:stream';
 import type { ConnectionId } from '../messages/connection-events.ts';
 import { describe } from '../protocol/json.ts';
+import { isScope } from '../protocol/scopes.ts';
 import { ANONYMOUS, LOCAL } from '../quota.ts';
 import { LineWriter, type WriteBatch } from './line-writer.ts';
 import { LineReader } from './lines.ts';
@@ -21,6 +22,8 @@ export interface StreamConnectionOptions {
   readonly session?: string | undefined;
   /** The principal of its requests. Default: {@link LOCAL}. */
   readonly principal?: string | undefined;
+  /** The scopes of that principal. Default: none. */
+  readonly scopes?: readonly string[] | undefined;
   readonly input: Readable;
   /** The name of the input in reasons and in the log: `stdin`. */
   readonly inputName: string;
@@ -91,8 +94,14 @@ export class StreamConnection {
 
   /** Publishes 'connection.opened' and begins to read. */
   open(): void {
-    const { host, input, transport, session, principal = LOCAL } = this.#options;
-    host.bus.emit('connection.opened', { connection: this.id, transport, principal, ...(session ? { session } : {}) });
+    const { host, input, transport, session, principal = LOCAL, scopes } = this.#options;
+    host.bus.emit('connection.opened', {
+      connection: this.id,
+      transport,
+      principal,
+      ...(scopes ? { scopes } : {}),
+      ...(session ? { session } : {}),
+    });
     this.#reading = true;
     // An input that has already ended emits no event.
     if (input.destroyed || input.readableEnded) host.clock.soon(this.#inputEnded);
@@ -235,8 +244,12 @@ function keepAlive(stream: Readable, alive: boolean): void {
   if (typeof method === 'function') Reflect.apply(method, stream, []);
 }
 
-/** @throws {TypeError} for a principal that cannot own anything */
-export function checkPrincipal(where: string, principal: unknown): void {
+/** @throws {TypeError} for a principal that cannot own anything, or for scopes that are none */
+export function checkCaller(where: string, principal: unknown, scopes: unknown): void {
+  if (scopes !== undefined && !(Array.isArray(scopes) && scopes.every(isScope)))
+    throw new TypeError(
+      `${where}: scopes: expected an array of scopes, such as ["orders:read"], got ${describe(scopes)}`,
+    );
   if (principal === undefined || (typeof principal === 'string' && principal !== '' && principal !== ANONYMOUS)) return;
   throw new TypeError(
     `${where}: principal: expected the name of a user, such as "ada", got ${principal === ANONYMOUS ? `"${ANONYMOUS}", which owns nothing. Leave the option out for the local user` : describe(principal)}`,

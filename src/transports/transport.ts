@@ -6,6 +6,7 @@
 import type { Clock } from '../clock.ts';
 import type { DormantSessions } from '../messages/dormant-sessions.ts';
 import type { ErrorCodeValue } from '../protocol/errors.ts';
+import type { JsonObject } from '../protocol/json.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { Quota } from '../quota.ts';
 import type { Bus } from './bus.ts';
@@ -30,6 +31,8 @@ export interface TransportHost {
    * request.
    */
   refusal(code: ErrorCodeValue, message: string, id?: RequestId): string;
+  /** The text of a JSON document that the transport serves. */
+  document(value: JsonObject): string;
   /** The readable id of the request in a text, or in its beginning, for the error of a text that is too long. */
   idIn(text: string): RequestId | undefined;
   /** The server's own HTTP options; each applies to an HTTP transport without its own value. */

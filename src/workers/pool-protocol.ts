@@ -8,7 +8,7 @@ import type { LogLevel } from '../protocol/types.ts';
 import type { ThreadSource } from '../registry/define.ts';
 
 /** The parts of the context that need no message. */
-export type CallFacts = Pick<Context, 'client' | 'session' | 'principal' | 'requestId' | 'meta' | 'elapsedMs'>;
+export type CallFacts = Pick<Context, 'client' | 'session' | 'principal' | 'auth' | 'requestId' | 'meta' | 'elapsedMs'>;
 
 export interface Thrown {
   readonly message: string;

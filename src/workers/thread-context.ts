@@ -15,6 +15,7 @@ export class ThreadContext implements Context {
   readonly client: Context['client'];
   readonly session: Context['session'];
   readonly principal: string;
+  readonly auth: Context['auth'];
   readonly requestId: Context['requestId'];
   readonly meta: Context['meta'];
   readonly elicit = asksNothing;
@@ -35,6 +36,7 @@ export class ThreadContext implements Context {
     this.client = facts.client;
     this.session = facts.session;
     this.principal = facts.principal;
+    this.auth = facts.auth && Object.freeze(facts.auth);
     this.requestId = facts.requestId;
     this.meta = facts.meta;
     this.#elapsed = facts.elapsedMs;

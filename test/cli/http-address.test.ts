@@ -1,6 +1,7 @@
 /** `troupe serve --http`: all HTTP options of the program apply, and the command line can only restrict them. */
 import * as assert from 'uvu/assert';
 import { openHttp, readHttpAddress, restricted } from '../../src/cli/serving/http-address.ts';
+import { authOf } from '../../src/messages/auth.ts';
 import { http, isRelocatable, relocate } from '../../src/transports/http/http.ts';
 import {
   type HttpOptions,
@@ -19,6 +20,7 @@ const ADDRESS = { port: 0, host: '127.0.0.1' };
 const SHARED: Required<SharedHttpOptions> = {
   allowedHosts: ['mcp.example.com'],
   allowedOrigins: ['https://app.example.com'],
+  auth: { authenticate: () => ({ auth: authOf('ada') }), challenge: () => [], documents: new Map() },
   authenticate: () => 'ada',
   response: 'json',
   retryMs: 11,
@@ -70,9 +72,17 @@ test('S-35 the transport of the program serves at the address of the command lin
   assert.is(openHttp({ port: 2, host: '127.0.0.2' }, undefined, [own]), own);
   const { port, host, path, ownsProcess, authenticate } = given(own);
   assert.equal({ port, host, path, ownsProcess }, { port: 2, host: '127.0.0.2', path: '/own', ownsProcess: true });
-  assert.is(authenticate?.({ method: 'POST', url: '/', header: () => undefined, remoteAddress: undefined }), 'ada');
+  assert.is(authenticate?.(REQUEST), 'ada');
 });
 
+const REQUEST = {
+  method: 'POST',
+  url: '/',
+  query: '',
+  header: () => undefined,
+  values: () => [],
+  remoteAddress: undefined,
+};
 const OTHER: Transport = { name: 'http', open() {}, close: async () => {} };
 for (const [title, own, expected] of [
   ['two addresses', [http({ port: 1 }), http({ port: 2 })], /at most one HTTP address, got 2/],

@@ -380,6 +380,8 @@ const HTTP: {
     assert.is((await post({})).status, 401);
     assert.match((await post({ principal: 'ada' })).text, '"text":"ada"');
   },
+  // It takes the way of authenticate: the endpoint wraps that as one.
+  auth: 'by value',
   async allowedHosts({ ownPort }, post) {
     const status = async (host: string): Promise<number> =>
       (await post({ principal: 'ada', headers: { host } })).status;

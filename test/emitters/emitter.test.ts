@@ -94,6 +94,7 @@ const log = (data: string): EmitterMail => ({
 const exchange = (id: number): Exchange => ({
   id,
   principal: 'anonymous',
+  auth: undefined,
   header: () => undefined,
   repeats: () => false,
 });

@@ -307,6 +307,7 @@ const ROOMS: readonly {
       'clock',
       'protocol',
       'limits',
+      'messages',
       'operator-log',
       'schema',
       'store',

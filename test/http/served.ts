@@ -25,13 +25,18 @@ export interface Streamed {
   cancel(): void;
 }
 
+/** A request of another path than the endpoint's, too. */
+export interface Requested extends Asking {
+  readonly path?: string;
+}
+
 export type Mounted = Omit<HttpOptions, 'port' | 'host' | 'path' | 'ownsProcess'>;
 
 export class Served {
   readonly server: Server;
   readonly clock: SimulatedClock;
   /** Asks, and gives the answer as `fetch` does. */
-  readonly fetch: (asking: Asking) => Promise<Response>;
+  readonly fetch: (asking: Requested) => Promise<Response>;
   readonly #done: () => void;
   readonly #calls: HeldCall[] = [];
   #called: (() => void) | undefined;
@@ -39,7 +44,7 @@ export class Served {
   private constructor(
     server: Server,
     clock: SimulatedClock,
-    fetch: (asking: Asking) => Promise<Response>,
+    fetch: (asking: Requested) => Promise<Response>,
     done: () => void,
   ) {
     this.server = server;
@@ -169,13 +174,15 @@ class Reading implements Streamed {
   }
 }
 
-function webRequest(url: string, asking: Asking): Request {
+function webRequest(base: string, asking: Requested): Request {
+  const url = new URL(asking.path ?? '', base);
   const { method, headers, payload } = plain(asking);
   return new Request(url, { method, headers: [...headers], ...(payload === undefined ? {} : { body: payload }) });
 }
 
 /** Over a socket, with whatever headers `fetch` itself would not send; the answer as `fetch` gives it. */
-function asked(url: string, asking: Asking): Promise<Response> {
+function asked(base: string, asking: Requested): Promise<Response> {
+  const url = new URL(asking.path ?? '', base).href;
   const { method, headers, payload } = plain(asking);
   const waiting = wait<Response>({ what: `the answer to ${method} ${url}`, ms: 20_000, arrived: () => 'none came' });
   const sent = request(url, { method, agent: false }, (response) => {

@@ -49,6 +49,10 @@ export class RecordingHost implements TransportHost {
     for (const name of HEARD) this.bus.on(name, (event) => void this.heard.push(describe(name, event)));
   }
 
+  document(): string {
+    return '';
+  }
+
   repeatableTools(): readonly string[] {
     return this.repeatable;
   }

@@ -4,6 +4,7 @@
  */
 
 import type { ActorSystem } from '../../actor/actor-system.ts';
+import type { Auth } from '../../messages/auth.ts';
 import type { ClientFacts } from '../../messages/client-facts.ts';
 import type { Reply } from '../../messages/client-input.ts';
 import type { ConnectionEventEmitter, Exchange } from '../../messages/connection-events.ts';
@@ -59,6 +60,8 @@ export interface InboundSettings extends ParseLimits {
   readonly emitter: Mailbox<EmitterMail>;
   /** The principal of messages without an exchange. */
   readonly principal: string;
+  /** The caller of messages without an exchange and without credentials of their own. */
+  readonly auth: Auth | undefined;
   /** True if every message comes with an exchange, possibly of different clients; there is never a session. */
   readonly shared: boolean;
   readonly maxBatch: number;
@@ -83,6 +86,8 @@ export class Inbound {
   #heard: Dialect | undefined;
   /** The exchange of the text that is being read. */
   #exchange: Exchange | undefined;
+  /** The caller of the text that is being read, if it has no exchange. */
+  #auth: Auth | undefined;
   /** Approximate memory of the message that is being read; in a batch, the average of its messages. */
   #bytes = 0;
   /** True if the exchange declares the modern era. */
@@ -93,11 +98,13 @@ export class Inbound {
   }
 
   /** Takes one whole message (or batch) as text. Never throws. */
-  text(text: string, exchange?: Exchange): void {
+  text(text: string, exchange?: Exchange, auth: Auth | undefined = this.#options.auth): void {
     const { system, connection } = this.#options;
     const { inspection } = system;
     const before = this.#exchange;
+    const caller = this.#auth;
     this.#enter(exchange);
+    this.#auth = auth;
     // The previous message was from another client.
     if (exchange && this.#options.shared) this.#heard = this.#announced ? DIALECTS[LATEST_MODERN] : FIRST_DIALECT;
     if (!inspection.on) this.#read(text);
@@ -106,6 +113,7 @@ export class Inbound {
         this.#read(text),
       );
     this.#enter(before);
+    this.#auth = caller;
   }
 
   #enter(exchange: Exchange | undefined): void {
@@ -361,6 +369,7 @@ export class Inbound {
       exchange,
       shared && exchange && !client.session ? exchange.id : message.id,
       this.#bytes,
+      exchange ? exchange.auth : this.#auth,
     );
     const gate: Mailbox<SessionMail | RequestsMail> =
       client.session && request.operation.method !== 'initialize' ? client.session.mailbox : requests;

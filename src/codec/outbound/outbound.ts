@@ -7,7 +7,7 @@ import type { RequestView } from '../../messages/request-view.ts';
 import type { Page, Result, TaskState } from '../../messages/results.ts';
 import type { Dialect } from '../../protocol/dialects/index.ts';
 import { toWireError, type WireError } from '../../protocol/errors.ts';
-import { isObject } from '../../protocol/json.ts';
+import { isObject, type JsonObject } from '../../protocol/json.ts';
 import type { RequestId } from '../../protocol/jsonrpc.ts';
 import { META } from '../../protocol/meta.ts';
 import { renderFilter } from '../../protocol/subscription-filter.ts';
@@ -178,6 +178,11 @@ export class Outbound {
    */
   refusal(error: WireError, id?: RequestId): string {
     return `{"jsonrpc":"2.0",${id === undefined ? '' : `"id":${JSON.stringify(id)},`}"error":${JSON.stringify(error)}}`;
+  }
+
+  /** Serializes a document that a transport serves beside the messages. */
+  document(value: JsonObject): string {
+    return JSON.stringify(value);
   }
 
   /** Joins the responses of one batch (2025-03-26). */

@@ -1,9 +1,19 @@
 /** The MCP endpoint: checks HTTP requests and routes each to its connection. */
+
+import type { Auth } from '../../messages/auth.ts';
 import { ErrorCode, type ErrorCodeValue } from '../../protocol/errors.ts';
+import type { JsonObject } from '../../protocol/json.ts';
 import type { RequestId } from '../../protocol/jsonrpc.ts';
-import { ANONYMOUS, LOCAL } from '../../quota.ts';
+import { ANONYMOUS } from '../../quota.ts';
 import type { TransportHost } from '../transport.ts';
 import { HostGuard, type HostRefusal } from './host-guard.ts';
+import {
+  type Authentication,
+  callerOf,
+  FunctionAuthenticator,
+  type HttpAuthenticator,
+  REJECTED,
+} from './http-authenticator.ts';
 import { HttpConnections } from './http-connections.ts';
 import type { Headers, HttpRequest } from './http-message.ts';
 import type { ResolvedHttpOptions } from './http-options.ts';
@@ -17,10 +27,16 @@ export interface EndpointOptions extends ResolvedHttpOptions {
   readonly mounted: boolean;
 }
 
+const CLOSED: HostRefusal = { status: 503, message: 'this server is closed', headers: { 'retry-after': '1' } };
+const DOCUMENT_METHODS = 'GET, HEAD, OPTIONS';
+/** Clients and proxies may cache a document for an hour. */
+const DOCUMENT_CACHE = 'public, max-age=3600';
+
 export class Endpoint implements RouteAnswers {
   readonly #options: EndpointOptions;
   readonly #guard: HostGuard;
   readonly #load: PrincipalLoad;
+  readonly #authenticator: HttpAuthenticator | undefined;
   /** The path at which a GET opens HTTP+SSE whatever its headers are; undefined if it equals the endpoint's path. */
   readonly #ssePath: string | undefined;
   #open:
@@ -32,9 +48,10 @@ export class Endpoint implements RouteAnswers {
   /** @throws {TypeError} for an invalid host or origin in the lists */
   constructor(options: EndpointOptions) {
     this.#options = options;
-    const { loopback, allowedHosts, allowedOrigins, rate } = options;
+    const { loopback, allowedHosts, allowedOrigins, rate, auth, authenticate } = options;
     this.#guard = new HostGuard({ loopback, allowedHosts, allowedOrigins });
     this.#load = new PrincipalLoad({ ...options, rate });
+    this.#authenticator = auth ?? (authenticate && new FunctionAuthenticator((request) => authenticate(request)));
     const beside = options.path.replace(/[^/]*$/, 'sse');
     this.#ssePath = beside === options.path ? undefined : beside;
   }
@@ -81,18 +98,15 @@ export class Endpoint implements RouteAnswers {
     const refusal = this.#guard.check(request.header('host'), request.header('origin'), address);
     if (refusal) return this.refuse(request, refusal);
     if (health) return this.#health(request, asked);
+    const document = this.#authenticator?.documents.get(asked);
+    if (document) return this.#document(request, document);
     const old = mounted ? asked.endsWith('/sse') : asked === this.#ssePath;
     if (!here && !old)
       return this.refuse(request, {
         status: 404,
         message: `path: expected ${path}, the MCP endpoint of this server (http.path), got ${asked.slice(0, 100)}`,
       });
-    if (!this.#open || this.#closed)
-      return this.refuse(
-        request,
-        { status: 503, message: 'this server is closed', headers: { 'retry-after': '1' } },
-        ErrorCode.ShuttingDown,
-      );
+    if (!this.#open || this.#closed) return this.refuse(request, CLOSED, ErrorCode.ShuttingDown);
     const query = at === -1 ? '' : url.slice(at + 1);
     const methods = old ? SSE_METHODS : HTTP_METHODS;
     switch (request.method) {
@@ -142,43 +156,69 @@ export class Endpoint implements RouteAnswers {
     );
   }
 
+  /** Serves a document of the authenticator, such as its metadata (RFC 9728 section 3). */
+  #document(request: HttpRequest, document: JsonObject): void {
+    const { method } = request;
+    const origin = request.header('origin');
+    if (method === 'OPTIONS')
+      return request.response.send(
+        204,
+        { allow: DOCUMENT_METHODS, ...this.#guard.preflight(origin, undefined) },
+        undefined,
+      );
+    if (method !== 'GET' && method !== 'HEAD')
+      return this.refuse(request, {
+        status: 405,
+        message: `method: expected one of ${DOCUMENT_METHODS}, got ${method}`,
+        headers: { allow: DOCUMENT_METHODS },
+      });
+    const host = this.#open?.host;
+    if (!host) return this.refuse(request, CLOSED, ErrorCode.ShuttingDown);
+    const text = host.document(document);
+    const headers = { 'content-type': 'application/json', 'cache-control': DOCUMENT_CACHE, ...this.headers(request) };
+    request.response.send(200, headers, text);
+  }
+
   #authenticate(request: HttpRequest, query: string, old: boolean): void {
-    const { authenticate } = this.#options;
-    if (!authenticate) return this.#admit(request, query, old, ANONYMOUS);
+    const authenticator = this.#authenticator;
+    if (!authenticator) return this.#admit(request, query, old, undefined);
     const { method, url, remoteAddress } = request;
     const header = (name: string): string | undefined => request.header(name.toLowerCase());
-    const failed = (error: unknown): void => {
-      this.#open?.host.bus.emit('fault', { where: 'http.authenticate', error });
-      this.#unauthenticated(request);
-    };
-    const named = (principal: unknown): void => {
-      // A client of another machine is not the local user.
-      if (principal === LOCAL) return failed(new Error(`"${LOCAL}" is reserved for clients over stdio and sockets`));
-      if (typeof principal === 'string' && principal !== '') this.#admit(request, query, old, principal);
-      else this.#unauthenticated(request);
-    };
+    const values = (name: string): readonly string[] => request.values(name.toLowerCase());
     try {
-      const answer = authenticate({ method, url, header, remoteAddress });
-      if (typeof answer === 'object' && answer !== null) Promise.resolve(answer).then(named).catch(failed);
-      else named(answer);
+      const answer = authenticator.authenticate({ method, url, query, header, values, remoteAddress });
+      if ('then' in answer)
+        answer
+          .then((found) => this.#authenticated(request, query, old, found))
+          .catch((error: unknown) => this.#unable(request, error));
+      else this.#authenticated(request, query, old, answer);
     } catch (error) {
-      failed(error);
+      this.#unable(request, error);
     }
   }
 
-  #unauthenticated(request: HttpRequest): void {
-    this.refuse(request, {
-      status: 401,
-      message: 'authentication failed: expected valid credentials (Authorization), got none',
-      headers: { 'www-authenticate': 'Bearer' },
-    });
+  /** @throws {Error} for a reserved principal */
+  #authenticated(request: HttpRequest, query: string, old: boolean, found: Authentication): void {
+    if ('auth' in found) return this.#admit(request, query, old, callerOf(found.auth));
+    this.refuse(request, found, found.status === 503 ? ErrorCode.Overloaded : ErrorCode.InvalidRequest);
   }
 
-  #admit(request: HttpRequest, query: string, old: boolean, principal: string): void {
+  /** The authenticator failed: no request passes. An author's function may throw for credentials that it rejects. */
+  #unable(request: HttpRequest, error: unknown): void {
+    const { auth } = this.#options;
+    this.#open?.host.bus.emit('fault', { where: auth ? 'http.auth' : 'http.authenticate', error });
+    if (!auth) return this.refuse(request, REJECTED);
+    const message = 'the server cannot authenticate requests. Retry later';
+    this.refuse(request, { status: 503, message, headers: { 'retry-after': '1' } }, ErrorCode.Overloaded);
+  }
+
+  #admit(request: HttpRequest, query: string, old: boolean, auth: Auth | undefined): void {
     const open = this.#open;
-    // The client may have disconnected while `authenticate` ran.
+    // The client may have disconnected while it was authenticated.
     if (!open || request.response.gone) return;
     const { host, routes } = open;
+    const principal = auth?.principal ?? ANONYMOUS;
+    request.auth = auth;
     const excess =
       (this.#options.rate && this.#load.tooOften(this.#who(request, principal), host.clock.now())) ??
       (request.method === 'DELETE' ? undefined : this.#load.begin(principal));

@@ -95,6 +95,10 @@ export class PostExchange implements Exchange, HttpListener, Open {
     this.#response.listener = this;
   }
 
+  get auth(): Exchange['auth'] {
+    return this.#request.auth;
+  }
+
   header(name: string): string | undefined {
     return this.#request.header(name);
   }

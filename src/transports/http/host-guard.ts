@@ -1,5 +1,7 @@
 /** Checks the Host and Origin headers of a request, and provides the CORS headers. */
+
 import { BlockList, isIP, isIPv6 } from 'node:net';
+import type { Headers } from './http-message.ts';
 
 export interface HostGuardOptions {
   /** True if the server is bound to loopback only. Loopback names pass, and so do pages that this machine serves. */
@@ -14,7 +16,7 @@ export interface HostGuardOptions {
 export interface HostRefusal {
   readonly status: number;
   readonly message: string;
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Headers;
 }
 
 interface Verdict {

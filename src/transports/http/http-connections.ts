@@ -1,6 +1,7 @@
 /** The open connections of HTTP clients: the shared connection, sessions, and streams. Connects them to the bus. */
 import { nanoid } from 'nanoid';
 import { eachInSlices } from '../../clock.ts';
+import type { Auth } from '../../messages/auth.ts';
 import type { ConnectionEvents, ConnectionId, Exchange, Reader } from '../../messages/connection-events.ts';
 import { ErrorCode } from '../../protocol/errors.ts';
 import type { TransportHost } from '../transport.ts';
@@ -176,10 +177,10 @@ export class HttpConnections {
   }
 
   /** Passes on a text that was posted for such a stream. @returns false if this principal has no such stream */
-  oldText(id: string, principal: string, text: string): boolean {
+  oldText(id: string, principal: string, text: string, auth: Auth | undefined): boolean {
     const stream = this.#old.get(id);
     if (stream?.principal !== principal) return false;
-    this.host.bus.emit('connection.text', { connection: stream.connection, text });
+    this.host.bus.emit('connection.text', { connection: stream.connection, text, auth });
     return true;
   }
 

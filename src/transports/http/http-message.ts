@@ -1,9 +1,11 @@
 /** One HTTP request and its response as the endpoint sees them, from `node:http` or the web standard. Types only. */
 
+import type { Auth } from '../../messages/auth.ts';
 import type { Bytes } from '../../messages/connection-events.ts';
 import type { Quota } from '../../quota.ts';
 
-export type Headers = Readonly<Record<string, string>>;
+/** A header with several values is sent once for each. */
+export type Headers = Readonly<Record<string, string | readonly string[]>>;
 
 /**
  * The reason why a body is not available. `start` is the beginning of a body that is too long, if any of it was read. It may
@@ -31,8 +33,10 @@ export interface HttpRequest {
   readonly method: string;
   /** Path and query. */
   readonly url: string;
-  /** A header by its name in lower case. */
+  /** A header by its name in lower case; the values of a repeated header joined. */
   header(name: string): string | undefined;
+  /** Each value of a header, by its name in lower case, as far as they are known. */
+  values(name: string): readonly string[];
   readonly remoteAddress: string | undefined;
   /** The local address that the client connected to, if it is known. */
   readonly localAddress: string | undefined;
@@ -43,6 +47,8 @@ export interface HttpRequest {
   /** Reads the whole body within the limits, counted for this principal, and calls `done` once. */
   body(limits: BodyLimits, principal: string, done: (body: Body) => void): void;
   readonly response: HttpResponse;
+  /** Its authenticated caller; undefined for an anonymous one. The endpoint sets it. */
+  auth: Auth | undefined;
 }
 
 /** Provides the headers that every response to a request has. */

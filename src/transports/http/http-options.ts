@@ -1,19 +1,9 @@
 /** The options of the HTTP transport, with their defaults and checks. */
 
 import { LONGEST_TIMER_MS } from '../../clock.ts';
-import { describe } from '../../protocol/json.ts';
+import { describe, isObject } from '../../protocol/json.ts';
 import { isLoopback } from './host-guard.ts';
-
-/** The part of a request that {@link HttpOptions.authenticate} receives. */
-export interface AuthenticationRequest {
-  readonly method: string;
-  /** Path and query, as received. */
-  readonly url: string;
-  /** A header by its name, in any case. */
-  header(name: string): string | undefined;
-  /** The address of the peer, which is the proxy's behind a proxy. Undefined for `server.fetch`. */
-  readonly remoteAddress: string | undefined;
-}
+import type { AuthenticateResult, AuthenticationRequest, HttpAuthenticator } from './http-authenticator.ts';
 
 export interface HttpOptions {
   /** Default 3000; 0 selects any free port. */
@@ -33,10 +23,14 @@ export interface HttpOptions {
   /** The origins whose pages may use this server from a browser, such as `https://app.example.com`. */
   readonly allowedOrigins?: readonly string[];
   /**
-   * Returns the principal of a request, or `undefined` to reject it with 401. Called for every request: a session
-   * serves only the principal that opened it. Default: every client is `anonymous`.
+   * Returns the principal of a request, with its scopes if it has any, or `undefined` to reject it with 401. Called for
+   * every request: a session serves only the principal that opened it. Default: every client is `anonymous`.
+   *
+   * @example authenticate: ({ header }) => (header('x-api-key') === key ? { principal: 'ada', scopes: ['read'] } : undefined)
    */
-  authenticate?(request: AuthenticationRequest): string | undefined | Promise<string | undefined>;
+  authenticate?(request: AuthenticationRequest): AuthenticateResult | Promise<AuthenticateResult>;
+  /** Authenticates requests instead of `authenticate`, such as `oauth()` of `troupe/oauth`. */
+  readonly auth?: HttpAuthenticator | undefined;
   /**
    * `auto` (default): one JSON body, or a stream if anything is sent before the answer. `json` drops everything before
    * the answer.
@@ -87,15 +81,33 @@ export type SharedHttpOptions = Omit<HttpOptions, 'port' | 'host' | 'path' | 'ow
  * authenticate: undefined })` does not disable the authentication of its server.
  */
 export function withShared(own: HttpOptions, shared: SharedHttpOptions | undefined): HttpOptions {
-  return { ...shared, ...withoutUndefined(own) };
+  const given = withoutUndefined(own);
+  // The transport's way to authenticate replaces the server's, whichever of the two options each has.
+  const { auth, authenticate, ...rest } = shared ?? {};
+  const replaced = given.auth !== undefined || given.authenticate !== undefined;
+  return replaced ? { ...rest, ...given } : { ...shared, ...given };
+}
+
+/** True if an option authenticates clients. */
+export function authenticates({ auth, authenticate }: Pick<HttpOptions, 'auth' | 'authenticate'>): boolean {
+  return auth !== undefined || authenticate !== undefined;
+}
+
+function isAuthenticator(value: unknown): boolean {
+  return (
+    isObject(value) &&
+    typeof value.authenticate === 'function' &&
+    typeof value.challenge === 'function' &&
+    value.documents instanceof Map
+  );
 }
 
 function withoutUndefined(options: HttpOptions): HttpOptions {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }
 
-export type ResolvedHttpOptions = Required<Omit<HttpOptions, 'authenticate' | 'allowedHosts' | 'rate'>> &
-  Pick<HttpOptions, 'authenticate' | 'allowedHosts' | 'rate'>;
+export type ResolvedHttpOptions = Required<Omit<HttpOptions, 'auth' | 'authenticate' | 'allowedHosts' | 'rate'>> &
+  Pick<HttpOptions, 'auth' | 'authenticate' | 'allowedHosts' | 'rate'>;
 
 const DEFAULTS = {
   port: 3_000,
@@ -115,7 +127,7 @@ const DEFAULTS = {
   ownsProcess: false,
 } as const satisfies HttpOptions;
 
-const KNOWN: ReadonlySet<string> = new Set([...Object.keys(DEFAULTS), 'allowedHosts', 'authenticate', 'rate']);
+const KNOWN: ReadonlySet<string> = new Set([...Object.keys(DEFAULTS), 'allowedHosts', 'auth', 'authenticate', 'rate']);
 
 const COUNTS = [
   'retryMs',
@@ -134,7 +146,7 @@ export function resolveHttpOptions(given: HttpOptions): ResolvedHttpOptions {
   for (const name of Object.keys(given))
     if (!KNOWN.has(name)) throw new TypeError(`http: ${name}: no such option; there are ${[...KNOWN].join(', ')}`);
   const options: ResolvedHttpOptions = { ...DEFAULTS, ...withoutUndefined(given) };
-  const { port, host, path, response, allowedHosts, authenticate, rate } = options;
+  const { port, host, path, response, allowedHosts, auth, authenticate, rate } = options;
   if (!Number.isInteger(port) || port < 0 || port > 65_535)
     throw new RangeError(`http: port: expected a whole number from 0 to 65535, got ${describe(port)}`);
   if (typeof path !== 'string' || !/^\/[\w\-.~!$&'()*+,;=:@%/]*$/.test(path))
@@ -143,6 +155,12 @@ export function resolveHttpOptions(given: HttpOptions): ResolvedHttpOptions {
     throw new TypeError(`http: response: expected "auto", "json" or "sse", got ${describe(response)}`);
   if (authenticate !== undefined && typeof authenticate !== 'function')
     throw new TypeError(`http: authenticate: expected a function, got ${describe(authenticate)}`);
+  if (auth !== undefined && !isAuthenticator(auth))
+    throw new TypeError(
+      `http: auth: expected an authenticator, such as oauth() of troupe/oauth, got ${describe(auth)}`,
+    );
+  if (auth !== undefined && authenticate !== undefined)
+    throw new TypeError('http: expected "auth" or "authenticate", got both. Remove one of them');
   for (const name of COUNTS) {
     const value = options[name];
     if (!Number.isSafeInteger(value) || value < 1 || (name.endsWith('Ms') && value > LONGEST_TIMER_MS))

@@ -10,7 +10,13 @@ import { ErrorCode } from '../../protocol/errors.ts';
 import type { Transport, TransportHost } from '../transport.ts';
 import { Endpoint } from './endpoint.ts';
 import { isLoopback } from './host-guard.ts';
-import { type HttpOptions, type ResolvedHttpOptions, resolveHttpOptions, withShared } from './http-options.ts';
+import {
+  authenticates,
+  type HttpOptions,
+  type ResolvedHttpOptions,
+  resolveHttpOptions,
+  withShared,
+} from './http-options.ts';
 import { LingeringClose } from './lingering.ts';
 import { NodeRequest } from './node-request.ts';
 
@@ -119,7 +125,7 @@ class NodeTransport implements RelocatableTransport {
 
   /** Known once the transport is open, because the server's option counts, too. */
   get authenticates(): boolean {
-    return this.#authenticates || this.#given.authenticate !== undefined;
+    return this.#authenticates || authenticates(this.#given);
   }
 
   [RELOCATE](replace: (given: HttpOptions) => HttpOptions): void {
@@ -140,7 +146,7 @@ class NodeTransport implements RelocatableTransport {
     const options = resolveHttpOptions(withShared(this.#given, host.http));
     const endpoint = endpointOf(options);
     this.#endpoint = endpoint;
-    this.#authenticates = options.authenticate !== undefined;
+    this.#authenticates = authenticates(options);
     // Import on demand: many servers have no port and would pay for the import at each start.
     const { createServer } = await import('node:http');
     if (this.#closing) return;

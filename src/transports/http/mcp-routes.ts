@@ -64,7 +64,7 @@ export class McpRoutes {
       if ('fault' in body) return this.#unread(request, body, principal);
       if (old !== undefined) {
         this.#load.end(principal);
-        if (this.#connections.oldText(old, principal, body.text))
+        if (this.#connections.oldText(old, principal, body.text, request.auth))
           return request.response.send(202, this.#answers.headers(request) ?? {}, undefined);
         return this.#answers.refuse(request, { status: 404, message: 'unknown stream. Open one with GET' });
       }

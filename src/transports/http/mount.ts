@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Transport, TransportHost } from '../transport.ts';
 import { Endpoint } from './endpoint.ts';
-import { type HttpOptions, resolveHttpOptions } from './http-options.ts';
+import { authenticates, type HttpOptions, resolveHttpOptions } from './http-options.ts';
 import { LingeringClose } from './lingering.ts';
 import { NodeRequest } from './node-request.ts';
 import { WebRequest } from './web-request.ts';
@@ -16,7 +16,7 @@ export class MountedTransport implements Transport {
   /** @throws {TypeError | RangeError} for an invalid option */
   constructor(options: HttpOptions) {
     const resolved = resolveHttpOptions(options);
-    this.authenticates = resolved.authenticate !== undefined;
+    this.authenticates = authenticates(resolved);
     // The mount cannot determine if other machines can reach it. Without a list, only loopback names pass.
     this.#endpoint = new Endpoint({ ...resolved, loopback: !resolved.allowedHosts, mounted: true });
   }

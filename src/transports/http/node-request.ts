@@ -6,6 +6,7 @@ import { AsyncResource } from 'node:async_hooks';
 import { Buffer, isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Auth } from '../../messages/auth.ts';
 import type { Bytes } from '../../messages/connection-events.ts';
 import { type CompleteRequest, LARGE_LENGTH, serveAtEndOfTurn } from '../turn-batch.ts';
 import {
@@ -35,6 +36,7 @@ export interface NodeOptions {
  */
 export class NodeRequest extends AsyncResource implements HttpRequest, HttpResponse, CompleteRequest {
   listener: HttpListener | undefined;
+  auth: Auth | undefined;
   gone = false;
   /** Its body is large, or it must wait for a large request of its socket. */
   large = false;
@@ -97,6 +99,14 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
       // Several headers of one name equal their joined values (RFC 9110 section 5.3).
       found = found === undefined ? value : `${found}, ${value}`;
     }
+    return found;
+  }
+
+  values(name: string): readonly string[] {
+    const { rawHeaders } = this.#request;
+    const found: string[] = [];
+    for (let at = 0; at < rawHeaders.length; at += 2)
+      if (is(rawHeaders[at], name)) found.push(rawHeaders[at + 1] ?? '');
     return found;
   }
 
@@ -186,7 +196,11 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
     if (response.headersSent || response.destroyed) return;
     // A list, which Node writes unchanged.
     const list: (string | number)[] = [];
-    for (const name in headers) list.push(name, headers[name] ?? '');
+    for (const name in headers) {
+      const value = headers[name];
+      if (typeof value === 'string') list.push(name, value);
+      else for (const each of value ?? []) list.push(name, each);
+    }
     if (!this.#request.complete && this.#leavesBody(headers)) list.push('connection', 'close');
     const pieces = bytes?.();
     if (status !== 204) list.push('content-length', pieces ? lengthOf(pieces) : Buffer.byteLength(body ?? ''));
@@ -229,7 +243,7 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
     response.on('drain', () => this.listener?.drained());
     // A disconnected client is not an error of the server; the 'close' event reports it.
     response.on('error', ignore);
-    response.writeHead(status, headers);
+    response.writeHead(status, writable(headers));
     response.flushHeaders();
     // Middleware that wraps a response, for example to compress it, replaces its `write`.
     this.#plain = response.chunkedEncoding && response.write === nodeWrite();
@@ -321,6 +335,13 @@ function lengthOf(pieces: readonly Uint8Array[]): number {
   let length = 0;
   for (const piece of pieces) length += piece.length;
   return length;
+}
+
+/** Node may change the arrays that it gets. */
+function writable(headers: Headers): Record<string, string | string[]> {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name, typeof value === 'string' ? value : [...value]]),
+  );
 }
 
 function ignore(): void {}

@@ -1,4 +1,5 @@
 /** Web standard requests and responses, as the endpoint sees them: for `server.fetch`. */
+import type { Auth } from '../../messages/auth.ts';
 import { LARGE_LENGTH, serveAlone } from '../turn-batch.ts';
 import {
   type Body,
@@ -21,6 +22,7 @@ export class WebRequest implements HttpRequest {
   readonly remoteAddress = undefined;
   readonly localAddress = undefined;
   readonly version = undefined;
+  auth: Auth | undefined;
   readonly response: WebResponse;
   readonly #request: Request;
   readonly #host: string;
@@ -40,6 +42,11 @@ export class WebRequest implements HttpRequest {
     const value = this.#request.headers.get(name) ?? undefined;
     // A request that was constructed, not received, has its host only in the URL.
     return value === undefined && name === 'host' ? this.#host : value;
+  }
+
+  values(name: string): readonly string[] {
+    const value = this.header(name);
+    return value === undefined ? [] : [value];
   }
 
   /** Unknown: the headers of a web standard request are already joined. */
@@ -108,8 +115,10 @@ function decode(read: () => string): string | undefined {
 }
 
 /** Removes headers about one connection, which belong to the server that owns it (RFC 9110 section 7.6.1). */
-function endToEnd({ connection: _, ...headers }: Headers): Headers {
-  return headers;
+function endToEnd({ connection: _, ...headers }: Headers): [string, string][] {
+  return Object.entries(headers).flatMap(([name, value]) =>
+    typeof value === 'string' ? [[name, value]] : value.map((each): [string, string] => [name, each]),
+  );
 }
 
 export class WebResponse implements HttpResponse {

@@ -26,6 +26,8 @@ function make(takes: boolean) {
     method: 'POST',
     url: '/mcp',
     header: () => undefined,
+    values: () => [],
+    auth: undefined,
     repeats: () => false,
     remoteAddress: undefined,
     localAddress: undefined,

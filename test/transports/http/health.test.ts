@@ -20,6 +20,8 @@ function status(url: string, headers: Readonly<Record<string, string>>, localAdd
     method: 'GET',
     url,
     header: (name) => headers[name],
+    values: () => [],
+    auth: undefined,
     repeats: () => false,
     remoteAddress: '10.1.2.1',
     localAddress,

@@ -1,0 +1,151 @@
+/** Authenticates HTTP requests, and words the challenges for requests that lack credentials or scopes. */
+import { type Auth, authOf } from '../../messages/auth.ts';
+import { describe, isJsonObject, isObject, type JsonObject } from '../../protocol/json.ts';
+import { isScope } from '../../protocol/scopes.ts';
+import { ANONYMOUS, LOCAL } from '../../quota.ts';
+
+/** The part of a request that an authenticator receives. */
+export interface AuthenticationRequest {
+  readonly method: string;
+  /** Path and query, as received. */
+  readonly url: string;
+  /** The query without its "?"; empty if there is none. */
+  readonly query: string;
+  /** A header by its name, in any case. Values of a repeated header are joined with ", ". */
+  header(name: string): string | undefined;
+  /**
+   * Each value of a header, by its name in any case, as far as they are known: `server.fetch` receives the values of a
+   * repeated header already joined.
+   */
+  values(name: string): readonly string[];
+  /** The address of the peer, which is the proxy's behind a proxy. Undefined for `server.fetch`. */
+  readonly remoteAddress: string | undefined;
+}
+
+/** The caller of a request, or the response that rejects it. */
+export type Authentication =
+  | { readonly auth: Auth }
+  | {
+      readonly status: 400 | 401 | 403 | 503;
+      /** Additional headers, such as `www-authenticate` (each value is a header of its own) and `retry-after`. */
+      readonly headers: Readonly<Record<string, string | readonly string[]>>;
+      /** The message of the JSON-RPC error in the body. Never contains a part of the credentials. */
+      readonly message: string;
+    };
+
+/** Authenticates HTTP requests, such as `oauth()` of `troupe/oauth`. Pass it as `http({ auth })`. */
+export interface HttpAuthenticator {
+  /**
+   * Called once for each request, before its body is read. Synchronous where it can be, because a promise costs each
+   * request a turn. If it throws, the request gets 503.
+   */
+  authenticate(request: AuthenticationRequest): Authentication | Promise<Authentication>;
+  /**
+   * The values of `WWW-Authenticate` for a 403, with all missing scopes of the operation at once (RFC 6750 section 3.1,
+   * SEP-2350).
+   */
+  challenge(scopes: readonly string[]): readonly string[];
+  /**
+   * JSON documents that are served without authentication, by absolute path, such as
+   * `/.well-known/oauth-protected-resource/mcp` (RFC 9728).
+   */
+  readonly documents: ReadonlyMap<string, JsonObject>;
+}
+
+/** The caller that `authenticate` has found. */
+export interface AuthenticatedCaller {
+  readonly principal: string;
+  /** The granted scopes. Default: none. */
+  readonly scopes?: readonly string[] | undefined;
+  /** Facts about the caller for rules and handlers (`ctx.auth.claims`), as JSON. */
+  readonly claims?: JsonObject | undefined;
+  /** The end of the credentials, in milliseconds since 1970. Streams of the caller end a minute later. */
+  readonly expiresAt?: number | undefined;
+}
+
+/** The results of `authenticate`: the principal's name, what is known of the caller, or undefined to reject. */
+export type AuthenticateResult = string | AuthenticatedCaller | undefined;
+
+type Authenticate = (request: AuthenticationRequest) => AuthenticateResult | Promise<AuthenticateResult>;
+
+/** The rejection of a request without valid credentials. */
+export const REJECTED = {
+  status: 401,
+  headers: { 'www-authenticate': 'Bearer' },
+  message: 'authentication failed: expected valid credentials (Authorization), got none',
+} as const satisfies Authentication;
+
+/** Most principals whose names alone are remembered as frozen objects. */
+const MAX_NAMED = 1_000;
+
+/** The authenticator of the option `authenticate`. Its challenges name no metadata, because there is none. */
+export class FunctionAuthenticator implements HttpAuthenticator {
+  readonly documents: HttpAuthenticator['documents'] = new Map();
+  readonly #authenticate: Authenticate;
+  /** The callers of which only a name is known: one object for each principal, not for each request. */
+  readonly #named = new Map<string, Authentication>();
+
+  constructor(authenticate: Authenticate) {
+    this.#authenticate = authenticate;
+  }
+
+  authenticate(request: AuthenticationRequest): Authentication | Promise<Authentication> {
+    const found = this.#authenticate(request);
+    if (typeof found === 'object' && 'then' in found) return found.then(this.#read);
+    return this.#read(found);
+  }
+
+  challenge(scopes: readonly string[]): readonly string[] {
+    return [
+      `Bearer error="insufficient_scope", scope="${scopes.join(' ')}", error_description="the credentials lack these scopes"`,
+    ];
+  }
+
+  /** @throws {TypeError} for a result that is none of {@link AuthenticateResult} */
+  readonly #read = (found: unknown): Authentication => {
+    if (found === undefined || found === null || found === '' || found === false) return REJECTED;
+    if (typeof found === 'string') return this.#name(found);
+    if (!isObject(found) || typeof found.principal !== 'string' || found.principal === '')
+      throw new TypeError(
+        `http.authenticate: expected a principal's name, { principal, scopes, claims, expiresAt } or undefined, got ${describe(found)}`,
+      );
+    const { principal, scopes, claims, expiresAt } = found;
+    if (scopes === undefined && claims === undefined && expiresAt === undefined) return this.#name(principal);
+    if (scopes !== undefined && !(Array.isArray(scopes) && scopes.every(isScope)))
+      throw new TypeError(`http.authenticate: scopes: expected an array of scopes, got ${describe(scopes)}`);
+    if (claims !== undefined && !isJsonObject(claims))
+      throw new TypeError(`http.authenticate: claims: expected a JSON object, got ${describe(claims)}`);
+    if (expiresAt !== undefined && !(typeof expiresAt === 'number' && Number.isFinite(expiresAt)))
+      throw new TypeError(`http.authenticate: expiresAt: expected milliseconds since 1970, got ${describe(expiresAt)}`);
+    return {
+      auth: authOf(principal, scopes, {
+        claims: Object.freeze({ ...claims }),
+        ...(expiresAt === undefined ? {} : { expiresAt }),
+      }),
+    };
+  };
+
+  #name(principal: string): Authentication {
+    let named = this.#named.get(principal);
+    if (!named) {
+      if (this.#named.size >= MAX_NAMED) this.#named.clear();
+      named = { auth: authOf(principal) };
+      this.#named.set(principal, named);
+    }
+    return named;
+  }
+}
+
+/**
+ * The caller of a request; undefined for an anonymous one. @throws {Error} for a principal that belongs to clients of
+ * this machine
+ */
+export function callerOf(auth: Auth): Auth | undefined {
+  if (auth.principal === LOCAL) throw new Error(`"${LOCAL}" is reserved for clients over stdio and sockets`);
+  if (typeof auth.principal !== 'string' || auth.principal === '')
+    throw new TypeError(`http: auth: expected a principal's name, got ${describe(auth.principal)}`);
+  if (auth.principal === ANONYMOUS) return undefined;
+  // Requests share what an authenticator remembers: no handler may change it.
+  if (Object.isFrozen(auth) && Object.isFrozen(auth.scopes)) return auth;
+  return Object.freeze({ ...auth, scopes: Object.freeze([...auth.scopes]), claims: Object.freeze({ ...auth.claims }) });
+}
