@@ -103,6 +103,7 @@ export {
   type Write,
 } from './store/store.ts';
 export type { TaskSupport } from './tasks/call-mode.ts';
+export type { MetricsFormat } from './telemetry/prometheus.ts';
 export { type HttpTransport, http } from './transports/http/http.ts';
 export type {
   AuthenticatedCaller,

@@ -44,7 +44,9 @@ export interface QuotaOptions {
 /** The limit that an addition would exceed. */
 export interface Excess {
   readonly limit: 'total' | 'principal' | 'anonymous';
-  /** A message that names the option of the limit. */
+  /** The option that sets the limit, such as `limits.maxSessions`. */
+  readonly option: string;
+  /** A message that names it. */
   readonly message: string;
 }
 
@@ -89,18 +91,24 @@ export class Quota {
   excess(principal: string, amount = 1, session?: string): Excess | undefined {
     const { max, option, perPrincipal, anonymous } = this.#options;
     if (this.#all + amount > max)
-      return { limit: 'total', message: this.#full('this server has', this.#all, max, amount, option) };
+      return { limit: 'total', option, message: this.#full('this server has', this.#all, max, amount, option) };
     if (principal === ANONYMOUS) {
       const share = anonymous ? Math.floor((max * anonymous.percent) / 100) : max;
       if (this.#anonymous + amount > share) {
-        const message = this.#full('anonymous clients have', this.#anonymous, share, amount, 'limits.anonymousPercent');
-        return { limit: 'anonymous', message };
+        const shared = 'limits.anonymousPercent';
+        const message = this.#full('anonymous clients have', this.#anonymous, share, amount, shared);
+        return { limit: 'anonymous', option: shared, message };
       }
     }
     const own = this.#own(principal, session);
     if (!perPrincipal || own === undefined || own + amount <= perPrincipal.max) return undefined;
     const who = limitsSessions(principal) ? 'this session has' : 'this principal has';
-    return { limit: 'principal', message: this.#full(who, own, perPrincipal.max, amount, perPrincipal.option) };
+    const { option: ownOption } = perPrincipal;
+    return {
+      limit: 'principal',
+      option: ownOption,
+      message: this.#full(who, own, perPrincipal.max, amount, ownOption),
+    };
   }
 
   /** Adds the amount, even if it exceeds a limit. */

@@ -34,6 +34,7 @@ import { createRuntime, type Runtime } from './runtime/runtime.ts';
 import type { Supervised } from './runtime/supervision.ts';
 import type { AuthorSchema, Infer, MaybeInput } from './schema/schema-types.ts';
 import type { DeadLetter } from './store/store.ts';
+import { type MetricsFormat, metricsText } from './telemetry/prometheus.ts';
 import { MountedTransport } from './transports/http/mount.ts';
 import type { Transport } from './transports/transport.ts';
 
@@ -358,6 +359,19 @@ export class Server {
     if (!Number.isSafeInteger(limit) || limit < 1)
       throw new RangeError(`server.deadLetters: expected a whole number of at least 1, got ${describe(limit)}`);
     return (await this.#core.kept()).deadLetters(limit);
+  }
+
+  /**
+   * The metrics of this server as text, for a route of your own. `http({ metrics })` serves them without one. See
+   * docs/observe.md.
+   *
+   * @param format `prometheus` (default): the text format 0.0.4. `openmetrics`: OpenMetrics 1.0.0, with traces
+   * @example admin.get('/metrics', (_, response) => response.type('text/plain; version=0.0.4').send(server.metrics()));
+   */
+  metrics(format: MetricsFormat = 'prometheus'): string {
+    if (format !== 'prometheus' && format !== 'openmetrics')
+      throw new TypeError(`server.metrics: expected "prometheus" or "openmetrics", got ${describe(format)}`);
+    return metricsText(this.#core.readMetrics(), format);
   }
 
   /**

@@ -1,15 +1,18 @@
-/** The services that all actors of one server share: time, inspection, passivation, quarantine, and the operator's log. */
+/** The services that all actors of one server share: time, inspection, metrics, passivation, quarantine, and the operator's log. */
 import { nanoid } from 'nanoid';
 import { authoredStack } from '../authored-stack.ts';
 import type { Clock } from '../clock.ts';
 import { Inspection } from '../inspection/inspection.ts';
 import type { OperatorLog } from '../operator-log.ts';
+import { Metrics } from '../telemetry/metrics.ts';
 import { Passivator } from './passivation.ts';
 import { Quarantine } from './quarantine.ts';
 
 export interface ActorSystem {
   readonly clock: Clock;
   readonly inspection: Inspection;
+  /** Counts always. */
+  readonly metrics: Metrics;
   /** Passivates idle actors. */
   readonly resting: Passivator;
   /** Lists quarantined actors. */
@@ -39,11 +42,13 @@ export function createActorSystem({ clock, log, causeOf, maxActive }: ActorSyste
     return id;
   };
   const faulty = (error: unknown): void => void incident('a listener of inspect, which was removed', error);
+  const metrics = new Metrics();
   return {
     clock,
     inspection: new Inspection(clock, faulty, causeOf),
+    metrics,
     resting: new Passivator(clock, maxActive),
-    quarantine: new Quarantine(clock),
+    quarantine: new Quarantine(clock, metrics),
     log,
     incident,
   };

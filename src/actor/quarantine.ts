@@ -4,6 +4,7 @@
  */
 import type { Clock } from '../clock.ts';
 import type { ActorKind } from '../inspection/records.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
 
 /** A quarantined actor. */
 export interface Quarantined {
@@ -22,13 +23,16 @@ interface QuarantinedEntry extends Quarantined {
 /** Needs no limit: there is at most one entry for each existing actor. */
 export class Quarantine {
   readonly #clock: Clock;
+  readonly #metrics: Metrics;
   readonly #kept = new Map<string, QuarantinedEntry>();
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, metrics: Metrics) {
     this.#clock = clock;
+    this.#metrics = metrics;
   }
 
   add(address: string, kind: ActorKind, why: string, release: () => void): void {
+    this.#metrics.setAside();
     this.#kept.set(address, { address, kind, since: this.#clock.date(), why, release });
   }
 

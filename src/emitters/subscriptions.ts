@@ -228,11 +228,13 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
         uri: uri.slice(0, 2_048),
       });
     const watched = this.#watching.of(session);
-    if (watched.size >= maxSubscriptions && !watched.has(topic))
+    if (watched.size >= maxSubscriptions && !watched.has(topic)) {
+      this.#options.system.metrics.refused('limits.maxSubscriptions');
       throw new ProtocolError(
         ErrorCode.Overloaded,
         `this session watches ${maxSubscriptions} resources, which is the limit: unsubscribe from one (the server's option is maxSubscriptions)`,
       );
+    }
     if (!watched.has(topic)) this.#hold(request, session, uri);
     this.#watching.add(session, topic, this.#next());
     session.send({ type: 'watches', uri, watches: true });
@@ -243,7 +245,10 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
     const reservation =
       this.#reservations.get(session) ?? this.#options.retained.take(client.principal, 0, client.session?.id);
     const excess = reservation.resize(reservation.amount + bytesOf(uri));
-    if (excess) throw new ProtocolError(ErrorCode.Overloaded, `${excess.message}: unsubscribe from a resource`);
+    if (excess) {
+      this.#options.system.metrics.refused(excess.option);
+      throw new ProtocolError(ErrorCode.Overloaded, `${excess.message}: unsubscribe from a resource`);
+    }
     this.#reservations.set(session, reservation);
   }
 

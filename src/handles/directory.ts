@@ -84,11 +84,11 @@ export class HandleDirectory {
     const { handles, retained } = this.#host.quotas;
     if (handles.excess(principal)?.limit === 'total') this.#expireAll();
     const full = handles.excess(principal);
-    if (full) throw tooMany(full);
+    if (full) throw this.#tooMany(full);
     let footprint = Footprint.reserve(retained, principal, session, bytes);
     if ('limit' in footprint && this.#hibernateIdle(undefined))
       footprint = Footprint.reserve(retained, principal, session, bytes);
-    if ('limit' in footprint) throw tooMany(footprint);
+    if ('limit' in footprint) throw this.#tooMany(footprint);
     return footprint;
   }
 
@@ -103,7 +103,7 @@ export class HandleDirectory {
     let counted = this.#creationReplies.reserve(principal, session, bytes, expires);
     if ('limit' in counted && this.#hibernateIdle(undefined))
       counted = this.#creationReplies.reserve(principal, session, bytes, expires);
-    if ('limit' in counted) throw tooMany(counted);
+    if ('limit' in counted) throw this.#tooMany(counted);
     return counted;
   }
 
@@ -117,7 +117,7 @@ export class HandleDirectory {
     const { footprint } = entry;
     let taken = footprint.loaded(bytes, replies);
     if ('limit' in taken && this.#hibernateIdle(entry)) taken = footprint.loaded(bytes, replies);
-    if ('limit' in taken) throw tooMany(taken);
+    if ('limit' in taken) throw this.#tooMany(taken);
     return taken.evicted;
   }
 
@@ -383,8 +383,9 @@ export class HandleDirectory {
     };
     const place = this.#timers.push(this.#host.clock.after(ms, again)) - 1;
   }
-}
 
-function tooMany({ message }: Excess): HandleError {
-  return new HandleError('busy', `${message}. Try again when some handles have expired or ended.`);
+  #tooMany({ option, message }: Excess): HandleError {
+    this.#host.metrics.refused(option);
+    return new HandleError('busy', `${message}. Try again when some handles have expired or ended.`);
+  }
 }

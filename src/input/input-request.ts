@@ -1,8 +1,8 @@
 /** One input request of an interactive request: where it was sent, and its outcome. Governed by `machines/input-request.ts`. */
 import { initialTransition } from 'xstate';
 import { type InputRequestEvent, inputRequestMachine } from '../../machines/input-request.ts';
+import type { ActorSystem } from '../actor/actor-system.ts';
 import type { Clock } from '../clock.ts';
-import type { Inspection } from '../inspection/inspection.ts';
 import type { Waits } from '../inspection/records.ts';
 import { step } from '../inspection/stepping.ts';
 import type { ClientFacts } from '../messages/client-facts.ts';
@@ -12,13 +12,14 @@ import type { Mailbox } from '../messages/mailbox.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import type { AskMail } from '../messages/session-messages.ts';
 import { isObject } from '../protocol/json.ts';
+import { CANCELLED, errorTypeOfCode } from '../telemetry/metrics.ts';
 import { cannotAsk } from './declared-capabilities.ts';
 
 /** The initial snapshot, shared by all because snapshots are immutable. */
 const INITIAL = initialTransition(inputRequestMachine)[0];
 
 export interface PendingInputOptions {
-  readonly inspection: Inspection;
+  readonly system: Pick<ActorSystem, 'clock' | 'inspection' | 'metrics'>;
   /** The address of the interactive request. */
   readonly parent: string;
   readonly label: string;
@@ -29,6 +30,8 @@ export class PendingInput {
   readonly question: Question;
   readonly bytes: number;
   readonly #options: PendingInputOptions;
+  /** The time when it was asked, in milliseconds of the server's clock. */
+  readonly #asked: number;
   readonly #address: string;
   /** The request to the client of a session. */
   #sent: AskMail | undefined;
@@ -39,7 +42,10 @@ export class PendingInput {
     this.question = question;
     this.bytes = bytes;
     this.#options = options;
-    const { inspection, parent, label } = options;
+    const { parent, label } = options;
+    const { clock, inspection, metrics } = options.system;
+    this.#asked = clock.now();
+    metrics.asking();
     this.#address = `ask/${parent}/${question.key}`;
     inspection.born(this.#address, {
       kind: 'ask',
@@ -77,7 +83,7 @@ export class PendingInput {
 
   /** Passes the reply to the handler, unless the input request has ended. */
   reply(reply: Reply): void {
-    if (this.#end(eventOf(reply))) this.question.reply(reply);
+    if (this.#end(eventOf(reply), reply.ok ? undefined : errorTypeOfCode(reply.error.code))) this.question.reply(reply);
   }
 
   /** Rejects the input request: no answer will arrive, or none is needed. */
@@ -92,23 +98,24 @@ export class PendingInput {
    */
   withdraw({ session }: ClientFacts, reason: string): boolean {
     const { streamed } = this;
-    if (!this.#end({ type: 'withdraw' })) return false;
+    if (!this.#end({ type: 'withdraw' }, CANCELLED)) return false;
     if (streamed && this.#sent) session?.mailbox.send({ type: 'withdraw', ask: this.#sent, reason });
     return true;
   }
 
-  /** @returns false if it had ended before */
-  #end(event: InputRequestEvent): boolean {
+  /** @param error the reason why there is no answer, as `error.type` @returns false if it had ended before */
+  #end(event: InputRequestEvent, error: string | undefined): boolean {
     if (this.#snapshot.status === 'done') return false;
     this.#step(event);
-    const { inspection } = this.#options;
+    const { clock, inspection, metrics } = this.#options.system;
+    metrics.answered(this.question.request.method, clock.now() - this.#asked, error);
     inspection.stated(this.#address, this.#snapshot.value);
     inspection.gone(this.#address, `it was ${this.#snapshot.value}`);
     return true;
   }
 
   #step(event: InputRequestEvent): void {
-    this.#snapshot = step(this.#options.inspection, this.#address, inputRequestMachine, this.#snapshot, event);
+    this.#snapshot = step(this.#options.system.inspection, this.#address, inputRequestMachine, this.#snapshot, event);
   }
 }
 

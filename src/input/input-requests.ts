@@ -59,7 +59,7 @@ export class PendingInputs {
   /** @returns undefined if the question exceeds the bytes that its client may make the server retain; its handler gets the error */
   add(question: Question): PendingInput | undefined {
     const { system, askMs, memory } = this.#options;
-    const { inspection, clock } = system;
+    const { clock } = system;
     const { key, request } = question;
     const { bytes } = retainedSize(request);
     const full = memory.hold(bytes);
@@ -70,7 +70,7 @@ export class PendingInputs {
     this.#asked = clock.now();
     const waits = () => ({ whom: addresseeOf(request, this.#client()), until: this.#asked + askMs, lasts: askMs });
     const parent = this.#address;
-    const open = new PendingInput(question, { inspection, parent, label: nameOfQuestion(request), waits }, bytes);
+    const open = new PendingInput(question, { system, parent, label: nameOfQuestion(request), waits }, bytes);
     this.#open.set(key, open);
     return open;
   }

@@ -6,6 +6,7 @@ import { type Clock, inSlices } from '../clock.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { SubscriptionsMail } from '../messages/subscription-messages.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
+import type { Excess } from '../quota.ts';
 import type { ActiveRequest } from './active-request.ts';
 
 export interface OpenSubscriptionsOptions {
@@ -40,12 +41,15 @@ export class OpenSubscriptions {
 
   /**
    * Adds a request with an unused key. It stays until its client or the server ends it (2026-07-28 subscriptions,
-   * "Cancellation"). @returns the reason if it is rejected
+   * "Cancellation"). @returns the limit that rejects it
    */
-  add(request: ActiveRequest, now: number): string | undefined {
+  add(request: ActiveRequest, now: number): Pick<Excess, 'option' | 'message'> | undefined {
     const { listenLimit, maxListens } = this.#options;
     if (this.size >= maxListens)
-      return `${maxListens} subscriptions are open ${listenLimit === 'maxListens' ? 'on this connection' : 'without a session'}, which is the limit: end one, or combine several into one (the server's option is ${listenLimit})`;
+      return {
+        option: `limits.${listenLimit}`,
+        message: `${maxListens} subscriptions are open ${listenLimit === 'maxListens' ? 'on this connection' : 'without a session'}, which is the limit: end one, or combine several into one (the server's option is ${listenLimit})`,
+      };
     request.admitted = now;
     request.timeoutMs = Number.POSITIVE_INFINITY;
     request.deadline = Number.POSITIVE_INFINITY;

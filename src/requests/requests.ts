@@ -10,9 +10,11 @@ import type { ClientFacts } from '../messages/client-facts.ts';
 import type { EmitterMail } from '../messages/emitter-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { AnswerMail, RequestMail, RequestRoutes, RequestsMail } from '../messages/request-messages.ts';
+import type { Outcome } from '../messages/results.ts';
 import { ErrorCode, type ErrorCodeValue, toWireError, wireError } from '../protocol/errors.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
-import { isExcess, type Quota } from '../quota.ts';
+import { type Excess, isExcess, type Quota } from '../quota.ts';
+import { CANCELLED, errorTypeOf, type Metrics } from '../telemetry/metrics.ts';
 import { type ActiveRequest, activeRequestOf } from './active-request.ts';
 import { OpenSubscriptions, type OpenSubscriptionsOptions } from './open-subscriptions.ts';
 
@@ -44,6 +46,9 @@ export interface RequestsOptions extends OpenSubscriptionsOptions, RequestLimits
   readonly maxTimeoutMs: number;
 }
 
+/** A limit that is reached: the option that sets it, and the message for the client. */
+type FullLimit = Pick<Excess, 'option' | 'message'>;
+
 /** Messages of at most this size count by number only: `maxInFlight` and similar limits bound them. */
 const SMALL_BYTES = 16_384;
 
@@ -65,6 +70,7 @@ class Requests implements Behaviour<RequestsMail> {
   readonly #self: Mailbox<RequestsMail>;
   readonly #afterwards: AfterTurn;
   readonly #clock: Clock;
+  readonly #metrics: Metrics;
   readonly #table = new InFlightTable<ActiveRequest>(({ key }) => key);
   readonly #listens: OpenSubscriptions;
   /** Handlers that still run although their requests have ended. */
@@ -80,6 +86,7 @@ class Requests implements Behaviour<RequestsMail> {
     this.#self = self;
     this.#afterwards = afterwards;
     this.#clock = options.system.clock;
+    this.#metrics = options.system.metrics;
     this.#listens = new OpenSubscriptions(options);
   }
 
@@ -194,10 +201,10 @@ class Requests implements Behaviour<RequestsMail> {
         return this.#afterwards(this.#options.router.route, mail);
       }
       request.held?.release();
-      return this.#refuse(request, ErrorCode.Overloaded, full);
+      return this.#overloaded(request, full);
     }
     const full = overloadReason(this.#options, this.#table.size, this.#detached) ?? this.#hold(request);
-    if (full !== undefined) return this.#refuse(request, ErrorCode.Overloaded, full);
+    if (full !== undefined) return this.#overloaded(request, full);
     request.take('admit');
     this.#client = request.client;
     request.timeoutMs = timeoutMs;
@@ -205,24 +212,32 @@ class Requests implements Behaviour<RequestsMail> {
     request.deadline = now + timeoutMs;
     request.latest = now + maxTimeoutMs;
     this.#table.add(request);
+    this.#metrics.began();
     if (request.deadline < this.#alarm) this.#watch(request.deadline, now);
     // After this turn: log messages and progress of a handler that never awaits are then sent at once and do not pile
     // up.
     this.#afterwards(this.#options.router.route, mail);
   }
 
-  /** Counts the bytes of a large message. @returns the reason if the quota is exhausted */
-  #hold(request: ActiveRequest): string | undefined {
+  /** Counts the bytes of a large message. @returns the exhausted quota, if there is no room */
+  #hold(request: ActiveRequest): FullLimit | undefined {
     const { bytes, client } = request;
     if (bytes <= SMALL_BYTES) return undefined;
     const taken = this.#options.retained.reserve(client.principal, bytes, client.session?.id);
-    if (isExcess(taken)) return `${taken.message}: send less at once, or retry later`;
+    if (isExcess(taken))
+      return { option: taken.option, message: `${taken.message}: send less at once, or retry later` };
     request.held = taken;
     return undefined;
   }
 
+  #overloaded(request: ActiveRequest, { option, message }: FullLimit): void {
+    this.#metrics.refused(option);
+    this.#refuse(request, ErrorCode.Overloaded, message);
+  }
+
   #refuse(request: ActiveRequest, code: ErrorCodeValue, message: string): void {
     request.take('respond');
+    this.#metrics.operation(request.operation, 0, String(code));
     this.#options.emitter.send({ type: 'answer', request, outcome: { ok: false, error: wireError(code, message) } });
     // A rejected "initialize" has opened nothing: the client may send it again.
     if (request.operation.method === 'initialize')
@@ -239,7 +254,13 @@ class Requests implements Behaviour<RequestsMail> {
       return;
     }
     this.#remove(request);
+    this.#ended(request, errorTypeOf(mail.outcome));
     this.#options.emitter.send(mail);
+  }
+
+  /** Counts a request that has just been settled. @param error its `error.type`; undefined for a success */
+  #ended(request: ActiveRequest, error: string | undefined): void {
+    this.#metrics.operation(request.operation, this.#clock.now() - request.admitted, error);
   }
 
   /**
@@ -256,7 +277,8 @@ class Requests implements Behaviour<RequestsMail> {
   }
 
   #remove(request: ActiveRequest): void {
-    if (!this.#table.delete(request)) this.#listens.delete(request);
+    if (this.#table.delete(request)) this.#metrics.settled();
+    else this.#listens.delete(request);
     // After this turn, so that the response that emptied the table is sent first.
     if (this.#draining && this.#size === 0) this.#clock.soon(this.#options.idle);
   }
@@ -267,8 +289,9 @@ class Requests implements Behaviour<RequestsMail> {
     if (!request || request.operation.method === 'initialize') return;
     if (this.#listens.ended(request)) {
       request.held?.release();
-      this.#step(request, 'unsubscribe');
-    } else this.#step(request, 'cancel');
+      // The end that every subscription has, and so no error.
+      if (this.#step(request, 'unsubscribe')) this.#ended(request, undefined);
+    } else if (this.#step(request, 'cancel')) this.#ended(request, CANCELLED);
     this.#options.emitter.send({ type: 'unanswered', request });
     request.abort(new Aborted(reason ?? 'the client cancelled the request'));
   }
@@ -322,7 +345,7 @@ class Requests implements Behaviour<RequestsMail> {
 
   /** Ends a request before its handler ends. */
   #end(request: ActiveRequest, event: 'expire' | 'abandon', code: ErrorCodeValue, why: string): void {
-    this.#step(request, event);
+    if (this.#step(request, event)) this.#ended(request, String(code));
     this.#options.emitter.send({ type: 'answer', request, outcome: { ok: false, error: wireError(code, why) } });
     request.abort(new Aborted(why));
   }
@@ -343,12 +366,9 @@ class Requests implements Behaviour<RequestsMail> {
     if (request.settled) return;
     this.#listens.ended(request);
     request.held?.release();
-    this.#step(request, 'respond');
-    this.#options.emitter.send({
-      type: 'answer',
-      request,
-      outcome: { ok: false, error: toWireError(error, incident) },
-    });
+    const outcome: Outcome = { ok: false, error: toWireError(error, incident) };
+    if (this.#step(request, 'respond')) this.#ended(request, errorTypeOf(outcome));
+    this.#options.emitter.send({ type: 'answer', request, outcome });
   }
 }
 
@@ -359,16 +379,22 @@ function quoted(id: RequestId): string {
 /**
  * @param size requests in flight
  * @param orphans handlers that still run although their requests have ended
- * @returns the reason for the client why the table is full; undefined if it has room
+ * @returns the limit that is reached; undefined if the table has room
  */
 function overloadReason(
   { limit, maxInFlight, maxRunning }: RequestLimits,
   size: number,
   orphans: number,
-): string | undefined {
+): FullLimit | undefined {
   if (size + orphans >= maxRunning)
-    return `${orphans} handlers of this connection still run although their requests were cancelled or timed out, because they ignore ctx.signal (the server's option is maxRunning)`;
+    return {
+      option: 'limits.maxRunning',
+      message: `${orphans} handlers of this connection still run although their requests were cancelled or timed out, because they ignore ctx.signal (the server's option is maxRunning)`,
+    };
   if (size < maxInFlight) return undefined;
   const where = limit === 'maxInFlight' ? 'on this connection' : 'without a session';
-  return `${maxInFlight} requests are in flight ${where}, which is the limit: wait for a response (the server's option is ${limit})`;
+  return {
+    option: `limits.${limit}`,
+    message: `${maxInFlight} requests are in flight ${where}, which is the limit: wait for a response (the server's option is ${limit})`,
+  };
 }

@@ -36,6 +36,9 @@ import type { Store } from '../store/store.ts';
 import { TaskRecords } from '../tasks/task-records.ts';
 import { TaskTable } from '../tasks/task-table.ts';
 import { Tasks } from '../tasks/tasks.ts';
+import type { Instrument } from '../telemetry/instruments.ts';
+import { LoopDelay } from '../telemetry/loop-delay.ts';
+import { meteredStore } from '../telemetry/metered-store.ts';
 import { Bus } from '../transports/bus.ts';
 import type { Transport } from '../transports/transport.ts';
 import { RegisteredCapabilities } from './capabilities.ts';
@@ -49,6 +52,8 @@ import { guardProcess } from './uncaught-errors.ts';
 /** Everything behind a server. */
 export interface Runtime extends Pick<Offering, 'tools' | 'machines' | 'resources' | 'prompts'> {
   readonly inspection: Inspection;
+  /** Everything that is counted. From the first call on, the delay of the event loop is, too. */
+  readMetrics(): readonly Instrument[];
   /** Opens a transport. @throws the errors of its `open` */
   open(transport: Transport): Promise<void>;
   /** Shuts down as in `docs/architecture.md`, "Shutdown, step by step". Resolves when every transport is closed. */
@@ -76,15 +81,22 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
     causeOf: () => running.getStore()?.request?.cause ?? 0,
     maxActive: maxActiveActors(),
   });
-  const { inspection, incident } = system;
+  const { inspection, incident, metrics } = system;
   const bus = new Bus();
   const transports: Transport[] = [];
   const outbound = new Outbound(info, options.listTtlMs ?? 0, (id, error) =>
     incident(id === undefined ? 'a log message' : `the response to request ${String(id)}`, error),
   );
 
+  const loopDelay = new LoopDelay(clock, metrics);
+  const readMetrics = (): readonly Instrument[] => {
+    loopDelay.begin();
+    return metrics.all();
+  };
+
   // Durable state.
-  const keeping = new StoreLifecycle({ system, store: options.store ?? memoryStore() });
+  const store = meteredStore(options.store ?? memoryStore(), clock, metrics);
+  const keeping = new StoreLifecycle({ system, store });
   const supervision = new Supervision({ system, store: keeping.store });
   keeping.restoring(supervision.restore);
 
@@ -98,6 +110,13 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
 
   const capabilities = new RegisteredCapabilities(options, info);
   const catalogues = createCatalogues();
+  metrics.knows({
+    tool: (name) => catalogues.tools.get(name) !== undefined,
+    prompt: (name) => catalogues.prompts.get(name) !== undefined,
+  });
+  metrics.gauge('troupe.sessions', '{session}', 'Sessions, including those in the store.', () => quotas.sessions.all);
+  metrics.gauge('troupe.tasks', '{task}', 'Tasks that have not expired.', () => quotas.tasks.all);
+  metrics.gauge('troupe.handles', '{handle}', 'Handles that have not expired.', () => quotas.handles.all);
 
   // Subscriptions.
   const table = new TaskTable(quotas);
@@ -257,6 +276,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
     system.resting.end();
     unguard?.();
     supervision.end();
+    loopDelay.end();
     offering.end();
     hold?.cancel();
     preload?.cancel();
@@ -273,6 +293,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
     resources: offering.resources,
     prompts: offering.prompts,
     inspection,
+    readMetrics,
     log,
     supervision,
     limits,
@@ -309,6 +330,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
           maxMessageBytes: limits.maxMessageBytes,
           repeatableTools,
           retained: quotas.retained,
+          metrics,
           connectionId: () => nanoid(8),
           log,
           document: (value) => outbound.document(value),

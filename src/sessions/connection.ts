@@ -227,11 +227,13 @@ export class Connection implements SessionOpener {
       },
       unanswered: (exchange) => bus.emit('connection.unanswered', { connection, exchange }),
       release: (exchange, retryMs) => bus.emit('connection.release', { connection, exchange, retryMs }),
-      droppedNotes: (count) =>
+      droppedNotes(count) {
+        system.metrics.dropped(count);
         system.log(
           'warning',
           `connection ${connection} is slow: dropped ${count} notifications (limits.maxHeld, limits.maxRetainedBytes)`,
-        ),
+        );
+      },
       failed: (error) => this.#failed('emitter', error),
     });
   }

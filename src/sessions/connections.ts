@@ -85,7 +85,10 @@ export interface ConnectionTable extends DormantSessions {
 
 export function openConnectionTable(options: ConnectionTableOptions): ConnectionTable {
   const { bus, kept, connections } = options;
-  const services: ConnectionServices = { ...options, sessions: new OpenSessions(options.quotas) };
+  const services: ConnectionServices = {
+    ...options,
+    sessions: new OpenSessions(options.quotas, options.system.metrics),
+  };
 
   // Events from transports.
   bus.on('connection.opened', ({ connection: id, principal = ANONYMOUS, scopes, shared = false, session }) => {

@@ -4,6 +4,7 @@ import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import { heapBytes } from '../protocol/heap.ts';
 import type { Initialize } from '../protocol/operations.ts';
 import type { Quotas } from '../server-quotas.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
 
 /** Memory of an idle session in bytes, without what its client declared; `npm run bench` measures it. */
 const SESSION_BYTES = 6_000;
@@ -16,10 +17,12 @@ interface Counted {
 
 export class OpenSessions {
   readonly #quotas: Pick<Quotas, 'sessions' | 'retained'>;
+  readonly #metrics: Metrics;
   readonly #sessions = new Map<ConnectionId, Counted>();
 
-  constructor(quotas: Pick<Quotas, 'sessions' | 'retained'>) {
+  constructor(quotas: Pick<Quotas, 'sessions' | 'retained'>, metrics: Metrics) {
     this.#quotas = quotas;
+    this.#metrics = metrics;
   }
 
   /** @throws {ProtocolError} if the principal, or the server, has too many sessions */
@@ -27,6 +30,7 @@ export class OpenSessions {
     const { sessions, retained } = this.#quotas;
     const excess = sessions.excess(principal) ?? retained.excess(principal, bytesOf(opening));
     if (!excess) return;
+    this.#metrics.refused(excess.option);
     throw new ProtocolError(
       ErrorCode.Overloaded,
       `cannot open a session: ${excess.message}: end one (DELETE over HTTP), or retry later`,

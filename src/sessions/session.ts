@@ -116,12 +116,15 @@ class Session implements Behaviour<SessionMail> {
 
   readonly #afterwards: AfterTurn;
   readonly #pass: (mail: RequestMail) => void;
+  /** The time when this process opened it, in milliseconds of the server's clock. */
+  readonly #since: number;
 
   constructor(options: SessionOptions, client: SessionClient, afterwards: AfterTurn) {
     this.#options = options;
     this.#client = client;
     this.#afterwards = afterwards;
     this.#pass = options.requests.send;
+    this.#since = options.system.clock.now();
     const { was } = options;
     if (was) {
       this.#snapshot = WAKING;
@@ -182,6 +185,7 @@ class Session implements Behaviour<SessionMail> {
       case 'close':
         if (this.#snapshot.status === 'done') return;
         this.#step({ type: mail.type });
+        if (mail.type === 'close') this.#ended();
         this.#options.closed(mail.reason);
     }
   }
@@ -207,6 +211,11 @@ class Session implements Behaviour<SessionMail> {
       logLevel: this.#client.logLevel,
       watches: [...(this.#watches ?? [])],
     });
+  }
+
+  #ended(): void {
+    const { clock, metrics } = this.#options.system;
+    metrics.session(this.#client.dialect.revision, clock.now() - this.#since);
   }
 
   #step(event: SessionEvent): void {
@@ -244,6 +253,7 @@ class Session implements Behaviour<SessionMail> {
     else if ('request' in mail) respond(mail.request, outcome);
     if (this.#snapshot.status === 'done') return;
     this.#step({ type: 'close' });
+    this.#ended();
     this.#options.closed(`the session failed (incident ${incident})`);
   }
 }

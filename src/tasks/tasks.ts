@@ -243,7 +243,9 @@ export class Tasks implements RequestTarget {
 
   #makeRoom(request: RequestView): void {
     const full = this.#table.full(request);
-    if (full) throw noRoom(full);
+    if (!full) return;
+    this.#options.system.metrics.refused(full.option);
+    throw noRoom(full);
   }
 
   /**

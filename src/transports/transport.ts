@@ -9,6 +9,7 @@ import type { ErrorCodeValue } from '../protocol/errors.ts';
 import type { JsonObject } from '../protocol/json.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { Quota } from '../quota.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
 import type { Bus } from './bus.ts';
 import type { SharedHttpOptions } from './http/http-options.ts';
 
@@ -22,6 +23,7 @@ export interface TransportHost {
   repeatableTools(): readonly string[];
   /** The byte quota for data that clients make the server hold. */
   readonly retained: Quota;
+  readonly metrics: Metrics;
   /** A unique id for a new connection. */
   connectionId(): string;
   /** Writes to the operator's log (stderr by default); never to a client. */

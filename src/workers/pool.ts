@@ -69,11 +69,13 @@ export class Pool {
     if (this.#supervisors.get(label)?.value === 'quarantined')
       throw new ToolError(`${label} crashed its threads too often and is quarantined: the operator can release it`);
     if (this.#ended) throw new Error('the server has stopped');
-    if (this.#queue.length >= maxCpuQueue)
+    if (this.#queue.length >= maxCpuQueue) {
+      this.#options.system.metrics.refused('limits.maxCpuQueue');
       throw new ProtocolError(
         ErrorCode.Overloaded,
         `${maxCpuQueue} calls wait for one of ${cpuThreads} threads, which is the limit: retry later (the server's options are maxCpuQueue and cpuThreads)`,
       );
+    }
     return new Promise((resolve, reject) => {
       const over = (): void => ctx.signal.removeEventListener('abort', aborted);
       const job: PoolCall = {

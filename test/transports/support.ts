@@ -4,6 +4,7 @@ import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process'
 import { once } from 'node:events';
 import { Writable } from 'node:stream';
 import { Quota } from '../../src/quota.ts';
+import { Metrics } from '../../src/telemetry/metrics.ts';
 import { SimulatedClock } from '../../src/testing.ts';
 import { Bus, type BusEvents } from '../../src/transports/bus.ts';
 import type { TransportHost } from '../../src/transports/transport.ts';
@@ -38,6 +39,7 @@ const HEARD: readonly (keyof BusEvents)[] = [
 export class RecordingHost implements TransportHost {
   readonly retained = new Quota({ what: 'bytes', max: Number.MAX_SAFE_INTEGER, option: 'limits.maxRetainedBytes' });
   readonly bus = new Bus();
+  readonly metrics = new Metrics();
   readonly clock = new HandClock();
   readonly maxMessageBytes: number;
   readonly heard: string[] = [];

@@ -241,7 +241,8 @@ export class Endpoint implements RouteAnswers {
     return `address ${request.remoteAddress ?? ''}`;
   }
 
-  #tooMuch(request: HttpRequest, { message, retryMs }: LoadExcess): void {
+  #tooMuch(request: HttpRequest, { option, message, retryMs }: LoadExcess): void {
+    this.#open?.host.metrics.refused(option);
     const headers = { 'retry-after': String(Math.ceil(retryMs / 1_000)) };
     this.refuse(request, { status: 429, message, headers }, ErrorCode.Overloaded);
   }

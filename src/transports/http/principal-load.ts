@@ -10,6 +10,8 @@ export interface PrincipalLoadLimits {
 
 /** The reason for a rejection, with the milliseconds after which a retry makes sense. */
 export interface LoadExcess {
+  /** The option that sets the limit. */
+  readonly option: string;
   readonly message: string;
   readonly retryMs: number;
 }
@@ -46,13 +48,14 @@ export class PrincipalLoad {
     const retryMs = bucket.take(now);
     if (retryMs === 0) return undefined;
     const message = `rate limit exceeded: ${rate.perSecond} requests a second, ${rate.burst} at once (http.rate). Send requests less often`;
-    return { message, retryMs };
+    return { option: 'http.rate', message, retryMs };
   }
 
   /** Counts one more exchange, unless the limit is reached. */
   begin(principal: string): LoadExcess | undefined {
     const excess = this.#exchanges.excess(principal);
-    if (excess) return { message: `${excess.message}. Close one, or wait for a response`, retryMs: 1_000 };
+    if (excess)
+      return { option: excess.option, message: `${excess.message}. Close one, or wait for a response`, retryMs: 1_000 };
     this.#exchanges.add(principal);
     return undefined;
   }

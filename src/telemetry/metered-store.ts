@@ -1,0 +1,100 @@
+/** A store whose commits are measured, and whose dead letters are counted. */
+import type { Clock } from '../clock.ts';
+import type {
+  ActorRow,
+  DeadLetter,
+  JournalEvent,
+  ListQuery,
+  Notes,
+  ReplyWrite,
+  Store,
+  Stored,
+  StoreHost,
+  StreamRow,
+  TimerRow,
+  Write,
+} from '../store/store.ts';
+import type { Metrics } from './metrics.ts';
+
+/** Returns the store itself if its data does not outlive the process: its commits take no time. */
+export function meteredStore(store: Store, clock: Clock, metrics: Metrics): Store {
+  return store.durable ? new MeteredStore(store, clock, metrics) : store;
+}
+
+class MeteredStore implements Store {
+  readonly durable = true;
+  readonly #store: Store;
+  readonly #clock: Clock;
+  readonly #metrics: Metrics;
+  readonly notes?: Notes;
+  readonly claim?: (reply: ReplyWrite) => Promise<string | undefined>;
+  readonly isDamaged?: (actor: string) => boolean;
+
+  constructor(store: Store, clock: Clock, metrics: Metrics) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#metrics = metrics;
+    if (store.notes) this.notes = store.notes;
+    const claim = store.claim?.bind(store);
+    if (claim) this.claim = (reply) => this.#metered(claim(reply));
+    const isDamaged = store.isDamaged?.bind(store);
+    if (isDamaged) this.isDamaged = isDamaged;
+  }
+
+  get name(): string {
+    return this.#store.name;
+  }
+
+  open(host: StoreHost): Promise<void> {
+    return this.#store.open(host);
+  }
+
+  commit(writes: readonly Write[]): Promise<void> {
+    for (const { type } of writes) if (type === 'dead letter') this.#metrics.deadLetter();
+    return this.#metered(this.#store.commit(writes));
+  }
+
+  load(actor: string): Promise<Stored | undefined> {
+    return this.#store.load(actor);
+  }
+
+  list(query: ListQuery): Promise<readonly ActorRow[]> {
+    return this.#store.list(query);
+  }
+
+  events(actor: string, stream: string, after: number, limit: number): Promise<readonly JournalEvent[]> {
+    return this.#store.events(actor, stream, after, limit);
+  }
+
+  streams(actor: string): Promise<readonly StreamRow[]> {
+    return this.#store.streams(actor);
+  }
+
+  reply(actor: string, request: string): Promise<string | undefined> {
+    return this.#store.reply(actor, request);
+  }
+
+  timers(until: number, limit: number): Promise<readonly TimerRow[]> {
+    return this.#store.timers(until, limit);
+  }
+
+  deadLetters(limit: number): Promise<readonly DeadLetter[]> {
+    return this.#store.deadLetters(limit);
+  }
+
+  sweep(now: number): Promise<number> {
+    return this.#store.sweep(now);
+  }
+
+  close(): Promise<void> {
+    return this.#store.close();
+  }
+
+  #metered<T>(work: Promise<T>): Promise<T> {
+    const from = this.#clock.now();
+    const end = (): void => this.#metrics.committed(this.#clock.now() - from);
+    this.#metrics.committing();
+    work.then(end, end);
+    return work;
+  }
+}
