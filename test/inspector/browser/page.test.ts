@@ -24,7 +24,7 @@ test('the token leaves the address bar at once', async () => {
 });
 
 test('active states are those of the actor, and the edge just taken is marked', async () => {
-  const page = await open(browsing, shop);
+  const page = await open(browsing, shop, { motion: true });
   const { claude } = shop.clients;
   assert.ok(claude);
   const handle = await handleOf(claude, 'Barbara');
