@@ -213,17 +213,17 @@ export class GroupCommit {
       for (const write of question.writes) this.#write(write);
       return { type: 'done' };
     }
-    if (question.type === 'claim') return { type: 'reply', data: this.#claim(question.reply) };
+    if (question.type === 'claim') return this.#claim(question.reply);
     return question.type === 'sweep' ? this.#sweep(id, question.now) : { type: 'done' };
   }
 
-  /** @returns the existing reply; undefined if this one was written */
-  #claim({ actor, request, data, expires }: ReplyWrite): string | undefined {
+  /** @returns the existing reply; `done` if this one was written */
+  #claim({ actor, request, data, expires }: ReplyWrite): StoreResult {
     const there = this.#replies.replyTo(actor, request);
     // An earlier version deleted a reply by clearing its data.
-    if (there !== undefined && there !== '') return there;
+    if (there !== undefined && there !== '') return { type: 'reply', data: there };
     this.#replies.reply(actor, request, data, expires);
-    return undefined;
+    return { type: 'done' };
   }
 
   #write(write: Write): void {

@@ -11,6 +11,11 @@ import type { StateRows } from './state-rows.ts';
  * oldest, so that few of them ever need a row.
  */
 const MAX_BYTES = 8 * 1024 ** 2;
+/**
+ * Packs beyond the limit leave until they take so much less, so that not every transaction changes the pages at both
+ * ends of the table and the list of free pages.
+ */
+const SLACK_BYTES = MAX_BYTES / 16;
 /** Longer replies get a row at once. In characters. */
 const MAX_LENGTH = 16 * 1024;
 
@@ -152,7 +157,9 @@ export class ReplyPacks {
     this.#sql.insert.run(this.#next, keys, data, keys);
     this.#written = true;
     this.#add({ n: this.#next, bytes: 2 * keys.length + data.length, keys: replies });
-    while (this.#bytes > MAX_BYTES) this.#moveOldest(Number.NEGATIVE_INFINITY);
+    if (this.#bytes <= MAX_BYTES) return;
+    while (this.#bytes > MAX_BYTES - SLACK_BYTES) this.#moveOldest(Number.NEGATIVE_INFINITY);
+    this.#drop();
   }
 
   /**
@@ -164,7 +171,8 @@ export class ReplyPacks {
    * @returns whether there are more such packs
    */
   move(upto: number, now: number, limit = Number.POSITIVE_INFINITY): boolean {
-    for (let moved = 0; moved < limit; moved += this.#moveOldest(now)) if (!this.#isDue(upto)) return false;
+    for (let moved = 0; moved < limit && this.#isDue(upto); ) moved += this.#moveOldest(now);
+    this.#drop();
     return this.#isDue(upto);
   }
 
@@ -207,7 +215,6 @@ export class ReplyPacks {
     if (!pack) return 0;
     this.#bytes -= pack.bytes;
     this.#gone.push(pack);
-    this.#sql.drop.run(pack.n);
     for (const { actor, request } of pack.keys) {
       const held = this.#held(actor, request);
       if (held?.pack !== pack.n) continue;
@@ -217,6 +224,12 @@ export class ReplyPacks {
       else this.#rows.reply(actor, request, held.data, held.expires);
     }
     return pack.keys.length;
+  }
+
+  /** Deletes the rows of the packs that have moved. */
+  #drop(): void {
+    const last = this.#gone.at(-1);
+    if (last) this.#sql.drop.run(last.n);
   }
 
   #held(actor: string, request: string): Held | undefined {
@@ -250,6 +263,6 @@ function packedReply({ actor, request, after }: Change): PackedReply {
 function statements(db: Db) {
   return {
     insert: db.prepare('INSERT INTO pack(n, keys, data, copy) VALUES(?, ?, ?, ?)'),
-    drop: db.prepare('DELETE FROM pack WHERE n = ?'),
+    drop: db.prepare('DELETE FROM pack WHERE n <= ?'),
   };
 }

@@ -49,22 +49,24 @@ export interface StoreJob {
 }
 
 /**
- * Jobs on their way to the thread. Most jobs are commits of replies only, and a thread reads one long text in a fraction
- * of the time of many short ones: so these jobs travel as one text and a list of numbers.
+ * Jobs on their way to the thread. Most jobs are commits and claims of replies only, and a thread reads one long text in
+ * a fraction of the time of many short ones: so these jobs travel as one text and a list of numbers.
  */
 export interface PostedJobs {
-  /** A job; or the id of a commit of replies only. */
+  /** A job; or the id of a claim or of a commit of replies only. */
   readonly jobs: readonly (StoreJob | number)[];
   /** The actors, requests and data of all these replies, without separators. */
   readonly text: string;
   /**
-   * For each of these commits its length and number of replies; for each reply the lengths of its actor, request and
-   * data, and its expiry. {@link SAME} in place of the first length repeats the actor of the reply before.
+   * For each of these jobs its length and number of replies, or {@link CLAIM} for a claim of one; for each reply the
+   * lengths of its actor, request and data, and its expiry. {@link SAME} in place of the first length repeats the actor
+   * of the reply before.
    */
   readonly numbers: readonly number[];
 }
 
 const SAME = -1;
+const CLAIM = -1;
 
 export function packJobs(jobs: readonly StoreJob[]): PostedJobs {
   const numbers: number[] = [];
@@ -72,10 +74,10 @@ export function packJobs(jobs: readonly StoreJob[]): PostedJobs {
   let last: string | undefined;
   const posted = jobs.map((job) => {
     const { id, question } = job;
-    if (question.type !== 'commit' || !question.writes.every(isReply)) return job;
-    const { writes, length } = question;
-    numbers.push(length, writes.length);
-    for (const { actor, request, data, expires } of writes) {
+    const replies = repliesIn(question);
+    if (!replies) return job;
+    numbers.push(replies.length, question.type === 'claim' ? CLAIM : replies.writes.length);
+    for (const { actor, request, data, expires } of replies.writes) {
       numbers.push(actor === last ? SAME : actor.length, request.length, data.length, expires);
       text += actor === last ? request : actor + request;
       text += data;
@@ -93,17 +95,30 @@ export function unpackJobs({ jobs, text, numbers }: PostedJobs): readonly StoreJ
     at += length;
     return text.slice(at - length, at);
   };
+  const reply = (): ReplyWrite => {
+    const [of, name, body] = [number(), number(), number()];
+    if (of !== SAME) actor = words(of);
+    return { type: 'reply', actor, request: words(name), data: words(body), expires: number() };
+  };
   return jobs.map((job): StoreJob => {
     if (typeof job !== 'number') return job;
     const length = number();
+    const count = number();
+    if (count === CLAIM) return { id: job, question: { type: 'claim', reply: reply(), length } };
     const writes: ReplyWrite[] = [];
-    for (let left = number(); left > 0; left -= 1) {
-      const [of, name, body] = [number(), number(), number()];
-      if (of !== SAME) actor = words(of);
-      writes.push({ type: 'reply', actor, request: words(name), data: words(body), expires: number() });
-    }
+    while (writes.length < count) writes.push(reply());
     return { id: job, question: { type: 'commit', writes, length } };
   });
+}
+
+/** The replies of a job that contains nothing else. */
+function repliesIn(
+  question: StoreQuery,
+): { readonly writes: readonly ReplyWrite[]; readonly length: number } | undefined {
+  if (question.type === 'claim') return { writes: [question.reply], length: question.length };
+  if (question.type !== 'commit') return undefined;
+  const { writes, length } = question;
+  return writes.every(isReply) ? { writes, length } : undefined;
 }
 
 function isReply(write: Write): write is ReplyWrite {

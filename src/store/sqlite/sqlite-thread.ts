@@ -16,6 +16,8 @@ import {
 
 interface Waiting {
   readonly since: number;
+  /** True for a sweep, which the thread answers after many transactions: no query waits for it. */
+  readonly sweeps: boolean;
   readonly length: number;
   resolve(found: StoreResult): void;
   reject(error: StoreError): void;
@@ -76,6 +78,17 @@ const WITHIN_MS = 60_000;
 /** Milliseconds until the restart after the first failure; doubles after each. */
 const BACK_OFF_MS = 100;
 
+/**
+ * With this many pending queries a second message goes to the thread before it has answered the first. Fewer queries
+ * wait for its answer and form one transaction: their sync costs more than the wait.
+ */
+const MANY = 256;
+/**
+ * Turns of the event loop between an answer of several queries and the next message. In these turns clients that got
+ * their responses send their next requests, whose writes then join the transaction.
+ */
+const GATHERING_TURNS = 3;
+
 const DONE: StoreResult = { type: 'done' };
 
 export class StoreThread {
@@ -93,6 +106,10 @@ export class StoreThread {
   #nextId = 1;
   /** Queries below this id have been sent. */
   #unsent = 1;
+  /** Number of queries that the thread has not answered, without sweeps. */
+  #inThread = 0;
+  /** Turns of the event loop until the next message; 0 if none is scheduled. */
+  #turns = 0;
   readonly #deaths: number[] = [];
   #lateness: Timer | undefined;
   #restart: Timer | undefined;
@@ -118,12 +135,13 @@ export class StoreThread {
     const refused = this.#refusal(question, length);
     if (refused) return Promise.reject(refused);
     const id = this.#nextId++;
-    if (this.#outbox.length === 0) this.#flushSoon();
     this.#outbox.push({ id, question });
+    if (this.#mayFlush()) this.#flushSoon(1);
     this.#length += length;
+    const sweeps = question.type === 'sweep';
     return new Promise((resolve, reject) => {
       if (this.#waiting.size === 0) this.#worker?.ref();
-      this.#waiting.set(id, { since: systemClock.now(), length, resolve, reject });
+      this.#waiting.set(id, { since: systemClock.now(), sweeps, length, resolve, reject });
       this.#watch();
     });
   }
@@ -134,7 +152,7 @@ export class StoreThread {
     const wasOpen = isOpen(this.#state);
     this.#state = 'closed';
     this.#restart?.cancel();
-    this.#flush();
+    this.#post();
     if (!wasOpen) this.#rejectAll('closed', this.#closed());
     await last;
     if (!wasOpen) await this.#worker?.terminate();
@@ -194,7 +212,7 @@ export class StoreThread {
         this.#database ??= mail.database;
         this.#opened.resolve();
         if (this.#waiting.size === 0) this.#worker?.unref();
-        return this.#flush();
+        return this.#post();
       case 'displaced':
         this.#host.log('error', mail.message);
         return this.#giveUp('failed', mail.message);
@@ -206,6 +224,7 @@ export class StoreThread {
       case 'answers':
         for (const answer of mail.answers)
           this.#answer(typeof answer === 'number' ? { id: answer, found: DONE } : answer);
+        if (this.#inThread === 0) this.#flushSoon(mail.answers.length > 1 ? GATHERING_TURNS : 1);
     }
   }
 
@@ -213,6 +232,7 @@ export class StoreThread {
     const waiting = this.#waiting.get(answer.id);
     if (!waiting) return;
     this.#forget(answer.id, waiting);
+    if (!waiting.sweeps) this.#inThread -= 1;
     if ('found' in answer) waiting.resolve(answer.found);
     else waiting.reject(new StoreError(answer.fault, answer.message));
   }
@@ -239,6 +259,7 @@ export class StoreThread {
         ),
       );
     }
+    this.#inThread = 0;
     if (this.#state === 'closed' || this.#state === 'failed') return;
     if (this.#state === 'opening' || isReadOnly(this.#state)) return this.#giveUp(fault, message);
     this.#state = 'reopening';
@@ -273,14 +294,28 @@ export class StoreThread {
     }
   }
 
-  /** Posts one message per turn of the event loop: posting costs more than its content. */
-  #flushSoon(): void {
-    if (!isOpening(this.#state)) systemClock.soon(() => this.#flush());
+  /** Returns whether pending queries go to the thread now: one transaction after the other, unless there are many. */
+  #mayFlush(): boolean {
+    return this.#inThread === 0 || this.#outbox.length >= MANY;
   }
 
-  #flush(): void {
+  /** Posts one message after some turns of the event loop: posting costs more than its content. */
+  #flushSoon(turns: number): void {
+    if (this.#turns > 0 || isOpening(this.#state)) return;
+    this.#turns = turns;
+    systemClock.soon(this.#nextTurn);
+  }
+
+  readonly #nextTurn = (): void => {
+    this.#turns -= 1;
+    if (this.#turns > 0) systemClock.soon(this.#nextTurn);
+    else if (this.#mayFlush()) this.#post();
+  };
+
+  #post(): void {
     if (this.#outbox.length === 0 || !this.#worker || isOpening(this.#state)) return;
     this.#worker.postMessage(packJobs(this.#outbox));
+    for (const { question } of this.#outbox) if (question.type !== 'sweep') this.#inThread += 1;
     this.#unsent = this.#nextId;
     this.#outbox = [];
   }

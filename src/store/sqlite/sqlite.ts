@@ -93,6 +93,7 @@ class SqliteStore implements Store {
 
   async claim(reply: ReplyWrite): Promise<string | undefined> {
     const found = await this.#ask({ type: 'claim', reply, length: lengthOf([reply]) });
+    if (found.type === 'done') return undefined;
     return found.type === 'reply' ? found.data : unexpected(found);
   }
 
