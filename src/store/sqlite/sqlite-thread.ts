@@ -308,8 +308,9 @@ export class StoreThread {
 
   readonly #nextTurn = (): void => {
     this.#turns -= 1;
-    if (this.#turns > 0) systemClock.soon(this.#nextTurn);
-    else if (this.#mayFlush()) this.#post();
+    if (this.#turns > 0 && this.#outbox.length < MANY) return systemClock.soon(this.#nextTurn);
+    this.#turns = 0;
+    if (this.#mayFlush()) this.#post();
   };
 
   #post(): void {
