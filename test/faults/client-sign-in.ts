@@ -23,7 +23,7 @@ export const CLIENT_SIGN_IN: readonly BrokenBuild[] = [
   {
     id: 'U-19',
     test: 'test/client/guarded-fetch.test.ts',
-    file: 'src/client/oauth/guarded-fetch.ts',
+    file: 'src/issuers/guarded-fetch.ts',
     find: 'for (const { address, family } of addresses) checkIp(address, family, local);',
     replace: '',
     why: 'a name that resolves to a private address is connected to',
@@ -31,7 +31,7 @@ export const CLIENT_SIGN_IN: readonly BrokenBuild[] = [
   {
     id: 'U-19',
     test: 'test/client/guarded-fetch.test.ts',
-    file: 'src/client/oauth/guarded-fetch.ts',
+    file: 'src/issuers/guarded-fetch.ts',
     find: "  ['::', 96],\n",
     replace: '',
     why: 'an IPv4 address inside of an IPv6 one is not seen',

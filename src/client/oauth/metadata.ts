@@ -1,7 +1,7 @@
-/** Discovery: the metadata of the protected resource, and of its authorization server. */
+/** Discovery of a protected resource, and of the authorization server of a resource that names none. */
 import type { AuthorizationServer } from 'oauth4webapi';
-import { isObject } from '../../protocol/json.ts';
-import type { GuardedFetch } from './guarded-fetch.ts';
+import type { GuardedFetch } from '../../issuers/guarded-fetch.ts';
+import { getJson, isAuthorizationServer } from '../../issuers/issuer-metadata.ts';
 
 /** The metadata of an MCP server as a protected resource (RFC 9728). */
 export interface ProtectedResource {
@@ -67,45 +67,6 @@ function covers(resource: string, server: URL): boolean {
   return pathname === server.pathname || `${server.pathname}/`.startsWith(parent);
 }
 
-/**
- * Finds the metadata of an authorization server, in the order of the specification.
- *
- * @throws {Error} if there is none, or its issuer is another: text equality, without normalization (RFC 8414 section 3.3)
- * @see 2026-07-28 authorization-server-discovery "Authorization Server Metadata Discovery"
- */
-export async function findIssuer(
-  http: GuardedFetch,
-  issuer: string,
-  signal: AbortSignal,
-): Promise<AuthorizationServer> {
-  if (!URL.canParse(issuer) || !/^https?:/i.test(issuer))
-    throw new Error(
-      `expected the https address of an authorization server, the resource names "${issuer.slice(0, 200)}"`,
-    );
-  const url = new URL(issuer);
-  const path = url.pathname.replace(/\/$/, '');
-  const places =
-    path === ''
-      ? [`${url.origin}/.well-known/oauth-authorization-server`, `${url.origin}/.well-known/openid-configuration`]
-      : [
-          `${url.origin}/.well-known/oauth-authorization-server${path}`,
-          `${url.origin}/.well-known/openid-configuration${path}`,
-          `${url.origin}${path}/.well-known/openid-configuration`,
-        ];
-  for (const place of places) {
-    const found = await getJson(http, place, signal);
-    if (found === undefined) continue;
-    if (!isAuthorizationServer(found)) throw new Error(`${place}: expected metadata with an issuer, got none`);
-    // The issuer is an identifier. Only the slash of an empty path may differ, because URLs of both forms are one text to most software.
-    if (found.issuer !== issuer && (path !== '' || withoutSlash(found.issuer) !== withoutSlash(issuer)))
-      throw new Error(
-        `${place}: expected the issuer ${issuer}, got ${found.issuer.slice(0, 200)}. No token is requested there`,
-      );
-    return found;
-  }
-  throw new Error(`${issuer}: no metadata of an authorization server (tried ${places.join(', ')})`);
-}
-
 /** The authorization server of a 2025-03-26 server, which names none: its own origin, with or without metadata. */
 export async function originIssuer(http: GuardedFetch, server: URL, signal: AbortSignal): Promise<AuthorizationServer> {
   const found = await getJson(http, `${server.origin}/.well-known/oauth-authorization-server`, signal);
@@ -117,28 +78,6 @@ export async function originIssuer(http: GuardedFetch, server: URL, signal: Abor
     registration_endpoint: `${server.origin}/register`,
     code_challenge_methods_supported: ['S256'],
   };
-}
-
-async function getJson(
-  http: GuardedFetch,
-  address: string,
-  signal: AbortSignal,
-): Promise<Readonly<Record<string, unknown>> | undefined> {
-  const response = await http(address, { headers: { accept: 'application/json' }, signal });
-  if (response.status >= 500) throw new Error(`${address}: HTTP ${response.status}`);
-  if (response.status !== 200) return undefined;
-  const value: unknown = await response.json().catch(() => undefined);
-  return isObject(value) ? value : undefined;
-}
-
-function isAuthorizationServer(
-  value: Readonly<Record<string, unknown>>,
-): value is AuthorizationServer & Readonly<Record<string, unknown>> {
-  return typeof value.issuer === 'string';
-}
-
-function withoutSlash(issuer: string): string {
-  return issuer.replace(/\/$/, '');
 }
 
 function strings(value: unknown): readonly string[] | undefined {

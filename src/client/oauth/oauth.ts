@@ -11,13 +11,14 @@ import type {
   TokenEndpointResponse,
 } from 'oauth4webapi';
 import { type Clock, systemClock } from '../../clock.ts';
+import { type GuardedFetch, guardedFetch } from '../../issuers/guarded-fetch.ts';
+import { findIssuer } from '../../issuers/issuer-metadata.ts';
 import { isObject, messageOf } from '../../protocol/json.ts';
 import { isLoopback } from '../../transports/http/host-guard.ts';
 import type { Authorization, Challenge } from '../authorization.ts';
 import type { SignIn } from './browser-sign-in.ts';
 import { readChallenges } from './challenges.ts';
-import { type GuardedFetch, guardedFetch } from './guarded-fetch.ts';
-import { findIssuer, findResource, originIssuer, type ProtectedResource } from './metadata.ts';
+import { findResource, originIssuer, type ProtectedResource } from './metadata.ts';
 import { makeProofKey, type ProofKey, proofOf, readProofKey, writeProofKey } from './proof.ts';
 import { memoryTokens, type TokenStore } from './token-store.ts';
 
@@ -247,7 +248,7 @@ class ResourceGrant {
   async #revoke(grant: Grant): Promise<boolean> {
     const oauth4webapi = await import('oauth4webapi');
     const signal = AbortSignal.timeout(REVOKE_MS);
-    const server = await findIssuer(this.#request, grant.issuer, signal);
+    const server = await findIssuer(this.#request, grant.issuer, { signal, slash: 'optional' });
     if (server.revocation_endpoint === undefined) return false;
     this.#checkEndpoints(server);
     const registration = grant.client ?? (await this.#registrationFor(server));
@@ -300,7 +301,7 @@ class ResourceGrant {
     const server =
       resource === undefined || named === undefined
         ? await originIssuer(this.#request, this.#server, signal)
-        : await findIssuer(this.#request, named, signal);
+        : await findIssuer(this.#request, named, { signal, slash: 'optional' });
     this.#checkEndpoints(server);
     const before = this.#grant;
     // The scope of the challenge, else all that the resource supports, else none (2026-07-28 authorization, "Scope Selection Strategy").
@@ -654,7 +655,7 @@ class ResourceGrant {
       const own = new URL(grant.issuer).origin === this.#server.origin && !resource?.issuers.length;
       const server = own
         ? await originIssuer(this.#request, this.#server, signal)
-        : await findIssuer(this.#request, grant.issuer, signal);
+        : await findIssuer(this.#request, grant.issuer, { signal, slash: 'optional' });
       if (server.issuer !== grant.issuer) return false;
       const registration = grant.client ?? (await this.#registrationFor(server));
       if (!registration) return false;

@@ -1,13 +1,13 @@
 /**
- * Fetches addresses that a server supplies: https only, no private networks, no redirects, and exactly the address that
- * was checked is connected to.
+ * Fetches addresses that another party supplies, for the client and for `troupe/oauth`: https only, no private networks,
+ * no redirects, and exactly the address that was checked is connected to.
  */
 import { lookup as resolveName } from 'node:dns';
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP, type LookupFunction } from 'node:net';
-import type { Clock } from '../../clock.ts';
-import { messageOf } from '../../protocol/json.ts';
-import { isLoopback } from '../../transports/http/host-guard.ts';
+import type { Clock } from '../clock.ts';
+import { messageOf } from '../protocol/json.ts';
+import { isLoopback } from '../transports/http/host-guard.ts';
 
 /** Longest response: metadata and tokens are small. */
 const MAX_BYTES = 1_048_576;
@@ -55,9 +55,11 @@ export interface GuardedFetchOptions {
    * other addresses on this machine.
    */
   readonly trusted: readonly [URL, ...URL[]];
+  /** Milliseconds for a whole response. Default 15,000. */
+  readonly timeoutMs?: number;
 }
 
-/** A `fetch` for {@link oauth4webapi}: GET and POST, without redirects. */
+/** A `fetch` of GET and POST, without redirects. */
 export type GuardedFetch = (url: string, init?: GuardedInit) => Promise<Response>;
 
 export interface GuardedInit {
@@ -70,7 +72,7 @@ export interface GuardedInit {
 /**
  * @throws {TypeError} for an address that is not allowed, a response that is too long, and a redirect
  */
-export function guardedFetch({ clock, trusted }: GuardedFetchOptions): GuardedFetch {
+export function guardedFetch({ clock, trusted, timeoutMs = TIMEOUT_MS }: GuardedFetchOptions): GuardedFetch {
   const local = isLoopback(trusted[0].hostname);
   const hosts = new Set(trusted.map(({ hostname }) => hostname));
   return async (address, init = {}) => {
@@ -100,7 +102,7 @@ export function guardedFetch({ clock, trusted }: GuardedFetchOptions): GuardedFe
         why = reason;
         request.destroy(new Error(reason));
       };
-      const late = clock.after(TIMEOUT_MS, () => end(`no complete response within ${TIMEOUT_MS} ms`));
+      const late = clock.after(timeoutMs, () => end(`no complete response within ${timeoutMs} ms`));
       const abort = (): void => end('cancelled');
       init.signal?.addEventListener('abort', abort, { once: true });
       const done = (): void => {
@@ -150,7 +152,7 @@ function checkIp(address: string, family: number, local: boolean): void {
   if (local && LOOPBACK.check(address, type)) return;
   if (PRIVATE.check(address, type))
     throw new TypeError(
-      `the address ${address} is private, and a server must not lead its clients there. If you trust the authorization server, pass its issuer to oauth()`,
+      `the address ${address} is private, and only the program itself may name such a host. If you trust the authorization server, pass its issuer to oauth()`,
     );
 }
 
