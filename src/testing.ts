@@ -3,6 +3,7 @@
 export type { Coverage } from './inspector/model/chart-coverage.ts';
 export { type CoverageWatch, watchCoverage } from './inspector/stream/coverage-counter.ts';
 export { type ConnectToServerOptions, connect } from './testing/connect.ts';
+export { type FakeIssuer, type FakeIssuerOptions, type FakeToken, fakeIssuer } from './testing/fake-issuer.ts';
 export { type PlayOptions, playTranscript } from './testing/player.ts';
 export { SimulatedClock, settled } from './testing/simulated-clock.ts';
 export { TestClient, type TestClientOptions } from './testing/test-client.ts';

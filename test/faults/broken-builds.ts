@@ -11,6 +11,7 @@ import { HANDLES } from './handles.ts';
 import { HTTP } from './http.ts';
 import { INSPECTOR } from './inspector.ts';
 import { LIMITS } from './limits.ts';
+import { OAUTH } from './oauth.ts';
 import { PROCESS } from './process.ts';
 import { SESSIONS } from './sessions.ts';
 import { SIMULATION } from './simulation.ts';
@@ -37,4 +38,5 @@ export const BROKEN_BUILDS: readonly BrokenBuild[] = [
   ...CLIENT_SKILLS,
   ...CLIENT_SIGN_IN,
   ...INSPECTOR,
+  ...OAUTH,
 ];

@@ -58,14 +58,26 @@ if (existsSync(lib)) {
 
   test('import "troupe/client" loads no server, no channel, and the packages XState and nanoid', () => {
     const { files, packages, builtins } = loadedWith('client.js');
-    // `troupe call` shares the last three with the library.
-    const shared = ['chunk-file-tokens', 'chunk-oauth', 'chunk-open-client'];
+    // `troupe call` shares these with the library, and `troupe/oauth` one of them.
+    const shared = ['chunk-file-tokens', 'chunk-issuer-metadata', 'chunk-oauth', 'chunk-open-client'];
     assert.equal(files, ['chunk-actors', 'chunk-base', ...shared, 'client.js']);
     assert.equal(packages, ['nanoid']);
     assert.equal(
       builtins.filter((name) => ['node:http', 'node:https', 'node:http2', 'node:tls', 'node:zlib'].includes(name)),
       [],
     );
+  });
+
+  test('import "troupe/oauth" loads the server, the package jose, and no module of HTTP; nothing else loads jose', () => {
+    const { files, packages, builtins } = loadedWith('oauth.js');
+    assert.equal(files, ['chunk-actors', 'chunk-base', 'chunk-core', 'chunk-issuer-metadata', 'oauth.js']);
+    assert.equal(packages, ['jose', 'nanoid']);
+    assert.equal(
+      builtins.filter((name) => ['node:http', 'node:https', 'node:http2', 'node:tls', 'node:zlib'].includes(name)),
+      [],
+    );
+    for (const entry of ['index.js', 'client.js', 'testing.js', 'inspector.js', 'command-worker.js'])
+      assert.not.ok(loadedWith(entry).packages.includes('jose'), entry);
   });
 
   test('each channel of the client loads the package that it needs, and no server', () => {

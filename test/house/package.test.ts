@@ -29,11 +29,12 @@ import { createServer } from 'troupe';
 import { connect } from 'troupe/testing';
 import * as client from 'troupe/client';
 import * as inspector from 'troupe/inspector';
+import { oauth } from 'troupe/oauth';
 const server = createServer({ name: 'a', version: '1' });
 server.use('tools/list', async (_call, _ctx, next) => next());
 server.tool('add', { input: { type: 'object', properties: { a: { type: 'number' } }, required: ['a'] } }, ({ a }) => a + 1);
 server.resource('order://{id}{?page}', {}, ({ variables }) => variables.size);
-export { client, connect, inspector };
+export { client, connect, inspector, oauth };
 `;
 
 const Packed = z.array(
@@ -120,7 +121,7 @@ if (existsSync(join(root, 'dist/lib'))) {
       assert.is(ours.length, 1, ours.join('\n'));
       assert.match(
         ours[0] ?? '',
-        /server\.ts\(9,\d+\): error TS2339: Property 'size' does not exist on type .*id: string/,
+        /server\.ts\(10,\d+\): error TS2339: Property 'size' does not exist on type .*id: string/,
       );
     });
 

@@ -200,6 +200,8 @@ export class Endpoint implements RouteAnswers {
   /** @throws {Error} for a reserved principal */
   #authenticated(request: HttpRequest, query: string, old: boolean, found: Authentication): void {
     if ('auth' in found) return this.#admit(request, query, old, callerOf(found.auth));
+    const { cause } = found;
+    if (cause !== undefined) this.#open?.host.bus.emit('fault', { where: 'http.auth', error: cause });
     this.refuse(request, found, found.status === 503 ? ErrorCode.Overloaded : ErrorCode.InvalidRequest);
   }
 

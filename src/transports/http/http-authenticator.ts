@@ -31,6 +31,8 @@ export type Authentication =
       readonly headers: Readonly<Record<string, string | readonly string[]>>;
       /** The message of the JSON-RPC error in the body. Never contains a part of the credentials. */
       readonly message: string;
+      /** The reason for the operator, which is logged as a fault and never sent. */
+      readonly cause?: unknown;
     };
 
 /** Authenticates HTTP requests, such as `oauth()` of `troupe/oauth`. Pass it as `http({ auth })`. */

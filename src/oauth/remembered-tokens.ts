@@ -1,0 +1,37 @@
+/** Remembers for a while what was found out about a token, by its hash: tokens themselves are not stored. */
+import { hash } from 'node:crypto';
+
+/** Most remembered tokens of a kind. Beyond it the oldest are forgotten. */
+const MAX_TOKENS = 10_000;
+
+/** The hash by which a token is remembered. */
+export function tokenHash(token: string): string {
+  return hash('sha256', token, 'base64');
+}
+
+/** A map whose entries end, and that forgets the oldest beyond its size. */
+export class RememberedTokens<T> {
+  readonly #entries = new Map<string, { readonly value: T; readonly until: number }>();
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** @param now milliseconds of the clock by which the entry was set */
+  get(key: string, now: number): T | undefined {
+    const entry = this.#entries.get(key);
+    if (!entry) return undefined;
+    if (entry.until > now) return entry.value;
+    this.#entries.delete(key);
+    return undefined;
+  }
+
+  set(key: string, value: T, until: number): void {
+    this.#entries.delete(key);
+    if (this.#entries.size >= MAX_TOKENS) {
+      const [oldest] = this.#entries.keys();
+      if (oldest !== undefined) this.#entries.delete(oldest);
+    }
+    this.#entries.set(key, { value, until });
+  }
+}

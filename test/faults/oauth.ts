@@ -1,0 +1,89 @@
+/** Broken builds of the resource server. */
+import type { BrokenBuild } from './broken-build.ts';
+
+const BAD = 'test/oauth/bad-tokens.test.ts';
+const ISSUERS = 'test/oauth/issuers.test.ts';
+
+export const OAUTH: readonly BrokenBuild[] = [
+  {
+    id: 'G-01',
+    test: BAD,
+    file: 'src/oauth/access-token.ts',
+    find: "if (!all.includes(issuer.audience)) return 'the token is for another audience';",
+    replace: '',
+    why: 'no_audience: a token for another server is accepted',
+  },
+  {
+    id: 'G-01',
+    test: BAD,
+    file: 'src/oauth/access-token.ts',
+    find: "return all.every(fine) ? undefined : 'the token is also for other audiences';",
+    replace: 'return all.some(fine) ? undefined : String(alsoFor);',
+    why: 'a token that is also for others is accepted',
+  },
+  {
+    id: 'G-01',
+    test: BAD,
+    file: 'src/oauth/resource-server.ts',
+    find: "if ('refused' in verdict) return reject(this.#rejections.invalid(verdict.refused));",
+    replace:
+      "if ('refused' in verdict) return { rejection: { ...this.#rejections.invalid(verdict.refused), cause: token } };",
+    why: 'token_in_log: the operator reads rejected tokens',
+  },
+  {
+    id: 'G-01',
+    test: BAD,
+    file: 'src/oauth/resource-server.ts',
+    find: 'clock.now() + Math.min(leftMs, rememberMs));',
+    replace: 'clock.now() + rememberMs);',
+    why: 'cache_after_expiry: a remembered token is accepted after its end',
+  },
+  {
+    id: 'G-01',
+    test: BAD,
+    file: 'src/oauth/token-issuer.ts',
+    find: "if (!(await this.#signed(token, keys))) return { refused: 'the signature of the token is not valid' };",
+    replace: 'await this.#signed(token, keys);',
+    why: 'nobody looks at the signature',
+  },
+  {
+    id: 'G-02',
+    test: ISSUERS,
+    file: 'src/oauth/rejections.ts',
+    find: 'status: 503,',
+    replace: 'status: 401,',
+    why: 'a client discards a good token while the issuer is down',
+  },
+  {
+    id: 'G-02',
+    test: ISSUERS,
+    file: 'src/oauth/issuer-keys.ts',
+    find: 'if (waitMs > 0 && !this.#loading)',
+    replace: 'if (waitMs > cooldownMs)',
+    why: 'each invented key id is a request to the issuer',
+  },
+  {
+    id: 'G-08',
+    test: 'test/oauth/dpop.test.ts',
+    file: 'src/oauth/dpop-proofs.ts',
+    find: 'if (this.#seen.has(id)) return false;',
+    replace: '',
+    why: 'a proof is accepted twice',
+  },
+  {
+    id: 'G-08',
+    test: 'test/oauth/dpop.test.ts',
+    file: 'src/oauth/resource-server.ts',
+    find: "if (scheme === 'bearer' || dpop === 'off')",
+    replace: "if (scheme === 'bearer' && dpop === 'off')",
+    why: 'a bound token is served without the right scheme',
+  },
+  {
+    id: 'G-09',
+    test: 'test/oauth/addresses.test.ts',
+    file: 'src/issuers/guarded-fetch.ts',
+    find: 'if (family !== 0) checkIp(host, family, local);',
+    replace: '',
+    why: 'an issuer leads the server to a private address',
+  },
+];

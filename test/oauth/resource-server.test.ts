@@ -1,0 +1,206 @@
+/** A resource server: its metadata and challenges, the principals of its tokens, and who needs none. */
+import * as assert from 'uvu/assert';
+import { readChallenges } from '../../src/client/oauth/challenges.ts';
+import { http } from '../../src/index.ts';
+import { oauth } from '../../src/oauth.ts';
+import { suite } from '../harness/door.ts';
+import { CALL, guardedServer, METADATA, MODERN, RESOURCE } from './guarded-server.ts';
+
+const test = suite('the resource server');
+
+test('each mount serves the metadata at both addresses, without a token', async () => {
+  const { server, issuer, ...guarded } = await guardedServer(() => ({ scopes: ['orders:read'] }));
+  const paths = ['/.well-known/oauth-protected-resource/mcp', '/.well-known/oauth-protected-resource'];
+  const transport = http({ port: 0 });
+  await server.listen(transport);
+  for (const path of paths) {
+    const responses = [
+      await server.fetch(new Request(`http://localhost${path}`)),
+      await fetch(new URL(path, transport.url)),
+    ];
+    for (const response of responses) {
+      assert.is(response.status, 200);
+      assert.equal(await response.json(), {
+        resource: RESOURCE,
+        authorization_servers: [issuer.issuer],
+        scopes_supported: ['orders:read'],
+        bearer_methods_supported: ['header'],
+        dpop_signing_alg_values_supported: ['ES256', 'EdDSA', 'PS256', 'RS256'],
+      });
+    }
+  }
+  await guarded.close();
+});
+
+test('a request without a token gets 401 with the metadata and the scopes, and no error code', async () => {
+  const { call, close } = await guardedServer(() => ({ scopes: ['orders:read', 'orders:list'] }));
+  const response = await call();
+  assert.is(response.status, 401);
+  const [bearer, dpop] = readChallenges(response.headers.get('www-authenticate') ?? '');
+  assert.equal(bearer, {
+    scheme: 'bearer',
+    params: { scope: 'orders:read orders:list', resource_metadata: METADATA },
+  });
+  assert.equal(dpop, { scheme: 'dpop', params: { algs: 'ES256 EdDSA PS256 RS256' } });
+  await close();
+});
+
+test('a token gives its issuer, subject and client a principal of their own; perUser leaves the client out', async () => {
+  const guarded = await guardedServer();
+  const { issuer, bearer, calls } = guarded;
+  for (const [subject, clientId] of [
+    ['ada', 'a b'],
+    ['ada a', 'b'],
+    ['ada', 'c'],
+  ] as const)
+    assert.is((await bearer(await issuer.token({ audience: RESOURCE, subject, clientId }))).status, 200);
+  assert.is(new Set(calls).size, 3);
+  await guarded.close();
+  const perUser = await guardedServer(() => ({ perUser: true }));
+  for (const clientId of ['a', 'b']) await perUser.bearer(await perUser.issuer.token({ audience: RESOURCE, clientId }));
+  assert.is(perUser.calls.length, 2);
+  assert.is(new Set(perUser.calls).size, 1);
+  // Without a subject the client is the caller: two clients stay apart.
+  for (const clientId of ['a', 'b'])
+    await perUser.bearer(await perUser.issuer.token({ audience: RESOURCE, clientId, claims: { sub: undefined } }));
+  assert.is(new Set(perUser.calls).size, 3);
+  await perUser.close();
+});
+
+test('a handler sees the claims, the scopes with those that they imply, and no token', async () => {
+  const { server, issuer, ...guarded } = await guardedServer(() => ({
+    implies: { 'orders:admin': ['orders:write'], 'orders:write': ['orders:read'] },
+  }));
+  let seen: unknown;
+  server.tool('see', {}, (_args, ctx) => {
+    seen = ctx.auth;
+    return '';
+  });
+  const token = await issuer.token({ audience: RESOURCE, scopes: ['orders:admin'], claims: { tenant: { id: 7 } } });
+  const body = { ...CALL, params: { ...CALL.params, name: 'see' } };
+  const headers = { ...MODERN, 'mcp-name': 'see', authorization: `Bearer ${token}` };
+  await guarded.bearer(token);
+  const response = await server.fetch(
+    new Request('http://localhost/mcp', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers },
+      body: JSON.stringify(body),
+    }),
+  );
+  assert.is(response.status, 200);
+  const { auth } = { auth: seen as { scopes: string[]; claims: { tenant: object }; expiresAt: number } };
+  assert.equal([...auth.scopes].sort(), ['orders:admin', 'orders:read', 'orders:write']);
+  assert.equal(auth.claims.tenant, { id: 7 });
+  assert.ok(Object.isFrozen(auth) && Object.isFrozen(auth.claims) && Object.isFrozen(auth.claims.tenant));
+  assert.is(auth.expiresAt, guarded.clock.date() + 600_000);
+  assert.not.ok(JSON.stringify(seen).includes(token));
+  await guarded.close();
+});
+
+test('a token without a scope that each request needs gets 403 with all of them; an implied scope is enough', async () => {
+  const { issuer, bearer, calls, close } = await guardedServer(() => ({
+    scopes: ['orders:read', 'orders:list'],
+    implies: { orders: ['orders:read', 'orders:list'] },
+  }));
+  const response = await bearer(await issuer.token({ audience: RESOURCE, scopes: ['orders:read'] }));
+  assert.is(response.status, 403);
+  const [challenge] = readChallenges(response.headers.get('www-authenticate') ?? '');
+  assert.is(challenge?.params.error, 'insufficient_scope');
+  assert.is(challenge?.params.scope, 'orders:read orders:list');
+  assert.is(challenge?.params.resource_metadata, METADATA);
+  assert.equal(calls, []);
+  assert.is((await bearer(await issuer.token({ audience: RESOURCE, scopes: ['orders'] }))).status, 200);
+  await close();
+});
+
+test('opaque tokens are introspected: an active one is served, a revoked one is not once it is no longer remembered', async () => {
+  const { issuer, bearer, clock, close } = await guardedServer(({ issuer: name, introspection }) => ({
+    issuer: { issuer: name, introspection },
+  }));
+  const token = issuer.opaque({ audience: RESOURCE, expiresIn: 3_600 });
+  assert.is((await bearer(token)).status, 200);
+  assert.is((await bearer(token)).status, 200);
+  assert.is(issuer.requests.filter((path) => path === '/introspect').length, 1);
+  issuer.revoke(token);
+  assert.is((await bearer(token)).status, 200);
+  await clock.advance(300_000);
+  assert.is((await bearer(token)).status, 401);
+  assert.is((await bearer(issuer.opaque({ audience: 'https://other.example.com' }))).status, 401);
+  assert.is((await bearer(issuer.opaque({ audience: RESOURCE, claims: { iss: 'https://evil.example' } }))).status, 401);
+  await close();
+});
+
+test('an opaque token without an end is remembered for a minute', async () => {
+  const { issuer, bearer, clock, close } = await guardedServer(({ issuer: name, introspection }) => ({
+    issuer: { issuer: name, introspection },
+  }));
+  const token = issuer.opaque({ audience: RESOURCE, claims: { exp: undefined } });
+  assert.is((await bearer(token)).status, 200);
+  issuer.revoke(token);
+  await clock.advance(59_999);
+  assert.is((await bearer(token)).status, 200);
+  await clock.advance(1);
+  assert.is((await bearer(token)).status, 401);
+  await close();
+});
+
+test('requests with one token share its verification', async () => {
+  const { issuer, bearer, close } = await guardedServer(({ issuer: name, introspection }) => ({
+    issuer: { issuer: name, introspection },
+  }));
+  const token = issuer.opaque({ audience: RESOURCE });
+  const responses = await Promise.all(Array.from({ length: 50 }, () => bearer(token)));
+  assert.equal([...new Set(responses.map(({ status }) => status))], [200]);
+  assert.is(issuer.requests.filter((path) => path === '/introspect').length, 1);
+  await close();
+});
+
+test('anonymous methods need no token in 2026-07-28, and no other request passes as one', async () => {
+  const { request, call, calls, close } = await guardedServer(() => ({ anonymous: ['server/discover', 'tools/list'] }));
+  const list = { ...CALL, method: 'tools/list', params: { _meta: CALL.params._meta } };
+  const headers = { ...MODERN, 'mcp-method': 'tools/list' };
+  assert.is((await request('POST', headers, list)).status, 200);
+  assert.is((await call()).status, 401);
+  // A header that names another method than the body is no way in.
+  for (const body of [CALL, { ...CALL, params: { name: 'whoami', arguments: {} } }, [CALL]])
+    assert.is((await request('POST', headers, body)).status, 400);
+  assert.is((await request('POST', { 'mcp-method': 'tools/list' }, list)).status, 401);
+  assert.equal(calls, []);
+  const bad = await request('POST', { ...headers, authorization: 'Bearer nonsense' }, list);
+  assert.is(bad.status, 401);
+  await close();
+});
+
+test('options that are wrong throw with their name', async () => {
+  const issuer = 'https://login.example.com';
+  const cases: readonly [object, RegExp][] = [
+    [{ resource: 'mcp.example.com', issuer }, /resource: expected the https address/],
+    [{ resource: 'http://mcp.example.com/mcp', issuer }, /resource/],
+    [{ resource: `${RESOURCE}#x`, issuer }, /resource/],
+    [{ resource: RESOURCE }, /issuer: expected an address/],
+    [{ resource: RESOURCE, issuer: [] }, /issuer: expected the address/],
+    [{ resource: RESOURCE, issuer: [issuer, issuer] }, /there twice/],
+    [{ resource: RESOURCE, issuer: 'http://login.example.com' }, /issuer: expected an https address/],
+    [{ resource: RESOURCE, issuer, scopes: ['offline_access'] }, /offline_access/],
+    [{ resource: RESOURCE, issuer, scopes: ['a b'] }, /scopes: expected scopes/],
+    [{ resource: RESOURCE, issuer: { issuer, algorithms: ['HS256'] } }, /algorithms: expected asymmetric/],
+    [{ resource: RESOURCE, issuer: { issuer, algorithms: ['none'] } }, /algorithms/],
+    [{ resource: RESOURCE, issuer, leewayMs: -1 }, /leewayMs/],
+    [{ resource: RESOURCE, issuer, dpop: 'yes' }, /dpop/],
+    [{ resource: RESOURCE, issuer, audience: 'x' }, /audience: no such option/],
+    [{ resource: RESOURCE, issuer: { issuer, introspection: { clientId: 'a' } } }, /clientSecret or privateKey/],
+  ];
+  for (const [options, message] of cases) assert.throws(() => oauth(options as never), message);
+});
+
+test('the canonical resource has its scheme and host in lower case, and keeps its slash as given', () => {
+  for (const [resource, canonical] of [
+    ['HTTPS://MCP.Example.com/Mcp', 'https://mcp.example.com/Mcp'],
+    ['https://mcp.example.com', 'https://mcp.example.com'],
+    ['https://mcp.example.com/', 'https://mcp.example.com/'],
+    ['https://mcp.example.com/mcp/', 'https://mcp.example.com/mcp/'],
+  ] as const) {
+    const { documents } = oauth({ resource, issuer: 'https://login.example.com' });
+    assert.is(documents.get('/.well-known/oauth-protected-resource')?.resource, canonical);
+  }
+});
