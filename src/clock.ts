@@ -30,6 +30,12 @@ export interface Clock {
   soon(callback: () => void): void;
 }
 
+/** The pace of a long job: a clock, or something that starts slices later than a clock does. */
+export interface Pace extends Pick<Clock, 'now' | 'soon'> {
+  /** Most steps in one slice, if fewer than usual. */
+  readonly sliceSteps?: number;
+}
+
 /** Milliseconds that a long job may take in one turn of the event loop. */
 const SLICE_MS = 2;
 /** Most steps in one slice. Work that a step defers to the end of the turn is not measured, so steps are counted. */
@@ -40,19 +46,20 @@ const SLICE_STEPS = 256;
  * after {@link Clock.soon}: other work runs in between.
  */
 export class TimeSlice {
-  readonly #clock: Clock;
+  readonly #pace: Pace;
   readonly #end: number;
-  #steps = 0;
+  #left: number;
 
-  constructor(clock: Clock) {
-    this.#clock = clock;
-    this.#end = clock.now() + SLICE_MS;
+  constructor(pace: Pace) {
+    this.#pace = pace;
+    this.#end = pace.now() + SLICE_MS;
+    this.#left = pace.sliceSteps ?? SLICE_STEPS;
   }
 
   /** Call after each step. @returns whether the rest must wait for another turn */
   over(): boolean {
-    this.#steps += 1;
-    return this.#steps >= SLICE_STEPS || this.#clock.now() >= this.#end;
+    this.#left -= 1;
+    return this.#left <= 0 || this.#pace.now() >= this.#end;
   }
 }
 
@@ -60,65 +67,86 @@ export class TimeSlice {
  * Calls `act` for each item, in slices, so that other work runs in between. The iterator decides about items that are
  * added meanwhile.
  */
-export function inSlices<T>(clock: Clock, items: Iterator<T>, act: (item: T) => void, done: () => void): void {
-  const slice = new TimeSlice(clock);
+export function inSlices<T>(pace: Pace, items: Iterator<T>, act: (item: T) => void, done: () => void): void {
+  const slice = new TimeSlice(pace);
   for (let next = items.next(); !next.done; next = items.next()) {
     act(next.value);
-    if (slice.over()) return clock.soon(() => inSlices(clock, items, act, done));
+    if (slice.over()) return pace.soon(() => inSlices(pace, items, act, done));
   }
   done();
 }
 
 /** The same as {@link inSlices}. Resolves after the last item. */
-export function eachInSlices<T>(clock: Clock, items: Iterable<T>, act: (item: T) => void): Promise<void> {
-  return new Promise((resolve) => inSlices(clock, items[Symbol.iterator](), act, resolve));
+export function eachInSlices<T>(pace: Pace, items: Iterable<T>, act: (item: T) => void): Promise<void> {
+  return new Promise((resolve) => inSlices(pace, items[Symbol.iterator](), act, resolve));
 }
 
 /**
  * Processes items in order: at once while the slice of this turn of the event loop has time, and the rest in later
  * turns. Its owner bounds how many wait.
  */
-export class SlicedQueue<T> {
-  readonly #clock: Clock;
+export class SlicedQueue<T extends NonNullable<unknown>> {
+  readonly #pace: Pace;
   readonly #act: (item: T) => void;
   /** The slice of this turn; undefined before the first item. */
   #slice: TimeSlice | undefined;
-  /** Items for later turns; undefined while the slice has time. */
-  #waiting: T[] | undefined;
+  /** True once the slice of this turn is over: items wait for later turns. */
+  #waits = false;
+  /** Waiting items, the oldest first, up to `#next` already processed; and the items that arrived after these. */
+  #first: readonly T[] = [];
+  #next = 0;
+  #later: T[] = [];
   #onEmpty: (() => void)[] = [];
 
   /** @param act must not throw */
-  constructor(clock: Clock, act: (item: T) => void) {
-    this.#clock = clock;
+  constructor(pace: Pace, act: (item: T) => void) {
+    this.#pace = pace;
     this.#act = act;
   }
 
   add(item: T): void {
-    if (this.#waiting) {
-      this.#waiting.push(item);
+    if (this.#waits) {
+      this.#later.push(item);
       return;
     }
     if (!this.#slice) {
-      this.#slice = new TimeSlice(this.#clock);
-      this.#clock.soon(this.#nextTurn);
+      this.#slice = new TimeSlice(this.#pace);
+      this.#pace.soon(this.#nextTurn);
     }
     this.#act(item);
-    if (this.#slice?.over()) this.#waiting ??= [];
+    if (this.#slice?.over()) this.#waits = true;
+  }
+
+  /** Processes all waiting items in this turn. */
+  flush(): void {
+    while (this.#step());
   }
 
   /** Resolves when no item waits. */
   empty(): Promise<void> {
-    return this.#waiting ? new Promise((resolve) => void this.#onEmpty.push(resolve)) : Promise.resolve();
+    return this.#waits ? new Promise((resolve) => void this.#onEmpty.push(resolve)) : Promise.resolve();
+  }
+
+  /** Processes the oldest waiting item. @returns false if none waits */
+  #step(): boolean {
+    if (this.#next === this.#first.length) {
+      // Two lists, so that no list of processed items grows while items keep arriving.
+      this.#first = this.#later;
+      this.#later = [];
+      this.#next = 0;
+    }
+    const item = this.#first[this.#next];
+    if (item === undefined) return false;
+    this.#next += 1;
+    this.#act(item);
+    return true;
   }
 
   readonly #nextTurn = (): void => {
-    // The iterator of an array also returns items that are added meanwhile.
-    inSlices(this.#clock, (this.#waiting ?? []).values(), this.#act, this.#emptied);
-  };
-
-  readonly #emptied = (): void => {
+    const slice = new TimeSlice(this.#pace);
+    while (this.#step()) if (slice.over()) return this.#pace.soon(this.#nextTurn);
     this.#slice = undefined;
-    this.#waiting = undefined;
+    this.#waits = false;
     for (const resolve of this.#onEmpty.splice(0)) resolve();
   };
 }

@@ -1,7 +1,7 @@
 /** The subscriptions actor: records which client listens to which changes, in either era, and notifies the clients. */
 
 import { type Actor, type ActorSystem, type Behaviour, spawn } from '../actor/actor.ts';
-import { type Timer, TimeSlice } from '../clock.ts';
+import { type Pace, type Timer, TimeSlice } from '../clock.ts';
 import type { Change, ChangeNotice } from '../messages/change-notices.ts';
 import type { ClientFacts } from '../messages/client-facts.ts';
 import type { Announceable, Mailbox } from '../messages/mailbox.ts';
@@ -21,6 +21,8 @@ import { belongsToOther, Topics } from './topics.ts';
 
 export interface SubscriptionsOptions {
   readonly system: ActorSystem;
+  /** The pace of broadcasts. */
+  readonly pace: Pace;
   /** Most resources that one session or one subscription may watch. */
   readonly maxSubscriptions: number;
   /** Quota in bytes; the URIs that sessions watch count. */
@@ -298,12 +300,12 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
 
   /** Notifies as many listeners as one slice has time for. The rest follow in later turns of the event loop. */
   #notifySlice(): void {
-    const { clock } = this.#options.system;
-    const slice = new TimeSlice(clock);
+    const { pace } = this.#options;
+    const slice = new TimeSlice(pace);
     while (this.#fanOut.step()) {
       if (!slice.over()) continue;
       this.#notifying = true;
-      return clock.soon(() => this.#self.send({ type: 'next slice' }));
+      return pace.soon(() => this.#self.send({ type: 'next slice' }));
     }
     this.#closing?.send({ type: 'flushed' });
   }

@@ -33,6 +33,7 @@ import { isRepeatable, ReplyCache } from '../sessions/reply-cache.ts';
 import { openSessionRepository } from '../sessions/session-repository.ts';
 import { memoryStore } from '../store/memory-store.ts';
 import type { Store } from '../store/store.ts';
+import { StorePace } from '../store/store-pace.ts';
 import { TaskRecords } from '../tasks/task-records.ts';
 import { TaskTable } from '../tasks/task-table.ts';
 import { Tasks } from '../tasks/tasks.ts';
@@ -97,6 +98,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
   // Durable state.
   const store = meteredStore(options.store ?? memoryStore(), clock, metrics);
   const keeping = new StoreLifecycle({ system, store });
+  const pace = new StorePace(clock, store);
   const supervision = new Supervision({ system, store: keeping.store });
   keeping.restoring(supervision.restore);
 
@@ -122,6 +124,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
   const table = new TaskTable(quotas);
   const subscriptions = spawnSubscriptions({
     system,
+    pace,
     maxSubscriptions: limits.maxSubscriptions,
     retained: quotas.retained,
     gatherMs: limits.gatherMs,
@@ -327,6 +330,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
         await transport.open({
           bus,
           clock,
+          pace,
           maxMessageBytes: limits.maxMessageBytes,
           repeatableTools,
           retained: quotas.retained,

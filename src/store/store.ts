@@ -157,6 +157,12 @@ export interface Store {
    */
   commit(writes: readonly Write[]): Promise<void>;
   /**
+   * Resolves when nearly all calls that wait for the store now have their responses; undefined if only a few wait. A job
+   * that writes for thousands of clients waits for it between its slices, so that another client's write is never behind
+   * all of them. Absent if calls do not wait for each other.
+   */
+  caughtUp?(): Promise<void> | undefined;
+  /**
    * @throws {StoreError} `corrupt` if the actor exists but is damaged or cannot be found; never returns undefined then
    */
   load(actor: string): Promise<Stored | undefined>;

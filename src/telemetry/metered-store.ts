@@ -27,6 +27,7 @@ class MeteredStore implements Store {
   readonly #clock: Clock;
   readonly #metrics: Metrics;
   readonly notes?: Notes;
+  readonly caughtUp?: () => Promise<void> | undefined;
   readonly claim?: (reply: ReplyWrite) => Promise<string | undefined>;
   readonly isDamaged?: (actor: string) => boolean;
 
@@ -35,6 +36,8 @@ class MeteredStore implements Store {
     this.#clock = clock;
     this.#metrics = metrics;
     if (store.notes) this.notes = store.notes;
+    const caughtUp = store.caughtUp?.bind(store);
+    if (caughtUp) this.caughtUp = caughtUp;
     const claim = store.claim?.bind(store);
     if (claim) this.claim = (reply) => this.#metered(claim(reply));
     const isDamaged = store.isDamaged?.bind(store);

@@ -3,7 +3,7 @@
  * text.
  */
 
-import type { Clock } from '../clock.ts';
+import type { Clock, Pace } from '../clock.ts';
 import type { DormantSessions } from '../messages/dormant-sessions.ts';
 import type { ErrorCodeValue } from '../protocol/errors.ts';
 import type { JsonObject } from '../protocol/json.ts';
@@ -17,6 +17,8 @@ import type { SharedHttpOptions } from './http/http-options.ts';
 export interface TransportHost {
   readonly bus: Bus;
   readonly clock: Clock;
+  /** The pace of jobs that write to the store for many clients. */
+  readonly pace: Pace;
   /** Maximum length of a message, in bytes. */
   readonly maxMessageBytes: number;
   /** The tools that may run twice: read-only and idempotent ones. 'tools.changed' announces changes. */

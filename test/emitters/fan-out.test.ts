@@ -1,14 +1,14 @@
 /** Broadcasts to many clients: told in slices between which other work runs, each change once, in order, and none is lost. */
 import { createServer as createNodeServer, type ServerResponse } from 'node:http';
 import * as assert from 'uvu/assert';
-import { SlicedQueue, systemClock } from '../../src/clock.ts';
+import { SlicedQueue } from '../../src/clock.ts';
 import { FanOut } from '../../src/emitters/fan-out.ts';
 import { type Limits, type MemoryPeer, memory, type Server } from '../../src/index.ts';
 import { META } from '../../src/protocol/meta.ts';
 import { SimulatedClock, settled } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';
 import { openSession } from '../http/support.ts';
-import { flicker, short, stage } from './support.ts';
+import { flicker, mostInOneTurn, short, stage, turn } from './support.ts';
 
 const test = suite('fan-out');
 
@@ -114,11 +114,6 @@ async function createTask(peer: MemoryPeer): Promise<string> {
   say(peer, { id: 1, method: 'tools/call', params: { name: 'work', arguments: {}, _meta: SELF } });
   await settled();
   return id;
-}
-
-/** One turn of the event loop. */
-function turn(): Promise<void> {
-  return new Promise((resolve) => systemClock.soon(resolve));
 }
 
 /** Runs turns until all have been told so often. */
@@ -260,22 +255,6 @@ test('R-44 writes to many streams leave in the turn of their notification, in th
   front.close();
 });
 
-/** Looks in each turn of the event loop while something happens. @returns how much the count grew in one turn at most */
-async function mostInOneTurn(count: () => number, happen: () => Promise<void>): Promise<number> {
-  let over = false;
-  let [before, most] = [count(), 0];
-  const happened = happen().then(() => {
-    over = true;
-  });
-  while (!over) {
-    most = Math.max(most, count() - before);
-    before = count();
-    await turn();
-  }
-  await happened;
-  return most;
-}
-
 test(`R-44 a server that closes ends the subscriptions of ${MANY} clients in slices`, async () => {
   const all = await crowd('modern', 'list');
   const ended: string[] = [];
@@ -401,6 +380,15 @@ test('items that are added in one turn are processed in order, in slices', async
   );
   queue.add(-1);
   assert.is(done.at(-1), -1, 'an item that comes alone is processed at once');
+  await turn();
+  for (let item = 0; item < MANY; item += 1) queue.add(item);
+  await turn();
+  queue.add(MANY);
+  queue.flush();
+  assert.equal(
+    done.slice(-MANY - 1),
+    Array.from({ length: MANY + 1 }, (_, item) => item),
+  );
   await queue.empty();
 });
 

@@ -1,4 +1,5 @@
 /** What the tests of subscriptions share: a server that can change, and how what a subscription was told is put in short. */
+import { systemClock } from '../../src/clock.ts';
 import { type Clock, createServer, type Limits, type Server } from '../../src/index.ts';
 import { isObject } from '../../src/protocol/json.ts';
 import { META } from '../../src/protocol/meta.ts';
@@ -35,6 +36,27 @@ export function offer(server: Server): void {
 export function flicker(server: Server): void {
   server.tool('flicker', {}, () => 'here');
   server.tools.remove('flicker');
+}
+
+/** One turn of the event loop. */
+export function turn(): Promise<void> {
+  return new Promise((resolve) => systemClock.soon(resolve));
+}
+
+/** Looks in each turn of the event loop while something happens. @returns how much the count grew in one turn at most */
+export async function mostInOneTurn(count: () => number, happen: () => Promise<void>): Promise<number> {
+  let over = false;
+  let [before, most] = [count(), 0];
+  const happened = happen().then(() => {
+    over = true;
+  });
+  while (!over) {
+    most = Math.max(most, count() - before);
+    before = count();
+    await turn();
+  }
+  await happened;
+  return most;
 }
 
 /** A subscription as it is on the wire. */

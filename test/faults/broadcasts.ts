@@ -2,13 +2,14 @@
 import type { BrokenBuild } from './broken-build.ts';
 
 const test = 'test/emitters/fan-out.test.ts';
+const durable = 'test/durable/fan-out.test.ts';
 
 export const BROADCASTS: readonly BrokenBuild[] = [
   {
     id: 'R-44',
     test,
     file: 'src/clock.ts',
-    find: 'return this.#steps >= SLICE_STEPS || this.#clock.now() >= this.#end;',
+    find: 'return this.#left <= 0 || this.#pace.now() >= this.#end;',
     replace: 'return false;',
     why: 'a broadcast runs in one turn of the event loop',
   },
@@ -16,8 +17,8 @@ export const BROADCASTS: readonly BrokenBuild[] = [
     id: 'R-44',
     test,
     file: 'src/clock.ts',
-    find: 'return this.#steps >= SLICE_STEPS || this.#clock.now() >= this.#end;',
-    replace: 'return this.#steps >= SLICE_STEPS;',
+    find: 'return this.#left <= 0 || this.#pace.now() >= this.#end;',
+    replace: 'return this.#left <= 0;',
     why: 'a slice of a broadcast has no time limit',
   },
   {
@@ -32,8 +33,8 @@ export const BROADCASTS: readonly BrokenBuild[] = [
     id: 'R-44',
     test: 'test/transports/http/rounds.test.ts',
     file: 'src/clock.ts',
-    find: 'if (slice.over()) return clock.soon',
-    replace: 'if (false) return clock.soon',
+    find: 'if (slice.over()) return pace.soon',
+    replace: 'if (false) return pace.soon',
     why: 'thousands of silent streams are kept open in one turn',
   },
   {
@@ -124,5 +125,37 @@ export const BROADCASTS: readonly BrokenBuild[] = [
     find: 'for (const change of this.#pendingFor(request)) announce(request, change);',
     replace: '',
     why: 'a subscription that the server ends does not get its pending notifications',
+  },
+  {
+    id: 'R-44',
+    test: durable,
+    file: 'src/store/sqlite/sqlite-thread.ts',
+    find: 'this.#answers.add(answer);',
+    replace: 'this.#answer(answer);',
+    why: 'the output of thousands of clients leaves in the turn in which one transaction is durable',
+  },
+  {
+    id: 'R-44',
+    test: durable,
+    file: 'src/store/store-pace.ts',
+    find: 'if (caughtUp) this.#when(caughtUp, callback);',
+    replace: 'if (!this.#store) this.#when(Promise.resolve(), callback);',
+    why: 'a change for thousands of durable streams is in front of every other write',
+  },
+  {
+    id: 'R-44',
+    test: durable,
+    file: 'src/store/store-pace.ts',
+    find: 'const late = this.#clock.after(MAX_WAIT_MS, begin);',
+    replace: 'const late = { cancel() {} };',
+    why: 'a store that does not respond stops a broadcast',
+  },
+  {
+    id: 'R-44',
+    test: durable,
+    file: 'src/transports/http/sweeper.ts',
+    find: 'inSlices(host.pace, sleepy.values(), act, done);',
+    replace: 'sleepy.forEach(act); done();',
+    why: 'thousands of sessions hibernate in one turn',
   },
 ];

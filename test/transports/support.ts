@@ -41,6 +41,7 @@ export class RecordingHost implements TransportHost {
   readonly bus = new Bus();
   readonly metrics = new Metrics();
   readonly clock = new HandClock();
+  readonly pace = this.clock;
   readonly maxMessageBytes: number;
   readonly heard: string[] = [];
   repeatable: readonly string[] = [];

@@ -1,6 +1,6 @@
 /** The server's side of the store's thread: starts it, sends it queries, and restarts it after a crash. */
 import { Worker } from 'node:worker_threads';
-import { systemClock, type Timer } from '../../clock.ts';
+import { SlicedQueue, systemClock, type Timer } from '../../clock.ts';
 import { EXTENSION, ownFile } from '../../package-files.ts';
 import { StoreError, type StoreFault, type StoreHost } from '../store.ts';
 import type { SqliteOptions } from './sqlite-options.ts';
@@ -88,6 +88,8 @@ const MANY = 256;
  * their responses send their next requests, whose writes then join the transaction.
  */
 const GATHERING_TURNS = 3;
+/** This many calls may wait although the store has caught up, so that its thread works while the next slice is prepared. */
+const FEW_WAITING = 32;
 
 const DONE: StoreResult = { type: 'done' };
 
@@ -102,6 +104,10 @@ export class StoreThread {
   #worker: Worker | undefined;
   #outbox: StoreJob[] = [];
   readonly #waiting = new Map<number, Waiting>();
+  /** Responses of the thread. In slices, because each lets the output of a client leave, and a group has thousands. */
+  readonly #answers = new SlicedQueue<StoreAnswer | number>(systemClock, (answer) => this.#answer(answer));
+  /** Jobs that wait until the call with this id, or a later one, has its response; the lowest id first. */
+  readonly #pacing: { readonly id: number; resolve(): void }[] = [];
   #length = 0;
   #nextId = 1;
   /** Queries below this id have been sent. */
@@ -144,6 +150,12 @@ export class StoreThread {
       this.#waiting.set(id, { since: systemClock.now(), sweeps, length, resolve, reject });
       this.#watch();
     });
+  }
+
+  /** Resolves when all calls that wait now, except the last few, have their responses; undefined if only a few wait. */
+  caughtUp(): Promise<void> | undefined {
+    if (this.#waiting.size <= FEW_WAITING) return undefined;
+    return new Promise((resolve) => void this.#pacing.push({ id: this.#nextId - FEW_WAITING, resolve }));
   }
 
   /** Makes pending writes durable, and resolves when the thread has closed the file. */
@@ -222,24 +234,33 @@ export class StoreThread {
       case 'log':
         return this.#host.log(mail.level, mail.message);
       case 'answers':
-        for (const answer of mail.answers)
-          this.#answer(typeof answer === 'number' ? { id: answer, found: DONE } : answer);
+        for (const answer of mail.answers) {
+          // Counted at once: the thread is free for the next message although these responses are processed in slices.
+          if (this.#waiting.get(idOf(answer))?.sweeps === false) this.#inThread -= 1;
+          this.#answers.add(answer);
+        }
         if (this.#inThread === 0) this.#flushSoon(mail.answers.length > 1 ? GATHERING_TURNS : 1);
     }
   }
 
-  #answer(answer: StoreAnswer): void {
-    const waiting = this.#waiting.get(answer.id);
+  #answer(answer: StoreAnswer | number): void {
+    const id = idOf(answer);
+    const waiting = this.#waiting.get(id);
     if (!waiting) return;
-    this.#forget(answer.id, waiting);
-    if (!waiting.sweeps) this.#inThread -= 1;
-    if ('found' in answer) waiting.resolve(answer.found);
+    this.#forget(id, waiting);
+    if (typeof answer === 'number') waiting.resolve(DONE);
+    else if ('found' in answer) waiting.resolve(answer.found);
     else waiting.reject(new StoreError(answer.fault, answer.message));
   }
 
   #forget(id: number, { length }: Waiting): void {
     this.#waiting.delete(id);
     this.#length -= length;
+    // Commits have their responses in the order of the calls.
+    for (let [first] = this.#pacing; first && first.id <= id; [first] = this.#pacing) {
+      first.resolve();
+      this.#pacing.shift();
+    }
     if (this.#waiting.size > 0 || isOpening(this.#state)) return;
     this.#lateness?.cancel();
     this.#lateness = undefined;
@@ -249,6 +270,7 @@ export class StoreThread {
 
   /** Queries that were sent have an unknown outcome and fail; the others are sent to the next thread. */
   #died({ fault, message }: { fault: StoreFault; message: string }): void {
+    this.#answers.flush();
     for (const [id, waiting] of this.#waiting) {
       if (id >= this.#unsent) break;
       this.#forget(id, waiting);
@@ -288,6 +310,7 @@ export class StoreThread {
 
   #rejectAll(fault: StoreFault, message: string): void {
     this.#outbox = [];
+    this.#answers.flush();
     for (const [id, waiting] of this.#waiting) {
       this.#forget(id, waiting);
       waiting.reject(new StoreError(fault, message));
@@ -341,6 +364,10 @@ export class StoreThread {
       void worker.terminate();
     });
   }
+}
+
+function idOf(answer: StoreAnswer | number): number {
+  return typeof answer === 'number' ? answer : answer.id;
 }
 
 function busy(path: string, name: string, most: number, what: string): StoreError {

@@ -59,6 +59,10 @@ class SqliteStore implements Store {
     return this.#ask({ type: 'commit', writes, length: lengthOf(writes) }).then(nothing);
   }
 
+  caughtUp(): Promise<void> | undefined {
+    return this.#thread?.caughtUp();
+  }
+
   async load(actor: string): Promise<Stored | undefined> {
     const found = await this.#ask({ type: 'load', actor });
     return found.type === 'stored' ? found.stored : unexpected(found);

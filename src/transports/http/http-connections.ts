@@ -100,7 +100,7 @@ export class HttpConnections {
 
   /** Removes a session from memory. Its next request restores it. */
   #sleep(session: HttpSession): void {
-    this.#forget(session);
+    if (!this.#forget(session)) return;
     session.keeper?.sleep();
     const reason = 'idle: hibernating';
     this.host.bus.emit('connection.closed', { connection: session.connection, reason, hibernates: true });

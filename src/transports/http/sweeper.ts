@@ -78,7 +78,7 @@ export class Sweeper {
       session.sweep(now, replayMs);
       if (session.busy === 0 && now - session.usedAt >= sessionIdleMs) end(session, `idle for ${sessionIdleMs} ms`);
     };
-    inSlices(host.clock, [...sessions()].values(), sweep, done);
+    inSlices(host.pace, [...sessions()].values(), sweep, done);
   };
 
   readonly #sleep = (done: () => void): void => {
@@ -89,7 +89,10 @@ export class Sweeper {
       if (session.sleepy(now)) sleepy.push(session);
       if (sleepy.length >= MOST_TO_SLEEP) break;
     }
-    for (const session of sleepy) sleep(session);
-    done();
+    // Between two slices a session may be used, or end.
+    const act = (session: HttpSession): void => {
+      if (!this.#ended && session.sleepy(now)) sleep(session);
+    };
+    inSlices(host.pace, sleepy.values(), act, done);
   };
 }
