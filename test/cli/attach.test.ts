@@ -23,6 +23,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { LoggingMessageNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 import * as assert from 'uvu/assert';
 import { suite } from '../harness/door.ts';
+import { atScale } from '../harness/scale.ts';
 import { Cli, isBuilt } from './cli.ts';
 
 const all = suite('troupe attach');
@@ -97,11 +98,13 @@ all.after(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test('20 official clients share one process, each with its own name, log level, progress and cancellation', async () => {
+const CLIENTS = atScale({ quick: 6, full: 20, proof: 20 });
+
+test(`${CLIENTS} official clients share one process, each with its own name, log level, progress and cancellation`, async () => {
   const path = freshPath();
   const server = await serve(path);
   const clients = await Promise.all(
-    Array.from({ length: 20 }, async (_, index) => {
+    Array.from({ length: CLIENTS }, async (_, index) => {
       const client = new Client({ name: `agent-${index}`, version: '1.0.0' });
       const logged: unknown[] = [];
       client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => void logged.push(params.data));
@@ -140,12 +143,12 @@ test('20 official clients share one process, each with its own name, log level, 
     const waiting = client.callTool({ name: 'wait' }, undefined, { signal: cancel.signal });
     return { cancel, even: index % 2 === 0, ended: waiting.then(String, String) };
   });
-  await server.said('waits\n', 20);
+  await server.said('waits\n', CLIENTS);
   for (const { cancel, even } of cancels) if (even) cancel.abort(new Error('enough'));
-  await server.said('waits no more\n', 10);
+  await server.said('waits no more\n', CLIENTS / 2);
   for (const { even, ended } of cancels) if (even) assert.match(await ended, /enough/);
-  assert.is(times('waits no more\n', server.err), 10);
-  assert.equal({ pids: pids.size, sessions: sessions.size }, { pids: 1, sessions: 20 });
+  assert.is(times('waits no more\n', server.err), CLIENTS / 2);
+  assert.equal({ pids: pids.size, sessions: sessions.size }, { pids: 1, sessions: CLIENTS });
   await Promise.all(clients.map(({ client }) => client.close()));
   server.process.kill('SIGTERM');
   assert.is(await server.exit, 0);

@@ -14,8 +14,8 @@ server.machine('gate', door, { events: { open: true, shut: true } });
 export default server;`;
 
 test('the report lists counts and unvisited names for each machine of the last loaded version', async () => {
-  const tree = new Tree({ 'package.json': '{ "type": "module" }', 'server.ts': program('') });
-  const cli = new Cli(['dev', 'server.ts', '--coverage'], { cwd: tree.path });
+  const tree = new Tree({ 'package.json': '{ "type": "module" }', 'server.mjs': program('') });
+  const cli = new Cli(['dev', 'server.mjs', '--coverage'], { cwd: tree.path });
   await cli.initialize();
   const { structuredContent } = await cli.request('tools/call', { name: 'gate_create', arguments: {} });
   await cli.call('gate_open', { handle: Object(structuredContent).handle });
@@ -34,7 +34,7 @@ gate: not visited
       cli.err,
     );
   }
-  tree.write('server.ts', program('break: "gone"'));
+  tree.write('server.mjs', program('break: "gone"'));
   await cli.said('loaded in', 2);
   assert.is(cli.err.split('inspector at').length, 2, 'the inspector continues');
   assert.is(await cli.end(), 0);

@@ -37,7 +37,7 @@ for (const [title, text] of [
   ['that listens later is waited for', program('setTimeout(() => server.listen(stdio()), 50);')],
 ] as const) {
   test(`a program ${title}`, async () => {
-    const cli = open(new Tree({ 'package.json': PACKAGE, 'server.ts': text }), 'server.ts');
+    const cli = open(new Tree({ 'package.json': PACKAGE, 'server.mjs': text }), 'server.mjs');
     assert.equal((await cli.initialize()).serverInfo, { name: 'program', version: '2.0.0' });
     assert.is(await cli.call('hi'), 'hello');
     assert.is(await cli.end(), 0);
@@ -79,8 +79,11 @@ test('a directory with a server module is that server', async () => {
 
 test('stdout carries only the protocol: output of a loading module goes to stderr', async () => {
   const noise = `console.log('from console.log');\nprocess.stdout.write('from write\\n');\n`;
-  for (const text of [noise + program('await server.listen(stdio());'), noise + toolModule('hi', 'hello')]) {
-    const cli = open(new Tree({ 'package.json': PACKAGE, 'server.ts': text }), 'server.ts');
+  for (const text of [
+    noise + program('await server.listen(stdio());'),
+    noise + `export const hi = Object.assign(() => 'hello', { schema: { type: 'object' } });`,
+  ]) {
+    const cli = open(new Tree({ 'package.json': PACKAGE, 'server.mjs': text }), 'server.mjs');
     await cli.initialize();
     assert.is(await cli.call('hi'), 'hello');
     assert.is(await cli.end(), 0);
@@ -109,16 +112,16 @@ export default server;`)}`;
 
 test('arguments after -- go to the program', async () => {
   const text = program(`server.tool('argv', {}, () => process.argv.slice(1).join(' '));\nexport default server;`);
-  const tree = new Tree({ 'package.json': PACKAGE, 'server.ts': text });
-  const cli = open(tree, 'server.ts', '--', '--port', '3');
+  const tree = new Tree({ 'package.json': PACKAGE, 'server.mjs': text });
+  const cli = open(tree, 'server.mjs', '--', '--port', '3');
   await cli.initialize();
-  assert.is(await cli.call('argv'), `${tree.at('server.ts')} --port 3`);
+  assert.is(await cli.call('argv'), `${tree.at('server.mjs')} --port 3`);
   await cli.end();
 });
 
 for (const [title, text, reason] of [
   ['does not parse', 'export const x: = 1;', /server\.ts:1:16: ERROR: Unexpected "="/],
-  ['throws', `throw new Error('no database');`, /cannot serve .*: no database \(at .*server\.ts:1:\d+\)\n/],
+  ['throws', `throw new Error('no database');`, /cannot serve .*: no database \(at .*server\.mjs:1:\d+\)\n/],
   [
     'neither listens nor exports anything',
     'export const x = 1;',
@@ -128,7 +131,8 @@ for (const [title, text, reason] of [
   ['offers nothing good', `export const x = () => 1; x.schema = { type: 'string' };`, /tool "x": input: /],
 ] as const) {
   test(`a program that ${title} ends with exit code 1 and the reason`, async () => {
-    const cli = open(new Tree({ 'package.json': PACKAGE, 'server.ts': text }), 'server.ts');
+    const file = title === 'does not parse' ? 'server.ts' : 'server.mjs';
+    const cli = open(new Tree({ 'package.json': PACKAGE, [file]: text }), file);
     assert.is(await cli.exit, 1);
     assert.equal(cli.lines, []);
     assert.match(cli.err, reason);

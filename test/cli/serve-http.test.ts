@@ -37,8 +37,8 @@ async function call(url: string, name: string): Promise<Response> {
 }
 
 async function serve(...options: readonly string[]): Promise<{ server: Cli; url: string; folder: string }> {
-  const { path } = new Tree({ 'package.json': '{ "type": "module" }', 'server.ts': PROGRAM });
-  const server = new Cli(['serve', 'server.ts', '--http', '0', ...options], { cwd: path });
+  const { path } = new Tree({ 'package.json': '{ "type": "module" }', 'server.mjs': PROGRAM });
+  const server = new Cli(['serve', 'server.mjs', '--http', '0', ...options], { cwd: path });
   await server.said('Claude Desktop');
   const url = /at (http:\S+);/.exec(server.err)?.[1] ?? '';
   return { server, url, folder: path };
@@ -58,9 +58,9 @@ test('a program that listens on stdio is served over HTTP, and stderr shows how 
 
 test('HTTP and a socket share one process', async () => {
   if (process.platform === 'win32') return;
-  const { path } = new Tree({ 'package.json': '{ "type": "module" }', 'server.ts': PROGRAM });
+  const { path } = new Tree({ 'package.json': '{ "type": "module" }', 'server.mjs': PROGRAM });
   const socket = join(path, 's.sock');
-  const server = new Cli(['serve', 'server.ts', '--http', '0', '--socket', socket], { cwd: path });
+  const server = new Cli(['serve', 'server.mjs', '--http', '0', '--socket', socket], { cwd: path });
   await server.said('Claude Desktop');
   await server.said(`troupe attach ${socket}`);
   const url = /at (http:\S+);/.exec(server.err)?.[1] ?? '';
@@ -90,8 +90,8 @@ for (const [title, options, expected] of [
   ['an origin that is none', ['--http', '0', '--allow-origin', 'example.com'], /allowedOrigins/],
 ] as const) {
   test(`${title} is rejected with code 2`, async () => {
-    const { path } = new Tree({ 'package.json': '{ "type": "module" }', 'server.ts': PROGRAM });
-    const server = new Cli(['serve', 'server.ts', ...options], { cwd: path });
+    const { path } = new Tree({ 'package.json': '{ "type": "module" }', 'server.mjs': PROGRAM });
+    const server = new Cli(['serve', 'server.mjs', ...options], { cwd: path });
     assert.is(await server.exit, 2);
     assert.match(server.err, expected);
   });
@@ -101,8 +101,8 @@ test('R-33 a port that is in use is an error of one line, with code 1, and the d
   const { server, url } = await serve();
   const { port } = new URL(url);
   for (const program of [PROGRAM, PROGRAM.replace('await server.listen', 'server.listen')]) {
-    const tree = new Tree({ 'package.json': '{ "type": "module" }', 'server.ts': program });
-    const second = new Cli(['serve', 'server.ts', '--http', port, '--data', 'data'], { cwd: tree.path });
+    const tree = new Tree({ 'package.json': '{ "type": "module" }', 'server.mjs': program });
+    const second = new Cli(['serve', 'server.mjs', '--http', port, '--data', 'data'], { cwd: tree.path });
     assert.is(await second.exit, 1);
     assert.match(second.err, new RegExp(`cannot serve .*: http: .*port ${port} is in use\\. Choose another.*$`, 'm'));
     assert.not.match(second.err, /^\s+at /m);
@@ -121,8 +121,8 @@ server.tool('count', {}, () => '1');
 
 test('S-35 a program that listens over HTTP only after it is served ends the process: its port was not guarded', async () => {
   const late = 'await server.listen(stdio());\nawait server.listen(http({ port: 0, authenticate }));\n';
-  const { path } = new Tree({ 'package.json': '{ "type": "module" }', 'server.ts': GUARDED + late });
-  const server = new Cli(['serve', 'server.ts', '--http', '0'], { cwd: path });
+  const { path } = new Tree({ 'package.json': '{ "type": "module" }', 'server.mjs': GUARDED + late });
+  const server = new Cli(['serve', 'server.mjs', '--http', '0'], { cwd: path });
   assert.is(await server.exit, 1);
   assert.match(server.err, /opened http\(\) after --http was already open.*createServer\(\{ http \}\)/);
 });
@@ -130,8 +130,8 @@ test('S-35 a program that listens over HTTP only after it is served ends the pro
 test('S-35 a program that listens over HTTP has one port, which is guarded as the program says', async () => {
   const own =
     "const transport = http({ port: 0, path: '/own', authenticate });\nawait server.listen(transport);\nconsole.error('own: ' + transport.url);\n";
-  const { path } = new Tree({ 'package.json': '{ "type": "module" }', 'server.ts': GUARDED + own });
-  const server = new Cli(['serve', 'server.ts', '--http', '0'], { cwd: path });
+  const { path } = new Tree({ 'package.json': '{ "type": "module" }', 'server.mjs': GUARDED + own });
+  const server = new Cli(['serve', 'server.mjs', '--http', '0'], { cwd: path });
   await server.said('own: ');
   await server.said('Claude Desktop');
   const url = /at (http:\S+);/.exec(server.err)?.[1] ?? '';
@@ -146,8 +146,8 @@ test('S-36 a name that the program does not allow is rejected with code 2', asyn
   const program = `import { createServer } from '${TROUPE}';
 export default createServer({ name: 'p', version: '1', http: { allowedHosts: ['mcp.example.com'] } });
 `;
-  const { path } = new Tree({ 'package.json': '{ "type": "module" }', 'server.ts': program });
-  const server = new Cli(['serve', 'server.ts', '--http', '0', '--allow-host', 'evil.example.com'], { cwd: path });
+  const { path } = new Tree({ 'package.json': '{ "type": "module" }', 'server.mjs': program });
+  const server = new Cli(['serve', 'server.mjs', '--http', '0', '--allow-host', 'evil.example.com'], { cwd: path });
   assert.is(await server.exit, 2);
   assert.match(server.err, /--allow-host: expected a subset of the program's http\.allowedHosts .*mcp\.example\.com/);
 });

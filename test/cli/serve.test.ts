@@ -50,9 +50,9 @@ async function attach(path: string): Promise<Cli> {
 }
 
 for (const [title, files, target] of [
-  ['that listens on stdio', { 'server.ts': program('await server.listen(stdio());') }, 'server.ts'],
-  ['that exports a server', { 'server.ts': program('export default server;') }, 'server.ts'],
-  ['that is a directory with a server', { 'index.ts': program('export { server };') }, '.'],
+  ['that listens on stdio', { 'server.mjs': program('await server.listen(stdio());') }, 'server.mjs'],
+  ['that exports a server', { 'server.mjs': program('export default server;') }, 'server.mjs'],
+  ['that is a directory with a server', { 'index.mjs': program('export { server };') }, '.'],
   ['that is a directory of tools', { 'tools/a.ts': toolModule('hi') }, 'tools'],
 ] as const) {
   test(`a program ${title} is served on the socket, and ends with code 0 on SIGTERM`, async () => {
@@ -67,7 +67,7 @@ for (const [title, files, target] of [
 }
 
 test('SIGINT finishes running requests; a second one ends them', async () => {
-  const { server, path } = await serve({ 'server.ts': program('export default server;') }, 'server.ts');
+  const { server, path } = await serve({ 'server.mjs': program('export default server;') }, 'server.mjs');
   const client = await attach(path);
   const slow = client.call('slow');
   await new Promise((resolve) => setTimeout(resolve, 100));
@@ -75,7 +75,7 @@ test('SIGINT finishes running requests; a second one ends them', async () => {
   assert.is(await slow, 'at last');
   assert.is(await server.exit, 0);
 
-  const other = await serve({ 'server.ts': program('export default server;') }, 'server.ts');
+  const other = await serve({ 'server.mjs': program('export default server;') }, 'server.mjs');
   (await attach(other.path)).call('slow').catch(() => {});
   await new Promise((resolve) => setTimeout(resolve, 100));
   other.server.process.kill('SIGINT');
@@ -113,10 +113,10 @@ export default server;`)}`;
 });
 
 test('a path that another server uses is an error with code 1', async () => {
-  const { server, path } = await serve({ 'server.ts': program('await server.listen(stdio());') }, 'server.ts');
+  const { server, path } = await serve({ 'server.mjs': program('await server.listen(stdio());') }, 'server.mjs');
   for (const end of ['await server.listen(stdio());', 'server.listen(stdio());', 'export default server;']) {
-    const second = new Cli(['serve', 'server.ts', '--socket', path], {
-      cwd: new Tree({ ...PACKAGE, 'server.ts': program(end) }).path,
+    const second = new Cli(['serve', 'server.mjs', '--socket', path], {
+      cwd: new Tree({ ...PACKAGE, 'server.mjs': program(end) }).path,
     });
     assert.is(await second.exit, 1);
     assert.match(second.err, /cannot serve .*a server already listens on/);
@@ -127,7 +127,7 @@ test('a path that another server uses is an error with code 1', async () => {
 
 test('a second server of a program is rejected', async () => {
   const two = "await server.listen(stdio());\nawait createServer({ name: 'two', version: '1' }).listen(stdio());";
-  const { server } = await serve({ 'server.ts': program(two) }, 'server.ts');
+  const { server } = await serve({ 'server.mjs': program(two) }, 'server.mjs');
   await server.said('serves one server per process, and this program has called listen() on two');
   server.process.kill('SIGTERM');
   assert.is(await server.exit, 0);

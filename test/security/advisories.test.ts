@@ -5,6 +5,7 @@ import { LATEST_MODERN } from '../../src/protocol/revisions.ts';
 import { settled } from '../../src/testing.ts';
 import { busy } from '../fuzz/conversation.ts';
 import { suite } from '../harness/door.ts';
+import { atScale, SCALE } from '../harness/scale.ts';
 import { type Flooding, flood } from '../http/flood.ts';
 import { answered, call, modern, refused, SELF } from '../http/modern.ts';
 import { Raw, rawRequest } from '../http/raw.ts';
@@ -64,22 +65,24 @@ test('CVE-2026-27896: beside the key that counts, its likeness changes nothing, 
     assert.equal((await answered(await call(url, 'echo', args))).content, [{ type: 'text', text: 'x' }]);
   }));
 
-test('CVE-2025-6515: of 1,000,000 session ids none comes twice, and every character is used as often as any other', () =>
+const IDS = atScale({ quick: 100_000, full: 1_000_000, proof: 1_000_000 });
+
+test(`CVE-2025-6515: of ${IDS} session ids none comes twice, and every character is used as often as any other`, () =>
   serving(async ({ url }) => {
     const real = await openSession(url);
     const counts = new Map<string, number>();
     const ids = new Set<string>();
-    for (let made = 0; made < 1_000_000; made += 1) {
+    for (let made = 0; made < IDS; made += 1) {
       const id = nanoid(real.id.length);
       ids.add(id);
       // Each place, in turn.
       const character = id.charAt(made % id.length);
       counts.set(character, (counts.get(character) ?? 0) + 1);
     }
-    assert.is(ids.size, 1_000_000);
+    assert.is(ids.size, IDS);
     assert.is(counts.size, 64);
     assert.match(real.id, /^[\w-]{22}$/);
-    const expected = 1_000_000 / 64;
+    const expected = IDS / 64;
     const chiSquare = [...counts.values()].reduce((sum, count) => sum + (count - expected) ** 2 / expected, 0);
     // 63 degrees of freedom: above 150 in one run of a hundred million.
     assert.ok(chiSquare < 150, String(chiSquare));
@@ -107,6 +110,9 @@ function counting(headers: readonly string[], extra: object): string {
     JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
   );
 }
+
+/** The bytes between two of its ends: odd, so that both ways of leaving have their turn. */
+const [SENT_STEP, READ_STEP] = SCALE === 'quick' ? [33, 51] : [11, 17];
 
 /** Sends so much of a request, reads so much of what comes, and is gone. */
 async function abort(url: string, text: string, sent: number, read: number, reset: boolean): Promise<void> {
@@ -139,8 +145,9 @@ test('CVE-2025-53365: R-06: a client that leaves after any byte that it sent or 
         await whole.until('the end of the stream', (heard) => heard.includes('0\r\n\r\n'));
         const length = whole.received;
         whole.cut();
-        for (let sent = 0; sent < text.length; sent += 11) await abort(url, text, sent, 0, sent % 2 === 1);
-        for (let read = 0; read <= length - 40; read += 17) await abort(url, text, text.length, read, read % 2 === 1);
+        for (let sent = 0; sent < text.length; sent += SENT_STEP) await abort(url, text, sent, 0, sent % 2 === 1);
+        for (let read = 0; read <= length - 40; read += READ_STEP)
+          await abort(url, text, text.length, read, read % 2 === 1);
       }
       const ping: Answer = await session.post(PING);
       assert.is(ping.status, 200);
@@ -157,7 +164,10 @@ test('CVE-2025-53365: R-06: a client that leaves after any byte that it sent or 
     { server: { limits: { maxInFlight: 1_000 } } },
   ));
 
-test('GHSA-9pj6-vhgr-3mwh, python-sdk 0f12dae: 100,000 refused requests and health checks leave no session and no timer', () =>
+/** Rounds of ten thousand refused requests and a thousand health checks. */
+const ROUNDS = atScale({ quick: 2, full: 10, proof: 10 });
+
+test(`GHSA-9pj6-vhgr-3mwh, python-sdk 0f12dae: ${ROUNDS * 10_000} refused requests, and health checks, leave no session and no timer`, () =>
   serving(async ({ url, clock, sessions }) => {
     // The actors of a new server become passive first.
     await clock.advance(60_000);
@@ -177,7 +187,7 @@ test('GHSA-9pj6-vhgr-3mwh, python-sdk 0f12dae: 100,000 refused requests and heal
       [{ method: 'POST', headers: { ...json, origin: 'http://evil.example.com' }, body: opening }, 403],
       [{ method: 'POST', headers: stranger, body: opening }, 404],
     ];
-    for (let round = 0; round < 10; round += 1) {
+    for (let round = 0; round < ROUNDS; round += 1) {
       const answers = await flood(url, Array.from({ length: 1_000 }, () => kinds.map(([one]) => one)).flat());
       for (const [index, { status }] of answers.entries()) {
         const expected = kinds[index % kinds.length]?.[1];

@@ -6,7 +6,7 @@ import * as assert from 'uvu/assert';
 import type { Amount, Flooded, Kind, Order } from '../fixtures/supervision/flooder.ts';
 import { compiled } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
-import { PROOF } from '../harness/scale.ts';
+import { atScale, PROOF } from '../harness/scale.ts';
 import { call } from '../http/modern.ts';
 import { Hosted } from '../workers/hosted.ts';
 
@@ -20,7 +20,7 @@ const FLOOD: Amount = FULL ? { ms: 60_000 } : { messages: 60, rejected: true };
 const LARGE_MB = 4;
 const SHORT_FLOOD: Amount = { messages: 12, rejected: false };
 
-const FLOODS: readonly Kind[] = [
+const KINDS: readonly Kind[] = [
   'client names',
   'capabilities of requests',
   'arguments of tasks',
@@ -30,6 +30,9 @@ const FLOODS: readonly Kind[] = [
   'arguments of requests that ask',
   'lists of objects',
 ];
+/** Quick: one of what a session keeps, one of what a store keeps, one of what a call keeps. */
+const QUICK: readonly Kind[] = ['client names', 'results of tasks', 'arguments of requests in flight'];
+const FLOODS = atScale({ quick: QUICK, full: KINDS, proof: KINDS });
 
 /** Sends the floods: the body of a message takes a process longer to send than the server to receive. */
 let flooder: { readonly child: ChildProcess; readonly ended: Promise<never> } | undefined;

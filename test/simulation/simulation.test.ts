@@ -12,7 +12,7 @@ import type { Report } from './world.ts';
 const test = suite('simulation');
 
 /** How many seeds there are; each is a world of its own. */
-const SEEDS = atScale({ quick: 40, full: 200, proof: 10_000 });
+const SEEDS = atScale({ quick: 20, full: 200, proof: 10_000 });
 timeLimit(PROOF ? 3_600_000 : 300_000);
 
 /** One seed alone, where TROUPE_SEED names it. */
