@@ -268,9 +268,10 @@ export function errorTypeOfCode(code: number): string {
   return CODES.has(text) ? text : OTHER;
 }
 
-function failedTool(result: Result): boolean {
-  if (result.kind === 'task result') return failedTool(result.result);
-  return result.kind === 'call' && result.result.isError === true;
+/** An executor of the author's may give nothing, despite its type: the emitter answers such a request with an error. */
+function failedTool(result: Result | null | undefined): boolean {
+  if (result?.kind === 'task result') return failedTool(result.result);
+  return result?.kind === 'call' && result.result?.isError === true;
 }
 
 function nameWithin(names: ReadonlyMap<string, unknown>, name: string): string {
