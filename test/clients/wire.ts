@@ -1,6 +1,8 @@
 /** What passes between an official client and a server, seen from beside it: every message, and how the server's process ended. */
 import { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Revision } from '../../src/protocol/revisions.ts';
 import { compiled } from '../harness/compiled.ts';
@@ -17,6 +19,13 @@ export function server(file: string, env: Record<string, string> = {}) {
     env: { NODE_NO_WARNINGS: '1', ...env },
     stderr: 'pipe' as const,
   };
+}
+
+/** How to spawn the command: as it was built, where it was, because that starts in two thirds of the processor time. */
+export function command(env: Record<string, string> = {}) {
+  const source = server('src/cli/main.ts', env);
+  const built = join(ROOT, 'dist/lib/cli/main.js');
+  return existsSync(built) ? { ...source, args: [built] } : source;
 }
 
 export interface Message {

@@ -105,7 +105,7 @@ async function ended(url: string, handle: string): Promise<Fields> {
 /** How long a cart waits: longer than a few starts of the shop, however slow this machine is just now. */
 async function patience(): Promise<number> {
   const began = performance.now();
-  const trial = openShop({}, 'built');
+  const trial = openShop();
   await trial.serve();
   trial.close();
   return Math.round(2_000 + 6 * (performance.now() - began));
@@ -150,7 +150,7 @@ async function sell(url: string, kill: () => Promise<void>): Promise<readonly Or
 }
 
 test(`R-01: killed ${KILLS} times: no acknowledged event is lost, each order is charged once, and each delay fires`, async () => {
-  const shop = openShop({ ORDER_PATIENCE_MS: String(await patience()) }, 'built');
+  const shop = openShop({ ORDER_PATIENCE_MS: String(await patience()) });
   const { url, kill, close } = await keepOpen(shop);
   try {
     const orders = await sell(url, kill);

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { server } from '../clients/wire.ts';
+import { command } from '../clients/wire.ts';
 
 const FILE = 'examples/order/server.ts';
 
@@ -33,11 +33,8 @@ export interface OrderShop {
   close(): void;
 }
 
-/**
- * @param more environment of the processes, beside where they keep what
- * @param from what they run: `src` as it is, or what was built of it last, which starts sooner
- */
-export function openShop(more: Record<string, string> = {}, from: 'source' | 'built' = 'source'): OrderShop {
+/** @param more environment of the processes, beside where they keep what */
+export function openShop(more: Record<string, string> = {}): OrderShop {
   const folder = mkdtempSync(join(tmpdir(), 'order-'));
   const ledger = join(folder, 'ledger');
   const env = { ORDER_LEDGER: ledger, ORDER_STORE: join(folder, 'orders.db'), ORDER_PACKING_MS: '300', ...more };
@@ -48,9 +45,7 @@ export function openShop(more: Record<string, string> = {}, from: 'source' | 'bu
   };
   // A test that runs out of time closes nothing.
   process.once('exit', end);
-  const source = server('src/cli/main.ts', env);
-  const { args, ...how }: Spawning =
-    from === 'source' ? source : { ...source, args: ['dist/lib/cli/main.js'], env: { ...env, NODE_NO_WARNINGS: '1' } };
+  const { args, ...how }: Spawning = command(env);
   return {
     stdio: { ...how, args: [...args, 'run', FILE] },
     charges: () => (existsSync(ledger) ? readFileSync(ledger, 'utf8').split('\n').filter(Boolean) : []),

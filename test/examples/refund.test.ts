@@ -13,7 +13,7 @@ import type { Transport as TransportV1 } from '@modelcontextprotocol/sdk/shared/
 import { CallToolResultSchema, ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import * as assert from 'uvu/assert';
 import { META } from '../../src/protocol/meta.ts';
-import { server } from '../clients/wire.ts';
+import { command } from '../clients/wire.ts';
 import { suite } from '../harness/door.ts';
 import { answered, send } from '../http/modern.ts';
 import { textIn } from '../http/support.ts';
@@ -45,8 +45,8 @@ function openDesk(more: Record<string, string> = {}): Desk {
     env,
     payments: () => readFileSync(file, 'utf8'),
     async serve(port = '0') {
-      const { command, args, cwd, env: shared } = server('src/cli/main.ts', env);
-      const child = spawn(command, [...args, 'serve', FILE, '--http', port], {
+      const { command: node, args, cwd, env: shared } = command(env);
+      const child = spawn(node, [...args, 'serve', FILE, '--http', port], {
         cwd,
         env: { ...process.env, ...shared },
         stdio: ['ignore', 'ignore', 'pipe'],
@@ -100,7 +100,7 @@ function user(meanwhile: (question: number) => Promise<void> = async () => {}) {
 }
 
 function stdioOf({ env }: Desk) {
-  const { args, ...how } = server('src/cli/main.ts', env);
+  const { args, ...how } = command(env);
   return { ...how, args: [...args, 'run', FILE] };
 }
 

@@ -35,14 +35,16 @@ export interface SearchOptions {
   readonly breaks?: Breaks;
   /** Most findings that are looked for. */
   readonly most?: number;
+  /** False: a finding keeps its whole plan. Shrinking takes most of the time. */
+  readonly shrinks?: boolean;
   /** Hears of each world. */
   lived?(report: Report): void;
 }
 
-/** What the violations of these seeds are, each shrunk, up to `most` of them. */
+/** What the violations of these seeds are, up to `most` of them, each shrunk. */
 export async function search(
   seeds: Iterable<number>,
-  { breaks, most = 3, lived }: SearchOptions = {},
+  { breaks, most = 3, shrinks = true, lived }: SearchOptions = {},
 ): Promise<readonly Finding[]> {
   const findings: Finding[] = [];
   for (const seed of seeds) {
@@ -50,7 +52,8 @@ export async function search(
     lived?.(report);
     const { violation } = report;
     if (violation === undefined) continue;
-    findings.push(await shrink(seed, violation, breaks));
+    const whole = { seed, violation, plan: planOf(seed), trace: report.trace };
+    findings.push(shrinks ? await shrink(seed, violation, breaks) : whole);
     if (findings.length === most) break;
   }
   return findings;

@@ -6,12 +6,13 @@ import * as assert from 'uvu/assert';
 import { sqlite } from '../../src/store/sqlite/sqlite.ts';
 import { type JournalEvent, StoreError, type Write } from '../../src/store/store.ts';
 import { suite, timeLimit } from '../harness/door.ts';
-import { actor, event, folder, full, host, type Opened, openHere, random } from './support.ts';
+import { atScale } from '../harness/scale.ts';
+import { actor, event, folder, host, type Opened, openHere, random } from './support.ts';
 
 timeLimit(600_000);
 const test = suite('damage');
 const place = folder();
-const FLIPS = full ? 1_000 : 60;
+const FLIPS = atScale({ quick: 30, full: 60, proof: 1_000 });
 const EVENTS = 20;
 const PAGE = 4_096;
 test.after(place.remove);
