@@ -1,4 +1,5 @@
 /** The options of `createServer`, and their defaults. */
+import { type AuditOptions, checkAuditOptions } from './audit/audit-options.ts';
 import type { Clock } from './clock.ts';
 import type { ExecutionOptions } from './executors/execution.ts';
 import type { Limits } from './limits.ts';
@@ -68,6 +69,11 @@ export interface ServerOptions extends Implementation {
    * reads. The messages of {@link ToolError} and {@link ProtocolError} are always sent. See docs/errors.md.
    */
   readonly errors?: 'message' | 'masked' | undefined;
+  /**
+   * Records who did what: denials, calls that may change something, sessions, questions, dead letters. Default: no audit.
+   * See docs/observe.md, "Audit".
+   */
+  readonly audit?: AuditOptions | undefined;
   /** Receives messages for the operator. Default: lines on stderr. */
   readonly log?: OperatorLog | undefined;
   /** A clock for tests. */
@@ -95,6 +101,7 @@ const OPTIONS: ReadonlySet<string> = new Set<keyof ServerOptions>([
   'watchdog',
   'afterLateError',
   'errors',
+  'audit',
   'log',
   'clock',
 ]);
@@ -109,6 +116,7 @@ export function checkOptions(options: ServerOptions): void {
   if (askThroughModel !== undefined && typeof askThroughModel !== 'boolean')
     throw new TypeError(`createServer: askThroughModel: expected true or false, got ${describe(askThroughModel)}`);
   checkWatchdog(options.watchdog);
+  checkAuditOptions(options.audit);
   if (afterLateError !== undefined && afterLateError !== 'serve' && afterLateError !== 'restart')
     throw new TypeError(`createServer: afterLateError: expected "serve" or "restart", got ${describe(afterLateError)}`);
   if (errors !== undefined && errors !== 'message' && errors !== 'masked')

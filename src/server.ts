@@ -2,6 +2,7 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AnyStateMachine } from 'xstate';
+import type { AuditQuery, AuditRecord } from './audit/audit-record.ts';
 import { systemClock } from './clock.ts';
 import { type Discovered, type DiscoverOptions, discover } from './discovery/discover.ts';
 import type { AnyMachine, EventSchemas, MachineOptions, TakesInput } from './handles/define-machine.ts';
@@ -375,6 +376,24 @@ export class Server {
   }
 
   /**
+   * Reads the latest records of the audit that a query selects, the oldest first, from the store or the file in the option
+   * `audit.to`.
+   * @param query the time of the earliest record, a principal, an element, an event, and the most records (1,000)
+   * @throws {TypeError | RangeError} without an audit, if a function receives its records, or for an invalid query
+   * @throws {StoreError} if the stored records are damaged
+   * @example const refunds = await server.audit({ element: 'tool refund', since: '2026-11-01' });
+   */
+  async audit(query: AuditQuery = {}): Promise<readonly AuditRecord[]> {
+    const { audit } = this.#core;
+    if (!audit)
+      throw new TypeError(
+        "server.audit: this server has no audit; pass createServer({ audit: { to: 'audit.jsonl' } })",
+      );
+    await this.#core.kept();
+    return audit.read(query);
+  }
+
+  /**
    * Calls the listener with each record of what the actors do, beginning with the actors that exist now, until the
    * returned function is called. Without listeners, inspection costs nothing.
    * @example const stop = server.inspect((record) => console.error(record.type, record));
@@ -385,12 +404,13 @@ export class Server {
 
   /** @internal Access for `troupe/inspector`. */
   get [INTERNALS](): Internals {
-    const { inspection, introduction, limits, log, machines, tools } = this.#core;
+    const { audit, inspection, introduction, limits, log, machines, tools } = this.#core;
     return {
       inspection,
       log,
       introduction,
       limits,
+      audit: audit?.mailbox,
       clock: this.options.clock ?? systemClock,
       machines: () =>
         [...machines.definitions(), ...tools.definitions()].flatMap(({ machine }) => (machine ? [machine] : [])),

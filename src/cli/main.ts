@@ -16,6 +16,7 @@ const commands: Readonly<Record<string, () => Promise<{ main(args: readonly stri
   call: () => import('./commands/call.ts'),
   inspect: () => import('./commands/inspect.ts'),
   open: () => import('./commands/open.ts'),
+  audit: () => import('./commands/audit.ts'),
   login: () => import('./commands/login.ts'),
   logout: () => import('./commands/logout.ts'),
   init: () => import('./commands/init.ts'),

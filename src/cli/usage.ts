@@ -57,6 +57,8 @@ export const USAGE = `Usage: troupe <command>
       the server offers as JSON
   troupe open RECORDING
       show a recording (of --record) in the inspector, without a server
+  troupe audit FILE
+      print the records of an audit log: who called what, and what was denied
   troupe login URL
       sign in to a server, and store the grant for troupe call
   troupe logout URL

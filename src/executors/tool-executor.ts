@@ -1,4 +1,5 @@
 /** Decides how a call of a tool runs: recovered, again, as a task, or as a request; and whether a model may answer for its client. */
+import type { AuditedCalls } from '../audit/audited-calls.ts';
 import { RequestContext, type RunOptions } from '../input/context.ts';
 import type { InteractiveRequests } from '../input/interactive-requests.ts';
 import type { RecordedReply } from '../messages/client-input.ts';
@@ -16,6 +17,8 @@ export interface ToolExecutorOptions {
   readonly tasks: Tasks;
   /** True if a model can currently answer input requests that its client cannot. */
   modelAnswers(): boolean;
+  /** Records calls; undefined without an audit. */
+  readonly audit: AuditedCalls | undefined;
 }
 
 export class ToolExecutor {
@@ -37,12 +40,23 @@ export class ToolExecutor {
     );
   };
 
-  /** @throws {ProtocolError} if the call must not run twice, or as its client asks */
+  /** @throws {ProtocolError} if the call must not run twice, or as its client asks, or if its audit is not possible */
   readonly run = (
     request: RequestView,
     implementation: ToolImplementation,
-    { tool, arguments: args }: Omit<ToolCall, 'implementation'>,
+    target: Omit<ToolCall, 'implementation'>,
   ): CallToolResult | Promise<CallToolResult> => {
+    const { audit } = this.#options;
+    if (!audit) return this.#execute(request, implementation, target);
+    const work = () => this.#execute(request, implementation, target);
+    return audit.run(request, target.tool, target.arguments, work);
+  };
+
+  #execute(
+    request: RequestView,
+    implementation: ToolImplementation,
+    { tool, arguments: args }: Omit<ToolCall, 'implementation'>,
+  ): CallToolResult | Promise<CallToolResult> {
     const { execution, interactive, tasks, modelAnswers } = this.#options;
     const { timeoutMs } = implementation;
     const call: ToolCall = { tool, arguments: args, implementation };
@@ -60,7 +74,7 @@ export class ToolExecutor {
     if (mode.as === 'request')
       return execution.execute(call, new RequestContext(request, interactive, timeoutMs, model && { model }));
     return tasks.run(request, mode, { call, execution, timeoutMs, model });
-  };
+  }
 }
 
 /** A call that another process may continue. */

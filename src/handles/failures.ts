@@ -108,13 +108,14 @@ export function endedBy(deaths: number): Error {
 }
 
 function letterOf(
-  { id: actor }: HandleRecord,
-  { date }: InstanceDeps,
+  { id: actor, name }: HandleRecord,
+  { audit, date }: InstanceDeps,
   mail: readonly AnyEventObject[],
   attempts: number,
   error: unknown,
   incident: string,
 ): DeadLetter {
+  audit?.send({ type: 'dead letter', element: `machine ${name}`, incident });
   return { actor, mail: historyOf(mail, MOST_MAIL), error: textOf(error), attempts, at: Math.round(date()), incident };
 }
 

@@ -2,7 +2,9 @@
 import type { ActorSystem } from '../actor/actor-system.ts';
 import type { XStateTimers } from '../clock.ts';
 import type { Limits } from '../limits.ts';
+import type { AuditMail } from '../messages/audit-messages.ts';
 import type { HandleView } from '../messages/handle-messages.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
 import type { Excess, Quota } from '../quota.ts';
 import type { Store } from '../store/store.ts';
 import type { NewReplies } from './footprint.ts';
@@ -17,6 +19,8 @@ export interface HandlesOptions extends Pick<PoisonEventsDeps, 'previous'> {
   /** The option of the server. */
   readonly errors?: 'message' | 'masked' | undefined;
   readonly quotas: { readonly handles: Quota; readonly retained: Quota };
+  /** Records dead letters. */
+  readonly audit?: Mailbox<AuditMail> | undefined;
 }
 
 export interface InstanceDeps extends Omit<HandlesOptions, 'system'>, ActorSystem {

@@ -4,6 +4,7 @@ import type { ActorSystem } from '../actor/actor-system.ts';
 import type { SlicedQueue } from '../clock.ts';
 import { nameOfOperation } from '../inspection/display-names.ts';
 import type { Limits } from '../limits.ts';
+import type { AuditMail } from '../messages/audit-messages.ts';
 import type { Question } from '../messages/client-input.ts';
 import type { HandlerRun, InteractiveRequestMail } from '../messages/input-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
@@ -32,6 +33,7 @@ export interface InteractiveRequestServices {
   readonly entries: Map<string, InteractiveRequestEntry>;
   /** The tasks whose handlers have ended. Each holds its place among the running handlers until it is processed. */
   readonly taskEnds: SlicedQueue<TaskEnd>;
+  readonly audit?: Mailbox<AuditMail> | undefined;
 }
 
 /** The end of a handler whose request has become a task. */
@@ -85,6 +87,11 @@ export class InteractiveRequestEntry implements SuspendedRequest, InteractiveRun
   begin(actor: Actor<InteractiveRequestMail>): void {
     this.#actor = actor;
     this.#services.entries.set(this.id, this);
+  }
+
+  /** Records questions and their answers; undefined without an audit. */
+  get audit(): Mailbox<AuditMail> | undefined {
+    return this.#services.audit;
   }
 
   get system(): ActorSystem {

@@ -17,6 +17,8 @@ import type { Outcome } from '../messages/results.ts';
 import type { TaskMail } from '../messages/task-messages.ts';
 import { ErrorCode, toWireError, wireError } from '../protocol/errors.ts';
 import { retainedSize } from '../protocol/heap.ts';
+import { isObject } from '../protocol/json.ts';
+import type { Operation } from '../protocol/operations.ts';
 import { abortRequest, makeInteractive } from '../requests/active-request.ts';
 import { respond } from '../requests/respond.ts';
 import { Unanswered } from './input-errors.ts';
@@ -148,6 +150,7 @@ class InteractiveRequest implements Behaviour<InteractiveRequestMail> {
       }
       const open = this.#open.add(question);
       if (!open) continue;
+      this.#audit(question);
       if (this.#task) this.#askByTask(this.#task, key, open);
       else if (!question.model) open.sendTo(this.#request, (reply) => this.#self.send({ type: 'replied', key, reply }));
     }
@@ -249,10 +252,22 @@ class InteractiveRequest implements Behaviour<InteractiveRequestMail> {
   #replied(key: string, reply: Reply): void {
     const open = this.#open.take(key);
     if (!open) return;
+    this.#audit(open.question, reply);
     // A task has counted it.
     const full = reply.ok ? this.#replies.add(key, reply.result, this.#task && 'counted') : undefined;
     if (full === undefined) return open.reply(reply);
     open.reply({ ok: false, error: wireError(ErrorCode.Overloaded, `the answer does not fit: ${full}`) });
+  }
+
+  /** Records a question, or its answer. */
+  #audit({ request: { method }, model }: Question, reply?: Reply): void {
+    const { audit } = this.#entry;
+    if (!audit) return;
+    const { client, operation, meta } = this.#request;
+    const from = model ? 'model' : 'client';
+    const event = { by: client, meta, element: elementOf(operation), question: method, from } as const;
+    if (!reply) audit.send({ type: 'asked', ...event });
+    else audit.send({ type: 'answered', ...event, outcome: outcomeOf(reply) });
   }
 
   /** Its handler no longer waits for these questions. */
@@ -352,4 +367,19 @@ class InteractiveRequest implements Behaviour<InteractiveRequestMail> {
     if (mail.type === 'ask') for (const question of mail.questions) question.fail(reason);
     if (this.#snapshot.status !== 'done') this.#fail({ type: 'cancel' }, reason);
   }
+}
+
+/** The element of a request, as its kind and its name. */
+function elementOf(operation: Operation): string | undefined {
+  if ('name' in operation) return `${operation.method === 'prompts/get' ? 'prompt' : 'tool'} ${operation.name}`;
+  return operation.method === 'resources/read' ? 'resource' : undefined;
+}
+
+/** The outcome of a question, without its content. */
+function outcomeOf(reply: Reply): 'accepted' | 'declined' | 'cancelled' | 'answered' | 'error' {
+  if (!reply.ok) return 'error';
+  const action = isObject(reply.result) ? reply.result.action : undefined;
+  if (action === 'accept') return 'accepted';
+  if (action === 'decline') return 'declined';
+  return action === 'cancel' ? 'cancelled' : 'answered';
 }

@@ -4,6 +4,7 @@ import { nanoid } from 'nanoid';
 import type { ActorSystem } from '../actor/actor.ts';
 import { type Clock, eachInSlices, SlicedQueue } from '../clock.ts';
 import type { Limits } from '../limits.ts';
+import type { AuditMail } from '../messages/audit-messages.ts';
 import type { HandlerRun, InteractiveRequestMail } from '../messages/input-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { HeldMemory, RequestView } from '../messages/request-view.ts';
@@ -34,6 +35,8 @@ export interface InteractiveRequestsOptions {
   readonly requestLog: RequestLog;
   readonly limits: Limits;
   readonly quotas: Quotas;
+  /** Records questions and their answers. */
+  readonly audit?: Mailbox<AuditMail> | undefined;
 }
 
 export class InteractiveRequests {

@@ -4,6 +4,7 @@ import {
   createCipheriv,
   createDecipheriv,
   createHash,
+  createHmac,
   createSecretKey,
   hkdfSync,
   type KeyObject,
@@ -23,6 +24,7 @@ export type OpenedSeal =
 const VERSION = 't1.';
 /** The derived key opens nothing else that the same secret protects (RFC 5869 section 3.2). */
 const PURPOSE = 'troupe requestState t1';
+const FINGERPRINT_PURPOSE = 'troupe audit arguments t1';
 const SHORTEST_SECRET = 32;
 /** Maximum length of a sealed text, in characters. */
 const LONGEST = 1_048_576;
@@ -45,6 +47,8 @@ export class KeyRing {
   /** The keys by id in hexadecimal; the first one seals. */
   readonly #keys: ReadonlyMap<string, Key>;
   readonly #first: Key;
+  /** The key of fingerprints, derived on first use. */
+  #fingerprints: KeyObject | undefined;
 
   /**
    * @param keys secrets of at least 32 characters: the first seals, all open. To rotate, put the new one in front.
@@ -92,6 +96,17 @@ export class KeyRing {
         `requestState: expected at most ${LONGEST} characters, got ${text.length}; store less in it, such as an id of data that is stored elsewhere`,
       );
     return text;
+  }
+
+  /**
+   * Returns the HMAC-SHA-256 of a value in base64url, under a key of its own. Unlike a {@link digest}, it cannot be
+   * compared with guessed values.
+   */
+  fingerprint(value: JsonValue): string {
+    this.#fingerprints ??= createSecretKey(
+      Buffer.from(hkdfSync('sha256', this.#first.secret, '', FINGERPRINT_PURPOSE, KEY_BYTES)),
+    );
+    return createHmac('sha256', this.#fingerprints).update(canonical(value)).digest('base64url');
   }
 
   /** Opens a text that a ring with one of these keys sealed for the same `bound`. Never throws. */

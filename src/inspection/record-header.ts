@@ -15,7 +15,8 @@ export type ActorKind =
   | 'invoked'
   | 'subscriptions'
   | 'task'
-  | 'client';
+  | 'client'
+  | 'audit';
 
 /**
  * A record's sequence number, its time in milliseconds of the server's clock, and its cause: the record that led to it,

@@ -65,6 +65,9 @@ export class ToolError extends Error {
   readonly [TOOL_ERROR] = true;
 }
 
+/** The data of the error for a call that the audit log could not record: over HTTP, the status is then 503. */
+export const NOT_RECORDED: JsonValue = Object.freeze({ reason: 'audit' });
+
 /** An error for an invalid parameter. @param where path below `params`, such as `arguments` or `_meta["…"]` */
 export function misfit(where: string, expected: string, got: unknown): ProtocolError {
   return new ProtocolError(ErrorCode.InvalidParams, `params.${where}: expected ${expected}, got ${describe(got)}`);

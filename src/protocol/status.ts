@@ -1,7 +1,7 @@
 /**
  * The HTTP status of each response. It depends on the error and the era, so the protocol decides it, not the transport.
  */
-import { ErrorCode, type ErrorCodeValue, type WireError } from './errors.ts';
+import { ErrorCode, type ErrorCodeValue, NOT_RECORDED, type WireError } from './errors.ts';
 
 /**
  * Status of a response to an admitted request. JSON-RPC errors leave with 200, except those for which a revision or
@@ -17,7 +17,8 @@ const ANSWERED: ReadonlyMap<ErrorCodeValue, number> = new Map([
 ]);
 
 export function statusOfAnswer(error: WireError | undefined): number {
-  return error === undefined ? 200 : (ANSWERED.get(error.code) ?? 200);
+  if (error === undefined) return 200;
+  return error.data === NOT_RECORDED ? 503 : (ANSWERED.get(error.code) ?? 200);
 }
 
 /**

@@ -1,5 +1,6 @@
 /** Creates the four executor actors, each around its execution: the author's or the default. */
 import type { ActorSystem } from '../actor/actor.ts';
+import type { AuditedCalls } from '../audit/audited-calls.ts';
 import { completionExecution } from '../executors/completions.ts';
 import {
   type Completable,
@@ -34,6 +35,7 @@ export interface ExecutorsOptions {
   answerable(): boolean;
   /** See {@link ExecutorOptions}. */
   admit(request: RequestView, label: string): void;
+  readonly audit: AuditedCalls | undefined;
 }
 
 /** Anything with completions: a prompt or a template. */
@@ -48,6 +50,7 @@ export function spawnExecutors(options: ExecutorsOptions) {
     interactive,
     tasks,
     modelAnswers: answerable,
+    audit: options.audit,
   });
   const resources = chooseExecution(executions.resources, resourceExecution());
   const prompts = chooseExecution(executions.prompts, promptExecution());

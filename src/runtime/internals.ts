@@ -2,6 +2,8 @@
 import type { Clock } from '../clock.ts';
 import type { Inspection } from '../inspection/inspection.ts';
 import type { Limits } from '../limits.ts';
+import type { AuditMail } from '../messages/audit-messages.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
 import type { ServerDescription } from '../messages/results.ts';
 import type { OperatorLog } from '../operator-log.ts';
 import type { Transport } from '../transports/transport.ts';
@@ -18,6 +20,8 @@ export interface Internals {
   /** The server as it introduces itself to clients. */
   introduction(): ServerDescription;
   readonly limits: Limits;
+  /** Records what viewers do; undefined without an audit. */
+  readonly audit?: Mailbox<AuditMail> | undefined;
   /**
    * Opens a transport, even if the launcher of the program serves it on the program's behalf. @throws the errors of its
    * `open`

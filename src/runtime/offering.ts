@@ -1,5 +1,6 @@
 /** Creates the registries, the executors, and the registrations through which authors reach them. */
 import type { ActorSystem } from '../actor/actor.ts';
+import type { AuditedCalls } from '../audit/audited-calls.ts';
 import type { PromptImplementation, ResourceImplementation, ToolImplementation } from '../executors/execution.ts';
 import { HandlerErrors } from '../executors/handler-errors.ts';
 import { endlessCycle } from '../handles/cycles.ts';
@@ -61,6 +62,8 @@ export interface OfferingOptions {
   readonly bus: Bus;
   readonly subscriptions: Mailbox<SubscriptionsMail>;
   admit(request: RequestView, label: string): void;
+  /** Records the calls of tools; undefined without an audit. */
+  readonly audit: AuditedCalls | undefined;
 }
 
 export interface Offering {

@@ -4,6 +4,7 @@
 import { getHeapStatistics } from 'node:v8';
 import { nanoid } from 'nanoid';
 import { createActorSystem } from '../actor/actor-system.ts';
+import { Audit } from '../audit/server-audit.ts';
 import { type Clock, systemClock, type Timer } from '../clock.ts';
 import { idIn } from '../codec/inbound/parse.ts';
 import { Outbound } from '../codec/outbound/outbound.ts';
@@ -63,6 +64,8 @@ export interface Runtime extends Pick<Offering, 'tools' | 'machines' | 'resource
   readonly log: NonNullable<ServerOptions['log']>;
   readonly supervision: Supervision;
   readonly limits: Limits;
+  /** Undefined without the option. */
+  readonly audit: Audit | undefined;
   /** The server as it introduces itself to clients. */
   introduction(): ServerDescription;
   /** The open store. */
@@ -107,8 +110,11 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
   // Requests that wait for input.
   const keys = new StateKeys(options.keys);
   keeping.restoring(() => keys.load(keeping.store, clock));
+  const audit = options.audit && new Audit(options.audit, { system, store: keeping.store, keys });
+  if (audit) keeping.restoring(() => audit.open());
+  supervision.audits(audit?.mailbox);
   const requestLog = new RequestLog({ system, limits, store: keeping.store });
-  const interactive = new InteractiveRequests({ system, keys, requestLog, limits, quotas });
+  const interactive = new InteractiveRequests({ system, keys, requestLog, limits, quotas, audit: audit?.mailbox });
 
   const capabilities = new RegisteredCapabilities(options, info);
   const catalogues = createCatalogues();
@@ -146,7 +152,10 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
   });
 
   const previous = () => launcher()?.previous?.();
-  const handles = new Handles({ system, store: keeping.store, limits, quotas, errors: options.errors, previous });
+  const handles = new Handles({
+    ...{ system, store: keeping.store, limits, quotas, errors: options.errors, previous },
+    audit: audit?.mailbox,
+  });
   supervision.releases(handles);
   keeping.restoring(() => handles.restore());
   handles.onChange(({ view: { machine, handle }, principal }) => {
@@ -170,6 +179,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
     bus,
     subscriptions: subscriptions.mailbox,
     admit: supervision.admit,
+    audit: audit?.calls,
   });
   const { registries } = offering;
   keeping.restoring(() => tasks.restore(registries.tools));
@@ -200,6 +210,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
       lasting,
       definitions: catalogues.tools,
       tools: registries.tools,
+      audit: audit?.calls,
     });
   const router = new RequestRouter({
     ...registries,
@@ -230,6 +241,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
     connections,
     lasting,
     server: server.mailbox,
+    audit: audit?.mailbox,
   });
   bus.on('fault', ({ where, error }) => void incident(where, error));
 
@@ -240,6 +252,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
   let unguard: (() => void) | undefined;
   let hold: Timer | undefined;
   let preload: Timer | undefined;
+  let started = false;
   let resolveStopped = (): void => {};
   const stopped = new Promise<void>((resolve) => {
     resolveStopped = resolve;
@@ -275,6 +288,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
     directory.closeAll(reason);
     await kept?.close();
     await handles.stop();
+    await audit?.close(reason);
     await keeping.close();
     system.resting.end();
     unguard?.();
@@ -301,6 +315,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
     supervision,
     limits,
     introduction: () => capabilities.describe(),
+    audit,
     kept: () => keeping.open().then(() => keeping.store),
     close(reason) {
       launcher()?.closes?.(reason, 'program');
@@ -341,6 +356,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
           refusal: (code, message, id) => outbound.refusal({ code, message }, id),
           idIn,
           http: options.http,
+          audit: audit?.mailbox,
           dormantSessions: kept && directory,
           sleepers: kept && directory,
           requestClose(reason) {
@@ -354,6 +370,8 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
         failed.add(transport);
         throw error;
       }
+      if (!started) audit?.mailbox.send({ type: 'started' });
+      started = true;
       server.mailbox.send({ type: 'started' });
       preload ??= systemClock.after(PRELOAD_MS, preloadAjv);
     },

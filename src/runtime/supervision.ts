@@ -4,6 +4,8 @@ import type { ActorSystem } from '../actor/actor-system.ts';
 import { currentTurn } from '../actor/current-turn.ts';
 import type { Quarantined } from '../actor/quarantine.ts';
 import type { Handles } from '../handles/handles.ts';
+import type { AuditMail } from '../messages/audit-messages.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import { running } from '../requests/running.ts';
@@ -32,6 +34,7 @@ export class Supervision {
   #untell: (() => void) | undefined;
   #watchdog: Watchdog | undefined;
   #handles: Handles | undefined;
+  #audit: Mailbox<AuditMail> | undefined;
   #restarting = false;
 
   constructor(options: SupervisionOptions) {
@@ -47,11 +50,17 @@ export class Supervision {
     const letters = poison.all().filter(({ incident }) => !known.has(incident));
     if (letters.length === 0) return;
     await store.commit(letters.map((call) => ({ type: 'dead letter', letter: letterOf(call) })));
+    for (const { element, incident } of letters) this.#audit?.send({ type: 'dead letter', element, incident });
   };
 
   /** Registers the handles, whose poison events can be released, too. */
   releases(handles: Handles): void {
     this.#handles = handles;
+  }
+
+  /** Registers the audit log, which records dead letters. */
+  audits(log: Mailbox<AuditMail> | undefined): void {
+    this.#audit = log;
   }
 
   /** Called when a transport opens. `watchdog` is the option of that name. */

@@ -8,6 +8,7 @@ import { Inbound, type OpenedSession, type SessionOpener } from '../codec/inboun
 import type { Outbound } from '../codec/outbound/outbound.ts';
 import { spawnEmitter } from '../emitters/emitter.ts';
 import type { Limits } from '../limits.ts';
+import type { AuditMail } from '../messages/audit-messages.ts';
 import type { Auth } from '../messages/auth.ts';
 import type { ClientFacts } from '../messages/client-facts.ts';
 import type { ConnectionId, Exchange, Reader } from '../messages/connection-events.ts';
@@ -42,6 +43,8 @@ export interface ConnectionServices {
   readonly replies?: Pick<ReplyCache, 'storing'> | undefined;
   /** While draining, gets `connection idle` when no request of a connection is in flight any more. */
   readonly server: Mailbox<ServerMail>;
+  /** Records sessions; undefined without an audit. */
+  readonly audit: Mailbox<AuditMail> | undefined;
 }
 
 /** The properties of a connection, besides its id. */
@@ -81,6 +84,8 @@ export class Connection implements SessionOpener {
   readonly #emitter: Actor<EmitterMail>;
   readonly #requests: Actor<RequestsMail>;
   #session: OpenSession | undefined;
+  /** True if its session leaves memory and does not end. */
+  #hibernates = false;
   /** Runs once the client has ended its input. */
   #grace: Timer | undefined;
 
@@ -152,6 +157,7 @@ export class Connection implements SessionOpener {
     this.#session = opened;
     sessions.add(this.#id, principal, opening);
     subscriptions.send({ type: 'session opened', session: mailbox });
+    if (!keep?.was) this.#services.audit?.send({ type: 'session opened', by: opened.client });
     const watches = keep?.was?.watches;
     if (watches?.length) subscriptions.send({ type: 'session restored', session: mailbox, watches });
     return { id, client: opened.client, requests: this.#requests.mailbox };
@@ -199,6 +205,7 @@ export class Connection implements SessionOpener {
     this.#grace?.cancel();
     this.#endOutput(reason);
     this.#requests.mailbox.send({ type: 'abandon', reason });
+    this.#hibernates = hibernates === true;
     this.#session?.actor.mailbox.send({ type: hibernates ? 'hibernate' : 'close', reason });
     this.#emitter.stop(reason);
     this.#requests.stop(reason);
@@ -285,8 +292,9 @@ export class Connection implements SessionOpener {
   }
 
   #sessionClosed(reason: string): void {
-    const { bus, sessions, subscriptions } = this.#services;
-    const actor = this.#session?.actor;
+    const { audit, bus, sessions, subscriptions } = this.#services;
+    const { actor, client } = this.#session ?? {};
+    if (client && !this.#hibernates) audit?.send({ type: 'session ended', by: client, reason });
     this.#session = undefined;
     if (actor) {
       actor.stop(reason);

@@ -4,6 +4,7 @@
  */
 import { hash as digestOf } from 'node:crypto';
 import type { ActorSystem } from '../actor/actor-system.ts';
+import type { AuditedCalls } from '../audit/audited-calls.ts';
 import type { Limits } from '../limits.ts';
 import type { EmitterMail } from '../messages/emitter-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
@@ -36,6 +37,8 @@ export interface ReplyCacheOptions {
   readonly definitions: { get(tool: string): { readonly definition: unknown } | undefined };
   /** The actor that runs calls. */
   readonly tools: RequestTarget;
+  /** Records the start of a call together with its marker; undefined without an audit. */
+  readonly audit: Pick<AuditedCalls, 'announce'> | undefined;
 }
 
 /** Identifies one call for as long as its outcome is stored. */
@@ -213,8 +216,12 @@ export class ReplyCache implements RequestTarget {
 
   /** Runs a call when its marker is durable. All calls that begin in one turn wait together. */
   #mark(mail: RequestMail, call: Call): void {
+    const { operation } = mail.request;
     const starting = this.#starting;
     const isFirst = starting.push({ mail, call }) === 1;
+    const { audit, definitions } = this.#options;
+    if (audit && operation.method === 'tools/call')
+      audit.announce(mail.request, definitions.get(operation.name)?.definition);
     const stored = this.#store(this.#marker(call));
     if (!isFirst) return;
     stored.then(

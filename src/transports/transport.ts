@@ -4,7 +4,9 @@
  */
 
 import type { Clock, Pace } from '../clock.ts';
+import type { AuditMail } from '../messages/audit-messages.ts';
 import type { DormantSessions } from '../messages/dormant-sessions.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
 import type { ErrorCodeValue } from '../protocol/errors.ts';
 import type { JsonObject } from '../protocol/json.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
@@ -41,6 +43,8 @@ export interface TransportHost {
   idIn(text: string): RequestId | undefined;
   /** The server's own HTTP options; each applies to an HTTP transport without its own value. */
   readonly http?: SharedHttpOptions | undefined;
+  /** Records what the transport itself denies and limits; undefined without an audit. */
+  readonly audit?: Mailbox<AuditMail> | undefined;
   /** The hibernating sessions in the store; undefined without a durable store. */
   readonly dormantSessions?: DormantSessions | undefined;
   /** @deprecated Use `dormantSessions`. */

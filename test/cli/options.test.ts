@@ -65,6 +65,7 @@ export const server = createServer({
   watchdog: { softMs: 100 },
   afterLateError: 'restart',
   errors: 'masked',
+  audit: { to: here + 'audit.jsonl' },
   log: (level, message) => appendFileSync(here + 'log.txt', level + ': ' + message + '\\n'),
   clock,
 });
@@ -517,6 +518,11 @@ const CHECKS: { readonly [O in keyof Required<ServerOptions>]: Check } = {
     const text = textOf(await served.modern('tools/call', { name: 'fail', arguments: {} }));
     const [, incident = ''] = /^The tool failed \(incident (\S+);/.exec(text) ?? [];
     assert.match(logOf(served), `error: incident ${incident} in tool "fail": Error: disk full\n    at `);
+  },
+  async audit(served) {
+    await served.modern('tools/call', { name: 'pid', arguments: {} });
+    const file = join(served.folder, 'audit.jsonl');
+    await until(() => existsSync(file) && readFileSync(file, 'utf8').includes('"element":"tool pid"'));
   },
   async afterLateError(served) {
     const before = textOf(await served.modern('tools/call', { name: 'late', arguments: {} }));

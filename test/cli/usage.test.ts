@@ -36,6 +36,7 @@ test('--help and --version answer on stdout', async () => {
     'top [URL|PID]',
     'call TARGET [TOOL [KEY=VALUE…]]',
     'inspect TARGET',
+    'audit FILE',
     'login URL',
     'logout URL',
   ]) {

@@ -39,6 +39,7 @@ const COMPARED: Readonly<Record<keyof ServerOptions, boolean>> = {
   watchdog: true,
   afterLateError: true,
   errors: true,
+  audit: true,
   log: false,
   clock: false,
 };

@@ -38,8 +38,9 @@ export class Controller {
   /** @throws {InputError} */
   async run(given: unknown): Promise<CommandOutcome> {
     const command = readCommand(given);
-    const { inspection, log } = this.#options.inside;
+    const { audit, inspection, log } = this.#options.inside;
     const { action, ...data } = command;
+    audit?.send({ type: 'control', action, element: elementOf(command) });
     // Without a listener, no record is made: log the command for the operator.
     if (!inspection.observed) log('info', `inspector: ${action} ${this.#words(data).slice(0, MAX_LOGGED)}`);
     const record = inspection.on ? inspection.record({ type: 'control', action, data }) : 0;
@@ -121,6 +122,20 @@ export class Controller {
   #words(value: unknown): string {
     const plain = plainOf(value, this.#options.redactor);
     return typeof plain === 'string' ? plain : jsonTextOf(plain);
+  }
+}
+
+/** The subject of a command, without its data. */
+function elementOf(command: Command): string | undefined {
+  switch (command.action) {
+    case 'send':
+      return `${command.event.type} to ${command.actor}`;
+    case 'close':
+      return `connection ${command.connection}`;
+    case 'call':
+      return `tool ${command.tool}`;
+    default:
+      return undefined;
   }
 }
 

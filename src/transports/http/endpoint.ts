@@ -224,7 +224,7 @@ export class Endpoint implements RouteAnswers {
     const excess =
       (this.#options.rate && this.#load.tooOften(this.#who(request, principal), host.clock.now())) ??
       (request.method === 'DELETE' ? undefined : this.#load.begin(principal));
-    if (excess) return this.#tooMuch(request, excess);
+    if (excess) return this.#tooMuch(request, principal, excess);
     switch (request.method) {
       case 'POST':
         return routes.post(request, query, principal);
@@ -243,8 +243,11 @@ export class Endpoint implements RouteAnswers {
     return `address ${request.remoteAddress ?? ''}`;
   }
 
-  #tooMuch(request: HttpRequest, { option, message, retryMs }: LoadExcess): void {
-    this.#open?.host.metrics.refused(option);
+  #tooMuch(request: HttpRequest, principal: string, { option, message, retryMs }: LoadExcess): void {
+    const { remoteAddress } = request;
+    const { audit, metrics } = this.#open?.host ?? {};
+    metrics?.refused(option);
+    audit?.send({ type: 'limited', by: { principal }, rule: option, remoteAddress });
     const headers = { 'retry-after': String(Math.ceil(retryMs / 1_000)) };
     this.refuse(request, { status: 429, message, headers }, ErrorCode.Overloaded);
   }

@@ -1,6 +1,6 @@
 /** Counts the open exchanges of each principal, and limits its request rate. */
 import { Quota } from '../../quota.ts';
-import { TokenBucket } from './token-bucket.ts';
+import { TokenBucket } from '../../token-bucket.ts';
 
 export interface PrincipalLoadLimits {
   readonly maxExchanges: number;

@@ -1,7 +1,7 @@
 /** The token bucket: a burst at once, then the rate, and waiting as long as it says is enough. */
 import fc from 'fast-check';
 import * as assert from 'uvu/assert';
-import { TokenBucket } from '../../../src/transports/http/token-bucket.ts';
+import { TokenBucket } from '../../../src/token-bucket.ts';
 import { suite } from '../../harness/door.ts';
 
 const test = suite('token bucket');

@@ -1,0 +1,295 @@
+/** The audit log actor: writes a record of each event that is audited, counts repeated refusals, and reports lost records. */
+import { hash } from 'node:crypto';
+import { hostname } from 'node:os';
+import { type Actor, type ActorSystem, type Behaviour, spawn } from '../actor/actor.ts';
+import { isoOf, type Timer } from '../clock.ts';
+import type { Facts } from '../inspection/records.ts';
+import type { AuditCaller, AuditedCall, AuditKept, AuditMail } from '../messages/audit-messages.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
+import { messageOf } from '../protocol/json.ts';
+import type { AuditDestination } from './audit-file.ts';
+import type { AuditEvent, AuditRecord } from './audit-record.ts';
+
+export interface AuditLogOptions {
+  readonly system: ActorSystem;
+  readonly events: ReadonlySet<AuditEvent>;
+  readonly destination: AuditDestination;
+}
+
+/** Most records that wait for the destination. Further ones are lost, and the calls that need them are rejected. */
+const MAX_WAITING = 10_000;
+/** Milliseconds in which equal refusals of one principal make one record. */
+const WINDOW_MS = 10_000;
+/** Most refusals that are counted at a time. Beyond, the oldest is written early. */
+const MAX_WINDOWS = 10_000;
+/** Milliseconds between two log messages about lost records. */
+const REPORT_MS = 60_000;
+/** Longest name of a client, in characters. */
+const MAX_NAME = 100;
+
+/** Equal refusals of one principal since the last record of them. */
+interface Window {
+  /** Without its time. */
+  readonly record: RecordMembers;
+  readonly until: number;
+  count: number;
+}
+
+type RecordMembers = Omit<AuditRecord, 'at' | 'node'>;
+
+/** Records that the destination keeps together. */
+interface Batch {
+  readonly promise: Promise<void>;
+  records: number;
+  readonly kept: Mailbox<AuditKept>[];
+}
+
+export function spawnAuditLog(options: AuditLogOptions): Actor<AuditMail> {
+  return spawn({ kind: 'audit', address: 'audit' }, options.system, (self) => new AuditLog(options, self));
+}
+
+class AuditLog implements Behaviour<AuditMail> {
+  /** Never quarantined: nothing else could write the records. */
+  readonly policy = { restarts: Number.POSITIVE_INFINITY, windowMs: 1 };
+  readonly #options: AuditLogOptions;
+  readonly #self: Mailbox<AuditMail>;
+  readonly #node = hostname();
+  /** Refusals by principal, element and rule; the earliest window first. */
+  readonly #windows = new Map<string, Window>();
+  #timer: Timer | undefined;
+  #waiting = 0;
+  #batch: Batch | undefined;
+  /** Records that were lost since the last `lost` record. */
+  #lost = 0;
+  #reported = Number.NEGATIVE_INFINITY;
+  /** Receivers that wait until nothing is being written. */
+  #flushing: Mailbox<AuditKept>[] = [];
+
+  constructor(options: AuditLogOptions, self: Mailbox<AuditMail>) {
+    this.#options = options;
+    this.#self = self;
+  }
+
+  state(): string {
+    return this.#waiting === 0 ? 'idle' : `writing (${this.#waiting})`;
+  }
+
+  facts(): Facts {
+    return { waiting: this.#waiting, counted: this.#windows.size, lost: this.#lost };
+  }
+
+  receive(mail: AuditMail): void {
+    switch (mail.type) {
+      case 'denied': {
+        const { rule, scopesHad, scopesNeeded, incident } = mail;
+        return this.#refused({
+          event: 'denied',
+          ...about(mail),
+          decision: 'denied',
+          ...(rule === undefined ? {} : { rule }),
+          ...(scopesHad === undefined ? {} : { scopesHad }),
+          ...(scopesNeeded === undefined ? {} : { scopesNeeded }),
+          ...(incident === undefined ? {} : { incident }),
+        });
+      }
+      case 'limited':
+        return this.#refused({ event: 'limited', ...about(mail), decision: 'limited', rule: mail.rule });
+      case 'call started':
+        return this.#write({ event: 'call', ...ofCall(mail.call), decision: 'allowed', outcome: 'started' }, mail.kept);
+      case 'call ended': {
+        const { call, event, outcome, errorType, ms } = mail;
+        return this.#event({
+          event,
+          ...ofCall(call),
+          decision: 'allowed',
+          outcome,
+          ...(errorType === undefined ? {} : { errorType }),
+          ...(ms === undefined ? {} : { ms }),
+        });
+      }
+      case 'session opened':
+        return this.#event({ event: 'session opened', ...caller(mail.by) });
+      case 'session ended':
+        return this.#event({ event: 'session ended', ...caller(mail.by), outcome: mail.reason });
+      case 'asked':
+        return this.#event({ event: 'asked', ...about(mail), question: mail.question, from: mail.from });
+      case 'answered': {
+        const { question, from, outcome } = mail;
+        return this.#event({ event: 'answered', ...about(mail), question, from, outcome });
+      }
+      case 'dead letter':
+        return this.#event({ event: 'dead letter', element: mail.element, incident: mail.incident });
+      case 'control': {
+        const { action, element, principal } = mail;
+        return this.#event({
+          event: 'control',
+          ...(principal === undefined ? {} : { principal }),
+          ...(element === undefined ? {} : { element }),
+          outcome: action,
+        });
+      }
+      case 'started':
+        return this.#event({ event: 'started' });
+      case 'stopped':
+        return this.#event({ event: 'stopped', outcome: mail.reason });
+      case 'window over':
+        return this.#closeWindows(this.#options.system.clock.now());
+      case 'written':
+        return this.#written(mail.count, mail.error);
+      case 'flush':
+        this.#closeWindows(Number.POSITIVE_INFINITY);
+        if (this.#waiting === 0) mail.kept.send({ type: 'kept', error: undefined });
+        else this.#flushing.push(mail.kept);
+    }
+  }
+
+  crashed(mail: AuditMail, error: unknown): void {
+    this.#options.system.incident('the audit log', error);
+    if ('kept' in mail) mail.kept.send({ type: 'kept', error });
+    this.#lost += 1;
+  }
+
+  #event(record: RecordMembers): void {
+    if (this.#options.events.has(record.event)) this.#write(record);
+  }
+
+  /** Writes the first of equal refusals at once, and counts the others until their window is over. */
+  #refused(record: RecordMembers): void {
+    if (!this.#options.events.has(record.event)) return;
+    const { clock } = this.#options.system;
+    const { event, principal, element, rule, scopesNeeded, remoteAddress } = record;
+    const key = [event, principal, element, rule, scopesNeeded?.join(' '), remoteAddress].join('\n');
+    const open = this.#windows.get(key);
+    if (open) {
+      open.count += 1;
+      return;
+    }
+    this.#write(record);
+    if (this.#windows.size >= MAX_WINDOWS)
+      for (const [first] of this.#windows) return this.#replace(first, key, record);
+    this.#windows.set(key, { record, until: clock.now() + WINDOW_MS, count: 0 });
+    this.#timer ??= clock.after(WINDOW_MS, () => this.#self.send({ type: 'window over' }));
+  }
+
+  #replace(first: string, key: string, record: RecordMembers): void {
+    const window = this.#windows.get(first);
+    this.#windows.delete(first);
+    if (window) this.#writeCount(window);
+    this.#windows.set(key, { record, until: this.#options.system.clock.now() + WINDOW_MS, count: 0 });
+  }
+
+  /** Writes the counts of the windows that are over. A refusal that continues has a new window. */
+  #closeWindows(now: number): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    const { clock } = this.#options.system;
+    for (const [key, window] of [...this.#windows]) {
+      if (window.until > now) {
+        this.#timer = clock.after(window.until - now, () => this.#self.send({ type: 'window over' }));
+        return;
+      }
+      this.#windows.delete(key);
+      if (window.count === 0) continue;
+      this.#writeCount(window);
+      if (now !== Number.POSITIVE_INFINITY)
+        this.#windows.set(key, { record: window.record, until: now + WINDOW_MS, count: 0 });
+    }
+  }
+
+  #writeCount({ record, count }: Window): void {
+    if (count > 0) this.#write(count === 1 ? record : { ...record, count });
+  }
+
+  #write(members: RecordMembers, kept?: Mailbox<AuditKept>): void {
+    const { system, destination } = this.#options;
+    if (this.#waiting >= MAX_WAITING) {
+      const error = new Error(`${MAX_WAITING} records wait for the destination of the audit log`);
+      kept?.send({ type: 'kept', error });
+      return this.#lose(1, error);
+    }
+    const promise = destination.write({ at: isoOf(system.clock.date()), node: this.#node, ...members });
+    this.#waiting += 1;
+    if (this.#batch?.promise === promise) {
+      this.#batch.records += 1;
+      if (kept) this.#batch.kept.push(kept);
+      return;
+    }
+    const batch: Batch = { promise, records: 1, kept: kept ? [kept] : [] };
+    this.#batch = batch;
+    const written = (error: unknown): void => {
+      if (this.#batch === batch) this.#batch = undefined;
+      // First, so that a rejected call is not answered before it is known to be lost.
+      this.#self.send({ type: 'written', count: batch.records, error });
+      for (const waiting of batch.kept) waiting.send({ type: 'kept', error });
+    };
+    promise.then(
+      () => written(undefined),
+      (error: unknown) => written(error ?? new Error('the destination of the audit log failed')),
+    );
+  }
+
+  #written(count: number, error: unknown): void {
+    this.#waiting -= count;
+    if (error !== undefined) this.#lose(count, error);
+    else if (this.#lost > 0) {
+      const lost = this.#lost;
+      this.#lost = 0;
+      this.#write({ event: 'lost', count: lost });
+    }
+    if (this.#waiting > 0) return;
+    for (const waiting of this.#flushing.splice(0)) waiting.send({ type: 'kept', error: undefined });
+  }
+
+  #lose(count: number, error: unknown): void {
+    const { clock, log } = this.#options.system;
+    this.#lost += count;
+    const now = clock.now();
+    if (now - this.#reported < REPORT_MS) return;
+    this.#reported = now;
+    log('error', `the audit log lost ${this.#lost} records: ${messageOf(error)}`);
+  }
+}
+
+type Person = Pick<AuditRecord, 'principal' | 'client' | 'session'>;
+
+function caller({ principal, info, session }: AuditCaller): Person {
+  return {
+    principal,
+    ...(info === undefined ? {} : { client: nameOf(info) }),
+    ...(session === undefined ? {} : { session: hash('sha256', session.id, 'base64url') }),
+  };
+}
+
+function nameOf({ name, version }: NonNullable<AuditCaller['info']>): string {
+  return (version === undefined ? name : `${name} ${version}`).slice(0, MAX_NAME);
+}
+
+interface About extends Omit<AuditedCall, 'element' | 'argumentsDigest'> {
+  readonly element?: string | undefined;
+}
+
+function about({ by, element, meta, remoteAddress }: About): Omit<RecordMembers, 'event'> {
+  const traceId = traceOf(meta?.traceparent);
+  return {
+    ...caller(by),
+    ...(element === undefined ? {} : { element }),
+    ...(traceId === undefined ? {} : { traceId }),
+    ...(remoteAddress === undefined ? {} : { remoteAddress }),
+  };
+}
+
+function ofCall(audited: AuditedCall): Omit<RecordMembers, 'event'> {
+  const { call, argumentsDigest, arguments: args } = audited;
+  return {
+    ...about(audited),
+    argumentsDigest,
+    ...(args === undefined ? {} : { arguments: args }),
+    ...(call === undefined ? {} : { call }),
+  };
+}
+
+/** The trace id of a `traceparent` (W3C Trace Context). Other text may be a secret that a client put there. */
+function traceOf(traceparent: unknown): string | undefined {
+  if (typeof traceparent !== 'string') return undefined;
+  return /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$/.exec(traceparent)?.[1];
+}

@@ -1,0 +1,116 @@
+/** `troupe audit [FILE]`: prints the records of an audit log from its file, or from the durable state of a server. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { readFileAudit, readStoredAudit } from '../../audit/server-audit.ts';
+import type { AuditQuery, AuditRecord } from '../../audit/audit-record.ts';
+import { isoOf, systemClock } from '../../clock.ts';
+import { messageOf } from '../../protocol/json.ts';
+import { StoreError } from '../../store/store.ts';
+import { readOptions, wholeNumber } from '../command-options.ts';
+import { safe } from '../top/format.ts';
+import { say, UsageError } from '../usage.ts';
+
+const OPTIONS = { data: 'DIR', principal: 'NAME', element: 'NAME', since: 'TIME', limit: 'N', json: '' };
+
+const HELP = `Usage: troupe audit FILE [--principal NAME] [--element NAME] [--since TIME]
+       troupe audit --data DIR [--principal NAME] [--element NAME] [--since TIME]
+
+Prints the latest records of an audit log, the oldest first: of a file, with its
+rotated predecessors, or of the durable state in DIR. A server that runs has DIR
+open for itself: stop it, or read with server.audit() in its program.
+
+  --principal NAME       only records of this principal
+  --element NAME         only records of this element: refund, or "tool refund"
+  --since TIME           only records since a date (2026-11-22T10:00Z), or of the
+                         last minutes, hours or days (30m, 12h, 7d)
+  --limit N              at most N records (1000)
+  --json                 print each record as one line of JSON
+`;
+
+const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** Runs the command. @throws {UsageError} */
+export async function main(args: readonly string[]): Promise<void> {
+  const line = readOptions('audit', args, OPTIONS);
+  if (!line) return void process.stdout.write(HELP);
+  const { values, positionals } = line;
+  const [file, ...more] = positionals;
+  if (more.length > 0) throw new UsageError(`troupe audit: expected one FILE, got ${positionals.join(' ')}`);
+  const query: AuditQuery = {
+    principal: values.principal,
+    element: values.element,
+    since: sinceOf(values.since),
+    limit: wholeNumber('audit', 'limit', values.limit, 1_000),
+  };
+  const json = values.json !== undefined;
+  try {
+    const records = await read(file, values.data, query);
+    process.stdout.write(records.map((record) => `${json ? JSON.stringify(record) : textOf(record)}\n`).join(''));
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    const hint =
+      error instanceof StoreError && error.fault === 'locked'
+        ? '. Stop its server, or read with server.audit() in its program'
+        : '';
+    say(`troupe audit: ${safe(messageOf(error))}${hint}`);
+    process.exitCode = 1;
+  }
+}
+
+/** @throws {UsageError | StoreError} */
+async function read(
+  file: string | undefined,
+  directory: string | undefined,
+  query: AuditQuery,
+): Promise<readonly AuditRecord[]> {
+  if ((file === undefined) === (directory === undefined))
+    throw new UsageError(`troupe audit: expected FILE or --data DIR, got ${file === undefined ? 'none' : 'both'}`);
+  if (file !== undefined) {
+    if (!existsSync(file)) throw new UsageError(`troupe audit: expected FILE, got ${safe(file)}: no such file`);
+    const damaged = (name: string, lines: number): void =>
+      say(`troupe audit: ${safe(name)}: skipped ${lines} lines that are no audit records`);
+    return readFileAudit(file, query, damaged);
+  }
+  const path = join(directory ?? '', 'troupe.db');
+  if (!existsSync(path))
+    throw new UsageError(`troupe audit: --data: there is no durable state in ${safe(directory ?? '')}`);
+  // Loads a database.
+  const { sqlite } = await import('../../store/sqlite/sqlite.ts');
+  const store = sqlite(path);
+  await store.open({
+    clock: systemClock,
+    log: (level, message) => level !== 'info' && say(`troupe audit: ${message}`),
+  });
+  try {
+    return await readStoredAudit(store, query);
+  } finally {
+    await store.close();
+  }
+}
+
+/** @throws {UsageError} */
+function sinceOf(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  const [, amount, unit = ''] = /^(\d{1,6})([mhd])$/.exec(text) ?? [];
+  if (amount !== undefined) return isoOf(systemClock.date() - Number(amount) * (UNITS[unit] ?? 0));
+  if (!Number.isNaN(Date.parse(text))) return text;
+  throw new UsageError(`troupe audit: --since: expected a date, or a time such as 30m, 12h or 7d, got ${safe(text)}`);
+}
+
+/** One record as a line for people. Its texts may come from clients. */
+function textOf({ at, event, principal = '-', element = '-', ...more }: AuditRecord): string {
+  const { outcome, rule, scopesNeeded, errorType, ms, count, question, from, client, remoteAddress, incident } = more;
+  const parts = [
+    outcome,
+    rule,
+    scopesNeeded && `needs ${scopesNeeded.join(' ')}`,
+    errorType,
+    ms !== undefined && `${ms} ms`,
+    count !== undefined && `× ${count}`,
+    question && `${question} (${from})`,
+    incident && `incident ${incident}`,
+    client && `by ${client}`,
+    remoteAddress && `from ${remoteAddress}`,
+  ];
+  return safe([at, event, principal, element, ...parts.filter(Boolean)].join('  '));
+}

@@ -1,0 +1,88 @@
+/** The mailbox of the audit log: the events that an operator wants to prove later. Types only. */
+import type { JsonValue } from '../protocol/json.ts';
+import type { Mailbox } from './mailbox.ts';
+
+/** The caller of an audited event. A request's `client` is one; a caller without a session names itself. */
+export interface AuditCaller {
+  readonly principal: string;
+  readonly info?: { readonly name: string; readonly version?: string | undefined } | undefined;
+  /** Its session, whose id is a secret: the log writes a digest of it. */
+  readonly session?: { readonly id: string } | undefined;
+}
+
+/** The parts that any event about a request may have. */
+interface AboutRequest {
+  readonly by: AuditCaller;
+  /** The element, as its kind and its name: `tool refund`. */
+  readonly element?: string | undefined;
+  /** The `_meta` of the request: only the trace id is written. */
+  readonly meta?: Readonly<Record<string, unknown>> | undefined;
+  readonly remoteAddress?: string | undefined;
+}
+
+/** A call of a tool, as the audit log writes it. */
+export interface AuditedCall extends AboutRequest {
+  /** Names the call in its two records, if its start is recorded. */
+  readonly call?: string | undefined;
+  readonly element: string;
+  readonly argumentsDigest: string;
+  /** The arguments as the option `redact` returned them. */
+  readonly arguments?: JsonValue | undefined;
+}
+
+/** The audit log's answer about one record. */
+export interface AuditKept {
+  readonly type: 'kept';
+  /** The reason why the record is not kept; undefined if it is. */
+  readonly error: unknown;
+}
+
+export type AuditMail =
+  /** A rule or a missing scope denied a request. */
+  | (AboutRequest & {
+      readonly type: 'denied';
+      /** The reason for the operator, such as the text of `{ deny }`. */
+      readonly rule?: string | undefined;
+      readonly scopesHad?: readonly string[] | undefined;
+      readonly scopesNeeded?: readonly string[] | undefined;
+      readonly incident?: string | undefined;
+    })
+  /** A limit rejected a request. `rule` is the option that sets the limit. */
+  | (AboutRequest & { readonly type: 'limited'; readonly rule: string })
+  /** A call that may change something begins: it waits for `kept`. */
+  | { readonly type: 'call started'; readonly call: AuditedCall; readonly kept: Mailbox<AuditKept> }
+  | {
+      readonly type: 'call ended';
+      readonly call: AuditedCall;
+      readonly event: 'call' | 'read';
+      readonly outcome: 'ok' | 'error' | 'not run';
+      readonly errorType?: string | undefined;
+      readonly ms?: number | undefined;
+    }
+  | { readonly type: 'session opened'; readonly by: AuditCaller }
+  | { readonly type: 'session ended'; readonly by: AuditCaller; readonly reason: string }
+  /** A handler asked its client, or the model that called: `question` is the method of the input request. */
+  | (AboutRequest & { readonly type: 'asked'; readonly question: string; readonly from: 'client' | 'model' })
+  /** `outcome` is `accepted`, `declined` or `cancelled` for a form, and `answered` or `error` otherwise. */
+  | (AboutRequest & {
+      readonly type: 'answered';
+      readonly question: string;
+      readonly from: 'client' | 'model';
+      readonly outcome: 'accepted' | 'declined' | 'cancelled' | 'answered' | 'error';
+    })
+  | { readonly type: 'dead letter'; readonly element: string; readonly incident: string }
+  /** An inspector with control acted on the server. */
+  | {
+      readonly type: 'control';
+      readonly action: string;
+      readonly element?: string | undefined;
+      readonly principal?: string;
+    }
+  | { readonly type: 'started' }
+  | { readonly type: 'stopped'; readonly reason: string }
+  /** Writes everything that is counted and not yet written, then answers. */
+  | { readonly type: 'flush'; readonly kept: Mailbox<AuditKept> }
+  /** Ten seconds of repeated refusals are over, or a file must be synced. */
+  | { readonly type: 'window over' }
+  /** The destination has kept the records up to this one, or failed. */
+  | { readonly type: 'written'; readonly count: number; readonly error: unknown };
