@@ -135,7 +135,7 @@ class AuditLog implements Behaviour<AuditMail> {
       case 'window over':
         return this.#closeWindows(this.#options.system.clock.now());
       case 'written':
-        return this.#written(mail.count, mail.error);
+        return this.#written(mail);
       case 'flush':
         this.#closeWindows(Number.POSITIVE_INFINITY);
         if (this.#waiting === 0) mail.kept.send({ type: 'kept', error: undefined });
@@ -168,7 +168,15 @@ class AuditLog implements Behaviour<AuditMail> {
     if (this.#windows.size >= MAX_WINDOWS)
       for (const [first] of this.#windows) return this.#replace(first, key, record);
     this.#windows.set(key, { record, until: clock.now() + WINDOW_MS, count: 0 });
-    this.#timer ??= clock.after(WINDOW_MS, () => this.#self.send({ type: 'window over' }));
+    this.#watch();
+  }
+
+  /** Starts the timer for the end of the earliest window. */
+  #watch(): void {
+    const [earliest] = this.#windows.values();
+    if (this.#timer || !earliest) return;
+    const { clock } = this.#options.system;
+    this.#timer = clock.after(earliest.until - clock.now(), () => this.#self.send({ type: 'window over' }));
   }
 
   #replace(first: string, key: string, record: RecordMembers): void {
@@ -182,18 +190,15 @@ class AuditLog implements Behaviour<AuditMail> {
   #closeWindows(now: number): void {
     this.#timer?.cancel();
     this.#timer = undefined;
-    const { clock } = this.#options.system;
     for (const [key, window] of [...this.#windows]) {
-      if (window.until > now) {
-        this.#timer = clock.after(window.until - now, () => this.#self.send({ type: 'window over' }));
-        return;
-      }
+      if (window.until > now) break;
       this.#windows.delete(key);
       if (window.count === 0) continue;
       this.#writeCount(window);
       if (now !== Number.POSITIVE_INFINITY)
         this.#windows.set(key, { record: window.record, until: now + WINDOW_MS, count: 0 });
     }
+    this.#watch();
   }
 
   #writeCount({ record, count }: Window): void {
@@ -204,8 +209,8 @@ class AuditLog implements Behaviour<AuditMail> {
     const { system, destination } = this.#options;
     if (this.#waiting >= MAX_WAITING) {
       const error = new Error(`${MAX_WAITING} records wait for the destination of the audit log`);
-      kept?.send({ type: 'kept', error });
-      return this.#lose(1, error);
+      if (!kept) return this.#lose(1, error);
+      return kept.send({ type: 'kept', error });
     }
     const promise = destination.write({ at: isoOf(system.clock.date()), node: this.#node, ...members });
     this.#waiting += 1;
@@ -218,8 +223,8 @@ class AuditLog implements Behaviour<AuditMail> {
     this.#batch = batch;
     const written = (error: unknown): void => {
       if (this.#batch === batch) this.#batch = undefined;
-      // First, so that a rejected call is not answered before it is known to be lost.
-      this.#self.send({ type: 'written', count: batch.records, error });
+      // The start of a call that is rejected for it is not lost.
+      this.#self.send({ type: 'written', count: batch.records, lost: batch.records - batch.kept.length, error });
       for (const waiting of batch.kept) waiting.send({ type: 'kept', error });
     };
     promise.then(
@@ -228,13 +233,13 @@ class AuditLog implements Behaviour<AuditMail> {
     );
   }
 
-  #written(count: number, error: unknown): void {
+  #written({ count, lost, error }: Extract<AuditMail, { type: 'written' }>): void {
     this.#waiting -= count;
-    if (error !== undefined) this.#lose(count, error);
-    else if (this.#lost > 0) {
-      const lost = this.#lost;
+    if (error !== undefined && lost > 0) this.#lose(lost, error);
+    else if (error === undefined && this.#lost > 0) {
+      const all = this.#lost;
       this.#lost = 0;
-      this.#write({ event: 'lost', count: lost });
+      this.#write({ event: 'lost', count: all });
     }
     if (this.#waiting > 0) return;
     for (const waiting of this.#flushing.splice(0)) waiting.send({ type: 'kept', error: undefined });

@@ -27,6 +27,7 @@ export class AuditRows implements AuditDestination {
   readonly #store: Store;
   readonly #clock: Clock;
   #open: OpenRow | undefined;
+  #rows = 0;
   #texts: string[] = [];
   #batch: Promise<void> | undefined;
 
@@ -75,8 +76,10 @@ export class AuditRows implements AuditDestination {
     const now = this.#clock.date();
     const open = this.#open;
     if (open && open.records < MAX_RECORDS && now - open.row.created < MAX_AGE_MS) return open;
+    this.#rows += 1;
     const row: ActorRow = {
-      id: `${PREFIX}${nanoid()}`,
+      // Numbered, because rows of one millisecond are listed in the order of their ids.
+      id: `${PREFIX}${String(this.#rows).padStart(9, '0')}-${nanoid()}`,
       kind: 'server',
       name: NAME,
       principal: '',

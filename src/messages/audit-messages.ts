@@ -82,7 +82,7 @@ export type AuditMail =
   | { readonly type: 'stopped'; readonly reason: string }
   /** Writes everything that is counted and not yet written, then answers. */
   | { readonly type: 'flush'; readonly kept: Mailbox<AuditKept> }
-  /** Ten seconds of repeated refusals are over, or a file must be synced. */
+  /** Ten seconds of repeated refusals are over. */
   | { readonly type: 'window over' }
-  /** The destination has kept the records up to this one, or failed. */
-  | { readonly type: 'written'; readonly count: number; readonly error: unknown };
+  /** The destination has kept this number of records, or failed. `lost` of them have no call that is rejected instead. */
+  | { readonly type: 'written'; readonly count: number; readonly lost: number; readonly error: unknown };

@@ -1,5 +1,6 @@
 /** All broken builds: a reliability test counts only if it finds its own. */
 
+import { AUDIT } from './audit.ts';
 import { BROADCASTS } from './broadcasts.ts';
 import type { BrokenBuild } from './broken-build.ts';
 import { CLIENT_FAULTS } from './client-connection.ts';
@@ -39,4 +40,5 @@ export const BROKEN_BUILDS: readonly BrokenBuild[] = [
   ...CLIENT_SIGN_IN,
   ...INSPECTOR,
   ...OAUTH,
+  ...AUDIT,
 ];

@@ -34,6 +34,7 @@ export const COMMANDS: readonly CommandStep[] = [
   step(`node_modules/.bin/troupe attach --spawn server.ts --idle-exit 5000 <<EOF\n${INITIALIZE}\nEOF`, OPENED),
   step('npx troupe install server.ts --client cursor --yes && cat ~/.cursor/mcp.json', '…added "tables"…"run"…'),
   step('npx troupe uninstall server.ts --yes && cat ~/.cursor/mcp.json', '…removed "tables"…"mcpServers": {}…'),
+  step('touch audit.jsonl && npx troupe audit audit.jsonl --since 1h'),
   step('npx troupe graph server.ts booking --mermaid', '…held --> confirmed : confirm…'),
   step('npx troupe graph server.ts booking --out booking.svg && grep -c "</svg>" booking.svg', '1'),
 ];

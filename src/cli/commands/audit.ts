@@ -1,8 +1,8 @@
 /** `troupe audit [FILE]`: prints the records of an audit log from its file, or from the durable state of a server. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { readFileAudit, readStoredAudit } from '../../audit/server-audit.ts';
 import type { AuditQuery, AuditRecord } from '../../audit/audit-record.ts';
+import { readFileAudit, readStoredAudit } from '../../audit/server-audit.ts';
 import { isoOf, systemClock } from '../../clock.ts';
 import { messageOf } from '../../protocol/json.ts';
 import { StoreError } from '../../store/store.ts';

@@ -202,16 +202,27 @@ export class Endpoint implements RouteAnswers {
     if ('auth' in found) return this.#admit(request, query, old, callerOf(found.auth));
     const { cause } = found;
     if (cause !== undefined) this.#open?.host.bus.emit('fault', { where: 'http.auth', error: cause });
-    this.refuse(request, found, found.status === 503 ? ErrorCode.Overloaded : ErrorCode.InvalidRequest);
+    if (found.status === 503) return this.refuse(request, found, ErrorCode.Overloaded);
+    this.#denied(request);
+    this.refuse(request, found);
   }
 
   /** The authenticator failed: no request passes. An author's function may throw for credentials that it rejects. */
   #unable(request: HttpRequest, error: unknown): void {
     const { auth } = this.#options;
     this.#open?.host.bus.emit('fault', { where: auth ? 'http.auth' : 'http.authenticate', error });
-    if (!auth) return this.refuse(request, REJECTED);
+    if (!auth) {
+      this.#denied(request);
+      return this.refuse(request, REJECTED);
+    }
     const message = 'the server cannot authenticate requests. Retry later';
     this.refuse(request, { status: 503, message, headers: { 'retry-after': '1' } }, ErrorCode.Overloaded);
+  }
+
+  /** Records a request whose credentials were rejected. */
+  #denied({ remoteAddress }: HttpRequest): void {
+    const by = { principal: ANONYMOUS };
+    this.#open?.host.audit?.send({ type: 'denied', by, rule: 'authentication', remoteAddress });
   }
 
   #admit(request: HttpRequest, query: string, old: boolean, auth: Auth | undefined): void {

@@ -1,0 +1,81 @@
+/** `troupe audit`: the records of a file or of a store, as text and as JSON, and its usage errors. */
+import { join } from 'node:path';
+import * as assert from 'uvu/assert';
+import { createServer, sqlite } from '../../src/index.ts';
+import { connect } from '../../src/testing.ts';
+import { Tree } from '../discovery/tree.ts';
+import { suite } from '../harness/door.ts';
+import { Cli } from './cli.ts';
+
+const test = suite('troupe audit');
+const record = (at: string, principal: string, element: string, more = {}): string =>
+  `${JSON.stringify({ at, node: 'pod-1', event: 'call', principal, element, outcome: 'ok', ms: 4, ...more })}\n`;
+const tree = new Tree({
+  'audit.jsonl': `${record('2026-02-01T00:00:00.000Z', 'ada', 'tool refund')}${record('2026-02-02T00:00:00.000Z', 'bob', 'tool \u001b[31mrefund')}{"cut`,
+  'audit.jsonl.2026-01-31T00-00-00.000Z': record('2026-01-30T00:00:00.000Z', 'ada', 'tool look', { event: 'read' }),
+});
+
+async function run(...args: readonly string[]): Promise<{ code: number | null; out: string; err: string }> {
+  const cli = new Cli(['audit', ...args], { cwd: tree.path });
+  let out = '';
+  cli.process.stdout?.removeAllListeners('data').on('data', (text: string) => {
+    out += text;
+  });
+  return { code: await cli.end(), out, err: cli.err };
+}
+
+test('prints the records of a file and of its predecessors, without control characters', async () => {
+  const { code, out, err } = await run('audit.jsonl');
+  assert.is(code, 0, err);
+  assert.equal(out.split('\n'), [
+    '2026-01-30T00:00:00.000Z  read  ada  tool look  ok  4 ms',
+    '2026-02-01T00:00:00.000Z  call  ada  tool refund  ok  4 ms',
+    '2026-02-02T00:00:00.000Z  call  bob  tool ·[31mrefund  ok  4 ms',
+    '',
+  ]);
+  assert.match(err, /audit\.jsonl: skipped 1 lines that are no audit records/);
+});
+
+test('selects by principal, element and time, and prints JSON', async () => {
+  const { out } = await run(
+    'audit.jsonl',
+    '--principal',
+    'ada',
+    '--element',
+    'refund',
+    '--since',
+    '2026-01-31',
+    '--json',
+  );
+  assert.is(out, record('2026-02-01T00:00:00.000Z', 'ada', 'tool refund'));
+  assert.is((await run('audit.jsonl', '--since', '1d')).out, '');
+});
+
+test('prints the records of a directory of --data, once its server has stopped', async () => {
+  const store = sqlite(join(tree.path, 'data', 'troupe.db'));
+  const server = createServer({ name: 's', version: '1', store, audit: { to: 'store' }, log: () => {} });
+  server.tool('pay', () => 'paid');
+  const client = await connect(server);
+  await client.modern('tools/call', { name: 'pay', arguments: {} });
+  const locked = await run('--data', 'data');
+  assert.is(locked.code, 1);
+  assert.match(locked.err, 'Stop its server, or read with server.audit() in its program');
+  await server.close();
+  const { code, out, err } = await run('--data', 'data', '--element', 'tool pay', '--json');
+  assert.is(code, 0, err);
+  assert.is(JSON.parse(out).outcome, 'ok');
+});
+
+test('names what is wrong with its arguments', async () => {
+  for (const [args, expected] of [
+    [[], 'expected FILE or --data DIR, got none'],
+    [['audit.jsonl', '--data', '.'], 'expected FILE or --data DIR, got both'],
+    [['gone.jsonl'], 'expected FILE, got gone.jsonl: no such file'],
+    [['audit.jsonl', '--since', 'soon'], '--since: expected a date, or a time such as 30m, 12h or 7d, got soon'],
+    [['--data', '.'], '--data: there is no durable state in .'],
+  ] as const) {
+    const { code, err } = await run(...args);
+    assert.is(code, 2);
+    assert.match(err, `troupe audit: ${expected}`);
+  }
+});

@@ -1,0 +1,47 @@
+/** Broken builds: the audit log. */
+import type { BrokenBuild } from './broken-build.ts';
+
+const test = 'test/audit/audit.test.ts';
+
+export const AUDIT: readonly BrokenBuild[] = [
+  {
+    id: 'G-11',
+    test: 'test/audit/kill.test.ts',
+    file: 'src/audit/audited-calls.ts',
+    find: 'if (!started.keeping) return',
+    replace: 'if (started.keeping || !started.keeping) return',
+    why: 'the handler runs while the record of its start is written',
+  },
+  {
+    id: 'G-11',
+    test,
+    file: 'src/audit/audited-calls.ts',
+    find: 'if (error !== undefined) return reject(notRecorded(error));',
+    replace: '',
+    why: 'the handler runs although the record of its start could not be kept',
+  },
+  {
+    id: 'G-11',
+    test,
+    file: 'src/protocol/status.ts',
+    find: 'error.data === NOT_RECORDED ? 503',
+    replace: 'error.data === NOT_RECORDED ? 200',
+    why: 'a proxy takes a call that could not be recorded for a success',
+  },
+  {
+    id: 'G-12',
+    test,
+    file: 'src/audit/audit-log.ts',
+    find: 'return /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$/.exec(traceparent)?.[1];',
+    replace: 'return traceparent;',
+    why: 'a client writes any text into the audit log',
+  },
+  {
+    id: 'G-12',
+    test,
+    file: 'src/audit/audited-calls.ts',
+    find: 'argumentsDigest: this.#options.keys.ring.fingerprint(given),',
+    replace: 'argumentsDigest: Object.values(given).join(),',
+    why: 'the audit log contains the arguments of calls',
+  },
+];
