@@ -6,10 +6,12 @@ import { model } from '../store/state.ts';
 
 const known = new Set<string>();
 let waiting = false;
+/** Only Chromium tells. */
+const savesData = Object(Reflect.get(navigator, 'connection')).saveData === true;
 
-/** Called after each batch of frames. */
+/** Called after each batch of frames. A reader who saves data waits for a chart when they look at it. */
 export function layOutAhead(): void {
-  if (waiting || model.value.charts.size === known.size) return;
+  if (savesData || waiting || model.value.charts.size === known.size) return;
   waiting = true;
   setTimeout(() => void next(), 400);
 }

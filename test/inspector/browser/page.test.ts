@@ -23,6 +23,15 @@ test('the token leaves the address bar at once', async () => {
   await page.close();
 });
 
+test('the engine for charts starts before anybody looks at one', async () => {
+  const page = await browsing.page({ ahead: true });
+  const engine = page.waitForEvent('worker');
+  await page.goto(shop.url);
+  await engine;
+  assert.is(await page.locator('#tab-overview').getAttribute('aria-selected'), 'true');
+  await page.close();
+});
+
 test('active states are those of the actor, and the edge just taken is marked', async () => {
   const page = await open(browsing, shop, { motion: true });
   const { claude } = shop.clients;
