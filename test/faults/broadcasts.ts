@@ -3,6 +3,7 @@ import type { BrokenBuild } from './broken-build.ts';
 
 const test = 'test/emitters/fan-out.test.ts';
 const durable = 'test/durable/fan-out.test.ts';
+const stopping = 'test/shutdown/slices.test.ts';
 
 export const BROADCASTS: readonly BrokenBuild[] = [
   {
@@ -157,5 +158,29 @@ export const BROADCASTS: readonly BrokenBuild[] = [
     find: 'inSlices(host.pace, sleepy.values(), act, done);',
     replace: 'sleepy.forEach(act); done();',
     why: 'thousands of sessions hibernate in one turn',
+  },
+  {
+    id: 'R-44',
+    test: stopping,
+    file: 'src/tasks/tasks.ts',
+    find: 'return eachInSlices(this.#options.system.clock, this.#table.all(), ({ task, timer }) => {',
+    replace: 'return [...this.#table.all()].forEach(({ task, timer }) => {',
+    why: 'a server that stops cancels thousands of tasks in one turn',
+  },
+  {
+    id: 'R-44',
+    test: stopping,
+    file: 'src/input/interactive-requests.ts',
+    find: 'return eachInSlices(this.#options.system.clock, [...this.#services.entries.values()], ({ mailbox }) =>',
+    replace: 'return [...this.#services.entries.values()].forEach(({ mailbox }) =>',
+    why: 'a server that stops ends thousands of requests that wait for their client in one turn',
+  },
+  {
+    id: 'R-44',
+    test: stopping,
+    file: 'src/transports/socket.ts',
+    find: 'await eachInSlices(this.#host.clock, [...this.#connections.values()], (connection) => {',
+    replace: '[...this.#connections.values()].forEach((connection) => {',
+    why: 'a socket transport that closes ends all connections in one turn',
   },
 ];
