@@ -12,7 +12,7 @@ const out = join(root, 'dist/lib');
 const source = (path: string): string => join(root, `src/${path}.ts`);
 
 /** The entry points of `exports`. */
-const PUBLIC = ['index', 'client', 'testing', 'inspector', 'oauth'];
+const PUBLIC = ['index', 'client', 'testing', 'inspector', 'oauth', 'otel'];
 /** The files that Node starts or loads by their paths, and the module that finds them. */
 const STARTED = ['package-files', 'store/sqlite/sqlite-worker', 'workers/pool-thread', 'worker-main'];
 /**

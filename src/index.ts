@@ -106,6 +106,15 @@ export {
 } from './store/store.ts';
 export type { TaskSupport } from './tasks/call-mode.ts';
 export type { MetricsFormat } from './telemetry/prometheus.ts';
+export type {
+  Ended,
+  EndedSession,
+  QuestionSpan,
+  RequestSpan,
+  SeenQuestion,
+  SeenRequest,
+  Telemetry,
+} from './telemetry/telemetry.ts';
 export { type HttpTransport, http } from './transports/http/http.ts';
 export type {
   AuthenticatedCaller,

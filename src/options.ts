@@ -7,6 +7,7 @@ import type { OperatorLog } from './operator-log.ts';
 import { describe, type JsonObject } from './protocol/json.ts';
 import type { Implementation } from './protocol/types.ts';
 import type { Store } from './store/store.ts';
+import type { Telemetry } from './telemetry/telemetry.ts';
 import type { SharedHttpOptions } from './transports/http/http-options.ts';
 import { checkWatchdog, type WatchdogOption } from './watchdog-option.ts';
 
@@ -74,6 +75,11 @@ export interface ServerOptions extends Implementation {
    * See docs/observe.md, "Audit".
    */
   readonly audit?: AuditOptions | undefined;
+  /**
+   * A tracing system: spans around requests and around questions to clients. `otel()` of `troupe/otel` is one. Default:
+   * none. See docs/observe.md.
+   */
+  readonly telemetry?: Telemetry | undefined;
   /** Receives messages for the operator. Default: lines on stderr. */
   readonly log?: OperatorLog | undefined;
   /** A clock for tests. */
@@ -102,6 +108,7 @@ const OPTIONS: ReadonlySet<string> = new Set<keyof ServerOptions>([
   'afterLateError',
   'errors',
   'audit',
+  'telemetry',
   'log',
   'clock',
 ]);
@@ -112,7 +119,11 @@ export function checkOptions(options: ServerOptions): void {
     if (!OPTIONS.has(name))
       throw new TypeError(`createServer: ${name}: no such option; there are ${[...OPTIONS].join(', ')}`);
   }
-  const { listTtlMs, askThroughModel, afterLateError, errors } = options;
+  const { listTtlMs, askThroughModel, afterLateError, errors, telemetry } = options;
+  if (telemetry !== undefined && (typeof telemetry?.begin !== 'function' || typeof telemetry.ask !== 'function'))
+    throw new TypeError(
+      `createServer: telemetry: expected a tracing system such as otel(), got ${describe(telemetry)}`,
+    );
   if (askThroughModel !== undefined && typeof askThroughModel !== 'boolean')
     throw new TypeError(`createServer: askThroughModel: expected true or false, got ${describe(askThroughModel)}`);
   checkWatchdog(options.watchdog);

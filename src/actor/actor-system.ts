@@ -4,7 +4,9 @@ import { authoredStack } from '../authored-stack.ts';
 import type { Clock } from '../clock.ts';
 import { Inspection } from '../inspection/inspection.ts';
 import type { OperatorLog } from '../operator-log.ts';
+import { GuardedTelemetry } from '../telemetry/guarded-telemetry.ts';
 import { Metrics } from '../telemetry/metrics.ts';
+import type { Telemetry } from '../telemetry/telemetry.ts';
 import { Passivator } from './passivation.ts';
 import { Quarantine } from './quarantine.ts';
 
@@ -13,6 +15,8 @@ export interface ActorSystem {
   readonly inspection: Inspection;
   /** Counts always. */
   readonly metrics: Metrics;
+  /** The tracing system. Never throws; undefined by default. */
+  readonly telemetry: Telemetry | undefined;
   /** Passivates idle actors. */
   readonly resting: Passivator;
   /** Lists quarantined actors. */
@@ -29,13 +33,14 @@ export interface ActorSystemOptions {
   readonly log: OperatorLog;
   /** The inspection record that caused what runs now outside of any turn; 0 if there is none. */
   causeOf?(): number;
+  readonly telemetry?: Telemetry | undefined;
   /** Number of active actors above which passivation does not wait for its next round. */
   readonly maxActive?: number;
 }
 
 const INCIDENT_ID_LENGTH = 10;
 
-export function createActorSystem({ clock, log, causeOf, maxActive }: ActorSystemOptions): ActorSystem {
+export function createActorSystem({ clock, log, causeOf, telemetry, maxActive }: ActorSystemOptions): ActorSystem {
   const incident = (where: string, error: unknown): string => {
     const id = nanoid(INCIDENT_ID_LENGTH);
     log('error', `incident ${id} in ${where}: ${authoredStack(error)}`);
@@ -47,6 +52,9 @@ export function createActorSystem({ clock, log, causeOf, maxActive }: ActorSyste
     clock,
     inspection: new Inspection(clock, faulty, causeOf),
     metrics,
+    telemetry:
+      telemetry &&
+      new GuardedTelemetry(telemetry, (error) => void incident('the tracing system, whose errors are ignored', error)),
     resting: new Passivator(clock, maxActive),
     quarantine: new Quarantine(clock, metrics),
     log,

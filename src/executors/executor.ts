@@ -87,7 +87,11 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
     let later: PromiseLike<R> | undefined;
     try {
       this.#options.admit(request, implementation.label);
-      result = running.run(run, this.#options.run, request, implementation, target);
+      const { span } = request;
+      result =
+        span === undefined
+          ? running.run(run, this.#options.run, request, implementation, target)
+          : span.run(() => running.run(run, this.#options.run, request, implementation, target));
       // Inside the try block: the result of an author's executor may throw when it is inspected.
       later = isThenable(result) ? result : undefined;
     } catch (error) {

@@ -101,7 +101,8 @@ export class Activation {
     const { limits } = this.#host;
     const snapshot = serializeSnapshot(this.hosted.persisted(), limits.maxDepth + NESTING);
     const { entries } = this.hosted;
-    const text = writeStored({ snapshot, turn, used: this.#entry.used, entries, failure });
+    const { used, trace } = this.#entry;
+    const text = writeStored({ snapshot, turn, used, entries, failure, trace });
     if (text.length <= limits.maxHandleLength) {
       this.bytes = bytesOf(text, snapshot);
       return text;

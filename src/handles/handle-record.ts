@@ -25,6 +25,8 @@ export interface HandleRecord {
   written: HandleStatus;
   /** Its invocations are running: the instance is activated after a restart without a call. */
   atWork: boolean;
+  /** The span of the request that created it, as a `traceparent`; known once its instance was in memory. */
+  trace: string | undefined;
   /** The date in the store at which the store deletes it. */
   forgotten: number;
   /** Its share of the owner's quota. */
@@ -115,6 +117,7 @@ export function recordOf(row: ActorRow, lifetime: Lifetime, limits: Limits, foot
     incident: undefined,
     written: known,
     atWork: status === AT_WORK,
+    trace: undefined,
     forgotten: expires,
     footprint,
   };

@@ -6,6 +6,7 @@ import { heapBytes } from '../protocol/heap.ts';
 import { messageOf } from '../protocol/json.ts';
 import { ANONYMOUS, mayUse } from '../quota.ts';
 import { warnOfUntestedXState } from '../registry/xstate-copy.ts';
+import { running } from '../requests/running.ts';
 import type { Write } from '../store/store.ts';
 import type { QueuedKind } from './bounded-mailbox.ts';
 import type { CountedReply } from './creation-replies.ts';
@@ -136,6 +137,7 @@ export class Handles {
       incident: undefined,
       written: 'active',
       atWork: false,
+      trace: running.getStore()?.request?.span?.traceparent,
       forgotten: 0,
       footprint,
     };
@@ -318,6 +320,7 @@ export class Handles {
       try {
         const view = await this.#directory.instanceOf(entry).call(call, caller);
         this.#touch(entry);
+        if (entry.trace !== undefined) running.getStore()?.request?.span?.link(entry.trace);
         return view;
       } catch (error) {
         // The instance left memory before it served the call. The next attempt loads it again.

@@ -25,6 +25,7 @@ export async function loadInstance(entry: HandleRecord, host: InstanceDeps): Pro
   const stored = readStored(data, handleAddress(entry));
   const resumption = resume(kind, version, stored);
   entry.used = Math.max(entry.used, stored.used);
+  entry.trace = stored.trace;
   return { from: { kind, resumption, stored, timers: row.timers }, stored, data, version };
 }
 

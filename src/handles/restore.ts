@@ -25,6 +25,8 @@ export interface StoredInstance {
   readonly entries: Readonly<Record<string, number>>;
   /** The reason of its quarantine, if it is quarantined. */
   readonly failure?: string | undefined;
+  /** The span of the request that created it, as a `traceparent`. */
+  readonly trace?: string | undefined;
 }
 
 export function writeStored(stored: StoredInstance): string {
@@ -35,11 +37,15 @@ export function writeStored(stored: StoredInstance): string {
 export function readStored(data: string, what: string): StoredInstance {
   const value = fromText(data, what);
   if (isObject(value)) {
-    const { snapshot, turn, used, entries, failure } = value;
+    const { snapshot, turn, used, entries, failure, trace } = value;
     if (isJsonObject(snapshot) && typeof turn === 'number' && typeof used === 'number' && isCounts(entries))
-      return { snapshot, turn, used, entries, failure: typeof failure === 'string' ? failure : undefined };
+      return { snapshot, turn, used, entries, failure: textOf(failure), trace: textOf(trace) };
   }
   throw new HandleError('failed', `${what}: expected a stored instance, got ${describe(value)}`);
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
 }
 
 function isCounts(value: unknown): value is Record<string, number> {

@@ -11,6 +11,7 @@ import type { InteractiveRequestMail } from '../messages/input-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import type { AskMail } from '../messages/session-messages.ts';
+import type { QuestionSpan } from '../messages/spans.ts';
 import { isObject } from '../protocol/json.ts';
 import { CANCELLED, errorTypeOfCode } from '../telemetry/metrics.ts';
 import { cannotAsk } from './declared-capabilities.ts';
@@ -19,7 +20,9 @@ import { cannotAsk } from './declared-capabilities.ts';
 const INITIAL = initialTransition(inputRequestMachine)[0];
 
 export interface PendingInputOptions {
-  readonly system: Pick<ActorSystem, 'clock' | 'inspection' | 'metrics'>;
+  readonly system: ActorSystem;
+  /** The request that asks. */
+  readonly request: RequestView;
   /** The address of the interactive request. */
   readonly parent: string;
   readonly label: string;
@@ -33,6 +36,7 @@ export class PendingInput {
   /** The time when it was asked, in milliseconds of the server's clock. */
   readonly #asked: number;
   readonly #address: string;
+  readonly #span: QuestionSpan | undefined;
   /** The request to the client of a session. */
   #sent: AskMail | undefined;
   #snapshot = INITIAL;
@@ -46,6 +50,13 @@ export class PendingInput {
     const { clock, inspection, metrics } = options.system;
     this.#asked = clock.now();
     metrics.asking();
+    const { span, client } = options.request;
+    this.#span = options.system.telemetry?.ask({
+      method: question.request.method,
+      by: span,
+      protocolVersion: client.dialect.revision,
+      session: client.session?.id,
+    });
     this.#address = `ask/${parent}/${question.key}`;
     inspection.born(this.#address, {
       kind: 'ask',
@@ -76,7 +87,7 @@ export class PendingInput {
   sendTo(about: RequestView, reply: (reply: Reply) => void): void {
     const { session } = about.client;
     if (!session) return;
-    this.#sent = { type: 'ask', about, input: this.question.request, reply };
+    this.#sent = { type: 'ask', about, input: this.question.request, span: this.#span, reply };
     this.#step({ type: 'send' });
     session.mailbox.send(this.#sent);
   }
@@ -108,7 +119,9 @@ export class PendingInput {
     if (this.#snapshot.status === 'done') return false;
     this.#step(event);
     const { clock, inspection, metrics } = this.#options.system;
-    metrics.answered(this.question.request.method, clock.now() - this.#asked, error);
+    const ms = clock.now() - this.#asked;
+    metrics.answered(this.question.request.method, ms, error);
+    this.#span?.end({ error, seconds: ms / 1_000 });
     inspection.stated(this.#address, this.#snapshot.value);
     inspection.gone(this.#address, `it was ${this.#snapshot.value}`);
     return true;

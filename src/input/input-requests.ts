@@ -26,7 +26,7 @@ const MARGIN_MS = 1_000;
 export class PendingInputs {
   readonly #options: PendingInputsOptions;
   readonly #address: string;
-  readonly #client: () => ClientFacts;
+  readonly #request: () => RequestView;
   readonly #open = new Map<string, PendingInput>();
   /** The time limit for the answers. Its cancellation restores the request's own timeout. */
   #timeout: Timer | undefined;
@@ -35,12 +35,12 @@ export class PendingInputs {
 
   /**
    * @param address the address of the interactive request
-   * @param client the current client
+   * @param request the request that carries it now
    */
-  constructor(options: PendingInputsOptions, address: string, client: () => ClientFacts) {
+  constructor(options: PendingInputsOptions, address: string, request: () => RequestView) {
     this.#options = options;
     this.#address = address;
-    this.#client = client;
+    this.#request = request;
   }
 
   get size(): number {
@@ -68,9 +68,17 @@ export class PendingInputs {
       return undefined;
     }
     this.#asked = clock.now();
-    const waits = () => ({ whom: addresseeOf(request, this.#client()), until: this.#asked + askMs, lasts: askMs });
+    const waits = () => ({
+      whom: addresseeOf(request, this.#request().client),
+      until: this.#asked + askMs,
+      lasts: askMs,
+    });
     const parent = this.#address;
-    const open = new PendingInput(question, { system, parent, label: nameOfQuestion(request), waits }, bytes);
+    const open = new PendingInput(
+      question,
+      { system, request: this.#request(), parent, label: nameOfQuestion(request), waits },
+      bytes,
+    );
     this.#open.set(key, open);
     return open;
   }
@@ -85,7 +93,7 @@ export class PendingInputs {
 
   /** Rejects these questions: no answers will arrive, or none are needed. */
   fail(keys: Iterable<string>, reason: Error): void {
-    for (const key of [...keys]) this.take(key)?.fail(this.#client(), reason);
+    for (const key of [...keys]) this.take(key)?.fail(this.#request().client, reason);
   }
 
   failAll(reason: Error): void {
@@ -93,7 +101,7 @@ export class PendingInputs {
   }
 
   withdrawAll(reason: string): void {
-    for (const open of this.#open.values()) open.withdraw(this.#client(), reason);
+    for (const open of this.#open.values()) open.withdraw(this.#request().client, reason);
     for (const { bytes } of this.#open.values()) this.#options.memory.free(bytes);
     this.#open.clear();
   }

@@ -66,6 +66,8 @@ export class InteractiveRequestEntry implements SuspendedRequest, InteractiveRun
   readonly request: RequestView;
   readonly run: HandlerRun;
   readonly memory: HeldMemory;
+  /** The span of the request that asked first. */
+  readonly #trace: string | undefined;
   round: number;
   until: number | undefined;
   length = 0;
@@ -80,6 +82,7 @@ export class InteractiveRequestEntry implements SuspendedRequest, InteractiveRun
     this.run = run;
     this.memory = memory;
     this.round = request.recorded?.round ?? 0;
+    this.#trace = request.recorded?.trace ?? request.span?.traceparent;
     this.#services = services;
   }
 
@@ -123,7 +126,8 @@ export class InteractiveRequestEntry implements SuspendedRequest, InteractiveRun
     const { clock, log } = system;
     this.wait(round, replies, request);
     const until = clock.date() + limits.askMs;
-    const state = { id: this.id, round, until, whole: true, replies, steps: this.run.steps() };
+    const trace = this.#trace;
+    const state = { id: this.id, round, until, whole: true, replies, steps: this.run.steps(), trace };
     const { text, without } = sealState(keys.ring, state, request, limits.maxStateLength);
     if (without !== undefined)
       log(

@@ -68,7 +68,7 @@ class InteractiveRequest implements Behaviour<InteractiveRequestMail> {
     this.#request = request;
     this.#round = entry.round;
     this.#replies = new RecordedReplies(recorded?.replies ?? {}, memory);
-    this.#open = new PendingInputs(entry, self.address, () => this.#request.client);
+    this.#open = new PendingInputs(entry, self.address, () => this.#request);
     if (recorded?.waits) this.#step({ type: 'restore' });
     request.signal.addEventListener('abort', () => this.#aborted(request), { once: true });
   }

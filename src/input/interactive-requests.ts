@@ -163,6 +163,7 @@ export class InteractiveRequests {
     }
     const { keys, requestLog } = this.#options;
     const state = openState(keys.ring, text, request);
+    if (state.trace !== undefined) request.span?.link(state.trace);
     if (this.#passOn(state, request, responses)) return true;
     if (!requestLog.durable) {
       this.#record(state, request, responses);

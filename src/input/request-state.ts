@@ -27,16 +27,20 @@ export function sealState(
   request: RequestView,
   maxLength: number,
 ): { readonly text: string; readonly without?: string } {
-  const { id, round, until, replies, steps } = state;
+  const { id, round, until, replies, steps, trace } = state;
+  const traced = trace === undefined ? {} : { trace };
   const bound = boundTo(request);
   try {
-    const text = keys.seal({ id, round, until, whole: true, replies: replies as JsonObject, steps }, bound);
+    const text = keys.seal({ id, round, until, whole: true, replies: replies as JsonObject, steps, ...traced }, bound);
     if (text.length <= maxLength) return { text };
     const why = `it has ${text.length} characters, and limits.maxStateLength is ${maxLength}`;
-    return { text: keys.seal({ id, round, until, whole: false, replies: {}, steps: {} }, bound), without: why };
+    return {
+      text: keys.seal({ id, round, until, whole: false, replies: {}, steps: {}, ...traced }, bound),
+      without: why,
+    };
   } catch (error) {
     // A step returned data that JSON cannot represent or that no state can hold.
-    const text = keys.seal({ id, round, until, whole: false, replies: {}, steps: {} }, bound);
+    const text = keys.seal({ id, round, until, whole: false, replies: {}, steps: {}, ...traced }, bound);
     return { text, without: messageOf(error) };
   }
 }
@@ -74,13 +78,14 @@ function boundTo({ client, operation }: RequestView): readonly string[] {
 
 function isState(value: unknown): value is RequestState {
   if (!isObject(value)) return false;
-  const { id, round, until, whole, replies, steps } = value;
+  const { id, round, until, whole, replies, steps, trace } = value;
   return (
     typeof id === 'string' &&
     typeof round === 'number' &&
     typeof until === 'number' &&
     typeof whole === 'boolean' &&
     isObject(replies) &&
-    isObject(steps)
+    isObject(steps) &&
+    (trace === undefined || typeof trace === 'string')
   );
 }

@@ -50,6 +50,8 @@ export interface RecordedReply {
   readonly steps: JsonObject;
   /** The last stored checkpoint of its statechart; undefined if there is none. */
   readonly checkpoint?: string | undefined;
+  /** The span of the request that asked first, as a `traceparent`. */
+  readonly trace?: string | undefined;
   /** True if no request is in flight for it: its client may still retry. */
   readonly waits?: boolean;
 }

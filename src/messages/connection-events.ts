@@ -18,6 +18,9 @@ export interface Exchange {
   header(name: string): string | undefined;
   /** True if the header is known to have come more than once. */
   repeats(name: string): boolean;
+  /** The HTTP version, such as `1.1`, and the address of the client. */
+  readonly version?: string | undefined;
+  readonly remoteAddress?: string | undefined;
   /** False if the client accepts no event stream as a response. */
   readonly streams?: boolean;
   /** The id of the request in it; the inbound codec sets it. */

@@ -12,6 +12,7 @@ import type { Exchange } from './connection-events.ts';
 import type { InteractiveRequestMail } from './input-messages.ts';
 import type { Mailbox } from './mailbox.ts';
 import type { RequestsMail } from './request-messages.ts';
+import type { RequestSpan } from './spans.ts';
 
 /** The requests of one JSON-RPC batch (2025-03-26), which are answered together. */
 export interface Batch {
@@ -74,6 +75,8 @@ export interface RequestView {
   readonly memory: HeldMemory | undefined;
   /** The interactive request that it became by asking its client for input: its handler's outcome goes there. */
   readonly conversation: Mailbox<InteractiveRequestMail> | undefined;
+  /** Its span in a tracing system; undefined without one. */
+  readonly span: RequestSpan | undefined;
   /** The record of an earlier run. */
   readonly recorded: RecordedReply | undefined;
   /** Aborted when the request is cancelled, times out or loses its client. Created on first use. */

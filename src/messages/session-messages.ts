@@ -7,12 +7,15 @@ import type { InputRequest, Reply } from './client-input.ts';
 import type { RequestMail } from './request-messages.ts';
 import type { RequestView } from './request-view.ts';
 import type { TaskState } from './results.ts';
+import type { QuestionSpan } from './spans.ts';
 
 /** A request to the client of a session, on behalf of one of its requests. */
 export interface AskMail {
   readonly type: 'ask';
   readonly about: RequestView;
   readonly input: InputRequest;
+  /** Its span in a tracing system. */
+  readonly span?: QuestionSpan | undefined;
   reply(reply: Reply): void;
 }
 

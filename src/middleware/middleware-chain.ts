@@ -137,7 +137,9 @@ class Run {
     };
     try {
       // The type of a result follows from the method of its call, which the type of this function cannot express.
-      return await running.run(run, link.run, call, this.#context, next as NextFunction);
+      const { span } = this.#request;
+      const enter = (): ReturnType<Middleware> => running.run(run, link.run, call, this.#context, next as NextFunction);
+      return await (span ? span.run(enter) : enter());
     } catch (error) {
       // The outer middleware that passes an error on has not thrown it.
       if (this.#failing?.error !== error) this.#failing = { error, label: link.label };

@@ -14,6 +14,7 @@ import type { Mailbox } from '../messages/mailbox.ts';
 import type { RequestsMail } from '../messages/request-messages.ts';
 import type { Batch, HeldMemory, RequestView } from '../messages/request-view.ts';
 import type { Outcome } from '../messages/results.ts';
+import type { RequestSpan } from '../messages/spans.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { ServedBy } from '../protocol/methods.ts';
 import type { Operation } from '../protocol/operations.ts';
@@ -46,6 +47,7 @@ export class ActiveRequest implements RequestView {
   progress = Number.NEGATIVE_INFINITY;
   memory: HeldMemory | undefined = undefined;
   conversation: Mailbox<InteractiveRequestMail> | undefined = undefined;
+  span: RequestSpan | undefined = undefined;
   recorded: RecordedReply | undefined = undefined;
   /** Not private: a private member costs the path of a request more. */
   state = RECEIVED;

@@ -15,6 +15,7 @@ import { ErrorCode, type ErrorCodeValue, toWireError, wireError } from '../proto
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import { type Excess, isExcess, type Quota } from '../quota.ts';
 import { CANCELLED, errorTypeOf, type Metrics } from '../telemetry/metrics.ts';
+import type { Telemetry } from '../telemetry/telemetry.ts';
 import { type ActiveRequest, activeRequestOf } from './active-request.ts';
 import { OpenSubscriptions, type OpenSubscriptionsOptions } from './open-subscriptions.ts';
 
@@ -30,6 +31,8 @@ export interface RequestsOptions extends OpenSubscriptionsOptions, RequestLimits
   readonly system: ActorSystem;
   readonly address: string;
   readonly connection?: string;
+  /** The name of the transport that carries its requests. */
+  readonly transport: string;
   readonly emitter: Mailbox<EmitterMail>;
   /** Passes admitted requests on. */
   readonly router: RequestRoutes;
@@ -71,6 +74,7 @@ class Requests implements Behaviour<RequestsMail> {
   readonly #afterwards: AfterTurn;
   readonly #clock: Clock;
   readonly #metrics: Metrics;
+  readonly #telemetry: Telemetry | undefined;
   readonly #table = new InFlightTable<ActiveRequest>(({ key }) => key);
   readonly #listens: OpenSubscriptions;
   /** Handlers that still run although their requests have ended. */
@@ -87,6 +91,7 @@ class Requests implements Behaviour<RequestsMail> {
     this.#afterwards = afterwards;
     this.#clock = options.system.clock;
     this.#metrics = options.system.metrics;
+    this.#telemetry = options.system.telemetry;
     this.#listens = new OpenSubscriptions(options);
   }
 
@@ -198,6 +203,7 @@ class Requests implements Behaviour<RequestsMail> {
       const full = this.#hold(request) ?? this.#listens.add(request, now);
       if (full === undefined) {
         request.take('admit');
+        if (this.#telemetry) this.#trace(request, this.#telemetry);
         return this.#afterwards(this.#options.router.route, mail);
       }
       request.held?.release();
@@ -213,6 +219,7 @@ class Requests implements Behaviour<RequestsMail> {
     request.latest = now + maxTimeoutMs;
     this.#table.add(request);
     this.#metrics.began();
+    if (this.#telemetry) this.#trace(request, this.#telemetry);
     if (request.deadline < this.#alarm) this.#watch(request.deadline, now);
     // After this turn: log messages and progress of a handler that never awaits are then sent at once and do not pile
     // up.
@@ -254,13 +261,35 @@ class Requests implements Behaviour<RequestsMail> {
       return;
     }
     this.#remove(request);
-    this.#ended(request, errorTypeOf(mail.outcome));
+    this.#ended(request, errorTypeOf(mail.outcome), mail.outcome);
     this.#options.emitter.send(mail);
   }
 
   /** Counts a request that has just been settled. @param error its `error.type`; undefined for a success */
-  #ended(request: ActiveRequest, error: string | undefined): void {
-    this.#metrics.operation(request.operation, this.#clock.now() - request.admitted, error);
+  #ended(request: ActiveRequest, error: string | undefined, outcome?: Outcome): void {
+    const ms = this.#clock.now() - request.admitted;
+    const place = this.#metrics.operation(request.operation, ms, error);
+    const { span } = request;
+    if (!span) return;
+    const seconds = ms / 1_000;
+    const { sampled } = span;
+    if (sampled) this.#metrics.operations.exemplify(place, { ...sampled, value: seconds, at: this.#clock.date() });
+    span.end(outcome ? { error, seconds, outcome } : { error, seconds });
+  }
+
+  /** Begins the span of a request. */
+  #trace(request: ActiveRequest, telemetry: Telemetry): void {
+    const { client, exchange, id, meta, operation } = request;
+    request.span = telemetry.begin({
+      operation,
+      id,
+      element: this.#metrics.elementOf(operation),
+      meta,
+      http: exchange,
+      transport: this.#options.transport,
+      protocolVersion: client.dialect.revision,
+      session: client.session?.id,
+    });
   }
 
   /**
@@ -345,8 +374,9 @@ class Requests implements Behaviour<RequestsMail> {
 
   /** Ends a request before its handler ends. */
   #end(request: ActiveRequest, event: 'expire' | 'abandon', code: ErrorCodeValue, why: string): void {
-    if (this.#step(request, event)) this.#ended(request, String(code));
-    this.#options.emitter.send({ type: 'answer', request, outcome: { ok: false, error: wireError(code, why) } });
+    const outcome: Outcome = { ok: false, error: wireError(code, why) };
+    if (this.#step(request, event)) this.#ended(request, String(code), outcome);
+    this.#options.emitter.send({ type: 'answer', request, outcome });
     request.abort(new Aborted(why));
   }
 
@@ -367,7 +397,7 @@ class Requests implements Behaviour<RequestsMail> {
     this.#listens.ended(request);
     request.held?.release();
     const outcome: Outcome = { ok: false, error: toWireError(error, incident) };
-    if (this.#step(request, 'respond')) this.#ended(request, errorTypeOf(outcome));
+    if (this.#step(request, 'respond')) this.#ended(request, errorTypeOf(outcome), outcome);
     this.#options.emitter.send({ type: 'answer', request, outcome });
   }
 }

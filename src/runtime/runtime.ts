@@ -83,6 +83,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
     clock,
     log,
     causeOf: () => running.getStore()?.request?.cause ?? 0,
+    telemetry: options.telemetry,
     maxActive: maxActiveActors(),
   });
   const { inspection, incident, metrics } = system;
@@ -304,6 +305,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
   const repeatableTools = (): readonly string[] =>
     offering.tools.catalogue.all().flatMap((tool) => (tool.enabled && isRepeatable(tool.definition) ? tool.key : []));
 
+  system.telemetry?.observe?.(metrics.all(), () => loopDelay.begin());
   return {
     tools: offering.tools,
     machines: offering.machines,

@@ -29,7 +29,9 @@ export class ClientRequests {
     this.#asked += 1;
     const id = `${this.#prefix}-${this.#asked}`;
     this.#open.set(id, ask);
-    this.#emitter.send({ type: 'ask', id, about: ask.about, input: ask.input });
+    const { about, span } = ask;
+    const input = span ? span.inject(id, ask.input) : ask.input;
+    this.#emitter.send({ type: 'ask', id, about, input });
   }
 
   /** Handles a response. Ignores it if no request with its id is open. */

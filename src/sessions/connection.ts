@@ -49,6 +49,8 @@ export interface ConnectionServices {
 
 /** The properties of a connection, besides its id. */
 export interface ConnectionKind {
+  /** The name of its transport. */
+  readonly transport: string;
   /** The principal of its messages, unless a message names its own. */
   readonly principal: string;
   /** Its caller, unless a message names its own. Undefined: anonymous, or named by each message. */
@@ -144,6 +146,7 @@ export class Connection implements SessionOpener {
       capabilities,
       id,
       connection: this.#id,
+      transport: this.#kind.transport,
       dialect,
       opening,
       principal,
@@ -264,6 +267,7 @@ export class Connection implements SessionOpener {
       maxTimeoutMs: limits.maxTimeoutMs,
       address: `requests/${connection}`,
       connection,
+      transport: this.#kind.transport,
       emitter: replies?.storing(emitter) ?? emitter,
       duplicate: (id) => bus.emit('connection.rejected', { connection, id }),
       // A single client can live with a table that only rejects. A shared connection is replaced instead.

@@ -29,6 +29,8 @@ export interface ConnectionTableOptions extends Omit<ConnectionServices, 'sessio
 
 /** The initial state of a session. */
 const NEW: SessionState = { initialized: false, logLevel: 'info', watches: [] };
+/** The transport of the sessions that leave memory. */
+const HIBERNATING = 'http';
 const LISTS: readonly ListKind[] = ['tools', 'resources', 'prompts'];
 
 /** The open connections of a server. */
@@ -91,14 +93,21 @@ export function openConnectionTable(options: ConnectionTableOptions): Connection
   };
 
   // Events from transports.
-  bus.on('connection.opened', ({ connection: id, principal = ANONYMOUS, scopes, shared = false, session }) => {
-    if (session !== undefined) options.lasting.add(session);
-    const auth = principal === ANONYMOUS ? undefined : authOf(principal, scopes);
-    const opener = shared ? new SharedSessions(id, services, connections, kept) : undefined;
-    const connection = new Connection(id, { principal, auth, shared: opener, sessionId: session }, services);
-    connections.add(id, connection);
-    if (connections.draining) connection.drain();
-  });
+  bus.on(
+    'connection.opened',
+    ({ connection: id, transport, principal = ANONYMOUS, scopes, shared = false, session }) => {
+      if (session !== undefined) options.lasting.add(session);
+      const auth = principal === ANONYMOUS ? undefined : authOf(principal, scopes);
+      const opener = shared ? new SharedSessions(id, transport, services, connections, kept) : undefined;
+      const connection = new Connection(
+        id,
+        { transport, principal, auth, shared: opener, sessionId: session },
+        services,
+      );
+      connections.add(id, connection);
+      if (connections.draining) connection.drain();
+    },
+  );
   bus.on('connection.text', ({ connection, text, exchange, auth }) =>
     connections.get(connection)?.inbound.text(text, exchange, auth),
   );
@@ -127,7 +136,7 @@ export function openConnectionTable(options: ConnectionTableOptions): Connection
         unread,
         connect() {
           const name = nanoid(8);
-          const connection = new Connection(name, { principal, session: true }, services);
+          const connection = new Connection(name, { transport: HIBERNATING, principal, session: true }, services);
           const changed = (now: SessionState): void => keeper.changed({ dialect, opening }, now);
           const { client } = connection.beginSession(opening, dialect, { id, was: state, changed });
           opened();
@@ -161,17 +170,20 @@ class SharedSessions implements SessionOpener {
   /** No client has a session on a shared connection. */
   readonly client = undefined;
   readonly #shared: ConnectionId;
+  readonly #transport: string;
   readonly #services: ConnectionServices;
   readonly #connections: OpenConnections;
   readonly #kept: SessionRepository | undefined;
 
   constructor(
     shared: ConnectionId,
+    transport: string,
     services: ConnectionServices,
     connections: OpenConnections,
     kept: SessionRepository | undefined,
   ) {
     this.#shared = shared;
+    this.#transport = transport;
     this.#services = services;
     this.#connections = connections;
     this.#kept = kept;
@@ -181,7 +193,7 @@ class SharedSessions implements SessionOpener {
     if (!exchange) throw new Error('expected an exchange with every message of a shared connection');
     const { principal } = exchange;
     const id = nanoid(8);
-    const connection = new Connection(id, { principal, session: true }, this.#services);
+    const connection = new Connection(id, { transport: this.#transport, principal, session: true }, this.#services);
     try {
       const persistence = this.#kept && persistenceOf(this.#kept, opening, dialect);
       const { id: session, ...opened } = connection.beginSession(opening, dialect, persistence);

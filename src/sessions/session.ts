@@ -44,6 +44,7 @@ export interface SessionOptions {
   readonly id: string;
   /** Its connection. Logs and the inspector identify the session by it. */
   readonly connection: ConnectionId;
+  readonly transport: string;
   readonly dialect: Dialect;
   readonly opening: Initialize;
   readonly principal: string;
@@ -185,7 +186,7 @@ class Session implements Behaviour<SessionMail> {
       case 'close':
         if (this.#snapshot.status === 'done') return;
         this.#step({ type: mail.type });
-        if (mail.type === 'close') this.#ended();
+        if (mail.type === 'close') this.#ended(undefined);
         this.#options.closed(mail.reason);
     }
   }
@@ -213,9 +214,14 @@ class Session implements Behaviour<SessionMail> {
     });
   }
 
-  #ended(): void {
-    const { clock, metrics } = this.#options.system;
-    metrics.session(this.#client.dialect.revision, clock.now() - this.#since);
+  /** @param error its `error.type`, if it failed */
+  #ended(error: string | undefined): void {
+    const { id, system, transport } = this.#options;
+    const { clock, metrics, telemetry } = system;
+    const protocolVersion = this.#client.dialect.revision;
+    const ms = clock.now() - this.#since;
+    metrics.session(protocolVersion, ms);
+    telemetry?.session({ transport, protocolVersion, session: id, seconds: ms / 1_000, error });
   }
 
   #step(event: SessionEvent): void {
@@ -253,7 +259,7 @@ class Session implements Behaviour<SessionMail> {
     else if ('request' in mail) respond(mail.request, outcome);
     if (this.#snapshot.status === 'done') return;
     this.#step({ type: 'close' });
-    this.#ended();
+    this.#ended(String(ErrorCode.InternalError));
     this.#options.closed(`the session failed (incident ${incident})`);
   }
 }

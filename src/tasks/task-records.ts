@@ -29,6 +29,8 @@ export interface TaskRecord {
   readonly ttlMs: number;
   /** Milliseconds since 1970. */
   readonly created: number;
+  /** The span of the request that created it, as a `traceparent`. */
+  readonly trace?: string | undefined;
 }
 
 export interface TaskRecordsOptions {
@@ -122,17 +124,17 @@ export class TaskRecords {
       throw new StoreError('corrupt', `expected a snapshot of version ${VERSION}, got one of ${snapshot.version}`);
     const kept = fromText(snapshot.data, 'the stored snapshot of a task');
     if (!isTaskCallData(kept)) throw damaged('its snapshot');
-    const { session, identity, round, ordinal, ttlMs, task } = kept;
+    const { session, identity, round, ordinal, ttlMs, trace, task } = kept;
     const { name: tool, principal: owner, created } = row;
     const id = row.id.slice(PREFIX.length);
-    return { record: { id, tool, owner, session, identity, round, ordinal, ttlMs, created }, task };
+    return { record: { id, tool, owner, session, identity, round, ordinal, ttlMs, trace, created }, task };
   }
 
   #writes(record: TaskRecord, task: TaskSnapshot): readonly Write[] {
-    const { id, tool, owner, session, identity, round, ordinal, ttlMs, created } = record;
+    const { id, tool, owner, session, identity, round, ordinal, ttlMs, trace, created } = record;
     const actor = actorOf(id);
     const row = { id: actor, kind: 'task', name: tool, principal: owner, created, expires: expiryOf(record) } as const;
-    const kept = (now: TaskSnapshot): string => toText({ session, identity, round, ordinal, ttlMs, task: now });
+    const kept = (now: TaskSnapshot): string => toText({ session, identity, round, ordinal, ttlMs, trace, task: now });
     return [
       { type: 'actor', actor: { ...row, status: task.status } },
       { type: 'snapshot', actor, version: VERSION, data: this.#text(kept, task) },
@@ -182,18 +184,19 @@ function damaged(what: string): StoreError {
   return new StoreError('corrupt', `${what}: the stored data is damaged`);
 }
 
-interface TaskCallData extends Pick<TaskRecord, 'session' | 'identity' | 'round' | 'ordinal' | 'ttlMs'> {
+interface TaskCallData extends Pick<TaskRecord, 'session' | 'identity' | 'round' | 'ordinal' | 'ttlMs' | 'trace'> {
   readonly task: TaskSnapshot;
 }
 
 function isTaskCallData(value: unknown): value is TaskCallData {
   if (!isObject(value) || !isObject(value.task)) return false;
-  const { identity, round, ordinal, ttlMs, task } = value;
+  const { identity, round, ordinal, ttlMs, trace, task } = value;
   return (
     typeof identity === 'string' &&
     typeof round === 'number' &&
     typeof ordinal === 'number' &&
     typeof ttlMs === 'number' &&
+    (trace === undefined || typeof trace === 'string') &&
     typeof task.status === 'string' &&
     isObject(task.questions) &&
     isObject(task.replies)

@@ -215,6 +215,7 @@ export class Tasks implements RequestTarget {
       case 'tasks/result': {
         const entry = this.#table.own(client, operation.taskId);
         if (!entry) throw this.#none(operation.taskId);
+        if (entry.record.trace !== undefined) request.span?.link(entry.record.trace);
         return entry.task.mailbox.send(mail);
       }
       default:
@@ -268,6 +269,7 @@ export class Tasks implements RequestTarget {
       ordinal: this.#table.newest,
       ttlMs,
       created: system.clock.date(),
+      trace: request.span?.traceparent,
     };
     request.held?.release();
     const reservation = this.#table.take(record, request.bytes);

@@ -6,6 +6,7 @@
 import type { Outcome, Result } from '../messages/results.ts';
 import { ErrorCode } from '../protocol/errors.ts';
 import type { Operation } from '../protocol/operations.ts';
+import { elementAttributes, errorAttributes, UNKNOWN } from './conventions.ts';
 import { type Description, Histogram, type Instrument, type Labels, ReadGauge, Sum } from './instruments.ts';
 
 /** The bounds that OpenTelemetry's conventions for MCP ask for, in seconds. */
@@ -15,8 +16,6 @@ const SESSION_BOUNDS: readonly number[] = [1, 10, 60, 300, 900, 1_800, 3_600, 14
 const DELAY_BOUNDS: readonly number[] = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 5];
 const COMMIT_BOUNDS: readonly number[] = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 5];
 
-/** The label of a tool or prompt that does not exist. A client chooses the names that it calls. */
-const UNKNOWN = '_unknown';
 /** The label of an error code that is not one of {@link ErrorCode}, and of names beyond {@link MAX_NAMES}. */
 const OTHER = '_OTHER';
 /** Most names of tools, and of prompts, with series of their own. Further ones share a series. */
@@ -158,6 +157,18 @@ export class Metrics {
     );
   }
 
+  /** The tool or the prompt that an operation names, as metrics show it: a client may name any. */
+  elementOf(operation: Operation): string | undefined {
+    if (operation.method === 'tools/call') return this.#known.tool(operation.name) ? operation.name : UNKNOWN;
+    const prompt =
+      operation.method === 'prompts/get'
+        ? operation.name
+        : operation.method === 'completion/complete' && operation.ref.type === 'ref/prompt'
+          ? operation.ref.name
+          : undefined;
+    return prompt === undefined || this.#known.prompt(prompt) ? prompt : UNKNOWN;
+  }
+
   /** A question was sent to a client. */
   asking(): void {
     this.#questions.add(this.#only.questions, 1);
@@ -226,7 +237,7 @@ export class Metrics {
     if (method === 'prompts/get') return this.#prompts.get(operation.name) ?? this.#newPrompt(operation.name);
     const known = this.#methods.get(method);
     if (known) return known;
-    const series = seriesOf(this.operations, { 'mcp.method.name': method });
+    const series = seriesOf(this.operations, elementAttributes(method, undefined));
     this.#methods.set(method, series);
     return series;
   }
@@ -235,11 +246,7 @@ export class Metrics {
     const name = this.#known.tool(given) ? nameWithin(this.#tools, given) : UNKNOWN;
     const known = this.#tools.get(name);
     if (known) return known;
-    const series = seriesOf(this.operations, {
-      'mcp.method.name': 'tools/call',
-      'gen_ai.operation.name': 'execute_tool',
-      'gen_ai.tool.name': name,
-    });
+    const series = seriesOf(this.operations, elementAttributes('tools/call', name));
     this.#tools.set(name, series);
     return series;
   }
@@ -248,7 +255,7 @@ export class Metrics {
     const name = this.#known.prompt(given) ? nameWithin(this.#prompts, given) : UNKNOWN;
     const known = this.#prompts.get(name);
     if (known) return known;
-    const series = seriesOf(this.operations, { 'mcp.method.name': 'prompts/get', 'gen_ai.prompt.name': name });
+    const series = seriesOf(this.operations, elementAttributes('prompts/get', name));
     this.#prompts.set(name, series);
     return series;
   }
@@ -286,8 +293,7 @@ function seriesOf(histogram: Histogram, labels: Labels): OperationSeries {
 function failureOf(histogram: Histogram, { labels, failed }: OperationSeries, error: string): number {
   const known = failed.get(error);
   if (known !== undefined) return known;
-  const code = CODES.has(error) ? { 'rpc.response.status_code': error } : {};
-  const series = histogram.series({ ...labels, 'error.type': error, ...code });
+  const series = histogram.series({ ...labels, ...errorAttributes(error) });
   failed.set(error, series);
   return series;
 }

@@ -24,6 +24,7 @@ const PROGRAM = `import { appendFileSync } from 'node:fs';
 import { createServer, http, sqlite } from '${TROUPE}';
 const here = new URL('.', import.meta.url).pathname;
 let looks = 0;
+let traced = 0;
 const clock = {
   now: () => { looks += 1; return performance.now(); },
   date: () => Date.now(),
@@ -67,11 +68,13 @@ export const server = createServer({
   errors: 'masked',
   audit: { to: here + 'audit.jsonl' },
   log: (level, message) => appendFileSync(here + 'log.txt', level + ': ' + message + '\\n'),
+  telemetry: { begin: () => void (traced += 1), ask: () => undefined, session() {} },
   clock,
 });
 server.tool('plain', {}, () => 'not executed');
 server.tool('looks', {}, () => String(looks));
 server.tool('fail', {}, () => { throw new Error('disk full'); });
+server.tool('traced', {}, () => String(traced));
 server.tool('pid', {}, () => String(process.pid));
 server.tool('who', {}, (_, ctx) => ctx.principal);
 server.tool('ask', {}, async (_, ctx) => (await ctx.elicit({ message: 'Well?', schema: { type: 'object', properties: {} } })).status);
@@ -502,6 +505,9 @@ const CHECKS: { readonly [O in keyof Required<ServerOptions>]: Check } = {
   },
   async clock(served) {
     assert.ok(Number(textOf(await served.modern('tools/call', { name: 'looks', arguments: {} }))) > 0);
+  },
+  async telemetry(served) {
+    assert.ok(Number(textOf(await served.modern('tools/call', { name: 'traced', arguments: {} }))) > 0);
   },
   async watchdog(served) {
     await served.modern('tools/call', { name: 'block', arguments: {} });

@@ -61,7 +61,7 @@ const ROOMS: readonly {
   { room: 'operator-log', may: ['protocol'], packages: [] },
   { room: 'schema', may: ['protocol'], packages: ['ajv', 'node:'] },
   { room: 'store', may: ['clock', 'make-directory', 'package-files', 'protocol'], packages: ['libsql', 'node:'] },
-  { room: 'telemetry', may: ['clock', 'protocol', 'messages', 'store'], packages: [] },
+  { room: 'telemetry', may: ['clock', 'protocol', 'messages', 'store'], packages: ['node:'] },
   { room: 'timer-queue', may: ['clock'], packages: [] },
   { room: 'token-bucket', may: [], packages: [] },
   { room: 'in-flight-table', may: ['protocol'], packages: [] },
@@ -186,6 +186,7 @@ const ROOMS: readonly {
       'limits',
       'operator-log',
       'store',
+      'telemetry',
       'watchdog-option',
       'transports',
       'audit',
@@ -455,6 +456,7 @@ const ROOMS: readonly {
     may: ['clock', 'protocol', 'results', 'transports', 'inspector/model', 'server', 'inspector', 'client'],
     packages: ['node:'],
   },
+  { room: 'otel', may: ['protocol', 'messages', 'store', 'telemetry'], packages: ['@opentelemetry/api', 'node:'] },
   { room: 'worker-main', may: ['cli'], packages: [] },
 ];
 

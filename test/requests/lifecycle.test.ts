@@ -21,6 +21,7 @@ function table(route: (mail: RequestMail) => void = () => {}, maxRunning = 10) {
   const { mailbox } = spawnRequests({
     system: createActorSystem({ clock, log: () => {} }),
     address: 'requests/x',
+    transport: 'memory',
     emitter,
     subscriptions: { send: () => {} },
     router: { route },

@@ -40,6 +40,7 @@ const COMPARED: Readonly<Record<keyof ServerOptions, boolean>> = {
   afterLateError: true,
   errors: true,
   audit: true,
+  telemetry: false,
   log: false,
   clock: false,
 };

@@ -99,6 +99,14 @@ export class PostExchange implements Exchange, HttpListener, Open {
     return this.#request.auth;
   }
 
+  get version(): string | undefined {
+    return this.#request.version;
+  }
+
+  get remoteAddress(): string | undefined {
+    return this.#request.remoteAddress;
+  }
+
   header(name: string): string | undefined {
     return this.#request.header(name);
   }

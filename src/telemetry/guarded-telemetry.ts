@@ -1,0 +1,122 @@
+/** A tracing system whose errors are logged: a broken one must not fail the requests that it watches. */
+import type { InputRequest } from '../messages/client-input.ts';
+import type { Instrument } from './instruments.ts';
+import type {
+  Ended,
+  EndedSession,
+  QuestionSpan,
+  RequestSpan,
+  SeenQuestion,
+  SeenRequest,
+  Telemetry,
+  TraceIds,
+} from './telemetry.ts';
+
+type Failed = (error: unknown) => void;
+
+/** Logs an error of a tracing system. The next thousand are counted with it. */
+const LOG_EVERY = 1_000;
+
+export class GuardedTelemetry implements Telemetry {
+  readonly #telemetry: Telemetry;
+  readonly #failed: Failed;
+
+  constructor(telemetry: Telemetry, log: (error: unknown) => void) {
+    this.#telemetry = telemetry;
+    let failures = 0;
+    this.#failed = (error) => {
+      if (failures % LOG_EVERY === 0) log(error);
+      failures += 1;
+    };
+  }
+
+  begin(request: SeenRequest): RequestSpan | undefined {
+    try {
+      const span = this.#telemetry.begin(request);
+      return span && new GuardedSpan(span, this.#failed);
+    } catch (error) {
+      this.#failed(error);
+      return undefined;
+    }
+  }
+
+  ask(question: SeenQuestion): QuestionSpan | undefined {
+    try {
+      const by = question.by instanceof GuardedSpan ? question.by.guarded : question.by;
+      const span = this.#telemetry.ask({ ...question, by });
+      return span && new GuardedQuestion(span, this.#failed);
+    } catch (error) {
+      this.#failed(error);
+      return undefined;
+    }
+  }
+
+  session(ended: EndedSession): void {
+    guard(this.#failed, () => this.#telemetry.session(ended));
+  }
+
+  observe(instruments: readonly Instrument[], reading: () => void): void {
+    guard(this.#failed, () => this.#telemetry.observe?.(instruments, reading));
+  }
+}
+
+class GuardedSpan implements RequestSpan {
+  readonly guarded: RequestSpan;
+  readonly #failed: Failed;
+
+  constructor(span: RequestSpan, failed: Failed) {
+    this.guarded = span;
+    this.#failed = failed;
+  }
+
+  get traceparent(): string | undefined {
+    return this.guarded.traceparent;
+  }
+
+  get sampled(): TraceIds | undefined {
+    return this.guarded.sampled;
+  }
+
+  run<T>(work: () => T): T {
+    return this.guarded.run(work);
+  }
+
+  link(traceparent: string): void {
+    guard(this.#failed, () => this.guarded.link(traceparent));
+  }
+
+  end(ended: Ended): void {
+    guard(this.#failed, () => this.guarded.end(ended));
+  }
+}
+
+class GuardedQuestion implements QuestionSpan {
+  readonly #span: QuestionSpan;
+  readonly #failed: Failed;
+
+  constructor(span: QuestionSpan, failed: Failed) {
+    this.#span = span;
+    this.#failed = failed;
+  }
+
+  inject(id: string, input: InputRequest): InputRequest {
+    try {
+      return this.#span.inject(id, input);
+    } catch (error) {
+      this.#failed(error);
+      return input;
+    }
+  }
+
+  end(ended: Ended): void {
+    guard(this.#failed, () => this.#span.end(ended));
+  }
+}
+
+function guard(failed: Failed, work: () => void): void {
+  try {
+    work();
+  } catch (error) {
+    failed(error);
+  }
+}
