@@ -30,11 +30,12 @@ import { connect } from 'troupe/testing';
 import * as client from 'troupe/client';
 import * as inspector from 'troupe/inspector';
 import { oauth } from 'troupe/oauth';
+import { otel } from 'troupe/otel';
 const server = createServer({ name: 'a', version: '1' });
 server.use('tools/list', async (_call, _ctx, next) => next());
 server.tool('add', { input: { type: 'object', properties: { a: { type: 'number' } }, required: ['a'] } }, ({ a }) => a + 1);
 server.resource('order://{id}{?page}', {}, ({ variables }) => variables.size);
-export { client, connect, inspector, oauth };
+export { client, connect, inspector, oauth, otel };
 `;
 
 const Packed = z.array(
