@@ -28,17 +28,17 @@ export interface StoredPacks {
 
 export const NO_PACKS: StoredPacks = { packs: [], damage: [] };
 
-/** A reply in memory, and the pack that contains it. Without data, its data on the disk is damaged. */
-interface Held {
-  readonly data: string | undefined;
-  readonly expires: number;
-  readonly pack: number;
+/** A reply in memory. Without data, its data on the disk is damaged. */
+interface Held extends PackedReply {
+  /** True while it is the newest state of its request. */
+  current: boolean;
 }
 
 interface Pack {
   readonly n: number;
   readonly bytes: number;
-  readonly keys: readonly Pick<PackedReply, 'actor' | 'request'>[];
+  /** Its replies without the deleted ones. */
+  readonly replies: readonly Held[];
 }
 
 /** A change of the open transaction, and what it replaced. */
@@ -84,6 +84,9 @@ export class ReplyPacks {
   readonly #rows: StateRows;
   /** By actor, then by request. */
   readonly #replies = new Map<string, Map<string, Held>>();
+  /** The actor of the last lookup, and its replies. */
+  #actor = '';
+  #ofActor: Map<string, Held> | undefined;
   /** Oldest first. Only the oldest pack is deleted: an older state of a reply never outlives a newer one. */
   #packs: Pack[] = [];
   #bytes = 0;
@@ -99,9 +102,14 @@ export class ReplyPacks {
     this.#sql = statements(db);
     this.#rows = rows;
     for (const { n, bytes, replies } of stored.packs) {
-      for (const { actor, request, data, expires } of replies)
-        this.#put(actor, request, data === '' ? undefined : { data, expires, pack: n });
-      this.#add({ n, bytes, keys: replies });
+      const held: Held[] = [];
+      for (const { actor, request, data, expires } of replies) {
+        const before = this.#held(actor, request);
+        const after = data === '' ? undefined : { actor, request, data, expires, current: false };
+        if (after) held.push(after);
+        this.#put(actor, request, before, after);
+      }
+      this.#add({ n, bytes, replies: held });
       this.#next = n + 1;
     }
   }
@@ -130,7 +138,7 @@ export class ReplyPacks {
     const held = this.#held(actor, request);
     const packed =
       data !== '' && data.length <= MAX_LENGTH && (held !== undefined || !this.#rows.hasReply(actor, request));
-    if (packed) return this.#change(actor, request, held, { data, expires, pack: this.#next }, true);
+    if (packed) return this.#change(actor, request, held, { actor, request, data, expires, current: false }, true);
     if (held) this.#change(actor, request, held, undefined, true);
     if (!held || data !== '') this.#rows.reply(actor, request, data, expires);
   }
@@ -145,18 +153,25 @@ export class ReplyPacks {
 
   /** Deletes all replies of an actor that are in packs. */
   forget(actor: string): void {
-    for (const [request, held] of [...(this.#replies.get(actor) ?? [])])
+    for (const [request, held] of [...(this.#of(actor) ?? [])])
       this.#change(actor, request, held, undefined, true);
   }
 
   /** Writes the pack of this transaction, and moves the replies of the oldest packs beyond the limit to rows. */
   write(): void {
-    const replies = this.#changes.filter(({ packed }) => packed).map(packedReply);
-    if (replies.length === 0) return;
-    const { keys, data } = packColumns(replies);
+    const packed: PackedReply[] = [];
+    const replies: Held[] = [];
+    for (const change of this.#changes) {
+      if (!change.packed) continue;
+      const { actor, request, after } = change;
+      packed.push(after ?? { actor, request, expires: 0, data: '' });
+      if (after) replies.push(after);
+    }
+    if (packed.length === 0) return;
+    const { keys, data } = packColumns(packed);
     this.#sql.insert.run(this.#next, keys, data, keys);
     this.#written = true;
-    this.#add({ n: this.#next, bytes: 2 * keys.length + data.length, keys: replies });
+    this.#add({ n: this.#next, bytes: 2 * keys.length + data.length, replies });
     if (this.#bytes <= MAX_BYTES) return;
     while (this.#bytes > MAX_BYTES - SLACK_BYTES) this.#moveOldest(Number.NEGATIVE_INFINITY);
     this.#drop();
@@ -184,8 +199,8 @@ export class ReplyPacks {
 
   /** The changes of the transaction since a position were rolled back. */
   undo(position: number): void {
-    for (const { actor, request, before } of this.#changes.splice(position).reverse())
-      this.#put(actor, request, before);
+    for (const { actor, request, before, after } of this.#changes.splice(position).reverse())
+      this.#put(actor, request, after, before);
   }
 
   /** The transaction was rolled back. */
@@ -209,21 +224,21 @@ export class ReplyPacks {
     return oldest !== undefined && oldest.n <= upto;
   }
 
-  /** @returns the number of replies that were in the pack */
+  /** @returns the number of replies that were in the pack; some of them may have newer states */
   #moveOldest(now: number): number {
     const pack = this.#packs.shift();
     if (!pack) return 0;
     this.#bytes -= pack.bytes;
     this.#gone.push(pack);
-    for (const { actor, request } of pack.keys) {
-      const held = this.#held(actor, request);
-      if (held?.pack !== pack.n) continue;
+    for (const held of pack.replies) {
+      if (!held.current) continue;
+      const { actor, request } = held;
       this.#change(actor, request, held, undefined, false);
       if (held.expires <= now) continue;
       if (held.data === undefined) this.#rows.damagedReply(actor, request, held.expires);
       else this.#rows.reply(actor, request, held.data, held.expires);
     }
-    return pack.keys.length;
+    return pack.replies.length;
   }
 
   /** Deletes the rows of the packs that have moved. */
@@ -233,31 +248,42 @@ export class ReplyPacks {
   }
 
   #held(actor: string, request: string): Held | undefined {
-    return this.#replies.get(actor)?.get(request);
+    return this.#of(actor)?.get(request);
   }
 
   #change(actor: string, request: string, before: Held | undefined, after: Held | undefined, packed: boolean): void {
     this.#changes.push({ actor, request, before, after, packed });
-    this.#put(actor, request, after);
+    this.#put(actor, request, before, after);
   }
 
-  #put(actor: string, request: string, held: Held | undefined): void {
-    const of = this.#replies.get(actor);
-    if (!held) {
-      of?.delete(request);
-      if (of?.size === 0) this.#replies.delete(actor);
-    } else if (of) of.set(request, held);
-    else this.#replies.set(actor, new Map([[request, held]]));
+  #put(actor: string, request: string, before: Held | undefined, after: Held | undefined): void {
+    if (before) before.current = false;
+    if (after) after.current = true;
+    const of = this.#of(actor);
+    if (!after) {
+      if (of?.delete(request) && of.size === 0) this.#forgetActor(actor);
+    } else if (of) of.set(request, after);
+    else this.#replies.set(actor, new Map([[request, after]]));
+  }
+
+  /** Most replies follow one of the same actor. */
+  #of(actor: string): Map<string, Held> | undefined {
+    if (actor !== this.#actor || !this.#ofActor) {
+      this.#actor = actor;
+      this.#ofActor = this.#replies.get(actor);
+    }
+    return this.#ofActor;
+  }
+
+  #forgetActor(actor: string): void {
+    this.#replies.delete(actor);
+    this.#ofActor = undefined;
   }
 
   #add(pack: Pack): void {
     this.#packs.push(pack);
     this.#bytes += pack.bytes;
   }
-}
-
-function packedReply({ actor, request, after }: Change): PackedReply {
-  return { actor, request, expires: after?.expires ?? 0, data: after?.data ?? '' };
 }
 
 function statements(db: Db) {

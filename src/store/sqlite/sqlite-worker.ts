@@ -107,6 +107,7 @@ function serve(opened: OpenedDatabase): void {
       if (groups.broken) tell({ type: 'ending' });
       if (answers.length > 0) respond(answers);
       if (closing || groups.broken) return end();
+      if (answers.length === jobs.length) continue;
       const answered = new Set(answers.map(({ id }) => id));
       queue.push(...jobs.filter(({ id }) => !answered.has(id)));
     }
