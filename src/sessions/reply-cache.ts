@@ -94,6 +94,8 @@ const MAX_COUNTED = 10_000;
 export class ReplyCache implements RequestTarget {
   readonly #options: ReplyCacheOptions;
   #tools: RequestTarget;
+  /** The principal of the last call with a key, and the owner of its keys in the store. */
+  #keys: { readonly principal: string; readonly actor: string } | undefined;
   /** The calls in flight whose outcome will be stored. */
   readonly #calls = new WeakMap<RequestView, Call>();
   /** Calls with an idempotency key: in-flight tables do not compare keys. */
@@ -125,9 +127,9 @@ export class ReplyCache implements RequestTarget {
       const tool = this.#options.definitions.get(operation.name)?.definition;
       const key = keyIn(request);
       if (leavesNothing(tool, request, operation)) return this.#tools.send(mail);
-      const identity = this.#identityOf(request, operation, key);
-      if (!identity) return this.#tools.send(mail);
-      this.#take(mail, identity, isRepeatable(tool));
+      const call = this.#callOf(request, operation, key, isRepeatable(tool));
+      if (!call) return this.#tools.send(mail);
+      this.#take(mail, call);
     } catch (error) {
       this.#fail(request, error);
     }
@@ -147,35 +149,66 @@ export class ReplyCache implements RequestTarget {
     };
   }
 
-  #identityOf({ id, client }: RequestView, operation: CallTool, key: string | undefined): Identity | undefined {
+  #callOf(
+    { id, client }: RequestView,
+    operation: CallTool,
+    key: string | undefined,
+    repeatable: boolean,
+  ): Call | undefined {
+    const { limits, system } = this.#options;
     const session = client.session && this.#options.sessions.awake(client.session.id);
     const lasts = client.session !== undefined && this.#options.lasting.has(client.session.id);
     if (key === undefined && !session && !lasts) return undefined;
     const digest = hash(toText([operation.name, operation.arguments]));
+    const expires = system.clock.date() + limits.replyTtlMs + Math.floor(limits.replyTtlMs / SLACK);
     if (key !== undefined) {
-      const actor = `key/${hash(client.principal)}`;
-      return { actor, request: hash(key), digest, name: 'this idempotency key', session: undefined };
+      const [actor, name] = [this.#keysOf(client.principal), 'this idempotency key'];
+      return { actor, request: hash(key), digest, name, session: undefined, repeatable, expires };
     }
     const actor = session?.actor ?? `session/lasting/${hash(client.session?.id ?? '')}`;
     // A client that violates the specification and restarts its ids makes a different call; it must not get an old
     // response.
     const request = hash(`${typeof id} ${id} ${digest}`);
-    return { actor, request, digest, name: `id ${String(id).slice(0, 64)}`, session };
+    return { actor, request, digest, name: `id ${String(id).slice(0, 64)}`, session, repeatable, expires };
+  }
+
+  /** The owner of a principal's keys in the store. Most calls follow one of the same principal. */
+  #keysOf(principal: string): string {
+    if (this.#keys?.principal === principal) return this.#keys.actor;
+    const actor = `key/${hash(principal)}`;
+    this.#keys = { principal, actor };
+    return actor;
   }
 
   /** @throws {ProtocolError} if another request with its key is in flight */
-  #take(mail: RequestMail, identity: Identity, repeatable: boolean): void {
-    const { limits, system } = this.#options;
-    const { session } = identity;
-    if (!session) this.#enter(mail.request, identity);
-    const expires = system.clock.date() + limits.replyTtlMs + Math.floor(limits.replyTtlMs / SLACK);
-    const call = { ...identity, repeatable, expires };
+  #take(mail: RequestMail, call: Call): void {
+    const { session, repeatable } = call;
+    const { store } = this.#options;
+    if (!session) this.#enter(mail.request, call);
     // Reading from the store waits for pending writes. Most calls are new and need not wait.
-    if (session?.mayRepeat(identity.request) === false) return this.#guard(mail, call, NEW);
-    this.#ask(call).then(
-      (asked) => this.#guard(mail, call, asked),
-      (error: unknown) => this.#refuse(mail, call, error),
-    );
+    if (session?.mayRepeat(call.request) === false) return this.#guard(mail, call, NEW);
+    if (repeatable || !store.claim) return this.#read(mail, call);
+    try {
+      store.claim(this.#marker(call)).then(
+        (text) => this.#guard(mail, call, { text, marked: text === undefined }),
+        // The store accepts no writes now, but may still answer reads.
+        () => this.#read(mail, call),
+      );
+    } catch (error) {
+      this.#refuse(mail, call, error);
+    }
+  }
+
+  /** Continues with the stored reply of a call. */
+  #read(mail: RequestMail, call: Call): void {
+    try {
+      this.#options.store.reply(call.actor, call.request).then(
+        (text) => this.#guard(mail, call, { text, marked: false }),
+        (error: unknown) => this.#refuse(mail, call, error),
+      );
+    } catch (error) {
+      this.#refuse(mail, call, error);
+    }
   }
 
   #guard(mail: RequestMail, call: Call, asked: Asked): void {
@@ -250,20 +283,6 @@ export class ReplyCache implements RequestTarget {
   #refuse({ request }: RequestMail, call: Call, error: unknown): void {
     this.#leave(request, call);
     this.#fail(request, error);
-  }
-
-  /** Reads the stored reply of a call, and claims its marker if it has none. */
-  async #ask(call: Call): Promise<Asked> {
-    const { store } = this.#options;
-    if (!call.repeatable && store.claim) {
-      try {
-        const text = await store.claim(this.#marker(call));
-        return { text, marked: text === undefined };
-      } catch {
-        // The store accepts no writes now, but may still answer reads.
-      }
-    }
-    return { text: await store.reply(call.actor, call.request), marked: false };
   }
 
   /** Resolves when the writes of this turn are durable. @throws {StoreError} */

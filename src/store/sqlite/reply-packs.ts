@@ -153,8 +153,7 @@ export class ReplyPacks {
 
   /** Deletes all replies of an actor that are in packs. */
   forget(actor: string): void {
-    for (const [request, held] of [...(this.#of(actor) ?? [])])
-      this.#change(actor, request, held, undefined, true);
+    for (const [request, held] of [...(this.#of(actor) ?? [])]) this.#change(actor, request, held, undefined, true);
   }
 
   /** Writes the pack of this transaction, and moves the replies of the oldest packs beyond the limit to rows. */

@@ -95,10 +95,8 @@ class SqliteStore implements Store {
     return found.type === 'reply' ? found.data : unexpected(found);
   }
 
-  async claim(reply: ReplyWrite): Promise<string | undefined> {
-    const found = await this.#ask({ type: 'claim', reply, length: lengthOf([reply]) });
-    if (found.type === 'done') return undefined;
-    return found.type === 'reply' ? found.data : unexpected(found);
+  claim(reply: ReplyWrite): Promise<string | undefined> {
+    return this.#ask({ type: 'claim', reply, length: lengthOf([reply]) }).then(claimed);
   }
 
   async timers(until: number, limit: number): Promise<readonly TimerRow[]> {
@@ -153,6 +151,12 @@ function textOf(write: Write): string {
 }
 
 function nothing(): void {}
+
+/** Returns the existing reply; undefined if the claim was written. */
+function claimed(found: StoreResult): string | undefined {
+  if (found.type === 'done') return undefined;
+  return found.type === 'reply' ? found.data : unexpected(found);
+}
 
 function unexpected(found: StoreResult): never {
   throw new StoreError('failed', `the store's thread sent an unexpected response: ${found.type}`);
