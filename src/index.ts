@@ -37,6 +37,14 @@ export type { ActorKind, InspectionListener, InspectionRecord } from './inspecti
 export { DEFAULT_LIMITS, type Limits } from './limits.ts';
 export type { Auth } from './messages/auth.ts';
 export type {
+  AuthorizationCall,
+  AuthorizationContext,
+  AuthorizationDecision,
+  AuthorizationRule,
+  Guarded,
+  GuardedElement,
+} from './messages/authorization-rule.ts';
+export type {
   InputRequired,
   Introduction,
   Middleware,

@@ -8,6 +8,7 @@ import { type Discovered, type DiscoverOptions, discover } from './discovery/dis
 import type { AnyMachine, EventSchemas, MachineOptions, TakesInput } from './handles/define-machine.ts';
 import type { InspectionListener } from './inspection/records.ts';
 import { launcher } from './launcher.ts';
+import type { AuthorizationRule } from './messages/authorization-rule.ts';
 import type { Middleware, RequestMethodName } from './middleware/middleware.ts';
 import { checkOptions, type ServerOptions } from './options.ts';
 import { describe, messageOf } from './protocol/json.ts';
@@ -297,6 +298,20 @@ export class Server {
    */
   close(reason = 'the server was closed'): Promise<void> {
     return this.#core.close(reason);
+  }
+
+  /**
+   * Adds a rule about every use of every element, in either era and on every transport. All rules must agree; they run
+   * before middleware, before anything is stored, and before a response begins. See docs/guard.md.
+   *
+   * @throws {TypeError} if the rule is no function
+   * @example server.authorize(({ element, auth }) => !element.name.startsWith('admin_') || { scopes: ['admin'] });
+   */
+  authorize(rule: AuthorizationRule): this {
+    if (typeof rule !== 'function')
+      throw new TypeError(`server.authorize: expected a function (call, ctx), got ${describe(rule)}`);
+    this.#core.authorize(rule);
+    return this;
   }
 
   /**

@@ -225,7 +225,7 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
     const { knows, maxSubscriptions } = this.#options;
     const session = sessionOf(request);
     const topic = topicOf({ type: 'resource updated', uri });
-    if (!knows(uri))
+    if (request.hidden || !knows(uri))
       throw new ProtocolError(request.client.dialect.resourceNotFound, 'Resource not found', {
         uri: uri.slice(0, 2_048),
       });

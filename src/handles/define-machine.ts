@@ -1,5 +1,7 @@
 /** The options of a machine whose instances live behind handles, and `defineMachine` for modules that are discovered. */
+
 import type { AnyStateMachine, EventFrom, InputFrom, SnapshotFrom } from 'xstate';
+import type { AuthorizationRule } from '../messages/authorization-rule.ts';
 import type { Icon, ToolAnnotations } from '../protocol/types.ts';
 import { DEFINED, type Defined } from '../registry/define.ts';
 import type { AuthorSchema, Infer, MaybeInput, ObjectSchema } from '../schema/schema-types.ts';
@@ -17,6 +19,14 @@ export interface MachineOptions<
   readonly title?: string | undefined;
   /** Tells a model, before it creates an instance, what one represents and when to use it. */
   readonly description?: string | undefined;
+  /** The scopes that each use of the machine needs: its tools, and the resources of its instances. */
+  readonly scopes?: readonly string[] | undefined;
+  /** More scopes, by event, or `create`, `get`, `list`, `end`. */
+  readonly eventScopes?:
+    | Readonly<Partial<Record<keyof E | 'create' | 'get' | 'list' | 'end', readonly string[]>>>
+    | undefined;
+  /** A rule for each use of the machine; `call.element.machine` names the event. */
+  readonly allow?: AuthorizationRule | undefined;
   readonly icons?: readonly Icon[] | undefined;
   /**
    * The events that clients may send, by type. All other events are rejected, and so are XState's own. The schema describes
@@ -76,12 +86,13 @@ type MembersFit<Members, S> = (S extends AuthorSchema ? Infer<S> : object) exten
   : { readonly 'its other members, which the schema does not give': Members };
 
 /** A machine of any types, as the runtime handles it. */
-export interface AnyMachine extends Omit<MachineOptions, 'events' | 'view' | 'annotations'> {
+export interface AnyMachine extends Omit<MachineOptions, 'events' | 'view' | 'annotations' | 'eventScopes'> {
   readonly name: string;
   readonly machine: AnyStateMachine;
   readonly events: EventSchemas;
   view?(snapshot: never): unknown;
   readonly annotations?: Readonly<Partial<Record<string, ToolAnnotations>>> | undefined;
+  readonly eventScopes?: Readonly<Partial<Record<string, readonly string[]>>> | undefined;
 }
 
 /**

@@ -4,6 +4,7 @@
  */
 import type { ActorSystem } from '../actor/actor-system.ts';
 import type { Limits } from '../limits.ts';
+import { type Auth, isAuth } from '../messages/auth.ts';
 import type { RecordedReply } from '../messages/client-input.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import { isOutcome, type Outcome } from '../messages/results.ts';
@@ -264,13 +265,16 @@ export interface StoredCall {
   readonly info: JsonObject | undefined;
   readonly meta: JsonObject | undefined;
   readonly id: string | number;
+  /** Its caller, if more than a name is known of it. */
+  readonly auth?: Auth | undefined;
 }
 
 /** Returns the data to run a call again. */
-export function callOf({ id, client, operation, meta }: RequestView): object {
+export function callOf({ id, client, operation, meta, auth }: RequestView): object {
   const { dialect, principal, capabilities, info } = client;
   const args = operation.method === 'tools/call' ? operation.arguments : {};
-  return { arguments: args, revision: dialect.revision, principal, capabilities, info, meta, id };
+  const known = auth && (auth.scopes.length > 0 || Object.keys(auth.claims).length > 0) ? auth : undefined;
+  return { arguments: args, revision: dialect.revision, principal, capabilities, info, meta, id, auth: known };
 }
 
 export function isCall(value: unknown): value is StoredCall {
@@ -279,6 +283,7 @@ export function isCall(value: unknown): value is StoredCall {
     isObject(value.arguments) &&
     isObject(value.capabilities) &&
     typeof value.revision === 'string' &&
-    typeof value.principal === 'string'
+    typeof value.principal === 'string' &&
+    (value.auth === undefined || isAuth(value.auth))
   );
 }

@@ -1,5 +1,5 @@
 /** The authenticated caller of a request, as rules and handlers see it. */
-import type { JsonObject } from '../protocol/json.ts';
+import { isObject, type JsonObject } from '../protocol/json.ts';
 
 /** The authenticated caller of a request (`ctx.auth`). Frozen; never contains the token. */
 export interface Auth {
@@ -15,6 +15,13 @@ export interface Auth {
   readonly claims: JsonObject;
   /** The end of the authentication, in milliseconds since 1970. Undefined: none. */
   readonly expiresAt?: number;
+}
+
+/** True if a stored value is an {@link Auth}. */
+export function isAuth(value: unknown): value is Auth {
+  return (
+    isObject(value) && typeof value.principal === 'string' && Array.isArray(value.scopes) && isObject(value.claims)
+  );
 }
 
 const NO_SCOPES: readonly string[] = Object.freeze([]);

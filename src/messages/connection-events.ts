@@ -30,6 +30,12 @@ export interface Exchange {
    * sets it.
    */
   storesReply?: boolean;
+  /** True while a rule decides about its request: its response must not begin. The core sets it. */
+  undecided?: boolean;
+  /** The scopes that its rejected request lacks, for the challenge of its response. The core sets it. */
+  missingScopes?: readonly string[] | undefined;
+  /** The URL of the metadata that describes how to get a token (RFC 9728). */
+  readonly resourceMetadata?: string | undefined;
 }
 
 /** The subject of an outbound message. stdio ignores it; HTTP routes by it. */
@@ -80,6 +86,8 @@ export interface ConnectionEvents {
     /** The caller of a message that has no exchange and arrived with credentials of its own (HTTP+SSE of 2024-11-05). */
     readonly auth?: Auth | undefined;
   };
+  /** The rules have admitted a request about which they could not decide at once. */
+  'connection.admitted': { readonly exchange: Exchange };
   /** An exchange contained nothing that needs a response: notifications or responses. */
   'connection.accepted': { readonly connection: ConnectionId; readonly exchange: Exchange };
   /** The requests of an exchange will get no response: they were cancelled. */

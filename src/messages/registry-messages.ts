@@ -2,6 +2,7 @@
  * The mailbox of a registry. Registrations are answered at once through a reply function; requests are answered through
  * the in-flight table. Types only.
  */
+import type { ElementAccess } from './authorization-rule.ts';
 import type { RequestMail } from './request-messages.ts';
 
 /** An element in a registry: its description and a reference. The executor holds the implementation. */
@@ -14,6 +15,8 @@ export interface Element<D> {
   /** Its source: `code`, or a file or directory. */
   readonly source: string;
   readonly enabled: boolean;
+  /** Decides who may use it; undefined if everyone may. */
+  readonly access?: ElementAccess | undefined;
 }
 
 /** An element to register. */

@@ -61,6 +61,14 @@ export type RequestsMail =
    */
   | { readonly type: 'abandon'; readonly reason: string };
 
+/** Asks the rules before a request is served. */
+export interface RequestAdmission {
+  /** Passes an admitted request on, at once unless a rule is asynchronous; responds to all others. */
+  admit(mail: RequestMail, admitted: (mail: RequestMail) => void): void;
+  /** The same for a request whose parameters have changed since it was admitted. */
+  admitChanged(mail: RequestMail, admitted: (mail: RequestMail) => void): void;
+}
+
 /** The actor or service that serves requests of one kind. */
 export type RequestTarget = Pick<Mailbox<RequestMail>, 'send'>;
 

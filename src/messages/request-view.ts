@@ -6,6 +6,7 @@ import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { ServedBy } from '../protocol/methods.ts';
 import type { Operation } from '../protocol/operations.ts';
 import type { Auth } from './auth.ts';
+import type { ListView } from './authorization-rule.ts';
 import type { ClientFacts } from './client-facts.ts';
 import type { RecordedReply } from './client-input.ts';
 import type { Exchange } from './connection-events.ts';
@@ -50,6 +51,12 @@ export interface RequestView {
   readonly client: ClientFacts;
   /** Its authenticated caller, which in a session may have another token with each request. Undefined: anonymous. */
   readonly auth: Auth | undefined;
+  /** True if its element does not exist for its caller: it is served as if the element were not registered. */
+  readonly hidden: boolean;
+  /** The part of the requested list that its caller sees; undefined: everything. */
+  readonly view: ListView | undefined;
+  /** All scopes that its caller needed. */
+  readonly needed: readonly string[];
   /** The request's `_meta`, unchanged. */
   readonly meta: Readonly<Record<string, unknown>> | undefined;
   readonly progressToken: string | number | undefined;

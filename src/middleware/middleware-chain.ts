@@ -2,7 +2,7 @@
 import type { HandlerErrors } from '../executors/handler-errors.ts';
 import type { InteractiveRequests } from '../input/interactive-requests.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
-import type { RequestMail, RequestsMail, RequestTarget } from '../messages/request-messages.ts';
+import type { RequestAdmission, RequestMail, RequestsMail, RequestTarget } from '../messages/request-messages.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import type { Outcome, Result } from '../messages/results.ts';
 import { isProtocolError, ProtocolError, toWireError } from '../protocol/errors.ts';
@@ -28,6 +28,8 @@ interface Link {
 export interface MiddlewareChainOptions {
   readonly interactive: InteractiveRequests;
   readonly errors: HandlerErrors;
+  /** Decides about a call that a middleware has changed. */
+  readonly admission: Pick<RequestAdmission, 'admitChanged'>;
 }
 
 export class MiddlewareChain {
@@ -155,7 +157,8 @@ class Run {
     const request = this.#request;
     // It was cancelled, or timed out, before it reached its handler.
     if (request.settled) request.signal.throwIfAborted();
-    if (call !== this.#received) setOperation(request, changedOperation(request.operation, call));
+    const changes = call !== this.#received;
+    if (changes) setOperation(request, changedOperation(request.operation, call));
     this.#serving = true;
     // A subscription has no response until it ends: it is passed on for good.
     if (request.operation.method === 'subscriptions/listen') {
@@ -173,7 +176,8 @@ class Run {
         this.#served = { result: outcome.result, shown: shownResult(outcome.result) };
         resolve(this.#served.shown);
       });
-      this.#target.send(this.#mail);
+      if (changes) this.#options.admission.admitChanged(this.#mail, (mail) => this.#target.send(mail));
+      else this.#target.send(this.#mail);
     });
   }
 

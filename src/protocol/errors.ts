@@ -24,6 +24,8 @@ export const ErrorCode = {
   TimedOut: -31002,
   /** The server is draining and accepts no new requests. */
   ShuttingDown: -31003,
+  /** The caller lacks scopes, or a rule rejects the request. */
+  Forbidden: -31004,
 } as const;
 
 export type ErrorCodeValue = (typeof ErrorCode)[keyof typeof ErrorCode];

@@ -13,6 +13,8 @@ const ANSWERED: ReadonlyMap<ErrorCodeValue, number> = new Map([
   [ErrorCode.MissingRequiredClientCapability, 400],
   [ErrorCode.UnsupportedProtocolVersion, 400],
   [ErrorCode.Overloaded, 429],
+  // 2026-07-28 authorization "Scope Challenge Handling"; RFC 6750 section 3.1.
+  [ErrorCode.Forbidden, 403],
   [ErrorCode.ShuttingDown, 503],
 ]);
 

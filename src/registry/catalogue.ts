@@ -3,6 +3,7 @@
  * something changes. Pure data.
  */
 import { isDeepStrictEqual } from 'node:util';
+import type { ListView } from '../messages/authorization-rule.ts';
 import type { Element, ElementOffer, Registered } from '../messages/registry-messages.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 
@@ -127,15 +128,22 @@ export class Catalogue<D> implements ReadableCatalogue<D> {
   /**
    * One page of the enabled definitions that `wanted` accepts.
    * The cursor names the last element of the previous page, so it stays valid while elements are added and removed.
+   * @param view the part that the caller sees; its cursors are valid for callers of the same view only
    * @throws {ProtocolError} -32602 if the cursor is unknown
    */
-  slice<E extends D>(cursor: string | undefined, size: number, wanted: (definition: D) => definition is E): Slice<E> {
-    const after = cursor === undefined ? -1 : this.#readCursor(cursor);
+  slice<E extends D>(
+    cursor: string | undefined,
+    size: number,
+    wanted: (definition: D) => definition is E,
+    view?: ListView,
+  ): Slice<E> {
+    const after = cursor === undefined ? -1 : this.#readCursor(cursor, view);
     const items: E[] = [];
     let last = after;
     for (const { ordinal, element } of this.#placed.values()) {
       if (ordinal <= after || !element.enabled || !wanted(element.definition)) continue;
-      if (items.length === size) return { items, nextCursor: `o${last.toString(36)}` };
+      if (view?.hides.has(element.key)) continue;
+      if (items.length === size) return { items, nextCursor: `o${last.toString(36)}${suffixOf(view)}` };
       items.push(element.definition);
       last = ordinal;
     }
@@ -166,10 +174,14 @@ export class Catalogue<D> implements ReadableCatalogue<D> {
     return { ok: false, why };
   }
 
-  #readCursor(cursor: string): number {
-    const [, digits] = /^o([0-9a-z]{1,10})$/.exec(cursor) ?? [];
+  #readCursor(cursor: string, view: ListView | undefined): number {
+    const [, digits, suffix] = /^o([0-9a-z]{1,10})(\..{1,64})?$/.exec(cursor) ?? [];
     const ordinal = digits === undefined ? Number.NaN : Number.parseInt(digits, 36);
-    if (ordinal < this.#nextOrdinal) return ordinal;
+    if (ordinal < this.#nextOrdinal && (suffix ?? '') === suffixOf(view)) return ordinal;
     throw new ProtocolError(ErrorCode.InvalidParams, 'params.cursor: unknown cursor. Start again without one.');
   }
+}
+
+function suffixOf(view: ListView | undefined): string {
+  return view ? `.${view.id}` : '';
 }

@@ -2,6 +2,7 @@
 import type { AnyStateMachine, InputFrom } from 'xstate';
 import type { Completer } from '../executors/execution.ts';
 import type { Context } from '../input/context.ts';
+import type { Guarded } from '../messages/authorization-rule.ts';
 import { isObject, type JsonObject } from '../protocol/json.ts';
 import type {
   Annotations,
@@ -21,7 +22,7 @@ import type { AuthorSchema, Infer, InferInput, MaybeInput, ObjectSchema } from '
 import type { TaskSupport } from '../tasks/call-mode.ts';
 import type { TemplateCompleters, TemplateVariables } from './template-variables.ts';
 
-interface Described {
+interface Described extends Guarded {
   /** A name for people. `name` is for programs. */
   readonly title?: string | undefined;
   readonly description?: string | undefined;

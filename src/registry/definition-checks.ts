@@ -5,6 +5,7 @@
 
 import { LONGEST_TIMER_MS } from '../clock.ts';
 import { describe, isObject } from '../protocol/json.ts';
+import { isScope } from '../protocol/scopes.ts';
 
 /** Thrown for an invalid definition. The message names the element, the problem and the fix. */
 export class DefinitionError extends Error {
@@ -39,7 +40,14 @@ const icons: Check = (value) => {
     : 'expected each icon to be an object with a string "src"';
 };
 
-const DESCRIBED = { title: text, description: text, icons, meta: object };
+const scopes: Check = (value) => {
+  if (!Array.isArray(value)) return `expected a list of scopes, such as ["orders:read"], got ${describe(value)}`;
+  const wrong = value.find((scope) => !isScope(scope));
+  return wrong === undefined ? undefined : `expected scopes as in RFC 6749 section 3.3, got ${describe(wrong)}`;
+};
+
+const GUARDED = { scopes, allow: functional };
+const DESCRIBED = { ...GUARDED, title: text, description: text, icons, meta: object };
 const ANNOTATED = {
   audience: expected(
     'a list of "user" and "assistant"',
@@ -47,6 +55,14 @@ const ANNOTATED = {
   ),
   priority: expected('a number from 0 to 1', (value) => typeof value === 'number' && value >= 0 && value <= 1),
   lastModified: text,
+};
+const eventScopes: Check = (value) => {
+  if (!isObject(value)) return `expected an object: the scopes of each event, got ${describe(value)}`;
+  for (const [event, each] of Object.entries(value)) {
+    const problem = scopes(each);
+    if (problem !== undefined) return `${event}: ${problem}`;
+  }
+  return undefined;
 };
 const HINTS = { title: text, readOnlyHint: flag, destructiveHint: flag, idempotentHint: flag, openWorldHint: flag };
 
@@ -87,6 +103,7 @@ export const MEMBERS = {
     idleMs: milliseconds,
     single: flag,
     annotations: object,
+    eventScopes: eventScopes,
     timeoutMs: milliseconds,
   },
   resource: {

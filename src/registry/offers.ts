@@ -9,6 +9,7 @@ import type {
   ResourceImplementation,
   ToolImplementation,
 } from '../executors/execution.ts';
+import type { ElementAccess, Guarded } from '../messages/authorization-rule.ts';
 import { describe, isObject, type JsonObject } from '../protocol/json.ts';
 import type { Prompt, PromptArgument, Resource, ResourceTemplate, Tool } from '../protocol/types.ts';
 import { parseTemplate } from '../protocol/uri-template.ts';
@@ -23,6 +24,8 @@ export interface Compiled<D, I> {
   readonly key: string;
   readonly definition: D;
   readonly implementation: I;
+  /** Decides who may use it; undefined if everyone may. */
+  readonly access?: ElementAccess | undefined;
 }
 
 /**
@@ -49,6 +52,7 @@ export function compileTool(
   const structured = output === undefined ? undefined : compileOutput(output, `${label}: output`);
   return {
     key: name,
+    access: accessOf({ scopes: definition.scopes, allow: definition.allow }),
     definition: {
       name,
       ...described(definition),
@@ -76,7 +80,7 @@ export function compileTool(
 
 /** @throws {DefinitionError | TemplateError} */
 export function compileResource(
-  definition: ResourceDefinition,
+  definition: ResourceDefinition & Pick<ElementAccess, 'machine'>,
 ): Compiled<Resource | ResourceTemplate, ResourceImplementation> {
   const { uri, handler, name = uri, mimeType, annotations, size, complete = {}, ttlMs, cacheScope } = definition;
   const label = resourceLabel(uri);
@@ -90,15 +94,19 @@ export function compileResource(
   };
   const template = uri.includes('{') ? parseTemplate(uri) : undefined;
   completersFit(complete, template?.variables ?? [], label);
+  const access = accessOf(definition);
+  // A shared cache would give the contents to a caller that may not read them.
+  const scope = access ? 'private' : cacheScope;
   return {
     key: uri,
+    access,
     definition: template
       ? { uriTemplate: uri, ...shared }
       : { uri, ...shared, ...(size === undefined ? {} : { size }) },
     implementation: {
       label,
       completers: complete,
-      hints: { ...(ttlMs === undefined ? {} : { ttlMs }), ...(cacheScope === undefined ? {} : { cacheScope }) },
+      hints: { ...(ttlMs === undefined ? {} : { ttlMs }), ...(scope === undefined ? {} : { cacheScope: scope }) },
       read: handler,
     },
   };
@@ -118,6 +126,7 @@ export function compilePrompt(definition: AnyPrompt): Compiled<Prompt, PromptImp
   completersFit(complete, args?.map((argument) => argument.name) ?? [], label);
   return {
     key: name,
+    access: accessOf({ scopes: definition.scopes, allow: definition.allow }),
     definition: { name, ...described(definition), ...(args ? { arguments: args } : {}) },
     implementation: {
       label,
@@ -144,6 +153,16 @@ export function elementLabel(kind: 'tool' | 'prompt', name: unknown): string {
     );
   }
   return `${kind} "${name}"`;
+}
+
+/** The rules of an element; undefined if it has none. */
+export function accessOf({
+  scopes = [],
+  allow,
+  machine,
+}: Guarded & Pick<ElementAccess, 'machine'>): ElementAccess | undefined {
+  if (scopes.length === 0 && !allow && !machine) return undefined;
+  return { scopes: [...scopes], allow, ...(machine ? { machine } : {}) };
 }
 
 function described({ title, description, icons, meta }: Pick<AnyTool, 'title' | 'description' | 'icons' | 'meta'>) {

@@ -86,21 +86,25 @@ export interface ElementsOptions<Definition, D, I> {
   nextRef(): number;
   /** Called when an element with this implementation is offered. */
   offered(implementation: I): void;
+  /** Called when an element with rules is offered. */
+  guarded(): void;
 }
 
 export function elements<Definition, D, I>(options: ElementsOptions<Definition, D, I>): Registration<Definition> {
   const { registry, executors, catalogue } = options;
   const written = new Map<number, Definition>();
   const attach = (definition: Definition, source?: string) => {
-    const { key, definition: shown, implementation } = options.compile(definition);
+    const { key, definition: shown, implementation, access } = options.compile(definition);
     const ref = options.nextRef();
     options.offered(implementation);
+    if (access && (access.allow || access.demands || access.scopes.length > 0)) options.guarded();
     for (const executor of executors) executor.send({ type: 'attach', ref, implementation });
     written.set(ref, definition);
     return {
       key,
       definition: shown,
       ref,
+      access,
       source: source ?? catalogue.all().find((element) => element.key === key)?.source ?? 'code',
     };
   };

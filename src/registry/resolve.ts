@@ -4,6 +4,7 @@
  */
 import type { AfterTurn } from '../actor/actor.ts';
 import type { CompletionCall, PromptCall, ResourceRead, ToolCall } from '../executors/execution.ts';
+import type { ListView } from '../messages/authorization-rule.ts';
 import type { ExecutorMail } from '../messages/executor-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { Element } from '../messages/registry-messages.ts';
@@ -28,14 +29,17 @@ type To<T> = Pick<Mailbox<ExecutorMail<never, T>>, 'send'>;
 type Serve = (request: RequestView, afterwards: AfterTurn) => void;
 
 export function serveTools(catalogue: Catalogue<Tool>, pageSize: number, executor: To<ToolTarget>): Serve {
-  const page = pages(catalogue, (cursor): Page => ({ of: 'tools', ...catalogue.slice(cursor, pageSize, isTool) }));
+  const page = pages(
+    catalogue,
+    (cursor, view): Page => ({ of: 'tools', ...catalogue.slice(cursor, pageSize, isTool, view), ...scopeOf(view) }),
+  );
   return (request, afterwards) => {
     const { operation } = request;
     switch (operation.method) {
       case 'tools/list':
-        return list(request, page(operation.cursor));
+        return list(request, page(operation.cursor, request.view));
       case 'tools/call': {
-        const element = catalogue.get(operation.name);
+        const element = request.hidden ? undefined : catalogue.get(operation.name);
         // MCP tools, "Error Handling": an unknown tool is a protocol error.
         if (!element) throw new ProtocolError(ErrorCode.InvalidParams, `Unknown tool: ${short(operation.name)}`);
         if (request.exchange && request.client.dialect.era === 'modern')
@@ -55,9 +59,12 @@ export function servePrompts(
   executor: To<PromptTarget>,
   completions: To<CompletionTarget>,
 ): Serve {
-  const page = pages(catalogue, (cursor): Page => ({ of: 'prompts', ...catalogue.slice(cursor, pageSize, isPrompt) }));
-  const find = (name: string): Element<Prompt> => {
-    const element = catalogue.get(name);
+  const page = pages(
+    catalogue,
+    (cursor, view): Page => ({ of: 'prompts', ...catalogue.slice(cursor, pageSize, isPrompt, view), ...scopeOf(view) }),
+  );
+  const find = (request: RequestView, name: string): Element<Prompt> => {
+    const element = request.hidden ? undefined : catalogue.get(name);
     if (!element) throw new ProtocolError(ErrorCode.InvalidParams, `Unknown prompt: ${short(name)}`);
     return element;
   };
@@ -65,15 +72,15 @@ export function servePrompts(
     const { operation } = request;
     switch (operation.method) {
       case 'prompts/list':
-        return list(request, page(operation.cursor));
+        return list(request, page(operation.cursor, request.view));
       case 'prompts/get': {
-        const { ref, definition } = find(operation.name);
+        const { ref, definition } = find(request, operation.name);
         const target = { prompt: definition, arguments: operation.arguments };
         return afterwards(executor.send, { type: 'execute', request, ref, target });
       }
       case 'completion/complete':
         if (operation.ref.type !== 'ref/prompt') throw misrouted(request, 'the prompts registry');
-        return complete(request, operation, find(operation.ref.name).ref, completions, afterwards);
+        return complete(request, operation, find(request, operation.ref.name).ref, completions, afterwards);
       default:
         throw misrouted(request, 'the prompts registry');
     }
@@ -88,15 +95,23 @@ export function serveResources(
 ): Serve {
   const resources = pages(
     catalogue,
-    (cursor): Page => ({ of: 'resources', ...catalogue.slice(cursor, pageSize, isResource) }),
+    (cursor, view): Page => ({
+      of: 'resources',
+      ...catalogue.slice(cursor, pageSize, isResource, view),
+      ...scopeOf(view),
+    }),
   );
   const templates = pages(
     catalogue,
-    (cursor): Page => ({ of: 'resourceTemplates', ...catalogue.slice(cursor, pageSize, isTemplate) }),
+    (cursor, view): Page => ({
+      of: 'resourceTemplates',
+      ...catalogue.slice(cursor, pageSize, isTemplate, view),
+      ...scopeOf(view),
+    }),
   );
   const resolve = resolver(catalogue);
-  const find = (request: RequestView, uri: string): Resolved => {
-    const resolved = resolve(uri);
+  const find = (request: RequestView, uri: string): ResolvedResource => {
+    const resolved = request.hidden ? undefined : resolve(uri);
     if (!resolved)
       throw new ProtocolError(request.client.dialect.resourceNotFound, 'Resource not found', {
         uri: uri.slice(0, 2_048),
@@ -107,9 +122,9 @@ export function serveResources(
     const { operation } = request;
     switch (operation.method) {
       case 'resources/list':
-        return list(request, resources(operation.cursor));
+        return list(request, resources(operation.cursor, request.view));
       case 'resources/templates/list':
-        return list(request, templates(operation.cursor));
+        return list(request, templates(operation.cursor, request.view));
       case 'resources/read': {
         const { element, variables } = find(request, operation.uri);
         const target = { uri: operation.uri, resource: element.definition, variables };
@@ -119,7 +134,7 @@ export function serveResources(
         if (operation.ref.type !== 'ref/resource') throw misrouted(request, 'the resources registry');
         const { uri } = operation.ref;
         // The reference is a template, or a URI that a template matches (2026-07-28 completion, "CompleteRequest").
-        const element = catalogue.get(uri) ?? resolve(uri)?.element;
+        const element = request.hidden ? undefined : (catalogue.get(uri) ?? resolve(uri)?.element);
         if (!element) throw new ProtocolError(ErrorCode.InvalidParams, `Unknown resource template: ${short(uri)}`);
         return complete(request, operation, element.ref, completions, afterwards);
       }
@@ -129,7 +144,7 @@ export function serveResources(
   };
 }
 
-interface Resolved {
+export interface ResolvedResource {
   readonly element: Element<Resource | ResourceTemplate>;
   readonly variables: ResourceTarget['variables'];
 }
@@ -144,7 +159,9 @@ export function knower(catalogue: Catalogue<Resource | ResourceTemplate>): (uri:
  * Resolves a URI: first to the resource with this URI, then to the first matching template. Templates are parsed once
  * for each version of the catalogue.
  */
-function resolver(catalogue: Catalogue<Resource | ResourceTemplate>): (uri: string) => Resolved | undefined {
+export function resolver(
+  catalogue: Catalogue<Resource | ResourceTemplate>,
+): (uri: string) => ResolvedResource | undefined {
   let version = -1;
   let templates: { readonly key: string; readonly template: UriTemplate }[] = [];
   return (uri) => {
@@ -167,25 +184,37 @@ function resolver(catalogue: Catalogue<Resource | ResourceTemplate>): (uri: stri
   };
 }
 
+/** Pages of callers that see a part of a list are in no shared cache, because other callers see another part. */
+function scopeOf(view: ListView | undefined): { readonly scope?: 'private' } {
+  return view ? PRIVATE : PUBLIC;
+}
+
+const PRIVATE = { scope: 'private' } as const;
+const PUBLIC = {};
+
+type MakePage = (cursor: string | undefined, view: ListView | undefined) => Page;
+
 /**
- * Caches each page as one object until the catalogue changes, so that it is serialized once and not for each client.
+ * Caches each page as one object until the catalogue changes, so that it is serialized once and not for each client;
+ * the pages of a view as long as the view exists.
  */
-function pages(
-  catalogue: { readonly version: number },
-  make: (cursor: string | undefined) => Page,
-): (cursor: string | undefined) => Page {
+function pages(catalogue: { readonly version: number }, make: MakePage): MakePage {
   let version = -1;
-  const kept = new Map<string | undefined, Page>();
-  return (cursor) => {
+  let everything = new Map<string | undefined, Page>();
+  let ofView = new WeakMap<ListView, Map<string | undefined, Page>>();
+  return (cursor, view) => {
     if (version !== catalogue.version) {
-      kept.clear();
+      everything = new Map();
+      ofView = new WeakMap();
       version = catalogue.version;
     }
+    const kept = view ? (ofView.get(view) ?? new Map<string | undefined, Page>()) : everything;
     let page = kept.get(cursor);
     if (!page) {
-      page = make(cursor);
+      page = make(cursor, view);
       // Cursors come from clients. The cache is bounded by the number of pages that an honest client can request.
       if (kept.size < MAX_KEPT_PAGES) kept.set(cursor, page);
+      if (view) ofView.set(view, kept);
     }
     return page;
   };

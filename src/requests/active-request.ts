@@ -6,6 +6,7 @@ import { setMaxListeners } from 'node:events';
 import { type RequestEvent, type RequestTag, requestMachine } from '../../machines/request.ts';
 import { statesOf } from '../charts/state-table.ts';
 import type { Auth } from '../messages/auth.ts';
+import type { ListView } from '../messages/authorization-rule.ts';
 import type { ClientFacts } from '../messages/client-facts.ts';
 import type { RecordedReply } from '../messages/client-input.ts';
 import type { Exchange } from '../messages/connection-events.ts';
@@ -19,6 +20,7 @@ import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { ServedBy } from '../protocol/methods.ts';
 import type { Operation } from '../protocol/operations.ts';
 
+const NO_SCOPES: readonly string[] = [];
 const RECEIVED = statesOf<RequestEvent['type'], RequestTag>(requestMachine);
 
 export class ActiveRequest implements RequestView {
@@ -37,6 +39,9 @@ export class ActiveRequest implements RequestView {
   readonly cause: number;
   readonly bytes: number;
   readonly continues: boolean;
+  hidden = false;
+  view: ListView | undefined = undefined;
+  needed: readonly string[] = NO_SCOPES;
   held: { release(): void } | undefined = undefined;
   timeoutMs = 0;
   admitted = 0;
@@ -146,6 +151,21 @@ export function setRecorded(request: RequestView, recorded: RecordedReply): void
 /** Sets the account of the memory that its handler makes the server retain. */
 export function setMemory(request: RequestView, memory: HeldMemory): void {
   activeRequestOf(request).memory = memory;
+}
+
+/** Decides whether its element exists for its caller. */
+export function hideElement(request: RequestView, hidden: boolean): void {
+  activeRequestOf(request).hidden = hidden;
+}
+
+/** Sets the part of a list that its caller sees. */
+export function setView(request: RequestView, view: ListView): void {
+  activeRequestOf(request).view = view;
+}
+
+/** Records the scopes that its caller needed. */
+export function setNeeded(request: RequestView, scopes: readonly string[]): void {
+  activeRequestOf(request).needed = scopes;
 }
 
 /** Replaces the parameters of a request, before it is served. */

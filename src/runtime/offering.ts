@@ -64,6 +64,8 @@ export interface OfferingOptions {
   admit(request: RequestView, label: string): void;
   /** Records the calls of tools; undefined without an audit. */
   readonly audit: AuditedCalls | undefined;
+  /** Called when an element with rules is offered. */
+  guarded(): void;
 }
 
 export interface Offering {
@@ -130,6 +132,7 @@ export function spawnOffering(host: OfferingOptions): Offering {
     executors: [executors.tools.mailbox],
     catalogue: catalogues.tools,
     nextRef,
+    guarded: host.guarded,
     offered({ task }: ToolImplementation) {
       capabilities.add('tools');
       if (task !== 'never') capabilities.add('tasks');
@@ -152,6 +155,7 @@ export function spawnOffering(host: OfferingOptions): Offering {
       catalogue: catalogues.resources,
       compile: compileResource,
       nextRef,
+      guarded: host.guarded,
       offered({ completers }) {
         capabilities.add('resources');
         completable(completers);
@@ -173,6 +177,7 @@ export function spawnOffering(host: OfferingOptions): Offering {
       catalogue: catalogues.prompts,
       compile: compilePrompt,
       nextRef,
+      guarded: host.guarded,
       offered({ completers }) {
         capabilities.add('prompts');
         completable(completers);

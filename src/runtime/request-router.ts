@@ -1,5 +1,5 @@
 /** Routes each admitted request to the actor or service that serves its method. */
-import type { RequestMail, RequestRoutes, RequestTarget } from '../messages/request-messages.ts';
+import type { RequestAdmission, RequestMail, RequestRoutes, RequestTarget } from '../messages/request-messages.ts';
 import type { RequestView } from '../messages/request-view.ts';
 
 export interface RequestTargets {
@@ -19,11 +19,24 @@ const OWN_SESSION: RequestTarget = {
 export class RequestRouter implements RequestRoutes {
   #targets: RequestTargets & { readonly session: RequestTarget };
 
+  /** Undefined while no rule exists. */
+  #admission: Pick<RequestAdmission, 'admit'> | undefined;
+
   constructor(targets: RequestTargets) {
     this.#targets = { ...targets, session: OWN_SESSION };
   }
 
+  /** Asks the rules before each request that is routed from now on. */
+  guard(admission: Pick<RequestAdmission, 'admit'>): void {
+    this.#admission = admission;
+  }
+
   readonly route = (mail: RequestMail): void => {
+    if (this.#admission) this.#admission.admit(mail, this.#pass);
+    else this.#pass(mail);
+  };
+
+  readonly #pass = (mail: RequestMail): void => {
     const { request } = mail;
     const { servedBy } = request;
     this.#targets[servedBy === 'completions' ? completes(request) : servedBy].send(mail);

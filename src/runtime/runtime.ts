@@ -5,6 +5,7 @@ import { getHeapStatistics } from 'node:v8';
 import { nanoid } from 'nanoid';
 import { createActorSystem } from '../actor/actor-system.ts';
 import { Audit } from '../audit/server-audit.ts';
+import { Admission } from '../authorization/admission.ts';
 import { type Clock, systemClock, type Timer } from '../clock.ts';
 import { idIn } from '../codec/inbound/parse.ts';
 import { Outbound } from '../codec/outbound/outbound.ts';
@@ -18,6 +19,7 @@ import { StateKeys } from '../input/seal.ts';
 import type { Inspection } from '../inspection/inspection.ts';
 import { launcher } from '../launcher.ts';
 import { type Limits, resolveLimits } from '../limits.ts';
+import type { AuthorizationRule } from '../messages/authorization-rule.ts';
 import type { ServerDescription } from '../messages/results.ts';
 import type { Middleware, RequestMethodName } from '../middleware/middleware.ts';
 import { checkMiddleware, MiddlewareChain } from '../middleware/middleware-chain.ts';
@@ -72,6 +74,8 @@ export interface Runtime extends Pick<Offering, 'tools' | 'machines' | 'resource
   kept(): Promise<Store>;
   /** Puts a function around the requests of one method, or of all. @throws {TypeError} */
   use(method: RequestMethodName | undefined, middleware: Middleware | undefined): void;
+  /** Adds a rule for every element. */
+  authorize(rule: AuthorizationRule): void;
 }
 
 export function createRuntime(options: ServerOptions, info: Implementation): Runtime {
@@ -181,6 +185,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
     subscriptions: subscriptions.mailbox,
     admit: supervision.admit,
     audit: audit?.calls,
+    guarded: () => router.guard(admission),
   });
   const { registries } = offering;
   keeping.restoring(() => tasks.restore(registries.tools));
@@ -220,10 +225,18 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
     subscriptions: subscriptions.mailbox,
     tasks,
   });
+  const admission = new Admission({
+    system,
+    bus,
+    catalogues,
+    tasks: table,
+    subscriptions: subscriptions.mailbox,
+    maxSubscriptions: limits.maxSubscriptions,
+  });
   let chain: MiddlewareChain | undefined;
   /** The chain of the middleware. Until it is created, requests do not pass through it. */
   const wrapped = (): MiddlewareChain => {
-    const created = new MiddlewareChain({ interactive, errors: new HandlerErrors(system, options.errors) });
+    const created = new MiddlewareChain({ interactive, admission, errors: new HandlerErrors(system, options.errors) });
     replies?.wrap(created.around);
     router.wrap(created.around, replies ? { tools: replies } : {});
     return created;
@@ -327,6 +340,10 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
       checkMiddleware(method, middleware);
       chain ??= wrapped();
       chain.add(method, middleware);
+    },
+    authorize(rule) {
+      admission.authorize(rule);
+      router.guard(admission);
     },
     resourceUpdated: (uri) => subscriptions.mailbox.send({ type: 'resource updated', uri }),
     async open(transport) {

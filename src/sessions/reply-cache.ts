@@ -124,7 +124,7 @@ export class ReplyCache implements RequestTarget {
     const { operation } = request;
     if (operation.method !== 'tools/call') return this.#tools.send(mail);
     try {
-      const tool = this.#options.definitions.get(operation.name)?.definition;
+      const tool = request.hidden ? undefined : this.#options.definitions.get(operation.name)?.definition;
       const key = keyIn(request);
       if (leavesNothing(tool, request, operation)) return this.#tools.send(mail);
       const call = this.#callOf(request, operation, key, isRepeatable(tool));

@@ -2,6 +2,7 @@
  * Creates the request with which a stored call runs again. Its answer goes to its task, or waits for its client to return.
  */
 import type { StoredCall } from '../input/request-log.ts';
+import { authOf } from '../messages/auth.ts';
 import type { RecordedReply } from '../messages/client-input.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import type { Outcome } from '../messages/results.ts';
@@ -9,6 +10,7 @@ import { DIALECTS } from '../protocol/dialects/index.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import { readImplementation } from '../protocol/meta.ts';
 import { isLegacyRevision, isModernRevision } from '../protocol/revisions.ts';
+import { ANONYMOUS } from '../quota.ts';
 import { IncomingRequest, oneOutcome, setRecorded } from '../requests/active-request.ts';
 import type { TaskRecord } from './task-records.ts';
 
@@ -52,6 +54,10 @@ export function replayRequest(
     undefined,
     requests,
     0,
+    undefined,
+    call.id,
+    0,
+    call.auth ?? (call.principal === ANONYMOUS ? undefined : authOf(call.principal)),
   );
   setRecorded(request, recorded);
   return request;

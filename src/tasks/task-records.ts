@@ -31,6 +31,8 @@ export interface TaskRecord {
   readonly created: number;
   /** The span of the request that created it, as a `traceparent`. */
   readonly trace?: string | undefined;
+  /** The scopes that its call needed, and that each look at it needs. */
+  readonly needed: readonly string[];
 }
 
 export interface TaskRecordsOptions {
@@ -124,17 +126,20 @@ export class TaskRecords {
       throw new StoreError('corrupt', `expected a snapshot of version ${VERSION}, got one of ${snapshot.version}`);
     const kept = fromText(snapshot.data, 'the stored snapshot of a task');
     if (!isTaskCallData(kept)) throw damaged('its snapshot');
-    const { session, identity, round, ordinal, ttlMs, trace, task } = kept;
+    const { session, identity, round, ordinal, ttlMs, trace, task, needed = [] } = kept;
     const { name: tool, principal: owner, created } = row;
     const id = row.id.slice(PREFIX.length);
-    return { record: { id, tool, owner, session, identity, round, ordinal, ttlMs, trace, created }, task };
+    return { record: { id, tool, owner, session, identity, round, ordinal, ttlMs, trace, created, needed }, task };
   }
 
   #writes(record: TaskRecord, task: TaskSnapshot): readonly Write[] {
     const { id, tool, owner, session, identity, round, ordinal, ttlMs, trace, created } = record;
+    // Absent in the snapshots of earlier versions.
+    const needed = record.needed.length === 0 ? undefined : record.needed;
     const actor = actorOf(id);
     const row = { id: actor, kind: 'task', name: tool, principal: owner, created, expires: expiryOf(record) } as const;
-    const kept = (now: TaskSnapshot): string => toText({ session, identity, round, ordinal, ttlMs, trace, task: now });
+    const kept = (now: TaskSnapshot): string =>
+      toText({ session, identity, round, ordinal, ttlMs, trace, needed, task: now });
     return [
       { type: 'actor', actor: { ...row, status: task.status } },
       { type: 'snapshot', actor, version: VERSION, data: this.#text(kept, task) },
@@ -185,18 +190,21 @@ function damaged(what: string): StoreError {
 }
 
 interface TaskCallData extends Pick<TaskRecord, 'session' | 'identity' | 'round' | 'ordinal' | 'ttlMs' | 'trace'> {
+  readonly needed?: readonly string[];
   readonly task: TaskSnapshot;
 }
 
 function isTaskCallData(value: unknown): value is TaskCallData {
   if (!isObject(value) || !isObject(value.task)) return false;
-  const { identity, round, ordinal, ttlMs, trace, task } = value;
+  const { identity, round, ordinal, ttlMs, trace, task, needed = [] } = value;
   return (
     typeof identity === 'string' &&
     typeof round === 'number' &&
     typeof ordinal === 'number' &&
     typeof ttlMs === 'number' &&
     (trace === undefined || typeof trace === 'string') &&
+    Array.isArray(needed) &&
+    needed.every((scope) => typeof scope === 'string') &&
     typeof task.status === 'string' &&
     isObject(task.questions) &&
     isObject(task.replies)

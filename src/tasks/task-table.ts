@@ -67,6 +67,11 @@ export class TaskTable {
     return this.own(client, id)?.task.look();
   }
 
+  /** The scopes that the call of a task needed; undefined if this client has no such task. */
+  neededFor(client: ClientFacts, id: string): readonly string[] | undefined {
+    return this.own(client, id)?.record.needed;
+  }
+
   add(entry: TaskEntry): void {
     const { id, owner, ordinal } = entry.record;
     this.#byId.set(id, entry);

@@ -6,7 +6,6 @@ import { type Context, RequestContext, type RunOptions } from '../input/context.
 import type { InteractiveRequests } from '../input/interactive-requests.ts';
 import type { RequestLog } from '../input/request-log.ts';
 import type { Limits } from '../limits.ts';
-import type { ClientFacts } from '../messages/client-facts.ts';
 import type { HandlerRun, InteractiveRequestMail } from '../messages/input-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { Capabilities } from '../messages/offered-capabilities.ts';
@@ -208,7 +207,7 @@ export class Tasks implements RequestTarget {
       throw tasksNotDeclared(operation.method);
     switch (operation.method) {
       case 'tasks/list':
-        return respond(request, this.#list(client, operation.cursor));
+        return respond(request, this.#list(request, operation.cursor));
       case 'tasks/get':
       case 'tasks/update':
       case 'tasks/cancel':
@@ -228,8 +227,11 @@ export class Tasks implements RequestTarget {
     return damaged ? damagedTask(id) : unknownTask(id);
   }
 
-  #list(client: ClientFacts, cursor: string | undefined): Outcome {
-    const tasks = ownersOf(client).flatMap((owner) => [...this.#table.of(owner)]);
+  /** Lists the tasks of a client, without those whose scopes it lacks. */
+  #list({ client, auth }: RequestView, cursor: string | undefined): Outcome {
+    const has = (scope: string): boolean => auth?.scopes.includes(scope) === true;
+    const all = ownersOf(client).flatMap((owner) => [...this.#table.of(owner)]);
+    const tasks = all.filter(({ record }) => record.needed.every(has));
     const own = tasks.sort((a, b) => a.record.ordinal - b.record.ordinal);
     return pageOf(own, cursor, this.#options.limits.pageSize, this.#table.newest);
   }
@@ -270,6 +272,7 @@ export class Tasks implements RequestTarget {
       ttlMs,
       created: system.clock.date(),
       trace: request.span?.traceparent,
+      needed: request.needed,
     };
     request.held?.release();
     const reservation = this.#table.take(record, request.bytes);

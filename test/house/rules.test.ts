@@ -214,6 +214,11 @@ const ROOMS: readonly {
     packages: ['node:', 'xstate'],
   },
   {
+    room: 'authorization',
+    may: ['clock', 'protocol', 'messages', 'actor', 'requests', 'registry'],
+    packages: ['node:'],
+  },
+  {
     room: 'sessions',
     may: [
       'clock',
@@ -327,6 +332,7 @@ const ROOMS: readonly {
       'middleware',
       'options',
       'registry',
+      'authorization',
       'sessions',
       'tasks',
       'handles',
@@ -344,6 +350,7 @@ const ROOMS: readonly {
       'store',
       'telemetry',
       'inspection',
+      'messages',
       'transports',
       'launcher',
       'middleware',

@@ -4,6 +4,7 @@ import type { ChartNode } from '../../charts/chart-node.ts';
 import { pathsIn } from '../../charts/paths.ts';
 import type { Clock } from '../../clock.ts';
 import type { Context } from '../../input/context.ts';
+import type { ElementAccess } from '../../messages/authorization-rule.ts';
 import type { HandleView } from '../../messages/handle-messages.ts';
 import { ErrorCode, ProtocolError } from '../../protocol/errors.ts';
 import type { JsonObject } from '../../protocol/json.ts';
@@ -26,12 +27,16 @@ export function chartUri(machine: string, handle: string): string {
   return `${handleUri(machine, handle)}/chart`;
 }
 
+/** A resource with the machine to which it belongs. */
+export type MachineResource = ResourceDefinition & Pick<ElementAccess, 'machine'>;
+
 export function resourcesOf(
-  { name, title = name, icons }: AnyMachine,
+  { name, title = name, icons, scopes = [], eventScopes = {}, allow }: AnyMachine,
   chart: ChartNode,
   handles: HandlesPort,
   clock: Clock,
-): readonly ResourceDefinition[] {
+): readonly MachineResource[] {
+  const rules = { scopes: [...scopes, ...(eventScopes.get ?? [])], allow, machine: { name, event: 'get' } };
   const complete = {
     async handle(typed: string, _: unknown, ctx: Context): Promise<readonly string[]> {
       const caller = { principal: ctx.principal, ctx: undefined };
@@ -47,7 +52,7 @@ export function resourcesOf(
       throw error instanceof HandleError ? notThere(error, uri) : error;
     }
   };
-  const shared = { complete, ...(icons ? { icons } : {}), cacheScope: 'private' } as const;
+  const shared = { complete, ...(icons ? { icons } : {}), cacheScope: 'private', ...rules } as const;
   return [
     {
       uri: handleUri(name, '{handle}'),

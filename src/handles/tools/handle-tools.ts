@@ -1,5 +1,7 @@
 /** The tools of a machine: create, one for each event (or one for all), get, list and end. */
 import type { ToolImplementation } from '../../executors/execution.ts';
+import type { ElementAccess } from '../../messages/authorization-rule.ts';
+import type { JsonObject } from '../../protocol/json.ts';
 import type { Tool, ToolAnnotations } from '../../protocol/types.ts';
 import type { Compiled } from '../../registry/offers.ts';
 import { compileOutput } from '../../schema/compile-schema.ts';
@@ -90,6 +92,18 @@ function namingOf(name: string, single: boolean, members: ReadonlyMap<string, Co
   };
 }
 
+/** The rules for a tool of a machine. */
+function machineAccess({ name, scopes = [], eventScopes = {}, allow }: AnyMachine, does: string): ElementAccess {
+  const access = { scopes: [...scopes, ...(eventScopes[does] ?? [])], allow, machine: { name, event: does } };
+  if (does !== 'send') return access;
+  // One tool sends every event.
+  const demands = (args: JsonObject): readonly string[] => {
+    const { event } = args;
+    return typeof event === 'string' && Object.hasOwn(eventScopes, event) ? (eventScopes[event] ?? []) : [];
+  };
+  return { ...access, demands };
+}
+
 interface What<Args> {
   readonly description: string;
   readonly input: CompiledSchema<Args>;
@@ -99,15 +113,17 @@ interface What<Args> {
 }
 
 function compiled<Args>(
-  { name, icons, timeoutMs, annotations: own }: AnyMachine,
+  machine: AnyMachine,
   does: string,
   { description, input, output, annotations, call }: What<Args>,
   view: CompiledSchema,
 ): CompiledTool {
+  const { name, icons, timeoutMs, annotations: own } = machine;
   const key = `${name}_${does}`;
   const shape = output ?? view;
   return {
     key,
+    access: machineAccess(machine, does),
     definition: {
       name: key,
       description,

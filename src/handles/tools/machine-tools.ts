@@ -36,6 +36,11 @@ export function compileMachine(definition: AnyMachine, handles: HandlesPort, clo
   if (missing.length > 0) throw new DefinitionError(`${label}: ${missing.join('\n- ')}`);
   const events = Object.keys(definition.events);
   for (const type of events) checkEvent(type, chart, definition, `${label}: events.${type}`);
+  for (const type of Object.keys(definition.eventScopes ?? {}))
+    if (!OWN.includes(type) && !events.includes(type))
+      throw new DefinitionError(
+        `${label}: eventScopes.${type}: expected one of ${[...OWN, ...events].join(', ')}. Use "scopes" for all of them`,
+      );
   const members = new Map(
     Object.entries(definition.events).map(([type, schema]) => [type, membersOf(schema, `${label}: events.${type}`)]),
   );

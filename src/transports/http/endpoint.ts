@@ -57,7 +57,7 @@ export class Endpoint implements RouteAnswers {
   }
 
   open(host: TransportHost): void {
-    const connections = new HttpConnections(this.#options, this.#load, host, this);
+    const connections = new HttpConnections(this.#options, this.#load, host, this, this.#authenticator);
     this.#open = { host, connections, routes: new McpRoutes(connections, this.#load, this) };
   }
 

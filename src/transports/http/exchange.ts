@@ -4,6 +4,7 @@ import { heapBytes } from '../../protocol/heap.ts';
 import type { RequestId } from '../../protocol/jsonrpc.ts';
 import { isExcess, type Quota, type Reservation } from '../../quota.ts';
 import { type ClientStream, EVENT_STREAM, EventStream } from './event-stream.ts';
+import type { HttpAuthenticator } from './http-authenticator.ts';
 import type { Headers, HttpListener, HttpRequest, HttpResponse } from './http-message.ts';
 import type { HttpSession } from './http-session.ts';
 import type { Open } from './open-list.ts';
@@ -12,6 +13,8 @@ import { StallDetector } from './stall-detector.ts';
 /** The services that an exchange uses. */
 export interface ExchangeHost {
   readonly response: 'auto' | 'json' | 'sse';
+  /** Words the challenges of rejections; undefined without authentication. */
+  readonly authenticator: HttpAuthenticator | undefined;
   /** The byte quota, in which a long answer counts until its client has read it. */
   readonly retained: Quota;
   now(): number;
@@ -57,6 +60,8 @@ export class PostExchange implements Exchange, HttpListener, Open {
   readonly streams: boolean;
   request: RequestId | undefined = undefined;
   storesReply = false;
+  undecided = false;
+  missingScopes: readonly string[] | undefined = undefined;
   readonly openedAt: number;
   /** The connection that receives its messages. An `initialize` moves to the connection of its session. */
   connection: ConnectionId;
@@ -93,6 +98,10 @@ export class PostExchange implements Exchange, HttpListener, Open {
     this.#sse = accepts.sse && host.response !== 'json';
     this.streams = accepts.sse;
     this.#response.listener = this;
+  }
+
+  get resourceMetadata(): string | undefined {
+    return this.host.authenticator?.resourceMetadata;
   }
 
   get auth(): Exchange['auth'] {
@@ -144,6 +153,7 @@ export class PostExchange implements Exchange, HttpListener, Open {
    * it.
    */
   admitted(): void {
+    if (this.undecided) return;
     if (this.host.response === 'sse' && this.#sse && !this.settled && !this.#stream && !this.#gone) this.#begin();
   }
 
@@ -200,7 +210,7 @@ export class PostExchange implements Exchange, HttpListener, Open {
     }
     if (this.settled) return true;
     if (this.#stream) this.#stream.keepAlive();
-    else if (this.#sse && now - this.openedAt >= keepAliveMs) this.#begin();
+    else if (this.#sse && !this.undecided && now - this.openedAt >= keepAliveMs) this.#begin();
     return true;
   }
 
@@ -272,9 +282,15 @@ export class PostExchange implements Exchange, HttpListener, Open {
     this.host.over(this);
   }
 
+  /** The header that names the scopes which a rejected request lacks. */
+  #challenge(): Headers | undefined {
+    const values = this.missingScopes && this.host.authenticator?.challenge(this.missingScopes);
+    return values && { 'www-authenticate': values };
+  }
+
   #headers(own: Headers | undefined, status: number): Headers {
     const more = this.host.headers(this, status);
-    const later = RETRY_AFTER.has(status) ? { 'retry-after': '1' } : undefined;
+    const later = RETRY_AFTER.has(status) ? { 'retry-after': '1' } : status === 403 ? this.#challenge() : undefined;
     return more || later ? { ...own, ...more, ...later } : (own ?? NOTHING);
   }
 }

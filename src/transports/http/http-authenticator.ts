@@ -52,6 +52,8 @@ export interface HttpAuthenticator {
    * `/.well-known/oauth-protected-resource/mcp` (RFC 9728).
    */
   readonly documents: ReadonlyMap<string, JsonObject>;
+  /** The URL of its metadata (RFC 9728), which errors for missing scopes repeat in their data. */
+  readonly resourceMetadata?: string | undefined;
 }
 
 /** The caller that `authenticate` has found. */

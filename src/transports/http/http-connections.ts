@@ -7,6 +7,7 @@ import { ErrorCode } from '../../protocol/errors.ts';
 import type { TransportHost } from '../transport.ts';
 import { type ExchangeHost, PostExchange } from './exchange.ts';
 import { GetStream } from './get-stream.ts';
+import type { HttpAuthenticator } from './http-authenticator.ts';
 import type { CommonHeaders, Headers, HttpRequest, HttpResponse } from './http-message.ts';
 import type { ResolvedHttpOptions } from './http-options.ts';
 import { HttpSession, type HttpSessionDeps } from './http-session.ts';
@@ -43,7 +44,13 @@ export class HttpConnections {
   readonly #sweeper: Sweeper;
   readonly waking: SessionWakeup;
 
-  constructor(options: ResolvedHttpOptions, load: PrincipalLoad, host: TransportHost, answers: CommonHeaders) {
+  constructor(
+    options: ResolvedHttpOptions,
+    load: PrincipalLoad,
+    host: TransportHost,
+    answers: CommonHeaders,
+    authenticator: HttpAuthenticator | undefined,
+  ) {
     this.#options = options;
     this.#load = load;
     this.host = host;
@@ -59,6 +66,7 @@ export class HttpConnections {
     };
     this.#exchanges = {
       response: options.response,
+      authenticator,
       retained: host.retained,
       now,
       pace,
@@ -225,6 +233,7 @@ export class HttpConnections {
         if (session) return session.say(text);
         this.#oldOf.get(connection)?.send(text);
       }),
+      bus.on('connection.admitted', ({ exchange }) => mine(exchange)?.admitted()),
       bus.on('connection.accepted', ({ exchange }) => mine(exchange)?.accepted()),
       bus.on('connection.unanswered', ({ exchange }) => mine(exchange)?.unanswered()),
       bus.on('connection.release', ({ exchange, retryMs }) => mine(exchange)?.release(retryMs)),

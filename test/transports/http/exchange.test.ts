@@ -46,6 +46,7 @@ function make(takes: boolean) {
     },
     {
       response: 'auto',
+    authenticator: undefined,
       retained: new Quota({ what: 'bytes', max: 1_000, option: 'limits.maxRetainedBytes' }),
       tooLong: () => 'too long',
       now: () => 0,

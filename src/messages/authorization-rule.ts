@@ -1,0 +1,107 @@
+/** The rules that decide who may use an element: what they receive, and what they return. Types only. */
+import type { JsonObject } from '../protocol/json.ts';
+import type { RequestId } from '../protocol/jsonrpc.ts';
+import type { Era, Revision } from '../protocol/revisions.ts';
+import type {
+  ClientCapabilities,
+  Implementation,
+  Prompt,
+  Resource,
+  ResourceTemplate,
+  Tool,
+} from '../protocol/types.ts';
+import type { Auth } from './auth.ts';
+
+/** The element that a request uses. */
+export interface GuardedElement {
+  readonly kind: 'tool' | 'resource' | 'template' | 'prompt';
+  /** The name of a tool or a prompt; the URI of a resource; the text of a template. */
+  readonly name: string;
+  /** The description that clients list; undefined for a name that is not registered, for which rules run, too. */
+  readonly definition: Tool | Resource | ResourceTemplate | Prompt | undefined;
+  /** Its own scopes. */
+  readonly scopes: readonly string[];
+  /** The machine to which a generated tool or resource belongs, and what the tool does: `create`, `get`, `list`, `end` or an event. */
+  readonly machine: { readonly name: string; readonly event: string } | undefined;
+}
+
+/** One use of one element. */
+export interface AuthorizationCall {
+  /**
+   * The method of the request, such as `tools/call`. A list asks for each of its elements: a rule that returns
+   * `{ hidden: true }` removes the element from the list.
+   */
+  readonly method: string;
+  readonly element: GuardedElement;
+  /** The arguments of a tool or a prompt, not yet checked by its schema. Empty for all other methods. */
+  readonly arguments: JsonObject;
+  /** The URI of a resource. */
+  readonly uri: string | undefined;
+  /** The authenticated caller; undefined for an anonymous one. */
+  readonly auth: Auth | undefined;
+  readonly principal: string;
+}
+
+/** The request that a rule decides about. */
+export interface AuthorizationContext {
+  readonly auth: Auth | undefined;
+  readonly principal: string;
+  readonly session: { readonly id: string } | undefined;
+  /** The client's description of itself, which it may choose: never a reason to allow. */
+  readonly client: {
+    readonly info: Implementation | undefined;
+    readonly capabilities: ClientCapabilities;
+    readonly revision: Revision;
+    readonly era: Era;
+  };
+  readonly requestId: RequestId;
+  readonly meta: JsonObject;
+  /** Aborted when the client cancels or disconnects, or the deadline passes. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * The result of a rule. `true`: this rule has no objection. `{ scopes }`: allowed with these scopes, which are demanded
+ * in one challenge with all others. `{ deny }` or `false`: rejected; the reason is for the operator. `{ hidden }`: the
+ * element does not exist for this caller.
+ */
+export type AuthorizationDecision =
+  | boolean
+  | { readonly scopes: readonly string[] }
+  | { readonly deny: string }
+  | { readonly hidden: true };
+
+/**
+ * Decides about one use of one element. Every rule must agree. A rule that throws, returns anything else, or takes
+ * longer than a second rejects the request.
+ *
+ * @example (call) => call.arguments.amount < 100 || { scopes: ['orders:refund:large'] }
+ */
+export type AuthorizationRule = (
+  call: AuthorizationCall,
+  ctx: AuthorizationContext,
+) => AuthorizationDecision | Promise<AuthorizationDecision>;
+
+/** The options of an element that decide who may use it. */
+export interface Guarded {
+  /** The scopes that a caller needs. An element whose scopes are missing is listed, so that clients can ask for them. */
+  readonly scopes?: readonly string[] | undefined;
+  /** A rule for this element, in addition to those of `server.authorize`. */
+  readonly allow?: AuthorizationRule | undefined;
+}
+
+/** The same of a registered element. */
+export interface ElementAccess {
+  readonly scopes: readonly string[];
+  readonly allow: AuthorizationRule | undefined;
+  readonly machine?: GuardedElement['machine'];
+  /** More scopes, which depend on the arguments of a call. */
+  demands?(args: JsonObject): readonly string[];
+}
+
+/** The part of a list that a caller sees. One object for all callers that see the same. */
+export interface ListView {
+  /** Names the view in cursors. Reveals nothing of its content. */
+  readonly id: string;
+  readonly hides: ReadonlySet<string>;
+}
