@@ -144,6 +144,7 @@ export class Admission implements RequestAdmission {
   /** Applies a verdict. @returns false if the request was answered */
   #passes(request: RequestView, verdict: RuleVerdict): boolean {
     if (verdict.hidden) {
+      this.#options.system.metrics.denied('hidden');
       hideElement(request, true);
       return true;
     }
@@ -157,6 +158,8 @@ export class Admission implements RequestAdmission {
 
   #reject(request: RequestView, { denied, incident, reason, missing }: RuleVerdict): void {
     const { operation, exchange, batch, client } = request;
+    const failed = denied && incident !== undefined;
+    this.#options.system.metrics.denied(failed ? 'failed rule' : denied ? 'rule' : 'scope');
     if (reason !== undefined) this.#log(`rejected ${operation.method} of ${client.principal}: ${reason}`);
     if (denied) {
       const why = incident === undefined ? '' : ` (incident ${incident}; the server's log has the details)`;

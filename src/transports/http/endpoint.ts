@@ -5,6 +5,7 @@ import { ErrorCode, type ErrorCodeValue } from '../../protocol/errors.ts';
 import type { JsonObject } from '../../protocol/json.ts';
 import type { RequestId } from '../../protocol/jsonrpc.ts';
 import { ANONYMOUS } from '../../quota.ts';
+import type { Denial } from '../../telemetry/metrics.ts';
 import type { TransportHost } from '../transport.ts';
 import { HostGuard, type HostRefusal } from './host-guard.ts';
 import {
@@ -205,6 +206,8 @@ export class Endpoint implements RouteAnswers {
     if (found.status === 503) return this.refuse(request, found, ErrorCode.Overloaded);
     this.#denied(request);
     this.refuse(request, found);
+    this.#open?.host.metrics.denied(denialOf(request, found.status));
+    this.refuse(request, found, found.status === 503 ? ErrorCode.Overloaded : ErrorCode.InvalidRequest);
   }
 
   /** The authenticator failed: no request passes. An author's function may throw for credentials that it rejects. */
@@ -215,6 +218,8 @@ export class Endpoint implements RouteAnswers {
       this.#denied(request);
       return this.refuse(request, REJECTED);
     }
+    this.#open?.host.metrics.denied(auth ? 'unavailable' : denialOf(request, REJECTED.status));
+    if (!auth) return this.refuse(request, REJECTED);
     const message = 'the server cannot authenticate requests. Retry later';
     this.refuse(request, { status: 503, message, headers: { 'retry-after': '1' } }, ErrorCode.Overloaded);
   }
@@ -286,5 +291,17 @@ export class Endpoint implements RouteAnswers {
     if (!this.#draining && origin === undefined) return undefined;
     const cors = this.#guard.cors(origin);
     return this.#draining ? { ...cors, connection: 'close' } : cors;
+  }
+}
+
+/** The reason for a rejection, for the metrics. */
+function denialOf(request: HttpRequest, status: 400 | 401 | 403 | 503): Denial {
+  switch (status) {
+    case 403:
+      return 'scope';
+    case 503:
+      return 'unavailable';
+    default:
+      return request.header('authorization') === undefined ? 'unauthenticated' : 'invalid token';
   }
 }
