@@ -25,7 +25,7 @@ import { isThenable } from '../protocol/thenable.ts';
 import type { Prompt, Resource, ResourceTemplate, Tool } from '../protocol/types.ts';
 import type { Catalogue } from '../registry/catalogue.ts';
 import { resolver } from '../registry/resolve.ts';
-import { hideElement, setNeeded, setOperation, setView } from '../requests/active-request.ts';
+import { hideElement, setGuarded, setOperation, setView } from '../requests/active-request.ts';
 import { respond } from '../requests/respond.ts';
 import { ListViews } from './list-views.ts';
 import { guardedElement, NO_ARGUMENTS, RuleContext, ruleCallOf, type Subject } from './rule-call.ts';
@@ -149,7 +149,7 @@ export class Admission implements RequestAdmission {
       return true;
     }
     if (verdict.allows) {
-      if (verdict.needed.length > 0) setNeeded(request, verdict.needed);
+      setGuarded(request, verdict.needed);
       return true;
     }
     this.#reject(request, verdict);

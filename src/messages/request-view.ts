@@ -55,6 +55,8 @@ export interface RequestView {
   readonly hidden: boolean;
   /** The part of the requested list that its caller sees; undefined: everything. */
   readonly view: ListView | undefined;
+  /** True if rules or scopes have decided about its element: no shared cache may keep its result. */
+  readonly guarded: boolean;
   /** All scopes that its caller needed. */
   readonly needed: readonly string[];
   /** The request's `_meta`, unchanged. */

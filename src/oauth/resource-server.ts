@@ -58,6 +58,7 @@ export function oauth(options: ResourceServerOptions): HttpAuthenticator {
 
 class ResourceServer implements HttpAuthenticator {
   readonly documents: ReadonlyMap<string, JsonObject>;
+  readonly resourceMetadata: string;
   readonly #settings: ResolvedResourceServer;
   readonly #issuers: ReadonlyMap<string, TokenIssuer>;
   readonly #rejections: Rejections;
@@ -75,7 +76,8 @@ class ResourceServer implements HttpAuthenticator {
     this.#issuers = new Map(issuers.map((issuer) => [issuer.issuer, new TokenIssuer(issuer, settings)]));
     const { origin, pathname } = new URL(resource);
     const path = `${WELL_KNOWN}${pathname === '/' ? '' : pathname}`;
-    this.#rejections = new Rejections(settings, `${origin}${path}`);
+    this.resourceMetadata = `${origin}${path}`;
+    this.#rejections = new Rejections(settings, this.resourceMetadata);
     this.#proofs = new DpopProofs(resource, clock);
     const document: JsonObject = {
       resource,

@@ -94,19 +94,16 @@ export function compileResource(
   };
   const template = uri.includes('{') ? parseTemplate(uri) : undefined;
   completersFit(complete, template?.variables ?? [], label);
-  const access = accessOf(definition);
-  // A shared cache would give the contents to a caller that may not read them.
-  const scope = access ? 'private' : cacheScope;
   return {
     key: uri,
-    access,
+    access: accessOf(definition),
     definition: template
       ? { uriTemplate: uri, ...shared }
       : { uri, ...shared, ...(size === undefined ? {} : { size }) },
     implementation: {
       label,
       completers: complete,
-      hints: { ...(ttlMs === undefined ? {} : { ttlMs }), ...(scope === undefined ? {} : { cacheScope: scope }) },
+      hints: { ...(ttlMs === undefined ? {} : { ttlMs }), ...(cacheScope === undefined ? {} : { cacheScope }) },
       read: handler,
     },
   };

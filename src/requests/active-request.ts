@@ -41,6 +41,7 @@ export class ActiveRequest implements RequestView {
   readonly continues: boolean;
   hidden = false;
   view: ListView | undefined = undefined;
+  guarded = false;
   needed: readonly string[] = NO_SCOPES;
   held: { release(): void } | undefined = undefined;
   timeoutMs = 0;
@@ -163,9 +164,11 @@ export function setView(request: RequestView, view: ListView): void {
   activeRequestOf(request).view = view;
 }
 
-/** Records the scopes that its caller needed. */
-export function setNeeded(request: RequestView, scopes: readonly string[]): void {
-  activeRequestOf(request).needed = scopes;
+/** Its rules have admitted it, and its caller needed these scopes. */
+export function setGuarded(request: RequestView, scopes: readonly string[]): void {
+  const active = activeRequestOf(request);
+  active.guarded = true;
+  active.needed = scopes;
 }
 
 /** Replaces the parameters of a request, before it is served. */

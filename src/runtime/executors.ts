@@ -19,6 +19,7 @@ import { type ToolPolicy, toolExecution } from '../executors/tools.ts';
 import { RequestContext } from '../input/context.ts';
 import type { InteractiveRequests } from '../input/interactive-requests.ts';
 import type { RequestView } from '../messages/request-view.ts';
+import { isThenable } from '../protocol/thenable.ts';
 import type { CallToolResult, CompleteResult, GetPromptResult, ReadResourceResult } from '../protocol/types.ts';
 import type { CompletionTarget, PromptTarget, ResourceTarget, ToolTarget } from '../registry/resolve.ts';
 import type { Labelled } from '../requests/running.ts';
@@ -67,8 +68,11 @@ export function spawnExecutors(options: ExecutorsOptions) {
       ...options,
       resumes,
       address: 'executor/resources',
-      run: (request, implementation, target) =>
-        resources.execute({ ...target, implementation }, new RequestContext(request, interactive)),
+      run(request, implementation, target) {
+        const read = resources.execute({ ...target, implementation }, new RequestContext(request, interactive));
+        if (!request.guarded) return read;
+        return isThenable(read) ? Promise.resolve(read).then(privately) : privately(read);
+      },
       wrap: (result) => ({ kind: 'read', result }),
     }),
     prompts: spawnExecutor<PromptImplementation, PromptTarget, GetPromptResult>({
@@ -92,6 +96,11 @@ export function spawnExecutors(options: ExecutorsOptions) {
       wrap: (result) => ({ kind: 'completion', result }),
     }),
   };
+}
+
+/** A shared cache would give the contents to a caller that may not read them, whatever their author says. */
+function privately(result: ReadResourceResult): ReadResourceResult {
+  return { ...result, cacheScope: 'private' };
 }
 
 export type Executors = ReturnType<typeof spawnExecutors>;

@@ -1,6 +1,7 @@
 /** All broken builds: a reliability test counts only if it finds its own. */
 
 import { AUDIT } from './audit.ts';
+import { AUTHORIZATION } from './authorization.ts';
 import { BROADCASTS } from './broadcasts.ts';
 import type { BrokenBuild } from './broken-build.ts';
 import { CLIENT_FAULTS } from './client-connection.ts';
@@ -41,4 +42,5 @@ export const BROKEN_BUILDS: readonly BrokenBuild[] = [
   ...INSPECTOR,
   ...OAUTH,
   ...AUDIT,
+  ...AUTHORIZATION,
 ];

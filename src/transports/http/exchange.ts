@@ -1,4 +1,5 @@
 /** One POST and the response that carries its answers, as one JSON body or as an event stream. */
+import type { Auth } from '../../messages/auth.ts';
 import type { Bytes, ConnectionId, Exchange } from '../../messages/connection-events.ts';
 import { heapBytes } from '../../protocol/heap.ts';
 import type { RequestId } from '../../protocol/jsonrpc.ts';
@@ -8,6 +9,7 @@ import type { HttpAuthenticator } from './http-authenticator.ts';
 import type { Headers, HttpListener, HttpRequest, HttpResponse } from './http-message.ts';
 import type { HttpSession } from './http-session.ts';
 import type { Open } from './open-list.ts';
+import { retryText } from './sse.ts';
 import { StallDetector } from './stall-detector.ts';
 
 /** The services that an exchange uses. */
@@ -18,6 +20,8 @@ export interface ExchangeHost {
   /** The byte quota, in which a long answer counts until its client has read it. */
   readonly retained: Quota;
   now(): number;
+  /** The time at which a stream of this caller ends. */
+  endOf(auth: Auth | undefined): number;
   /** Reports that the client of an exchange reads slowly, or that it has caught up. */
   pace(connection: ConnectionId, reader: Exchange, slow: boolean): void;
   /** The client disconnected before its answer. */
@@ -70,6 +74,8 @@ export class PostExchange implements Exchange, HttpListener, Open {
   opened: HttpSession | undefined;
   /** The answer was sent, or will never exist. */
   settled = false;
+  /** Set for a subscription: any other request ends by itself. */
+  endsAt = Number.POSITIVE_INFINITY;
   before: Open | undefined;
   after: Open | undefined;
   readonly host: ExchangeHost;
@@ -134,6 +140,7 @@ export class PostExchange implements Exchange, HttpListener, Open {
   /** Sends one message. `status` marks it as the answer; `stays` means that it needs a stream. */
   receive(text: string, status: number | undefined, stays = false, bytes?: Bytes): void {
     if (this.settled) return;
+    if (stays) this.endsAt = this.host.endOf(this.auth);
     if (status !== undefined && text.length > SMALL_ANSWER && !this.#gone) {
       // A body whose bytes are cached is shared by all clients.
       const excess = bytes && this.#json && !this.#stream ? undefined : this.#reserve(text);
@@ -212,6 +219,14 @@ export class PostExchange implements Exchange, HttpListener, Open {
     if (this.#stream) this.#stream.keepAlive();
     else if (this.#sse && !this.undecided && now - this.openedAt >= keepAliveMs) this.#begin();
     return true;
+  }
+
+  expire(retryMs: number, now: number): void {
+    if (this.#gone || this.settled) return;
+    this.#response.write(retryText(retryMs));
+    // Its client disconnects with that, which cancels the subscription.
+    if (this.#stream) this.#stream.finish(now);
+    else this.#response.end();
   }
 
   drained(): void {

@@ -11,6 +11,7 @@ export class GetStream implements HttpListener, Open {
   after: Open | undefined;
   readonly session: HttpSession;
   readonly principal: string;
+  readonly endsAt: number;
   readonly #response: HttpResponse;
   /** The stream that it resumes; undefined if it reads the session's own messages. */
   readonly #stream: ClientStream | undefined;
@@ -22,6 +23,7 @@ export class GetStream implements HttpListener, Open {
     session: HttpSession,
     response: HttpResponse,
     stream: ClientStream | undefined,
+    endsAt: number,
     now: () => number,
     over: (stream: GetStream) => void,
   ) {
@@ -29,6 +31,7 @@ export class GetStream implements HttpListener, Open {
     this.principal = session.principal;
     this.#response = response;
     this.#stream = stream;
+    this.endsAt = endsAt;
     this.#now = now;
     this.#over = over;
     response.listener = this;
@@ -41,6 +44,10 @@ export class GetStream implements HttpListener, Open {
     }
     if (this.#response.pending === 0) this.#response.write(KEEP_ALIVE);
     return true;
+  }
+
+  expire(retryMs: number, now: number): void {
+    this.session.expire(this.#response, this.#stream, retryMs, now);
   }
 
   drained(): void {

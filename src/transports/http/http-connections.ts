@@ -5,13 +5,14 @@ import type { Auth } from '../../messages/auth.ts';
 import type { ConnectionEvents, ConnectionId, Exchange, Reader } from '../../messages/connection-events.ts';
 import { ErrorCode } from '../../protocol/errors.ts';
 import type { TransportHost } from '../transport.ts';
+import type { ClientStream } from './event-stream.ts';
 import { type ExchangeHost, PostExchange } from './exchange.ts';
 import { GetStream } from './get-stream.ts';
 import type { HttpAuthenticator } from './http-authenticator.ts';
 import type { CommonHeaders, Headers, HttpRequest, HttpResponse } from './http-message.ts';
 import type { ResolvedHttpOptions } from './http-options.ts';
 import { HttpSession, type HttpSessionDeps } from './http-session.ts';
-import { OpenList } from './open-list.ts';
+import { endOf, OpenList } from './open-list.ts';
 import type { PrincipalLoad } from './principal-load.ts';
 import { SessionWakeup, storedTexts, UNSAVED } from './session-wakeup.ts';
 import { SseStream, type SseStreamDeps } from './sse-2024-11-05.ts';
@@ -69,6 +70,7 @@ export class HttpConnections {
       authenticator,
       retained: host.retained,
       now,
+      endOf: (auth) => endOf(auth, host.clock),
       pace,
       tooLong: (why, request) => host.refusal(ErrorCode.Overloaded, `${UNREAD}: ${why}`, request),
       left: (exchange) => this.#left(exchange),
@@ -135,9 +137,9 @@ export class HttpConnections {
   }
 
   /** Attaches a GET to the session's own messages. @returns false if the session has too many readers */
-  listen(response: HttpResponse, session: HttpSession, headers: Headers): boolean {
+  listen({ auth, response }: HttpRequest, session: HttpSession, headers: Headers): boolean {
     if (!session.takesReaders) return false;
-    this.#read(new GetStream(session, response, undefined, this.#exchanges.now, this.#readerGone));
+    this.#read(this.#getStream(session, response, undefined, auth));
     response.begin(200, headers);
     session.listen(response);
     return true;
@@ -147,14 +149,24 @@ export class HttpConnections {
    * Attaches a GET to a stream, after the event with this id. @returns the state of the stream; `unknown` if the event
    * has expired
    */
-  resume(response: HttpResponse, session: HttpSession, eventId: string, headers: Headers): EndedConnection {
+  resume({ auth, response }: HttpRequest, session: HttpSession, eventId: string, headers: Headers): EndedConnection {
     const found = session.find(eventId);
     if (!found) return 'unknown';
     if (found.stream.saidAllBy(found.seq)) return 'no more';
-    this.#read(new GetStream(session, response, found.stream, this.#exchanges.now, this.#readerGone));
+    this.#read(this.#getStream(session, response, found.stream, auth));
     response.begin(200, headers);
     session.resume(found.stream, response, found.seq);
     return 'the rest';
+  }
+
+  #getStream(
+    session: HttpSession,
+    response: HttpResponse,
+    stream: ClientStream | undefined,
+    auth: Auth | undefined,
+  ): GetStream {
+    const { now, endOf } = this.#exchanges;
+    return new GetStream(session, response, stream, endOf(auth), now, this.#readerGone);
   }
 
   /** Ends a session with its streams and running requests. */
@@ -173,7 +185,13 @@ export class HttpConnections {
   openOld(request: HttpRequest, principal: string, headers: Headers): void {
     const connection = this.host.connectionId();
     const stream = new SseStream(
-      { id: nanoid(OLD_ID_LENGTH), connection, principal, response: request.response },
+      {
+        id: nanoid(OLD_ID_LENGTH),
+        connection,
+        principal,
+        endsAt: this.#exchanges.endOf(request.auth),
+        response: request.response,
+      },
       this.#streams,
     );
     this.#open.add(stream);
@@ -188,6 +206,7 @@ export class HttpConnections {
   oldText(id: string, principal: string, text: string, auth: Auth | undefined): boolean {
     const stream = this.#old.get(id);
     if (stream?.principal !== principal) return false;
+    stream.endsAt = Math.max(stream.endsAt, this.#exchanges.endOf(auth));
     this.host.bus.emit('connection.text', { connection: stream.connection, text, auth });
     return true;
   }

@@ -11,6 +11,7 @@ import type { Quota } from '../../quota.ts';
 import { DurableStream, type DurableStreamOptions } from './durable-stream.ts';
 import { type ClientStream, EventStream, type ReplayRoom, type Resumable } from './event-stream.ts';
 import type { HttpResponse } from './http-message.ts';
+import { retryText } from './sse.ts';
 
 /** Length of a stream's id: 72 random bits, so that event ids cannot be guessed. */
 const STREAM_ID_LENGTH = 12;
@@ -203,6 +204,16 @@ export class HttpSession implements ReplayRoom {
   drained(response: HttpResponse, stream: ClientStream | undefined): void {
     if (stream && stream !== this.#own) stream.drained();
     else if (response === this.#reader) this.#own?.drained();
+  }
+
+  /** The reader of a response is no longer authenticated: ends the response, and asks its client to reconnect. */
+  expire(response: HttpResponse, stream: ClientStream | undefined, retryMs: number, now: number): void {
+    if (this.#reserves?.includes(response)) {
+      response.write(retryText(retryMs));
+      return response.end();
+    }
+    const read = stream ?? this.#own;
+    if (read !== this.#own || response === this.#reader) read?.release(retryMs, now);
   }
 
   /** A response with a reader has closed. */

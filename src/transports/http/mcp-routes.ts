@@ -227,7 +227,7 @@ export class McpRoutes {
     const headers = { ...EVENT_STREAM, ...this.#answers.headers(request), 'mcp-session-id': session.id };
     const lastEventId = request.header('last-event-id');
     if (lastEventId === undefined) {
-      if (!this.#connections.listen(request.response, session, headers))
+      if (!this.#connections.listen(request, session, headers))
         refuse(
           409,
           'this session already has the maximum number of GET streams; each message goes to one of them only',
@@ -256,7 +256,7 @@ export class McpRoutes {
     refuse: (status: number, message: string) => void,
   ): void {
     const { principal } = session;
-    switch (this.#connections.resume(request.response, session, lastEventId, headers)) {
+    switch (this.#connections.resume(request, session, lastEventId, headers)) {
       case 'the rest':
         return;
       case 'no more':

@@ -3,6 +3,9 @@
  * retain removed entries in memory (docs/adr/0006).
  */
 
+import type { Clock } from '../../clock.ts';
+import type { Auth } from '../../messages/auth.ts';
+
 /** An open response that needs periodic maintenance. */
 export interface Open {
   /** Neighbours in the list; only the list sets them. */
@@ -17,6 +20,19 @@ export interface Open {
    * @returns false if it was disconnected
    */
   tend(now: number, keepAliveMs: number, stallMs: number): boolean;
+  /** The time at which it must end because its authentication has ended, in milliseconds of the server's clock. */
+  readonly endsAt: number;
+  /** Ends it, and asks its client to reconnect after this many milliseconds, with another token. */
+  expire(retryMs: number, now: number): void;
+}
+
+/** Milliseconds for which a stream outlives the authentication that opened it: its client may have a new token. */
+const AFTER_END_MS = 60_000;
+
+/** The time at which a stream of this caller ends. */
+export function endOf(auth: Auth | undefined, clock: Pick<Clock, 'now' | 'date'>): number {
+  if (auth?.expiresAt === undefined) return Number.POSITIVE_INFINITY;
+  return clock.now() + auth.expiresAt - clock.date() + AFTER_END_MS;
 }
 
 export class OpenList {

@@ -18,6 +18,7 @@ export interface SseStreamOptions {
   readonly id: string;
   readonly connection: ConnectionId;
   readonly principal: string;
+  readonly endsAt: number;
   readonly response: HttpResponse;
 }
 
@@ -27,14 +28,17 @@ export class SseStream implements HttpListener, Open {
   readonly id: string;
   readonly connection: ConnectionId;
   readonly principal: string;
+  /** Each POST of its client extends it. */
+  endsAt: number;
   readonly #response: HttpResponse;
   readonly #host: SseStreamDeps;
   readonly #stall = new StallDetector();
 
-  constructor({ id, connection, principal, response }: SseStreamOptions, host: SseStreamDeps) {
+  constructor({ id, connection, principal, endsAt, response }: SseStreamOptions, host: SseStreamDeps) {
     this.id = id;
     this.connection = connection;
     this.principal = principal;
+    this.endsAt = endsAt;
     this.#response = response;
     this.#host = host;
     response.listener = this;
@@ -61,6 +65,11 @@ export class SseStream implements HttpListener, Open {
     }
     if (this.#response.pending === 0) this.#response.write(KEEP_ALIVE);
     return true;
+  }
+
+  /** Its session ends with it: this transport cannot resume one. */
+  expire(): void {
+    this.end();
   }
 
   drained(): void {

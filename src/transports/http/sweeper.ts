@@ -4,7 +4,7 @@
  */
 import { inSlices, type Timer } from '../../clock.ts';
 import type { TransportHost } from '../transport.ts';
-import type { ResolvedHttpOptions } from './http-options.ts';
+import { authenticates, type ResolvedHttpOptions } from './http-options.ts';
 import type { HttpSession } from './http-session.ts';
 import type { Open, OpenList } from './open-list.ts';
 
@@ -23,6 +23,8 @@ export interface SweeperOptions {
 const MOST_TO_SLEEP = 2_000;
 /** Milliseconds between two checks for sessions that may hibernate. */
 const SLEEP_ROUND_MS = 5_000;
+/** Milliseconds between two checks for streams whose authentication has ended. */
+const END_ROUND_MS = 1_000;
 
 export class Sweeper {
   readonly #options: SweeperOptions;
@@ -34,6 +36,7 @@ export class Sweeper {
     const { keepAliveMs, stallMs, sessionIdleMs, replayMs } = options.options;
     this.#every(Math.min(keepAliveMs, stallMs), this.#tend);
     this.#every(Math.max(1, Math.min(sessionIdleMs, replayMs) / 4), this.#sweep);
+    if (authenticates(options.options)) this.#every(END_ROUND_MS, this.#expire);
     if (options.host.dormantSessions) this.#every(SLEEP_ROUND_MS, this.#sleep);
   }
 
@@ -67,6 +70,16 @@ export class Sweeper {
         host.log('warning', `http: disconnected ${stalled} clients that read nothing for ${stallMs} ms (http.stallMs)`);
       done();
     });
+  };
+
+  /** Ends streams whose callers are no longer authenticated. */
+  readonly #expire = (done: () => void): void => {
+    const { host, open, options } = this.#options;
+    const expire = (one: Open): void => {
+      const now = host.clock.now();
+      if (one.endsAt <= now) one.expire(options.retryMs, now);
+    };
+    inSlices(host.pace, open.all().values(), expire, done);
   };
 
   /** Ends idle sessions and evicts streams that no client resumed. */

@@ -46,7 +46,8 @@ function make(takes: boolean) {
     },
     {
       response: 'auto',
-    authenticator: undefined,
+      authenticator: undefined,
+      endOf: () => Number.POSITIVE_INFINITY,
       retained: new Quota({ what: 'bytes', max: 1_000, option: 'limits.maxRetainedBytes' }),
       tooLong: () => 'too long',
       now: () => 0,

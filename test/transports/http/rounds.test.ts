@@ -20,6 +20,8 @@ test('R-44 silent streams are kept open in slices, each once a round, and the ne
     const one: Open = {
       before: undefined,
       after: undefined,
+      endsAt: Number.POSITIVE_INFINITY,
+      expire() {},
       tend() {
         tended += 1;
         return true;

@@ -1,0 +1,83 @@
+/** Broken builds of the admission. */
+import type { BrokenBuild } from './broken-build.ts';
+
+const SCOPES = 'test/authorization/scopes.test.ts';
+const RULES = 'test/authorization/rules.test.ts';
+const LISTS = 'test/authorization/lists.test.ts';
+const ENDS = 'test/authorization/ends.test.ts';
+const ADMISSION = 'src/authorization/admission.ts';
+
+export const AUTHORIZATION: readonly BrokenBuild[] = [
+  {
+    id: 'G-03',
+    test: 'test/authorization/owners.test.ts',
+    file: 'src/tasks/task-table.ts',
+    find: 'if (!entry || !ownersOf(client).includes(entry.record.owner)) return undefined;',
+    replace: 'if (!entry) return undefined;',
+    why: 'a task answers every principal with the scopes of its call',
+  },
+  {
+    id: 'G-04',
+    test: SCOPES,
+    file: 'src/authorization/rule-verdict.ts',
+    find: 'if (!this.#granted.includes(scope)) this.missing.push(scope);',
+    replace: 'if (!scopes.some((each) => this.#granted.includes(each))) this.missing.push(scope);',
+    why: 'scope_any: one of the scopes is enough',
+  },
+  {
+    id: 'G-04',
+    test: RULES,
+    file: 'src/transports/http/exchange.ts',
+    find: '    if (this.undecided) return;\n',
+    replace: '',
+    why: 'admit_after_stream: the stream begins before a rule has decided',
+  },
+  {
+    id: 'G-04',
+    test: SCOPES,
+    file: ADMISSION,
+    find: 'return needing(request, tasks.neededFor(client, operation.taskId) ?? NO_SCOPES);',
+    replace: 'return undefined;',
+    why: 'a look at a task needs no scopes',
+  },
+  {
+    id: 'G-05',
+    test: RULES,
+    file: 'src/authorization/rule-verdict.ts',
+    find: '  fail(incident: string): void {\n    this.denied = true;\n',
+    replace: '  fail(incident: string): void {\n',
+    why: 'fail_open: a rule that fails allows',
+  },
+  {
+    id: 'G-05',
+    test: RULES,
+    file: 'src/registry/resolve.ts',
+    find: 'const element = request.hidden ? undefined : catalogue.get(operation.name);',
+    replace: 'const element = catalogue.get(operation.name);',
+    why: 'a hidden tool can be called',
+  },
+  {
+    id: 'G-06',
+    test: LISTS,
+    file: 'src/registry/resolve.ts',
+    find: 'const kept = view ? (ofView.get(view) ?? new Map<string | undefined, Page>()) : everything;',
+    replace: 'const kept = everything;',
+    why: 'list_shared: callers of different views get the same page',
+  },
+  {
+    id: 'G-06',
+    test: LISTS,
+    file: 'src/registry/resolve.ts',
+    find: "const PRIVATE = { scope: 'private' } as const;",
+    replace: 'const PRIVATE = {} as const;',
+    why: 'a shared cache may keep a list that depends on its caller',
+  },
+  {
+    id: 'G-07',
+    test: ENDS,
+    file: 'src/transports/http/sweeper.ts',
+    find: 'if (one.endsAt <= now) one.expire(options.retryMs, now);',
+    replace: 'if (one.endsAt < Number.NEGATIVE_INFINITY) one.expire(options.retryMs, now);',
+    why: 'a stream outlives its token',
+  },
+];
