@@ -22,7 +22,7 @@ const stamp = join(root, 'dist/inspector.inputs');
 /** The placeholder of the recording in the template. It is in a data block, so the recording must contain `\u003c` instead of `<`. */
 const PLACE = '"TROUPE-RECORDING"';
 /** The package contains a file of this many bytes compressed. The inspector decompresses the file when it is first requested. */
-const COMPRESSED_BYTES = 45_000;
+const COMPRESSED_BYTES = 9_000;
 
 const inputs = digest();
 const built = existsSync(join(out, 'export.html.gz')) && existsSync(stamp) && readFileSync(stamp, 'utf8') === inputs;
@@ -45,7 +45,7 @@ if (!built || process.argv.includes('--force')) {
   }
 }
 
-/** Replaces a large file by its compressed form: ELK alone is half of the package. */
+/** Replaces a file by its compressed form, unless it is small: ELK alone is half of the package. */
 function compress(file: string): void {
   const { size } = statSync(file);
   if (size < COMPRESSED_BYTES) return;

@@ -4,6 +4,7 @@
  */
 import type { ActorSystem } from '../actor/actor-system.ts';
 import type { Timer } from '../clock.ts';
+import type { AuditMail } from '../messages/audit-messages.ts';
 import type {
   AuthorizationDecision,
   AuthorizationRule,
@@ -27,6 +28,7 @@ import type { Catalogue } from '../registry/catalogue.ts';
 import { resolver } from '../registry/resolve.ts';
 import { hideElement, setGuarded, setOperation, setView } from '../requests/active-request.ts';
 import { respond } from '../requests/respond.ts';
+import type { Denial } from '../telemetry/metrics.ts';
 import { ListViews } from './list-views.ts';
 import { guardedElement, NO_ARGUMENTS, RuleContext, ruleCallOf, type Subject } from './rule-call.ts';
 import { RuleVerdict } from './rule-verdict.ts';
@@ -45,6 +47,8 @@ export interface AdmissionOptions {
   /** The scopes that a task's call needed; undefined if the task does not exist or belongs to another principal. */
   readonly tasks: { neededFor(client: ClientFacts, id: string): readonly string[] | undefined };
   readonly subscriptions: Mailbox<SubscriptionsMail>;
+  /** Records denials; undefined without an audit. */
+  readonly audit: Mailbox<AuditMail> | undefined;
   /** Most resources, and most tasks, of one subscription. */
   readonly maxSubscriptions: number;
 }
@@ -144,7 +148,7 @@ export class Admission implements RequestAdmission {
   /** Applies a verdict. @returns false if the request was answered */
   #passes(request: RequestView, verdict: RuleVerdict): boolean {
     if (verdict.hidden) {
-      this.#options.system.metrics.denied('hidden');
+      this.#denied(request, 'hidden', verdict);
       hideElement(request, true);
       return true;
     }
@@ -156,10 +160,11 @@ export class Admission implements RequestAdmission {
     return false;
   }
 
-  #reject(request: RequestView, { denied, incident, reason, missing }: RuleVerdict): void {
-    const { operation, exchange, batch, client } = request;
+  #reject(request: RequestView, verdict: RuleVerdict): void {
+    const { denied, incident, reason, missing } = verdict;
     const failed = denied && incident !== undefined;
-    this.#options.system.metrics.denied(failed ? 'failed rule' : denied ? 'rule' : 'scope');
+    this.#denied(request, failed ? 'failed rule' : denied ? 'rule' : 'scope', verdict);
+    const { operation, exchange, batch, client } = request;
     if (reason !== undefined) this.#log(`rejected ${operation.method} of ${client.principal}: ${reason}`);
     if (denied) {
       const why = incident === undefined ? '' : ` (incident ${incident}; the server's log has the details)`;
@@ -178,6 +183,21 @@ export class Admission implements RequestAdmission {
         `${operation.method}: the credentials lack ${missing.length === 1 ? 'the scope' : 'the scopes'} ${scope}`,
         { scope, ...(resourceMetadata === undefined ? {} : { resourceMetadata }) },
       ),
+    });
+  }
+
+  #denied(request: RequestView, why: Denial, { reason, incident, needed }: RuleVerdict): void {
+    const { system, audit } = this.#options;
+    system.metrics.denied(why);
+    audit?.send({
+      type: 'denied',
+      by: request.client,
+      element: nameOf(request.operation),
+      meta: request.meta,
+      rule: reason ?? why,
+      scopesHad: request.auth?.scopes,
+      scopesNeeded: needed,
+      incident,
     });
   }
 
@@ -484,6 +504,21 @@ const SAME_LINE_MS = 10_000;
 
 function argumentsOf({ arguments: args }: { readonly arguments: object }): JsonObject {
   return isJsonObject(args) ? args : NO_ARGUMENTS;
+}
+
+/** The element of a request, as the audit log names it. */
+function nameOf(operation: Operation): string {
+  switch (operation.method) {
+    case 'tools/call':
+      return `tool ${operation.name}`;
+    case 'prompts/get':
+      return `prompt ${operation.name}`;
+    case 'resources/read':
+    case 'resources/subscribe':
+      return `resource ${operation.uri}`;
+    default:
+      return operation.method;
+  }
 }
 
 function hidesIt(decision: AuthorizationDecision | undefined): boolean {

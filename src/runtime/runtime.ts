@@ -231,6 +231,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
     catalogues,
     tasks: table,
     subscriptions: subscriptions.mailbox,
+    audit: audit?.mailbox,
     maxSubscriptions: limits.maxSubscriptions,
   });
   let chain: MiddlewareChain | undefined;

@@ -2,6 +2,7 @@
 import * as assert from 'uvu/assert';
 import { z } from 'zod';
 import {
+  type AuditRecord,
   type AuthorizationCall,
   type AuthorizationRule,
   createServer,
@@ -355,4 +356,29 @@ test('definitions are checked: scopes, rules and events that do not exist', () =
   assert.throws(tool({ scopes: ['a b'] }), /RFC 6749/);
   assert.throws(tool({ allow: true }), /allow: expected a function/);
   assert.throws(() => server.authorize('no' as never), /server\.authorize: expected a function/);
+});
+
+test('each denial is counted once by its cause, and recorded in the audit with the scopes', async () => {
+  const records: AuditRecord[] = [];
+  const { server, connect: as, close } = ruled({ audit: { to: (record) => void records.push(record) } });
+  server.authorize(({ element }) => element.name !== 'look' || { deny: 'closed on Sundays' });
+  server.authorize(({ element }) => element.name !== 'review' || { hidden: true });
+  const client = await as(['other']);
+  await errorOf(call(client, 'refund', { amount: 1 }));
+  await errorOf(call(client, 'look'));
+  await errorOf(client.modern('prompts/get', { name: 'review' }));
+  await settled();
+  assert.equal(
+    records
+      .filter(({ event }) => event === 'denied')
+      .map(({ element, rule, scopesHad, scopesNeeded }) => [element, rule, scopesHad, scopesNeeded]),
+    [
+      ['tool refund', 'scope', ['other'], ['orders']],
+      ['tool look', 'closed on Sundays', ['other'], []],
+      ['prompt review', 'hidden', ['other'], []],
+    ],
+  );
+  const counted = server.metrics();
+  for (const why of ['scope', 'rule', 'hidden']) assert.match(counted, new RegExp(`troupe_denied.*"${why}".* 1\\b`));
+  await close();
 });

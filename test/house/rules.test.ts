@@ -215,7 +215,7 @@ const ROOMS: readonly {
   },
   {
     room: 'authorization',
-    may: ['clock', 'protocol', 'messages', 'actor', 'requests', 'registry'],
+    may: ['clock', 'protocol', 'messages', 'telemetry', 'actor', 'requests', 'registry'],
     packages: ['node:'],
   },
   {

@@ -203,10 +203,7 @@ export class Endpoint implements RouteAnswers {
     if ('auth' in found) return this.#admit(request, query, old, callerOf(found.auth));
     const { cause } = found;
     if (cause !== undefined) this.#open?.host.bus.emit('fault', { where: 'http.auth', error: cause });
-    if (found.status === 503) return this.refuse(request, found, ErrorCode.Overloaded);
-    this.#denied(request);
-    this.refuse(request, found);
-    this.#open?.host.metrics.denied(denialOf(request, found.status));
+    this.#denied(request, found.status);
     this.refuse(request, found, found.status === 503 ? ErrorCode.Overloaded : ErrorCode.InvalidRequest);
   }
 
@@ -214,20 +211,20 @@ export class Endpoint implements RouteAnswers {
   #unable(request: HttpRequest, error: unknown): void {
     const { auth } = this.#options;
     this.#open?.host.bus.emit('fault', { where: auth ? 'http.auth' : 'http.authenticate', error });
-    if (!auth) {
-      this.#denied(request);
-      return this.refuse(request, REJECTED);
-    }
-    this.#open?.host.metrics.denied(auth ? 'unavailable' : denialOf(request, REJECTED.status));
+    this.#denied(request, auth ? 503 : REJECTED.status);
     if (!auth) return this.refuse(request, REJECTED);
     const message = 'the server cannot authenticate requests. Retry later';
     this.refuse(request, { status: 503, message, headers: { 'retry-after': '1' } }, ErrorCode.Overloaded);
   }
 
-  /** Records a request whose credentials were rejected. */
-  #denied({ remoteAddress }: HttpRequest): void {
+  /** Counts a request that was not authenticated, and records it if its credentials were rejected. */
+  #denied(request: HttpRequest, status: 400 | 401 | 403 | 503): void {
+    const { host } = this.#open ?? {};
+    host?.metrics.denied(denialOf(request, status));
+    if (status === 503) return;
     const by = { principal: ANONYMOUS };
-    this.#open?.host.audit?.send({ type: 'denied', by, rule: 'authentication', remoteAddress });
+    const { remoteAddress } = request;
+    host?.audit?.send({ type: 'denied', by, rule: 'authentication', remoteAddress });
   }
 
   #admit(request: HttpRequest, query: string, old: boolean, auth: Auth | undefined): void {
