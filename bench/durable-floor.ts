@@ -2,15 +2,20 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { OURS } from './contenders.ts';
-import { request } from './http-requests.ts';
-import { callFor, type Running, startCalls, TEXT, WITH_STORE, WRITE } from './parts/durable.ts';
+import { FLOOR, OURS } from './contenders.ts';
+import {
+  callFor,
+  FLOOR_WITH_THREAD,
+  type Running,
+  startCalls,
+  startFloor,
+  WITH_STORE,
+  WRITE,
+} from './parts/durable.ts';
 import { inTurns, type Runner, warmUp } from './rounds.ts';
 import { Gathering, ratio, type Series, type Spread, spread } from './series.ts';
-import { costing, serve } from './serving.ts';
+import { costing } from './serving.ts';
 
-const FLOOR = 'node:http';
-const WITH_THREAD = `${FLOOR}, thread`;
 const IN_FLIGHT = 32;
 const ROUNDS = 9;
 const TURN_MS = 1_000;
@@ -22,7 +27,7 @@ export async function measureFloorOfWrites(): Promise<readonly string[]> {
   const gathering = new Gathering('durable');
   const runners: readonly Runner<Running>[] = [
     { who: FLOOR, way: WRITE.way, start: () => startFloor('none') },
-    { who: WITH_THREAD, way: WRITE.way, start: () => startFloor(join(folder, 'floor.db')) },
+    { who: FLOOR_WITH_THREAD, way: WRITE.way, start: () => startFloor(join(folder, 'floor.db')) },
     { who: OURS, way: WRITE.way, start: () => startCalls(WRITE, undefined) },
     { who: WITH_STORE, way: WRITE.way, start: () => startCalls(WRITE, join(folder, 'troupe.db')) },
   ];
@@ -46,17 +51,10 @@ export async function measureFloorOfWrites(): Promise<readonly string[]> {
     gathering.all.find((series) => series.who === who && series.measure === measure);
   const shown = (all: Spread | undefined, digits: number): string =>
     all ? `${all.median.toFixed(digits)} (${all.least.toFixed(digits)} to ${all.most.toFixed(digits)})` : 'failed';
-  return [FLOOR, WITH_THREAD, OURS, WITH_STORE].map((who, index) => {
+  return [FLOOR, FLOOR_WITH_THREAD, OURS, WITH_STORE].map((who, index) => {
     const base = index < 2 ? FLOOR : OURS;
     const calls = found(who, 'calls');
     const cpu = spread(found(who, 'cpu')?.rounds ?? []);
     return `write, ${IN_FLIGHT} in flight, ${who}: ${shown(spread(calls?.rounds ?? []), 0)} calls/s, ${shown(ratio(calls, found(base, 'calls')), 2)} of ${base}, ${shown(cpu, 0)} µs of processor time a call`;
   });
-}
-
-async function startFloor(file: string): Promise<Running> {
-  const serving = await serve('servers/floor-durable.mjs', file);
-  const params = { name: WRITE.tool, arguments: { text: TEXT } };
-  const prepared = () => request(serving.url, { way: 'stateless' }, 'tools/call', params);
-  return { ...serving, file: undefined, prepared, called: 0 };
 }

@@ -2,7 +2,7 @@
 import { FLOOR, OURS, SDK_1, SDK_2 } from './contenders.ts';
 import { CHANGES } from './parts/broadcast.ts';
 import { CLIENT_WAYS, OFFICIAL_CLIENT } from './parts/client.ts';
-import { type DurableWay, WITH_STORE } from './parts/durable.ts';
+import { type DurableWay, FLOOR_WITH_THREAD, WITH_STORE, WRITE } from './parts/durable.ts';
 import { LATER_NODE, RUN, RUN_TYPES, SCRIPT, THIS_NODE } from './parts/start.ts';
 import { type Part, ratio, type Series, type Spread, spread } from './series.ts';
 
@@ -208,6 +208,18 @@ function goals(all: readonly Series[]): readonly Goal[] {
         }),
       ),
     ),
+    {
+      measure: `with a store: ${WRITE.way}, 32 in flight`,
+      bound: 'at least',
+      value: 0.8,
+      unit: '× the floor',
+      // Both make two group commits for each call, so the disk slows both.
+      read: (find) =>
+        ratio(
+          find(calls('durable', WITH_STORE, WRITE.way, 32)),
+          find(calls('durable', FLOOR_WITH_THREAD, WRITE.way, 32)),
+        ),
+    },
     ...(['read, session', 'read, modern'] as const satisfies readonly DurableWay[]).map(
       (way): Goal => ({
         measure: `with a store: ${way}, growth of the file`,

@@ -1,8 +1,8 @@
-/** Calls of a server with a store in a file beside the same server without one: those that change nothing, and those that may. */
+/** Calls of a server with a store in a file beside the same server without one: those that change nothing, and those that may, and the floor of these. */
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { OURS } from '../contenders.ts';
+import { FLOOR, OURS } from '../contenders.ts';
 import { callAll, isEcho, openSessions } from '../http.ts';
 import { type Caller, type PreparedCall, request, type Way } from '../http-requests.ts';
 import type { Measured } from '../measured.ts';
@@ -12,6 +12,8 @@ import { Gathering, type Series } from '../series.ts';
 import { costing, type Serving, serve } from '../serving.ts';
 
 export const WITH_STORE = `${OURS}, sqlite`;
+/** A bare server with a thread that makes two group commits for each call, as a call that may change something does. */
+export const FLOOR_WITH_THREAD = `${FLOOR}, thread`;
 
 /** What is called, and how: a call without a session is known by its key. */
 const CALLS = [
@@ -44,10 +46,15 @@ export async function measureDurable(_contenders: unknown, scale: Scale): Promis
   const gathering = new Gathering('durable');
   const folder = mkdtempSync(join(tmpdir(), 'troupe-bench-'));
   const sizes = scale.inFlight.filter((size) => size > 1);
-  const runners = CALLS.flatMap((call): readonly Runner<Running>[] => [
-    { who: OURS, way: call.way, start: () => startCalls(call, undefined) },
-    { who: WITH_STORE, way: call.way, start: () => startCalls(call, join(folder, `${call.way}-${Date.now()}.db`)) },
-  ]);
+  const file = (way: string): string => join(folder, `${way}-${Date.now()}.db`);
+  const runners: readonly Runner<Running>[] = [
+    ...CALLS.flatMap((call): readonly Runner<Running>[] => [
+      { who: OURS, way: call.way, start: () => startCalls(call, undefined) },
+      { who: WITH_STORE, way: call.way, start: () => startCalls(call, file(call.way)) },
+    ]),
+    { who: FLOOR, way: WRITE.way, start: () => startFloor('none') },
+    { who: FLOOR_WITH_THREAD, way: WRITE.way, start: () => startFloor(file('floor')) },
+  ];
   try {
     await inTurns({
       gathering,
@@ -93,6 +100,14 @@ export async function startCalls(
     await serving.stop();
     throw error;
   }
+}
+
+/** Starts the floor of a {@link WRITE}. @param file of its thread, or `none` */
+export async function startFloor(file: string): Promise<Running> {
+  const serving = await serve('servers/floor-durable.mjs', file);
+  const params = { name: WRITE.tool, arguments: { text: TEXT } };
+  const prepared = () => request(serving.url, { way: 'stateless' }, 'tools/call', params);
+  return { ...serving, file: undefined, prepared, called: 0 };
 }
 
 export async function callFor(running: Running, ms: number, inFlight: number): Promise<Measured> {
