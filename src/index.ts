@@ -123,6 +123,7 @@ export type {
   SeenRequest,
   Telemetry,
 } from './telemetry/telemetry.ts';
+export type { CallLimits } from './tool-limits/call-limits.ts';
 export { type HttpTransport, http } from './transports/http/http.ts';
 export type {
   AuthenticatedCaller,

@@ -39,18 +39,19 @@ export class TokenBucket {
   }
 
   /**
-   * Takes one token and returns 0. If there is none, takes nothing and returns the whole milliseconds, at least 1,
-   * until there is one.
+   * Takes tokens and returns 0. If there are too few, takes nothing and returns the whole milliseconds, at least 1,
+   * until there are enough.
    *
    * @param now milliseconds of the same clock; a time before an earlier call's counts as that call's
+   * @param tokens from 0 to the maximum number of tokens
    */
-  take(now: number): number {
+  take(now: number, tokens = 1): number {
     if (now > this.#at) {
       this.#tokens = Math.min(this.#burst, this.#tokens + (now - this.#at) * this.#perMs);
       this.#at = now;
     }
-    if (this.#tokens < 1 - ROUNDING) return Math.ceil((1 - this.#tokens) / this.#perMs);
-    this.#tokens -= 1;
+    if (this.#tokens < tokens - ROUNDING) return Math.ceil((tokens - this.#tokens) / this.#perMs);
+    this.#tokens -= tokens;
     return 0;
   }
 }

@@ -18,6 +18,7 @@ import type {
 import type { Labelled } from '../requests/running.ts';
 import type { CompiledSchema } from '../schema/schema.ts';
 import type { TaskSupport } from '../tasks/call-mode.ts';
+import type { CompiledLimits } from '../tool-limits/call-limits.ts';
 
 /**
  * Runs one kind of call. A thrown {@link ProtocolError} is sent as it is; any other error becomes an error without
@@ -38,6 +39,8 @@ export interface ToolImplementation extends Labelled {
   /** True if a call that cannot be resumed may be run again. Undefined: the default that `ToolOptions` describes. */
   readonly rerun: boolean | undefined;
   readonly task: TaskSupport;
+  /** Undefined for a tool without limits. */
+  readonly limits: CompiledLimits | undefined;
   handler(args: unknown, ctx: Context): unknown;
 }
 

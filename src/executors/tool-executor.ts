@@ -5,9 +5,11 @@ import type { InteractiveRequests } from '../input/interactive-requests.ts';
 import type { RecordedReply } from '../messages/client-input.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
+import { isThenable } from '../protocol/thenable.ts';
 import type { CallToolResult, Tool } from '../protocol/types.ts';
 import type { StatusAtCrash } from '../tasks/task-recovery.ts';
 import type { Tasks } from '../tasks/tasks.ts';
+import type { LimitedCalls } from '../tool-limits/limited-calls.ts';
 import type { ToolCall, ToolExecution, ToolImplementation } from './execution.ts';
 
 export interface ToolExecutorOptions {
@@ -19,6 +21,8 @@ export interface ToolExecutorOptions {
   modelAnswers(): boolean;
   /** Records calls; undefined without an audit. */
   readonly audit: AuditedCalls | undefined;
+  /** Admits the calls of tools with limits. */
+  readonly limited: LimitedCalls;
 }
 
 export class ToolExecutor {
@@ -46,11 +50,41 @@ export class ToolExecutor {
     implementation: ToolImplementation,
     target: Omit<ToolCall, 'implementation'>,
   ): CallToolResult | Promise<CallToolResult> => {
-    const { audit } = this.#options;
-    if (!audit) return this.#execute(request, implementation, target);
-    const work = () => this.#execute(request, implementation, target);
-    return audit.run(request, target.tool, target.arguments, work);
+    if (implementation.limits === undefined && this.#options.audit === undefined)
+      return this.#execute(request, implementation, target);
+    return this.#guarded(request, implementation, target);
   };
+
+  /** Runs a call of a tool with limits, or with an audit: what a limit rejects has no record of its start. */
+  #guarded(
+    request: RequestView,
+    implementation: ToolImplementation,
+    target: Omit<ToolCall, 'implementation'>,
+  ): CallToolResult | Promise<CallToolResult> {
+    const { audit, limited, tasks } = this.#options;
+    const { input, limits } = implementation;
+    const { tool, arguments: args } = target;
+    const execute = () => this.#execute(request, implementation, target);
+    if (!limits) return audit ? audit.run(request, tool, args, execute) : execute();
+    let ran = false;
+    const work = () => {
+      ran = true;
+      return audit ? audit.run(request, tool, args, execute) : execute();
+    };
+    const counted = request.recorded?.id !== undefined || tasks.recovery?.statusOf(request) !== undefined;
+    const ended = (): void => {
+      if (!ran) audit?.notRun(request);
+    };
+    try {
+      const result = limited.run({ request, tool: tool.name, limits, input, arguments: args, counted, work });
+      if (isThenable(result)) return Promise.resolve(result).finally(ended);
+      ended();
+      return result;
+    } catch (error) {
+      ended();
+      throw error;
+    }
+  }
 
   #execute(
     request: RequestView,

@@ -5,6 +5,7 @@ import type { AuthorizationRule } from '../messages/authorization-rule.ts';
 import type { Icon, ToolAnnotations } from '../protocol/types.ts';
 import { DEFINED, type Defined } from '../registry/define.ts';
 import type { AuthorSchema, Infer, MaybeInput, ObjectSchema } from '../schema/schema-types.ts';
+import type { CallLimits } from '../tool-limits/call-limits.ts';
 import type { Migrated, OldInstance } from './machine-definition.ts';
 
 /** The events that clients may send: the schema of an event's other members by its type, or `true` if it has none. */
@@ -56,6 +57,13 @@ export interface MachineOptions<
   readonly annotations?: Readonly<Partial<Record<keyof E | 'create' | 'send', ToolAnnotations>>> | undefined;
   /** Timeout of a call in milliseconds. Default: the server's timeout. */
   readonly timeoutMs?: number | undefined;
+  /**
+   * Limits of the tools, for each principal: by event, or `create`, `send`, `get`, `list`, `end`. With `single`, all events
+   * have those of `send`. See docs/guard.md, "Limits".
+   */
+  readonly limits?:
+    | Readonly<Partial<Record<keyof E | 'create' | 'send' | 'get' | 'list' | 'end', CallLimits>>>
+    | undefined;
 }
 
 export interface MachineDefinition<
@@ -86,13 +94,14 @@ type MembersFit<Members, S> = (S extends AuthorSchema ? Infer<S> : object) exten
   : { readonly 'its other members, which the schema does not give': Members };
 
 /** A machine of any types, as the runtime handles it. */
-export interface AnyMachine extends Omit<MachineOptions, 'events' | 'view' | 'annotations' | 'eventScopes'> {
+export interface AnyMachine extends Omit<MachineOptions, 'events' | 'view' | 'annotations' | 'eventScopes' | 'limits'> {
   readonly name: string;
   readonly machine: AnyStateMachine;
   readonly events: EventSchemas;
   view?(snapshot: never): unknown;
   readonly annotations?: Readonly<Partial<Record<string, ToolAnnotations>>> | undefined;
   readonly eventScopes?: Readonly<Partial<Record<string, readonly string[]>>> | undefined;
+  readonly limits?: Readonly<Partial<Record<string, CallLimits>>> | undefined;
 }
 
 /**

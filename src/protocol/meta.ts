@@ -16,6 +16,8 @@ export const META = {
   progressToken: 'progressToken',
   /** A lasting name for a call, so that the server does not run a repeat again (docs/http.md, "At most once"). */
   idempotencyKey: 'io.troupe/idempotency-key',
+  /** Of the result of a call that a limit rejected: milliseconds until a retry may succeed. */
+  retryAfterMs: 'io.troupe/retry-after-ms',
 } as const;
 
 type Params = Readonly<Record<string, unknown>> | undefined;

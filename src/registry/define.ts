@@ -20,6 +20,7 @@ import type {
 import type { Envelope } from '../results/envelope.ts';
 import type { AuthorSchema, Infer, InferInput, MaybeInput, ObjectSchema } from '../schema/schema-types.ts';
 import type { TaskSupport } from '../tasks/call-mode.ts';
+import type { CallLimits } from '../tool-limits/call-limits.ts';
 import type { TemplateCompleters, TemplateVariables } from './template-variables.ts';
 
 interface Described extends Guarded {
@@ -57,6 +58,11 @@ export interface ToolOptions<
    * than `limits.taskAfterMs` and its client accepts tasks. `required`: from the start; other clients are rejected.
    */
   readonly task?: TaskSupport | undefined;
+  /**
+   * How often, how much and how many at a time one principal may call the tool. A call beyond a limit gets a result with
+   * `isError` that tells the model which limit it is and when to retry. See docs/guard.md, "Limits".
+   */
+  readonly limits?: CallLimits<Infer<I>> | undefined;
 }
 
 /**

@@ -6,6 +6,7 @@
 import { LONGEST_TIMER_MS } from '../clock.ts';
 import { describe, isObject } from '../protocol/json.ts';
 import { isScope } from '../protocol/scopes.ts';
+import { problemOfLimits } from '../tool-limits/call-limits.ts';
 
 /** Thrown for an invalid definition. The message names the element, the problem and the fix. */
 export class DefinitionError extends Error {
@@ -90,6 +91,7 @@ export const MEMBERS = {
       (value) => value === 'never' || value === 'allowed' || value === 'required',
     ),
     machine,
+    limits: problemOfLimits,
   },
   machine: {
     ...DESCRIBED,
@@ -105,6 +107,14 @@ export const MEMBERS = {
     annotations: object,
     eventScopes: eventScopes,
     timeoutMs: milliseconds,
+    limits: (value: unknown): string | undefined => {
+      if (!isObject(value)) return `expected an object such as { create: { perMinute: 10 } }, got ${describe(value)}`;
+      for (const [name, limits] of Object.entries(value)) {
+        const problem = limits === undefined ? undefined : problemOfLimits(limits);
+        if (problem !== undefined) return `${name}: ${problem}`;
+      }
+      return undefined;
+    },
   },
   resource: {
     ...DESCRIBED,

@@ -15,6 +15,7 @@ import type { Prompt, PromptArgument, Resource, ResourceTemplate, Tool } from '.
 import { parseTemplate } from '../protocol/uri-template.ts';
 import { compileInput, compileOutput } from '../schema/compile-schema.ts';
 import type { AuthorSchema } from '../schema/schema-types.ts';
+import { compileLimits } from '../tool-limits/call-limits.ts';
 import type { AnyPrompt, AnyTool, ResourceDefinition, ThreadSource } from './define.ts';
 import { checkHandler, checkMembers, DefinitionError } from './definition-checks.ts';
 import { threadSource } from './thread-module.ts';
@@ -38,7 +39,7 @@ export function compileTool(
   machineHandler: (name: string, machine: AnyStateMachine) => ToolImplementation['handler'],
   threadHandler: (label: string, source: ThreadSource) => ToolImplementation['handler'],
 ): Compiled<Tool, ToolImplementation> {
-  const { name, handler, machine, input, output, annotations, timeoutMs, rerun, task = 'never' } = definition;
+  const { name, handler, machine, input, output, annotations, timeoutMs, rerun, task = 'never', limits } = definition;
   const label = elementLabel('tool', name);
   const source = threadSource(definition, label);
   if (machine === undefined) {
@@ -69,6 +70,7 @@ export function compileTool(
       timeoutMs,
       rerun,
       task,
+      limits: compileLimits(limits),
       handler: source
         ? threadHandler(label, source)
         : machine

@@ -24,6 +24,7 @@ import type { CallToolResult, CompleteResult, GetPromptResult, ReadResourceResul
 import type { CompletionTarget, PromptTarget, ResourceTarget, ToolTarget } from '../registry/resolve.ts';
 import type { Labelled } from '../requests/running.ts';
 import type { Tasks } from '../tasks/tasks.ts';
+import type { LimitedCalls } from '../tool-limits/limited-calls.ts';
 
 export interface ExecutorsOptions {
   readonly system: ActorSystem;
@@ -37,6 +38,8 @@ export interface ExecutorsOptions {
   /** See {@link ExecutorOptions}. */
   admit(request: RequestView, label: string): void;
   readonly audit: AuditedCalls | undefined;
+  /** Admits the calls of tools with limits. */
+  readonly limited: LimitedCalls;
 }
 
 /** Anything with completions: a prompt or a template. */
@@ -52,6 +55,7 @@ export function spawnExecutors(options: ExecutorsOptions) {
     tasks,
     modelAnswers: answerable,
     audit: options.audit,
+    limited: options.limited,
   });
   const resources = chooseExecution(executions.resources, resourceExecution());
   const prompts = chooseExecution(executions.prompts, promptExecution());

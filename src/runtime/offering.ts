@@ -31,6 +31,7 @@ import { spawnRegistry } from '../registry/registry.ts';
 import { servePrompts, serveResources, serveTools } from '../registry/resolve.ts';
 import { warnOfUntestedXState } from '../registry/xstate-copy.ts';
 import type { Tasks } from '../tasks/tasks.ts';
+import type { LimitedCalls } from '../tool-limits/limited-calls.ts';
 import type { Bus } from '../transports/bus.ts';
 import { Pool } from '../workers/pool.ts';
 import type { RegisteredCapabilities } from './capabilities.ts';
@@ -66,6 +67,7 @@ export interface OfferingOptions {
   readonly audit: AuditedCalls | undefined;
   /** Called when an element with rules is offered. */
   guarded(): void;
+  readonly limited: LimitedCalls;
 }
 
 export interface Offering {

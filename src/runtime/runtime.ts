@@ -43,6 +43,7 @@ import { Tasks } from '../tasks/tasks.ts';
 import type { Instrument } from '../telemetry/instruments.ts';
 import { LoopDelay } from '../telemetry/loop-delay.ts';
 import { meteredStore } from '../telemetry/metered-store.ts';
+import { LimitedCalls } from '../tool-limits/limited-calls.ts';
 import { Bus } from '../transports/bus.ts';
 import type { Transport } from '../transports/transport.ts';
 import { RegisteredCapabilities } from './capabilities.ts';
@@ -171,6 +172,11 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
   });
 
   // Registries and executors.
+  const limited = new LimitedCalls({
+    ...{ clock, log, metrics: system.metrics, store: keeping.store },
+    retained: quotas.retained,
+    audit: audit?.mailbox,
+  });
   const offering = spawnOffering({
     system,
     catalogues,
@@ -186,6 +192,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
     admit: supervision.admit,
     audit: audit?.calls,
     guarded: () => router.guard(admission),
+    limited,
   });
   const { registries } = offering;
   keeping.restoring(() => tasks.restore(registries.tools));
@@ -303,6 +310,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
     directory.closeAll(reason);
     await kept?.close();
     await handles.stop();
+    await limited.close();
     await audit?.close(reason);
     await keeping.close();
     system.resting.end();

@@ -20,6 +20,7 @@ import { SIMULATION } from './simulation.ts';
 import { STORE } from './store.ts';
 import { SUPERVISION } from './supervision.ts';
 import { TASKS } from './tasks.ts';
+import { TOOL_LIMITS } from './tool-limits.ts';
 import { TOOLSET } from './toolset.ts';
 
 export const BROKEN_BUILDS: readonly BrokenBuild[] = [
@@ -43,4 +44,5 @@ export const BROKEN_BUILDS: readonly BrokenBuild[] = [
   ...OAUTH,
   ...AUDIT,
   ...AUTHORIZATION,
+  ...TOOL_LIMITS,
 ];

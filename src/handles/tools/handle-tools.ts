@@ -3,9 +3,11 @@ import type { ToolImplementation } from '../../executors/execution.ts';
 import type { ElementAccess } from '../../messages/authorization-rule.ts';
 import type { JsonObject } from '../../protocol/json.ts';
 import type { Tool, ToolAnnotations } from '../../protocol/types.ts';
+import { DefinitionError } from '../../registry/definition-checks.ts';
 import type { Compiled } from '../../registry/offers.ts';
 import { compileOutput } from '../../schema/compile-schema.ts';
 import type { CompiledSchema } from '../../schema/schema.ts';
+import { compileLimits } from '../../tool-limits/call-limits.ts';
 import type { AnyMachine } from '../define-machine.ts';
 import { LIST_SCHEMA, type Naming, VIEW_SCHEMA } from './handle-answer.ts';
 import { creating, naming, paging, sending, sendingAny, signature } from './handle-arguments.ts';
@@ -50,7 +52,7 @@ export function toolsOf(
           call: calls.send(type),
         }),
       );
-  return [
+  const tools = [
     tool('create', {
       description: createDescription(said, description),
       input: creating(input, `${label}: input`),
@@ -78,6 +80,11 @@ export function toolsOf(
       call: calls.end,
     }),
   ];
+  const named = tools.map(({ key }) => key.slice(name.length + 1));
+  for (const each of Object.keys(definition.limits ?? {}))
+    if (!named.includes(each))
+      throw new DefinitionError(`${label}: limits.${each}: there is no such tool; there are ${named.join(', ')}`);
+  return tools;
 }
 
 function namingOf(name: string, single: boolean, members: ReadonlyMap<string, CompiledSchema>): Naming {
@@ -118,7 +125,7 @@ function compiled<Args>(
   { description, input, output, annotations, call }: What<Args>,
   view: CompiledSchema,
 ): CompiledTool {
-  const { name, icons, timeoutMs, annotations: own } = machine;
+  const { name, icons, timeoutMs, annotations: own, limits } = machine;
   const key = `${name}_${does}`;
   const shape = output ?? view;
   return {
@@ -139,6 +146,7 @@ function compiled<Args>(
       timeoutMs,
       rerun: true,
       task: 'never',
+      limits: compileLimits(limits?.[does]),
       // The schema has checked the arguments against the type of the call.
       handler: (args, ctx) => call(args as Args, ctx),
     },

@@ -1,0 +1,56 @@
+/** Broken builds: limits of tools. */
+import type { BrokenBuild } from './broken-build.ts';
+
+const test = 'test/tool-limits/limits.test.ts';
+
+export const TOOL_LIMITS: readonly BrokenBuild[] = [
+  {
+    id: 'G-10',
+    test,
+    file: 'src/tool-limits/limited-calls.ts',
+    find: 'use.used + cost > perDay',
+    replace: 'use.used > perDay',
+    why: 'one call more than the daily limit runs',
+  },
+  {
+    id: 'G-10',
+    test,
+    file: 'src/tool-limits/daily-use.ts',
+    find: 'if (use.unstored >= STORE_AT) this.keep(use);',
+    replace: '',
+    why: 'a crash returns all calls of the day',
+  },
+  {
+    id: 'G-10',
+    test,
+    file: 'src/tool-limits/daily-use.ts',
+    find: 'use.used += stored.used;',
+    replace: 'use.used += 0 * stored.used;',
+    why: 'a restart returns all calls of the day',
+  },
+  {
+    id: 'G-10',
+    test,
+    file: 'src/tool-limits/limited-calls.ts',
+    find: '      entry.queue.splice(entry.queue.indexOf(waiting), 1);\n',
+    replace: '',
+    why: 'a cancelled call keeps its place in the queue',
+  },
+  {
+    id: 'G-10',
+    test,
+    file: 'src/tool-limits/limited-calls.ts',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the text of a file
+    find: 'const key = `${tool}\\n${principal}`;',
+    replace: 'const key = tool;',
+    why: 'one principal uses up the limit of all others',
+  },
+  {
+    id: 'G-10',
+    test,
+    file: 'src/tool-limits/limited-calls.ts',
+    find: 'if (this.#entries.size > MAX_ENTRIES) this.#evict();',
+    replace: '',
+    why: 'each principal that ever called a tool stays in memory',
+  },
+];
