@@ -9,6 +9,8 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('.', import.meta.url));
 const from = join(root, 'dist/check');
 const out = join(root, 'dist/types');
+/** The indentation of tsc. Tabs in its place make the package 20 KB smaller. */
+const INDENT = /^(?: {4})+/gm;
 const IMPORT = /(\bfrom |\bimport\()(["'])(\.[^"']+)\.ts\2/g;
 
 const copied = new Set<string>();
@@ -25,10 +27,11 @@ function copy(path: string): void {
     next.push(join(dirname(path), target));
     return `${start}${quote}${target}.js${quote}`;
   });
+  const indented = written.replace(INDENT, (spaces) => '\t'.repeat(spaces.length / 4));
   const to = join(out, file);
-  if (!existsSync(to) || readFileSync(to, 'utf8') !== written) {
+  if (!existsSync(to) || readFileSync(to, 'utf8') !== indented) {
     mkdirSync(dirname(to), { recursive: true });
-    writeFileSync(to, written);
+    writeFileSync(to, indented);
   }
   next.forEach(copy);
 }

@@ -59,7 +59,7 @@ export interface ToolOptions<
    */
   readonly task?: TaskSupport | undefined;
   /**
-   * How often, how much and how many at a time one principal may call the tool. A call beyond a limit gets a result with
+   * Limits of the calls of each principal: rate, calls at a time, daily use. A call beyond a limit gets a result with
    * `isError` that tells the model which limit it is and when to retry. See docs/guard.md, "Limits".
    */
   readonly limits?: CallLimits<Infer<I>> | undefined;

@@ -45,7 +45,7 @@ interface Waiting {
   begin(): void;
 }
 
-/** What one principal uses of one tool. */
+/** The use of one tool by one principal. */
 interface Entry {
   readonly limits: CompiledLimits;
   readonly bucket: TokenBucket | undefined;
