@@ -19,7 +19,7 @@ const DURATIONS = join(here, 'durations.json');
 const SLOW_S = 2;
 /** A file that takes this long gains little from a shared process, and alone it starts when it is its turn. */
 const LONG_S = 8;
-/** Tests wait for two fifths of their time (for timers, disks, other processes): five lanes keep two cores busy for 98 % of a run, four for 93 %. */
+/** Tests wait for about half of their time (for timers, disks, other processes): two lanes a core leave a core idle now and then. */
 const LANES = Math.ceil(2.5 * availableParallelism());
 /** Longest that a process may live on after its tests, in milliseconds. */
 const LINGER_MS = 5_000;
@@ -157,7 +157,7 @@ function jobsOf(
   expected: ReadonlyMap<string, number>,
 ): Job[] {
   const slow = (file: string): number => expected.get(relative(root, file)) ?? SLOW_S / 4;
-  const shared: { files: string[]; seconds: number }[] = Array.from({ length: 2 * LANES }, () => ({
+  const shared: { files: string[]; seconds: number }[] = Array.from({ length: LANES }, () => ({
     files: [],
     seconds: 0,
   }));

@@ -324,11 +324,10 @@ test('a shim waits for a server that has not started yet, and for a free connect
 });
 
 test('a shim without a server ends when its agent closes the input', async () => {
-  const cli = troupe('attach', freshPath());
+  // It would wait for longer than a test may take.
+  const cli = troupe('attach', freshPath(), '--wait', '3600000');
   await cli.said('no server listens');
-  const began = performance.now();
   assert.is(await cli.end(), 0);
-  assert.ok(performance.now() - began < 1_000);
 });
 
 test('a shim that finds no server in time answers waiting requests, prints the reason, and ends with code 1', async () => {

@@ -6,6 +6,12 @@ const SPIN_US = 15_000;
 /** Load comes and goes between two measurements. */
 const MARGIN = 3;
 
+/** Processor time of this process so far, in milliseconds: what computing takes, whatever else the machine does. */
+export function processorMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000;
+}
+
 /** How many times longer than its processor time this process takes now: 1 on an idle machine. */
 export function slowness(): number {
   const before = process.cpuUsage();

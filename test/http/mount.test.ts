@@ -10,6 +10,7 @@ import { META } from '../../src/protocol/meta.ts';
 import { settled } from '../../src/testing.ts';
 import { busy } from '../fuzz/conversation.ts';
 import { suite } from '../harness/door.ts';
+import { assertWithin } from '../harness/pace.ts';
 import { modern } from './modern.ts';
 import { type Kind, type Mounted, Served } from './served.ts';
 import { type Asking, ask, initialize } from './support.ts';
@@ -137,7 +138,7 @@ for (const kind of ['fetch', 'node'] as const) {
       const started = performance.now();
       stream.cancel();
       await gone;
-      assert.ok(performance.now() - started <= 500);
+      assertWithin(performance.now() - started, 500, 'the abort');
       finish();
       await settled();
       assert.equal(busy(served.server), []);

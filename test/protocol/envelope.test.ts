@@ -3,6 +3,7 @@ import * as fc from 'fast-check';
 import * as assert from 'uvu/assert';
 import { MessageEnvelope } from '../../src/protocol/message-envelope.ts';
 import { suite } from '../harness/door.ts';
+import { processorMs } from '../harness/pace.ts';
 import { random } from '../harness/scale.ts';
 
 const test = suite('envelope');
@@ -115,12 +116,12 @@ test('agrees with JSON.parse on every message, in any order of its members and i
 });
 
 test('is linear in the length of the text', () => {
-  const started = performance.now();
+  const before = processorMs();
   for (const part of ['[', '{"a":', '"\\\\"', '\\', '"', ' ', '1', '{"id":1},'])
     for (const start of ['', '{"x":', '[', '{"x":"', '{"id":']) {
       const envelope = new MessageEnvelope();
       for (let piece = 0; piece < 10; piece += 1) envelope.push((piece === 0 ? start : '') + part.repeat(50_000));
       envelope.text();
     }
-  assert.ok(performance.now() - started < 5_000);
+  assert.ok(processorMs() - before < 5_000);
 });

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import * as assert from 'uvu/assert';
 import { decodeMirrored, mirrors } from '../../src/protocol/header-values.ts';
 import { suite } from '../harness/door.ts';
+import { processorMs } from '../harness/pace.ts';
 import { random } from '../harness/scale.ts';
 
 const decode = suite('decodeMirrored');
@@ -222,7 +223,7 @@ same('every integer in the safe range and every boolean mirrors what a client ma
 });
 
 same('long headers are read in linear time', () => {
-  const started = performance.now();
+  const before = processorMs();
   for (const part of ['0', '1', '1.', '.0', '-', ' ', '=?base64?', '?=', 'QUJD']) {
     const long = part.repeat(200_000);
     for (const header of [long, `${long}x`, `=?base64?${long}?=`, `1.${long}x`]) {
@@ -230,5 +231,5 @@ same('long headers are read in linear time', () => {
       if (decoded !== undefined) mirrors(decoded, 1);
     }
   }
-  assert.ok(performance.now() - started < 2_000);
+  assert.ok(processorMs() - before < 2_000);
 });

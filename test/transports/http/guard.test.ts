@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import * as assert from 'uvu/assert';
 import { HostGuard, type HostGuardOptions, isLoopback } from '../../../src/transports/http/host-guard.ts';
 import { suite } from '../../harness/door.ts';
+import { processorMs } from '../../harness/pace.ts';
 
 const hosts = suite('guard: Host');
 const origins = suite('guard: Origin');
@@ -467,7 +468,7 @@ bounds('a flood of made-up headers changes no verdict, and fills no memory', () 
 });
 
 bounds('long and odd headers are judged in linear time', () => {
-  const started = performance.now();
+  const before = processorMs();
   for (const part of ['a', '.', '[', ':', '-', '1', 'a.', ' ', 'http://']) {
     const text = part.repeat(50_000);
     assert.is(guard().check(text, undefined)?.status, 400);
@@ -475,7 +476,7 @@ bounds('long and odd headers are judged in linear time', () => {
     assert.is(guard().check('localhost', `http://${text}`)?.status, 403);
     assert.is(allowed(`mcp-param-${part.repeat(50_000)},`.slice(0, 60_000)) !== undefined, true);
   }
-  assert.ok(performance.now() - started < 500);
+  assert.ok(processorMs() - before < 500);
 });
 
 function thrown(action: () => unknown): Error {

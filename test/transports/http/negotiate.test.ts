@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import * as assert from 'uvu/assert';
 import { accepts, asksForEvents, foreignCharset, isJson } from '../../../src/transports/http/negotiate.ts';
 import { suite } from '../../harness/door.ts';
-import { assertWithin } from '../../harness/pace.ts';
+import { assertWithin, processorMs } from '../../harness/pace.ts';
 
 const accept = suite('accept');
 const contentType = suite('content type');
@@ -98,11 +98,11 @@ accept('any header is read, in time that grows with its length', () => {
     fc.property(fc.string(), (header) => void form(header)),
     { numRuns: 5_000 },
   );
-  const started = performance.now();
+  const before = processorMs();
   for (const part of [',', ';', '"', '"\\"', '\\', ' ', '\t', 'a;', 'a,', '*/*,', ';q=0', '"",', 'q=0.', ';q=0.000'])
     form(`${part.repeat(100_000)}x`);
   form(`a;q=0.${'0'.repeat(500_000)}x`);
-  assert.ok(performance.now() - started < 2_000);
+  assert.ok(processorMs() - before < 2_000);
 });
 
 contentType('only application/json is JSON, with parameters or without', () => {
