@@ -99,10 +99,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
   );
 
   const loopDelay = new LoopDelay(clock, metrics);
-  const readMetrics = (): readonly Instrument[] => {
-    loopDelay.begin();
-    return metrics.all();
-  };
+  metrics.whenRead(() => loopDelay.begin());
 
   // Durable state.
   const store = meteredStore(options.store ?? memoryStore(), clock, metrics);
@@ -327,14 +324,14 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
   const repeatableTools = (): readonly string[] =>
     offering.tools.catalogue.all().flatMap((tool) => (tool.enabled && isRepeatable(tool.definition) ? tool.key : []));
 
-  system.telemetry?.observe?.(metrics.all(), () => loopDelay.begin());
+  system.telemetry?.observe?.(metrics.all(), () => void metrics.read());
   return {
     tools: offering.tools,
     machines: offering.machines,
     resources: offering.resources,
     prompts: offering.prompts,
     inspection,
-    readMetrics,
+    readMetrics: () => metrics.read(),
     log,
     supervision,
     limits,

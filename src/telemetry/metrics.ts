@@ -92,6 +92,7 @@ export class Metrics {
   readonly #asks = new Map<string, OperationSeries>();
   readonly #sessionSeries = new Map<string, number>();
   #known: KnownNames = { tool: () => false, prompt: () => false };
+  #beforeRead: () => void = () => {};
   readonly #only = {
     inFlight: this.#inFlight.series({}),
     questions: this.#questions.series({}),
@@ -113,7 +114,18 @@ export class Metrics {
     this.#read.push(new ReadGauge({ name, unit, help }, read));
   }
 
-  /** Everything there is to read. */
+  /** Calls a function each time before the metrics are read. */
+  whenRead(callback: () => void): void {
+    this.#beforeRead = callback;
+  }
+
+  /** Everything that is counted, with its values. */
+  read(): readonly Instrument[] {
+    this.#beforeRead();
+    return this.all();
+  }
+
+  /** Everything that is counted. */
   all(): readonly Instrument[] {
     return [
       this.operations,

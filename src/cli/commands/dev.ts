@@ -26,6 +26,7 @@ Its URL is printed on stderr.
   --http [HOST:]PORT     serve over HTTP instead of stdio, with --path,
                          --allow-host and --allow-origin as in troupe serve
   --socket PATH          serve on a socket instead of stdio
+  --metrics [HOST:]PORT  serve metrics for Prometheus at /metrics of this port
   --data DIR             directory for durable state
   --open                 open the inspector in the browser
   --no-inspect           do not open the inspector

@@ -37,6 +37,8 @@ not restart the server after a crash.
   --socket PATH          serve on a unix domain socket, or on Windows a named
                          pipe such as \\\\.\\pipe\\NAME; clients that start a
                          command use troupe attach PATH
+  --metrics [HOST:]PORT  serve metrics for Prometheus at /metrics of this port;
+                         HOST defaults to 127.0.0.1
   --max-connections N    maximum number of clients on the socket (256)
   --idle-exit MS         exit when no client has been connected to the socket
                          for MS milliseconds (never)

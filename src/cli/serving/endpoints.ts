@@ -2,11 +2,12 @@
 import type { ConnectHelp, ConnectWay } from '../../inspector/frames.ts';
 import type { Server } from '../../server.ts';
 import type { HttpTransport } from '../../transports/http/http.ts';
+import { MetricsListener } from '../../transports/http/metrics-listener.ts';
 import { type SocketOptions, socket } from '../../transports/socket.ts';
 import type { Transport } from '../../transports/transport.ts';
 import type { CommandLine } from '../command-options.ts';
 import { say, UsageError } from '../usage.ts';
-import { type HttpAddress, openHttp, readHttpAddress } from './http-address.ts';
+import { type HttpAddress, openHttp, readAddress, readHttpAddress } from './http-address.ts';
 
 export const ENDPOINTS = {
   http: '[HOST:]PORT',
@@ -14,6 +15,7 @@ export const ENDPOINTS = {
   'allow-host': 'NAMES',
   'allow-origin': 'ORIGINS',
   socket: 'PATH',
+  metrics: '[HOST:]PORT',
 } as const;
 
 export class Endpoints {
@@ -21,6 +23,7 @@ export class Endpoints {
   readonly #path: string | undefined;
   readonly #socket: Transport | undefined;
   readonly #address: HttpAddress | undefined;
+  readonly #metrics: MetricsListener | undefined;
   #http: HttpTransport | undefined;
 
   /** @throws {UsageError} for an invalid address, or an HTTP option without `--http` */
@@ -29,6 +32,9 @@ export class Endpoints {
     this.#path = values.socket;
     this.#socket = values.socket === undefined ? undefined : socket(values.socket, { ...options, ownsProcess: true });
     this.#address = this.#named(() => readHttpAddress(values));
+    const { metrics } = values;
+    if (metrics !== undefined)
+      this.#metrics = new MetricsListener(this.#named(() => readAddress('--metrics', metrics, '9464')));
   }
 
   get hasHttp(): boolean {
@@ -52,7 +58,8 @@ export class Endpoints {
     const address = this.#address;
     const endpoint = address && this.#named(() => openHttp(address, options.http, others));
     this.#http ??= endpoint;
-    return [...new Set([...(this.#socket ? [this.#socket] : []), ...(endpoint ? [endpoint] : []), ...others])];
+    const ours = [this.#socket, endpoint, this.#metrics].filter((transport) => transport !== undefined);
+    return [...new Set([...ours, ...others])];
   }
 
   /** Prints on stderr how clients reach the server, once its transports are open. */
@@ -60,6 +67,7 @@ export class Endpoints {
     const server = `troupe ${this.#command}: ${info.name} ${info.version}`;
     if (this.#path !== undefined)
       say(`${server} on the socket ${this.#path}; connect clients with: troupe attach ${this.#path}`);
+    if (this.#metrics) say(`${server}: metrics at ${this.#metrics.url}`);
     if (!this.#http) return;
     const { url } = this.#http;
     say(`${server} at ${url}; connect clients with:`);

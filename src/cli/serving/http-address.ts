@@ -26,12 +26,8 @@ export function readHttpAddress(values: CommandLine['values']): HttpAddress | un
     if (path ?? hosts ?? origins) throw new UsageError('--path, --allow-host and --allow-origin need --http');
     return undefined;
   }
-  const [, bracketed, plain, port] = /^(?:(?:\[([^\]]+)\]|([^:]+)):)?(\d{1,5})$/.exec(address) ?? [];
-  if (port === undefined)
-    throw new UsageError(`--http: expected PORT or HOST:PORT, such as 3000 or 0.0.0.0:3000, got ${address}`);
   const read: HttpAddress = {
-    port: Number(port),
-    host: bracketed ?? plain ?? '127.0.0.1',
+    ...readAddress('--http', address, '3000'),
     ...(path === undefined ? {} : { path }),
     ...(hosts === undefined ? {} : { allowedHosts: hosts.split(',') }),
     ...(origins === undefined ? {} : { allowedOrigins: origins.split(',') }),
@@ -39,6 +35,16 @@ export function readHttpAddress(values: CommandLine['values']): HttpAddress | un
   // The program may allow the host later, so this check uses a loopback address. All other options are checked now.
   checked(() => http({ ...read, host: '127.0.0.1' }));
   return read;
+}
+
+/** @param example a port. @throws {UsageError} */
+export function readAddress(option: string, address: string, example: string): { port: number; host: string } {
+  const [, bracketed, plain, port] = /^(?:(?:\[([^\]]+)\]|([^:]+)):)?(\d{1,5})$/.exec(address) ?? [];
+  if (port === undefined || Number(port) > 65_535)
+    throw new UsageError(
+      `${option}: expected PORT or HOST:PORT, such as ${example} or 0.0.0.0:${example}, got ${address}`,
+    );
+  return { port: Number(port), host: bracketed ?? plain ?? '127.0.0.1' };
 }
 
 /**

@@ -5,6 +5,14 @@ import { describe, isObject } from '../../protocol/json.ts';
 import { isLoopback } from './host-guard.ts';
 import type { AuthenticateResult, AuthenticationRequest, HttpAuthenticator } from './http-authenticator.ts';
 
+/** The address of a metrics listener. */
+export interface MetricsAddress {
+  /** Port; 0 chooses a free one. OpenTelemetry's exporter for Prometheus uses 9464. */
+  readonly port: number;
+  /** Address to bind. Default `127.0.0.1`. Everyone who reaches the address can read the metrics. */
+  readonly host?: string | undefined;
+}
+
 export interface HttpOptions {
   /** Default 3000; 0 selects any free port. */
   readonly port?: number;
@@ -64,6 +72,11 @@ export interface HttpOptions {
    */
   readonly rate?: { readonly perSecond: number; readonly burst: number };
   /**
+   * Serves the metrics for Prometheus at `/metrics` of a port of its own: `{ port: 9464 }`, on `127.0.0.1` unless `host`
+   * names another address. Default: not. See docs/observe.md.
+   */
+  readonly metrics?: MetricsAddress;
+  /**
    * The process only serves: exceptions that a handler throws too late are logged and do not end the process. Default
    * false.
    */
@@ -74,7 +87,7 @@ export interface HttpOptions {
  * The options of `createServer({ http })`, which apply wherever the server serves HTTP. An address belongs to one
  * transport.
  */
-export type SharedHttpOptions = Omit<HttpOptions, 'port' | 'host' | 'path' | 'ownsProcess'>;
+export type SharedHttpOptions = Omit<HttpOptions, 'port' | 'host' | 'path' | 'metrics' | 'ownsProcess'>;
 
 /**
  * Merges a transport's options with the server's, which fill the gaps. `undefined` counts as a gap, so that `http({
@@ -106,8 +119,9 @@ function withoutUndefined(options: HttpOptions): HttpOptions {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }
 
-export type ResolvedHttpOptions = Required<Omit<HttpOptions, 'auth' | 'authenticate' | 'allowedHosts' | 'rate'>> &
-  Pick<HttpOptions, 'auth' | 'authenticate' | 'allowedHosts' | 'rate'>;
+type WithoutDefault = 'auth' | 'authenticate' | 'allowedHosts' | 'metrics' | 'rate';
+
+export type ResolvedHttpOptions = Required<Omit<HttpOptions, WithoutDefault>> & Pick<HttpOptions, WithoutDefault>;
 
 const DEFAULTS = {
   port: 3_000,
@@ -127,7 +141,14 @@ const DEFAULTS = {
   ownsProcess: false,
 } as const satisfies HttpOptions;
 
-const KNOWN: ReadonlySet<string> = new Set([...Object.keys(DEFAULTS), 'allowedHosts', 'auth', 'authenticate', 'rate']);
+const KNOWN: ReadonlySet<string> = new Set([
+  ...Object.keys(DEFAULTS),
+  'allowedHosts',
+  'auth',
+  'authenticate',
+  'metrics',
+  'rate',
+]);
 
 const COUNTS = [
   'retryMs',
@@ -141,12 +162,23 @@ const COUNTS = [
   'maxExchangesPerPrincipal',
 ] as const;
 
+/** @throws {TypeError | RangeError} for an invalid address. @param option its name in messages, such as `http: metrics` */
+function checkMetricsAddress(address: unknown, option: string): asserts address is MetricsAddress {
+  if (!isObject(address)) throw new TypeError(`${option}: expected { port: 9464 }, got ${describe(address)}`);
+  const { port, host = '127.0.0.1' } = address;
+  if (typeof port !== 'number' || !Number.isInteger(port) || port < 0 || port > 65_535)
+    throw new RangeError(`${option}: port: expected a whole number from 0 to 65535, got ${describe(port)}`);
+  if (typeof host !== 'string' || host === '')
+    throw new TypeError(`${option}: host: expected an address such as "127.0.0.1", got ${describe(host)}`);
+}
+
 /** @throws {TypeError | RangeError} for an unknown or invalid option, with its name and the expected value */
 export function resolveHttpOptions(given: HttpOptions): ResolvedHttpOptions {
   for (const name of Object.keys(given))
     if (!KNOWN.has(name)) throw new TypeError(`http: ${name}: no such option; there are ${[...KNOWN].join(', ')}`);
   const options: ResolvedHttpOptions = { ...DEFAULTS, ...withoutUndefined(given) };
-  const { port, host, path, response, allowedHosts, auth, authenticate, rate } = options;
+  const { port, host, path, response, allowedHosts, auth, authenticate, metrics, rate } = options;
+  if (metrics !== undefined) checkMetricsAddress(metrics, 'http: metrics');
   if (!Number.isInteger(port) || port < 0 || port > 65_535)
     throw new RangeError(`http: port: expected a whole number from 0 to 65535, got ${describe(port)}`);
   if (typeof path !== 'string' || !/^\/[\w\-.~!$&'()*+,;=:@%/]*$/.test(path))

@@ -18,6 +18,7 @@ import {
   withShared,
 } from './http-options.ts';
 import { LingeringClose } from './lingering.ts';
+import { MetricsListener } from './metrics-listener.ts';
 import { NodeRequest } from './node-request.ts';
 
 /** Time limits, in milliseconds, for the headers of a request and for the whole request. */
@@ -62,6 +63,8 @@ const UNPARSED: ReadonlyMap<string | undefined, Unparsed> = new Map([
 export interface HttpTransport extends Transport {
   /** The address for clients. @throws {Error} before the transport is open */
   readonly url: string;
+  /** The address for Prometheus; undefined without the option `metrics`, and before the transport is open. */
+  readonly metricsUrl: string | undefined;
 }
 
 /**
@@ -107,6 +110,7 @@ class NodeTransport implements RelocatableTransport {
   #authenticates = false;
   #server: Server | undefined;
   #url: string | undefined;
+  #metrics: MetricsListener | undefined;
   #closing: Promise<void> | undefined;
   #host: TransportHost | undefined;
   readonly #lingering = new LingeringClose();
@@ -140,6 +144,10 @@ class NodeTransport implements RelocatableTransport {
     return this.#url;
   }
 
+  get metricsUrl(): string | undefined {
+    return this.#metrics?.url;
+  }
+
   async open(host: TransportHost): Promise<void> {
     if (this.#host) throw new Error('http: this transport is already open. Each http() serves one server, once');
     this.#host = host;
@@ -147,6 +155,10 @@ class NodeTransport implements RelocatableTransport {
     const endpoint = endpointOf(options);
     this.#endpoint = endpoint;
     this.#authenticates = authenticates(options);
+    if (options.metrics) {
+      this.#metrics = new MetricsListener(options.metrics);
+      await this.#metrics.open(host);
+    }
     // Import on demand: many servers have no port and would pay for the import at each start.
     const { createServer } = await import('node:http');
     if (this.#closing) return;
@@ -235,6 +247,7 @@ class NodeTransport implements RelocatableTransport {
   async #close(): Promise<void> {
     const server = this.#server;
     await this.#endpoint?.close();
+    await this.#metrics?.close();
     if (!server || !this.#host) return;
     const { clock } = this.#host;
     await new Promise<void>((resolve) => {
