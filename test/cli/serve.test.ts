@@ -66,6 +66,21 @@ for (const [title, files, target] of [
   });
 }
 
+test('--metrics serves the metrics on a port of their own, also beside a socket', async () => {
+  const tree = new Tree({ ...PACKAGE, 'server.mjs': program('await server.listen(stdio());') });
+  const path = join(tree.path, 's.sock');
+  const server = new Cli(['serve', 'server.mjs', '--socket', path, '--metrics', '0'], { cwd: tree.path });
+  await server.said('metrics at http://127.0.0.1:');
+  await server.said('connect clients with');
+  const client = await attach(path);
+  await client.call('hi');
+  const [url = ''] = /http:\S+\/metrics/.exec(server.err) ?? [];
+  assert.match(await (await fetch(url)).text(), 'gen_ai_tool_name="hi"} 1\n');
+  assert.is(await client.end(), 0);
+  server.process.kill('SIGTERM');
+  assert.is(await server.exit, 0);
+});
+
 test('SIGINT finishes running requests; a second one ends them', async () => {
   const { server, path } = await serve({ 'server.mjs': program('export default server;') }, 'server.mjs');
   const client = await attach(path);

@@ -20,6 +20,7 @@ import { SIMULATION } from './simulation.ts';
 import { STORE } from './store.ts';
 import { SUPERVISION } from './supervision.ts';
 import { TASKS } from './tasks.ts';
+import { TELEMETRY } from './telemetry.ts';
 import { TOOL_LIMITS } from './tool-limits.ts';
 import { TOOLSET } from './toolset.ts';
 
@@ -43,6 +44,7 @@ export const BROKEN_BUILDS: readonly BrokenBuild[] = [
   ...INSPECTOR,
   ...OAUTH,
   ...AUDIT,
+  ...TELEMETRY,
   ...AUTHORIZATION,
   ...TOOL_LIMITS,
 ];
