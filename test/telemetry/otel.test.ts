@@ -214,7 +214,7 @@ test('(G-13) the parent is in _meta, else in the HTTP headers; a broken one is i
   assert.is(parentOf(await post({ traceparent: PARENT }, {})), TRACE);
   assert.is(parentOf(await post({ traceparent: OTHER }, { traceparent: PARENT })), TRACE);
   assert.is(parentOf(await post({ traceparent: PARENT }, { traceparent: 'broken' })), TRACE);
-  assert.is(parentOf(await post({ traceparent: PARENT }, { traceparent: 7 })), TRACE);
+  assert.is(parentOf(await post({ traceparent: PARENT }, { traceparent: 7, baggage: 7 })), TRACE);
   assert.is(parentOf(await post({ traceparent: `${PARENT}-and-more` }, {})), undefined);
   assert.is(parentOf(await post({}, { traceparent: `00-${'0'.repeat(32)}-00f067aa0ba902b7-01` })), undefined);
   const { attributes } = span;
@@ -229,6 +229,9 @@ test('(G-13) the parent is in _meta, else in the HTTP headers; a broken one is i
 
 test('(G-13) a handler runs inside of its span, with the baggage of the client', async () => {
   const server = shop();
+  await callWith(server, 'inner', {});
+  assert.is(spanOf('query').parentSpanContext?.spanId, spanOf('tools/call inner').spanContext().spanId);
+  exporter.reset();
   server.use(async (_call, _ctx, next) => {
     trace.getTracer('author').startSpan('middleware').end();
     return next();
