@@ -261,7 +261,7 @@ test('G-05: a hidden name takes as long as an unknown one', async () => {
   await close();
 });
 
-test('a rule that decides later holds the response back, also where it would be a stream', () => {
+test('G-04: a rule that decides later holds the response back, also where it would be a stream', () => {
   const decisions: ((decision: boolean) => void)[] = [];
   const auth: HttpOptions['auth'] = {
     authenticate: () => ({ auth: { principal: 'ada', scopes: [], claims: {} } }),
@@ -275,7 +275,7 @@ test('a rule that decides later holds the response back, also where it would be 
       while (decisions.length < 1) await settled();
       decisions[0]?.(false);
       const answer = await denied;
-      assert.is(answer.status, 403, 'G-04: the status is decided before the first byte of a stream');
+      assert.is(answer.status, 403, 'the status is decided before the first byte of a stream');
       assert.is(answer.headers['content-type'], 'application/json');
       const allowed = ask(url, asking);
       while (decisions.length < 2) await settled();
