@@ -3,6 +3,7 @@ import { FLOOR, OURS, SDK_1, SDK_2 } from './contenders.ts';
 import { CHANGES } from './parts/broadcast.ts';
 import { CLIENT_WAYS, OFFICIAL_CLIENT } from './parts/client.ts';
 import { type DurableWay, FLOOR_WITH_THREAD, WITH_STORE, WRITE } from './parts/durable.ts';
+import { RULED, RULED_SIZE, type Ruled } from './parts/rules.ts';
 import { LATER_NODE, RUN, RUN_TYPES, SCRIPT, THIS_NODE } from './parts/start.ts';
 import { type Part, ratio, type Series, type Spread, spread } from './series.ts';
 
@@ -247,6 +248,18 @@ function goals(all: readonly Series[]): readonly Goal[] {
       };
       return [share(most, http ? 0.6 : 0.5), official, share(1, 0.7)];
     }),
+    ...GUARDED_BY_RULES.map(
+      ([guarded, other, value]): Goal => ({
+        measure: `${RULED[guarded]}, ${RULED_SIZE} in flight`,
+        bound: 'at least',
+        value,
+        unit: `× ${RULED[other]}`,
+        read: (find) => {
+          const of = (way: Ruled): Key => calls('rules', RULED[way], 'modern', RULED_SIZE);
+          return ratio(find(of(guarded)), find(of(other)));
+        },
+      }),
+    ),
   ];
 }
 
@@ -258,6 +271,12 @@ const DURABLE = [
   ['write, session', 0.5],
   ['write, modern with a key', 0.5],
 ] as const satisfies readonly (readonly [DurableWay, number])[];
+
+/** Calls with rules, as a share of those without: at least so much. */
+const GUARDED_BY_RULES = [
+  ['ruled', 'open', 0.98],
+  ['views', 'list', 0.9],
+] as const satisfies readonly (readonly [Ruled, Ruled, number])[];
 
 /** The first answer of ours beside that of the bare script on the same Node. */
 function slower(find: Find, way: string, node: number): Spread | undefined {

@@ -13,6 +13,7 @@ import { measureDurable } from './parts/durable.ts';
 import { measureHttp } from './parts/http.ts';
 import { measureLarge } from './parts/large.ts';
 import { measureLists } from './parts/lists.ts';
+import { measureRules } from './parts/rules.ts';
 import { measureSessions } from './parts/sessions.ts';
 import { measureStart } from './parts/start.ts';
 import { measureStdio } from './parts/stdio.ts';
@@ -37,6 +38,7 @@ const MEASURES: Readonly<Record<Part, (all: readonly Contender[], scale: Scale) 
   large: measureLarge,
   durable: measureDurable,
   client: measureClient,
+  rules: measureRules,
 };
 
 const { values } = parseArgs({

@@ -13,6 +13,7 @@ export const PARTS = [
   'large',
   'durable',
   'client',
+  'rules',
 ] as const;
 export type Part = (typeof PARTS)[number];
 

@@ -5,6 +5,7 @@
 import type { ActorSystem } from '../actor/actor-system.ts';
 import type { Timer } from '../clock.ts';
 import type { AuditMail } from '../messages/audit-messages.ts';
+import type { Auth } from '../messages/auth.ts';
 import type {
   AuthorizationDecision,
   AuthorizationRule,
@@ -35,6 +36,8 @@ import { RuleVerdict } from './rule-verdict.ts';
 
 /** Milliseconds in which the rules of one request must decide. */
 const RULE_MS = 1_000;
+/** Milliseconds for which a caller's view of a list is remembered. Calls are decided anew. */
+const VIEW_MS = 1_000;
 
 export interface AdmissionOptions {
   readonly system: ActorSystem;
@@ -76,6 +79,13 @@ const LISTED: Readonly<Record<ListKind, { readonly method: string }>> = {
   prompts: { method: 'prompts/list' },
 };
 
+/** The view that a caller had, as long as the elements and rules are the same. */
+interface RememberedView {
+  readonly elements: readonly RuledElement[];
+  readonly at: number;
+  readonly text: string;
+}
+
 /** The lists that a session has received. */
 interface SeenLists {
   scopes: string;
@@ -93,6 +103,12 @@ export class Admission implements RequestAdmission {
     tools: new ListViews(),
     resources: new ListViews(),
     prompts: new ListViews(),
+  };
+  /** The last view of each list by its caller: requests with the same token have the same object. */
+  readonly #remembered: Readonly<Record<ListKind, WeakMap<Auth, RememberedView>>> = {
+    tools: new WeakMap(),
+    resources: new WeakMap(),
+    prompts: new WeakMap(),
   };
   /** The last lines of the log, with the time of each. */
   readonly #logged = new Map<string, number>();
@@ -403,6 +419,17 @@ export class Admission implements RequestAdmission {
     const ctx = new RuleContext(request);
     const { auth } = request;
     const { principal } = request.client;
+    const now = this.#options.system.clock.now();
+    const remembered = auth && this.#remembered[list].get(auth);
+    if (remembered?.elements === elements && now - remembered.at < VIEW_MS) {
+      const view = views.again(remembered.text);
+      if (view) return view;
+    }
+    const remember = (view: ListView): ListView => {
+      if (auth && !ctx.readsRequest && failures === 0)
+        this.#remembered[list].set(auth, { elements, at: now, text: view.text });
+      return view;
+    };
     const { method } = LISTED[list];
     const hidden: string[] = [];
     let waiting: Promise<void>[] | undefined;
@@ -441,10 +468,11 @@ export class Admission implements RequestAdmission {
       }
       if (hides) hidden.push(key);
     }
-    if (!waiting) return views.of(hidden);
+    if (!waiting) return remember(views.of(hidden));
     return this.#inTime(waiting).then((inTime) => {
       // Rules that have not decided in time show nothing of the list.
-      return views.of(inTime ? inOrder(elements, hidden) : elements.map(({ key }) => key));
+      if (!inTime) return views.of(elements.map(({ key }) => key));
+      return remember(views.of(inOrder(elements, hidden)));
     });
   }
 

@@ -21,21 +21,26 @@ export class ListViews {
   /** The view that hides these keys, in the order of the list. */
   of(hidden: readonly string[]): ListView {
     const text = hidden.length === 0 ? '' : hidden.join('\n');
-    const found = this.#views.get(text);
-    if (found) {
-      if (this.#views.size > 1) {
-        this.#views.delete(text);
-        this.#views.set(text, found);
-      }
-      return found;
-    }
+    const found = this.again(text);
+    if (found) return found;
     const view: ListView = {
       id: createHmac('sha256', this.#key).update(text).digest('base64url').slice(0, ID_LENGTH),
+      text,
       hides: new Set(hidden),
     };
     this.#views.set(text, view);
     if (this.#views.size > MAX_VIEWS) for (const [oldest] of this.#views) return this.#drop(oldest, view);
     return view;
+  }
+
+  /** A view by its text; undefined if it was dropped. */
+  again(text: string): ListView | undefined {
+    const found = this.#views.get(text);
+    if (found && this.#views.size > 1) {
+      this.#views.delete(text);
+      this.#views.set(text, found);
+    }
+    return found;
   }
 
   #drop(oldest: string, view: ListView): ListView {

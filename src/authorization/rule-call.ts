@@ -35,6 +35,8 @@ export function guardedElement(kind: Subject['kind'], name: string, element: Sub
 }
 
 export class RuleContext implements AuthorizationContext {
+  /** True if a rule has read more than its caller: another request of the caller may get another decision. */
+  readsRequest = false;
   readonly #request: RequestView;
 
   constructor(request: RequestView) {
@@ -50,25 +52,30 @@ export class RuleContext implements AuthorizationContext {
   }
 
   get session(): AuthorizationContext['session'] {
+    this.readsRequest = true;
     const { session } = this.#request.client;
     return session && { id: session.id };
   }
 
   get client(): AuthorizationContext['client'] {
+    this.readsRequest = true;
     const { info, capabilities, dialect } = this.#request.client;
     return { info, capabilities, revision: dialect.revision, era: dialect.era };
   }
 
   get requestId(): AuthorizationContext['requestId'] {
+    this.readsRequest = true;
     return this.#request.id;
   }
 
   get meta(): JsonObject {
+    this.readsRequest = true;
     const { meta } = this.#request;
     return isJsonObject(meta) ? meta : {};
   }
 
   get signal(): AbortSignal {
+    this.readsRequest = true;
     return this.#request.signal;
   }
 }

@@ -104,4 +104,6 @@ export interface ListView {
   /** Names the view in cursors. Reveals nothing of its content. */
   readonly id: string;
   readonly hides: ReadonlySet<string>;
+  /** The hidden keys as one text. */
+  readonly text: string;
 }

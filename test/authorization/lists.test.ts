@@ -165,3 +165,27 @@ test('a session whose next token shows more is notified of the lists that have g
     },
   );
 });
+
+test('a view is remembered for a second, unless its rules have read the request', async () => {
+  const clock = new SimulatedClock();
+  const server = createServer({ name: 'lists', version: '1.0.0', clock });
+  let open = false;
+  server.tool('shop', { allow: () => open || { hidden: true } }, () => 'open');
+  server.tool('mine', { allow: (_, { meta }) => meta['example/mine'] === true || { hidden: true } }, () => 'mine');
+  server.prompt('quiet', { allow: () => open || { hidden: true } }, () => 'quiet');
+  const client = await connect(server, { auth: { principal: 'ada' } });
+  const tools = async (mine: boolean) =>
+    JSON.stringify((await client.modern('tools/list', {}, { 'example/mine': mine })).tools).match(/"(shop|mine)"/g);
+  const prompts = async () => (await client.modern('prompts/list')).prompts;
+  assert.equal(await tools(false), null);
+  assert.equal(await tools(true), ['"mine"']);
+  assert.equal(await prompts(), []);
+  open = true;
+  assert.equal(await tools(true), ['"shop"', '"mine"']);
+  assert.equal(await prompts(), []);
+  await client.modern('prompts/get', { name: 'quiet' });
+  await clock.advance(1_000);
+  assert.is(JSON.stringify(await prompts()).includes('quiet'), true);
+  await client.close();
+  await server.close();
+});

@@ -33,9 +33,10 @@ const TITLES: Readonly<Record<Part, string>> = {
   large: 'An argument of 10 MB over HTTP',
   durable: 'A store in a file, beside none',
   client: 'Clients',
+  rules: 'Scopes and rules',
 };
 /** These parts take three quarters of the time: they start many processes or open many connections. */
-const SLOW: readonly Part[] = ['start', 'broadcast', 'durable', 'client'];
+const SLOW: readonly Part[] = ['start', 'broadcast', 'durable', 'client', 'rules'];
 const QUICK = PARTS.filter((part) => !SLOW.includes(part));
 
 test('its parts measure the floor and Troupe, whose answers are right', () => {
