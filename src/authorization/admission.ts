@@ -36,7 +36,7 @@ import { RuleVerdict } from './rule-verdict.ts';
 
 /** Milliseconds in which the rules of one request must decide. */
 const RULE_MS = 1_000;
-/** Milliseconds for which a caller's view of a list is remembered. Calls are decided anew. */
+/** Milliseconds for which a caller's view of a list is remembered. Each call is decided on its own. */
 const VIEW_MS = 1_000;
 
 export interface AdmissionOptions {
