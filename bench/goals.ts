@@ -3,6 +3,7 @@ import { FLOOR, OURS, SDK_1, SDK_2 } from './contenders.ts';
 import { CHANGES } from './parts/broadcast.ts';
 import { CLIENT_WAYS, OFFICIAL_CLIENT } from './parts/client.ts';
 import { type DurableWay, FLOOR_WITH_THREAD, WITH_STORE, WRITE } from './parts/durable.ts';
+import { GUARD_SIZE, GUARDS, type Guard } from './parts/guard.ts';
 import { RULED, RULED_SIZE, type Ruled } from './parts/rules.ts';
 import { LATER_NODE, RUN, RUN_TYPES, SCRIPT, THIS_NODE } from './parts/start.ts';
 import { type Part, ratio, type Series, type Spread, spread } from './series.ts';
@@ -260,6 +261,16 @@ function goals(all: readonly Series[]): readonly Goal[] {
         },
       }),
     ),
+    ...GUARDED.map(([guard, figure, bound, value]): Goal => {
+      const of = (who: string): Key => ({ part: 'guard', measure: figure, who, way: 'modern', size: GUARD_SIZE });
+      return {
+        measure: `${GUARDS[guard]}: ${figure === 'cpu' ? 'processor time' : 'calls'}`,
+        bound,
+        value,
+        unit: `× ${GUARDS.name}`,
+        read: (find) => ratio(find(of(GUARDS[guard])), find(of(GUARDS.name))),
+      };
+    }),
   ];
 }
 
@@ -277,6 +288,14 @@ const GUARDED_BY_RULES = [
   ['ruled', 'open', 0.98],
   ['views', 'list', 0.9],
 ] as const satisfies readonly (readonly [Ruled, Ruled, number])[];
+
+/** Guarded calls, as a share of those for which `authenticate` returns a name. */
+const GUARDED = [
+  ['remembered', 'calls', 'at least', 0.95],
+  ['fresh', 'calls', 'at least', 0.18],
+  // A bare node:http server needs 0.6 of a call for it.
+  ['rejected', 'cpu', 'at most', 0.9],
+] as const satisfies readonly (readonly [Guard, 'calls' | 'cpu', Goal['bound'], number])[];
 
 /** The first answer of ours beside that of the bare script on the same Node. */
 function slower(find: Find, way: string, node: number): Spread | undefined {

@@ -10,6 +10,7 @@ import { machine } from './machine.ts';
 import { measureBroadcast } from './parts/broadcast.ts';
 import { measureClient } from './parts/client.ts';
 import { measureDurable } from './parts/durable.ts';
+import { measureGuard } from './parts/guard.ts';
 import { measureHttp } from './parts/http.ts';
 import { measureLarge } from './parts/large.ts';
 import { measureLists } from './parts/lists.ts';
@@ -39,6 +40,7 @@ const MEASURES: Readonly<Record<Part, (all: readonly Contender[], scale: Scale) 
   durable: measureDurable,
   client: measureClient,
   rules: measureRules,
+  guard: measureGuard,
 };
 
 const { values } = parseArgs({

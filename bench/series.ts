@@ -14,6 +14,7 @@ export const PARTS = [
   'durable',
   'client',
   'rules',
+  'guard',
 ] as const;
 export type Part = (typeof PARTS)[number];
 

@@ -1,6 +1,7 @@
 /** Shows what was measured as tables in Markdown. */
 import { FLOOR, OURS } from './contenders.ts';
 import { figure, type Judged } from './goals.ts';
+import { GUARDS } from './parts/guard.ts';
 import type { Results } from './results.ts';
 import { type Part, ratio, type Series, spread } from './series.ts';
 
@@ -148,6 +149,19 @@ const TABLES: readonly Table[] = [
     note: 'The same server, over HTTP, 32 principals. First a call of a tool, without rules and with scopes and a rule about its arguments. Then a list of 200 tools, the same for all, and with a rule by which each of eight groups sees 175 of them.',
     size: 'in flight',
     columns: [{ title: 'calls/s', measure: 'calls' }, ...TIMES.slice(2)],
+  },
+  {
+    part: 'guard',
+    title: 'Guards',
+    note: 'Echo over HTTP by one server, with a token of RS256 in each request: beside `authenticate`, which returns a name and does not read it, `oauth` with a token that it remembers, with one that it verifies in each request (`rememberMs: 0`), and with one whose signature is wrong and which it remembers, too. The last row is a bare `node:http` server that answers the same 401: the floor of a rejection.',
+    who: 'guard',
+    size: 'in flight',
+    columns: [
+      { title: 'calls/s', measure: 'calls' },
+      { title: '× a name', measure: 'calls', beside: GUARDS.name },
+      { title: "server's µs a call", measure: 'cpu' },
+      { title: 'that × a name', measure: 'cpu', beside: GUARDS.name },
+    ],
   },
 ];
 

@@ -1,4 +1,4 @@
-/** A token bucket, which limits the rate of one client. It has no clock; callers pass the time. */
+/** Token buckets, which limit the rate of clients. They have no clock; callers pass the time. */
 
 /**
  * Far below one token, and above the rounding error of the sums: a client that waited as long as announced is admitted.
@@ -46,12 +46,50 @@ export class TokenBucket {
    * @param tokens from 0 to the maximum number of tokens
    */
   take(now: number, tokens = 1): number {
+    const waitMs = this.wait(now, tokens);
+    if (waitMs === 0) this.#tokens -= tokens;
+    return waitMs;
+  }
+
+  /** The same without taking: the milliseconds until there are enough. */
+  wait(now: number, tokens = 1): number {
     if (now > this.#at) {
       this.#tokens = Math.min(this.#burst, this.#tokens + (now - this.#at) * this.#perMs);
       this.#at = now;
     }
-    if (this.#tokens < tokens - ROUNDING) return Math.ceil((tokens - this.#tokens) / this.#perMs);
-    this.#tokens -= tokens;
-    return 0;
+    return this.#tokens < tokens - ROUNDING ? Math.ceil((tokens - this.#tokens) / this.#perMs) : 0;
+  }
+}
+
+/** Maximum number of buckets of a table. Above it, full buckets are dropped. */
+const MAX_BUCKETS = 10_000;
+
+/** A rate for each of many clients: their buckets by key. */
+export class TokenBuckets {
+  readonly perSecond: number;
+  readonly burst: number;
+  readonly #buckets = new Map<string, TokenBucket>();
+
+  constructor({ perSecond, burst }: { readonly perSecond: number; readonly burst: number }) {
+    this.perSecond = perSecond;
+    this.burst = burst;
+  }
+
+  /** The bucket of a client, full if it has none. */
+  of(key: string, now: number): TokenBucket {
+    let bucket = this.#buckets.get(key);
+    if (!bucket) {
+      if (this.#buckets.size >= MAX_BUCKETS) this.#forget(now);
+      bucket = new TokenBucket(this.perSecond, this.burst, now);
+      this.#buckets.set(key, bucket);
+    }
+    return bucket;
+  }
+
+  #forget(now: number): void {
+    const refillMs = (this.burst / this.perSecond) * 1_000;
+    for (const [key, bucket] of this.#buckets) if (now - bucket.usedAt >= refillMs) this.#buckets.delete(key);
+    // All buckets are in use. One client too many is better than unlimited memory.
+    if (this.#buckets.size >= MAX_BUCKETS) this.#buckets.clear();
   }
 }

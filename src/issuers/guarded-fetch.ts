@@ -147,10 +147,15 @@ function checkAddress(url: URL, local: boolean, named: boolean): void {
   if (family !== 0) checkIp(host, family, local);
 }
 
+/** True for an IP address outside of the networks that only some machines can reach. */
+export function isPublicAddress(address: string): boolean {
+  const family = isIP(address);
+  return family !== 0 && !PRIVATE.check(address, family === 6 ? 'ipv6' : 'ipv4');
+}
+
 function checkIp(address: string, family: number, local: boolean): void {
-  const type = family === 6 ? 'ipv6' : 'ipv4';
-  if (local && LOOPBACK.check(address, type)) return;
-  if (PRIVATE.check(address, type))
+  if (local && LOOPBACK.check(address, family === 6 ? 'ipv6' : 'ipv4')) return;
+  if (!isPublicAddress(address))
     throw new TypeError(
       `the address ${address} is private, and only the program itself may name such a host. If you trust the authorization server, pass its issuer to oauth()`,
     );

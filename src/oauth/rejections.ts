@@ -3,7 +3,7 @@ import type { Authentication } from '../transports/http/http-authenticator.ts';
 import { PROOF_ALGORITHMS } from './dpop-proofs.ts';
 import type { ResolvedResourceServer } from './resource-server-options.ts';
 
-export type Rejection = Exclude<Authentication, { readonly auth: unknown }>;
+export type Rejection = Extract<Authentication, { readonly status: unknown }>;
 
 type ChallengeError = 'invalid_request' | 'invalid_token' | 'insufficient_scope' | 'invalid_dpop_proof';
 

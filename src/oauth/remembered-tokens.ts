@@ -4,9 +4,9 @@ import { hash } from 'node:crypto';
 /** Most remembered tokens of a kind. Beyond it the oldest are forgotten. */
 const MAX_TOKENS = 10_000;
 
-/** The hash by which a token is remembered. */
+/** The hash by which a token is remembered. Its bytes are characters: base64 would take a third of the time in addition. */
 export function tokenHash(token: string): string {
-  return hash('sha256', token, 'base64');
+  return hash('sha256', token, 'binary');
 }
 
 /** A map whose entries end, and that forgets the oldest beyond its size. */

@@ -70,6 +70,11 @@ export interface ResourceServerOptions {
   readonly jwksCooldownMs?: number | undefined;
   /** Proofs of possession (RFC 9449). Default `accepted`. */
   readonly dpop?: 'accepted' | 'required' | 'off' | undefined;
+  /**
+   * The rate of rejected tokens of a client, by its address. Above it, its unknown tokens get 429 without a look. Private
+   * addresses are not limited: a proxy has the clients of many. Default `{ perSecond: 20, burst: 40 }`.
+   */
+  readonly failures?: false | { readonly perSecond: number; readonly burst: number } | undefined;
   /** Methods that need no token in 2026-07-28, such as `server/discover`. Default: none. */
   readonly anonymous?: false | readonly string[] | undefined;
   /** Default: the system's clock. */
@@ -100,6 +105,7 @@ export interface ResolvedResourceServer {
   readonly jwksAgeMs: number;
   readonly jwksCooldownMs: number;
   readonly dpop: 'accepted' | 'required' | 'off';
+  readonly failures: { readonly perSecond: number; readonly burst: number } | undefined;
   readonly anonymous: ReadonlySet<string>;
   readonly clock: Clock;
 }
@@ -111,7 +117,19 @@ const KNOWN_ALGORITHMS: ReadonlySet<string> = new Set<TokenAlgorithm>([
 const DURATIONS = { leewayMs: 60_000, rememberMs: 300_000, jwksAgeMs: 600_000, jwksCooldownMs: 60_000 } as const;
 const OPTIONS: ReadonlySet<string> = new Set([
   ...Object.keys(DURATIONS),
-  ...['resource', 'issuer', 'scopes', 'implies', 'otherAudiences', 'type', 'perUser', 'dpop', 'anonymous', 'clock'],
+  ...[
+    'resource',
+    'issuer',
+    'scopes',
+    'implies',
+    'otherAudiences',
+    'type',
+    'perUser',
+    'dpop',
+    'failures',
+    'anonymous',
+    'clock',
+  ],
 ]);
 const ISSUER_OPTIONS: ReadonlySet<string> = new Set(['issuer', 'jwks', 'introspection', 'algorithms', 'audience']);
 
@@ -146,6 +164,7 @@ export function resolveResourceServer(given: ResourceServerOptions): ResolvedRes
     rememberMs: duration(given, 'rememberMs', 0),
     jwksAgeMs: duration(given, 'jwksAgeMs', 1_000),
     jwksCooldownMs: duration(given, 'jwksCooldownMs', 1_000),
+    failures: failuresOf(given.failures),
     anonymous: new Set(methods),
     clock: given.clock ?? systemClock,
   };
@@ -255,6 +274,14 @@ function duration(given: ResourceServerOptions, name: keyof typeof DURATIONS, le
       `oauth: ${name}: expected whole milliseconds from ${least} to ${LONGEST_TIMER_MS}, got ${describe(value)}`,
     );
   return value;
+}
+
+function failuresOf(given: ResourceServerOptions['failures']): ResolvedResourceServer['failures'] {
+  if (given === false) return undefined;
+  const { perSecond, burst } = given ?? { perSecond: 20, burst: 40 };
+  if (!(perSecond > 0 && Number.isFinite(perSecond) && burst >= 1 && Number.isFinite(burst)))
+    throw new RangeError('oauth: failures: expected false, or a perSecond above 0 and a burst of at least 1');
+  return { perSecond, burst };
 }
 
 /** The transitive closure of `implies`. */

@@ -1,9 +1,11 @@
 /** An OAuth 2.1 resource server: authenticates requests by access tokens, and publishes where clients get them. */
 import { decodeJwt, decodeProtectedHeader } from 'jose';
+import { isPublicAddress } from '../issuers/guarded-fetch.ts';
 import { authOf } from '../messages/auth.ts';
 import { isJsonObject, type JsonObject } from '../protocol/json.ts';
 import { isModernRevision } from '../protocol/revisions.ts';
 import { ANONYMOUS } from '../quota.ts';
+import { type TokenBucket, TokenBuckets } from '../token-bucket.ts';
 import type {
   Authentication,
   AuthenticationRequest,
@@ -32,6 +34,7 @@ const REPORT_MS = 5_000;
 /** Most verifications in progress. */
 const MAX_VERIFICATIONS = 1_000;
 const WELL_KNOWN = '/.well-known/oauth-protected-resource';
+const TOO_MANY_FAILURES = 'this address has sent too many tokens that were rejected. Retry later';
 const WITHOUT_TOKEN: Authentication = { auth: authOf(ANONYMOUS) };
 /** `b64token` (RFC 6750 section 2.1). */
 const TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;
@@ -66,18 +69,20 @@ class ResourceServer implements HttpAuthenticator {
   // Two memories, so that a flood of bad tokens pushes out no good one.
   readonly #good = new RememberedTokens<GoodToken>();
   readonly #bad = new RememberedTokens<Rejection>();
+  readonly #failures: TokenBuckets | undefined;
   readonly #verifying = new Map<string, Promise<Outcome>>();
   /** The time from which the operator is informed again that an issuer cannot be asked. */
   #reportAgainAt = Number.NEGATIVE_INFINITY;
 
   constructor(settings: ResolvedResourceServer) {
-    const { resource, issuers, scopes, dpop, clock } = settings;
+    const { resource, issuers, scopes, dpop, failures, clock } = settings;
     this.#settings = settings;
     this.#issuers = new Map(issuers.map((issuer) => [issuer.issuer, new TokenIssuer(issuer, settings)]));
     const { origin, pathname } = new URL(resource);
     const path = `${WELL_KNOWN}${pathname === '/' ? '' : pathname}`;
     this.resourceMetadata = `${origin}${path}`;
     this.#rejections = new Rejections(settings, this.resourceMetadata);
+    this.#failures = failures && new TokenBuckets(failures);
     this.#proofs = new DpopProofs(resource, clock);
     const document: JsonObject = {
       resource,
@@ -119,9 +124,21 @@ class ResourceServer implements HttpAuthenticator {
     // Values of a repeated header are joined by commas.
     if (token.includes(',')) return this.#rejections.invalid('expected one Authorization header, got several');
     if (!TOKEN.test(token)) return this.#rejections.malformed('expected "Bearer" and a token');
-    return this.#verifyOnce(key, token).then((outcome) =>
-      'rejection' in outcome ? outcome.rejection : this.#answer(outcome, scheme, token, request),
-    );
+    const failures = this.#failuresOf(request, now);
+    const retryMs = failures?.wait(now) ?? 0;
+    if (retryMs > 0) return { excess: { option: 'oauth.failures', message: TOO_MANY_FAILURES, retryMs } };
+    return this.#verifyOnce(key, token).then((outcome) => {
+      if (!('rejection' in outcome)) return this.#answer(outcome, scheme, token, request);
+      if (outcome.rejection.status !== 503) failures?.take(this.#settings.clock.now());
+      return outcome.rejection;
+    });
+  }
+
+  /** The rejected tokens of a client, by its address. */
+  #failuresOf({ remoteAddress }: AuthenticationRequest, now: number): TokenBucket | undefined {
+    if (!this.#failures || remoteAddress === undefined) return undefined;
+    const address = remoteAddress.replace(/^::ffff:(?=\d+\.)/i, '');
+    return isPublicAddress(address) ? this.#failures.of(address, now) : undefined;
   }
 
   /** A method that needs no token is known before the body is read only where a header names it, and must match the body. */

@@ -77,7 +77,7 @@ const ROOMS: readonly {
   { room: 'issuers', may: ['clock', 'protocol', 'transports'], packages: ['node:', 'oauth4webapi'] },
   {
     room: 'oauth',
-    may: ['clock', 'protocol', 'quota', 'messages', 'transports', 'issuers'],
+    may: ['clock', 'protocol', 'quota', 'token-bucket', 'messages', 'transports', 'issuers'],
     packages: ['jose', 'node:', 'oauth4webapi'],
   },
   {

@@ -1,8 +1,11 @@
 /** A resource server: its metadata and challenges, the principals of its tokens, and who needs none. */
+import { once } from 'node:events';
+import { createServer as createNodeServer } from 'node:http';
 import * as assert from 'uvu/assert';
 import { readChallenges } from '../../src/client/oauth/challenges.ts';
-import { http } from '../../src/index.ts';
+import { http, type Server } from '../../src/index.ts';
 import { oauth } from '../../src/oauth.ts';
+import { fakeIssuer, SimulatedClock } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';
 import { CALL, guardedServer, METADATA, MODERN, RESOURCE } from './guarded-server.ts';
 
@@ -13,10 +16,12 @@ test('each mount serves the metadata at both addresses, without a token', async 
   const paths = ['/.well-known/oauth-protected-resource/mcp', '/.well-known/oauth-protected-resource'];
   const transport = http({ port: 0 });
   await server.listen(transport);
+  const mounted = await mount(server);
   for (const path of paths) {
     const responses = [
       await server.fetch(new Request(`http://localhost${path}`)),
       await fetch(new URL(path, transport.url)),
+      await fetch(new URL(path, mounted.url)),
     ];
     for (const response of responses) {
       assert.is(response.status, 200);
@@ -29,8 +34,23 @@ test('each mount serves the metadata at both addresses, without a token', async 
       });
     }
   }
+  mounted.close();
   await guarded.close();
 });
+
+/** Serves with `server.node`. */
+async function mount(server: Server): Promise<{ readonly url: string; close(): void }> {
+  const host = createNodeServer((request, response) => server.node(request, response));
+  await once(host.listen(0, '127.0.0.1'), 'listening');
+  const address = host.address();
+  return {
+    url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`,
+    close() {
+      host.closeAllConnections();
+      host.close();
+    },
+  };
+}
 
 test('a request without a token gets 401 with the metadata and the scopes, and no error code', async () => {
   const { call, close } = await guardedServer(() => ({ scopes: ['orders:read', 'orders:list'] }));
@@ -203,4 +223,32 @@ test('the canonical resource has its scheme and host in lower case, and keeps it
     const { documents } = oauth({ resource, issuer: 'https://login.example.com' });
     assert.is(documents.get('/.well-known/oauth-protected-resource')?.resource, canonical);
   }
+});
+
+test('an address that sends 40 rejected tokens at once gets 429 for unknown ones; remembered tokens and private addresses do not', async () => {
+  const clock = new SimulatedClock();
+  const issuer = await fakeIssuer({ clock });
+  const auth = oauth({ resource: RESOURCE, issuer: issuer.issuer, clock });
+  const outcome = async (token: string, from: string | null = '203.0.113.7'): Promise<unknown> => {
+    const remoteAddress = from ?? undefined;
+    const values = (name: string): readonly string[] => (name === 'authorization' ? [`Bearer ${token}`] : []);
+    const header = (name: string): string | undefined => values(name)[0];
+    const found = await auth.authenticate({ method: 'POST', url: '/mcp', query: '', header, values, remoteAddress });
+    return 'auth' in found ? found.auth.subject : 'excess' in found ? found.excess.retryMs : found.status;
+  };
+  const good = await issuer.token({ audience: RESOURCE });
+  assert.is(await outcome(good), 'ada');
+  for (let at = 0; at < 40; at += 1) assert.is(await outcome(`bad-${at}`), 401);
+  assert.is(await outcome('bad-40'), 50);
+  assert.is(await outcome(await issuer.token({ audience: RESOURCE })), 50);
+  assert.is(await outcome('bad-7'), 401);
+  assert.is(await outcome(good), 'ada');
+  assert.is(await outcome('bad-40', '203.0.113.8'), 401);
+  assert.is(await outcome('bad-41', '::ffff:203.0.113.7'), 50);
+  for (let at = 0; at < 50; at += 1) assert.is(await outcome(`private-${at}`, '10.0.0.7'), 401);
+  for (let at = 0; at < 50; at += 1) assert.is(await outcome(`unknown-${at}`, null), 401);
+  await clock.advance(50);
+  assert.is(await outcome('bad-42'), 401);
+  assert.is(await outcome('bad-43'), 50);
+  await issuer.close();
 });

@@ -201,6 +201,7 @@ export class Endpoint implements RouteAnswers {
   /** @throws {Error} for a reserved principal */
   #authenticated(request: HttpRequest, query: string, old: boolean, found: Authentication): void {
     if ('auth' in found) return this.#admit(request, query, old, callerOf(found.auth));
+    if ('excess' in found) return this.#tooMuch(request, ANONYMOUS, found.excess);
     const { cause } = found;
     if (cause !== undefined) this.#open?.host.bus.emit('fault', { where: 'http.auth', error: cause });
     this.#denied(request, found.status);

@@ -3,6 +3,7 @@ import { type Auth, authOf } from '../../messages/auth.ts';
 import { describe, isJsonObject, isObject, type JsonObject } from '../../protocol/json.ts';
 import { isScope } from '../../protocol/scopes.ts';
 import { ANONYMOUS, LOCAL } from '../../quota.ts';
+import type { LoadExcess } from './principal-load.ts';
 
 /** The part of a request that an authenticator receives. */
 export interface AuthenticationRequest {
@@ -25,6 +26,8 @@ export interface AuthenticationRequest {
 /** The caller of a request, or the response that rejects it. */
 export type Authentication =
   | { readonly auth: Auth }
+  /** The client sends requests too often: 429 with `Retry-After`. */
+  | { readonly excess: LoadExcess }
   | {
       readonly status: 400 | 401 | 403 | 503;
       /** Additional headers, such as `www-authenticate` (each value is a header of its own) and `retry-after`. */

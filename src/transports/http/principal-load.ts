@@ -1,6 +1,6 @@
 /** Counts the open exchanges of each principal, and limits its request rate. */
 import { Quota } from '../../quota.ts';
-import { TokenBucket } from '../../token-bucket.ts';
+import { TokenBuckets } from '../../token-bucket.ts';
 
 export interface PrincipalLoadLimits {
   readonly maxExchanges: number;
@@ -16,16 +16,12 @@ export interface LoadExcess {
   readonly retryMs: number;
 }
 
-/** Maximum number of buckets. Above it, full buckets are dropped. */
-const MAX_BUCKETS = 10_000;
-
 export class PrincipalLoad {
-  readonly #limits: PrincipalLoadLimits;
   readonly #exchanges: Quota;
-  readonly #buckets = new Map<string, TokenBucket>();
+  readonly #rate: TokenBuckets | undefined;
 
   constructor(limits: PrincipalLoadLimits) {
-    this.#limits = limits;
+    this.#rate = limits.rate && new TokenBuckets(limits.rate);
     const { maxExchanges: max, maxExchangesPerPrincipal } = limits;
     this.#exchanges = new Quota({
       what: 'exchanges open',
@@ -37,15 +33,9 @@ export class PrincipalLoad {
 
   /** @param who the principal, or the key that distinguishes anonymous clients */
   tooOften(who: string, now: number): LoadExcess | undefined {
-    const { rate } = this.#limits;
+    const rate = this.#rate;
     if (!rate) return undefined;
-    let bucket = this.#buckets.get(who);
-    if (!bucket) {
-      if (this.#buckets.size >= MAX_BUCKETS) this.#forget((rate.burst / rate.perSecond) * 1_000, now);
-      bucket = new TokenBucket(rate.perSecond, rate.burst, now);
-      this.#buckets.set(who, bucket);
-    }
-    const retryMs = bucket.take(now);
+    const retryMs = rate.of(who, now).take(now);
     if (retryMs === 0) return undefined;
     const message = `rate limit exceeded: ${rate.perSecond} requests a second, ${rate.burst} at once (http.rate). Send requests less often`;
     return { option: 'http.rate', message, retryMs };
@@ -62,11 +52,5 @@ export class PrincipalLoad {
 
   end(principal: string): void {
     this.#exchanges.remove(principal);
-  }
-
-  #forget(refillMs: number, now: number): void {
-    for (const [who, bucket] of this.#buckets) if (now - bucket.usedAt >= refillMs) this.#buckets.delete(who);
-    // All buckets are in use. One client too many is better than unlimited memory.
-    if (this.#buckets.size >= MAX_BUCKETS) this.#buckets.clear();
   }
 }
