@@ -4,6 +4,9 @@ import type { Auth } from '../messages/auth.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../protocol/json.ts';
 import type { ResolvedIssuer, ResolvedResourceServer } from './resource-server-options.ts';
 
+/** The latest time of a token, in seconds since 1970: the year 5138. */
+const LATEST_S = 100_000_000_000;
+
 /** In place of an audience: other audiences are checked later. */
 export const ANY_AUDIENCE = Symbol('any audience');
 
@@ -95,7 +98,7 @@ function isIdToken(claims: JsonObject, granted: readonly string[], clientId: str
   // Keycloak and Cognito write the kind of a token into its claims.
   if (claims.typ === 'ID' || claims.typ === 'Refresh' || claims.typ === 'Offline' || claims.token_use === 'id')
     return true;
-  return granted.length === 0 && clientId === undefined && claims.roles === undefined;
+  return granted.length === 0 && clientId === undefined;
 }
 
 /** Scopes by RFC 6749 (`scope`), and by issuers that write `scp` or an array. */
@@ -132,8 +135,9 @@ function firstText(...values: readonly (JsonValue | undefined)[]): string | unde
   return values.find((value): value is string => typeof value === 'string' && value !== '');
 }
 
+/** True for seconds since 1970. Milliseconds, which some issuers write by mistake, would be a token without an end. */
 function isTime(value: JsonValue | undefined): value is number {
-  return typeof value === 'number' && Number.isFinite(value) && value >= 0;
+  return typeof value === 'number' && value >= 0 && value <= LATEST_S;
 }
 
 function frozen<T extends JsonValue | undefined>(value: T): T {

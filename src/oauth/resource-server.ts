@@ -141,13 +141,16 @@ class ResourceServer implements HttpAuthenticator {
     return isPublicAddress(address) ? this.#failures.of(address, now) : undefined;
   }
 
-  /** A method that needs no token is known before the body is read only where a header names it, and must match the body. */
+  /**
+   * Before the body is read, a method is known only where a header names it and must equal the body: in a POST of
+   * 2026-07-28. A POST with a query is for a stream of 2024-11-05, whose messages no header describes.
+   */
   #withoutToken(request: AuthenticationRequest): Authentication {
     const { anonymous } = this.#settings;
-    if (anonymous.size === 0 || !isModernRevision(request.header('mcp-protocol-version')))
-      return this.#rejections.missing;
-    const method = request.header('mcp-method');
-    return method !== undefined && anonymous.has(method) ? WITHOUT_TOKEN : this.#rejections.missing;
+    const { method, query } = request;
+    const named = method === 'POST' && query === '' && isModernRevision(request.header('mcp-protocol-version'));
+    const called = named ? request.header('mcp-method') : undefined;
+    return called !== undefined && anonymous.has(called) ? WITHOUT_TOKEN : this.#rejections.missing;
   }
 
   /** The answer for a verified token: it has the scopes, and a bound token comes with its proof. */

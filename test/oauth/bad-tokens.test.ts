@@ -67,6 +67,11 @@ async function badTokens({ issuer, clock }: GuardedServer): Promise<Readonly<Rec
     'an end in the past': await token({ expiresIn: -61 }),
     'no end': await token({ claims: { exp: undefined } }),
     'an end that is no number': await token({ claims: { exp: '9999999999' } }),
+    'an end in milliseconds': await token({ claims: { exp: clock.date() + 600_000 } }),
+    'an ID token with roles': await token({
+      header: { typ: 'JWT' },
+      claims: { client_id: undefined, scope: undefined, roles: ['admin'] },
+    }),
     'a beginning in the future': await token({ claims: { nbf: clock.date() / 1_000 + 61 } }),
     'an ID token': await token({ header: { typ: 'JWT' }, claims: { nonce: 'n' } }),
     'a token without scope and client': await token({

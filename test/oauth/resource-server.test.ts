@@ -175,8 +175,10 @@ test('requests with one token share its verification', async () => {
   await close();
 });
 
-test('anonymous methods need no token in 2026-07-28, and no other request passes as one', async () => {
-  const { request, call, calls, close } = await guardedServer(() => ({ anonymous: ['server/discover', 'tools/list'] }));
+test('G-01 anonymous methods need no token in 2026-07-28, and no other request passes as one', async () => {
+  const { server, request, call, calls, close } = await guardedServer(() => ({
+    anonymous: ['server/discover', 'tools/list'],
+  }));
   const list = { ...CALL, method: 'tools/list', params: { _meta: CALL.params._meta } };
   const headers = { ...MODERN, 'mcp-method': 'tools/list' };
   assert.is((await request('POST', headers, list)).status, 200);
@@ -185,6 +187,12 @@ test('anonymous methods need no token in 2026-07-28, and no other request passes
   for (const body of [CALL, { ...CALL, params: { name: 'whoami', arguments: {} } }, [CALL]])
     assert.is((await request('POST', headers, body)).status, 400);
   assert.is((await request('POST', { 'mcp-method': 'tools/list' }, list)).status, 401);
+  // The streams of 2024-11-05 do not look at these headers, and neither does a session.
+  for (const query of ['?sse=any', '?a=b']) assert.is((await request('POST', headers, list, query)).status, 401);
+  for (const method of ['GET', 'DELETE'])
+    assert.is((await request(method, { ...headers, 'mcp-session-id': 'any' })).status, 401);
+  const stream = new Request('http://localhost/sse', { headers: { ...headers, accept: 'text/event-stream' } });
+  assert.is((await server.fetch(stream)).status, 401);
   assert.equal(calls, []);
   const bad = await request('POST', { ...headers, authorization: 'Bearer nonsense' }, list);
   assert.is(bad.status, 401);
@@ -251,4 +259,23 @@ test('an address that sends 40 rejected tokens at once gets 429 for unknown ones
   assert.is(await outcome('bad-42'), 401);
   assert.is(await outcome('bad-43'), 50);
   await issuer.close();
+});
+
+test('a call that lacks the scopes of its tool gets 403 with the challenge and the address of the metadata; with them it is served', async () => {
+  const { server, issuer, request, close } = await guardedServer(() => ({ implies: { all: ['a', 'b'] } }));
+  server.tool('refund', { scopes: ['a', 'b'] }, () => 'refunded');
+  const body = { ...CALL, params: { ...CALL.params, name: 'refund' } };
+  const call = async (scopes: readonly string[]): Promise<Response> => {
+    const token = await issuer.token({ audience: RESOURCE, scopes });
+    return request('POST', { ...MODERN, 'mcp-name': 'refund', authorization: `Bearer ${token}` }, body);
+  };
+  const response = await call(['b']);
+  assert.is(response.status, 403);
+  const [challenge] = readChallenges(response.headers.get('www-authenticate') ?? '');
+  assert.is(challenge?.params.error, 'insufficient_scope');
+  assert.is(challenge?.params.resource_metadata, METADATA);
+  assert.match(await response.text(), `"resourceMetadata":"${METADATA}"`);
+  assert.is((await call(['a', 'b'])).status, 200);
+  assert.is((await call(['all'])).status, 200);
+  await close();
 });

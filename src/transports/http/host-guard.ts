@@ -48,6 +48,7 @@ const REQUEST_HEADERS = [
   'MCP-Protocol-Version',
   'Mcp-Method',
   'Mcp-Name',
+  'DPoP',
   'Last-Event-ID',
 ] as const;
 

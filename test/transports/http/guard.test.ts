@@ -365,7 +365,8 @@ cors('no other origin gets a header, though a loopback one passes', () => {
   }
 });
 
-const fixed = 'Content-Type, Authorization, Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-ID';
+const fixed =
+  'Content-Type, Authorization, Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name, DPoP, Last-Event-ID';
 const allowed = (requested?: string): string | undefined =>
   by.preflight('https://app.example.com', requested)?.['Access-Control-Allow-Headers'];
 
