@@ -6,6 +6,7 @@ import { type DurableWay, FLOOR_WITH_THREAD, WITH_STORE, WRITE } from './parts/d
 import { GUARD_SIZE, GUARDS, type Guard } from './parts/guard.ts';
 import { RULED, RULED_SIZE, type Ruled } from './parts/rules.ts';
 import { LATER_NODE, RUN, RUN_TYPES, SCRIPT, THIS_NODE } from './parts/start.ts';
+import { ALL_SPANS, SCRAPED, TRACED_SIZE, TRACED_WAY, WITHOUT_SDK } from './parts/telemetry.ts';
 import { type Part, ratio, type Series, type Spread, spread } from './series.ts';
 
 export interface Judged {
@@ -231,6 +232,18 @@ function goals(all: readonly Series[]): readonly Goal[] {
         read: (find) => spreadOf(find({ part: 'durable', measure: 'growth', who: WITH_STORE, way, size: 32 })),
       }),
     ),
+    ...TELEMETRY.map(
+      ([who, value]): Goal => ({
+        measure: `calls for the same processor time: ${who}`,
+        bound: 'at least',
+        value,
+        unit: '× without telemetry',
+        read(find) {
+          const cpu = { part: 'telemetry', measure: 'cpu', way: TRACED_WAY, size: TRACED_SIZE } as const;
+          return ratio(find({ ...cpu, who: OURS }), find({ ...cpu, who }));
+        },
+      }),
+    ),
     ...CLIENT_WAYS.flatMap(({ way, http, most }): readonly Goal[] => {
       const measure = `client over ${way}`;
       const share = (size: number, value: number): Goal => ({
@@ -273,6 +286,13 @@ function goals(all: readonly Series[]): readonly Goal[] {
     }),
   ];
 }
+
+/** Calls with telemetry, as a share of those without, for the same processor time: at least so much. */
+const TELEMETRY = [
+  [WITHOUT_SDK, 0.97],
+  [ALL_SPANS, 0.75],
+  [SCRAPED, 0.98],
+] as const;
 
 /** Calls with a store, as a share of those without: at least so much. */
 const DURABLE = [

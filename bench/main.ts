@@ -19,6 +19,7 @@ import { measureSessions } from './parts/sessions.ts';
 import { measureStart } from './parts/start.ts';
 import { measureStdio } from './parts/stdio.ts';
 import { measureStreams } from './parts/streams.ts';
+import { measureTelemetry } from './parts/telemetry.ts';
 import { installPeers } from './peers.ts';
 import { keep, type Results } from './results.ts';
 import { tell } from './rounds.ts';
@@ -41,6 +42,7 @@ const MEASURES: Readonly<Record<Part, (all: readonly Contender[], scale: Scale) 
   client: measureClient,
   rules: measureRules,
   guard: measureGuard,
+  telemetry: measureTelemetry,
 };
 
 const { values } = parseArgs({

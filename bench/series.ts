@@ -15,6 +15,7 @@ export const PARTS = [
   'client',
   'rules',
   'guard',
+  'telemetry',
 ] as const;
 export type Part = (typeof PARTS)[number];
 

@@ -163,6 +163,17 @@ const TABLES: readonly Table[] = [
       { title: 'that × a name', measure: 'cpu', beside: GUARDS.name },
     ],
   },
+  {
+    part: 'telemetry',
+    title: 'Telemetry',
+    note: 'Echo over HTTP with 32 in flight. Metrics are counted in every row. The exporter of the spans drops them; what a collector costs is another process’s.',
+    columns: [
+      { title: 'calls/s', measure: 'calls' },
+      { title: '× without', measure: 'calls', beside: OURS },
+      ...TIMES,
+      { title: 'that × without', measure: 'cpu', beside: OURS },
+    ],
+  },
 ];
 
 /** All tables, with a line on the machine and one on each run first. */

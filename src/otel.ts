@@ -2,17 +2,19 @@
 import {
   type Context,
   context,
-  type Histogram,
+  createNoopMeter,
   isSpanContextValid,
   type Meter,
   metrics,
   type Observable,
+  ProxyTracerProvider,
   propagation,
   ROOT_CONTEXT,
   type Span,
   SpanKind,
   SpanStatusCode,
   type TextMapGetter,
+  type Tracer,
   trace,
 } from '@opentelemetry/api';
 import type { InputRequest } from './messages/client-input.ts';
@@ -59,25 +61,30 @@ export function otel(options: OtelOptions = {}): Telemetry {
 
 class Otel implements Telemetry {
   readonly #options: OtelOptions;
-  readonly #recorded: Recorded | undefined;
-  readonly #tracer = trace.getTracer(SCOPE);
+  readonly #recorded: ReturnType<typeof durationsOf> | undefined;
+  /** Undefined until the program has registered an SDK. */
+  #tracer: Tracer | undefined;
 
   constructor(options: OtelOptions) {
     this.#options = options;
-    this.#recorded = options.metrics === false ? undefined : new Recorded();
+    const meter = options.metrics === false ? createNoopMeter() : metrics.getMeter(SCOPE);
+    this.#recorded = meter === createNoopMeter() ? undefined : durationsOf(meter);
   }
 
-  begin(request: SeenRequest): RequestSpan {
+  begin(request: SeenRequest): RequestSpan | undefined {
     const { mode = 'spans' } = this.#options;
+    const parent = mode === 'off' ? undefined : parentOf(request);
+    const tracer = mode === 'spans' ? this.#tracing() : undefined;
+    // Without an SDK, nothing is recorded and nothing has a context.
+    if (!tracer && !this.#recorded && (!parent || parent === context.active())) return undefined;
     const attributes = this.#recorded && conventions.meteredAttributes(request);
     const recorded = ({ error, seconds }: Ended, at: Context): void =>
-      this.#recorded?.server.record(seconds, { ...attributes, ...conventions.errorAttributes(error) }, at);
-    const parent = mode === 'off' ? undefined : parentOf(request);
-    if (!parent || mode === 'propagate') return new OtelSpan(undefined, parent, recorded);
+      this.#recorded?.server?.record(seconds, { ...attributes, ...conventions.errorAttributes(error) }, at);
+    if (!parent || !tracer) return new OtelSpan(undefined, parent, recorded);
     const ambient = trace.getSpanContext(context.active());
     const links = ambient && ambient !== trace.getSpanContext(parent) ? [{ context: ambient }] : [];
     const begin = { kind: SpanKind.SERVER, attributes: conventions.requestAttributes(request), links };
-    const span = this.#tracer.startSpan(conventions.spanNameOf(request), begin, parent);
+    const span = tracer.startSpan(conventions.spanNameOf(request), begin, parent);
     const { arguments: takes, results: gives } = this.#options;
     const { operation } = request;
     if (takes && operation.method === 'tools/call') this.#show(span, 'arguments', operation.arguments, operation.name);
@@ -95,7 +102,7 @@ class Otel implements Telemetry {
     const attributes = { 'mcp.method.name': method, ...conventions.sessionAttributes({ protocolVersion, session }) };
     const { mode = 'spans' } = this.#options;
     const begin = { kind: SpanKind.CLIENT, attributes };
-    const span = mode === 'spans' ? this.#tracer.startSpan(method, begin, parent) : undefined;
+    const span = mode === 'spans' ? this.#tracing()?.startSpan(method, begin, parent) : undefined;
     const own = span ? trace.setSpan(parent, span) : parent;
     return {
       inject(id, input) {
@@ -105,22 +112,25 @@ class Otel implements Telemetry {
       end: ({ error, seconds }) => {
         if (span) finish(span, error, undefined);
         const labels = { 'mcp.method.name': method, 'mcp.protocol.version': protocolVersion };
-        this.#recorded?.client.record(seconds, { ...labels, ...conventions.errorAttributes(error) }, own);
+        this.#recorded?.client?.record(seconds, { ...labels, ...conventions.errorAttributes(error) }, own);
       },
     };
   }
 
-  session({ error, seconds, ...carrier }: EndedSession): void {
-    const version = { 'mcp.protocol.version': carrier.protocolVersion };
-    this.#recorded?.sessions.record(seconds, {
-      ...version,
-      ...conventions.networkAttributes(carrier),
-      ...conventions.errorAttributes(error),
-    });
+  session(ended: EndedSession): void {
+    this.#recorded?.sessions?.record(ended.seconds, conventions.endedAttributes(ended));
   }
 
   observe(instruments: readonly Instrument[], reading: () => void): void {
     if (this.#recorded) for (const instrument of instruments) watch(instrument, this.#recorded.meter, reading);
+  }
+
+  #tracing(): Tracer | undefined {
+    if (this.#tracer) return this.#tracer;
+    const provider = trace.getTracerProvider();
+    const registered = provider instanceof ProxyTracerProvider ? provider.getDelegateTracer(SCOPE) : provider;
+    if (registered) this.#tracer = trace.getTracer(SCOPE);
+    return this.#tracer;
   }
 
   /** Adds the arguments or the result of a tool to its span. */
@@ -138,18 +148,14 @@ class Otel implements Telemetry {
 /** The span of a request, or only its context. */
 class OtelSpan implements RequestSpan {
   readonly #span: Span | undefined;
-  /** Undefined if nothing runs in a context of its own. */
-  readonly #own: Context | undefined;
+  /** The root if nothing runs in a context of its own. */
+  readonly context: Context;
   readonly #ended: (ended: Ended, at: Context) => void;
 
-  constructor(span: Span | undefined, own: Context | undefined, ended: (ended: Ended, at: Context) => void) {
+  constructor(span: Span | undefined, own = ROOT_CONTEXT, ended: (ended: Ended, at: Context) => void) {
     this.#span = span;
-    this.#own = own;
+    this.context = own;
     this.#ended = ended;
-  }
-
-  get context(): Context {
-    return this.#own ?? ROOT_CONTEXT;
   }
 
   get traceparent(): string | undefined {
@@ -163,7 +169,7 @@ class OtelSpan implements RequestSpan {
   }
 
   run<T>(work: () => T): T {
-    return this.#own ? context.with(this.#own, work) : work();
+    return this.context === ROOT_CONTEXT ? work() : context.with(this.context, work);
   }
 
   link(traceparent: string): void {
@@ -178,15 +184,12 @@ class OtelSpan implements RequestSpan {
 }
 
 /** The durations, which OpenTelemetry records itself: it cannot read a histogram of the server. */
-class Recorded {
-  readonly meter = metrics.getMeter(SCOPE);
-  readonly server = this.#duration('mcp.server.operation.duration');
-  readonly client = this.#duration('mcp.client.operation.duration');
-  readonly sessions = this.#duration('mcp.server.session.duration');
-
-  #duration(name: string): Histogram {
-    return this.meter.createHistogram(name, { unit: 's', advice: { explicitBucketBoundaries: [...DURATION_BOUNDS] } });
-  }
+function durationsOf(meter: Meter) {
+  const options = { unit: 's', advice: { explicitBucketBoundaries: [...DURATION_BOUNDS] } };
+  const [server, client, sessions] = ['server.operation', 'client.operation', 'server.session'].map((name) =>
+    meter.createHistogram(`mcp.${name}.duration`, options),
+  );
+  return { meter, server, client, sessions };
 }
 
 /** Lets OpenTelemetry read what the server counts: of a histogram, the count and the sum. */
@@ -238,9 +241,10 @@ function injected(input: InputRequest, at: Context): InputRequest {
 }
 
 function finish(span: Span, error: string | undefined, message: string | undefined): void {
-  if (error !== undefined) {
-    span.setAttributes(conventions.errorAttributes(error));
-    span.setStatus({ code: SpanStatusCode.ERROR, ...(message === undefined ? {} : { message }) });
-  }
+  const code = SpanStatusCode.ERROR;
+  if (error !== undefined)
+    span
+      .setAttributes(conventions.errorAttributes(error))
+      .setStatus(message === undefined ? { code } : { code, message });
   span.end();
 }

@@ -273,7 +273,7 @@ class Requests implements Behaviour<RequestsMail> {
     if (!span) return;
     const seconds = ms / 1_000;
     const { sampled } = span;
-    if (sampled) this.#metrics.operations.exemplify(place, { ...sampled, value: seconds, at: this.#clock.date() });
+    if (sampled) this.#metrics.operations.exemplify(place, sampled, seconds, this.#clock.date());
     span.end(outcome ? { error, seconds, outcome } : { error, seconds });
   }
 

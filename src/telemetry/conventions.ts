@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { Operation } from '../protocol/operations.ts';
 import type { Labels } from './instruments.ts';
-import type { Carrier, SeenRequest } from './telemetry.ts';
+import type { Carrier, EndedSession, SeenRequest } from './telemetry.ts';
 
 /** The name of a tool or prompt that does not exist. A client chooses the names that it calls. */
 export const UNKNOWN = '_unknown';
@@ -16,41 +16,46 @@ export function spanNameOf({ element, operation }: SeenRequest): string {
 
 /** The attributes of the span of a request. */
 export function requestAttributes(request: SeenRequest): Record<string, string> {
-  const { operation, id, http } = request;
-  return {
-    ...meteredAttributes(request),
-    ...sessionAttributes(request),
-    'jsonrpc.request.id': String(id),
-    ...('uri' in operation ? { 'mcp.resource.uri': operation.uri } : {}),
-    ...(http?.remoteAddress === undefined ? {} : { 'client.address': http.remoteAddress }),
-  };
+  const { operation, id, http, session } = request;
+  const attributes = meteredAttributes(request);
+  if (session !== undefined) attributes['mcp.session.id'] = sessionDigest(session);
+  attributes['jsonrpc.request.id'] = String(id);
+  if ('uri' in operation) attributes['mcp.resource.uri'] = operation.uri;
+  if (http?.remoteAddress !== undefined) attributes['client.address'] = http.remoteAddress;
+  return attributes;
 }
 
 /** The attributes of a request that have few values, and so are those of its duration, too. */
-export function meteredAttributes(request: SeenRequest): Labels {
+export function meteredAttributes(request: SeenRequest): Record<string, string> {
   const { element, operation, protocolVersion } = request;
-  return {
-    ...elementAttributes(operation.method, element),
-    'mcp.protocol.version': protocolVersion,
-    ...networkAttributes(request),
-  };
+  const attributes = elementAttributes(operation.method, element);
+  attributes['mcp.protocol.version'] = protocolVersion;
+  return addNetwork(attributes, request.transport, request.http?.version);
 }
 
 /** @param element the tool or the prompt that the request names */
-export function elementAttributes(method: Operation['method'], element: string | undefined): Labels {
-  const name = { 'mcp.method.name': method };
-  if (element === undefined) return name;
-  if (method !== 'tools/call') return { ...name, 'gen_ai.prompt.name': element };
-  return { ...name, 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': element };
+export function elementAttributes(method: Operation['method'], element: string | undefined): Record<string, string> {
+  if (element === undefined) return { 'mcp.method.name': method };
+  if (method !== 'tools/call') return { 'mcp.method.name': method, 'gen_ai.prompt.name': element };
+  return { 'mcp.method.name': method, 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': element };
 }
 
-export function networkAttributes({ transport, http }: Pick<SeenRequest, 'transport'> & Partial<SeenRequest>): Labels {
+/** The attributes of the duration of a session. */
+export function endedAttributes({ transport, protocolVersion, error }: EndedSession): Labels {
+  const attributes = { 'mcp.protocol.version': protocolVersion, ...errorAttributes(error) };
+  return addNetwork(attributes, transport, undefined);
+}
+
+function addNetwork(
+  attributes: Record<string, string>,
+  transport: string,
+  version: string | undefined,
+): Record<string, string> {
   const network = TRANSPORTS[transport];
-  return {
-    ...(network === undefined ? {} : { 'network.transport': network }),
-    ...(network === 'tcp' ? { 'network.protocol.name': 'http' } : {}),
-    ...(http?.version === undefined ? {} : { 'network.protocol.version': http.version }),
-  };
+  if (network !== undefined) attributes['network.transport'] = network;
+  if (network === 'tcp') attributes['network.protocol.name'] = 'http';
+  if (version !== undefined) attributes['network.protocol.version'] = version;
+  return attributes;
 }
 
 /** The id of a session is a secret: spans have its digest. */

@@ -1,5 +1,7 @@
 /** The instruments of metrics: counters, gauges and histograms whose values are in typed arrays. */
 
+import type { TraceIds } from '../messages/spans.ts';
+
 /** The attributes of one time series, by their OpenTelemetry names. */
 export type Labels = Readonly<Record<string, string>>;
 
@@ -101,11 +103,11 @@ export class ReadGauge {
 
 /** The trace of one observation, which OpenMetrics shows beside its bucket. */
 export interface Exemplar {
-  readonly traceId: string;
-  readonly spanId: string;
-  readonly value: number;
+  traceId: string;
+  spanId: string;
+  value: number;
   /** Milliseconds since 1970. */
-  readonly at: number;
+  at: number;
 }
 
 /** The distribution of a duration in seconds. */
@@ -141,10 +143,18 @@ export class Histogram extends Series {
     return from + bucket;
   }
 
-  /** Keeps the trace of an observation. @param place returned by {@link observe} */
-  exemplify(place: number, exemplar: Exemplar): void {
+  /** Keeps the trace of an observation. @param place returned by {@link observe} @param at milliseconds since 1970 */
+  exemplify(place: number, { traceId, spanId }: TraceIds, value: number, at: number): void {
     this.#exemplars ??= [];
-    this.#exemplars[place] = exemplar;
+    const kept = this.#exemplars[place];
+    if (!kept) {
+      this.#exemplars[place] = { traceId, spanId, value, at };
+      return;
+    }
+    kept.traceId = traceId;
+    kept.spanId = spanId;
+    kept.value = value;
+    kept.at = at;
   }
 
   /** The number of observations in one bucket, not cumulative. */
@@ -152,7 +162,7 @@ export class Histogram extends Series {
     return this.#values[series * this.#width + bucket] ?? 0;
   }
 
-  exemplar(series: number, bucket: number): Exemplar | undefined {
+  exemplar(series: number, bucket: number): Readonly<Exemplar> | undefined {
     return this.#exemplars?.[series * this.#width + bucket];
   }
 

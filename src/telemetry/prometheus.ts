@@ -70,7 +70,7 @@ function decimal(bound: number): string {
   return Number.isInteger(bound) ? `${bound}.0` : String(bound);
 }
 
-function traceOf(exemplar: Exemplar | undefined): string {
+function traceOf(exemplar: Readonly<Exemplar> | undefined): string {
   if (!exemplar) return '';
   const { traceId, spanId, value, at } = exemplar;
   return ` # {trace_id="${traceId}",span_id="${spanId}"} ${value} ${at / 1_000}`;

@@ -35,9 +35,10 @@ const TITLES: Readonly<Record<Part, string>> = {
   client: 'Clients',
   rules: 'Scopes and rules',
   guard: 'Guards',
+  telemetry: 'Telemetry',
 };
 /** These parts take three quarters of the time: they start many processes or open many connections. */
-const SLOW: readonly Part[] = ['start', 'broadcast', 'durable', 'client', 'rules', 'guard'];
+const SLOW: readonly Part[] = ['start', 'broadcast', 'durable', 'client', 'rules', 'guard', 'telemetry'];
 const QUICK = PARTS.filter((part) => !SLOW.includes(part));
 
 test('its parts measure the floor and Troupe, whose answers are right', () => {
@@ -65,7 +66,7 @@ test('a part that it does not know is refused with those that it knows', () => {
   assert.is(status, 2);
   assert.is(
     said,
-    '--only: expected one of http, stdio, sessions, lists, start, streams, broadcast, large, durable, client, rules, guard, got https\n',
+    '--only: expected one of http, stdio, sessions, lists, start, streams, broadcast, large, durable, client, rules, guard, telemetry, got https\n',
   );
 });
 

@@ -173,17 +173,19 @@ test('(G-14) promtool accepts both formats', async () => {
   await client.request('tools/call', { name: 'echo', arguments: { say: 'hi' } });
   await client.request('tools/call', { name: 'nothing' }).catch(() => {});
   const metrics = new Metrics();
-  metrics.operations.exemplify(metrics.operation({ method: 'ping' }, 3, undefined), {
-    traceId: '4bf92f3577b34da6a3ce929d0e0e4736',
-    spanId: '00f067aa0ba902b7',
-    value: 0.003,
-    at: 1_700_000_000_123,
-  });
+  const ids = { traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId: '00f067aa0ba902b7' };
+  for (const ms of [2, 3])
+    metrics.operations.exemplify(
+      metrics.operation({ method: 'ping' }, ms, undefined),
+      ids,
+      ms / 1_000,
+      1_700_000_000_123,
+    );
   metrics.looped(3);
   const traced = metricsText(metrics.all(), 'openmetrics');
   assert.match(
     traced,
-    /le="0\.01"} 1 # {trace_id="4bf92f3577b34da6a3ce929d0e0e4736",span_id="00f067aa0ba902b7"} 0\.003 1700000000\.123\n/,
+    /le="0\.01"} 2 # {trace_id="4bf92f3577b34da6a3ce929d0e0e4736",span_id="00f067aa0ba902b7"} 0\.003 1700000000\.123\n/,
   );
   assert.ok(traced.endsWith('\n# EOF\n'));
   const found = spawnSync('promtool', ['--version']);
