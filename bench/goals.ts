@@ -1,5 +1,6 @@
 /** The goals of speed and scale, each judged from what was measured in one run. */
 import { FLOOR, OURS, SDK_1, SDK_2 } from './contenders.ts';
+import { AUDITED, AUDITED_SIZE } from './parts/audit.ts';
 import { CHANGES } from './parts/broadcast.ts';
 import { CLIENT_WAYS, OFFICIAL_CLIENT } from './parts/client.ts';
 import { type DurableWay, FLOOR_WITH_THREAD, WITH_STORE, WRITE } from './parts/durable.ts';
@@ -221,6 +222,17 @@ function goals(all: readonly Series[]): readonly Goal[] {
         ratio(
           find(calls('durable', WITH_STORE, WRITE.way, 32)),
           find(calls('durable', FLOOR_WITH_THREAD, WRITE.way, 32)),
+        ),
+    },
+    {
+      measure: `an audit in the store: ${WRITE.way}, ${AUDITED_SIZE} in flight`,
+      bound: 'at least',
+      value: 0.9,
+      unit: '× without an audit',
+      read: (find) =>
+        ratio(
+          find(calls('audit', AUDITED, WRITE.way, AUDITED_SIZE)),
+          find(calls('audit', WITH_STORE, WRITE.way, AUDITED_SIZE)),
         ),
     },
     ...(['read, session', 'read, modern'] as const satisfies readonly DurableWay[]).map(

@@ -7,6 +7,7 @@ import { parseArgs } from 'node:util';
 import { type Contender, contenders, FLOOR, OURS } from './contenders.ts';
 import { judge } from './goals.ts';
 import { machine } from './machine.ts';
+import { measureAudit } from './parts/audit.ts';
 import { measureBroadcast } from './parts/broadcast.ts';
 import { measureClient } from './parts/client.ts';
 import { measureDurable } from './parts/durable.ts';
@@ -39,6 +40,7 @@ const MEASURES: Readonly<Record<Part, (all: readonly Contender[], scale: Scale) 
   broadcast: measureBroadcast,
   large: measureLarge,
   durable: measureDurable,
+  audit: measureAudit,
   client: measureClient,
   rules: measureRules,
   guard: measureGuard,

@@ -12,6 +12,7 @@ export const PARTS = [
   'broadcast',
   'large',
   'durable',
+  'audit',
   'client',
   'rules',
   'guard',

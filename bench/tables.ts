@@ -1,6 +1,7 @@
 /** Shows what was measured as tables in Markdown. */
 import { FLOOR, OURS } from './contenders.ts';
 import { figure, type Judged } from './goals.ts';
+import { WITH_STORE } from './parts/durable.ts';
 import { GUARDS } from './parts/guard.ts';
 import type { Results } from './results.ts';
 import { type Part, ratio, type Series, spread } from './series.ts';
@@ -125,6 +126,18 @@ const TABLES: readonly Table[] = [
       { title: '× without a store', measure: 'calls', beside: OURS },
       ...TIMES,
       { title: 'growth of the file, bytes a call', measure: 'growth' },
+    ],
+  },
+  {
+    part: 'audit',
+    title: 'An audit in the store, beside none',
+    note: "The durable call *write* in a session, over HTTP, with `audit: { to: 'store' }`, with `required: true`, and without.",
+    size: 'in flight',
+    columns: [
+      { title: 'calls/s', measure: 'calls' },
+      { title: '× without an audit', measure: 'calls', beside: WITH_STORE },
+      { title: 'p50 ms', measure: 'p50' },
+      { title: "server's µs a call", measure: 'cpu' },
     ],
   },
   {

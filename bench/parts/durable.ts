@@ -78,8 +78,9 @@ export async function measureDurable(_contenders: unknown, scale: Scale): Promis
 export async function startCalls(
   { tool, caller, key }: (typeof CALLS)[number],
   file: string | undefined,
+  ...audit: readonly ('audit' | 'required')[]
 ): Promise<Running> {
-  const serving = await serve('servers/kept.mjs', file ?? 'none');
+  const serving = await serve('servers/kept.mjs', file ?? 'none', ...audit);
   try {
     const callers: readonly Caller[] =
       caller === 'session'

@@ -9,8 +9,14 @@ import { type AuditRecord, isAuditRecord } from './audit-record.ts';
 
 /** The destination of records. */
 export interface AuditDestination {
-  /** Resolves when the record is kept. Records of one batch have the same promise. */
-  write(record: AuditRecord): Promise<void>;
+  /**
+   * Resolves when the record is kept. Records of one batch have the same promise.
+   *
+   * @param awaited a call waits for the record
+   */
+  write(record: AuditRecord, awaited: boolean): Promise<void>;
+  /** Writes what waits for a batch. */
+  flush?(): void;
   close(): Promise<void>;
 }
 

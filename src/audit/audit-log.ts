@@ -58,6 +58,8 @@ class AuditLog implements Behaviour<AuditMail> {
   readonly #windows = new Map<string, Window>();
   #timer: Timer | undefined;
   #waiting = 0;
+  #date = Number.NaN;
+  #at = '';
   #batch: Batch | undefined;
   /** Records that were lost since the last `lost` record. */
   #lost = 0;
@@ -138,6 +140,7 @@ class AuditLog implements Behaviour<AuditMail> {
         return this.#written(mail);
       case 'flush':
         this.#closeWindows(Number.POSITIVE_INFINITY);
+        this.#options.destination.flush?.();
         if (this.#waiting === 0) mail.kept.send({ type: 'kept', error: undefined });
         else this.#flushing.push(mail.kept);
     }
@@ -212,7 +215,10 @@ class AuditLog implements Behaviour<AuditMail> {
       if (!kept) return this.#lose(1, error);
       return kept.send({ type: 'kept', error });
     }
-    const promise = destination.write({ at: isoOf(system.clock.date()), node: this.#node, ...members });
+    const promise = destination.write(
+      { at: this.#time(system.clock.date()), node: this.#node, ...members },
+      kept !== undefined,
+    );
     this.#waiting += 1;
     if (this.#batch?.promise === promise) {
       this.#batch.records += 1;
@@ -231,6 +237,14 @@ class AuditLog implements Behaviour<AuditMail> {
       () => written(undefined),
       (error: unknown) => written(error ?? new Error('the destination of the audit log failed')),
     );
+  }
+
+  /** ISO 8601. Many records have the same millisecond. */
+  #time(date: number): string {
+    if (date === this.#date) return this.#at;
+    this.#date = date;
+    this.#at = isoOf(date);
+    return this.#at;
   }
 
   #written({ count, lost, error }: Extract<AuditMail, { type: 'written' }>): void {
@@ -261,8 +275,19 @@ function caller({ principal, info, session }: AuditCaller): Person {
   return {
     principal,
     ...(info === undefined ? {} : { client: nameOf(info) }),
-    ...(session === undefined ? {} : { session: hash('sha256', session.id, 'base64url') }),
+    ...(session === undefined ? {} : { session: digestOf(session) }),
   };
+}
+
+const DIGESTS = new WeakMap<object, string>();
+
+/** The digest of a session's id. */
+function digestOf(session: { readonly id: string }): string {
+  const known = DIGESTS.get(session);
+  if (known !== undefined) return known;
+  const digest = hash('sha256', session.id, 'base64url');
+  DIGESTS.set(session, digest);
+  return digest;
 }
 
 function nameOf({ name, version }: NonNullable<AuditCaller['info']>): string {

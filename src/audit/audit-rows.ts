@@ -1,6 +1,7 @@
-/** Audit records in the durable store: rows of at most 1,000 records, which expire together. */
+/** Audit records in the durable store: actors of about 1,000 records, which expire together. */
 import { nanoid } from 'nanoid';
-import type { Clock } from '../clock.ts';
+import type { Clock, Timer } from '../clock.ts';
+import type { CommitRider } from '../store/commit-rider.ts';
 import { fromText, toText } from '../store/serialize.ts';
 import type { ActorRow, Store, Write } from '../store/store.ts';
 import type { AuditDestination } from './audit-file.ts';
@@ -12,6 +13,9 @@ const RETENTION_MS = 30 * DAY_MS;
 /** Most records of one row, and the longest time from its first record to its last. */
 const MAX_RECORDS = 1_000;
 const MAX_AGE_MS = DAY_MS;
+/** Most milliseconds for which a record waits for a commit that it can join. */
+const JOIN_MS = 20;
+const NOTHING: readonly Write[] = [];
 const PREFIX = 'server/audit/';
 const NAME = 'audit';
 
@@ -19,17 +23,30 @@ const NAME = 'audit';
 interface OpenRow {
   readonly row: ActorRow;
   records: number;
+  /** The number of its last event. */
+  seq: number;
   /** True once a commit with the row is durable: until then, each commit contains it. */
   stored: boolean;
 }
 
-export class AuditRows implements AuditDestination {
+/** A promise and the functions that settle it. */
+interface Deferred {
+  readonly promise: Promise<void>;
+  resolve(): void;
+  reject(error: unknown): void;
+}
+
+export class AuditRows implements AuditDestination, CommitRider {
   readonly #store: Store;
   readonly #clock: Clock;
   #open: OpenRow | undefined;
   #rows = 0;
   #texts: string[] = [];
-  #batch: Promise<void> | undefined;
+  /** Settles with the commit of the texts. */
+  #batch: Deferred | undefined;
+  /** The batch and the row of the writes that were taken last. */
+  #boarded: { readonly batch: Deferred; readonly open: OpenRow } | undefined;
+  #timer: Timer | undefined;
 
   constructor(store: Store, clock: Clock) {
     this.#store = store;
@@ -37,40 +54,70 @@ export class AuditRows implements AuditDestination {
   }
 
   /**
-   * Commits the records of this turn together. The store writes all commits of a turn in one transaction, in order, so
-   * that a record is durable no later than a response that is gated in the same turn, and costs no sync of its own.
+   * Records join the next commit of the server, which is at the latest the one that gates the response of their request;
+   * they cost no transaction of their own. Without one they are committed alone: at the end of this turn if a call waits
+   * for one of them, otherwise after {@link JOIN_MS}.
    */
-  write(record: AuditRecord): Promise<void> {
+  write(record: AuditRecord, awaited: boolean): Promise<void> {
     this.#texts.push(toText(record));
-    this.#batch ??= Promise.resolve().then(() => this.#commit());
-    return this.#batch;
+    this.#batch ??= deferred();
+    if (awaited) queueMicrotask(this.#flush);
+    else this.#timer ??= this.#clock.after(JOIN_MS, this.#flush);
+    return this.#batch.promise;
   }
 
-  close(): Promise<void> {
-    // Closing the store makes all committed data durable.
-    return this.#batch ?? Promise.resolve();
+  flush(): void {
+    this.#flush();
   }
 
-  async #commit(): Promise<void> {
+  async close(): Promise<void> {
+    const { promise } = this.#batch ?? {};
+    this.#flush();
+    await promise;
+  }
+
+  board(): readonly Write[] | undefined {
+    const batch = this.#batch;
+    if (!batch) return undefined;
     const texts = this.#texts;
     this.#texts = [];
     this.#batch = undefined;
+    this.#timer?.cancel();
+    this.#timer = undefined;
     const open = this.#openRow();
     const { row } = open;
-    const writes: Write[] = open.stored ? [] : [{ type: 'actor', actor: row }];
-    for (const data of texts) {
-      open.records += 1;
-      writes.push({ type: 'event', actor: row.id, stream: '', seq: open.records, kind: 'record', data });
-    }
-    try {
-      await this.#store.commit(writes);
-      open.stored = true;
-    } catch (error) {
-      // It is unknown which of its records are stored: the next ones go to another row.
-      if (this.#open === open) this.#open = undefined;
-      throw error;
-    }
+    open.records += texts.length;
+    open.seq += 1;
+    this.#boarded = { batch, open };
+    // One event for all records: rows cost more than their text.
+    const event: Write = {
+      type: 'event',
+      ...{ actor: row.id, stream: '', seq: open.seq, kind: 'records', data: texts.join('\n') },
+    };
+    return open.stored ? [event] : [{ type: 'actor', actor: row }, event];
   }
+
+  joined(commit: Promise<void>): void {
+    const boarded = this.#boarded;
+    if (!boarded) return;
+    const { batch, open } = boarded;
+    commit.then(
+      () => {
+        open.stored = true;
+        batch.resolve();
+      },
+      (error: unknown) => {
+        // It is unknown which of its records are stored: the next ones go to another row.
+        if (this.#open === open) this.#open = undefined;
+        batch.reject(error);
+      },
+    );
+  }
+
+  /** The commit takes the records with it as those of others do. */
+  readonly #flush = (): void => {
+    if (this.#batch) this.#store.commit(NOTHING).catch(ignored);
+  };
 
   #openRow(): OpenRow {
     const now = this.#clock.date();
@@ -87,10 +134,21 @@ export class AuditRows implements AuditDestination {
       created: now,
       expires: now + MAX_AGE_MS + RETENTION_MS,
     };
-    this.#open = { row, records: 0, stored: false };
+    this.#open = { row, records: 0, seq: 0, stored: false };
     return this.#open;
   }
 }
+
+function deferred(): Deferred {
+  let settle: Omit<Deferred, 'promise'> = { resolve() {}, reject() {} };
+  const promise = new Promise<void>((resolve, reject) => {
+    settle = { resolve, reject };
+  });
+  return { promise, ...settle };
+}
+
+/** The batch reports the error. */
+function ignored(): void {}
 
 /**
  * Reads the latest records that are selected, the oldest first.
@@ -123,10 +181,11 @@ async function recordsOf(store: Store, actor: string): Promise<readonly AuditRec
   const records: AuditRecord[] = [];
   for (let last = 0; ; ) {
     const events = await store.events(actor, '', last, MAX_RECORDS);
-    for (const { data } of events) {
-      const record = fromText(data, actor);
-      if (isAuditRecord(record)) records.push(record);
-    }
+    for (const { data } of events)
+      for (const line of data.split('\n')) {
+        const record = fromText(line, actor);
+        if (isAuditRecord(record)) records.push(record);
+      }
     last = events.at(-1)?.seq ?? last;
     if (events.length < MAX_RECORDS) return records;
   }

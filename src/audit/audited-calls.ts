@@ -4,7 +4,7 @@ import type { Clock, Timer } from '../clock.ts';
 import { ANSWER_TOOL } from '../input/model-fallback.ts';
 import type { StateKeys } from '../input/seal.ts';
 import type { AuditedCall, AuditMail } from '../messages/audit-messages.ts';
-import type { Mailbox } from '../messages/mailbox.ts';
+import type { Announceable } from '../messages/mailbox.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import { ErrorCode, isProtocolError, NOT_RECORDED, ProtocolError } from '../protocol/errors.ts';
 import { isJsonObject, isObject, type JsonValue, messageOf } from '../protocol/json.ts';
@@ -13,7 +13,7 @@ import type { AuditOptions } from './audit-options.ts';
 import type { AuditEvent } from './audit-record.ts';
 
 export interface AuditedCallsOptions extends Pick<AuditOptions, 'include' | 'redact'> {
-  readonly log: Mailbox<AuditMail>;
+  readonly log: Announceable<AuditMail>;
   readonly clock: Clock;
   readonly keys: StateKeys;
   readonly events: ReadonlySet<AuditEvent>;
@@ -123,7 +123,7 @@ export class AuditedCalls {
     const { log, clock } = this.#options;
     const at = clock.now();
     const ended = (outcome: 'ok' | 'error', errorType?: string): void =>
-      log.send({ type: 'call ended', call, event, outcome, errorType, ms: Math.round(clock.now() - at) });
+      log.announce({ type: 'call ended', call, event, outcome, errorType, ms: Math.round(clock.now() - at) });
     const failed = (error: unknown): never => {
       ended('error', String(isProtocolError(error) ? error.code : ErrorCode.InternalError));
       throw error;

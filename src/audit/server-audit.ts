@@ -5,6 +5,7 @@ import type { StateKeys } from '../input/seal.ts';
 import type { AuditKept, AuditMail } from '../messages/audit-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import { describe } from '../protocol/json.ts';
+import type { CommitRiders } from '../store/commit-rider.ts';
 import type { Store } from '../store/store.ts';
 import { type AuditDestination, AuditFile, readAuditFile } from './audit-file.ts';
 import { spawnAuditLog } from './audit-log.ts';
@@ -17,6 +18,8 @@ export interface AuditServices {
   readonly system: ActorSystem;
   readonly store: Store;
   readonly keys: StateKeys;
+  /** Of the store. */
+  readonly riders: CommitRiders;
 }
 
 /** Milliseconds in which the last records must be written when the server stops. */
@@ -91,6 +94,7 @@ export class Audit {
     const { to } = this.#options;
     if (typeof to === 'function')
       throw new TypeError('server.audit: the function in the option audit.to receives the records; read them there');
+    this.#destination.flush?.();
     return to === 'store' ? readStoredAudit(this.#services.store, query) : readFileAudit(to, query);
   }
 }
@@ -135,13 +139,17 @@ function timeOf(since: AuditQuery['since']): number {
   throw new RangeError(`server.audit: since: expected a date, got ${describe(since)}`);
 }
 
-function destinationOf({ to, required }: AuditOptions, { system, store }: AuditServices): AuditDestination {
+function destinationOf({ to, required }: AuditOptions, { system, store, riders }: AuditServices): AuditDestination {
   if (typeof to === 'function')
     return {
       // A function that throws must reject, too.
       write: async (record) => void (await to(record)),
       close: () => Promise.resolve(),
     };
-  if (to === 'store') return new AuditRows(store, system.clock);
+  if (to === 'store') {
+    const rows = new AuditRows(store, system.clock);
+    riders.rider = rows;
+    return rows;
+  }
   return new AuditFile(to, { clock: system.clock, sync: required === true });
 }

@@ -93,6 +93,8 @@ interface SeenLists {
 }
 
 const NO_SCOPES: readonly string[] = [];
+/** The name of all elements that do not exist, as in metrics. */
+const UNKNOWN = '_unknown';
 
 export class Admission implements RequestAdmission {
   readonly #options: AdmissionOptions;
@@ -208,13 +210,32 @@ export class Admission implements RequestAdmission {
     audit?.send({
       type: 'denied',
       by: request.client,
-      element: nameOf(request.operation),
+      element: this.#nameOf(request.operation),
       meta: request.meta,
       rule: reason ?? why,
       scopesHad: request.auth?.scopes,
       scopesNeeded: needed,
       incident,
     });
+  }
+
+  /**
+   * The element of a request, as the audit log names it: by its name or template here, never by the text of the client,
+   * which may be long and contain secrets.
+   */
+  #nameOf(operation: Operation): string {
+    const { tools, prompts } = this.#options.catalogues;
+    switch (operation.method) {
+      case 'tools/call':
+        return `tool ${tools.get(operation.name)?.key ?? UNKNOWN}`;
+      case 'prompts/get':
+        return `prompt ${prompts.get(operation.name)?.key ?? UNKNOWN}`;
+      case 'resources/read':
+      case 'resources/subscribe':
+        return `resource ${this.#resolve(operation.uri)?.element.key ?? UNKNOWN}`;
+      default:
+        return operation.method;
+    }
   }
 
   /** Logs for the operator why a rule has denied a request: the same line once in {@link SAME_LINE_MS}. */
@@ -532,21 +553,6 @@ const SAME_LINE_MS = 10_000;
 
 function argumentsOf({ arguments: args }: { readonly arguments: object }): JsonObject {
   return isJsonObject(args) ? args : NO_ARGUMENTS;
-}
-
-/** The element of a request, as the audit log names it. */
-function nameOf(operation: Operation): string {
-  switch (operation.method) {
-    case 'tools/call':
-      return `tool ${operation.name}`;
-    case 'prompts/get':
-      return `prompt ${operation.name}`;
-    case 'resources/read':
-    case 'resources/subscribe':
-      return `resource ${operation.uri}`;
-    default:
-      return operation.method;
-  }
 }
 
 function hidesIt(decision: AuthorizationDecision | undefined): boolean {

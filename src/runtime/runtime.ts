@@ -34,6 +34,7 @@ import { quotasOf } from '../server-quotas.ts';
 import { OpenConnections, openConnectionTable } from '../sessions/connections.ts';
 import { isRepeatable, ReplyCache } from '../sessions/reply-cache.ts';
 import { openSessionRepository } from '../sessions/session-repository.ts';
+import type { CommitRiders } from '../store/commit-rider.ts';
 import { memoryStore } from '../store/memory-store.ts';
 import type { Store } from '../store/store.ts';
 import { StorePace } from '../store/store-pace.ts';
@@ -102,7 +103,8 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
   metrics.whenRead(() => loopDelay.begin());
 
   // Durable state.
-  const store = meteredStore(options.store ?? memoryStore(), clock, metrics);
+  const riders: CommitRiders = { rider: undefined };
+  const store = meteredStore(options.store ?? memoryStore(), clock, metrics, riders);
   const keeping = new StoreLifecycle({ system, store });
   const pace = new StorePace(clock, store);
   const supervision = new Supervision({ system, store: keeping.store });
@@ -113,7 +115,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
   // Requests that wait for input.
   const keys = new StateKeys(options.keys);
   keeping.restoring(() => keys.load(keeping.store, clock));
-  const audit = options.audit && new Audit(options.audit, { system, store: keeping.store, keys });
+  const audit = options.audit && new Audit(options.audit, { system, store: keeping.store, keys, riders });
   if (audit) keeping.restoring(() => audit.open());
   supervision.audits(audit?.mailbox);
   const requestLog = new RequestLog({ system, limits, store: keeping.store });

@@ -1,5 +1,6 @@
-/** A store whose commits are measured, and whose dead letters are counted. */
+/** A store whose commits are measured and take writes of the audit with them, and whose dead letters are counted. */
 import type { Clock } from '../clock.ts';
+import type { CommitRiders } from '../store/commit-rider.ts';
 import type {
   ActorRow,
   DeadLetter,
@@ -17,8 +18,8 @@ import type {
 import type { Metrics } from './metrics.ts';
 
 /** Returns the store itself if its data does not outlive the process: its commits take no time. */
-export function meteredStore(store: Store, clock: Clock, metrics: Metrics): Store {
-  return store.durable ? new MeteredStore(store, clock, metrics) : store;
+export function meteredStore(store: Store, clock: Clock, metrics: Metrics, riders: CommitRiders): Store {
+  return store.durable ? new MeteredStore(store, clock, metrics, riders) : store;
 }
 
 class MeteredStore implements Store {
@@ -26,12 +27,14 @@ class MeteredStore implements Store {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #metrics: Metrics;
+  readonly #riders: CommitRiders;
   readonly notes?: Notes;
   readonly caughtUp?: () => Promise<void> | undefined;
   readonly claim?: (reply: ReplyWrite) => Promise<string | undefined>;
   readonly isDamaged?: (actor: string) => boolean;
 
-  constructor(store: Store, clock: Clock, metrics: Metrics) {
+  constructor(store: Store, clock: Clock, metrics: Metrics, riders: CommitRiders) {
+    this.#riders = riders;
     this.#store = store;
     this.#clock = clock;
     this.#metrics = metrics;
@@ -54,7 +57,11 @@ class MeteredStore implements Store {
 
   commit(writes: readonly Write[]): Promise<void> {
     for (const { type } of writes) if (type === 'dead letter') this.#metrics.deadLetter();
-    return this.#metered(this.#store.commit(writes));
+    const { rider } = this.#riders;
+    const joining = rider?.board();
+    const commit = this.#metered(this.#store.commit(joining ? [...joining, ...writes] : writes));
+    if (joining) rider?.joined(commit);
+    return commit;
   }
 
   load(actor: string): Promise<Stored | undefined> {

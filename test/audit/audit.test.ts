@@ -8,7 +8,9 @@ import { AuditFile, readAuditFile } from '../../src/audit/audit-file.ts';
 import { AuditRows, readAuditRows } from '../../src/audit/audit-rows.ts';
 import { type AuditRecord, createServer, type JsonObject, type ServerOptions, sqlite } from '../../src/index.ts';
 import { INTERNALS } from '../../src/runtime/internals.ts';
-import { memoryStore } from '../../src/store/memory-store.ts';
+import type { CommitRiders } from '../../src/store/commit-rider.ts';
+import { meteredStore } from '../../src/telemetry/metered-store.ts';
+import { Metrics } from '../../src/telemetry/metrics.ts';
 import { connect, ErrorAnswer, SimulatedClock, settled } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';
 import { accept, Modern } from '../input/support.ts';
@@ -281,6 +283,35 @@ test('G-12 no argument, result, answer, token, session id or meta of a client is
   if (id) assert.not.match(text, id);
 });
 
+test('G-12 a denial names the element of the server, and not the text of the client', async () => {
+  const { server, records } = stage({ events: ['denied'] });
+  server.resource('order://{id}{?token}', () => 'order');
+  server.authorize(({ element }) => element.name === 'look' || { deny: 'the shop is closed' });
+  const client = await connect(server, { auth: { principal: 'ada', scopes: ['read'] } });
+  const canary = 'canary-77ab';
+  for (const [method, params] of [
+    ['resources/read', { uri: `order://7?token=${canary}` }],
+    ['resources/read', { uri: `unknown://${canary}` }],
+    ['tools/call', { name: canary, arguments: {} }],
+    ['tools/call', { name: 'pay', arguments: { sum: 1, card: canary } }],
+  ] as const)
+    await client.modern(method, params).then(
+      () => assert.unreachable(),
+      () => {},
+    );
+  await server.close();
+  assert.equal(
+    records.map(({ element, rule, scopesHad, principal }) => [element, rule, scopesHad, principal]),
+    ['resource order://{id}{?token}', 'resource _unknown', 'tool _unknown', 'tool pay'].map((element) => [
+      element,
+      'the shop is closed',
+      ['read'],
+      'ada',
+    ]),
+  );
+  assert.not.match(JSON.stringify(records), canary);
+});
+
 test('G-12 include: the arguments are recorded as redact returns them; a redact that throws records none', async () => {
   const redact = ({ card, ...args }: JsonObject): JsonObject => {
     if (args.sum === 2) throw new Error('no');
@@ -383,26 +414,37 @@ test('the store: server.audit returns the latest records that a query selects, a
 test('the store: rows of 1,000 records, which expire after 30 days, and a rejected batch that leaves no gap', async () => {
   const clock = new SimulatedClock();
   const path = join(folder, 'rows.db');
-  const store = sqlite(path);
-  await store.open({ clock, log: () => {} });
+  const file = sqlite(path);
   let fails = false;
-  const failing = {
-    ...memoryStore(),
-    commit: (writes: Parameters<typeof store.commit>[0]) =>
-      fails ? Promise.reject(new Error('full')) : store.commit(writes),
-  };
-  const rows = new AuditRows(failing, clock);
+  const failing = new Proxy(file, {
+    get(target, name) {
+      if (name === 'commit' && fails) return () => Promise.reject(new Error('full'));
+      const member: unknown = Reflect.get(target, name);
+      return typeof member === 'function' ? member.bind(target) : member;
+    },
+  });
+  const riders: CommitRiders = { rider: undefined };
+  const store = meteredStore(failing, clock, new Metrics(), riders);
+  await store.open({ clock, log: () => {} });
+  const rows = new AuditRows(store, clock);
+  riders.rider = rows;
   const record = (n: number): AuditRecord => ({
     at: new Date(clock.date()).toISOString(),
     node: '',
     event: 'call',
     ms: n,
   });
-  for (let n = 0; n < 1_500; n += 1) await rows.write(record(n));
+  for (let n = 0; n < 1_500; n += 1) await rows.write(record(n), true);
   fails = true;
-  await assertRejects(rows.write(record(-1)), /full/);
+  await assertRejects(rows.write(record(-1), true), /full/);
   fails = false;
-  await Promise.all([rows.write(record(1_500)), rows.write(record(1_501))]);
+  // Records for which no call waits join the next commit, or are committed after 20 ms.
+  const joined = rows.write(record(1_500), false);
+  await store.commit([{ type: 'reply', actor: 'a', request: 'r', data: 'd', expires: 1 }]);
+  await joined;
+  const alone = rows.write(record(1_501), false);
+  await clock.advance(20);
+  await alone;
   const read = () => readAuditRows(store, Number.NEGATIVE_INFINITY, 10_000, () => true);
   assert.equal(
     (await read()).map(({ ms }) => ms),

@@ -32,13 +32,14 @@ const TITLES: Readonly<Record<Part, string>> = {
   broadcast: 'A change told to every open stream',
   large: 'An argument of 10 MB over HTTP',
   durable: 'A store in a file, beside none',
+  audit: 'An audit in the store, beside none',
   client: 'Clients',
   rules: 'Scopes and rules',
   guard: 'Guards',
   telemetry: 'Telemetry',
 };
 /** These parts take three quarters of the time: they start many processes or open many connections. */
-const SLOW: readonly Part[] = ['start', 'broadcast', 'durable', 'client', 'rules', 'guard', 'telemetry'];
+const SLOW: readonly Part[] = ['start', 'broadcast', 'durable', 'client', 'rules', 'guard', 'telemetry', 'audit'];
 const QUICK = PARTS.filter((part) => !SLOW.includes(part));
 
 test('its parts measure the floor and Troupe, whose answers are right', () => {

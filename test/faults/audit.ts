@@ -44,4 +44,14 @@ export const AUDIT: readonly BrokenBuild[] = [
     replace: 'argumentsDigest: Object.values(given).join(),',
     why: 'the audit log contains the arguments of calls',
   },
+  {
+    id: 'G-12',
+    test,
+    file: 'src/authorization/admission.ts',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the text of a file
+    find: 'return `resource ${this.#resolve(operation.uri)?.element.key ?? UNKNOWN}`;',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the text of a file
+    replace: 'return `resource ${operation.uri}`;',
+    why: 'the audit log contains the URIs of clients, which may contain tokens',
+  },
 ];

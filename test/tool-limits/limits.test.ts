@@ -92,6 +92,22 @@ test('G-10 a burst beside a rate, and principals apart', async () => {
   await server.close();
 });
 
+test('G-10 a call that a rule denies uses up nothing', async () => {
+  const { server } = stage({ perDay: 2 });
+  server.authorize(({ arguments: args }) => args.sum !== 13 || { deny: 'unlucky' });
+  const client = await connect(server, { auth: { principal: 'ada' } });
+  for (let n = 0; n < 5; n += 1) {
+    const denied = await client.modern('tools/call', { name: 'pay', arguments: { sum: 13 } }).then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    );
+    assert.ok(denied instanceof ErrorAnswer && denied.code === -31004);
+  }
+  await payTimes(client, 2);
+  assert.ok(await pay(client));
+  await server.close();
+});
+
 test('G-10 a day: exact to one call, until midnight UTC', async () => {
   const { server, clock, ran } = stage({ perDay: 5 });
   const client = await connect(server);
