@@ -419,12 +419,14 @@ export class Server {
 
   /** @internal Access for `troupe/inspector`. */
   get [INTERNALS](): Internals {
-    const { audit, inspection, introduction, limits, log, machines, tools } = this.#core;
+    const { audit, inspection, introduction, limits, log, machines, rules, shareRules, tools } = this.#core;
     return {
       inspection,
       log,
       introduction,
       limits,
+      rules,
+      shareRules,
       audit: audit?.mailbox,
       clock: this.options.clock ?? systemClock,
       machines: () =>

@@ -70,6 +70,8 @@ interface RuledElement {
 /** Every element of a list, in order, if the server has rules; otherwise those with a rule of their own. */
 interface RuledElements {
   readonly version: number;
+  /** Number of rules of the server. */
+  readonly rules: number;
   readonly elements: readonly RuledElement[];
 }
 
@@ -99,7 +101,7 @@ const UNKNOWN = '_unknown';
 export class Admission implements RequestAdmission {
   readonly #options: AdmissionOptions;
   readonly #resolve: ReturnType<typeof resolver>;
-  #rules: readonly AuthorizationRule[] = [];
+  #rules: AuthorizationRule[] = [];
   readonly #ruled = new Map<ListKind, RuledElements>();
   readonly #views: Readonly<Record<ListKind, ListViews>> = {
     tools: new ListViews(),
@@ -124,7 +126,17 @@ export class Admission implements RequestAdmission {
 
   /** Adds a rule for every element. */
   authorize(rule: AuthorizationRule): void {
-    this.#rules = [...this.#rules, rule];
+    this.#rules.push(rule);
+  }
+
+  /** The rules for every element. A later rule is added to the same list. */
+  get rules(): AuthorizationRule[] {
+    return this.#rules;
+  }
+
+  /** Decides by the rules of another server from now on, including those that it gets later. */
+  share(rules: AuthorizationRule[]): void {
+    this.#rules = rules;
     this.#ruled.clear();
   }
 
@@ -501,14 +513,14 @@ export class Admission implements RequestAdmission {
     const catalogue = this.#options.catalogues[list];
     const { version } = catalogue;
     const found = this.#ruled.get(list);
-    if (found?.version === version) return found.elements;
+    if (found?.version === version && found.rules === this.#rules.length) return found.elements;
     const everything: readonly Element<Definition>[] = catalogue.all();
     const elements = everything.flatMap((element): RuledElement[] => {
       const allow = element.access?.allow;
       if (!element.enabled || (this.#rules.length === 0 && !allow)) return [];
       return [{ key: element.key, element: guardedElement(kindOf(element), element.key, element), allow }];
     });
-    this.#ruled.set(list, { version, elements });
+    this.#ruled.set(list, { version, rules: this.#rules.length, elements });
     return elements;
   }
 

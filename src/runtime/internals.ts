@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts';
 import type { Inspection } from '../inspection/inspection.ts';
 import type { Limits } from '../limits.ts';
 import type { AuditMail } from '../messages/audit-messages.ts';
+import type { AuthorizationRule } from '../messages/authorization-rule.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { ServerDescription } from '../messages/results.ts';
 import type { OperatorLog } from '../operator-log.ts';
@@ -22,6 +23,10 @@ export interface Internals {
   readonly limits: Limits;
   /** Records what viewers do; undefined without an audit. */
   readonly audit?: Mailbox<AuditMail> | undefined;
+  /** The rules of the program, which decide for the server that `troupe dev` keeps across reloads, too. */
+  readonly rules: AuthorizationRule[];
+  /** Decides by the rules of another server from now on. */
+  shareRules(rules: AuthorizationRule[]): void;
   /**
    * Opens a transport, even if the launcher of the program serves it on the program's behalf. @throws the errors of its
    * `open`

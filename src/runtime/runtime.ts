@@ -78,6 +78,10 @@ export interface Runtime extends Pick<Offering, 'tools' | 'machines' | 'resource
   use(method: RequestMethodName | undefined, middleware: Middleware | undefined): void;
   /** Adds a rule for every element. */
   authorize(rule: AuthorizationRule): void;
+  /** The rules for every element: the same list, also when it grows. */
+  readonly rules: AuthorizationRule[];
+  /** Decides by the rules of another server from now on. */
+  shareRules(rules: AuthorizationRule[]): void;
 }
 
 export function createRuntime(options: ServerOptions, info: Implementation): Runtime {
@@ -351,6 +355,11 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
     },
     authorize(rule) {
       admission.authorize(rule);
+      router.guard(admission);
+    },
+    rules: admission.rules,
+    shareRules(rules) {
+      admission.share(rules);
       router.guard(admission);
     },
     resourceUpdated: (uri) => subscriptions.mailbox.send({ type: 'resource updated', uri }),

@@ -176,6 +176,18 @@ ${LISTENS}`;
   await cli.end();
 });
 
+test('the rules of the program decide, and a reload replaces them', async () => {
+  const hides = `server.authorize(({ element }) => element.name !== 'say' || { hidden: true });\n${LISTENS}`;
+  const later = `server.tool('close', {}, () => { server.authorize(() => ({ hidden: true })); return 'closed'; });\n${LISTENS}`;
+  const { cli, change } = await open({ 'server.ts': program(hides), 'lib/word.ts': word('one') }, 'server.ts');
+  assert.equal(await cli.list('tools'), []);
+  await change('server.ts', program(later));
+  assert.equal(await cli.list('tools'), ['say', 'close']);
+  assert.is(await cli.call('close'), 'closed');
+  assert.equal(await cli.list('prompts'), []);
+  await cli.end();
+});
+
 test('name and instructions of the first load apply, and stderr reports changes', async () => {
   const { cli, change } = await open({ 'server.ts': program(LISTENS), 'lib/word.ts': word('one') }, 'server.ts');
   await change('server.ts', program(LISTENS, 'renamed'));
